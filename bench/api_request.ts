@@ -49,7 +49,7 @@ export function toWire(product: Product, request: ApiRequest): string {
   return lines.join("\r\n") + "\r\n\r\n" + body;
 }
 
-/** Sends the request and returns the body of the answer. Throws if the status is no success. */
+/** Sends the request and returns the body of the response. Throws if the status is no success. */
 // deno-lint-ignore no-explicit-any -- the caller knows the shape
 export async function ask(product: Product, request: ApiRequest): Promise<any> {
   const { method, path, body } = request;

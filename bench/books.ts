@@ -27,7 +27,7 @@ export const NO_ROWS: Rows = {
 /** Longer than a step of the clock, which has whole milliseconds. */
 const NEXT_MOMENT_MS = 2;
 
-/** A time after every earlier answer, in milliseconds since 1970. */
+/** A time after every earlier response, in milliseconds since 1970. */
 export async function markBooks(): Promise<number> {
   await new Promise((resolve) => setTimeout(resolve, NEXT_MOMENT_MS));
   return Date.now();
@@ -61,12 +61,12 @@ export async function readBooks(sql: Sql, since_ms: number): Promise<Rows> {
   }) as Rows;
 }
 
-/** The problems after this many answers, each of which adds the rows `each`. */
-export function auditBooks(found: Rows, answers: number, each: Rows): string[] {
+/** The problems after this many responses, each of which adds the rows `each`. */
+export function auditBooks(found: Rows, responses: number, each: Rows): string[] {
   return (Object.keys(NO_ROWS) as (keyof Rows)[]).flatMap((name) =>
-    found[name] === answers * each[name]
+    found[name] === responses * each[name]
       ? []
-      : [`${name}: ${found[name]} new rows, acknowledged ${answers * each[name]}`]
+      : [`${name}: ${found[name]} new rows, acknowledged ${responses * each[name]}`]
   );
 }
 

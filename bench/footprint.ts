@@ -1,6 +1,6 @@
 /**
  * The size of each function's minified bundle, with and without the parts that load later, and the
- * CPU time of its import and first answer on Deno 2.1.4, the language level of the edge runtime.
+ * CPU time of its import and first response on Deno 2.1.4, the language level of the edge runtime.
  */
 
 import { join } from "node:path";
@@ -13,7 +13,7 @@ const EDGE_VERSION = "2.1.4";
 const ENTRY = "index.js";
 /** An import of another file of the bundle. Dynamic imports have a parenthesis. */
 const STATIC_IMPORT = /\b(?:from|import)"\.\/([^"]+)"/g;
-/** Prints the CPU time of import and first answer, in milliseconds. */
+/** Prints the CPU time of import and first response, in milliseconds. */
 const PROBE = "cold_start_probe.ts";
 
 /** Figures of both functions. */

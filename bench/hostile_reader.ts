@@ -21,7 +21,7 @@ const LISTS = [
   "ledger_entries?limit=100&account=chargebacks",
 ];
 /** Allowed statuses: a page, or a request to retry later. */
-const ANSWERS = [200, 429, 503];
+const RESPONSES = [200, 429, 503];
 
 /** The pair. The first repetition fills the reader's sandbox. */
 export function prepareHostileReaderPair(forge: RequestForge, payments: number): Pair {
@@ -53,8 +53,8 @@ export function prepareHostileReaderPair(forge: RequestForge, payments: number):
 }
 
 /**
- * Requests lists at a constant rate, without waiting for answers. The returned function stops that
- * and resolves with the problems of the answers.
+ * Requests lists at a constant rate, without waiting for responses. The returned function stops
+ * that and resolves with the problems of the responses.
  */
 function readHostilely({ base_url, test_key }: Product): () => Promise<string[]> {
   const began = performance.now();
@@ -67,7 +67,7 @@ function readHostilely({ base_url, test_key }: Product): () => Promise<string[]>
     });
     const text = await response.text();
     if (response.status === 200) pages++;
-    if (!ANSWERS.includes(response.status)) problems.add(`${response.status} ${text}`);
+    if (!RESPONSES.includes(response.status)) problems.add(`${response.status} ${text}`);
   };
   const timer = setInterval(() => {
     const due = (performance.now() - began) / 1000 * RATE_PER_S;

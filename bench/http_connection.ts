@@ -1,11 +1,11 @@
 /**
- * One keep-alive HTTP/1.1 connection of the load generator: it writes prepared bytes and reads an
- * answer. It only parses `Content-Length`, so that the load takes little CPU time from the server on
- * the same machine.
+ * One keep-alive HTTP/1.1 connection of the load generator: it writes prepared bytes and reads a
+ * response. It only parses `Content-Length`, so that the load takes little CPU time from the server
+ * on the same machine.
  */
 
-/** The parts of an answer that a benchmark needs. */
-export interface LoadAnswer {
+/** The parts of a response that a benchmark needs. */
+export interface LoadResponse {
   status: number;
   /** Status line and headers. */
   head: string;
@@ -33,8 +33,8 @@ export class HttpConnection {
     return new HttpConnection(conn);
   }
 
-  /** Sends a request and reads its complete answer. Throws if the connection ends earlier. */
-  async ask(request: Uint8Array): Promise<LoadAnswer> {
+  /** Sends a request and reads its complete response. Throws if the connection ends earlier. */
+  async ask(request: Uint8Array): Promise<LoadResponse> {
     for (let sent = 0; sent < request.length;) {
       sent += await this.#conn.write(request.subarray(sent));
     }
@@ -54,7 +54,7 @@ export class HttpConnection {
     }
   }
 
-  /** Closes the connection. An answer that has not arrived is lost. */
+  /** Closes the connection. A response that has not arrived is lost. */
   close(): void {
     this.#conn.close();
   }

@@ -1,6 +1,7 @@
 /**
  * Live creates beside a provider (stripe_stub.ts): the time that the product adds to the provider's
- * own answer, and the database connections that many creates hold while they wait for the provider.
+ * own response, and the database connections that many creates hold while they wait for the
+ * provider.
  */
 
 import { DEMO_ENVIRONMENTS } from "../scripts/operator/demo_account.ts";
@@ -10,7 +11,14 @@ import { auditBooks, markBooks, NO_ROWS, readBooks, type Rows } from "./books.ts
 import { cpuTimeBetween, readCpuTime } from "./cpu_time.ts";
 import { createOf, type RequestForge } from "./line.ts";
 import { KEY_PLACE, type LoadOrder, type LoadResult } from "./load_order.ts";
-import { type Answerer, type AtEnd, type Bench, counts, type Run, startServer } from "./measure.ts";
+import {
+  type AtEnd,
+  type Bench,
+  counts,
+  type Responder,
+  type Run,
+  startServer,
+} from "./measure.ts";
 import type { Figure, Pair } from "./measurement.ts";
 import { PROVIDER_SECRET } from "./product.ts";
 
@@ -58,7 +66,7 @@ export function prepareLivePairs(
   atEnd: AtEnd,
 ): { pairs: Pair[]; figure: Figure } {
   const { bench } = forge;
-  let provider: Promise<Answerer> | undefined;
+  let provider: Promise<Responder> | undefined;
   // An account wakes the worker, which must not disturb the other lines before the first run.
   const openProvider = () => provider ??= startProvider(bench, atEnd);
   const figure: Figure = {
@@ -85,13 +93,13 @@ export function prepareLivePairs(
   };
 }
 
-/** The name of the line that measures the time beside this answer time of the provider. */
+/** The name of the line that measures the time beside this response time of the provider. */
 export function addedName(delay_ms: number): string {
   return `time added to a live create, provider of ${delay_ms} ms`;
 }
 
 /** Starts the provider and adds an account for the product's live key. */
-async function startProvider({ sql }: Bench, atEnd: AtEnd): Promise<Answerer> {
+async function startProvider({ sql }: Bench, atEnd: AtEnd): Promise<Responder> {
   const provider = await startServer("stripe_stub.ts", null, atEnd);
   await sql`select pay.add_provider_account(${idGenerator(Date.now())("pac_")},
     ${DEMO_ENVIRONMENTS.live.id}, 'stripe', ${["card"]},
@@ -103,7 +111,7 @@ async function startProvider({ sql }: Bench, atEnd: AtEnd): Promise<Answerer> {
 /** The latencies of live creates, less those of the provider under the same load. */
 async function measureAdded(
   bench: Bench,
-  provider: Answerer,
+  provider: Responder,
   delay_ms: number,
 ): Promise<Run | null> {
   const name = addedName(delay_ms);
@@ -128,7 +136,7 @@ async function measureAdded(
 /** Many live creates at once, and the most connections that they held while all of them waited. */
 async function measureWaiting(
   bench: Bench,
-  provider: Answerer,
+  provider: Responder,
   name: string,
   creates: number,
 ): Promise<{ run: Run; connections: number } | null> {
@@ -223,11 +231,11 @@ function providerRequest(): string {
   ].join("\r\n") + "\r\n\r\n" + body;
 }
 
-async function countUnderWay(provider: Answerer): Promise<number> {
+async function countUnderWay(provider: Responder): Promise<number> {
   return Number(await (await fetch(`${originOf(provider)}/under_way`)).text());
 }
 
-async function setDelay(provider: Answerer, delay_ms: number): Promise<void> {
+async function setDelay(provider: Responder, delay_ms: number): Promise<void> {
   const response = await fetch(`${originOf(provider)}/delay_ms`, {
     method: "PUT",
     body: String(delay_ms),
@@ -235,6 +243,6 @@ async function setDelay(provider: Answerer, delay_ms: number): Promise<void> {
   await response.body?.cancel();
 }
 
-function originOf({ port }: Answerer): string {
+function originOf({ port }: Responder): string {
   return `http://127.0.0.1:${port}`;
 }

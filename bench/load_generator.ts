@@ -4,7 +4,7 @@
  */
 
 import { onLines, tell } from "../chaos/process.ts";
-import { HttpConnection, type LoadAnswer } from "./http_connection.ts";
+import { HttpConnection, type LoadResponse } from "./http_connection.ts";
 import { quantile } from "./measurement.ts";
 import { ID_PLACE, KEY_PLACE, type LoadOrder, type LoadResult, SLOT_MS } from "./load_order.ts";
 
@@ -25,7 +25,7 @@ export async function runLoad(order: LoadOrder): Promise<LoadResult> {
   let last_ms = 0;
   const start = performance.now() + order.warmup_ms;
   const end = start + order.duration_ms;
-  const answers_by_slot: number[] = [];
+  const responses_by_slot: number[] = [];
   const { rate_per_s } = order;
   const first_due = performance.now();
   let due_count = 0;
@@ -38,20 +38,20 @@ export async function runLoad(order: LoadOrder): Promise<LoadResult> {
         if (sent < end) await waitUntil(sent);
       }
       if (sent >= end || !source.prepare(request)) return;
-      const answer = await connection.ask(request.bytes[request.turn]!);
+      const response = await connection.ask(request.bytes[request.turn]!);
       const now = performance.now();
-      const fault = faultOf(order, answer);
+      const fault = faultOf(order, response);
       if (fault !== null) {
         errors.add(fault);
         return;
       }
       answered++;
-      if (order.collect) ids.push(answer.body.slice(7, 7 + ID_PLACE.length));
+      if (order.collect) ids.push(response.body.slice(7, 7 + ID_PLACE.length));
       if (sent < start) continue;
       latencies.push(now - sent);
       last_ms = Math.max(last_ms, now);
       const slot = Math.floor((now - start) / SLOT_MS);
-      answers_by_slot[slot] = (answers_by_slot[slot] ?? 0) + 1;
+      responses_by_slot[slot] = (responses_by_slot[slot] ?? 0) + 1;
     }
   };
   await Promise.all(connections.map(async (connection) => {
@@ -66,7 +66,7 @@ export async function runLoad(order: LoadOrder): Promise<LoadResult> {
     p50_ms: quantile(latencies, 0.5),
     p99_ms: quantile(latencies, 0.99),
     started_ms: performance.timeOrigin + start,
-    answers_by_slot: Array.from(answers_by_slot, (count) => count ?? 0),
+    responses_by_slot: Array.from(responses_by_slot, (count) => count ?? 0),
     errors: [...errors].slice(0, MAX_ERRORS),
     ids,
     keys: source.keys_sent,
@@ -123,7 +123,7 @@ async function waitUntil(at_ms: number): Promise<void> {
   }
 }
 
-function faultOf(order: LoadOrder, { status, head, body }: LoadAnswer): string | null {
+function faultOf(order: LoadOrder, { status, head, body }: LoadResponse): string | null {
   if (status !== order.expected_status) return `${status} ${body.slice(0, 300)}`;
   const { expected_head } = order;
   if (expected_head === null || head.toLowerCase().includes(expected_head)) return null;

@@ -19,7 +19,7 @@ export interface LoadOrder {
   rate_per_s: number | null;
   /** The loop ends after this many requests at the latest; null if only the time limits it. */
   requests_max: number | null;
-  /** Answers in this time are checked, but not measured. */
+  /** Responses in this time are checked, but not measured. */
   warmup_ms: number;
   duration_ms: number;
   /** Complete requests as text, used in turn. They may contain KEY_PLACE and ID_PLACE. */
@@ -31,9 +31,9 @@ export interface LoadOrder {
   /** Whether each id is used once and the run ends after the last; otherwise they are used in turn. */
   ids_once: boolean;
   expected_status: number;
-  /** Text that the head of every answer must contain, such as a header line. */
+  /** Text that the head of every response must contain, such as a header line. */
   expected_head: string | null;
-  /** Whether the result contains the ids at the start of the answers, and the sent keys. */
+  /** Whether the result contains the ids at the start of the responses, and the sent keys. */
   collect: boolean;
 }
 
@@ -48,8 +48,8 @@ export interface LoadResult {
   p99_ms: number;
   /** Start of the measured time, milliseconds since 1970. */
   started_ms: number;
-  /** Measured answers in each slot of `SLOT_MS` from then on. */
-  answers_by_slot: number[];
+  /** Measured responses in each slot of `SLOT_MS` from then on. */
+  responses_by_slot: number[];
   /** Errors, each kind once. A run with an error does not count. */
   errors: string[];
   ids: string[];

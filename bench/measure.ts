@@ -41,7 +41,7 @@ export interface Run {
   p99_ms: number;
   /** CPU seconds, including the warm-up. */
   cpu: CpuTime | null;
-  /** Answers in the time of `cpu`. */
+  /** Responses in the time of `cpu`. */
   answered: number;
 }
 
@@ -51,7 +51,7 @@ interface ServerRun extends Run {
 }
 
 /** A server under load: the product, or a peer. */
-export interface Answerer {
+export interface Responder {
   pid: number;
   port: number;
 }
@@ -78,7 +78,7 @@ export async function startServer(
   program: string,
   settings: unknown,
   atEnd: AtEnd,
-): Promise<Answerer> {
+): Promise<Responder> {
   const server = await launch<{ port: number }>(import.meta.resolve(`./${program}`), settings);
   atEnd(() => {
     server.kill();
@@ -89,10 +89,10 @@ export async function startServer(
 
 /** Starts the load generator. */
 export async function startLoad(atEnd: AtEnd): Promise<Load> {
-  let answer: PromiseWithResolvers<LoadResult> | undefined;
+  let response: PromiseWithResolvers<LoadResult> | undefined;
   const program = import.meta.resolve("./load_generator.ts");
-  const process = await launch(program, null, (line) => answer?.resolve(line as LoadResult));
-  process.ended.then(() => answer?.reject(new Error("The load generator has ended")));
+  const process = await launch(program, null, (line) => response?.resolve(line as LoadResult));
+  process.ended.then(() => response?.reject(new Error("The load generator has ended")));
   atEnd(() => {
     process.kill();
     return process.ended;
@@ -100,16 +100,16 @@ export async function startLoad(atEnd: AtEnd): Promise<Load> {
   return {
     pid: process.pid,
     async run(order) {
-      answer = Promise.withResolvers<LoadResult>();
+      response = Promise.withResolvers<LoadResult>();
       await process.send(order);
-      return await answer.promise;
+      return await response.promise;
     },
   };
 }
 
 /**
  * Puts load on a server, then audits the books. Null if the run does not count.
- * @param answerer the product by default
+ * @param responder the product by default
  */
 export async function measureServer(
   bench: Bench,
@@ -117,15 +117,15 @@ export async function measureServer(
   connections: number,
   plan: LoadPlan,
   each: Rows,
-  answerer: Answerer = bench.product,
+  responder: Responder = bench.product,
 ): Promise<ServerRun | null> {
   const { product, load, sql } = bench;
   const duration_ms = bench.seconds * 1000;
-  const pids: Pids = { load: load.pid, server: answerer.pid, postgres: product.postgres_pid };
+  const pids: Pids = { load: load.pid, server: responder.pid, postgres: product.postgres_pid };
   const since_ms = await markBooks();
   const cpu_before = await readCpuTime(pids);
   const result = await load.run({
-    port: answerer.port,
+    port: responder.port,
     connections,
     rate_per_s: null,
     requests_max: null,

@@ -30,7 +30,7 @@ export interface Product extends Credentials {
   /** Its database as superuser, without row-level security. */
   readonly superuser_url: string;
   readonly data_dir: string;
-  /** Time from the start of its process to its first answer. */
+  /** Time from the start of its process to its first response. */
   readonly ready_ms: number;
   /** Ends the product; throws if its exit code is not 0. */
   stop(): Promise<void>;

@@ -1,6 +1,7 @@
 /**
- * The time from a start until the health check answers 200: of the first start of a data folder, with
- * programs and packages in their caches, and of the second start. The time of `npx` is not included.
+ * The time from a start until the health check returns 200: of the first start of a data folder,
+ * with programs and packages in their caches, and of the second start. The time of `npx` is not
+ * included.
  */
 
 import type { AtEnd } from "./measure.ts";

@@ -63,7 +63,7 @@ export function openRecorder(database_url: string, base_url: string): Recorder {
     random: (bytes) => bytes.fill(RANDOM_BYTE),
     log: () => {},
   });
-  const answer = createPaymentsFunction({
+  const respond = createPaymentsFunction({
     ...own,
     store,
     operations: sandboxOperations(store, own.sandbox.faults, base_url),
@@ -72,7 +72,7 @@ export function openRecorder(database_url: string, base_url: string): Recorder {
     async record(request) {
       statements = [];
       at_ms = Date.now();
-      const response = await answer(request);
+      const response = await respond(request);
       const body = await response.text();
       const replayed = response.headers.has("Idempotent-Replayed");
       return { status: response.status, replayed, body, statements };

@@ -27,8 +27,8 @@ export interface Circumstances {
   rows: number | null;
 }
 
-/** CPU microseconds for each answer. */
-type CpuPerAnswer = Record<"load" | "server" | "postgres" | "others", number>;
+/** CPU microseconds for each response. */
+type CpuPerResponse = Record<"load" | "server" | "postgres" | "others", number>;
 
 /** On a quiet machine other programs take less than this share of the CPU time. */
 const OTHERS_MAX = 0.1;
@@ -43,7 +43,7 @@ export function renderCircumstances(circumstances: Circumstances): string {
     `${seconds} s.${rows === null ? "" : ` The filled database has ${rows} payments.`}`;
 }
 
-/** Rates, latencies, ratios, and CPU time for each answer. */
+/** Rates, latencies, ratios, and CPU time for each response. */
 export function renderLines({ measurements }: Measured): string {
   const rows = measurements.map((measurement) => {
     const runs = runsOf(measurement);
@@ -97,7 +97,7 @@ export function warnOfOthers(measurements: readonly Measurement[]): string | nul
     "because they slow down one server process more than the many processes of pgbench";
 }
 
-function cpuOf(runs: readonly Run[]): CpuPerAnswer | null {
+function cpuOf(runs: readonly Run[]): CpuPerResponse | null {
   const known = runs.flatMap(({ cpu, answered }) => cpu === null ? [] : [{ cpu, answered }]);
   if (known.length === 0) return null;
   const each = (used: (cpu: (typeof known)[number]["cpu"]) => number) =>

@@ -1,6 +1,6 @@
 /**
- * Resets a large sandbox while another environment creates: measures the time until the answer, and
- * the rate of the creates before and during the reset.
+ * Resets a large sandbox while another environment creates: measures the time until the response,
+ * and the rate of the creates before and during the reset.
  */
 
 import { makeSandbox } from "../chaos/sandbox.ts";
@@ -46,11 +46,11 @@ export function prepareResetPair(
     const run = await creating;
     if (ended_ms - began_ms > WITH_MS) problems.push("took longer than the creates beside it");
     if (run === null || !counts(bench, figure.name, problems)) return;
-    const { started_ms, answers_by_slot } = run.result;
+    const { started_ms, responses_by_slot } = run.result;
     const rate = (from_ms: number, to_ms: number) => {
       const [first, last] = [from_ms, to_ms].map((at) => Math.ceil((at - started_ms) / SLOT_MS));
       const from = Math.max(0, first!);
-      const slots = answers_by_slot.slice(from, Math.max(last!, from + MIN_SLOTS));
+      const slots = responses_by_slot.slice(from, Math.max(last!, from + MIN_SLOTS));
       return slots.reduce((sum, count) => sum + count, 0) / (slots.length * SLOT_MS) * 1000;
     };
     figure.values.push((ended_ms - began_ms) / 1000);
@@ -78,7 +78,7 @@ export function prepareResetPair(
   };
 }
 
-/** Resets the sandbox and returns the problems of the answer. */
+/** Resets the sandbox and returns the problems of the response. */
 async function reset({ base_url, test_key }: Product, payments: number): Promise<string[]> {
   const response = await fetch(`${base_url}/api-v1-sandbox/reset`, {
     method: "POST",

@@ -16,11 +16,11 @@ import {
   type RequestForge,
 } from "./line.ts";
 import {
-  type Answerer,
   type AtEnd,
   type Bench,
   type LoadPlan,
   measureServer,
+  type Responder,
   startServer,
 } from "./measure.ts";
 import type { Pair } from "./measurement.ts";
@@ -52,7 +52,7 @@ export async function prepareServerPairs(forge: RequestForge, atEnd: AtEnd): Pro
   const [uncoalesced, seven] = [await startVariant("uncoalesced"), await startVariant("seven")];
   const creates = createPlan(forge);
   const gets = getPlan(forge, await readIds(forge.bench, GET_ITEMS));
-  const beside = (name: string, plan: LoadPlan, each: Rows, other: Answerer): Pair => ({
+  const beside = (name: string, plan: LoadPlan, each: Rows, other: Responder): Pair => ({
     name,
     connections: CONNECTIONS,
     run: () => runAt64(forge.bench, name, plan, each),
@@ -120,8 +120,8 @@ function openLoopPair(forge: RequestForge): Pair {
   };
 }
 
-function runAt64(bench: Bench, name: string, plan: LoadPlan, each: Rows, answerer?: Answerer) {
-  return measureServer(bench, name, CONNECTIONS, plan, each, answerer);
+function runAt64(bench: Bench, name: string, plan: LoadPlan, each: Rows, responder?: Responder) {
+  return measureServer(bench, name, CONNECTIONS, plan, each, responder);
 }
 
 async function rateAt64(...side: Parameters<typeof runAt64>): Promise<number | null> {

@@ -12,7 +12,7 @@ import type { Store } from "../shared/store/store.ts";
 /** `commit` of a store for creates of payments; idempotency keys must be new. */
 export function commitInSevenRoundTrips(sql: Sql): Store["commit"] {
   return async (access, change, idempotency) => {
-    const { answer, payment, ledger: [movement], events: [created, completed] } = change;
+    const { response, payment, ledger: [movement], events: [created, completed] } = change;
     if (!payment || !movement || !created || !completed || !idempotency) {
       throw new Error("only completed payments with an idempotency key");
     }
@@ -34,7 +34,7 @@ export function commitInSevenRoundTrips(sql: Sql): Store["commit"] {
             created_at)
         values (${environment_id}, ${api_key_id}, ${idempotency.key},
           decode(${idempotency.fingerprint}, 'hex'), ${access.request_id},
-          ${idempotency.request_line}, ${answer.status}, ${answer.body}, ${
+          ${idempotency.request_line}, ${response.status}, ${response.body}, ${
         formatTime(access.at_ms)
       })
         on conflict do nothing returning 1`;
@@ -53,6 +53,6 @@ export function commitInSevenRoundTrips(sql: Sql): Store["commit"] {
       }));
       await sql`insert into pay.events ${sql(rows)}`;
     });
-    return { outcome: "committed", answer, operation: null };
+    return { outcome: "committed", response, operation: null };
   };
 }

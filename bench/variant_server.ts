@@ -37,7 +37,7 @@ if (import.meta.main) {
   const { variant, database_url, base_url, log } = settingsOf<VariantSettings>();
   const store = storeOf(variant, database_url);
   const own = createDependencies({ database_url, base_url });
-  const answer = createPaymentsFunction({
+  const response = createPaymentsFunction({
     ...own,
     store,
     operations: sandboxOperations(store, own.sandbox.faults, base_url),
@@ -49,7 +49,7 @@ if (import.meta.main) {
       tell({ port });
       redirectConsole(openServerLog(log));
     },
-  }, answer);
+  }, response);
   // Ends this process when the benchmark ends.
   onLines(() => {});
 }

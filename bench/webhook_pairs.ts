@@ -21,11 +21,11 @@ import {
 import { cpuTimeBetween, readCpuTime } from "./cpu_time.ts";
 import { CONNECTIONS, CREATE_ROWS, createOf, createPlan, type RequestForge } from "./line.ts";
 import {
-  type Answerer,
   type AtEnd,
   type Bench,
   counts,
   measureServer,
+  type Responder,
   type Run,
   startServer,
 } from "./measure.ts";
@@ -50,7 +50,7 @@ interface StoredEvent {
 
 /** The requests of a run with webhooks, and the ids of their events. */
 interface Work {
-  answers: number;
+  responses: number;
   ids: readonly string[];
 }
 
@@ -99,7 +99,7 @@ export async function prepareWebhookPairs(forge: RequestForge, atEnd: AtEnd): Pr
  */
 async function deliverBacklog(
   bench: Bench,
-  receiver: Answerer,
+  receiver: Responder,
   backlog: readonly StoredEvent[],
 ): Promise<Run | null> {
   const ids = backlog.map(({ id }) => id);
@@ -111,7 +111,7 @@ async function deliverBacklog(
         e.id, e.type,
         ${endpoint_id}, e.subject_id, e.sequence, 'pending', e.created_at, e.created_at
       from pay.events e where e.id = any (${ids})`;
-    return { answers: 0, ids };
+    return { responses: 0, ids };
   });
   if (run === null) return null;
   const { arrivals, cpu } = run;
@@ -122,7 +122,7 @@ async function deliverBacklog(
 /** The rate of loops that only post. Null if an event did not arrive. */
 async function postByFetch(
   bench: Bench,
-  receiver: Answerer,
+  receiver: Responder,
   backlog: readonly StoredEvent[],
 ): Promise<number | null> {
   let next = 0;
@@ -148,7 +148,7 @@ async function postByFetch(
  * Creates in an open loop. The latency of an event is the time from the start of its request, before
  * the commit, to its arrival. The second event of a payment waits for the first.
  */
-async function createSlowly(bench: Bench, receiver: Answerer): Promise<Run | null> {
+async function createSlowly(bench: Bench, receiver: Responder): Promise<Run | null> {
   const { product, sql, seconds } = bench;
   const creates = Math.ceil(seconds * LOW_RATE_STRETCH * LOW_RATE);
   const name = `creates, ${LOW_RATE}/s`;
@@ -162,7 +162,7 @@ async function createSlowly(bench: Bench, receiver: Answerer): Promise<Run | nul
     );
     const events = await sql<{ id: string }[]>`
       select id from pay.events where subject_id = any (${payments.map(({ id }) => id)})`;
-    return { answers: creates, ids: events.map(({ id }) => id) };
+    return { responses: creates, ids: events.map(({ id }) => id) };
   });
   if (run === null) return null;
   const { arrivals } = run;
@@ -179,7 +179,7 @@ async function createSlowly(bench: Bench, receiver: Answerer): Promise<Run | nul
 }
 
 /** Creates at full speed with an endpoint, counted until their last event has arrived. */
-async function createUntilArrived(forge: RequestForge, receiver: Answerer): Promise<Run | null> {
+async function createUntilArrived(forge: RequestForge, receiver: Responder): Promise<Run | null> {
   const { bench } = forge;
   const began_ms = await markBooks();
   const name = "with an endpoint";
@@ -193,7 +193,7 @@ async function createUntilArrived(forge: RequestForge, receiver: Answerer): Prom
       formatTime(began_ms)
     }::text::timestamptz) offset 0) e
         on true`;
-    return { answers: answered, ids: events.map(({ id }) => id) };
+    return { responses: answered, ids: events.map(({ id }) => id) };
   });
   if (run === null || answered === 0) return null;
   const { arrivals, cpu } = run;
@@ -218,7 +218,7 @@ function createAtFullSpeed(forge: RequestForge, name: string): Promise<Run | nul
  */
 async function measureDeliveries(
   bench: Bench,
-  receiver: Answerer,
+  receiver: Responder,
   name: string,
   each: Rows,
   work: (endpoint_id: string) => Promise<Work>,
@@ -229,13 +229,13 @@ async function measureDeliveries(
   const pids = { load: receiver.pid, server: product.pid, postgres: product.postgres_pid };
   const since_ms = await markBooks();
   const cpu_before = await readCpuTime(pids);
-  const { answers, ids } = await work(endpoint.id);
+  const { responses, ids } = await work(endpoint.id);
   await waitForEmptyOutbox(bench, endpoint.id);
   const cpu = cpuTimeBetween(cpu_before, await readCpuTime(pids));
   const arrivals = await takeArrivals(receiver);
   const problems = [
     ...auditDeliveries(arrivals, new Set(ids), await readOutbox(sql, endpoint.id)),
-    ...auditBooks(await readBooks(sql, since_ms), answers, each),
+    ...auditBooks(await readBooks(sql, since_ms), responses, each),
   ];
   await ask(product, { method: "DELETE", path: `${path}/${endpoint.id}` });
   return counts(bench, name, problems) ? { arrivals, cpu } : null;
@@ -252,7 +252,7 @@ async function waitForEmptyOutbox({ sql }: Bench, endpoint_id: string): Promise<
   }
 }
 
-async function takeArrivals(receiver: Answerer): Promise<ArrivedEvent[]> {
+async function takeArrivals(receiver: Responder): Promise<ArrivedEvent[]> {
   return readArrivals(await (await fetch(urlOf(receiver))).json());
 }
 
@@ -263,7 +263,7 @@ function rateOf(arrivals: readonly ArrivedEvent[]): number {
   return (arrivals.length - 1) / (last.at_ms - first.at_ms) * 1000;
 }
 
-function urlOf({ port }: Answerer): string {
+function urlOf({ port }: Responder): string {
   return `http://127.0.0.1:${port}/`;
 }
 

@@ -1,5 +1,5 @@
 /**
- * A fast webhook receiver: it keeps each body with the time of its arrival and answers 200. `GET`
+ * A fast webhook receiver: it keeps each body with the time of its arrival and returns 200. `GET`
  * returns the arrivals since the last `GET`.
  */
 

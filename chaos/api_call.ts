@@ -1,7 +1,7 @@
 /** Calls the API over HTTP, without retries. */
 
-/** An answer with its body. */
-interface ApiAnswer {
+/** A response with its body. */
+interface ApiResponse {
   status: number;
   text: string;
   // deno-lint-ignore no-explicit-any
@@ -19,7 +19,7 @@ export async function callApi(
   api_key: string,
   path: string,
   options: { method?: string; body?: unknown; key?: string; client?: Deno.HttpClient } = {},
-): Promise<ApiAnswer> {
+): Promise<ApiResponse> {
   const { body, key, client } = options;
   const method = options.method ?? (body === undefined ? "GET" : "POST");
   const started = performance.now();

@@ -28,7 +28,7 @@ export interface Arrival {
   /** `Webhook-Timestamp` minus `t` in seconds; they must be equal. */
   timestamps_apart_s: number;
   is_genuine: boolean;
-  /** Whether the receiver answered 2xx. */
+  /** Whether the receiver returned 2xx. */
   is_taken: boolean;
   failed_by: WayToFail | null;
 }

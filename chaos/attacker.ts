@@ -1,6 +1,6 @@
 /**
  * A tenant that tries to take all slots of the dispatcher (promise R13). In a loop it creates
- * endpoints whose receiver answers 200 slowly, creates payments, resets its sandbox and deletes the
+ * endpoints whose receiver returns 200 slowly, creates payments, resets its sandbox and deletes the
  * endpoints.
  */
 
@@ -29,9 +29,9 @@ interface Attacker {
  * Opens the receiver of an attacker.
  * @param base_url URL of the server under attack
  * @param api_key key of a sandbox in a separate account
- * @param answer_ms time that the receiver takes to answer
+ * @param response_ms time that the receiver takes to answer
  */
-export function openAttacker(base_url: string, api_key: string, answer_ms: number): Attacker {
+export function openAttacker(base_url: string, api_key: string, response_ms: number): Attacker {
   const held = { now: 0, most: 0, all: 0 };
   const receiver = Deno.serve(
     { hostname: "127.0.0.1", port: 0, onListen: () => {} },
@@ -39,7 +39,7 @@ export function openAttacker(base_url: string, api_key: string, answer_ms: numbe
       held.all++;
       held.most = Math.max(held.most, ++held.now);
       await request.body?.cancel();
-      await new Promise((resolve) => setTimeout(resolve, answer_ms));
+      await new Promise((resolve) => setTimeout(resolve, response_ms));
       held.now--;
       return new Response();
     },

@@ -5,12 +5,12 @@
 
 import type postgres from "postgres";
 import { checkBooks } from "../scripts/operator/check_books.ts";
-import type { Answer } from "./client_process.ts";
+import type { ApiResponse } from "./client_process.ts";
 import { auditDeliveries } from "./delivery_audit.ts";
 import {
-  answersOf,
   type Evidence,
-  firstAnswers,
+  firstResponses,
+  responsesOf,
   type StoredEvent,
   type Verdict,
 } from "./evidence.ts";
@@ -48,7 +48,7 @@ function ofPromise(text: string): string[] {
   return text.split(":")[0]!.split(", ");
 }
 
-/** Operations whose answers are judged: all except those of the sandbox that is reset. */
+/** Operations whose responses are judged: all except those of the sandbox that is reset. */
 function judged({ stories }: Plan): { story: Story; operation: Operation }[] {
   return stories.filter(({ sandbox }) => sandbox !== "resets")
     .flatMap((story) => story.groups.flat().map((operation) => ({ story, operation })));
@@ -58,28 +58,28 @@ function keyOf(plan: Plan, operation: number): string {
   return `chaos-${plan.seed}-${operation}`;
 }
 
-/** R1: acknowledged changes exist, refused ones left nothing, every operation has an answer. */
+/** R1: acknowledged changes exist, refused ones left nothing, every operation has a response. */
 function auditEffects(evidence: Evidence, events: StoredEvent[]): Verdict {
   const { plan } = evidence;
   const breaches: string[] = [];
-  const first = firstAnswers(evidence);
+  const first = firstResponses(evidence);
   const keys = new Set(events.map(({ environment_id, key }) => `${environment_id} ${key}`));
   let acknowledged = 0;
   for (const { number } of plan.stories.flatMap(({ groups }) => groups.flat())) {
-    const answer = first.get(number);
-    if (answer?.status === 0) breaches.push(`operation ${number}: ${answer.body}`);
+    const response = first.get(number);
+    if (response?.status === 0) breaches.push(`operation ${number}: ${response.body}`);
   }
   for (const { story, operation } of judged(plan)) {
     const { number, action } = operation;
-    const answer = first.get(number);
+    const response = first.get(number);
     // The story ended earlier. auditStories() judges whether that is right.
-    if (answer === undefined || answer.status === 0 || isRead(action)) continue;
+    if (response === undefined || response.status === 0 || isRead(action)) continue;
     const has_effect = keys.has(`${evidence.environments[story.sandbox]} ${keyOf(plan, number)}`);
-    const promises = hasEffect(action, answer);
+    const promises = hasEffect(action, response);
     if (promises !== false) acknowledged++;
     if (promises === true && !has_effect) breaches.push(`operation ${number} is lost`);
     if (promises === false && has_effect) {
-      breaches.push(`operation ${number} was answered ${answer.status}, but its change exists`);
+      breaches.push(`operation ${number} was answered ${response.status}, but its change exists`);
     }
   }
   return {
@@ -89,8 +89,8 @@ function auditEffects(evidence: Evidence, events: StoredEvent[]): Verdict {
   };
 }
 
-/** Whether an answer acknowledges a change; null if it does not show that. */
-function hasEffect(action: Action, { status, body }: Answer): boolean | null {
+/** Whether a response acknowledges a change; null if it does not show that. */
+function hasEffect(action: Action, { status, body }: ApiResponse): boolean | null {
   if (status === 402) return action.do !== "transfer";
   if (status >= 400) return false;
   // An advance to the current status is 200 and changes nothing. auditStories() judges these.
@@ -106,7 +106,7 @@ function isAdvance(
   return ["advance", "advance_transfer", "advance_refund"].includes(action.do);
 }
 
-/** R2: one effect per key, and one answer. */
+/** R2: one effect per key, and one response. */
 function auditDuplicates(evidence: Evidence, events: StoredEvent[]): Verdict {
   const breaches: string[] = [];
   const made = new Map<string, Set<string>>();
@@ -122,18 +122,18 @@ function auditDuplicates(evidence: Evidence, events: StoredEvent[]): Verdict {
   for (const [name, things] of made) {
     if (things.size > 1) breaches.push(`${name}: ${things.size} effects instead of 1`);
   }
-  const told = new Map<number, Answer[]>();
-  for (const answer of answersOf(evidence, "answer")) {
-    told.set(answer.operation, [...told.get(answer.operation) ?? [], answer]);
+  const told = new Map<number, ApiResponse[]>();
+  for (const response of responsesOf(evidence, "response")) {
+    told.set(response.operation, [...told.get(response.operation) ?? [], response]);
   }
   let duplicates = 0;
   let replays = 0;
   for (const { operation } of judged(evidence.plan)) {
-    const answers = told.get(operation.number) ?? [];
+    const responses = told.get(operation.number) ?? [];
     if (isRead(operation.action)) continue;
-    duplicates += answers.length;
-    replays += answers.filter(({ is_replay }) => is_replay).length;
-    const lasting = answers.filter(({ status }) =>
+    duplicates += responses.length;
+    replays += responses.filter(({ is_replay }) => is_replay).length;
+    const lasting = responses.filter(({ status }) =>
       status < 300 || status === 402 || status === 409
     );
     if (new Set(lasting.map(({ status, body }) => `${status} ${body}`)).size > 1) {
@@ -143,7 +143,8 @@ function auditDuplicates(evidence: Evidence, events: StoredEvent[]): Verdict {
     if (firsts.length > 1) {
       breaches.push(`operation ${operation.number}: ${firsts.length} first answers`);
     }
-    const is_mixed = lasting.some(({ status }) => status < 300) && lasting.length < answers.length;
+    const is_mixed = lasting.some(({ status }) => status < 300) &&
+      lasting.length < responses.length;
     if (is_mixed) breaches.push(`operation ${operation.number}: only some duplicates succeeded`);
   }
   breaches.push(...refundFaults(events), ...evidence.replays.faults);
@@ -169,7 +170,7 @@ function refundFaults(events: StoredEvent[]): string[] {
 
 /** R3: another body with a used key gets 409. */
 function auditChanged(evidence: Evidence): Verdict {
-  const changed = answersOf(evidence, "changed");
+  const changed = responsesOf(evidence, "changed");
   const breaches = changed
     .filter(({ status, body }) => status !== 409 || !body.includes('"idempotency_conflict"'))
     .map(({ operation, status }) =>

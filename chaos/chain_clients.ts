@@ -8,7 +8,7 @@ import type { ChainNode } from "./chain_node.ts";
 import type { Random } from "./random.ts";
 import type { ApiServer } from "./stage.ts";
 
-const ANSWER_DEADLINE_MS = 15_000;
+const RESPONSE_DEADLINE_MS = 15_000;
 const GIVE_UP_MS = 60_000;
 
 /** The transfers of a payer, as parts of the amount. Late ones come after the payment's time. */
@@ -67,12 +67,12 @@ export class ChainClients {
       const amount_minor = this.#random.integer(1_000, 999_999);
       const payer: Payer = { id: null, address: null, amount_minor, sendings: [] };
       this.payers.push(payer);
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         [0, 1].map((duplicate) => this.#create(n, amount_minor, duplicate)),
       );
-      const [one, other] = answers.map((body) => JSON.parse(body));
+      const [one, other] = responses.map((body) => JSON.parse(body));
       if (one.id !== other.id || one.next_action.address !== other.next_action.address) {
-        this.faults.push(`payment ${n}: its duplicates are ${answers.join(" and ")}`);
+        this.faults.push(`payment ${n}: its duplicates are ${responses.join(" and ")}`);
       }
       payer.id = one.id;
       payer.address = one.next_action.address;
@@ -135,7 +135,7 @@ export class ChainClients {
           "Idempotency-Key": key,
         },
         body: JSON.stringify(body),
-        signal: AbortSignal.timeout(ANSWER_DEADLINE_MS),
+        signal: AbortSignal.timeout(RESPONSE_DEADLINE_MS),
       }).catch(() => null);
       text = await response?.text().catch(() => "") ?? "";
       return response?.status === 201 && text !== "";

@@ -1,8 +1,8 @@
 /**
  * The clients of the main run. They send the stories of the plan through proxies that break
- * connections. They repeat each operation with its key until it has a final answer, and record it
- * before the first request and after each answer. At the end, without faults, they send every key
- * again and expect the first answer byte for byte.
+ * connections. They repeat each operation with its key until it has a final response, and record it
+ * before the first request and after each response. At the end, without faults, they send every key
+ * again and expect the first response byte for byte.
  */
 
 import { Journal } from "./journal.ts";
@@ -34,9 +34,9 @@ export interface Sent {
   id: string;
 }
 
-/** The record of a final answer. */
-export interface Answer {
-  kind: "answer" | "changed" | "replay";
+/** The record of a final response. */
+export interface ApiResponse {
+  kind: "response" | "changed" | "replay";
   operation: number;
   story: number;
   duplicate: number;
@@ -48,13 +48,13 @@ export interface Answer {
 /** Numbers of requests by result. */
 export interface ClientCounts {
   requests: number;
-  /** Requests whose connection broke before the answer. */
+  /** Requests whose connection broke before the response. */
   broken: number;
   unavailable: number;
   in_progress: number;
   /** Answers of 500, which are always wrong. */
   internal: number;
-  /** Longest time from the first request of an operation to its final answer. */
+  /** Longest time from the first request of an operation to its final response. */
   slowest_ms: number;
 }
 
@@ -64,8 +64,8 @@ export type ClientReport =
   | { counts: ClientCounts }
   | { replayed: number; faults: string[] };
 
-const ANSWER_DEADLINE_MS = 15_000;
-/** Without a final answer after this time an operation counts as not answered. */
+const RESPONSE_DEADLINE_MS = 15_000;
+/** Without a final response after this time an operation counts as not answered. */
 const OPERATION_DEADLINE_MS = 120_000;
 const REPORT_EVERY = 10;
 
@@ -81,8 +81,9 @@ const counts: ClientCounts = {
   internal: 0,
   slowest_ms: 0,
 };
-/** The request and the answer of each keyed operation, for the replays. */
-const kept: { request: PlannedRequest; key: string; sandbox: Sandbox; answer: Answer }[] = [];
+/** The request and the response of each keyed operation, for the replays. */
+const kept: { request: PlannedRequest; key: string; sandbox: Sandbox; response: ApiResponse }[] =
+  [];
 let answered = 0;
 
 tell({ stories: plan.stories.length, operations: plan.operations });
@@ -101,55 +102,55 @@ onLines(async () => {
 async function tellStory(story: Story): Promise<void> {
   const ids = new StoryIds();
   for (const group of story.groups) {
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       group.map((operation) => perform(story, operation, ids.idFor(operation.action))),
     );
     for (const [i, { action }] of group.entries()) {
-      ids.learn(action, answers[i]!.status, answers[i]!.body);
+      ids.learn(action, responses[i]!.status, responses[i]!.body);
     }
     // Without its payment or transfer the rest of the story is impossible.
     if (ids.subject === null) return;
   }
 }
 
-/** Sends all duplicates of an operation; returns the answer to the first duplicate. */
-async function perform(story: Story, operation: Operation, id: string): Promise<Answer> {
+/** Sends all duplicates of an operation; returns the response to the first duplicate. */
+async function perform(story: Story, operation: Operation, id: string): Promise<ApiResponse> {
   const { number, action, duplicates, is_changed } = operation;
   const request = requestOf(action, id);
   const key = isRead(action) ? null : `chaos-${settings.seed}-${number}`;
   const sent: Sent = { kind: "send", operation: number, story: story.number, id };
   await journal.write(sent);
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from(
       { length: duplicates },
-      (_, duplicate) => untilAnswered(story, operation, request, key, duplicate, "answer"),
+      (_, duplicate) => untilAnswered(story, operation, request, key, duplicate, "response"),
     ),
   );
-  if (is_changed && isStored(action, answers[0]!)) {
+  if (is_changed && isStored(action, responses[0]!)) {
     await untilAnswered(story, operation, changed(request), key, duplicates, "changed");
   }
   if (key !== null && story.sandbox !== "resets") {
-    kept.push({ request, key, sandbox: story.sandbox, answer: answers[0]! });
+    kept.push({ request, key, sandbox: story.sandbox, response: responses[0]! });
   }
   if (++answered % REPORT_EVERY === 0) tell({ answered } satisfies ClientReport);
-  return answers[0]!;
+  return responses[0]!;
 }
 
-/** Whether the service stores an answer under its key (contract §5). */
-function isStored(action: Action, { status, body }: Answer): boolean {
+/** Whether the service stores a response under its key (contract §5). */
+function isStored(action: Action, { status, body }: ApiResponse): boolean {
   return action.do !== "reset" &&
     (status < 300 || status === 402 || (status === 409 && body.includes('"invalid_state"')));
 }
 
-/** Sends one duplicate until it has a final answer, and records the answer. */
+/** Sends one duplicate until it has a final response, and records the response. */
 async function untilAnswered(
   { number: story, sandbox }: Story,
   { number: operation }: Operation,
   request: PlannedRequest,
   key: string | null,
   duplicate: number,
-  kind: Answer["kind"],
-): Promise<Answer> {
+  kind: ApiResponse["kind"],
+): Promise<ApiResponse> {
   const random = randomOf(settings.seed, "client", operation, duplicate);
   const urls = settings.base_urls;
   const started = performance.now();
@@ -157,13 +158,13 @@ async function untilAnswered(
   if (received.status !== 0) {
     counts.slowest_ms = Math.max(counts.slowest_ms, performance.now() - started);
   }
-  const answer: Answer = { kind, operation, story, duplicate, ...received };
-  await journal.write(answer);
-  return answer;
+  const response: ApiResponse = { kind, operation, story, duplicate, ...received };
+  await journal.write(response);
+  return response;
 }
 
 /**
- * Repeats a request until its answer is final. After the deadline the status is 0.
+ * Repeats a request until its response is final. After the deadline the status is 0.
  * @param first index of the first URL; each try takes the next one
  */
 async function sendUntilFinal(
@@ -187,7 +188,7 @@ async function sendUntilFinal(
   }
 }
 
-type Received = Pick<Answer, "status" | "body" | "is_replay">;
+type Received = Pick<ApiResponse, "status" | "body" | "is_replay">;
 
 async function send(
   base_url: string,
@@ -200,7 +201,7 @@ async function send(
     const response = await fetch(base_url + path, {
       method,
       client: http,
-      signal: AbortSignal.timeout(ANSWER_DEADLINE_MS),
+      signal: AbortSignal.timeout(RESPONSE_DEADLINE_MS),
       headers: {
         Authorization: `Bearer ${api_key}`,
         ...(body !== null && { "Content-Type": "application/json" }),
@@ -219,7 +220,7 @@ async function send(
   }
 }
 
-/** Whether an answer is final: no 5xx, and no duplicate that is still under way. */
+/** Whether a response is final: no 5xx, and no duplicate that is still under way. */
 function isFinal({ status, body }: Received): boolean {
   if (status === 503) counts.unavailable++;
   else if (status >= 500) counts.internal++;
@@ -241,7 +242,7 @@ async function replayAll(): Promise<{ replayed: number; faults: string[] }> {
   let replayed = 0;
   await Promise.all(Array.from({ length: settings.clients }, async () => {
     for (let one = kept[at++]; one; one = kept[at++]) {
-      const { request, key, sandbox, answer: { operation, status, body } } = one;
+      const { request, key, sandbox, response: { operation, status, body } } = one;
       if (!(status < 300 || status === 402 || status === 409)) continue;
       const random = randomOf(settings.seed, "replay", operation);
       const urls = settings.calm_urls;

@@ -2,7 +2,7 @@
 
 import type postgres from "postgres";
 import type { Arrival } from "./arrival.ts";
-import type { Answer, Sent } from "./client_process.ts";
+import type { ApiResponse, Sent } from "./client_process.ts";
 import type { Plan, Sandbox } from "./plan.ts";
 
 /** The evidence of a run. */
@@ -10,7 +10,7 @@ export interface Evidence {
   plan: Plan;
   sql: postgres.Sql;
   /** The records of the clients, in the order of the journal. */
-  journal: (Sent | Answer)[];
+  journal: (Sent | ApiResponse)[];
   arrivals: Arrival[];
   environments: Record<Sandbox, string>;
   /** Endpoints by the path of their URL. */
@@ -49,15 +49,15 @@ export interface StoredEvent {
 }
 
 /** The answers of a kind, in the order of the journal. */
-export function answersOf({ journal }: Evidence, kind: Answer["kind"]): Answer[] {
-  return journal.filter((record): record is Answer => record.kind === kind);
+export function responsesOf({ journal }: Evidence, kind: ApiResponse["kind"]): ApiResponse[] {
+  return journal.filter((record): record is ApiResponse => record.kind === kind);
 }
 
-/** The first answer to each operation. */
-export function firstAnswers(evidence: Evidence): Map<number, Answer> {
-  const first = new Map<number, Answer>();
-  for (const answer of answersOf(evidence, "answer")) {
-    if (!first.has(answer.operation)) first.set(answer.operation, answer);
+/** The first response to each operation. */
+export function firstResponses(evidence: Evidence): Map<number, ApiResponse> {
+  const first = new Map<number, ApiResponse>();
+  for (const response of responsesOf(evidence, "response")) {
+    if (!first.has(response.operation)) first.set(response.operation, response);
   }
   return first;
 }

@@ -25,7 +25,7 @@ const EVENT = "payment.completed";
  */
 const ATTEMPT_MS = 10_000;
 const LEASE_MS = 18_000;
-const ATTACKER_ANSWERS_MS = 9_000;
+const ATTACKER_RESPONSES_MS = 9_000;
 /** Longest wait for the last deliveries of a phase: two retries and the tarpit's timeouts. */
 const DRAIN_MS = 45_000;
 
@@ -76,7 +76,7 @@ export async function runHostile(stage: Stage, seconds: number): Promise<Verdict
     [EVENT],
   );
   const attacker_key = (await stage.makeSandbox("attacker", "attacker")).text;
-  const attacker = openAttacker(server.base_url, attacker_key, ATTACKER_ANSWERS_MS);
+  const attacker = openAttacker(server.base_url, attacker_key, ATTACKER_RESPONSES_MS);
   stage.atEnd(() => attacker.close());
   const turn = async (status: "enabled" | "disabled") => {
     if (status === "disabled") await attacker.stop();

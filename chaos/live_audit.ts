@@ -1,13 +1,13 @@
 /**
  * The judge of the live run. It compares the books of the provider with the rows, the ledger and
- * the answers. It shares no rule with the product.
+ * the responses. It shares no rule with the product.
  */
 
 import type postgres from "postgres";
 import { checkBooks } from "../scripts/operator/check_books.ts";
 import type { StripeBooks } from "../tests/support/stripe/double.ts";
 import type { StripeObject } from "../tests/support/stripe/journal.ts";
-import { isStored, type LiveAnswer, type LiveAnswered, paymentOf } from "./live_clients.ts";
+import { isStored, type LiveAnswered, type LiveResponse, paymentOf } from "./live_clients.ts";
 import { RESULTS } from "./live_plan.ts";
 
 /** A payment as it is stored. Amounts are in minor units. */
@@ -65,7 +65,7 @@ export function auditLive(evidence: LiveEvidence): string[] {
     ...auditPayments(evidence),
     ...auditRefunds(evidence),
     ...auditLedger(evidence),
-    ...evidence.operations.flatMap((operation) => auditAnswers(evidence, operation)),
+    ...evidence.operations.flatMap((operation) => auditResponses(evidence, operation)),
   ];
 }
 
@@ -108,7 +108,7 @@ function auditRefunds({ operations, payments, refunds, books }: LiveEvidence): s
   const made = groupBy(books.refund, ({ metadata }) => metadata.refund);
   const answered = new Set(
     operations.filter(({ action }) => action.do === "refund")
-      .flatMap(({ answers }) => answers.map(({ body }) => idOf(body))),
+      .flatMap(({ responses }) => responses.map(({ body }) => idOf(body))),
   );
   for (const { id, status, amount_minor } of refunds) {
     const done = (made.get(id) ?? []).filter((refund) => refund.status === "succeeded");
@@ -154,42 +154,42 @@ function auditLedger({ payments, balances, books }: LiveEvidence): string[] {
   });
 }
 
-/** Duplicates got one answer, and it is true. */
-function auditAnswers(evidence: LiveEvidence, operation: LiveAnswered): string[] {
-  const { key, action, answers } = operation;
+/** Duplicates got one response, and it is true. */
+function auditResponses(evidence: LiveEvidence, operation: LiveAnswered): string[] {
+  const { key, action, responses } = operation;
   const breaches: string[] = [];
-  const texts = new Set(answers.map(({ status, body }) => `${status} ${body}`));
+  const texts = new Set(responses.map(({ status, body }) => `${status} ${body}`));
   if (texts.size > 1) breaches.push(`${key}: duplicates were answered ${[...texts].join(" and ")}`);
-  if (answers.filter((answer) => isStored(answer) && !answer.is_replay).length > 1) {
+  if (responses.filter((response) => isStored(response) && !response.is_replay).length > 1) {
     breaches.push(`${key}: duplicates got several first answers`);
   }
-  const [answer] = answers;
-  const is_expected = answer !== undefined && isStored(answer) &&
-    (answer.status !== 402 || action.do === "create");
-  if (!is_expected) breaches.push(`${key}: ${answer?.status} ${answer?.body}`);
-  else if (!isTrue(evidence, operation, answer)) {
-    breaches.push(`${key}: the provider contradicts ${answer.status} ${answer.body}`);
+  const [response] = responses;
+  const is_expected = response !== undefined && isStored(response) &&
+    (response.status !== 402 || action.do === "create");
+  if (!is_expected) breaches.push(`${key}: ${response?.status} ${response?.body}`);
+  else if (!isTrue(evidence, operation, response)) {
+    breaches.push(`${key}: the provider contradicts ${response.status} ${response.body}`);
   }
   return breaches;
 }
 
-/** Whether the provider's books agree with an answer. An open result is always true. */
+/** Whether the provider's books agree with a response. An open result is always true. */
 function isTrue(
   { books }: LiveEvidence,
   { action }: LiveAnswered,
-  answer: LiveAnswer,
+  response: LiveResponse,
 ): boolean {
-  const shown = JSON.parse(answer.body);
+  const shown = JSON.parse(response.body);
   if (action.do === "refund") {
     const made = books.refund.filter(({ metadata }) => metadata.refund === shown.id);
     if (shown.status === "pending") return true;
     return made.some(({ amount }) => amount === action.amount_minor) ===
       (shown.status === "completed");
   }
-  const id = paymentOf(answer);
+  const id = paymentOf(response);
   const intent = books.payment_intent.find(({ metadata }) => metadata.payment === id);
   if (intent === undefined) return false;
-  if (answer.status === 402 || shown.status === "declined") return intent.amount_received === 0;
+  if (response.status === 402 || shown.status === "declined") return intent.amount_received === 0;
   if (shown.status === "completed") {
     return "amount_minor" in action && intent.amount_received === action.amount_minor;
   }

@@ -1,6 +1,6 @@
 /**
  * The clients of the live run. They tell stories of live payments and repeat each change with its
- * key until it has a final answer. Between two changes of a payment they wait for its result.
+ * key until it has a final response. Between two changes of a payment they wait for its result.
  */
 
 import {
@@ -11,18 +11,18 @@ import {
   RESULTS,
 } from "./live_plan.ts";
 
-/** A final answer. Status 0: there was none in time. */
-export interface LiveAnswer {
+/** A final response. Status 0: there was none in time. */
+export interface LiveResponse {
   status: number;
   body: string;
   is_replay: boolean;
 }
 
-/** A change and the answers to its duplicates. */
+/** A change and the responses to its duplicates. */
 export interface LiveAnswered extends LiveOperation {
-  /** Null for a create without a payment in its answer. */
+  /** Null for a create without a payment in its response. */
   payment_id: string | null;
-  answers: LiveAnswer[];
+  responses: LiveResponse[];
 }
 
 /** The settings of the clients. */
@@ -38,8 +38,8 @@ interface LiveClientsOptions {
   explain: (payment_id: string) => Promise<string>;
 }
 
-const ANSWER_DEADLINE_MS = 15_000;
-/** Without a final answer, or a result, after this time an operation counts as not answered. */
+const RESPONSE_DEADLINE_MS = 15_000;
+/** Without a final response, or a result, after this time an operation counts as not answered. */
 const DEADLINE_MS = 120_000;
 const PAUSE_MS = 150;
 
@@ -68,13 +68,13 @@ export class LiveClients {
     }));
   }
 
-  /** Sends every key again. Returns the number of replays that differ from the first answer. */
+  /** Sends every key again. Returns the number of replays that differ from the first response. */
   async replay(): Promise<{ replayed: number; faults: string[] }> {
     const faults: string[] = [];
     let [at, replayed] = [0, 0];
     await Promise.all(Array.from({ length: this.#options.clients }, async () => {
       for (let one = this.operations[at++]; one; one = this.operations[at++]) {
-        const [first] = one.answers;
+        const [first] = one.responses;
         if (first === undefined || !isStored(first)) continue;
         const again = await this.#untilFinal(one, one.payment_id, 0);
         replayed++;
@@ -103,38 +103,38 @@ export class LiveClients {
 
   /** Sends all duplicates of an operation. Returns the payment. */
   async #perform(operation: LiveOperation, given: string | null): Promise<string | null> {
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from(
         { length: operation.duplicates },
         (_, duplicate) => this.#untilFinal(operation, given, duplicate),
       ),
     );
-    const payment_id = given ?? paymentOf(answers[0]!);
-    this.operations.push({ ...operation, payment_id, answers });
+    const payment_id = given ?? paymentOf(responses[0]!);
+    this.operations.push({ ...operation, payment_id, responses });
     return payment_id;
   }
 
-  /** Repeats a request until its answer is final. */
+  /** Repeats a request until its response is final. */
   async #untilFinal(
     { key, action }: LiveOperation,
     payment_id: string | null,
     duplicate: number,
-  ): Promise<LiveAnswer> {
+  ): Promise<LiveResponse> {
     const give_up_at = performance.now() + DEADLINE_MS;
     const verb = action.do === "create" ? "" : `/${payment_id}/${PATHS[action.do]}`;
     for (let tries = 0;; tries++) {
-      const answer = await this.#send(
+      const response = await this.#send(
         duplicate + tries,
         `/v1/payments${verb}`,
         bodyOf(action),
         key,
       );
-      if (answer && isFinal(answer)) return answer;
-      if (answer && answer.status >= 500 && answer.status !== 503) {
-        this.faults.push(`${key}: ${answer.status} ${answer.body}`);
+      if (response && isFinal(response)) return response;
+      if (response && response.status >= 500 && response.status !== 503) {
+        this.faults.push(`${key}: ${response.status} ${response.body}`);
       }
       if (performance.now() > give_up_at) {
-        return { status: 0, body: `the last answer was ${answer?.body}`, is_replay: false };
+        return { status: 0, body: `the last answer was ${response?.body}`, is_replay: false };
       }
       await pause(PAUSE_MS);
     }
@@ -144,9 +144,9 @@ export class LiveClients {
   async #result(id: string, action: LiveAction, is_authenticated: boolean): Promise<string | null> {
     const give_up_at = performance.now() + DEADLINE_MS;
     for (let tries = 0; performance.now() < give_up_at; tries++) {
-      const answer = await this.#send(tries, `/v1/payments/${id}`);
-      if (answer?.status === 200) {
-        const payment = JSON.parse(answer.body);
+      const response = await this.#send(tries, `/v1/payments/${id}`);
+      if (response?.status === 200) {
+        const payment = JSON.parse(response.body);
         const { status, next_action } = payment;
         if (status === "requires_action") await visit(next_action.url, is_authenticated);
         else if (isOver(payment, action)) return status;
@@ -163,7 +163,7 @@ export class LiveClients {
     path: string,
     body?: unknown,
     key?: string,
-  ): Promise<LiveAnswer | null> {
+  ): Promise<LiveResponse | null> {
     const { urls, api_key } = this.#options;
     this.requests++;
     try {
@@ -175,7 +175,7 @@ export class LiveClients {
           ...(body !== undefined && { "Content-Type": "application/json" }),
         },
         ...(body !== undefined && { body: JSON.stringify(body) }),
-        signal: AbortSignal.timeout(ANSWER_DEADLINE_MS),
+        signal: AbortSignal.timeout(RESPONSE_DEADLINE_MS),
       });
       const is_replay = response.headers.get("Idempotent-Replayed") === "true";
       return { status: response.status, body: await response.text(), is_replay };
@@ -187,13 +187,13 @@ export class LiveClients {
 
 const PATHS = { capture: "capture", cancel: "cancel", refund: "refund" } as const;
 
-/** Whether the service stores an answer under its key. */
-export function isStored({ status }: LiveAnswer): boolean {
+/** Whether the service stores a response under its key. */
+export function isStored({ status }: LiveResponse): boolean {
   return status === 402 || (status >= 200 && status < 300);
 }
 
-/** Returns the payment that an answer to a create shows. */
-export function paymentOf({ body }: LiveAnswer): string | null {
+/** Returns the payment that a response to a create shows. */
+export function paymentOf({ body }: LiveResponse): string | null {
   try {
     const { id, error } = JSON.parse(body);
     return id ?? error?.payment?.id ?? null;
@@ -209,8 +209,8 @@ function bodyOf(action: LiveAction): unknown {
   return { ...terms, currency: "EUR", card: { token } };
 }
 
-/** Whether an answer is final: no 5xx, and no duplicate or call that is still under way. */
-function isFinal({ status, body }: LiveAnswer): boolean {
+/** Whether a response is final: no 5xx, and no duplicate or call that is still under way. */
+function isFinal({ status, body }: LiveResponse): boolean {
   return status < 500 && !(status === 409 && body.includes('"idempotency_in_progress"'));
 }
 
@@ -226,7 +226,7 @@ function isOver(
 /** The payer visits the page of the bank, which can be away. */
 async function visit(url: string, is_authenticated: boolean): Promise<void> {
   const page = `${url}?result=${is_authenticated ? "success" : "failure"}`;
-  const signal = AbortSignal.timeout(ANSWER_DEADLINE_MS);
+  const signal = AbortSignal.timeout(RESPONSE_DEADLINE_MS);
   const response = await fetch(page, { redirect: "manual", signal }).catch(() => null);
   await response?.body?.cancel().catch(() => {});
 }

@@ -1,6 +1,6 @@
 /**
  * The faults of the live run: a table of the points of the flow (architecture §7) at which a
- * process is killed, a table of the provider's answers that are no answers, and ways in which
+ * process is killed, a table of the provider's responses that are no answers, and ways in which
  * notifications arrive.
  */
 
@@ -125,7 +125,7 @@ function atOperation(at: Fault["at"], act: "hang" | "delay", kill: Kill): KillPo
 function atProvider(at: Fault["at"]): KillPoint["kill"] {
   return async ({ double }, path) => {
     await double.plant({ name: "kill point", method: "POST", path, at, act: "kill" });
-    await within(CALL_WAIT_MS, async () => !await answers(double));
+    await within(CALL_WAIT_MS, async () => !await responds(double));
     await double.clearFaults().catch(() => {});
     return await revive(double);
   };
@@ -135,12 +135,12 @@ function atProvider(at: Fault["at"]): KillPoint["kill"] {
  * Starts the double again if it is dead. Returns whether it was.
  */
 export async function revive(double: StripeDouble): Promise<boolean> {
-  const is_dead = !await answers(double);
+  const is_dead = !await responds(double);
   if (is_dead) await double.restart();
   return is_dead;
 }
 
-function answers(double: StripeDouble): Promise<boolean> {
+function responds(double: StripeDouble): Promise<boolean> {
   return double.waitingFaults().then(() => true, () => false);
 }
 

@@ -8,7 +8,13 @@ import { join } from "node:path";
 import { type Arrival, WAYS_TO_FAIL } from "./arrival.ts";
 import { auditRun } from "./audit.ts";
 import type { Verdict } from "./evidence.ts";
-import type { Answer, ClientCounts, ClientReport, ClientSettings, Sent } from "./client_process.ts";
+import type {
+  ApiResponse,
+  ClientCounts,
+  ClientReport,
+  ClientSettings,
+  Sent,
+} from "./client_process.ts";
 import { drain } from "./drain.ts";
 import { readJournal } from "./journal.ts";
 import { Killer, type Restartable } from "./killer.ts";
@@ -127,7 +133,7 @@ export async function runMain(stage: Stage, options: MainRunOptions): Promise<Ma
   const verdicts = await auditRun({
     plan,
     sql: stage.sql,
-    journal: await readJournal<Sent | Answer>(journal),
+    journal: await readJournal<Sent | ApiResponse>(journal),
     arrivals,
     environments: Object.fromEntries(
       SANDBOXES.map((name) => [name, keys[name].environment_id]),

@@ -33,7 +33,7 @@ type DisputeStatus = "needs_response" | "under_review" | "lost";
 
 /** A refund in the model. */
 interface RefundStanding {
-  /** Null until the answer shows it. */
+  /** Null until the response shows it. */
   id: string | null;
   amount: number;
   status: "pending" | "completed" | "failed";
@@ -59,7 +59,7 @@ export type DisputeMove =
   | { do: "evidence"; text: "winning" | "losing" | "other" | "saved"; is_late?: boolean }
   | { do: "accept" };
 
-/** The expected answer to a request. */
+/** The expected response to a request. */
 export interface Expected<T> {
   http: number;
   /** The error code; null if the request succeeds. */
@@ -68,7 +68,7 @@ export interface Expected<T> {
   next: T;
   /** The new events. */
   events: string[];
-  /** The refund in the answer, if the answer is a refund. */
+  /** The refund in the response, if the response is a refund. */
   refund?: RefundStanding;
 }
 
@@ -106,7 +106,7 @@ const PAID = ["completed", "partially_refunded"];
 const GIVEN_BACK = ["partially_refunded", "refunded", "chargeback"];
 const OPEN = ["pending", "requires_action", "processing"];
 
-/** The expected answer to a create. An outcome overrides the instrument. */
+/** The expected response to a create. An outcome overrides the instrument. */
 export function expectCreate(
   instrument: string,
   outcome: string | null,
@@ -149,7 +149,7 @@ export function expectCreate(
   return { http: 402, code: outcome === null ? known.code! : "payment_declined", next, events };
 }
 
-/** The expected answer to a move of a payment. */
+/** The expected response to a move of a payment. */
 export function expectMove(payment: Standing, move: Move): Expected<Standing> {
   const { status } = payment;
   switch (move.do) {

@@ -44,7 +44,7 @@ export interface Operation {
   number: number;
   action: Action;
   duplicates: number;
-  /** Whether the request is sent again after the answer, with one field changed. */
+  /** Whether the request is sent again after the response, with one field changed. */
   is_changed: boolean;
 }
 

@@ -4,7 +4,7 @@
  */
 
 import type { Evidence } from "./evidence.ts";
-import type { Answer } from "./client_process.ts";
+import type { ApiResponse } from "./client_process.ts";
 import type { Operation, Sandbox, Story } from "./plan.ts";
 
 /** The faults of lists of payments (promise R5). */
@@ -19,7 +19,7 @@ export function pageFaults({ plan, journal }: Evidence): string[] {
     const { sandbox, action } = operations.get(record.operation)!;
     const ids = acknowledged[sandbox] ??= [];
     if (record.kind === "send") known_when_sent.set(record.operation, ids.length);
-    if (record.kind !== "answer" || record.status === 0) continue;
+    if (record.kind !== "response" || record.status === 0) continue;
     if (action.do === "create") {
       const body = JSON.parse(record.body);
       const id = body.error?.payment?.id ?? body.id;
@@ -39,13 +39,13 @@ export function balanceFaults({ plan, journal }: Evidence): string[] {
   const operations = operationsOf(plan.stories);
   return journal.flatMap((record) => {
     const { action } = operations.get(record.operation)!;
-    if (record.kind !== "answer" || action.do !== "balance" || record.status === 0) return [];
+    if (record.kind !== "response" || action.do !== "balance" || record.status === 0) return [];
     const fault = balanceFault(record);
     return fault === null ? [] : [`operation ${record.operation}, a balance: ${fault}`];
   });
 }
 
-function pageFault({ status, body }: Answer, known: readonly string[]): string | null {
+function pageFault({ status, body }: ApiResponse, known: readonly string[]): string | null {
   if (status !== 200) return `answered ${status}`;
   const { object, data, has_more, next_cursor } = JSON.parse(body);
   if (object !== "list" || !Array.isArray(data) || typeof has_more !== "boolean") {
@@ -62,7 +62,7 @@ function pageFault({ status, body }: Answer, known: readonly string[]): string |
   return missing === undefined ? null : `${missing} is missing`;
 }
 
-function balanceFault({ status, body }: Answer): string | null {
+function balanceFault({ status, body }: ApiResponse): string | null {
   if (status !== 200) return `answered ${status}`;
   const { object, balances } = JSON.parse(body);
   // The plan funds every hot account first.

@@ -1,6 +1,6 @@
 /**
  * The receiver of the run. It verifies each delivery as a merchant would, records it on disk before it
- * answers 2xx, and fails a share of the first attempts in several ways.
+ * returns 2xx, and fails a share of the first attempts in several ways.
  *
  * It does not fail later attempts: a sandbox's delivery has four attempts, so a receiver that fails
  * 30 % of all attempts would lose 0.8 % of the deliveries by the contract.
@@ -46,13 +46,13 @@ const server = Deno.serve(
     arrival.failed_by = way;
     arrival.is_taken &&= way === null;
     await journal.write(arrival);
-    return arrival.is_genuine ? await answer(way) : new Response(null, { status: 400 });
+    return arrival.is_genuine ? await respond(way) : new Response(null, { status: 400 });
   },
 );
 tell({ port: server.addr.port });
 onLines(() => {});
 
-async function answer(way: WayToFail | null): Promise<Response> {
+async function respond(way: WayToFail | null): Promise<Response> {
   if (way === null) return new Response(null, { status: 204 });
   if (way === "500") return new Response("no", { status: 500 });
   if (way === "503") return new Response("later", { status: 503, headers: { "Retry-After": "6" } });

@@ -1,14 +1,14 @@
 /**
- * A client of the sandbox run. It repeats each request with its key until it has a final answer, as
- * a merchant does, and takes turns with the servers.
+ * A client of the sandbox run. It repeats each request with its key until it has a final response,
+ * as a merchant does, and takes turns with the servers.
  */
 
 import { callApi } from "./api_call.ts";
 import type { SandboxKey } from "./sandbox.ts";
 import type { ApiServer, Stage } from "./stage.ts";
 
-/** A final answer. */
-interface FinalAnswer {
+/** A final response. */
+interface FinalResponse {
   status: number;
   // deno-lint-ignore no-explicit-any
   body: any;
@@ -22,7 +22,7 @@ interface RequestOptions {
   key?: string;
 }
 
-const ANSWER_DEADLINE_MS = 5_000;
+const RESPONSE_DEADLINE_MS = 5_000;
 const OPERATION_DEADLINE_MS = 60_000;
 const PAUSE_MS = 50;
 
@@ -54,7 +54,7 @@ export async function untilDone(
 
 /** Sends requests to the servers of a run. */
 export class SandboxClient {
-  /** Requests without an answer, with 503, or with the answer that the key is under way. */
+  /** Requests without a response, with 503, or with the response that the key is under way. */
   broken = 0;
   /** The answers of 500 and 429, by the fault that they name. */
   readonly faults: Record<string, number> = {};
@@ -77,16 +77,16 @@ export class SandboxClient {
     { text }: Pick<SandboxKey, "text">,
     path: string,
     { is_over, ...options }: RequestOptions & { is_over?: () => boolean } = {},
-  ): Promise<FinalAnswer | null> {
+  ): Promise<FinalResponse | null> {
     const until = performance.now() + OPERATION_DEADLINE_MS;
     while (performance.now() < until && !is_over?.()) {
-      const answer = await this.#try(text, path, options);
-      const fault = answer?.headers.get("Sandbox-Fault") ?? null;
-      if (answer !== null && answer.status < 429 && !isUnderWay(answer)) return answer;
+      const response = await this.#try(text, path, options);
+      const fault = response?.headers.get("Sandbox-Fault") ?? null;
+      if (response !== null && response.status < 429 && !isUnderWay(response)) return response;
       if (fault === null) this.broken++;
       else this.faults[fault] = (this.faults[fault] ?? 0) + 1;
-      if (answer?.status === 500 && fault === null) {
-        this.breaches.push(`${path}: 500 ${JSON.stringify(answer.body)}`);
+      if (response?.status === 500 && fault === null) {
+        this.breaches.push(`${path}: 500 ${JSON.stringify(response.body)}`);
       }
       if (fault === null) await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
     }
@@ -94,20 +94,20 @@ export class SandboxClient {
     return null;
   }
 
-  async #try(text: string, path: string, options: RequestOptions): Promise<FinalAnswer | null> {
+  async #try(text: string, path: string, options: RequestOptions): Promise<FinalResponse | null> {
     const url = this.#urls[this.#sent++ % this.#urls.length]!;
     const call = callApi(url, text, path, { client: this.#http, ...options }).catch(() => null);
     let timer;
     const late = new Promise<null>((resolve) =>
-      timer = setTimeout(() => resolve(null), ANSWER_DEADLINE_MS)
+      timer = setTimeout(() => resolve(null), RESPONSE_DEADLINE_MS)
     );
-    const answer = await Promise.race([call, late]);
+    const response = await Promise.race([call, late]);
     clearTimeout(timer);
-    return answer;
+    return response;
   }
 }
 
-/** A duplicate of the request is under way, so its answer is not known yet. */
-function isUnderWay({ status, body }: FinalAnswer): boolean {
+/** A duplicate of the request is under way, so its response is not known yet. */
+function isUnderWay({ status, body }: FinalResponse): boolean {
   return status === 409 && body.error?.code === "idempotency_in_progress";
 }

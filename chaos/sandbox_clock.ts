@@ -34,24 +34,24 @@ export async function playClock(
     days += by_days;
     let body: Record<string, unknown> = { advance: by_days * DAY_S };
     for (let i = 0;; i++) {
-      const answer = await client.send(sandbox, CLOCK, { body, key: `day-${days}-${i}` });
-      if (answer === null) return;
-      if (answer.status !== 200) {
-        return void breaches.push(`an advance: ${JSON.stringify(answer.body)}`);
+      const response = await client.send(sandbox, CLOCK, { body, key: `day-${days}-${i}` });
+      if (response === null) return;
+      if (response.status !== 200) {
+        return void breaches.push(`an advance: ${JSON.stringify(response.body)}`);
       }
-      if (!answer.body.has_more) return;
-      body = { to: answer.body.target };
+      if (!response.body.has_more) return;
+      body = { to: response.body.target };
     }
   };
   await Promise.all([
     untilDone(CLIENTS, async (number, i) => {
       const { body } = KINDS[(number + i) % KINDS.length]!;
-      const answer = await client.send(sandbox, PAYMENTS, {
+      const response = await client.send(sandbox, PAYMENTS, {
         body: { amount: 100, currency: "EUR", ...body },
         key: `clock-${number}-${i}`,
       });
-      if (answer?.status === 201) payments++;
-      else breaches.push(`a payment: ${answer?.status}`);
+      if (response?.status === 201) payments++;
+      else breaches.push(`a payment: ${response?.status}`);
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
       return !is_done;
     }),

@@ -30,10 +30,10 @@ export async function playDisputes(
       [`${V1}/disputes/${id}/accept`, {}],
       [`/api-v1-sandbox/payments/${paid!.body.id}/advance`, { to: "completed" }],
     ] as const;
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       moves.map(([path, body], j) => client.send(sandbox, path, { body, key: `${name}-${j}` })),
     );
-    const ended = answers.filter((answer) => answer?.status === 200);
+    const ended = responses.filter((response) => response?.status === 200);
     disputes++;
     // A win makes the payment completed, so an advance to that status changes nothing and is 200.
     if (ended.length === 0 || ended.length > 2) {

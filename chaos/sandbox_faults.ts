@@ -44,12 +44,12 @@ export async function playFaults(
       const known = open.get(fault);
       const read = known && await client.send(sandbox, `${FAULTS}/${known}`);
       if (read && read.body.left > 0) continue;
-      const answer = await client.send(sandbox, FAULTS, {
+      const response = await client.send(sandbox, FAULTS, {
         body: { ...declaration, times: TIMES },
         key: `${fault}-${i}`,
       });
-      if (answer?.status !== 201) continue;
-      open.set(fault, answer.body.id);
+      if (response?.status !== 201) continue;
+      open.set(fault, response.body.id);
       declared[fault] = (declared[fault] ?? 0) + TIMES;
     }
   };
@@ -92,7 +92,7 @@ export async function playFaults(
   expectEqual("faults declined", happened!.declined, declared["declined"]!);
   expectEqual("faults drop_until_recovered", happened!.dropped, declared["drop_until_recovered"]!);
   for (const fault of ["server_error_before", "server_error_after"]) {
-    // A kill can take the answer of a request that has a fault.
+    // A kill can take the response of a request that has a fault.
     const shown = client.faults[fault] ?? 0;
     if (shown > declared[fault]! || shown < declared[fault]! - client.broken) {
       breaches.push(`faults ${fault}: ${shown} answers, ${declared[fault]} declared`);

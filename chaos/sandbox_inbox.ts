@@ -29,21 +29,21 @@ export async function playInbox(
     while (!has_all) {
       const query = `limit=20&wait=1${after === null ? "" : `&after=${after}`}`;
       const path = `${ENDPOINTS}/${endpoint.body.id}/inbox?${query}`;
-      const answer = await client.send(sandbox, path, { is_over: () => has_all });
-      if (answer === null) break;
+      const response = await client.send(sandbox, path, { is_over: () => has_all });
+      if (response === null) break;
       reads++;
       if (after !== null) { for (const id of page) acknowledged.add(id); }
       if (reads % DIES_AFTER === 0) {
         [after, page] = [null, []];
         continue;
       }
-      for (const { id, event_id, body } of answer.body.data) {
+      for (const { id, event_id, body } of response.body.data) {
         if (acknowledged.has(id)) breaches.push(`${id} came again after its acknowledgement`);
         const { data, sequence } = JSON.parse(body);
         if (!arrived.has(event_id)) arrived.set(event_id, { payment: data.object.id, sequence });
       }
-      after = answer.body.next_cursor;
-      page = answer.body.data.map(({ id }: { id: string }) => id);
+      after = response.body.next_cursor;
+      page = response.body.data.map(({ id }: { id: string }) => id);
     }
   };
   const reading = read();

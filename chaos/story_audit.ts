@@ -1,10 +1,10 @@
 /**
  * Judges stories by the model (payment_model.ts): some legal order of the simultaneous requests must
- * explain every answer and the final row of the payment or transfer.
+ * explain every response and the final row of the payment or transfer.
  */
 
-import { type Evidence, firstAnswers, type Verdict } from "./evidence.ts";
-import type { Answer, Sent } from "./client_process.ts";
+import { type Evidence, firstResponses, type Verdict } from "./evidence.ts";
+import type { ApiResponse, Sent } from "./client_process.ts";
 import {
   availableOf,
   expectCreate,
@@ -45,23 +45,25 @@ export async function auditStories(evidence: Evidence): Promise<Verdict> {
       .map(({ operation, id }) => [operation, id]),
   );
   const stored = await standingsOf(sql);
-  const first = firstAnswers(evidence);
+  const first = firstResponses(evidence);
   // A reset can come between duplicates. The story continues with the payment of the first
   // duplicate.
   const leading = new Map(
-    journal.filter((record): record is Answer => record.kind === "answer" && record.duplicate === 0)
-      .map((answer) => [answer.operation, answer]),
+    journal.filter((record): record is ApiResponse =>
+      record.kind === "response" && record.duplicate === 0
+    )
+      .map((response) => [response.operation, response]),
   );
   const breaches: string[] = [];
   let explained = 0;
   for (const story of plan.stories) {
     const is_reset = story.sandbox === "resets";
     const by_operation = is_reset ? leading : first;
-    const answers = story.groups.map((group) =>
+    const responses = story.groups.map((group) =>
       group.map(({ number }) => by_operation.get(number))
     );
-    if (answers.flat().some((answer) => answer?.status === 0)) continue;
-    const fault = explain(story, answers, sent, is_reset ? null : stored);
+    if (responses.flat().some((response) => response?.status === 0)) continue;
+    const fault = explain(story, responses, sent, is_reset ? null : stored);
     if (fault === null) explained++;
     else breaches.push(`story ${story.number}: ${fault}`);
   }
@@ -106,24 +108,24 @@ type Standings = Standing | TransferStanding;
 /** An answered request of a group. */
 interface Answered {
   action: Action;
-  answer: Answer;
+  response: ApiResponse;
   /** The id in the path of the request. */
   id: string;
 }
 
 /**
  * The reason why no order explains a story; null if an order explains it.
- * @param answers the answers to the operations of each group
+ * @param responses the responses to the operations of each group
  * @param sent the id in the path of each operation's request
  * @param stored null if a reset may delete the payment; later requests then do not find it
  */
 function explain(
   { groups }: Pick<Story, "groups">,
-  answers: (Answer | undefined)[][],
+  responses: (ApiResponse | undefined)[][],
   sent: ReadonlyMap<number, string>,
   stored: ReadonlyMap<string, StoredStanding> | null,
 ): string | null {
-  const made = answers[0]![0];
+  const made = responses[0]![0];
   if (made === undefined) return "its first request has no answer";
   const [{ action }] = groups[0]! as [Operation];
   if (action.do === "transfer" && made.status === 402) return null;
@@ -140,18 +142,20 @@ function explain(
   let is_gone = false;
   for (const [i, group] of groups.entries()) {
     if (i === 0) continue;
-    if (answers[i]!.includes(undefined)) return "a request has no answer";
+    if (responses[i]!.includes(undefined)) return "a request has no answer";
     const moves = group.map(({ action, number }, n): Answered => ({
       action,
-      answer: answers[i]![n]!,
+      response: responses[i]![n]!,
       id: sent.get(number) ?? id,
     })).filter((move) => !OF_ALL.has(move.action.do) && (stored !== null || !missesRefund(move)));
-    const found = stored === null ? moves.filter(({ answer }) => answer.status !== 404) : moves;
+    const found = stored === null ? moves.filter(({ response }) => response.status !== 404) : moves;
     if (is_gone && found.length > 0) return `${id} was found after it was not found`;
     is_gone ||= found.length < moves.length;
     standings = standings.flatMap((standing) => outcomes(standing, found));
     if (standings.length === 0) {
-      const said = moves.map(({ action, answer }) => `${JSON.stringify(action)} ${answer.status}`);
+      const said = moves.map(({ action, response }) =>
+        `${JSON.stringify(action)} ${response.status}`
+      );
       return `no order explains ${said.join(", ")}`;
     }
   }
@@ -172,8 +176,8 @@ function isEqual(money: Money | null, expected: Money): boolean {
 }
 
 /** Whether a refund was not found, which does not show whether its payment exists. */
-function missesRefund({ action, answer }: Answered): boolean {
-  return action.do === "advance_refund" && answer.status === 404;
+function missesRefund({ action, response }: Answered): boolean {
+  return action.do === "advance_refund" && response.status === 404;
 }
 
 function firstStanding(action: Action): Expected<Standings> {
@@ -190,18 +194,18 @@ function firstStanding(action: Action): Expected<Standings> {
   throw new Error(`a story cannot begin with ${action.do}`);
 }
 
-/** The possible states after simultaneous moves with these answers. */
+/** The possible states after simultaneous moves with these responses. */
 function outcomes(
   standing: Standings,
   moves: Answered[],
 ): Standings[] {
   if (moves.length === 0) return [standing];
-  return moves.flatMap(({ action, answer, id }, i) => {
+  return moves.flatMap(({ action, response, id }, i) => {
     const expected = after(standing, action, id);
-    if (!isAnsweredAs(expected, answer)) return [];
-    if (action.do === "list_refunds" && !listsRefunds(answer, standing)) return [];
-    const next = action.do === "refund" && answer.status === 201
-      ? nameNewestRefund(expected.next as Standing, JSON.parse(answer.body).id)
+    if (!isAnsweredAs(expected, response)) return [];
+    if (action.do === "list_refunds" && !listsRefunds(response, standing)) return [];
+    const next = action.do === "refund" && response.status === 201
+      ? nameNewestRefund(expected.next as Standing, JSON.parse(response.body).id)
       : expected.next;
     return outcomes(next, moves.filter((_, n) => n !== i));
   });
@@ -228,8 +232,8 @@ function after(standing: Standings, action: Action, id: string): Expected<Standi
   throw new Error(`${action.do} is not a move`);
 }
 
-/** Whether an answer agrees with the model, as far as the answer shows it. */
-function isAnsweredAs(expected: Expected<Standings>, { status, body }: Answer): boolean {
+/** Whether a response agrees with the model, as far as the response shows it. */
+function isAnsweredAs(expected: Expected<Standings>, { status, body }: ApiResponse): boolean {
   const told = JSON.parse(body);
   if (status !== expected.http || (told.error?.code ?? null) !== expected.code) return false;
   const shown = told.error?.payment ?? told;
@@ -244,7 +248,7 @@ function isAnsweredAs(expected: Expected<Standings>, { status, body }: Answer): 
       (!("captured" in next) || showsMoney(shown, next)));
 }
 
-/** Whether a payment in an answer has the amounts of the model. */
+/** Whether a payment in a response has the amounts of the model. */
 function showsMoney(shown: Record<string, unknown>, payment: Standing): boolean {
   return shown["amount_captured"] === payment.captured &&
     shown["amount_refunded"] === payment.refunded &&
@@ -253,7 +257,7 @@ function showsMoney(shown: Record<string, unknown>, payment: Standing): boolean 
 }
 
 /** Whether a list of refunds adds up to the refunded and the pending amount of the payment. */
-function listsRefunds({ body }: Answer, standing: Standings): boolean {
+function listsRefunds({ body }: ApiResponse, standing: Standings): boolean {
   const { object, data, has_more } = JSON.parse(body);
   if (object !== "list" || !Array.isArray(data) || !("refunds" in standing)) return false;
   if (new Set(data.map(({ id }) => id)).size < data.length) return false;

@@ -1,4 +1,4 @@
-/** The ids that the requests of a story need, from the answers to its earlier requests. */
+/** The ids that the requests of a story need, from the responses to its earlier requests. */
 
 import type { Action } from "./plan.ts";
 
@@ -17,7 +17,7 @@ export class StoryIds {
     return this.#refunds[Math.floor(action.which * this.#refunds.length)] ?? NO_REFUND;
   }
 
-  /** Reads the ids in the answer to an action. @param status 0 without an answer */
+  /** Reads the ids in the response to an action. @param status 0 without a response */
   learn(action: Action, status: number, body: string): void {
     if (action.do === "create" || action.do === "transfer") {
       const shown = status === 0 ? {} : JSON.parse(body);

@@ -1,6 +1,6 @@
 /**
- * A TCP proxy that makes faults by a seed: it cuts connections, delays bytes, or passes half of an
- * answer and then cuts. It can also freeze: then no byte passes, and connections stay open.
+ * A TCP proxy that makes faults by a seed: it cuts connections, delays bytes, or passes half of a
+ * response and then cuts. It can also freeze: then no byte passes, and connections stay open.
  */
 
 import { type Random, randomOf } from "./random.ts";
@@ -104,7 +104,7 @@ export class TcpProxy {
         this.#pass(target, client, randomOf(seed, name, number, "down"), cut, true),
       ]);
     } catch {
-      // The target does not answer, or one side has ended. The `finally` block closes both.
+      // The target does not respond, or one side has ended. The `finally` block closes both.
     } finally {
       for (const connection of [client, target]) {
         if (connection === undefined) continue;
@@ -119,7 +119,7 @@ export class TcpProxy {
     to: Deno.TcpConn,
     random: Random,
     cut: () => void,
-    is_answer: boolean,
+    is_response: boolean,
   ): Promise<void> {
     const buffer = new Uint8Array(CHUNK_BYTES);
     for (;;) {
@@ -137,7 +137,7 @@ export class TcpProxy {
           this.counts.stall++;
           await pause(random.integer(...rates.stall_ms));
         }
-        if (is_answer && random.chance(rates.halve)) {
+        if (is_response && random.chance(rates.halve)) {
           this.counts.halve++;
           bytes = bytes.subarray(0, size >> 1);
           await writeAll(to, bytes);

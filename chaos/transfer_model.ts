@@ -9,7 +9,7 @@ export interface TransferStanding {
   sequence: number;
 }
 
-/** The expected answer to a new transfer with a sufficient balance. */
+/** The expected response to a new transfer with a sufficient balance. */
 export function expectTransfer(
   destination: "approved" | "returned",
   is_manual: boolean,
@@ -20,7 +20,7 @@ export function expectTransfer(
   return { http: 201, code: null, next: { status, amount, sequence: events.length }, events };
 }
 
-/** The expected answer to a move of a transfer. */
+/** The expected response to a move of a transfer. */
 export function expectTransferMove(
   transfer: TransferStanding,
   move: { do: "cancel" } | { do: "advance"; to: string },

@@ -1,6 +1,6 @@
 /**
- * The error classes of requests. All extend `PaymentsError`: the API answers with an error
- * (`ApiError`), the answer is not from the API (`UnexpectedResponseError`), there is no answer
+ * The error classes of requests. All extend `PaymentsError`: the API responds with an error
+ * (`ApiError`), the response is not from the API (`UnexpectedResponseError`), there is no response
  * (`ConnectionError`), or none in time (`TimeoutError`). After an abort the promise rejects with
  * the reason of the signal, as with `fetch`. Invalid arguments throw a `TypeError`. Source:
  * contract §6.
@@ -80,23 +80,23 @@ export class ApiError extends PaymentsError {
   readonly docUrl: string;
   /** The member `error` of the body. */
   readonly body: ErrorBody;
-  /** The header `Retry-After` in milliseconds, if the answer has it. */
+  /** The header `Retry-After` in milliseconds, if the response has it. */
   readonly retryAfterMs: number | undefined;
 
   constructor(
-    answer: { status: number; body: ErrorBody; retryAfterMs?: number | undefined },
+    response: { status: number; body: ErrorBody; retryAfterMs?: number | undefined },
     request: FailedRequest,
   ) {
-    const { body } = answer;
+    const { body } = response;
     super(body.message, request);
-    this.status = answer.status;
+    this.status = response.status;
     this.code = body.code;
     this.type = body.type;
     this.param = body.param;
     this.requestId = body.request_id;
     this.docUrl = body.doc_url;
     this.body = body;
-    this.retryAfterMs = answer.retryAfterMs;
+    this.retryAfterMs = response.retryAfterMs;
   }
 
   /** The stored payment, if the payment was declined. */
@@ -136,17 +136,17 @@ export class UnexpectedResponseError extends PaymentsError {
   /** The answer as text. */
   readonly body: string;
 
-  constructor(answer: { status: number; body: string }, request: FailedRequest) {
-    const hint = answer.status >= 300 && answer.status < 400
+  constructor(response: { status: number; body: string }, request: FailedRequest) {
+    const hint = response.status >= 300 && response.status < 400
       ? "a redirect, which the client does not follow. Is baseUrl the address of the functions?"
       : "without a body of the payments API. Is baseUrl correct, or did a proxy answer?";
-    super(`${request.operation} got an answer with status ${answer.status}, ${hint}`, request);
-    this.status = answer.status;
-    this.body = answer.body;
+    super(`${request.operation} got an answer with status ${response.status}, ${hint}`, request);
+    this.status = response.status;
+    this.body = response.body;
   }
 }
 
-/** There is no answer: the connection failed or was closed. `cause` is the error of `fetch`. */
+/** There is no response: the connection failed or was closed. `cause` is the error of `fetch`. */
 export class ConnectionError extends PaymentsError {
   override readonly name = "ConnectionError";
 
@@ -155,7 +155,7 @@ export class ConnectionError extends PaymentsError {
   }
 }
 
-/** There is no complete answer within the timeout. */
+/** There is no complete response within the timeout. */
 export class TimeoutError extends PaymentsError {
   override readonly name = "TimeoutError";
   /** Timeout of each attempt in milliseconds. */

@@ -1,6 +1,6 @@
 /**
- * Makes one attempt of a request: sends it, reads the whole answer within the timeout, and reports
- * both to `onExchange`. Retries belong to transport.ts.
+ * Makes one attempt of a request: sends it, reads the whole response within the timeout, and
+ * reports both to `onExchange`. Retries belong to transport.ts.
  */
 
 /** The part of `fetch` that the client uses. The global `fetch` has this type. */
@@ -31,16 +31,16 @@ export interface Exchange {
     headers: Record<string, string>;
     body: string | null;
   };
-  /** Null if there was no answer. `error` is set then. */
+  /** Null if there was no response. `error` is set then. */
   response: {
     status: number;
     /** Names are in lower case. A browser only shows headers that the service exposes. */
     headers: Record<string, string>;
     body: string;
   } | null;
-  /** The reason if there was no answer. */
+  /** The reason if there was no response. */
   error?: Error;
-  /** Time from the start until the whole answer was read. */
+  /** Time from the start until the whole response was read. */
   duration_ms: number;
   /** Number of the attempt, from 1. */
   attempt: number;
@@ -49,7 +49,7 @@ export interface Exchange {
 /** Options of an attempt. */
 export interface ExchangeOptions {
   fetch: Fetch;
-  /** Timeout until the end of the answer. */
+  /** Timeout until the end of the response. */
   timeoutMs: number;
   signal: AbortSignal | undefined;
   onExchange: ((exchange: Exchange) => void) | undefined;
@@ -59,7 +59,7 @@ export interface ExchangeOptions {
 
 /** The answer, or the failure if there is none. */
 export type Outcome =
-  | { answer: NonNullable<Exchange["response"]> }
+  | { response: NonNullable<Exchange["response"]> }
   | { failure: unknown; timed_out: boolean };
 
 /** Makes one attempt. Never rejects: it returns a failure as an outcome. */
@@ -88,9 +88,9 @@ export async function exchange(
       redirect: "manual",
       signal: controller.signal,
     });
-    const answer = { status: response.status, headers: {}, body: await response.text() };
-    response.headers.forEach((value, name) => Object.assign(answer.headers, { [name]: value }));
-    outcome = { answer };
+    const received = { status: response.status, headers: {}, body: await response.text() };
+    response.headers.forEach((value, name) => Object.assign(received.headers, { [name]: value }));
+    outcome = { response: received };
   } catch (failure) {
     outcome = { failure, timed_out };
   } finally {
@@ -105,7 +105,7 @@ export async function exchange(
       headers: { ...headers, Authorization: masked(headers.Authorization) },
       body,
     },
-    response: "answer" in outcome ? outcome.answer : null,
+    response: "response" in outcome ? outcome.response : null,
     ...("failure" in outcome && { error: asError(outcome.failure) }),
     duration_ms: performance.now() - started,
     attempt,

@@ -44,8 +44,8 @@ export interface ReadInboxParams {
 
 /** `wait` of an iteration: the longest that the API allows. */
 const ITERATION_WAIT_S = 20;
-/** Time for the answer itself, after the wait. */
-const ANSWER_MS = 30_000;
+/** Time for the response itself, after the wait. */
+const RESPONSE_MS = 30_000;
 
 /**
  * An inbox. The client sends the first request when you await or iterate it. An iteration does not
@@ -76,11 +76,11 @@ export class Inbox implements PromiseLike<InboxPage>, AsyncIterable<InboxDeliver
     this.#read = (query) =>
       transport.send({ method: "GET", path, query }, {
         ...options,
-        timeoutMs: options.timeoutMs ?? (query.wait ?? 0) * 1000 + ANSWER_MS,
+        timeoutMs: options.timeoutMs ?? (query.wait ?? 0) * 1000 + RESPONSE_MS,
       });
   }
 
-  /** Resolves to the answer of one read. */
+  /** Resolves to the response of one read. */
   then<Value = InboxPage, Failure = never>(
     resolved?: ((page: InboxPage) => Value | PromiseLike<Value>) | null,
     rejected?: ((reason: unknown) => Failure | PromiseLike<Failure>) | null,

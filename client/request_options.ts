@@ -32,7 +32,7 @@ export interface RequestOptions {
   sandboxFault?: SandboxFault | undefined;
 }
 
-/** A fault of one request in the sandbox; `delay_ms` delays the answer by 1 to 10 000 ms. */
+/** A fault of one request in the sandbox; `delay_ms` delays the response by 1 to 10 000 ms. */
 export type SandboxFault = Exclude<RequestFault, "delay"> | { delay_ms: number };
 
 /** Options of a call that changes nothing. */

@@ -14,20 +14,20 @@ export interface IdempotencyKey {
   method: string;
   /** From the name of the function on. */
   path: string;
-  /** Status of the stored answer. Null while the first request is under way. */
+  /** Status of the stored response. Null while the first request is under way. */
   status: number | null;
   created_at: string;
   /** The time from which a request with this key is a new one. */
   expires_at: string;
-  /** How often the stored answer was replayed, counted behind the answers. */
+  /** How often the stored response was replayed, counted behind the responses. */
   replays: number;
-  /** The stored answer, with `***` in place of secrets. Null while the request is under way. */
+  /** The stored response, with `***` in place of secrets. Null while the request is under way. */
   body: Record<string, unknown> | null;
 }
 
 /** A request that a sandbox has answered. */
 export interface LoggedRequest {
-  /** `req_…`, as in the header `Request-Id` of the answer. */
+  /** `req_…`, as in the header `Request-Id` of the response. */
   id: string;
   object: "request";
   method: string;
@@ -37,7 +37,7 @@ export interface LoggedRequest {
   status: number;
   error_code: string | null;
   idempotency_key: string | null;
-  /** True if the answer is that of an earlier request. */
+  /** True if the response is that of an earlier request. */
   idempotent_replay: boolean;
   duration_ms: number;
   /** `key_…` */

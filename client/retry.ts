@@ -14,7 +14,7 @@ export const MAX_DELAY_MS = 8_000;
 /** The maximum of `Retry-After`. If it is longer, the client throws the error at once. */
 export const MAX_RETRY_AFTER_MS = 60_000;
 
-/** The parts of an answer that decide. */
+/** The parts of a response that decide. */
 export interface RetryFacts {
   /** HTTP status. */
   status: number;

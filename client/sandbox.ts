@@ -159,7 +159,7 @@ export class Sandbox {
   }
 
   /**
-   * Returns the run of a seeded sandbox so far: a line of JSON for each request and its answer.
+   * Returns the run of a seeded sandbox so far: a line of JSON for each request and its response.
    * Without a seed: 409 `invalid_state`.
    */
   transcript(options?: RequestOptions): Promise<string> {

@@ -44,7 +44,7 @@ export interface ApiRequest {
   path: readonly string[];
   query?: object | undefined;
   body?: object | undefined;
-  /** True: the result is the text of the answer, which is not JSON. */
+  /** True: the result is the text of the response, which is not JSON. */
   isText?: boolean;
 }
 
@@ -60,7 +60,7 @@ export class Transport {
 
   /**
    * Sends a request, with retries if they can succeed.
-   * @returns the parsed body of a 2xx answer
+   * @returns the parsed body of a 2xx response
    * @throws {PaymentsError} if the request fails
    * @throws {TypeError} if an option or an id is invalid
    * @throws the reason of `options.signal` if it is aborted
@@ -93,7 +93,7 @@ export class Transport {
       });
       // If the caller has aborted the request, the error is the reason of the signal.
       if ("failure" in outcome) signal?.throwIfAborted();
-      else this.#warnOfUnknown(outcome.answer.headers["unknown-parameters"], `${method} ${path}`);
+      else this.#warnOfUnknown(outcome.response.headers["unknown-parameters"], `${method} ${path}`);
       const failed = { operation: `${method} ${path}`, idempotencyKey, attempts: attempt };
       const result = this.#judge(outcome, failed, timeoutMs, request.isText === true);
       if ("value" in result) return result.value as T;
@@ -138,7 +138,7 @@ export class Transport {
         : new ConnectionError(request, outcome.failure);
       return { error, transient: true };
     }
-    const { status, headers, body } = outcome.answer;
+    const { status, headers, body } = outcome.response;
     const parsed = parseObject(body);
     if (status >= 200 && status < 300 && (isText || parsed)) {
       return { value: isText ? body : parsed };

@@ -127,7 +127,7 @@ export interface RecoverInput {
    * has got. By default `failed`.
    */
   status?: "failed" | "all" | undefined;
-  /** `next_cursor` of the previous answer. */
+  /** `next_cursor` of the previous response. */
   starting_after?: string | undefined;
 }
 
@@ -181,15 +181,17 @@ export interface DeliveryAttempt {
   /** Number of the attempt, from 1. */
   number: number;
   at: string;
-  /** Null if there was no answer. */
+  /** Null if there was no response. */
   response_status: number | null;
   /** Rounded up to a multiple of 100. */
   duration_ms: number;
-  /** Null if there was an answer. `crashed`: the service stopped three times while it sent this. */
+  /**
+   * Null if there was a response. `crashed`: the service stopped three times while it sent this.
+   */
   error: AttemptError | null;
 }
 
-/** The request of an attempt in a sandbox, and the beginning of its answer. */
+/** The request of an attempt in a sandbox, and the beginning of its response. */
 export interface DeliveryExchange {
   /** Number of the attempt. */
   attempt: number;
@@ -199,11 +201,11 @@ export interface DeliveryExchange {
     /** The exact text that the signature covers. */
     body: string;
   };
-  /** Null if there was no answer. */
+  /** Null if there was no response. */
   response: {
     /** The first 1 024 bytes: status line, headers and body as they came. */
     text: string;
-    /** True if the answer had more bytes. */
+    /** True if the response had more bytes. */
     truncated: boolean;
   } | null;
 }

@@ -1,4 +1,4 @@
-/** The panel of API calls, with the request, the answer, curl and TypeScript of each call. */
+/** The panel of API calls, with the request, the response, curl and TypeScript of each call. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Exchange } from "../client/mod.ts";
@@ -59,7 +59,7 @@ export function CallPanel() {
 
 function CallLine({ logged: { exchange, call } }: { logged: LoggedCall }) {
   if (!exchange) {
-    return <span class="call-line">{call.resource}.{call.method}: waiting for an answer</span>;
+    return <span class="call-line">{call.resource}.{call.method}: waiting for an response</span>;
   }
   const { request, response, duration_ms } = exchange;
   const tone = response === null || response.status >= 400 ? "bad" : "good";
@@ -90,7 +90,7 @@ function CallDetail({ logged }: { logged: LoggedCall }) {
   const [tab, setTab] = useState<Tab>("Request");
   const tabs = useRef<HTMLDivElement>(null);
   const { exchange, call, base_url } = logged;
-  if (!exchange) return <p class="quiet call-detail">Waiting for an answer.</p>;
+  if (!exchange) return <p class="quiet call-detail">Waiting for an response.</p>;
 
   const text = textOf(tab, exchange, typescriptOf(call, base_url));
   const move = (event: KeyboardEvent) => {

@@ -37,9 +37,9 @@ type MethodOf<R extends keyof Resources, M extends keyof Resources[R]> = Extract
   AnyFunction
 >;
 
-/** A described call. The type `T` of its answer exists only for the compiler. */
+/** A described call. The type `T` of its response exists only for the compiler. */
 export interface Call<T> extends DescribedCall {
-  readonly answers?: T;
+  readonly responses?: T;
 }
 
 /** A logged call. */
@@ -47,7 +47,7 @@ export interface LoggedCall {
   number: number;
   call: DescribedCall;
   base_url: string;
-  /** The last attempt with its answer. Null until the first attempt has ended. */
+  /** The last attempt with its response. Null until the first attempt has ended. */
   exchange: Exchange | null;
 }
 

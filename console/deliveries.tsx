@@ -129,7 +129,7 @@ function isTaken({ response_status }: DeliveryAttempt): boolean {
   return response_status !== null && response_status >= 200 && response_status < 300;
 }
 
-/** The result of an attempt: the status of the answer, or the reason why there is none. */
+/** The result of an attempt: the status of the response, or the reason why there is none. */
 export function resultOf({ response_status, error }: DeliveryAttempt): string {
   return response_status === null
     ? (error ?? "no answer").replaceAll("_", " ")

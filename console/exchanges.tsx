@@ -1,4 +1,4 @@
-/** What the attempts of a delivery sent, and the beginnings of the answers. */
+/** What the attempts of a delivery sent, and the beginnings of the responses. */
 
 import { useState } from "preact/hooks";
 import type { DeliveryExchange, WebhookDelivery } from "../client/mod.ts";
@@ -13,7 +13,7 @@ export function Exchanges({ delivery }: { delivery: WebhookDelivery }) {
   const [open, setOpen] = useState(false);
   return (
     <details class="exchanges" onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
-      <summary>Requests and answers</summary>
+      <summary>Requests and responses</summary>
       {open && <ExchangeList id={delivery.id} />}
     </details>
   );

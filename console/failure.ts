@@ -1,6 +1,6 @@
 /**
  * Converts errors to failures that a page can show: an error of the API with its code and field, a
- * missing answer, or a value that cannot be sent.
+ * missing response, or a value that cannot be sent.
  */
 
 import { ApiError, ConnectionError, TimeoutError } from "../client/mod.ts";

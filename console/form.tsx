@@ -1,6 +1,6 @@
 /**
  * Forms that send one call. An error is shown at its field, and the fields keep their values. If
- * there is no answer, the user can send the form again safely, because the request then has the
+ * there is no response, the user can send the form again safely, because the request then has the
  * same idempotency key.
  */
 
@@ -27,7 +27,7 @@ interface ControlAttributes {
 export function Form<T>(props: {
   label?: string;
   build: (idempotency_key: string) => Call<T>;
-  done: (answer: T) => void;
+  done: (response: T) => void;
   /** Handles errors that are a result for this form. Returns true if it has handled the error. */
   settle?: (error: unknown) => boolean;
   actions: (sending: boolean) => ComponentChildren;
@@ -54,9 +54,9 @@ export function Form<T>(props: {
       const again = unanswered.current?.body === body;
       const key = again ? unanswered.current!.key : crypto.randomUUID();
       unanswered.current = { body, key };
-      const answer = await change(props.build(key));
+      const response = await change(props.build(key));
       unanswered.current = null;
-      props.done(answer);
+      props.done(response);
     } catch (error) {
       const found = failureOf(error);
       if (found.kind !== "unanswered") unanswered.current = null;

@@ -9,11 +9,13 @@ import { type Call, perform, readQuietly, revision } from "./calls.ts";
 
 /** The data of the last successful read, and the error of the last read. */
 export interface Live<T> {
-  /** Null before the first answer. */
+  /** Null before the first response. */
   data: T | null;
   /** Null if the last read succeeded. */
   error: unknown;
-  /** Whether the data is that of an earlier call, and the answer to the present one is pending. */
+  /**
+   * Whether the data is that of an earlier call, and the response to the present one is pending.
+   */
   is_stale: boolean;
 }
 
@@ -23,7 +25,7 @@ const INTERVAL_MS = 2_000;
 const MAX_INTERVAL_MS = 15_000;
 
 /**
- * Repeats a call while the component is shown, and returns its newest answer.
+ * Repeats a call while the component is shown, and returns its newest response.
  * @param call the call, or null for none
  * @param options.logged whether the first call is logged, because the user has caused it
  */

@@ -66,13 +66,13 @@ function TriggerForm(
 
   const done = ({ status, attempts }: WebhookDelivery) => {
     close();
-    const answer = attempts.at(-1);
+    const response = attempts.at(-1);
     if (status === "available") {
       showFlash("The event is in the inbox of the endpoint.");
     } else if (status === "delivered") {
-      showFlash(`Delivered: the endpoint answered ${answer?.response_status}.`);
+      showFlash(`Delivered: the endpoint answered ${response?.response_status}.`);
     } else {
-      showFlash(`Not delivered: ${answer ? resultOf(answer) : "no attempt was made"}.`, "bad");
+      showFlash(`Not delivered: ${response ? resultOf(response) : "no attempt was made"}.`, "bad");
     }
   };
   return (

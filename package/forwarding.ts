@@ -9,19 +9,19 @@ import type { InboxDelivery } from "../client/mod.ts";
 
 /** The result of one request. */
 export interface ForwardResult {
-  /** HTTP status. Null if there was no answer. */
+  /** HTTP status. Null if there was no response. */
   status: number | null;
-  /** Null if there was an answer. `unreachable`: there was no connection, so nothing was sent. */
+  /** Null if there was a response. `unreachable`: there was no connection, so nothing was sent. */
   error: "unreachable" | "timeout" | "connection_failed" | null;
-  /** Time up to the answer or the error. */
+  /** Time up to the response or the error. */
   duration_ms: number;
-  /** The beginning of the answer's body, or the message of the error. */
+  /** The beginning of the response's body, or the message of the error. */
   text: string;
 }
 
-/** Time for an answer. The service gives receivers the same (contract §4). */
+/** Time for a response. The service gives receivers the same (contract §4). */
 const TIMEOUT_MS = 15_000;
-/** Bytes of the answer that are shown. */
+/** Bytes of the response that are shown. */
 const SHOWN_BYTES = 1024;
 /** Error codes of a connection that was never open. */
 const UNREACHABLE = new Set([
@@ -57,7 +57,7 @@ export function forward(
     };
     let status: number | null = null;
     const parts: Uint8Array[] = [];
-    // The status has arrived, so the answer counts even if its body breaks off.
+    // The status has arrived, so the response counts even if its body breaks off.
     const finish = () => end({ status, error: null, text: readText(parts) });
     const send = url.protocol === "https:" ? requestHttps : requestHttp;
     const outgoing = send(url, {
@@ -65,18 +65,18 @@ export function forward(
       headers: { ...headers, "Content-Length": String(bytes.length) },
       // A kept connection could be closed by the receiver at the same time as it is used.
       agent: false,
-    }, (answer) => {
-      status = answer.statusCode ?? null;
+    }, (response) => {
+      status = response.statusCode ?? null;
       let length = 0;
-      answer.on("data", (part: Uint8Array) => {
+      response.on("data", (part: Uint8Array) => {
         parts.push(part);
         length += part.length;
         if (length < SHOWN_BYTES) return;
         finish();
         outgoing.destroy();
       });
-      answer.on("end", finish);
-      answer.on("error", finish);
+      response.on("end", finish);
+      response.on("error", finish);
     });
     const timer = setTimeout(() => {
       const text = `no answer within ${timeout_ms / 1000} s`;

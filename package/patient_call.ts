@@ -3,7 +3,7 @@
 import { ApiError, PaymentsError, UnexpectedResponseError } from "../client/mod.ts";
 import { pause } from "./stop_signal.ts";
 
-/** Time between two calls of a service that does not answer. */
+/** Time between two calls of a service that does not respond. */
 const AGAIN_MS = 2_000;
 
 /** Calls a service that can stop answering for a time. */
@@ -14,7 +14,8 @@ export class PatientCaller {
 
   /**
    * @param stop ends the calls
-   * @param printMessage receives a line when the service stops answering, and one when it answers again
+   * @param printMessage receives a line when the service stops answering, and one when it responds
+   * again
    */
   constructor(stop: AbortSignal, printMessage: (line: string) => void) {
     this.#stop = stop;
@@ -22,7 +23,7 @@ export class PatientCaller {
   }
 
   /**
-   * Repeats a call while the service does not answer, is overloaded or fails.
+   * Repeats a call while the service does not respond, is overloaded or fails.
    * @returns the result, or null after the stop
    * @throws {PaymentsError} if a repetition cannot succeed
    */

@@ -1,6 +1,6 @@
 /**
- * The newest requests of a sandbox, each once. A request appears in the log after its answer, but at
- * the place of its start, so a long one appears behind others that are known already. Each read
+ * The newest requests of a sandbox, each once. A request appears in the log after its response, but
+ * at the place of its start, so a long one appears behind others that are known already. Each read
  * therefore goes back by the duration of the longest request.
  */
 

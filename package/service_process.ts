@@ -24,7 +24,7 @@ const SHOWN_LINES = 20;
  * Starts a service and resolves when it answers.
  * @param timeout_ms time for the start; the first one on a machine prepares the cache
  * @param onProgress receives what the service prints before it is ready
- * @throws {Error} if the service ends or does not answer in time
+ * @throws {Error} if the service ends or does not respond in time
  */
 export async function startServiceProcess(
   env: Readonly<Record<string, string>>,

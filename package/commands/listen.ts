@@ -20,7 +20,7 @@ import {
   type Values,
 } from "../command.ts";
 import { dataDir } from "../data_folder.ts";
-import { AnswersOfListener } from "../forwarded_answers.ts";
+import { ResponsesOfListener } from "../forwarded_responses.ts";
 import { forward, type ForwardResult } from "../forwarding.ts";
 import { type Listener, openListener } from "../listener.ts";
 import { PatientCaller } from "../patient_call.ts";
@@ -65,7 +65,7 @@ export const LISTEN: Command = {
     if (values["print-secret"] && !values["json"]) surroundings.print(`${listener.secret}\n`);
     else announce(listener, url, values, surroundings);
     if (values["print-secret"]) return EXIT.success;
-    const answers = new AnswersOfListener(dataDir(values, surroundings), listener.endpoint_id);
+    const responses = new ResponsesOfListener(dataDir(values, surroundings), listener.endpoint_id);
     try {
       await forwardAll(client, listener.endpoint_id, {
         url,
@@ -74,11 +74,11 @@ export const LISTEN: Command = {
         onForwarded: (delivery, result) => {
           const line = values["json"] ? jsonLine(delivery, result) : textLine(delivery, result);
           surroundings.print(`${line}\n`);
-          answers.add(delivery.id, result);
+          responses.add(delivery.id, result);
         },
       });
     } finally {
-      answers.end();
+      responses.end();
     }
     return EXIT.success;
   },
@@ -195,11 +195,11 @@ function jsonLine({ id, event_id, body }: InboxDelivery, result: ForwardResult):
   const { type, resource_id } = readEvent(body);
   const { status, error, duration_ms, text } = result;
   const event = { event_id, event_type: type, resource_id };
-  const answer = { response_status: status, error, duration_ms, response_body: text };
-  return JSON.stringify({ object: "forwarded_delivery", id, ...event, ...answer });
+  const response = { response_status: status, error, duration_ms, response_body: text };
+  return JSON.stringify({ object: "forwarded_delivery", id, ...event, ...response });
 }
 
-/** One line. The beginning of the answer follows if it is not 2xx. */
+/** One line. The beginning of the response follows if it is not 2xx. */
 function textLine({ body }: InboxDelivery, result: ForwardResult): string {
   const { type, resource_id } = readEvent(body);
   const { status, error, duration_ms, text } = result;

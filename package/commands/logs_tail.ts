@@ -16,7 +16,7 @@ import { openClient } from "../service_access.ts";
 import { pause, stopSignal } from "../stop_signal.ts";
 import { localTime } from "../terminal_text.ts";
 
-/** Requests appear in the log up to a second after their answers (contract §5). */
+/** Requests appear in the log up to a second after their responses (contract §5). */
 const INTERVAL_MS = 1_000;
 const DEFAULT_LINES = 10;
 /** The log keeps so many (contract §5). */
@@ -73,7 +73,7 @@ function readFilters(values: Values) {
   };
 }
 
-/** One line: the time, the request, its answer, and the id that an operator can look up. */
+/** One line: the time, the request, its response, and the id that an operator can look up. */
 function describe(request: LoggedRequest): string {
   const { id, method, path, query, status, error_code, duration_ms, idempotent_replay } = request;
   return [

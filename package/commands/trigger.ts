@@ -1,4 +1,6 @@
-/** `trigger`: sends an event of a payment to a webhook endpoint, and shows the receiver's answer. */
+/**
+ * `trigger`: sends an event of a payment to a webhook endpoint, and shows the receiver's response.
+ */
 
 import type {
   EventType,
@@ -18,19 +20,19 @@ import {
   type Values,
 } from "../command.ts";
 import { dataDir } from "../data_folder.ts";
-import { readAnswers } from "../forwarded_answers.ts";
+import { readResponses } from "../forwarded_responses.ts";
 import type { ForwardResult } from "../forwarding.ts";
 import { knownListeners } from "../listener.ts";
 import { findService, openClient } from "../service_access.ts";
 import { oneLine } from "../terminal_text.ts";
 
 /** Longer than `listen` waits for its receiver (15 s), and than one read of the inbox takes. */
-const ANSWER_MS = 17_000;
-/** Time between two looks at the answers of `listen`. */
+const RESPONSE_MS = 17_000;
+/** Time between two looks at the responses of `listen`. */
 const INTERVAL_MS = 50;
 
 /** The answer of the receiver: its status or the error, and the beginning of its text. */
-interface Answer {
+interface ApiResponse {
   response_status: number | null;
   error: string | null;
   response_body: string;
@@ -65,18 +67,18 @@ export const TRIGGER: Command = {
       payment_id,
     });
     const data_dir = dataDir(values, surroundings);
-    const forwarded = await answerOfListener(data_dir, endpoint_id, id);
+    const forwarded = await responseOfListener(data_dir, endpoint_id, id);
     const delivery = await client.webhookDeliveries.retrieve(id);
-    const answer = forwarded ?? answerOf(delivery);
+    const response = forwarded ?? responseOf(delivery);
     surroundings.print(
       values["json"]
-        ? `${JSON.stringify({ ...delivery, answer }, null, 2)}\n`
-        : describe(delivery, answer),
+        ? `${JSON.stringify({ ...delivery, response }, null, 2)}\n`
+        : describe(delivery, response),
     );
-    const { response_status } = answer ?? {};
+    const { response_status } = response ?? {};
     const is_accepted = response_status && response_status >= 200 && response_status < 300;
     // An inbox that nobody reads has got the event.
-    return answer === null || is_accepted ? EXIT.success : EXIT.failure;
+    return response === null || is_accepted ? EXIT.success : EXIT.failure;
   },
 };
 
@@ -105,36 +107,36 @@ function list(endpoints: readonly WebhookEndpoint[]): string {
 }
 
 /**
- * Waits for the answer that a running `listen` gets to a delivery. Returns null if none runs in this
- * folder for the endpoint.
- * @throws {CommandError} if the answer does not come in time
+ * Waits for the response that a running `listen` gets to a delivery. Returns null if none runs in
+ * this folder for the endpoint.
+ * @throws {CommandError} if the response does not come in time
  */
-async function answerOfListener(
+async function responseOfListener(
   data_dir: string,
   endpoint_id: string,
   delivery_id: string,
-): Promise<Answer | null> {
-  const end = performance.now() + ANSWER_MS;
+): Promise<ApiResponse | null> {
+  const end = performance.now() + RESPONSE_MS;
   while (performance.now() < end) {
-    const answers = readAnswers(data_dir, endpoint_id);
-    if (answers === null) return null;
-    const result = answers.get(delivery_id);
-    if (result !== undefined) return forwardedAnswer(result);
+    const responses = readResponses(data_dir, endpoint_id);
+    if (responses === null) return null;
+    const result = responses.get(delivery_id);
+    if (result !== undefined) return forwardedResponse(result);
     await new Promise((resolve) => setTimeout(resolve, INTERVAL_MS));
   }
   throw new CommandError(
     `${delivery_id} is in the inbox, but listen has had no answer to it for ${
-      ANSWER_MS / 1000
+      RESPONSE_MS / 1000
     } s. Does the receiver run?`,
   );
 }
 
-function forwardedAnswer({ status, error, text }: ForwardResult): Answer {
+function forwardedResponse({ status, error, text }: ForwardResult): ApiResponse {
   return { response_status: status, error, response_body: text };
 }
 
 /** The answer to the service. Null for an inbox. */
-function answerOf({ attempts, exchanges }: WebhookDelivery): Answer | null {
+function responseOf({ attempts, exchanges }: WebhookDelivery): ApiResponse | null {
   const attempt = attempts.at(-1);
   if (attempt === undefined) return null;
   const { response_status, error } = attempt;
@@ -143,12 +145,15 @@ function answerOf({ attempts, exchanges }: WebhookDelivery): Answer | null {
   return { response_status, error, response_body };
 }
 
-/** A line for the delivery, and one for the text of the answer. */
-function describe({ id, event_type, status }: WebhookDelivery, answer: Answer | null): string {
-  if (answer === null) {
+/** A line for the delivery, and one for the text of the response. */
+function describe(
+  { id, event_type, status }: WebhookDelivery,
+  response: ApiResponse | null,
+): string {
+  if (response === null) {
     return `${id}  ${event_type}  ${status}  in the inbox, and no listen runs in this folder\n`;
   }
-  const { response_status, error, response_body } = answer;
+  const { response_status, error, response_body } = response;
   const line = `${id}  ${event_type}  ${status}  ${response_status ?? error}\n`;
   return response_body === "" ? line : `${line}  ${oneLine(response_body)}\n`;
 }

@@ -46,20 +46,20 @@ function valueRow({ value, behaviour }: TestValue): string[] {
 
 /** The result of a test value or of an outcome. */
 function resultText(
-  answer: typeof TEST_RESULTS[TestValue["behaviour"]] | typeof OUTCOME_RESULTS[Outcome],
+  response: typeof TEST_RESULTS[TestValue["behaviour"]] | typeof OUTCOME_RESULTS[Outcome],
 ): string {
-  switch (answer.result) {
+  switch (response.result) {
     case "refused":
       return "no payment: error `invalid_parameter`";
     case "declined":
-      return `\`declined\`, error \`${answer.code}\``;
+      return `\`declined\`, error \`${response.code}\``;
     case "failed":
-      return `\`failed\`, \`${answer.code}\``;
+      return `\`failed\`, \`${response.code}\``;
     case "processing":
       return "`processing`: the answer is late";
     case "requires_action":
       return "`requires_action`: 3-D Secure";
     default:
-      return `\`${answer.result}\``;
+      return `\`${response.result}\``;
   }
 }

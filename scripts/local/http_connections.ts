@@ -11,7 +11,7 @@
 export interface ConnectionLimits {
   /** Timeout from the connect until the head of the first request is complete. */
   head_ms: number;
-  /** Timeout from the answer to a request until the head of the next request is complete. */
+  /** Timeout from the response to a request until the head of the next request is complete. */
   idle_ms: number;
   /** Maximum of open connections. A further one closes the connection that is idle longest. */
   connections: number;
@@ -28,7 +28,7 @@ export const CONNECTION_LIMITS: ConnectionLimits = {
 
 /** What the handler of a request can do with its connection. */
 export interface ConnectionInfo {
-  /** Closes the connection. Its requests get no answer. */
+  /** Closes the connection. Its requests get no response. */
   loseConnection: () => void;
 }
 
@@ -132,12 +132,12 @@ class OpenConnections {
     }
     connection.setNoDelay(true);
     const abort = new AbortController();
-    const answer = (request: Request) => this.#answer(one, request);
+    const response = (request: Request) => this.#respond(one, request);
     const one: Connection = {
       abort,
       requests: 0,
       waits_since: performance.now(),
-      served: this.#serve(connection, abort.signal, answer, failed, () => {}),
+      served: this.#serve(connection, abort.signal, response, failed, () => {}),
     };
     this.#open.add(one);
     this.#fresh.add(one);
@@ -169,15 +169,15 @@ class OpenConnections {
     );
   }
 
-  async #answer(one: Connection, request: Request): Promise<Response> {
+  async #respond(one: Connection, request: Request): Promise<Response> {
     one.requests++;
     this.#fresh.delete(one);
     this.#idle.delete(one);
     try {
       return await this.#handler(request, { loseConnection: () => this.#cut(one) });
     } finally {
-      // The idle timeout also covers the sending of the answer, so the connection of a client that
-      // does not read is closed.
+      // The idle timeout also covers the sending of the response, so the connection of a client
+      // that does not read is closed.
       if (--one.requests === 0 && this.#open.has(one)) {
         one.waits_since = performance.now();
         this.#idle.add(one);

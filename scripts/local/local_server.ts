@@ -25,7 +25,7 @@ export type EdgeFunction = (
 /** The functions by name. */
 export type EdgeFunctions = Readonly<Record<"api-v1-payments" | "api-v1-sandbox", EdgeFunction>>;
 
-/** The local server. It answers 503 until `serve` is called, and again after `stop` is called. */
+/** The local server. It returns 503 until `serve` is called, and again after `stop` is called. */
 export interface LocalServer {
   readonly port: number;
   /** `http://127.0.0.1:<port>/functions/v1` */
@@ -60,7 +60,7 @@ export async function openLocalServer(
   const listener = listenOn(port);
   const server = serveConnections(listener, limits, abort.signal, (request, info) => {
     if (functions === null) return renderUnavailable();
-    const response = Promise.resolve(answer(functions, sites, request, info));
+    const response = Promise.resolve(respond(functions, sites, request, info));
     in_flight.add(response);
     return response.finally(() => in_flight.delete(response));
   });
@@ -117,7 +117,7 @@ function takenPort(port: number): SettingsError {
   );
 }
 
-function answer(
+function respond(
   functions: EdgeFunctions,
   sites: readonly SiteHandler[],
   request: Request,

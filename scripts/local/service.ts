@@ -98,7 +98,7 @@ export async function startService(
   );
   await expectHealthy(functions);
   const credentials = { base_url: server.base_url, ...keys };
-  // Both happen in one turn of the event loop: when GET /health answers 200, credentials.json
+  // Both happen in one turn of the event loop: when GET /health returns 200, credentials.json
   // exists, and the reverse.
   server.serve(functions);
   shutdown.add(startTicker(functions["api-v1-payments"], environment("RELAY_TOKEN")!));

@@ -378,7 +378,7 @@ function busy(name: string): CommandError {
   return new CommandError(`${name} left unchanged: others change the same payment. Try again`);
 }
 
-/** Returns a row whose amounts are numbers, as in answers of the API. */
+/** Returns a row whose amounts are numbers, as in responses of the API. */
 function withNumbers<Row extends { amount_minor: string }>(row: Row) {
   const { booked_minor } = row as { booked_minor?: string };
   return {

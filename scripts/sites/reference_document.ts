@@ -80,7 +80,7 @@ export function sampleCall(
 /** The first id of the kind, or the first idempotency key, in the examples; null without one. */
 function idInPath(path: string, operations: Examples["operations"]): string | null {
   if (path.includes("{key}")) {
-    return Object.values(operations["getIdempotencyKey"]!.answers!)[0]!.value["key"] as string;
+    return Object.values(operations["getIdempotencyKey"]!.responses!)[0]!.value["key"] as string;
   }
   const kind = pathKind(path);
   if (kind === null) return null;

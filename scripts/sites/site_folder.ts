@@ -11,7 +11,7 @@ export const PACKAGED_ORIGIN = "http://service.invalid";
 
 /** The file of the reference with the code samples. */
 const DOCUMENT = "openapi.json";
-/** The file with the types of the other files and the headers of every answer. */
+/** The file with the types of the other files and the headers of every response. */
 const INDEX = "site.json";
 
 interface SiteIndex {

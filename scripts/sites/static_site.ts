@@ -1,6 +1,6 @@
 /**
  * Serves a folder of files from memory, below one path. Browsers ask again at each visit, and an
- * unchanged file is answered 304.
+ * unchanged file gets 304.
  */
 
 import { Hono } from "hono";
@@ -15,7 +15,7 @@ export interface StaticFile {
   body: string | Uint8Array<ArrayBuffer>;
 }
 
-/** Files by name, and the headers of every answer. */
+/** Files by name, and the headers of every response. */
 export interface StaticSite {
   files: ReadonlyMap<string, StaticFile>;
   headers: Readonly<Record<string, string>>;

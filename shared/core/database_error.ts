@@ -9,7 +9,7 @@ import { ApiError } from "./errors.ts";
 const LOCK_TIMEOUT = "55P03";
 
 /**
- * Codes of temporary errors, which are answered 503: connection failures of the driver and the
+ * Codes of temporary errors, which get 503: connection failures of the driver and the
  * system, and the SQLSTATE classes 08 (connection, and every error of PgBouncer), 40 (rollback:
  * deadlock, serialization), 53 (resources), 55P03 (lock timeout), 57 (operator intervention), 25006
  * (read-only: a standby, or a disk that is nearly full) and 3D000 (no such database: it is being

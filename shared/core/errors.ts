@@ -1,6 +1,6 @@
 /**
  * The catalogue of error codes (contract §6), one row for each code, and `ApiError`, the class of
- * errors that become answers. `shared/domain/changes/error_body.ts` renders their bodies.
+ * errors that become responses. `shared/domain/changes/error_body.ts` renders their bodies.
  */
 
 /** HTTP status and `type` of each error code. */

@@ -2,7 +2,7 @@
  * Resolves host names, for a sender that checks the addresses before it connects.
  *
  * A public name is resolved by DNS only and as a fully qualified name. So neither the hosts file
- * nor a search domain of the operator's network can answer for a customer's name. Where the
+ * nor a search domain of the operator's network can respond for a customer's name. Where the
  * operator allows private receivers, the system resolves the name. The sender checks the addresses
  * (security §2, server-side request forgery).
  */
@@ -22,11 +22,11 @@ export type Resolve = (host: string, signal: AbortSignal) => Promise<string[]>;
 export function publicNameResolver(name_server?: { ipAddr: string; port: number }): Resolve {
   return async (host, signal) => {
     const options = name_server === undefined ? { signal } : { signal, nameServer: name_server };
-    const answers = await Promise.allSettled([
+    const responses = await Promise.allSettled([
       Deno.resolveDns(`${host}.`, "A", options),
       Deno.resolveDns(`${host}.`, "AAAA", options),
     ]);
-    return answers.flatMap((answer) => answer.status === "fulfilled" ? answer.value : []);
+    return responses.flatMap((response) => response.status === "fulfilled" ? response.value : []);
   };
 }
 
@@ -37,6 +37,6 @@ export const resolvePublicName: Resolve = publicNameResolver();
 export const resolveLocalName: Resolve = async (host) => {
   // RFC 6761 §6.3: `localhost` is loopback, and no name server is asked.
   if (host === "localhost" || host.endsWith(".localhost")) return ["127.0.0.1", "::1"];
-  const answers = await lookup(host, { all: true });
-  return answers.map(({ address }) => address);
+  const responses = await lookup(host, { all: true });
+  return responses.map(({ address }) => address);
 };

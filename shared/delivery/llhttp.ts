@@ -1,9 +1,9 @@
 /**
  * llhttp, the HTTP/1.1 parser of Node.js, for responses.
  *
- * undici publishes llhttp as WebAssembly, because Node.js parses the answers of `fetch` with it.
+ * undici publishes llhttp as WebAssembly, because Node.js parses the responses of `fetch` with it.
  * This module connects its C interface with TypeScript. All leniency flags stay off. The parser is
- * loaded with the first answer, so a cold start does not pay for it. Source: ADR 0019.
+ * loaded with the first response, so a cold start does not pay for it. Source: ADR 0019.
  */
 
 import { Buffer } from "node:buffer";

@@ -4,7 +4,7 @@
  *
  * It uses `node:net` and `node:tls` because Deno and the edge runtime have both, they take address
  * and server name separately, and on Deno 2.9 they can abort a TLS handshake (ADR 0019). A pool
- * keeps connections for a few seconds after a complete answer. Its key contains the address, so a
+ * keeps connections for a few seconds after a complete response. Its key contains the address, so a
  * caller gets only connections to an address that it has checked again.
  */
 import { isIP, type Socket } from "node:net";
@@ -57,7 +57,8 @@ export class WebhookConnection {
 
   /**
    * True if the connection can carry a request: it is open, holds no unread bytes, and has sent all
-   * bytes. Otherwise a receiver that answers without reading could fill the memory of this process.
+   * bytes. Otherwise a receiver that responds without reading could fill the memory of this
+   * process.
    */
   get usable(): boolean {
     return !this.#closed && this.#buffered === 0 && this.#socket.writableLength === 0;
@@ -167,7 +168,7 @@ export class WebhookConnectionPool {
     return undefined;
   }
 
-  /** Keeps a connection after a complete answer. If the pool is full, the oldest one closes. */
+  /** Keeps a connection after a complete response. If the pool is full, the oldest one closes. */
   put(target: ConnectTarget, connection: WebhookConnection): void {
     const now = performance.now();
     const keeps = !this.#closed && connection.usable && now - connection.opened_at < AGE_MS_MAX;

@@ -3,15 +3,15 @@
  *
  * Each send checks the URL again, resolves its host, refuses if any address is not public, connects
  * only to a checked address, and verifies TLS for the host name. It follows no redirect. It reads
- * at most 16 KiB of the answer, and returns its first bytes only if the caller asks for them. All
- * failures before an answer are one outcome without a duration, so that a customer cannot scan
+ * at most 16 KiB of the response, and returns its first bytes only if the caller asks for them. All
+ * failures before a response are one outcome without a duration, so that a customer cannot scan
  * ports with the delivery log. The dispatcher is responsible for signatures, retries and
  * concurrency.
  * Source: contract §4, security §2, ADR 0019.
  */
 import { Buffer } from "node:buffer";
 import { checkEndpointUrl, type EndpointUrl, EndpointUrlError } from "../core/endpoint_url.ts";
-import { AnswerReader, MalformedAnswerError } from "./http_answer.ts";
+import { MalformedResponseError, ResponseReader } from "./http_response.ts";
 import { isPrivateAddress, isPublicAddress } from "../core/public_address.ts";
 import { type Resolve, resolveLocalName, resolvePublicName } from "./address_resolver.ts";
 import {
@@ -32,7 +32,7 @@ const DURATION_STEP_MS = 100;
 /** Most addresses to try, IPv4 first. Each gets an equal share of the remaining time. */
 const ADDRESSES_TRIED_MAX = 4;
 
-/** Longest wait for the end of an answer after its status. */
+/** Longest wait for the end of a response after its status. */
 const DRAIN_MS = 1_000;
 
 /** Headers that only the sender writes. */
@@ -47,8 +47,8 @@ export interface WebhookRequest {
   timeouts?: { connect_ms: number; total_ms: number };
   /** True for endpoints of test keys under ALLOW_PRIVATE_WEBHOOKS: http and private addresses. */
   allow_private: boolean;
-  /** How many of the first bytes of the answer the result has; none by default. */
-  answer_bytes?: number;
+  /** How many of the first bytes of the response the result has; none by default. */
+  response_bytes?: number;
   /** Hosts of this service, as in `EndpointUrlRules`. */
   own_hosts?: readonly string[];
   /** Keeps connections for the next send. Without a pool every send opens and closes its own. */
@@ -70,7 +70,7 @@ interface WebhookSeam {
 /**
  * The result that a tenant may see. `duration_ms` is a multiple of 100, rounded up. It is 0 for
  * `connection_failed`, which covers refused and filtered connections, forbidden addresses, unknown
- * names, bad certificates, resets and malformed answers.
+ * names, bad certificates, resets and malformed responses.
  */
 export type WebhookResult =
   | {
@@ -78,23 +78,23 @@ export type WebhookResult =
     status: number;
     retry_after?: string;
     duration_ms: number;
-    /** The first bytes of the answer, if the request asked for them. */
-    answer?: AnswerBeginning;
+    /** The first bytes of the response, if the request asked for them. */
+    response?: ResponseBeginning;
   }
   | { outcome: "timeout" | "connection_failed"; duration_ms: number };
 
-/** The first bytes of an answer as they came, from the status line on. */
-interface AnswerBeginning {
+/** The first bytes of a response as they came, from the status line on. */
+interface ResponseBeginning {
   /** Decoded as UTF-8, with U+FFFD for invalid bytes and for U+0000. */
   text: string;
-  /** True if the answer had more bytes. */
+  /** True if the response had more bytes. */
   truncated: boolean;
 }
 
 const CONNECTION_FAILED = { outcome: "connection_failed", duration_ms: 0 } as const;
 
 /**
- * Makes one attempt. Any status, also 3xx, is a `response`. If the head of the answer does not
+ * Makes one attempt. Any status, also 3xx, is a `response`. If the head of the response does not
  * arrive in time, the outcome is `timeout`.
  * @throws {TypeError} for a header that cannot be sent, which is a fault of the caller
  */
@@ -225,17 +225,17 @@ async function openAny(targets: ConnectTarget[], until: number): Promise<Link | 
 }
 
 /**
- * Sends the request and reads the answer. Afterwards the connection is in the pool or closed.
- * @returns `unused` if the receiver closed the connection before the first byte of an answer
+ * Sends the request and reads the response. Afterwards the connection is in the pool or closed.
+ * @returns `unused` if the receiver closed the connection before the first byte of a response
  */
 async function useLink(
   { target, connection }: Link,
   message: Uint8Array,
   started: number,
   until: number,
-  { pool, answer_bytes }: WebhookRequest,
+  { pool, response_bytes }: WebhookRequest,
 ): Promise<WebhookResult | "unused"> {
-  const answer = await AnswerReader.open(answer_bytes).catch((error) => {
+  const response = await ResponseReader.open(response_bytes).catch((error) => {
     connection.close();
     throw error;
   });
@@ -247,41 +247,41 @@ async function useLink(
   }, until - performance.now());
   try {
     connection.write(message);
-    while (!answer.done) {
+    while (!response.done) {
       const bytes = await connection.read();
       if (bytes === null) break;
-      answer.push(bytes);
-      if (answer.status === undefined || answered_at !== undefined) continue;
+      response.push(bytes);
+      if (response.status === undefined || answered_at !== undefined) continue;
       answered_at = performance.now();
-      if (answer.done) break;
+      if (response.done) break;
       clearTimeout(timer);
       timer = setTimeout(() => connection.close(), Math.min(DRAIN_MS, until - answered_at));
     }
   } catch (error) {
-    if (!(error instanceof MalformedAnswerError)) throw error;
+    if (!(error instanceof MalformedResponseError)) throw error;
     return CONNECTION_FAILED;
   } finally {
     clearTimeout(timer);
-    answer.close();
-    if (answer.reusable && pool !== undefined) pool.put(target, connection);
+    response.close();
+    if (response.reusable && pool !== undefined) pool.put(target, connection);
     else connection.close();
   }
-  if (answer.status !== undefined) {
+  if (response.status !== undefined) {
     const duration_ms = roundUp((answered_at ?? performance.now()) - started);
-    const { status, retry_after } = answer;
+    const { status, retry_after } = response;
     return {
       outcome: "response",
       status,
       ...(retry_after && { retry_after }),
       duration_ms,
-      ...(answer_bytes !== undefined && { answer: beginningOf(answer) }),
+      ...(response_bytes !== undefined && { response: beginningOf(response) }),
     };
   }
   if (late) return { outcome: "timeout", duration_ms: roundUp(until - started) };
-  return answer.started ? CONNECTION_FAILED : "unused";
+  return response.started ? CONNECTION_FAILED : "unused";
 }
 
-function beginningOf({ beginning, exceeds_beginning }: AnswerReader): AnswerBeginning {
+function beginningOf({ beginning, exceeds_beginning }: ResponseReader): ResponseBeginning {
   // "stream" leaves out a character whose last bytes are cut off.
   const text = new TextDecoder().decode(beginning, { stream: exceeds_beginning });
   // PostgreSQL stores no U+0000.

@@ -45,7 +45,7 @@ export function apiKeyHeader(
       }
       await next();
     } finally {
-      // Hono has turned errors of handlers into answers, so the database's decision is known.
+      // Hono has turned errors of handlers into responses, so the database's decision is known.
       settle?.(verdictOf(state));
     }
   };
@@ -83,7 +83,9 @@ function readKey(c: Context<Env>, local: boolean): PresentedKey | ApiError {
 /** The form of the header. */
 const HEADER_FORM = "Authorization: Bearer <API_KEY>";
 
-/** Makes the 401 for unknown, revoked and expired keys, which get the same answer (contract §6). */
+/**
+ * Makes the 401 for unknown, revoked and expired keys, which get the same response (contract §6).
+ */
 export function invalidKey(): ApiError {
   return unauthorized(
     "This API key is not valid here: it is unknown, revoked or expired. Use another key",

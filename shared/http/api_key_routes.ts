@@ -6,7 +6,7 @@ import { ApiKey, CreateApiKeyBody, ListApiKeysQuery, RotateApiKeyBody } from "..
 import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import { listOf } from "../schema/list.ts";
 import { PAYMENTS_FUNCTION, type Route, route } from "./route.ts";
-import { answerPage } from "./page.ts";
+import { responsePage } from "./page.ts";
 import { readOne } from "./read_one.ts";
 
 const keys = {
@@ -16,7 +16,7 @@ const keys = {
   scope: "keys:write",
   body: EmptyBody,
   query: EmptyQuery,
-  answer: ApiKey,
+  response: ApiKey,
   status: 200,
 } as const;
 
@@ -45,8 +45,8 @@ export const API_KEY_ROUTES: readonly Route[] = [
     method: "GET",
     paths: ["/v1/api_keys"],
     query: ListApiKeysQuery,
-    answer: listOf(ApiKey),
-    run: (call) => answerPage(call, "/v1/api_keys", { kind: "api_keys", filters: {} }),
+    response: listOf(ApiKey),
+    run: (call) => responsePage(call, "/v1/api_keys", { kind: "api_keys", filters: {} }),
   }),
   readOne({
     id: "getApiKey",
@@ -55,7 +55,7 @@ export const API_KEY_ROUTES: readonly Route[] = [
     path: "/v1/api_keys/:id",
     kind: "api_keys",
     scope: "keys:write",
-    answer: ApiKey,
+    response: ApiKey,
   }),
   route({
     ...keys,

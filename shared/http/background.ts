@@ -1,5 +1,5 @@
 /**
- * Work that continues after the answer. An edge runtime keeps an isolate alive only for work that
+ * Work that continues after the response. An edge runtime keeps an isolate alive only for work that
  * is passed to `waitUntil`.
  */
 

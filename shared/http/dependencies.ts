@@ -25,7 +25,7 @@ export interface Dependencies {
   provider_store: ProviderStore;
   provider_accounts: ProviderAccounts;
   provider_worker: ProviderWorker;
-  /** Null without a master secret: then the operations on endpoints answer 503. */
+  /** Null without a master secret: then the operations on endpoints return 503. */
   webhooks: Webhooks | null;
   /** Bearer token of the internal routes; null: they refuse every request. */
   relay_token: string | null;
@@ -38,7 +38,7 @@ export interface Dependencies {
   /** Origins that may call from a browser: exact, or `http://localhost:*` for any port. */
   allowed_origins: readonly string[];
   log: (line: LogLine) => void;
-  /** The log of requests, which is written behind the answers. */
+  /** The log of requests, which is written behind the responses. */
   request_log: RequestLog;
   /** What the routes and the worlds of sandboxes share, which only they read. */
   sandbox: unknown;

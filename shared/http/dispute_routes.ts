@@ -7,7 +7,7 @@ import { Dispute, SubmitEvidenceBody } from "../schema/dispute.ts";
 import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import { ListDisputesQuery, listOf } from "../schema/list.ts";
 import { PAYMENTS_FUNCTION, type Route, route } from "./route.ts";
-import { answerPage } from "./page.ts";
+import { responsePage } from "./page.ts";
 import { readOne } from "./read_one.ts";
 
 const disputes = {
@@ -16,7 +16,7 @@ const disputes = {
   test_only: false,
   body: EmptyBody,
   query: EmptyQuery,
-  answer: Dispute,
+  response: Dispute,
   status: 200,
 } as const;
 
@@ -29,11 +29,11 @@ export const DISPUTE_ROUTES: readonly Route[] = [
     method: "GET",
     paths: ["/v1/disputes"],
     scope: "payments:read",
-    answer: listOf(Dispute),
+    response: listOf(Dispute),
     query: ListDisputesQuery,
     run(call) {
       const { payment_id, status } = call.query;
-      return answerPage(call, "/v1/disputes", {
+      return responsePage(call, "/v1/disputes", {
         kind: "disputes",
         filters: { payment_id, status },
       });
@@ -46,7 +46,7 @@ export const DISPUTE_ROUTES: readonly Route[] = [
     path: "/v1/disputes/:id",
     kind: "disputes",
     scope: "payments:read",
-    answer: Dispute,
+    response: Dispute,
   }),
   route({
     ...disputes,

@@ -13,7 +13,7 @@ import type { Scope } from "../schema/api_key.ts";
 import type { Health } from "../schema/service.ts";
 import type { Reply } from "../domain/changes/service_request.ts";
 import { renderError } from "../domain/changes/error_body.ts";
-import type { Answer } from "../store/commit_rows.ts";
+import type { StoredResponse } from "../store/commit_rows.ts";
 import type { Access, Idempotency } from "../store/outcome.ts";
 import { apiKeyHeader, invalidKey } from "./api_key_header.ts";
 import { crossOrigin } from "./cross_origin.ts";
@@ -98,7 +98,7 @@ export function createFunctionApp(
       throw unknownRoute(c.req.path, served, deps.base_url);
     })
   );
-  app.onError((error, c) => world.answerTo(c, error) ?? renderFailure(c, error));
+  app.onError((error, c) => world.responseTo(c, error) ?? renderFailure(c, error));
   return app;
 }
 
@@ -242,19 +242,23 @@ function identify(route: Route, id: string, key: string, body: ReadBody): Idempo
   };
 }
 
-function respond(c: Ctx, outcome: Reply | Answer, media_type = "application/json"): Response {
-  const { answer, replayed, headers = {} }: Reply = "answer" in outcome
+function respond(
+  c: Ctx,
+  outcome: Reply | StoredResponse,
+  media_type = "application/json",
+): Response {
+  const { response, replayed, headers = {} }: Reply = "response" in outcome
     ? outcome
-    : { answer: outcome, replayed: false };
+    : { response: outcome, replayed: false };
   for (const [name, value] of Object.entries(headers)) c.header(name, value);
   if (replayed) c.header("Idempotent-Replayed", "true");
-  if (answer.status === 201) c.header("Location", locationOf(answer, c.get("deps").base_url));
-  if (answer.status >= 400) c.get("state").code = JSON.parse(answer.body).error.code;
-  return c.body(answer.body, answer.status as 200, { "Content-Type": media_type });
+  if (response.status === 201) c.header("Location", locationOf(response, c.get("deps").base_url));
+  if (response.status >= 400) c.get("state").code = JSON.parse(response.body).error.code;
+  return c.body(response.body, response.status as 200, { "Content-Type": media_type });
 }
 
-function locationOf(answer: Answer, base_url: string): string {
-  const [, id] = /^\{"id":"([a-z]+_[0-9a-z]+)"/.exec(answer.body)!;
+function locationOf(response: StoredResponse, base_url: string): string {
+  const [, id] = /^\{"id":"([a-z]+_[0-9a-z]+)"/.exec(response.body)!;
   return base_url + pathOfResource(id!);
 }
 

@@ -6,7 +6,7 @@ import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import { Balance, LedgerEntry } from "../schema/ledger.ts";
 import { ListLedgerEntriesQuery, listOf } from "../schema/list.ts";
 import { PAYMENTS_FUNCTION, type Route, route } from "./route.ts";
-import { answerPage } from "./page.ts";
+import { responsePage } from "./page.ts";
 
 const ledger = {
   home: PAYMENTS_FUNCTION,
@@ -26,11 +26,11 @@ export const LEDGER_ROUTES: readonly Route[] = [
     id: "listLedgerEntries",
     summary: "List ledger entries",
     paths: ["/v1/ledger_entries"],
-    answer: listOf(LedgerEntry),
+    response: listOf(LedgerEntry),
     query: ListLedgerEntriesQuery,
     run(call) {
       const { payment_id, transfer_id, transaction_id, account } = call.query;
-      return answerPage(call, "/v1/ledger_entries", {
+      return responsePage(call, "/v1/ledger_entries", {
         kind: "ledger_entries",
         filters: { subject_id: payment_id ?? transfer_id, transaction_id, account },
       });
@@ -45,7 +45,7 @@ export const LEDGER_ROUTES: readonly Route[] = [
       "exact JSON integers and can exceed 2^53. A client that parses numbers as doubles, as " +
       "JavaScript does, rounds such a sum unless it reads the text of the answer.",
     paths: ["/v1/balance"],
-    answer: Balance,
+    response: Balance,
     async run({ deps, request }) {
       // The text of the database, because sums can exceed the exact integers of JavaScript.
       return { status: 200, body: await deps.store.balance(request.access) };

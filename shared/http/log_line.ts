@@ -19,7 +19,7 @@ export interface LogLine {
   /** Method and route template, never the path itself. */
   route: string;
   status: number;
-  /** Milliseconds from the first middleware to the answer. */
+  /** Milliseconds from the first middleware to the response. */
   ms: number;
   /** The code of an error, or the `error` of an attempt; null if there is none. */
   code: ErrorCode | DeliveryAttempt["error"];
@@ -45,7 +45,7 @@ export function faultOf(error: unknown): string {
     .filter((part) => typeof part === "string").join(" ");
 }
 
-/** Makes the line of an attempt. `status` is the receiver's, or 0 without an answer. */
+/** Makes the line of an attempt. `status` is the receiver's, or 0 without a response. */
 export function attemptLine(
   { id, event_id, endpoint_id, body }: ClaimedDelivery,
   { number, at, response_status, duration_ms, error }: DeliveryAttempt,

@@ -1,7 +1,7 @@
 /**
  * The route of providers' notifications (architecture §7). It takes no API key: the connector
- * checks the signature over the raw body, and the answer is 200 only after the provider events are
- * stored. The worker applies them.
+ * checks the signature over the raw body, and the response is 200 only after the provider events
+ * are stored. The worker applies them.
  */
 
 import type { Context, Hono } from "hono";
@@ -48,7 +48,7 @@ async function receive(c: Context<Env>, deps: Dependencies): Promise<Response> {
   return c.json({ received: true });
 }
 
-/** Makes the answer for an unknown account, which is that for a wrong signature. */
+/** Makes the response for an unknown account, which is that for a wrong signature. */
 function unsigned(): ApiError {
   return new ApiError(
     "unauthorized",

@@ -1,6 +1,6 @@
 /**
  * The outermost middleware. It sets the id and the time of a request and the headers of every
- * answer (contract §6), and writes the log line.
+ * response (contract §6), and writes the log line.
  */
 
 import type { MiddlewareHandler } from "hono";

@@ -3,7 +3,7 @@
  */
 
 import { idFloor } from "../core/ids.ts";
-import type { Answer } from "../store/commit_rows.ts";
+import type { StoredResponse } from "../store/commit_rows.ts";
 import type { PageRequest } from "../store/page_request.ts";
 import type { Call } from "./route.ts";
 
@@ -19,11 +19,11 @@ type Requested = Pick<PageRequest, "kind" | "parent_id"> & {
 };
 
 /** Answers a page of a list: `{object, url, data, has_more, next_cursor}`. One round trip. */
-export async function answerPage(
+export async function responsePage(
   call: Call<unknown, PageQuery>,
   url: string,
   { filters, ...request }: Requested,
-): Promise<Answer> {
+): Promise<StoredResponse> {
   const { limit, starting_after } = call.query;
   const page = await call.deps.store.list(call.request.access, {
     ...request,

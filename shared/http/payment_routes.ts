@@ -9,7 +9,7 @@ import { CANCELLABLE_STATUSES } from "../domain/payments/lifecycle.ts";
 import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import { listOf, ListPaymentsQuery } from "../schema/list.ts";
 import { CapturePaymentBody, CreatePaymentBody, Payment } from "../schema/payment.ts";
-import { answerPage, createdBetween } from "./page.ts";
+import { createdBetween, responsePage } from "./page.ts";
 import { PAYMENTS_FUNCTION, type Route, route } from "./route.ts";
 import { readOne } from "./read_one.ts";
 
@@ -20,7 +20,7 @@ const payment_paths = {
   test_only: false,
   body: EmptyBody,
   query: EmptyQuery,
-  answer: Payment,
+  response: Payment,
   status: 200,
 } as const;
 
@@ -49,12 +49,12 @@ export const PAYMENT_ROUTES: readonly Route[] = [
     method: "GET",
     paths: ["/v1/payments"],
     scope: "payments:read",
-    answer: listOf(Payment),
+    response: listOf(Payment),
     query: ListPaymentsQuery,
     run(call) {
       const { status, currency, method_kind, reference, customer } = call.query;
       const { created_after, created_before } = call.query;
-      return answerPage(call, "/v1/payments", {
+      return responsePage(call, "/v1/payments", {
         kind: "payments",
         filters: {
           status,
@@ -74,7 +74,7 @@ export const PAYMENT_ROUTES: readonly Route[] = [
     path: "/v1/payments/:id",
     kind: "payments",
     scope: "payments:read",
-    answer: Payment,
+    response: Payment,
   }),
   route({
     ...payment_paths,

@@ -8,7 +8,7 @@ import { PAYMENTS_FUNCTION, type Route, route } from "./route.ts";
 
 /** The parts that differ between these operations. By default both modes of the payments function. */
 type Reading =
-  & Pick<Route, "id" | "group" | "summary" | "scope" | "answer">
+  & Pick<Route, "id" | "group" | "summary" | "scope" | "response">
   & Partial<Pick<Route, "description" | "home" | "test_only">>
   & ({ path: string } | Pick<Route, "paths">)
   & { kind: ResourceKind };
@@ -26,7 +26,7 @@ export function readOne({ kind, ...named }: Reading): Route {
     status: 200,
     async run({ deps, request, id }) {
       const loaded = await deps.store.load(request.access, kind, id);
-      return loaded.outcome === "found" ? { status: 200, body: loaded.body } : loaded.answer;
+      return loaded.outcome === "found" ? { status: 200, body: loaded.body } : loaded.response;
     },
   });
 }

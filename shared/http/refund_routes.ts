@@ -8,7 +8,7 @@ import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import { listOf, ListPaymentRefundsQuery, ListRefundsQuery } from "../schema/list.ts";
 import { CreateRefundBody, Refund } from "../schema/refund.ts";
 import { PAYMENTS_FUNCTION, type Route, route } from "./route.ts";
-import { answerPage } from "./page.ts";
+import { responsePage } from "./page.ts";
 import { readOne } from "./read_one.ts";
 
 const refunds = {
@@ -33,7 +33,7 @@ export const REFUND_ROUTES: readonly Route[] = [
     paths: ["/v1/payments/:id/refund"],
     scope: "refunds:write",
     body: CreateRefundBody,
-    answer: Refund,
+    response: Refund,
     status: 201,
     errors: ["invalid_state", "provider_not_configured"],
     run: ({ deps, request, id, body }) =>
@@ -50,10 +50,10 @@ export const REFUND_ROUTES: readonly Route[] = [
     summary: "List the refunds of a payment",
     method: "GET",
     paths: ["/v1/payments/:id/refunds"],
-    answer: RefundList,
+    response: RefundList,
     query: ListPaymentRefundsQuery,
     run: (call) =>
-      answerPage(call, `/v1/payments/${call.id}/refunds`, {
+      responsePage(call, `/v1/payments/${call.id}/refunds`, {
         kind: "refunds",
         filters: { payment_id: call.id },
         parent_id: call.id,
@@ -65,10 +65,10 @@ export const REFUND_ROUTES: readonly Route[] = [
     summary: "List refunds",
     method: "GET",
     paths: ["/v1/refunds"],
-    answer: RefundList,
+    response: RefundList,
     query: ListRefundsQuery,
     run: (call) =>
-      answerPage(call, "/v1/refunds", {
+      responsePage(call, "/v1/refunds", {
         kind: "refunds",
         filters: { payment_id: call.query.payment_id },
       }),
@@ -80,6 +80,6 @@ export const REFUND_ROUTES: readonly Route[] = [
     path: "/v1/refunds/:id",
     kind: "refunds",
     scope: "payments:read",
-    answer: Refund,
+    response: Refund,
   }),
 ];

@@ -9,7 +9,7 @@ import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import { listOf } from "../schema/list.ts";
 import { IdempotencyKey, ListRequestsQuery, LoggedRequest } from "../schema/request.ts";
 import { PAYMENTS_FUNCTION, type Route, route, SANDBOX_FUNCTION } from "./route.ts";
-import { answerPage } from "./page.ts";
+import { responsePage } from "./page.ts";
 
 const reads = {
   group: "Requests",
@@ -32,10 +32,10 @@ export const REQUEST_ROUTES: readonly Route[] = [route({
   scope: "payments:read",
   test_only: false,
   query: EmptyQuery,
-  answer: IdempotencyKey,
+  response: IdempotencyKey,
   errors: ["not_found"],
   async run({ deps, request, named_key }) {
-    // So that the answer counts the replays that this isolate has answered before.
+    // So that the response counts the replays that this isolate has answered before.
     await deps.request_log.flush();
     const loaded = await deps.store.load(request.access, "idempotency_keys", named_key)
       .catch((error) => {
@@ -43,7 +43,7 @@ export const REQUEST_ROUTES: readonly Route[] = [route({
       });
     return loaded.outcome === "found"
       ? { status: 200, body: maskSecrets(loaded.body) }
-      : loaded.answer;
+      : loaded.response;
   },
 })];
 
@@ -61,13 +61,13 @@ export const listRequests: Route = route({
   scope: "sandbox:write",
   test_only: true,
   query: ListRequestsQuery,
-  answer: listOf(LoggedRequest),
+  response: listOf(LoggedRequest),
   unlogged: true,
   async run(call) {
     // So that the list has the requests that this isolate has answered before.
     await call.deps.request_log.flush();
     const { method, path, status, request_id, idempotency_key, api_key_id, source } = call.query;
-    return await answerPage(call, "/v1/requests", {
+    return await responsePage(call, "/v1/requests", {
       kind: "requests",
       filters: { method, path, status, id: request_id, idempotency_key, api_key_id, source },
     });

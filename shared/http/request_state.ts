@@ -11,7 +11,7 @@ export interface PresentedKey {
   /** Lower-case hex SHA-256 of the key text. */
   hash: string;
   livemode: boolean;
-  /** The key itself. It appears in no log, no answer and no statement. */
+  /** The key itself. It appears in no log, no response and no statement. */
   text: string;
 }
 

@@ -7,7 +7,7 @@ import type * as z from "zod";
 import type { ErrorCode } from "../core/errors.ts";
 import type { Reply, ServiceRequest } from "../domain/changes/service_request.ts";
 import type { Scope } from "../schema/api_key.ts";
-import type { Answer } from "../store/commit_rows.ts";
+import type { StoredResponse } from "../store/commit_rows.ts";
 import type { Dependencies } from "./dependencies.ts";
 
 /** Names of the two functions in paths. */
@@ -73,7 +73,7 @@ export interface Route {
   body: z.ZodType;
   query: z.ZodType;
   /** Schema of a success; `status` is its HTTP status. */
-  answer: z.ZodType;
+  response: z.ZodType;
   status: 200 | 201 | 202;
   /** Media type of a success; absent: JSON. */
   media_type?: string;
@@ -84,7 +84,7 @@ export interface Route {
    * repeat it all the time and would soon fill the log.
    */
   unlogged?: true;
-  run(call: Call<unknown, unknown>): Promise<Reply | Answer>;
+  run(call: Call<unknown, unknown>): Promise<Reply | StoredResponse>;
 }
 
 /** Returns the scope that a request to an operation needs. */
@@ -101,7 +101,7 @@ export function route<Body, Query>(
   definition: Omit<Route, "body" | "query" | "run"> & {
     body: z.ZodType<Body>;
     query: z.ZodType<Query>;
-    run(call: Call<Body, Query>): Promise<Reply | Answer>;
+    run(call: Call<Body, Query>): Promise<Reply | StoredResponse>;
   },
 ): Route {
   return definition as unknown as Route;

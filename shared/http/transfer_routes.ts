@@ -7,7 +7,7 @@ import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import { listOf, ListTransfersQuery } from "../schema/list.ts";
 import { CreateTransferBody, Transfer } from "../schema/transfer.ts";
 import { PAYMENTS_FUNCTION, type Route, route } from "./route.ts";
-import { answerPage, createdBetween } from "./page.ts";
+import { createdBetween, responsePage } from "./page.ts";
 import { readOne } from "./read_one.ts";
 
 const writing = {
@@ -17,7 +17,7 @@ const writing = {
   scope: "transfers:write",
   body: EmptyBody,
   query: EmptyQuery,
-  answer: Transfer,
+  response: Transfer,
   status: 200,
 } as const;
 
@@ -44,10 +44,10 @@ export const TRANSFER_ROUTES: readonly Route[] = [
     paths: ["/v1/transfers"],
     scope: "transfers:read",
     query: ListTransfersQuery,
-    answer: listOf(Transfer),
+    response: listOf(Transfer),
     run(call) {
       const { status, currency, created_after, created_before } = call.query;
-      return answerPage(call, "/v1/transfers", {
+      return responsePage(call, "/v1/transfers", {
         kind: "transfers",
         filters: { status, currency, ...createdBetween("tr_", created_after, created_before) },
       });
@@ -60,7 +60,7 @@ export const TRANSFER_ROUTES: readonly Route[] = [
     path: "/v1/transfers/:id",
     kind: "transfers",
     scope: "transfers:read",
-    answer: Transfer,
+    response: Transfer,
   }),
   route({
     ...writing,

@@ -11,7 +11,7 @@ interface Route {
   method: string;
 }
 
-/** Makes the answer to a request without a route. */
+/** Makes the response to a request without a route. */
 export function unknownRoute(
   requested: string,
   routes: readonly Route[],

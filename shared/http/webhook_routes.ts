@@ -22,7 +22,7 @@ import {
 } from "../schema/webhook.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { PAYMENTS_FUNCTION, type Route, route } from "./route.ts";
-import { answerPage } from "./page.ts";
+import { responsePage } from "./page.ts";
 import { readOne } from "./read_one.ts";
 
 const writing = {
@@ -32,7 +32,7 @@ const writing = {
   scope: "webhooks:write",
   body: EmptyBody,
   query: EmptyQuery,
-  answer: WebhookEndpoint,
+  response: WebhookEndpoint,
   status: 200,
 } as const;
 
@@ -60,9 +60,9 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     paths: ["/v1/webhook_endpoints"],
     scope: "webhooks:read",
     query: ListWebhookEndpointsQuery,
-    answer: listOf(WebhookEndpoint),
+    response: listOf(WebhookEndpoint),
     run: (call) =>
-      answerPage(call, "/v1/webhook_endpoints", { kind: "webhook_endpoints", filters: {} }),
+      responsePage(call, "/v1/webhook_endpoints", { kind: "webhook_endpoints", filters: {} }),
   }),
   readOne({
     id: "getWebhookEndpoint",
@@ -71,7 +71,7 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     path: "/v1/webhook_endpoints/:id",
     kind: "shown_webhook_endpoints",
     scope: "webhooks:read",
-    answer: WebhookEndpoint,
+    response: WebhookEndpoint,
   }),
   route({
     ...writing,
@@ -89,7 +89,7 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     summary: "Delete a webhook endpoint",
     method: "DELETE",
     paths: ["/v1/webhook_endpoints/:id"],
-    answer: DeletedWebhookEndpoint,
+    response: DeletedWebhookEndpoint,
     run: ({ deps, request, id }) => webhooksOf(deps).endpoints.delete(request, id),
   }),
   route({
@@ -117,7 +117,7 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     scope: "webhooks:read",
     parameter_scopes: { after: "webhooks:write" },
     query: ReadInboxQuery,
-    answer: Inbox,
+    response: Inbox,
     errors: ["invalid_state"],
     unlogged: true,
     run: ({ deps, request, id, query, signal }) =>
@@ -133,7 +133,7 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     method: "POST",
     paths: ["/v1/webhook_endpoints/:id/recover"],
     body: RecoverDeliveriesBody,
-    answer: Recovery,
+    response: Recovery,
     status: 202,
     errors: ["invalid_state"],
     run: ({ deps, request, id, body }) => webhooksOf(deps).recover(request, id, body),
@@ -147,10 +147,10 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     paths: ["/v1/webhook_deliveries"],
     scope: "webhooks:read",
     query: ListWebhookDeliveriesQuery,
-    answer: listOf(WebhookDelivery),
+    response: listOf(WebhookDelivery),
     run(call) {
       const { endpoint_id, event_id, payment_id, transfer_id, status } = call.query;
-      return answerPage(call, "/v1/webhook_deliveries", {
+      return responsePage(call, "/v1/webhook_deliveries", {
         kind: "webhook_deliveries",
         filters: { endpoint_id, event_id, subject_id: payment_id ?? transfer_id, status },
       });
@@ -166,7 +166,7 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     path: "/v1/webhook_deliveries/:id",
     kind: "webhook_deliveries",
     scope: "webhooks:read",
-    answer: WebhookDelivery,
+    response: WebhookDelivery,
   }),
   route({
     ...writing,
@@ -178,7 +178,7 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
       "stays as it is.",
     method: "POST",
     paths: ["/v1/webhook_deliveries/:id/redeliver"],
-    answer: WebhookDelivery,
+    response: WebhookDelivery,
     errors: ["invalid_state"],
     async run({ deps, request, id }) {
       const { access, context, idempotency } = request;
@@ -189,8 +189,8 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
       );
       const refusal = { status: error.status, body: renderError(error, context.request_id) };
       const written = await deps.webhook_store.redeliver(access, id, refusal, idempotency);
-      if (!("answer" in written)) throw new Error("unexpected outcome");
-      return { answer: written.answer, replayed: written.outcome === "replay" };
+      if (!("response" in written)) throw new Error("unexpected outcome");
+      return { response: written.response, replayed: written.outcome === "replay" };
     },
   }),
   route({
@@ -203,10 +203,10 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     paths: ["/v1/events"],
     scope: "events:read",
     query: ListEventsQuery,
-    answer: listOf(Event),
+    response: listOf(Event),
     run(call) {
       const { type, payment_id, transfer_id } = call.query;
-      return answerPage(call, "/v1/events", {
+      return responsePage(call, "/v1/events", {
         kind: "events",
         filters: { type, subject_id: payment_id ?? transfer_id },
       });
@@ -219,7 +219,7 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     path: "/v1/events/:id",
     kind: "events",
     scope: "events:read",
-    answer: Event,
+    response: Event,
   }),
 ];
 

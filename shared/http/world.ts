@@ -51,7 +51,7 @@ export interface Seen {
 
 /** The worlds of a service. */
 export interface World {
-  /** Stands before all other middleware, so it sees the answer of every error. */
+  /** Stands before all other middleware, so it sees the response of every error. */
   readonly around: MiddlewareHandler<Env>;
   /** Stands behind the check of the key's form. */
   readonly inside: MiddlewareHandler<Env>;
@@ -66,7 +66,7 @@ export interface World {
     ask: (access: Access) => Promise<T>,
   ): Promise<T>;
   /** Answers an error of this world, or returns null. */
-  answerTo(c: Context<Env>, error: unknown): Response | null;
+  responseTo(c: Context<Env>, error: unknown): Response | null;
   /** Logs an answered request. */
   log(state: RequestState, seen: Seen): void;
 }

@@ -3,8 +3,8 @@
  * wants one, so an idle service sends an item at once.
  *
  * Items share the cost of a statement and of its commit, which is mostly independent of the number
- * of rows (ADR 0003). Each item gets the answer that it would get alone, and owners take turns. If
- * the statement of a batch fails, its items are sent one by one, so that a bad one fails alone
+ * of rows (ADR 0003). Each item gets the response that it would get alone, and owners take turns.
+ * If the statement of a batch fails, its items are sent one by one, so that a bad one fails alone
  * (ADR 0007).
  */
 
@@ -12,13 +12,13 @@ import { isLockTimeout, isOverdue, isUnavailable } from "../core/database_error.
 import { tryAgain } from "../core/errors.ts";
 
 /** The statement of a batch, and its limits. */
-interface BatcherOptions<Item, Answer> {
+interface BatcherOptions<Item, Result> {
   /**
-   * Sends items in one statement. Returns their answers in the same order. Throws the driver's
+   * Sends items in one statement. Returns their responses in the same order. Throws the driver's
    * error.
    * @param is_alone true: the one item may wait longer for locks
    */
-  send(items: readonly Item[], is_alone: boolean): Promise<readonly Answer[]>;
+  send(items: readonly Item[], is_alone: boolean): Promise<readonly Result[]>;
   /** Most items of one statement. */
   most: number;
   /** Most weight of one statement, and the weight of an item. A heavier item is sent alone. */
@@ -38,28 +38,28 @@ interface BatcherOptions<Item, Answer> {
   in_order?: boolean;
 }
 
-interface Entry<Item, Answer> {
+interface Entry<Item, Result> {
   item: Item;
   weight: number;
-  resolve: (answer: Answer) => void;
+  resolve: (response: Result) => void;
   reject: (error: unknown) => void;
 }
 
 /** Batches items of one kind. */
-export class Batcher<Item, Answer = void> {
-  readonly #options: BatcherOptions<Item, Answer>;
+export class Batcher<Item, Result = void> {
+  readonly #options: BatcherOptions<Item, Result>;
   /** By owner, each in order of arrival; the first owner has the next turn. */
-  readonly #waiting = new Map<string, Entry<Item, Answer>[]>();
+  readonly #waiting = new Map<string, Entry<Item, Result>[]>();
   readonly #under_way = new Set<Promise<void>>();
   #count = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(options: BatcherOptions<Item, Answer>) {
+  constructor(options: BatcherOptions<Item, Result>) {
     this.#options = options;
   }
 
   /** Sends an item, with others or alone. Throws the driver's error, and `rate_limited`. */
-  add(item: Item, owner = ""): Promise<Answer> {
+  add(item: Item, owner = ""): Promise<Result> {
     return new Promise((resolve, reject) => {
       const { waiting_of_owner = Infinity, waiting = Infinity, weigh } = this.#options;
       const queue = this.#waiting.get(owner) ?? [];
@@ -76,7 +76,7 @@ export class Batcher<Item, Answer = void> {
     });
   }
 
-  /** Sends what waits now. Resolves when that, and what was under way, has its answers. */
+  /** Sends what waits now. Resolves when that, and what was under way, has its responses. */
   async flush(): Promise<void> {
     // Bounded, because new items may arrive as fast as the old ones are sent.
     let batches = 1 + Math.ceil(this.#count / this.#options.most);
@@ -105,9 +105,9 @@ export class Batcher<Item, Answer = void> {
   }
 
   /** Removes the items of the next statement: one of each owner, and again. */
-  #take(): Entry<Item, Answer>[] {
+  #take(): Entry<Item, Result>[] {
     const { most, most_weight = Infinity } = this.#options;
-    const batch: Entry<Item, Answer>[] = [];
+    const batch: Entry<Item, Result>[] = [];
     let weight = 0;
     // The loop visits an owner again, because it moves to the end.
     for (const [owner, queue] of this.#waiting) {
@@ -121,12 +121,12 @@ export class Batcher<Item, Answer = void> {
     return batch;
   }
 
-  async #sendBatch(batch: Entry<Item, Answer>[]): Promise<void> {
+  async #sendBatch(batch: Entry<Item, Result>[]): Promise<void> {
     await sendBatch(batch, {
       send: async (entries, is_alone) => {
-        const answers = await this.#options.send(entries.map(({ item }) => item), is_alone);
-        if (answers.length !== entries.length) throw new Error("a batch has too few answers");
-        for (const [i, { resolve }] of entries.entries()) resolve(answers[i]!);
+        const responses = await this.#options.send(entries.map(({ item }) => item), is_alone);
+        if (responses.length !== entries.length) throw new Error("a batch has too few answers");
+        for (const [i, { resolve }] of entries.entries()) resolve(responses[i]!);
       },
       refuse: (entries, error, is_alone) => {
         // After a deadline the waiting items fail too: they would wait for another one.

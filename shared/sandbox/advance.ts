@@ -11,7 +11,11 @@ import type { Transfer } from "../schema/transfer.ts";
 import type { Change } from "../store/commit_rows.ts";
 import { applyEvent, NO_PARTS } from "../domain/operations/apply_event.ts";
 import type { Parts } from "../domain/providers/effect.ts";
-import { answerOnly, ChangeBuilder, type PaymentChange } from "../domain/changes/change_builder.ts";
+import {
+  ChangeBuilder,
+  type PaymentChange,
+  responseOnly,
+} from "../domain/changes/change_builder.ts";
 import type { RequestContext } from "../domain/changes/event.ts";
 import { readRefund } from "../domain/changes/read_resource.ts";
 import { invalidDisputeState, isOpen } from "../domain/payments/dispute_payment.ts";
@@ -28,7 +32,7 @@ import {
   transferAdvances,
 } from "../domain/payments/lifecycle.ts";
 import { canRevertRefund } from "../domain/payments/refund_payment.ts";
-import { declineAnswer } from "../domain/payments/settlement.ts";
+import { declineResponse } from "../domain/payments/settlement.ts";
 import type { ProviderEvent } from "../domain/providers/connector.ts";
 import { beginOperation, type Operation } from "../domain/providers/operation.ts";
 import type { PayerUrls } from "./challenge_url.ts";
@@ -84,7 +88,7 @@ export function decideAdvance(
   }
   // Another request has ended the dispute since the payment was loaded, so this commit is stale.
   if (payment.status === "chargeback" && !dispute) {
-    return answerOnly(payment, { status: 200, body: JSON.stringify(payment) });
+    return responseOnly(payment, { status: 200, body: JSON.stringify(payment) });
   }
   let provider_events: ProviderEvent[];
   if (isDeposit(payment) && isOpenDeposit(payment)) {
@@ -99,7 +103,7 @@ export function decideAdvance(
 }
 
 /**
- * Applies events, and answers 200 with the resource. Throws `invalid_state` if one changes nothing.
+ * Applies events, and returns 200 with the resource. Throws `invalid_state` if one changes nothing.
  */
 function applied(
   change: PaymentChange,
@@ -264,7 +268,7 @@ export function decideAuthenticate(
   return change.finish(
     result === "success"
       ? { status: 200, body: change.body }
-      : declineAnswer(change.subject, "authentication_failed", context.request_id),
+      : declineResponse(change.subject, "authentication_failed", context.request_id),
   );
 }
 
@@ -301,7 +305,7 @@ export function decideAdvanceRefund(
 ): Change {
   const refund = readRefund(body);
   const { id: refund_id, status, amount_minor } = refund;
-  if (to === status) return answerOnly(payment, { status: 200, body });
+  if (to === status) return responseOnly(payment, { status: 200, body });
   const allowed: RefundStatus[] = status === "pending"
     ? ["completed", "failed"]
     : status === "completed" && canRevertRefund(payment)

@@ -54,7 +54,7 @@ export function createChallenges(
           operation: null,
           provider_events: [],
           change: change.finish({ status: 200, body: "" }),
-          answer: null,
+          response: null,
         }]);
         return recorded!.outcome === "recorded" ? challengeOf(change.subject, account) : null;
       }),

@@ -3,14 +3,14 @@
 import { formatTime } from "../core/clock.ts";
 import { type ApiError, invalidParameter, tryAgain } from "../core/errors.ts";
 import { CLOCK_CEILING_MS, MAX_ADVANCE_DAYS, type SetClockBody } from "../schema/clock.ts";
-import type { Answer } from "../store/commit_rows.ts";
+import type { StoredResponse } from "../store/commit_rows.ts";
 import type { EntryCalls } from "../store/entry_calls.ts";
 import { type KnownSettings, readSettings } from "./known_settings.ts";
 import {
   type Access,
-  answerOf,
   type Idempotency,
   requestParameter,
+  responseOf,
   type Row,
 } from "../store/outcome.ts";
 
@@ -21,8 +21,8 @@ interface SetClock {
   /** RFC 3339: the end of this advance; null: the clock does not move. */
   target: string | null;
   /** The answer if the advance goes no further. */
-  answer: Answer;
-  /** True: the answer is the stored one of an earlier request. */
+  response: StoredResponse;
+  /** True: the response is the stored one of an earlier request. */
   replayed: boolean;
 }
 
@@ -30,7 +30,7 @@ interface SetClock {
 interface ClockStep {
   /** `waiting`: something that is due is not done yet. `moved`: call again. `done`: it is complete. */
   state: "waiting" | "moved" | "done";
-  answer: Answer;
+  response: StoredResponse;
 }
 
 /** The store of clocks. Each method throws `ApiError`. */
@@ -40,7 +40,7 @@ export interface ClockStore {
   /** Sets the clock, or begins an advance. Throws `invalid_parameter` for a time out of range. */
   set(access: Access, command: SetClockBody, idempotency: Idempotency | null): Promise<SetClock>;
   /**
-   * Makes one step of an advance, and stores its answer under the idempotency key of the request.
+   * Makes one step of an advance, and stores its response under the idempotency key of the request.
    * Throws `service_unavailable` if the sandbox was reset.
    * @param sends whether this service sends webhooks; if not, the advance does not wait for them
    */
@@ -55,7 +55,7 @@ export interface ClockStore {
 const READ = `select * from pay.read_clock(p_request => $1::text)`;
 const SET = `select * from pay.set_clock(p_request => $1::text, p_command => $2::text)`;
 const STEP = `select * from pay.step_clock(
-  p_environment_id => $1::text, p_answer => $2::text, p_sends => $3::text::boolean)`;
+  p_environment_id => $1::text, p_response => $2::text, p_sends => $3::text::boolean)`;
 
 /** The outcomes of a target that a clock cannot have. */
 type OutOfRange = "behind" | "beyond" | "too_far";
@@ -91,16 +91,22 @@ export function createClockStore(
       if (!replayed) known.learn(access.key_hash, row.detail!);
       const { environment_id, api_key_id } = row;
       const target = replayed ? null : readSettings(row.detail!).target_at;
-      return { environment_id, api_key_id: api_key_id!, target, answer: answerOf(row), replayed };
+      return {
+        environment_id,
+        api_key_id: api_key_id!,
+        target,
+        response: responseOf(row),
+        replayed,
+      };
     },
 
     async step(access, { environment_id, api_key_id, target }, sends, idempotency) {
       type StepRow = { state: ClockStep["state"]; body: string; detail: string };
       const { request_id } = access;
-      const answer = { api_key_id, request_id, idempotency_key: idempotency?.key, target };
+      const response = { api_key_id, request_id, idempotency_key: idempotency?.key, target };
       const [row] = await calls.run<StepRow>(access, STEP, [
         environment_id,
-        JSON.stringify(answer),
+        JSON.stringify(response),
         String(sends),
       ]);
       if (!row) {
@@ -110,7 +116,7 @@ export function createClockStore(
         );
       }
       known.learn(access.key_hash, row.detail);
-      return { state: row.state, answer: { status: 200, body: row.body } };
+      return { state: row.state, response: { status: 200, body: row.body } };
     },
   };
 }

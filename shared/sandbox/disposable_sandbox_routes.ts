@@ -7,7 +7,7 @@ import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import { listOf } from "../schema/list.ts";
 import { CreateSandboxBody, DisposableSandbox, ListSandboxesQuery } from "../schema/sandbox.ts";
 import { type Route, route, SANDBOX_FUNCTION } from "../http/route.ts";
-import { answerPage } from "../http/page.ts";
+import { responsePage } from "../http/page.ts";
 import { readOne } from "../http/read_one.ts";
 
 const sandboxes = {
@@ -17,7 +17,7 @@ const sandboxes = {
   test_only: true,
   body: EmptyBody,
   query: EmptyQuery,
-  answer: DisposableSandbox,
+  response: DisposableSandbox,
   status: 200,
 } as const;
 
@@ -50,8 +50,8 @@ export const DISPOSABLE_SANDBOX_ROUTES: readonly Route[] = [
     method: "GET",
     paths: ["/sandboxes", "/v1/sandboxes"],
     query: ListSandboxesQuery,
-    answer: listOf(DisposableSandbox),
-    run: (call) => answerPage(call, "/sandboxes", { kind: "sandboxes", filters: {} }),
+    response: listOf(DisposableSandbox),
+    run: (call) => responsePage(call, "/sandboxes", { kind: "sandboxes", filters: {} }),
   }),
   readOne({
     ...sandboxes,

@@ -34,7 +34,7 @@ export function createSandboxes(store: SandboxStore): Sandboxes {
       }, request.idempotency);
       return {
         ...reply,
-        answer: { ...reply.answer, body: revealKey(reply.answer.body, caller) },
+        response: { ...reply.response, body: revealKey(reply.response.body, caller) },
       };
     },
 

@@ -5,7 +5,7 @@ import { CreateFaultBody, DeletedFault, Fault, ListFaultsQuery } from "../schema
 import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import { listOf } from "../schema/list.ts";
 import { type Route, route, SANDBOX_FUNCTION } from "../http/route.ts";
-import { answerPage } from "../http/page.ts";
+import { responsePage } from "../http/page.ts";
 
 const shared = {
   home: SANDBOX_FUNCTION,
@@ -16,7 +16,7 @@ const shared = {
   without_faults: true,
   body: EmptyBody,
   query: EmptyQuery,
-  answer: Fault,
+  response: Fault,
   status: 200,
 } as const;
 
@@ -48,8 +48,8 @@ export const FAULT_ROUTES: readonly Route[] = [
     method: "GET",
     paths: ["/faults", "/v1/faults"],
     query: ListFaultsQuery,
-    answer: listOf(Fault),
-    run: (call) => answerPage(call, "/faults", { kind: "faults", filters: {} }),
+    response: listOf(Fault),
+    run: (call) => responsePage(call, "/faults", { kind: "faults", filters: {} }),
   }),
   route({
     ...shared,
@@ -60,7 +60,7 @@ export const FAULT_ROUTES: readonly Route[] = [
     paths: ["/faults/:id", "/v1/faults/:id"],
     async run({ deps, request, id }) {
       const loaded = await deps.store.load(request.access, "faults", id);
-      return loaded.outcome === "found" ? { status: 200, body: loaded.body } : loaded.answer;
+      return loaded.outcome === "found" ? { status: 200, body: loaded.body } : loaded.response;
     },
   }),
   route({
@@ -70,7 +70,7 @@ export const FAULT_ROUTES: readonly Route[] = [
     description: "The fault does not happen any more.",
     method: "DELETE",
     paths: ["/faults/:id", "/v1/faults/:id"],
-    answer: DeletedFault,
+    response: DeletedFault,
     run: ({ deps, request, id }) =>
       sandboxOf(deps).faults.delete(request.access, id, request.idempotency),
   }),

@@ -2,13 +2,13 @@
 
 import { invalidParameter } from "../core/errors.ts";
 import type { FAULT_CONDITIONS, FAULTS } from "../core/vocabulary.ts";
-import type { Answer } from "../store/commit_rows.ts";
+import type { StoredResponse } from "../store/commit_rows.ts";
 import type { EntryCalls } from "../store/entry_calls.ts";
 import {
   type Access,
-  answerOf,
   type Idempotency,
   requestParameter,
+  responseOf,
   type Row,
 } from "../store/outcome.ts";
 
@@ -41,18 +41,22 @@ export type FaultThing<Kind extends RequestedKind> = {
   [Name in typeof FAULT_CONDITIONS[Kind][number]]?: string | readonly string[];
 };
 
-/** A written answer, and whether it is that of an earlier request. */
-interface WrittenAnswer {
-  answer: Answer;
+/** A written response, and whether it is that of an earlier request. */
+interface WrittenResponse {
+  response: StoredResponse;
   replayed: boolean;
 }
 
 /** The store of faults. Each method throws `ApiError`. */
 export interface FaultStore {
   /** Throws `invalid_parameter` if the sandbox has `MAX_OPEN_FAULTS` already. */
-  create(access: Access, fault: FaultRow, idempotency: Idempotency | null): Promise<WrittenAnswer>;
+  create(
+    access: Access,
+    fault: FaultRow,
+    idempotency: Idempotency | null,
+  ): Promise<WrittenResponse>;
   /** Throws `not_found`. */
-  delete(access: Access, id: string, idempotency: Idempotency | null): Promise<WrittenAnswer>;
+  delete(access: Access, id: string, idempotency: Idempotency | null): Promise<WrittenResponse>;
   /** Counts the fault of a request, and returns it. Null: no fault matches. */
   take(access: Access, request: FaultThing<"request">): Promise<MatchedFault<"request"> | null>;
   /** Finds the fault of an operation of the provider. The commit of its result counts it. */
@@ -97,14 +101,14 @@ export function createFaultStore(calls: EntryCalls): FaultStore {
             "Delete one first, or declare one with more times",
         );
       }
-      if (row.outcome === "replay") return { answer: answerOf(row), replayed: true };
-      return { answer: { status: 201, body: row.body! }, replayed: false };
+      if (row.outcome === "replay") return { response: responseOf(row), replayed: true };
+      return { response: { status: 201, body: row.body! }, replayed: false };
     },
 
     async delete(access, id, idempotency) {
       const row = await calls.ask(access, DELETE, [requestParameter(access, idempotency), id]);
-      if (row.outcome === "replay") return { answer: answerOf(row), replayed: true };
-      return { answer: { status: 200, body: row.body! }, replayed: false };
+      if (row.outcome === "replay") return { response: responseOf(row), replayed: true };
+      return { response: { status: 200, body: row.body! }, replayed: false };
     },
 
     take: (access, request) => match(access, "request", request, true),

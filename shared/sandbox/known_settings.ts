@@ -51,12 +51,12 @@ export function timeIn(settings: SandboxSettings, real_ms: number): number {
 export class KnownSettings {
   readonly #settings = new Map<string, SandboxSettings>();
 
-  /** Returns the settings that the key's sandbox had at the last answer. */
+  /** Returns the settings that the key's sandbox had at the last response. */
   of(key_hash: string): SandboxSettings {
     return this.#settings.get(key_hash) ?? NO_SETTINGS;
   }
 
-  /** Stores the settings of an answer, JSON text or null. */
+  /** Stores the settings of a response, JSON text or null. */
   learn(key_hash: string, detail: string | null): void {
     if (detail === null) return void this.#settings.delete(key_hash);
     if (this.#settings.size >= KEYS_MAX) this.#settings.clear();

@@ -15,7 +15,7 @@ import { type SandboxSettings, timeIn } from "./known_settings.ts";
 import type { Access } from "../store/outcome.ts";
 import type { Env } from "../http/request_state.ts";
 
-/** The header of a request that asks for a fault, and of an answer that has one. */
+/** The header of a request that asks for a fault, and of a response that has one. */
 export const FAULT_HEADER = "Sandbox-Fault";
 
 /** The fault of a request. */
@@ -24,7 +24,7 @@ type RequestFault = Omit<MatchedFault<"request">, "id">;
 /** The value of the header on a read that no declared fault concerns. */
 const NO_FAULT = "none";
 
-/** A fault that the client gets no answer for. Everything that the request asks for is done. */
+/** A fault that the client gets no response for. Everything that the request asks for is done. */
 export class ConnectionLost extends Error {
   constructor() {
     super("The connection is lost, as a declared fault of the sandbox demands");
@@ -212,8 +212,8 @@ async function done(decide: () => Promise<unknown>): Promise<void> {
 }
 
 /**
- * Ends the connection without an answer, if the server of the function lets it: the local server
- * passes a function for that. Elsewhere the answer begins and breaks off.
+ * Ends the connection without a response, if the server of the function lets it: the local server
+ * passes a function for that. Elsewhere the response begins and breaks off.
  */
 export function breakOff(c: Context<Env>): Response {
   const { loseConnection } = (c.env ?? {}) as { loseConnection?: () => void };

@@ -2,7 +2,7 @@
  * The clock of a sandbox: it is read, frozen, and advanced (contract §7). An advance moves the clock
  * from one time at which something is due to the next. The dispatcher and the provider worker do
  * what is due at each of them before the clock moves on, so everything happens at its own time and
- * in order. A request takes a bounded time; the answer tells how to go on (ADR 0028).
+ * in order. A request takes a bounded time; the response tells how to go on (ADR 0028).
  */
 
 import { invalidParameter } from "../core/errors.ts";
@@ -13,8 +13,8 @@ import type { Reply, ServiceRequest } from "../domain/changes/service_request.ts
 /** Longest time of one request. Clients and gateways wait longer. */
 const ADVANCE_MS = 2_000;
 /**
- * The same in a seeded sandbox, whose answers must not depend on the speed of the machine: as long
- * as the longest read of an inbox (contract §4), which clients and gateways wait for too.
+ * The same in a seeded sandbox, whose responses must not depend on the speed of the machine: as
+ * long as the longest read of an inbox (contract §4), which clients and gateways wait for too.
  */
 const SEEDED_ADVANCE_MS = 20_000;
 /** Longest wait before a further look at work under way, which another isolate can have done. */
@@ -46,15 +46,15 @@ export function createSandboxClock(
     async set({ access, context, idempotency }, command) {
       requireOne(command);
       const begun = await store.set(access, command, idempotency);
-      let { answer } = begun;
-      if (begun.replayed) return { answer, replayed: true };
+      let { response } = begun;
+      if (begun.replayed) return { response, replayed: true };
       const is_seeded = context.run_number !== null;
       const until = performance.now() + (is_seeded ? SEEDED_ADVANCE_MS : advance_ms);
       for (let state = ""; state !== "done" && performance.now() < until;) {
-        ({ state, answer } = await store.step(access, begun, sends, idempotency));
+        ({ state, response } = await store.step(access, begun, sends, idempotency));
         if (state === "waiting") await within(LOOK_AGAIN_MS, work());
       }
-      return { answer, replayed: false };
+      return { response, replayed: false };
     },
   };
 }

@@ -74,7 +74,7 @@ export function createSandboxMoves(
 
     async advanceRefund(request, id, { to }) {
       const loaded = await store.load(request.access, "refunds", id, request.idempotency);
-      if (loaded.outcome === "replay") return { answer: loaded.answer, replayed: true };
+      if (loaded.outcome === "replay") return { response: loaded.response, replayed: true };
       const access = withoutRateCount(request.access);
       const { payment_id } = readRefund(loaded.body);
       return await changes.change<Payment>(

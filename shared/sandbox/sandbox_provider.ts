@@ -33,9 +33,12 @@ import {
 } from "../domain/providers/test_values.ts";
 import { challengeUrl, newChallengeToken, type PayerUrls } from "./challenge_url.ts";
 
-/** Time after which an operation with a late answer, and one whose answer is lost, has its result. */
-const LATE_ANSWER_MS = 2_000;
-const LOST_ANSWER_MS = 60_000;
+/**
+ * Time after which an operation with a late response, and one whose response is lost, has its
+ * result.
+ */
+const LATE_RESPONSE_MS = 2_000;
+const LOST_RESPONSE_MS = 60_000;
 /** Time in which the payer can send the money of a payment to its address (contract §2). */
 const DEPOSIT_WINDOW_MS = 3_600_000;
 /** Time in which a dispute takes evidence, and after which it is lost (contract §3). */
@@ -91,7 +94,7 @@ export function replyAtOnce(
     }
     case "processing":
       if (test?.is_manual) return { provider_events: [eventOf(operation, "pending")] };
-      return unknown("in_progress", LATE_ANSWER_MS);
+      return unknown("in_progress", LATE_RESPONSE_MS);
     case "requires_action":
       return { provider_events: [challengeEvent(operation, page)] };
     default:
@@ -128,8 +131,8 @@ function simulate(
   if (outcome) return OUTCOME_RESULTS[outcome];
   if (subject.object === "transfer") {
     if (is_manual) return { result: "pending" };
-    const answer = TEST_RESULTS[behaviour ?? "approve"];
-    return answer.result === "failed" ? answer : { result: "completed" };
+    const response = TEST_RESULTS[behaviour ?? "approve"];
+    return response.result === "failed" ? response : { result: "completed" };
   }
   if (!behaviour || is_manual && subject.method_kind !== "card") return { result: "pending" };
   return TEST_RESULTS[behaviour] as SimulatedResult;
@@ -187,7 +190,7 @@ function faultyReply(
     if (op === "authorize" && is_manual) {
       return { provider_events: [eventOf(operation, "pending")] };
     }
-    return unknown("timeout", LOST_ANSWER_MS, simulated);
+    return unknown("timeout", LOST_RESPONSE_MS, simulated);
   }
   if (fault === "declined" && op === "authorize") {
     return {
@@ -206,8 +209,8 @@ function faultyReply(
 const REFUSED = "The provider refused the payment";
 
 /**
- * Makes the reply of an answer that is late or lost. The later one is success, unless the result of
- * the instrument ends the payment in another way.
+ * Makes the reply of a response that is late or lost. The later one is success, unless the result
+ * of the instrument ends the payment in another way.
  */
 function unknown(
   reason: "in_progress" | "timeout",

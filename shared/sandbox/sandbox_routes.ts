@@ -26,7 +26,7 @@ const sandbox = {
   scope: "sandbox:write",
   test_only: true,
   query: EmptyQuery,
-  answer: Payment,
+  response: Payment,
   status: 200,
 } as const;
 
@@ -82,7 +82,7 @@ export const SANDBOX_ROUTES: readonly Route[] = [
       "later: its amount can be refunded again.",
     paths: ["/refunds/:id/advance", "/v1/refunds/:id/advance"],
     body: AdvanceRefundBody,
-    answer: Refund,
+    response: Refund,
     errors: ["invalid_state"],
     run: ({ deps, request, id, body }) => sandboxOf(deps).moves.advanceRefund(request, id, body),
   }),
@@ -93,7 +93,7 @@ export const SANDBOX_ROUTES: readonly Route[] = [
     description: "Moves a `pending` transfer to another status without waiting.",
     paths: ["/transfers/:id/advance", "/v1/transfers/:id/advance"],
     body: AdvanceTransferBody,
-    answer: Transfer,
+    response: Transfer,
     errors: ["invalid_state"],
     run: ({ deps, request, id, body }) =>
       sandboxOf(deps).moves.advanceTransfer(request, id, body.to),
@@ -108,7 +108,7 @@ export const SANDBOX_ROUTES: readonly Route[] = [
       "a sandbox and 32 of an account are under way at a time; one more is 429 `rate_limited`.",
     paths: ["/webhooks/trigger", "/v1/webhooks/trigger"],
     body: TriggerWebhookBody,
-    answer: WebhookDelivery,
+    response: WebhookDelivery,
     errors: ["not_found"],
     run: ({ deps, request, body }) => webhooksOf(deps).trigger(request, body),
   }),
@@ -122,7 +122,7 @@ export const SANDBOX_ROUTES: readonly Route[] = [
       "repository. It keeps the first 10 000 requests. Reading it is no part of the run.",
     paths: ["/transcript", "/v1/transcript"],
     body: EmptyBody,
-    answer: Transcript,
+    response: Transcript,
     media_type: "text/plain",
     errors: ["invalid_state"],
     async run({ deps, request: { access } }) {
@@ -137,7 +137,7 @@ export const SANDBOX_ROUTES: readonly Route[] = [
     method: "GET",
     paths: ["/clock", "/v1/clock"],
     body: EmptyBody,
-    answer: Clock,
+    response: Clock,
     run: async ({ deps, request }) => ({
       status: 200,
       body: await sandboxOf(deps).clock.read(request),
@@ -155,7 +155,7 @@ export const SANDBOX_ROUTES: readonly Route[] = [
       "never goes back; a reset makes it the real one. Signatures always carry the real time.",
     paths: ["/clock", "/v1/clock"],
     body: SetClockBody,
-    answer: ClockAdvance,
+    response: ClockAdvance,
     run: ({ deps, request, body }) => sandboxOf(deps).clock.set(request, body),
   }),
   route({
@@ -169,7 +169,7 @@ export const SANDBOX_ROUTES: readonly Route[] = [
     paths: ["/reset", "/v1/reset"],
     without_faults: true,
     body: ResetSandboxBody,
-    answer: SandboxReset,
+    response: SandboxReset,
     run: ({ deps, request, body }) => sandboxOf(deps).moves.reset(request, body),
   }),
   ...DISPOSABLE_SANDBOX_ROUTES,

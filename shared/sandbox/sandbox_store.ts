@@ -5,13 +5,13 @@
 
 import { ApiError } from "../core/errors.ts";
 import type { StoredSecret } from "../store/api_key_store.ts";
-import type { Answer } from "../store/commit_rows.ts";
+import type { StoredResponse } from "../store/commit_rows.ts";
 import type { EntryCalls } from "../store/entry_calls.ts";
 import {
   type Access,
-  answerOf,
   type Idempotency,
   requestParameter,
+  responseOf,
   type Row,
 } from "../store/outcome.ts";
 
@@ -36,7 +36,7 @@ interface NewSandbox {
 
 /** The answer of a change, and whether it is a stored one. */
 interface Changed {
-  answer: Answer;
+  response: StoredResponse;
   replayed: boolean;
 }
 
@@ -82,11 +82,11 @@ export function createSandboxStore(calls: EntryCalls): SandboxStore {
 }
 
 function changed(row: Row<string>, status: number): Changed {
-  if (row.outcome === "replay") return { answer: answerOf(row), replayed: true };
-  return { answer: { status, body: row.body! }, replayed: false };
+  if (row.outcome === "replay") return { response: responseOf(row), replayed: true };
+  return { response: { status, body: row.body! }, replayed: false };
 }
 
-/** Errors of the outcomes after which nothing has changed and no answer is stored. */
+/** Errors of the outcomes after which nothing has changed and no response is stored. */
 const REFUSALS = {
   disposable: () =>
     new ApiError(

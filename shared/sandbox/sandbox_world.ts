@@ -64,7 +64,7 @@ export function sandboxWorld(deps: Dependencies): World {
 
     admit: (c, scope, ask) => withPresentSettings(c, scope, ask),
 
-    answerTo: (c, error) => error instanceof ConnectionLost ? breakOff(c) : null,
+    responseTo: (c, error) => error instanceof ConnectionLost ? breakOff(c) : null,
 
     log(state, seen) {
       const entry = logs_requests ? requestLogEntry(state, seen) : null;

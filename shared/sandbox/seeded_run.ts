@@ -32,7 +32,7 @@ export function runOf(state: RequestState): NumberedRequest | null {
 
 /**
  * Stores the transcripts of seeded sandboxes. Stands before all other middleware, so that it sees
- * the answer of every error.
+ * the response of every error.
  */
 export function storeTranscript(): MiddlewareHandler<Env> {
   return async function kept(c, next) {

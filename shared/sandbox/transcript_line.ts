@@ -1,8 +1,8 @@
 /**
- * A line of a transcript: a request of a seeded sandbox and its answer as JSON, without secrets and
- * without what differs from one installation or run to the next (ADR 0030, contract §5). Of a
- * request it has the values of the members that the operation knows, because nobody can tell what an
- * unknown member contains.
+ * A line of a transcript: a request of a seeded sandbox and its response as JSON, without secrets
+ * and without what differs from one installation or run to the next (ADR 0030, contract §5). Of a
+ * request it has the values of the members that the operation knows, because nobody can tell what
+ * an unknown member contains.
  */
 
 import type { Context } from "hono";
@@ -57,11 +57,11 @@ export async function transcriptLine(c: Context<Env>, n: number): Promise<string
       idempotency_key: shownText(c.req.header("Idempotency-Key") ?? null),
       body: withoutSplitNumbers(shownMember(body, route?.body)),
     },
-    answer: {
+    response: {
       status: c.res.status,
       request_id,
       replayed: c.res.headers.has("Idempotent-Replayed"),
-      body: shownAnswer(text),
+      body: shownResponse(text),
     },
   });
   return line.replace(KEY_IDS, "key_…").replace(KEY_TEXTS, LEFT_OUT)
@@ -117,8 +117,8 @@ function shownQuery(search: string, schema: z.ZodType | undefined): string {
   }`;
 }
 
-/** Returns the body of an answer, which contains no card number. */
-function shownAnswer(text: string): unknown {
+/** Returns the body of a response, which contains no card number. */
+function shownResponse(text: string): unknown {
   let body: unknown;
   try {
     body = JSON.parse(text);

@@ -62,7 +62,7 @@ export const RotateApiKeyBody = z.object({
   ),
 }).describe("The time that the older secrets still work");
 
-/** A key in an answer. Only creation and rotation show `secret`. */
+/** A key in a response. Only creation and rotation show `secret`. */
 export const ApiKey = z.object({
   id: id("key_"),
   object: z.literal("api_key"),

@@ -26,7 +26,7 @@ export const DisputeEvidence = z.object({
 }).describe("The evidence of the merchant");
 export type DisputeEvidence = z.infer<typeof DisputeEvidence>;
 
-/** A dispute in an answer. */
+/** A dispute in a response. */
 export const Dispute = z.object({
   id: id("dp_"),
   object: z.literal("dispute"),

@@ -1,5 +1,5 @@
 /**
- * The event on the wire (contract §4). A receiver gets the same bytes as the answer of
+ * The event on the wire (contract §4). A receiver gets the same bytes as the response of
  * `GET /v1/events/{id}`. The type of an event determines the resource that it shows.
  */
 

@@ -125,7 +125,7 @@ export const CreateFaultBody = z.object({
 );
 export type CreateFaultBody = z.infer<typeof CreateFaultBody>;
 
-/** A declared fault in an answer. */
+/** A declared fault in a response. */
 export const Fault = z.object({
   id: id("flt_"),
   object: z.literal("fault"),

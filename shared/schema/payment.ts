@@ -1,6 +1,6 @@
 /**
  * The payment on the wire: the body of a create (variants A and B, contract §2) and the payment in
- * an answer.
+ * a response.
  */
 
 import * as z from "zod";
@@ -273,7 +273,7 @@ export const IbanMethod = z.object({
 export const WalletMethod = z.object({ type: z.literal("stablecoin"), wallet: ShownWallet })
   .describe("The method of a payment by stablecoin");
 
-/** The instrument of a payment in an answer. */
+/** The instrument of a payment in a response. */
 export const PaymentMethod = z.discriminatedUnion("type", [CardMethod, IbanMethod, WalletMethod])
   .describe("The payment instrument, masked");
 export type PaymentMethod = z.infer<typeof PaymentMethod>;
@@ -321,7 +321,7 @@ export const NextAction = z.discriminatedUnion("type", [
 ]).describe("The next step of the payer");
 export type NextAction = z.infer<typeof NextAction>;
 
-/** A payment in an answer. */
+/** A payment in a response. */
 export const Payment = z.object({
   id: id("pay_"),
   object: z.literal("payment"),

@@ -52,7 +52,7 @@ export const RefundStatus = z.enum(REFUND_STATUSES).describe(
 );
 export type RefundStatus = z.infer<typeof RefundStatus>;
 
-/** A refund in an answer. */
+/** A refund in a response. */
 export const Refund = z.object({
   id: id("re_"),
   object: z.literal("refund"),

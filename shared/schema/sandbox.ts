@@ -39,7 +39,7 @@ export const CreateSandboxBody = z.object({
 }).describe("A disposable sandbox of the caller's account");
 export type CreateSandboxBody = z.infer<typeof CreateSandboxBody>;
 
-/** A disposable sandbox in an answer. Only creation shows `test_key`. */
+/** A disposable sandbox in a response. Only creation shows `test_key`. */
 export const DisposableSandbox = z.object({
   id: id("env_"),
   object: z.literal("sandbox"),

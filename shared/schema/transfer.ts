@@ -54,14 +54,14 @@ export const IbanDestination = z.object({ type: z.literal("iban"), iban: ShownIb
 export const WalletDestination = z.object({ type: z.literal("wallet"), wallet: ShownWallet })
   .describe("A wallet as a destination");
 
-/** The destination of a transfer in an answer. */
+/** The destination of a transfer in a response. */
 export const TransferDestination = z.discriminatedUnion("type", [
   IbanDestination,
   WalletDestination,
 ]).describe("The destination of the money, masked");
 export type TransferDestination = z.infer<typeof TransferDestination>;
 
-/** A transfer in an answer. */
+/** A transfer in a response. */
 export const Transfer = z.object({
   id: id("tr_"),
   object: z.literal("transfer"),

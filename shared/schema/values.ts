@@ -33,7 +33,7 @@ export const AmountMinor = mustBe(
   "a whole number in minor units of the currency: 19.99 EUR is 1999",
 );
 
-/** The amount under its second name. Answers have both. */
+/** The amount under its second name. Responses have both. */
 export const AmountAlias = AmountMinor.describe(
   "Amount in minor units of the currency: `1999` is 19.99 EUR. `amount_minor` is another name for " +
     "it: a request has one of them, or both with the same value, and answers have both",
@@ -48,7 +48,7 @@ export const Currency = mustBe(
   CURRENCY_WORDS,
 );
 
-/** A currency in an answer. */
+/** A currency in a response. */
 export const CurrencyCode = z.string().describe(
   "Currency of the amounts: ISO 4217 code, `USDC` or `USDT`",
 );
@@ -67,7 +67,7 @@ export const Metadata = mustBe(
   'an object whose values are text, such as {"order": "1001"}',
 );
 
-/** Metadata in an answer. */
+/** Metadata in a response. */
 export const ShownMetadata = z.record(z.string(), z.string()).describe(
   "Your own data, as the last request set it",
 );
@@ -89,7 +89,7 @@ export type Person = z.infer<typeof Person>;
 export const Description = z.string().max(MAX_DESCRIPTION)
   .describe("Your own text for people, such as what was sold");
 
-/** A time in an answer: RFC 3339 in UTC, with milliseconds. */
+/** A time in a response: RFC 3339 in UTC, with milliseconds. */
 export const Instant = z.iso.datetime().describe("RFC 3339 in UTC, with milliseconds");
 
 /** First and last time, in UTC, that `timestamptz`, RFC 3339 and `Date` can all represent. */

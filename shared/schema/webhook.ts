@@ -102,7 +102,7 @@ export const RotateWebhookSecretBody = z.object({
 export const DISABLED_REASONS = ["manual", "gone", "failing"] as const;
 export type DisabledReason = typeof DISABLED_REASONS[number];
 
-/** A webhook endpoint in an answer. Only creation and rotation show `secret`. */
+/** A webhook endpoint in a response. Only creation and rotation show `secret`. */
 export const WebhookEndpoint = z.object({
   id: id("whe_"),
   object: z.literal("webhook_endpoint"),
@@ -149,7 +149,7 @@ export const DeliveryAttempt = z.object({
 }).describe("One HTTP attempt of a delivery");
 export type DeliveryAttempt = z.infer<typeof DeliveryAttempt>;
 
-/** The request of an attempt in a sandbox, and the beginning of its answer. */
+/** The request of an attempt in a sandbox, and the beginning of its response. */
 export const DeliveryExchange = z.object({
   attempt: z.number().int().min(1).describe("Number of the attempt"),
   request: z.object({

@@ -3,9 +3,15 @@
 import { formatTime } from "../core/clock.ts";
 import { ApiError } from "../core/errors.ts";
 import type { Scope } from "../schema/api_key.ts";
-import type { Answer } from "./commit_rows.ts";
+import type { StoredResponse } from "./commit_rows.ts";
 import type { EntryCalls } from "./entry_calls.ts";
-import { type Access, answerOf, type Idempotency, requestParameter, type Row } from "./outcome.ts";
+import {
+  type Access,
+  type Idempotency,
+  requestParameter,
+  responseOf,
+  type Row,
+} from "./outcome.ts";
 
 /** Most keys of an environment that are neither revoked nor expired, as in `pay_internal.max_active_keys`. */
 export const MAX_ACTIVE_KEYS = 100;
@@ -16,7 +22,7 @@ export interface StoredSecret {
   hash: string;
   prefix: string;
   last_four: string;
-  /** The reference that replaces the text in the stored answer. */
+  /** The reference that replaces the text in the stored response. */
   reference: string;
 }
 
@@ -31,8 +37,8 @@ interface ApiKeyChange {
   secret?: StoredSecret;
   expires_at_ms?: number | undefined;
   older_expire_at_ms?: number;
-  /** For a rotation: the answer if the key has expired. */
-  refusal?: Answer;
+  /** For a rotation: the response if the key has expired. */
+  refusal?: StoredResponse;
 }
 
 /** The store of API keys. */
@@ -45,7 +51,7 @@ export interface ApiKeyStore {
     access: Access,
     change: ApiKeyChange,
     idempotency: Idempotency | null,
-  ): Promise<{ answer: Answer; replayed: boolean }>;
+  ): Promise<{ response: StoredResponse; replayed: boolean }>;
 }
 
 const CHANGE = `select * from pay.change_api_key(
@@ -71,14 +77,14 @@ export function createApiKeyStore(calls: EntryCalls): ApiKeyStore {
         change.refusal?.body ?? null,
       ]);
       if (row.outcome in REFUSALS) throw REFUSALS[row.outcome as Refused]();
-      if (row.outcome === "replay") return { answer: answerOf(row), replayed: true };
+      if (row.outcome === "replay") return { response: responseOf(row), replayed: true };
       const status = row.outcome === "ended" ? change.refusal!.status : change.status;
-      return { answer: { status, body: row.body! }, replayed: false };
+      return { response: { status, body: row.body! }, replayed: false };
     },
   };
 }
 
-/** Errors of the outcomes after which nothing has changed and no answer is stored. */
+/** Errors of the outcomes after which nothing has changed and no response is stored. */
 const REFUSALS = {
   wider: () =>
     new ApiError(

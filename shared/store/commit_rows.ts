@@ -11,8 +11,8 @@ import type { TransferStatus } from "../schema/transfer.ts";
 import type { LedgerAccount } from "../schema/ledger.ts";
 import type { NewOperationRow } from "./operation_row.ts";
 
-/** An HTTP answer as text, which the service sends, stores and replays unchanged. */
-export interface Answer {
+/** An HTTP response as text, which the service sends, stores and replays unchanged. */
+export interface StoredResponse {
   status: number;
   /** JSON text. */
   body: string;
@@ -128,7 +128,7 @@ export interface EventRow {
 /** A decided change, which the database writes whole in one transaction or not at all. */
 export interface Change {
   /** The answer to the request, which is stored under its idempotency key. */
-  answer: Answer;
+  response: StoredResponse;
   /** The payment or transfer on which the decision is based; null for a create. */
   expects: { id: string; sequence: number } | null;
   /** The new state of the payment; null if the change concerns no payment. */
@@ -151,4 +151,4 @@ export interface Change {
 }
 
 /** The rows that `pay.commit` and `pay.record` write. */
-export type ChangedRows = Omit<Change, "answer" | "expects" | "fault_id">;
+export type ChangedRows = Omit<Change, "response" | "expects" | "fault_id">;

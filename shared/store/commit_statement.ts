@@ -1,6 +1,6 @@
 /** The statement that commits a list of changes (`pay.commit`, ADR 0001). */
 
-import type { Answer, Change, ChangedRows, PaymentRow } from "./commit_rows.ts";
+import type { Change, ChangedRows, PaymentRow, StoredResponse } from "./commit_rows.ts";
 import { type Access, type Idempotency, keyedRequest } from "./outcome.ts";
 
 /** A change with the access of its request. */
@@ -34,7 +34,7 @@ export function commitParameters(
   const changes = list.map(({ change }) => change);
   const document = {
     requests: list.map(({ access, change, idempotency, has_quota }, i) => ({
-      ...keyedRequest(access, idempotency, answerOf(change), i),
+      ...keyedRequest(access, idempotency, responseOf(change), i),
       ...(has_quota && { has_quota }),
     })),
     expects: numberedRows(changes, ({ expects }) => [expects]),
@@ -45,11 +45,13 @@ export function commitParameters(
 }
 
 /**
- * Returns the answer to store. A body that is also the payment's is left out: PostgreSQL reads the
- * text of the changes in several steps, so each body in it costs CPU time.
+ * Returns the response to store. A body that is also the payment's is left out: PostgreSQL reads
+ * the text of the changes in several steps, so each body in it costs CPU time.
  */
-function answerOf({ answer, payment }: Change): Pick<Answer, "status"> & Partial<Answer> {
-  return answer.body === payment?.body ? { status: answer.status } : answer;
+function responseOf(
+  { response, payment }: Change,
+): Pick<StoredResponse, "status"> & Partial<StoredResponse> {
+  return response.body === payment?.body ? { status: response.status } : response;
 }
 
 /** Leaves out the amounts of a new payment that are 0: PostgreSQL reads each member of a row. */
@@ -100,8 +102,9 @@ export function numberedRows<From, Row extends object>(
 
 /** Estimates the number of characters of a change. */
 export function charactersOf({ change }: RequestedChange): number {
-  const { answer, payment, transfer, refunds, disputes, events } = change;
-  let characters = answer.body.length + (payment?.body.length ?? 0) + (transfer?.body.length ?? 0);
+  const { response, payment, transfer, refunds, disputes, events } = change;
+  let characters = response.body.length + (payment?.body.length ?? 0) +
+    (transfer?.body.length ?? 0);
   for (const { body } of refunds) characters += body.length;
   for (const { body } of disputes) characters += body.length;
   for (const { body } of events) characters += body.length;

@@ -131,8 +131,8 @@ export function openDatabase(options: DatabaseOptions): Database {
 }
 
 /**
- * Removes empty elements from an answer. If a connection breaks inside an answer, postgres.js 3.4.9
- * does not reset its row count, and the next answer begins with that many empty elements.
+ * Removes empty elements from a response. If a connection breaks inside a response, postgres.js
+ * 3.4.9 does not reset its row count, and the next response begins with that many empty elements.
  */
 function withoutHoles<Row>(rows: Row[]): Row[] {
   return rows.length === 0 || 0 in rows ? rows : rows.filter(() => true);
@@ -207,7 +207,7 @@ export function databaseUnavailable(): ApiError {
   return tryAgain("service_unavailable", "The service is briefly unavailable: try again");
 }
 
-/** Makes the 409 for a concurrent duplicate of a request that has no answer yet. */
+/** Makes the 409 for a concurrent duplicate of a request that has no response yet. */
 export function requestInProgress(): ApiError {
   return tryAgain(
     "idempotency_in_progress",
@@ -221,7 +221,7 @@ export function toApiError(error: unknown): Error {
   const code = codeOf(error);
   if (code === null) return error instanceof Error ? error : new Error("unknown");
   const { where } = error as { where?: unknown };
-  // A concurrent duplicate waited too long for the answer of the first request.
+  // A concurrent duplicate waited too long for the response of the first request.
   if (isLockTimeout(error) && String(where).includes('"idempotency_keys"')) {
     return requestInProgress();
   }
@@ -253,7 +253,7 @@ async function withinDeadline<T>(
     const look = async () => {
       const is_late = performance.now() >= until;
       if (is_late) on_late();
-      if (is_late || !await health.answers()) reject(databaseUnavailable());
+      if (is_late || !await health.responds()) reject(databaseUnavailable());
       else if (!has_ended) timer = setTimeout(look, SLOW_AFTER_MS);
     };
     timer = setTimeout(look, SLOW_AFTER_MS);

@@ -47,7 +47,7 @@ export class DatabaseHealth {
   }
 
   /**
-   * Reports whether a request may be sent. Answers at once, except for the first request after a
+   * Reports whether a request may be sent. Responds at once, except for the first request after a
    * pause of the checks: this one waits for a new check.
    */
   async admits(): Promise<boolean> {
@@ -55,13 +55,13 @@ export class DatabaseHealth {
     const is_watched = performance.now() < this.#wanted_until;
     this.#wanted_until = performance.now() + PROBE_FOR_MS;
     if (is_watched) return false;
-    const answers = await this.answers();
-    if (!answers) this.#watch();
-    return answers;
+    const responses = await this.responds();
+    if (!responses) this.#watch();
+    return responses;
   }
 
   /** Runs a check, or joins the running one. False: the database is unavailable. */
-  answers(): Promise<boolean> {
+  responds(): Promise<boolean> {
     return this.#asking ??= this.#ask().finally(() => this.#asking = null);
   }
 
@@ -98,7 +98,7 @@ export class DatabaseHealth {
         const timer = setTimeout(end, PROBE_PAUSE_MS);
         this.#pause = { timer, end };
       });
-      if (!this.#is_closed) await this.answers();
+      if (!this.#is_closed) await this.responds();
     }
     this.#is_watching = false;
     this.#pause = null;
@@ -106,7 +106,7 @@ export class DatabaseHealth {
 }
 
 /** Reports whether a check succeeds before its deadline. */
-function isAnswered(answer: Promise<unknown>, deadline_ms: number): Promise<boolean> {
+function isAnswered(response: Promise<unknown>, deadline_ms: number): Promise<boolean> {
   return new Promise((resolve) => {
     let due = performance.now() + deadline_ms;
     const decide = () => {
@@ -117,7 +117,7 @@ function isAnswered(answer: Promise<unknown>, deadline_ms: number): Promise<bool
       timer = setTimeout(decide, LATE_MS);
     };
     let timer = setTimeout(decide, deadline_ms);
-    answer.then(() => true, () => false).then((is_answered) => {
+    response.then(() => true, () => false).then((is_answered) => {
       clearTimeout(timer);
       resolve(is_answered);
     });

@@ -47,9 +47,9 @@ async function open(
   const plain = await connect(hostname, port);
   try {
     await plain.write(SSL_REQUEST);
-    const answer = new Uint8Array(1);
-    if (await plain.read(answer) === null) throw new Deno.errors.ConnectionReset("no answer");
-    if (answer[0] !== YES) {
+    const response = new Uint8Array(1);
+    if (await plain.read(response) === null) throw new Deno.errors.ConnectionReset("no answer");
+    if (response[0] !== YES) {
       if (!is_required) return plain;
       throw new EncryptionFailed("the database server does not speak TLS");
     }

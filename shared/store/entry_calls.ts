@@ -24,7 +24,7 @@ const BOUNDS: FairQueueBounds = { slots: 3, levels: [2] };
 
 /** The calls of one pool. */
 export class EntryCalls {
-  /** The tenants of keys, from earlier answers. */
+  /** The tenants of keys, from earlier responses. */
   readonly tenants = new KnownTenants();
   /** The requests that wait for their turn here, or elsewhere for something else. */
   readonly waits = new WaitingRequests(this.tenants);

@@ -2,15 +2,15 @@
  * The store of inboxes and of recovery. Each call runs one entry function in one round trip.
  */
 
-import type { Answer } from "./commit_rows.ts";
+import type { StoredResponse } from "./commit_rows.ts";
 import type { Database } from "./database.ts";
 import type { EntryCalls } from "./entry_calls.ts";
 import {
   type Access,
-  answerOf,
   type Idempotency,
   listedAccess,
   requestParameter,
+  responseOf,
   type Row,
 } from "./outcome.ts";
 import type { ClaimedDelivery, SecretSource } from "./webhook_store.ts";
@@ -76,9 +76,9 @@ export interface InboxStore {
     access: Access,
     endpoint_id: string,
     missed: MissedDeliveries,
-    refusal: Answer,
+    refusal: StoredResponse,
     idempotency: Idempotency | null,
-  ): Promise<{ answer: Answer; replayed: boolean }>;
+  ): Promise<{ response: StoredResponse; replayed: boolean }>;
 }
 
 const READ = `select * from pay.read_inbox(
@@ -128,7 +128,7 @@ export function createInboxStore(
         refusal.body,
       ]);
       if (row.outcome === "committed") on_due();
-      return { answer: answerOf(row), replayed: row.outcome === "replay" };
+      return { response: responseOf(row), replayed: row.outcome === "replay" };
     },
   };
 }

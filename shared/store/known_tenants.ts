@@ -1,5 +1,5 @@
 /**
- * A cache of the tenant of each key, from earlier answers of the database. Queues need it to
+ * A cache of the tenant of each key, from earlier responses of the database. Queues need it to
  * alternate between tenants, because one tenant can have many keys and many sandboxes. The sandboxes
  * of an account are one tenant. Its live environment is another one, so tests never delay payments.
  */
@@ -7,7 +7,7 @@
 /** Most keys in the cache. */
 const KEYS_MAX = 10_000;
 
-/** The members of an answer that tell the tenant; null without a valid key. */
+/** The members of a response that tell the tenant; null without a valid key. */
 interface TenantOfRow {
   account: string | null;
   livemode: boolean | null;
@@ -17,7 +17,7 @@ interface TenantOfRow {
 export class KnownTenants {
   readonly #tenants = new Map<string, string>();
 
-  /** Returns the tenant of a key, or undefined before the first answer to the key. */
+  /** Returns the tenant of a key, or undefined before the first response to the key. */
   of(key_hash: string): string | undefined {
     return this.#tenants.get(key_hash);
   }
@@ -27,7 +27,7 @@ export class KnownTenants {
     return this.of(key_hash) ?? key_hash;
   }
 
-  /** Stores the tenant of an answer. It never changes. */
+  /** Stores the tenant of a response. It never changes. */
   learn(key_hash: string, { account, livemode }: TenantOfRow): void {
     if (!account || this.#tenants.has(key_hash)) return;
     if (this.#tenants.size >= KEYS_MAX) this.#tenants.clear();

@@ -14,7 +14,7 @@ export type ResourceKind =
   | "api_keys"
   | "sandboxes"
   | "webhook_endpoints"
-  /** A webhook endpoint as answers show it: with `failing` while its attempts fail. */
+  /** A webhook endpoint as responses show it: with `failing` while its attempts fail. */
   | "shown_webhook_endpoints"
   | "webhook_deliveries"
   | "idempotency_keys"

@@ -65,12 +65,12 @@ export interface OperationRow {
   created_at: string;
   /** The time of the first attempt, RFC 3339; null: none yet. */
   first_sent_at: string | null;
-  /** False: the provider would only replay its first answer, so the service syncs instead. */
+  /** False: the provider would only replay its first response, so the service syncs instead. */
   may_repeat: boolean;
-  /** The provider's id of the payment; null until the provider has answered. */
+  /** The provider's id of the payment; null until the provider has responded. */
   provider_reference: string | null;
   request_id: string;
-  /** True: a decline answers 402. */
+  /** True: a decline returns 402. */
   decline_is_error: boolean;
   /** When it is due by the clock of the sandbox, RFC 3339; null: the sandbox has no own clock. */
   due_at: string | null;
@@ -100,7 +100,7 @@ export interface NewOperationRow extends
   /** The worker sends the operation after this time; null: the request sends it at once. */
   delay_ms: number | null;
   /**
-   * The provider's id of the payment, if the provider has answered already, as the simulated one
+   * The provider's id of the payment, if the provider has responded already, as the simulated one
    * of the sandbox does. Then the operation is settled, and nobody sends it.
    */
   provider_reference: string | null;

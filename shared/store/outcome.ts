@@ -7,7 +7,7 @@
 import { formatTime } from "../core/clock.ts";
 import { ApiError, tryAgain } from "../core/errors.ts";
 import type { Scope } from "../schema/api_key.ts";
-import type { Answer } from "./commit_rows.ts";
+import type { StoredResponse } from "./commit_rows.ts";
 import { requestInProgress } from "./database.ts";
 import type { WaitingRequests } from "./waiting_requests.ts";
 
@@ -84,8 +84,8 @@ export interface Idempotency {
 
 /**
  * Makes the entry of a request in the list that an entry function takes
- * (supabase/schemas/admission.sql). The row of its answer has the same `n`. `keyedRequest` adds the
- * fields of a write.
+ * (supabase/schemas/admission.sql). The row of its response has the same `n`. `keyedRequest` adds
+ * the fields of a write.
  */
 export function listedAccess(access: Access, index: number) {
   return {
@@ -100,19 +100,20 @@ export function listedAccess(access: Access, index: number) {
 
 /**
  * Makes the entry of a request that can have an idempotency key.
- * @param answer is stored if the request claims the key; null: the request only looks for an answer
+ * @param response is stored if the request claims the key; null: the request only looks for a
+ * response
  */
 export function keyedRequest(
   access: Access,
   idempotency: Idempotency | null,
-  answer: Partial<Answer> | null,
+  response: Partial<StoredResponse> | null,
   index = 0,
 ) {
   return {
     ...listedAccess(access, index),
-    ...(answer && { request_id: access.request_id }),
+    ...(response && { request_id: access.request_id }),
     ...(idempotency && { idempotency_key: idempotency.key, fingerprint: idempotency.fingerprint }),
-    ...(idempotency && answer && { ...answer, request_line: idempotency.request_line }),
+    ...(idempotency && response && { ...response, request_line: idempotency.request_line }),
   };
 }
 
@@ -120,9 +121,9 @@ export function keyedRequest(
 export function requestParameter(
   access: Access,
   idempotency: Idempotency | null = null,
-  answer: Answer = { status: 200, body: "" },
+  response: StoredResponse = { status: 200, body: "" },
 ): string {
-  return JSON.stringify([keyedRequest(access, idempotency, answer)]);
+  return JSON.stringify([keyedRequest(access, idempotency, response)]);
 }
 
 /** Pending deliveries of a sandbox at which requests add no more, as in `pay_internal.max_pending_deliveries`. */
@@ -192,7 +193,7 @@ export type Admitted<T extends Row<string>> = T & {
   outcome: Exclude<T["outcome"], Refusal | "resetting" | "outdated">;
 };
 
-/** Most retries of a request whose idempotency key has an expired answer. */
+/** Most retries of a request whose idempotency key has an expired response. */
 const EXPIRED_TRIES = 3;
 
 /**
@@ -203,9 +204,9 @@ const RESET_PAUSE_MS = 5;
 
 /**
  * Calls `ask` until the outcome is final, and returns its row. It repeats the call if the stored
- * answer of the idempotency key had expired, because the call deletes such an answer, and while the
- * sandbox is being reset. Throws the error of the outcome, `OutdatedSettings` if the request must be
- * decided again, and `service_unavailable` if the reset takes too long.
+ * response of the idempotency key had expired, because the call deletes such a response, and while
+ * the sandbox is being reset. Throws the error of the outcome, `OutdatedSettings` if the request
+ * must be decided again, and `service_unavailable` if the reset takes too long.
  * @param waits the requests that wait for resets, among others
  */
 export async function untilFresh<T extends Row<string>>(
@@ -266,7 +267,7 @@ export function rateLimited(): ApiError {
   return tryAgain("rate_limited", "Too many requests: slow down and try again");
 }
 
-/** The stored answer in a row. */
-export function answerOf(row: Row<string>): Answer {
+/** The stored response in a row. */
+export function responseOf(row: Row<string>): StoredResponse {
   return { status: row.status!, body: row.body! };
 }

@@ -7,7 +7,7 @@
 import type { DeclineCode } from "../core/errors.ts";
 import type { DisputeReason } from "../schema/dispute.ts";
 import type { FailureCode, NextAction, ShownCard } from "../schema/payment.ts";
-import type { Answer, ChangedRows } from "./commit_rows.ts";
+import type { ChangedRows, StoredResponse } from "./commit_rows.ts";
 import type { OperationResult, OperationRow, ProviderOp } from "./operation_row.ts";
 
 /** States that an event reports. */
@@ -171,7 +171,7 @@ export interface ProviderRecord {
   /**
    * The answer to store under the idempotency key of the operation; null: the key stays as it is.
    */
-  answer: Answer | null;
+  response: StoredResponse | null;
   /** The number of `pay.sandbox_settings.did` that counts the record; absent: none. */
   did?: string;
 }

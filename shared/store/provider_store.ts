@@ -303,7 +303,7 @@ function parsePiece<T extends object>(
 function recordDocument(records: readonly ProviderRecord[]): string {
   return JSON.stringify({
     records: records.map((
-      { environment_id, operation_id, operation, provider_events, answer },
+      { environment_id, operation_id, operation, provider_events, response },
       i,
     ) => ({
       n: i + 1,
@@ -311,8 +311,8 @@ function recordDocument(records: readonly ProviderRecord[]): string {
       operation_id,
       operation,
       provider_events,
-      status: answer?.status ?? null,
-      body: answer?.body ?? null,
+      status: response?.status ?? null,
+      body: response?.body ?? null,
     })),
     expects: numberedRows(records, ({ change }) => {
       const expects = change?.expects;

@@ -41,14 +41,14 @@ export interface ListRow<Own extends string = never> extends Row<Own> {
  */
 export function batchRequests<
   Request extends { access: Access },
-  Answer extends ListRow<string> = ListRow,
+  ApiResponse extends ListRow<string> = ListRow,
 >(
   tenants: KnownTenants,
-  send: (list: readonly Request[], is_alone: boolean) => Promise<Answer[]>,
+  send: (list: readonly Request[], is_alone: boolean) => Promise<ApiResponse[]>,
   weigh: (request: Request) => number = () => 0,
   limits: BatchLimits = LIMITS,
-): (request: Request) => Promise<Answer> {
-  const batcher = new Batcher<Request, Answer>({
+): (request: Request) => Promise<ApiResponse> {
+  const batcher = new Batcher<Request, ApiResponse>({
     ...limits,
     ...MOST_WAITING,
     most_weight: MOST_CHARACTERS,

@@ -1,6 +1,6 @@
 /**
  * The log of the requests of sandboxes, and the number of replays of each idempotency key. Both are
- * written behind the answers, so no request waits for them.
+ * written behind the responses, so no request waits for them.
  *
  * Entries collect for a moment, so that many requests share a statement (`pay.log_requests`). The
  * memory is bounded: when too many wait, the queue drops the new ones and counts them. It also drops
@@ -32,7 +32,7 @@ export interface RequestLogEntry {
   at: string;
 }
 
-/** A replay of the stored answer of an idempotency key. */
+/** A replay of the stored response of an idempotency key. */
 interface Replay {
   environment_id: string;
   api_key_id: string;
@@ -119,7 +119,7 @@ export class RequestLog {
 
   /**
    * @param on_loss called with the number of entries that were dropped
-   * @param background keeps the process alive for work behind an answer
+   * @param background keeps the process alive for work behind a response
    * @param limits only tests pass others
    */
   constructor(

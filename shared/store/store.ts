@@ -10,7 +10,7 @@
 import { ApiError, invalidParameter } from "../core/errors.ts";
 import { idGenerator } from "../core/ids.ts";
 import type { MethodKind } from "../schema/payment.ts";
-import type { Answer, Change } from "./commit_rows.ts";
+import type { Change, StoredResponse } from "./commit_rows.ts";
 import { CostlyReads } from "./costly_reads.ts";
 import {
   charactersOf,
@@ -32,19 +32,21 @@ import { PendingQuota } from "./pending_quota.ts";
 import type { OperationRow } from "./operation_row.ts";
 import type { StoredAccount } from "./provider_rows.ts";
 import { type BatchLimits, batchRequests, type ListRow } from "./request_batcher.ts";
-import { type Access, answerOf, type Idempotency, requestParameter } from "./outcome.ts";
+import { type Access, type Idempotency, requestParameter, responseOf } from "./outcome.ts";
 
-/** A stored resource, or the stored answer of an earlier request with the same idempotency key. */
+/**
+ * A stored resource, or the stored response of an earlier request with the same idempotency key.
+ */
 export type Loaded =
   /** `detail` of a webhook endpoint: revision, secrets, environment and account, as JSON text. */
   | { outcome: "found"; body: string; detail: string | null }
-  | { outcome: "replay"; answer: Answer };
+  | { outcome: "replay"; response: StoredResponse };
 
 /** The outcome of a change. */
 export type Committed =
   /** `operation`: the one of a provider that the request sends now. */
-  | { outcome: "committed"; answer: Answer; operation: ReservedOperation | null }
-  | { outcome: "replay"; answer: Answer }
+  | { outcome: "committed"; response: StoredResponse; operation: ReservedOperation | null }
+  | { outcome: "replay"; response: StoredResponse }
   /** Another request has changed the resource meanwhile; nothing was written. */
   | { outcome: "stale" }
   /** A new transfer exceeds the available balance; nothing was written. */
@@ -78,11 +80,11 @@ export interface Store {
   /** Reads a page of a list. */
   list(access: Access, request: PageRequest): Promise<Page>;
   /**
-   * Writes a change whole or not at all, and stores its answer under the idempotency key. Throws
+   * Writes a change whole or not at all, and stores its response under the idempotency key. Throws
    * `provider_not_configured` if the change has an operation and there is no provider for it.
    */
   commit(access: Access, change: Change, idempotency: Idempotency | null): Promise<Committed>;
-  /** Returns the answer of `GET /v1/balance` as JSON text. */
+  /** Returns the response of `GET /v1/balance` as JSON text. */
   balance(access: Access): Promise<string>;
   /** Deletes the data of the key's sandbox (ADR 0027). */
   resetSandbox(
@@ -196,7 +198,7 @@ export function createStore(
       const row = kind === "payments"
         ? await calls.untilFresh(access, () => loadPayment(requested))
         : await calls.ask(access, LOAD, [loadParameter([requested])]);
-      if (row.outcome === "replay") return { outcome: "replay", answer: answerOf(row) };
+      if (row.outcome === "replay") return { outcome: "replay", response: responseOf(row) };
       return { outcome: "found", body: row.body!, detail: row.detail ?? null };
     },
 
@@ -216,11 +218,11 @@ export function createStore(
       if (row.outcome === "committed") {
         for (const { delay_ms } of change.operations) if (delay_ms !== null) on_later(delay_ms);
         const operation = row.detail ? JSON.parse(row.detail) as ReservedOperation : null;
-        return { outcome: "committed", answer: change.answer, operation };
+        return { outcome: "committed", response: change.response, operation };
       }
       if (row.outcome === "unconfigured") throw unconfigured(change.operations[0]!.method_kind);
       if (row.outcome === "incomplete") throw tokenRequired();
-      if (row.outcome === "replay") return { outcome: "replay", answer: answerOf(row) };
+      if (row.outcome === "replay") return { outcome: "replay", response: responseOf(row) };
       return { outcome: row.outcome === "insufficient" ? "insufficient" : "stale" };
     },
 
@@ -235,8 +237,8 @@ export function createStore(
         idGenerator(access.at_ms)("env_"),
         String(with_endpoints),
       ]);
-      if (row.outcome === "replay") return { outcome: "replay", answer: answerOf(row) };
-      return { outcome: "committed", answer: { status: 200, body: row.body! }, operation: null };
+      if (row.outcome === "replay") return { outcome: "replay", response: responseOf(row) };
+      return { outcome: "committed", response: { status: 200, body: row.body! }, operation: null };
     },
 
     async ping() {

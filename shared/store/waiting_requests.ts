@@ -1,6 +1,6 @@
 /**
  * Limits the requests of one kind that wait in this isolate, by tenant and in all. A request above a
- * limit is answered 429 at once, so no tenant occupies the memory and the connections that the
+ * limit gets 429 at once, so no tenant occupies the memory and the connections that the
  * others need (ADR 0020).
  */
 

@@ -7,15 +7,15 @@ import { formatTime } from "../core/clock.ts";
 import type { FAULTS } from "../core/vocabulary.ts";
 import type { EventType } from "../schema/event_type.ts";
 import type { EndpointDelivery, EndpointStatus } from "../schema/webhook.ts";
-import type { Answer } from "./commit_rows.ts";
+import type { StoredResponse } from "./commit_rows.ts";
 import type { Database } from "./database.ts";
 import type { EntryCalls } from "./entry_calls.ts";
 import {
   type Access,
   type Admitted,
-  answerOf,
   type Idempotency,
   requestParameter,
+  responseOf,
   type Row,
   withAnySettings,
 } from "./outcome.ts";
@@ -56,7 +56,7 @@ export interface EndpointChange {
   /** The new state; null for a delete. */
   endpoint: EndpointRow | null;
   /** The answer to store, with a reference in place of a secret. */
-  answer: Answer;
+  response: StoredResponse;
 }
 
 /**
@@ -65,7 +65,7 @@ export interface EndpointChange {
  * being cancelled. `unread`: the inbox has too many deliveries to send all of them to a URL.
  */
 export type Written =
-  | { outcome: "committed" | "replay"; answer: Answer }
+  | { outcome: "committed" | "replay"; response: StoredResponse }
   | { outcome: "stale" | "full" | "calling_off" | "unread" };
 
 /** A delivery that the dispatcher has claimed from the outbox. */
@@ -106,15 +106,15 @@ export interface ClaimedDelivery {
   fault: typeof FAULTS.delivery[number] | null;
 }
 
-/** The request of an attempt in a sandbox, and the beginning of its answer (ADR 0022). */
+/** The request of an attempt in a sandbox, and the beginning of its response (ADR 0022). */
 export interface AttemptLogEntry {
   url: string;
   /** The headers as JSON text. */
   headers: string;
-  /** Null without an answer. */
-  answer: string | null;
-  /** True if the answer had more bytes. */
-  answer_truncated: boolean;
+  /** Null without a response. */
+  response: string | null;
+  /** True if the response had more bytes. */
+  response_truncated: boolean;
 }
 
 /** The result of a claimed delivery. */
@@ -171,8 +171,8 @@ interface FailingEndpoint {
 
 /** The answer of a request. */
 interface Reply {
-  answer: Answer;
-  /** True if it is the stored answer of an earlier request. */
+  response: StoredResponse;
+  /** True if it is the stored response of an earlier request. */
   replayed: boolean;
 }
 
@@ -209,25 +209,25 @@ export interface WebhookStore {
   redeliver(
     access: Access,
     id: string,
-    refusal: Answer,
+    refusal: StoredResponse,
     idempotency: Idempotency | null,
   ): Promise<Written>;
   /**
    * Records a triggered event with its delivery and claims the idempotency key. Returns null if the
-   * caller must make the attempt, else the answer: that of the first request, or the delivery if it
-   * is in an inbox. Throws `idempotency_in_progress` while a request with its key is under way.
+   * caller must make the attempt, else the response: that of the first request, or the delivery if
+   * it is in an inbox. Throws `idempotency_in_progress` while a request with its key is under way.
    */
   beginTrigger(
     access: Access,
     delivery: TriggeredDelivery,
     idempotency: Idempotency | null,
   ): Promise<Reply | null>;
-  /** Records the attempt. Returns the delivery, and stores it as the answer of the key. */
+  /** Records the attempt. Returns the delivery, and stores it as the response of the key. */
   endTrigger(
     access: Access,
     ended: EndedTrigger,
     idempotency: Idempotency | null,
-  ): Promise<Answer>;
+  ): Promise<StoredResponse>;
   /** Records results and claims due deliveries, of all environments. */
   pollDeliveries(poll: DeliveryPoll): Promise<ClaimedDelivery[]>;
   /** Finds the endpoints with which a poll fails. Takes as long as a poll for each of them. */
@@ -283,8 +283,8 @@ const PURGE = `select pay.purge(p_at => $1::text::timestamptz)::text as purged`;
 /** A row of `pay.change_webhook_endpoint` or of `pay.redeliver`. */
 type ChangeRow = Row<"stale" | "full" | "calling_off" | "unread" | "off">;
 
-/** The stored answer of an idempotency key while its triggered attempt is under way. */
-const IN_PROGRESS: Answer = { status: 102, body: "" };
+/** The stored response of an idempotency key while its triggered attempt is under way. */
+const IN_PROGRESS: StoredResponse = { status: 102, body: "" };
 
 /**
  * Creates the store over one database.
@@ -299,18 +299,18 @@ export function createWebhookStore(
   return {
     async changeEndpoint(access, change, idempotency) {
       const row = await calls.ask<ChangeRow>(access, CHANGE_ENDPOINT, [
-        requestParameter(access, idempotency, change.answer),
+        requestParameter(access, idempotency, change.response),
         change.id,
         change.expects_revision,
         change.endpoint && JSON.stringify(change.endpoint),
       ]);
-      return written(row, change.answer);
+      return written(row, change.response);
     },
 
     async redeliver(access, id, refusal, idempotency) {
       const parameters = [requestParameter(access, idempotency), id, refusal.body];
       const row = await calls.ask<ChangeRow>(access, REDELIVER, parameters);
-      if (row.outcome === "off") return { outcome: "committed", answer: refusal };
+      if (row.outcome === "off") return { outcome: "committed", response: refusal };
       if (row.outcome === "committed") on_due();
       return written(row, { status: 200, body: row.body ?? "" });
     },
@@ -324,10 +324,10 @@ export function createWebhookStore(
           ...(leased_until_ms !== null && { leased_until: formatTime(leased_until_ms) }),
         }),
       ]);
-      if (row.outcome === "replay") return { answer: answerOf(row), replayed: true };
+      if (row.outcome === "replay") return { response: responseOf(row), replayed: true };
       if (leased_until_ms !== null) return null;
       on_due();
-      return { answer: answerOf(row), replayed: false };
+      return { response: responseOf(row), replayed: false };
     },
 
     async endTrigger(access, { delivery_id, delivered, record, log_entry }, idempotency) {
@@ -398,12 +398,12 @@ export function createWebhookStore(
   };
 }
 
-function written(row: Admitted<ChangeRow>, answer: Answer): Written {
+function written(row: Admitted<ChangeRow>, response: StoredResponse): Written {
   switch (row.outcome) {
     case "committed":
-      return { outcome: "committed", answer };
+      return { outcome: "committed", response };
     case "replay":
-      return { outcome: "replay", answer: answerOf(row) };
+      return { outcome: "replay", response: responseOf(row) };
     case "full":
     case "calling_off":
     case "unread":

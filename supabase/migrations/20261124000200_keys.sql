@@ -149,7 +149,7 @@ comment on constraint api_key_secrets_environment_fkey on pay.api_key_secrets is
   'No index of its own: api_key_secrets_environment has the environment, which has one mode.';
 
 -- One request of a call of an entry function: what admission, locks and the idempotency key have
--- made of it so far, and at the end its answer.
+-- made of it so far, and at the end its response.
 create type pay.admission as (
   n integer,
   outcome text,

@@ -249,7 +249,7 @@ create index idempotency_keys_age on pay.idempotency_keys (environment_id, creat
   where created_at > '-infinity';
 comment on index pay.idempotency_keys_age is 'pay_internal.purge_idempotency_keys: the oldest keys of an environment.';
 
--- The end of an advance completes the answers of those that have begun before it.
+-- The end of an advance completes the responses of those that have begun before it.
 create index idempotency_keys_advances on pay.idempotency_keys (environment_id)
   where advances_to is not null;
 comment on index pay.idempotency_keys_advances is

@@ -201,8 +201,8 @@ create table pay.attempt_log (
   attempt integer not null,
   url text not null,
   headers text not null,
-  answer text,
-  answer_truncated boolean not null,
+  response text,
+  response_truncated boolean not null,
   stored_at timestamptz not null,
   -- A delivery has one row in each slot, and a later attempt overwrites it.
   constraint attempt_log_pkey primary key (environment_id, delivery_id, slot),
@@ -217,9 +217,9 @@ comment on column pay.attempt_log.slot is
 comment on column pay.attempt_log.attempt is 'The number of the attempt.';
 comment on column pay.attempt_log.url is 'The URL that the request was sent to.';
 comment on column pay.attempt_log.headers is 'The headers of the request as a JSON object.';
-comment on column pay.attempt_log.answer is
+comment on column pay.attempt_log.response is
   'The first 1 024 bytes of the answer, from its status line on; null: there was no answer.';
-comment on column pay.attempt_log.answer_truncated is 'Whether the answer had more bytes.';
+comment on column pay.attempt_log.response_truncated is 'Whether the answer had more bytes.';
 comment on column pay.attempt_log.stored_at is
   'Time of the database, also in a sandbox with a clock of its own. Retention deletes by it.';
 

@@ -37,7 +37,7 @@ comment on table pay.settings is
 comment on column pay.settings.name is 'Name of the setting.';
 comment on column pay.settings.value is 'Value of the setting, as text.';
 
--- Unlogged, like the answers of pg_net: a crash empties both tables and restarts the ids.
+-- Unlogged, like the responses of pg_net: a crash empties both tables and restarts the ids.
 create unlogged table pay.dispatcher_wakes (
   request_id text collate "C" not null,
   woken_at timestamptz not null default now(),

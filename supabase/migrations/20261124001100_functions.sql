@@ -131,7 +131,7 @@ begin
     perform pay_internal.note_use(v_hashes, v_found);
   end if;
   if p_is_read and v_has_keys then
-    v_found := pay_internal.find_answers(p_requests, v_found, true);
+    v_found := pay_internal.find_responses(p_requests, v_found, true);
   end if;
   if 0 < any (v_key_rates) or 0 < any (v_account_rates) then
     v_found := pay_internal.limit_list(
@@ -175,7 +175,7 @@ declare
   v_access pay.admission;
 begin
   -- Takes no lock, so that a caller without the right does not wait and delays nobody. A replay is
-  -- never refused, so a caller at its limit does wait if its idempotency key has a stored answer.
+  -- never refused, so a caller at its limit does wait if its idempotency key has a stored response.
   v_access := pay_internal.admit_one(p_request, 'none');
   if v_access.outcome = 'ok' or (v_access.outcome = 'rate_limited' and exists (
     select from pay.idempotency_keys k
@@ -687,7 +687,7 @@ begin
       perform pay_internal.release_key(p_request, v_access);
       return v_access;
   end case;
-  perform pay_internal.store_answer(p_request, v_access);
+  perform pay_internal.store_response(p_request, v_access);
   return v_access;
 end
 $$;
@@ -1753,7 +1753,7 @@ language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select interval '24 hours' $$;
 
-create or replace function pay_internal.find_answers(
+create or replace function pay_internal.find_responses(
   p_requests jsonb, p_found pay.admission[], p_is_read boolean
 )
 returns pay.admission[]
@@ -1865,12 +1865,12 @@ begin
       and k.key = a.idempotency_key
       and k.request_id = a.request_id
   );
-  -- If no answer is found below, another transaction has deleted it: the request is sent again.
+  -- If no response is found below, another transaction has deleted it: the request is sent again.
   foreach v_n in array v_lost loop
     p_found[v_n].outcome := 'expired';
   end loop;
   if v_are_refused or v_lost <> '{}' then
-    p_found := pay_internal.find_answers(p_requests, p_found, false);
+    p_found := pay_internal.find_responses(p_requests, p_found, false);
   end if;
   if v_are_limited then
     p_found := pay_internal.count_requests(p_found);
@@ -1891,7 +1891,7 @@ begin
 end
 $$;
 
-create or replace function pay_internal.store_answer(p_request text, p_access pay.admission)
+create or replace function pay_internal.store_response(p_request text, p_access pay.admission)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -4440,7 +4440,7 @@ begin
     select from unnest(v_limited) f where f.outcome = 'rate_limited'
   ) then
     v_limited := pay_internal.limit_requests(
-      pay_internal.find_answers(p_requests, p_found, true), p_key_rates, p_account_rates, false);
+      pay_internal.find_responses(p_requests, p_found, true), p_key_rates, p_account_rates, false);
   end if;
   return v_limited;
 end
@@ -5129,7 +5129,7 @@ begin
   v_access.status := 200;
   v_access.body := pay_internal.clock_body(v_clock, true);
   v_access.detail := row_to_json(v_clock)::text;
-  perform pay_internal.store_answer(p_request, v_access);
+  perform pay_internal.store_response(p_request, v_access);
   -- Kept for 24 hours after the advance, and not after its beginning.
   update pay.idempotency_keys k
   set created_at = greatest(k.created_at, v_clock.target_at), advances_to = v_clock.target_at
@@ -5187,7 +5187,7 @@ end
 $$;
 
 create or replace function pay.step_clock(
-  p_environment_id text, p_answer text, p_sends boolean
+  p_environment_id text, p_response text, p_sends boolean
 )
 returns table (state text, body text, detail text)
 language plpgsql volatile security definer rows 1
@@ -5195,8 +5195,8 @@ set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
-  v_answer json := p_answer::json;
-  v_target timestamptz := (v_answer ->> 'target')::timestamptz;
+  v_response json := p_response::json;
+  v_target timestamptz := (v_response ->> 'target')::timestamptz;
   v_clock pay.sandbox_settings;
   v_state text;
   v_has_arrived boolean := false;
@@ -5221,11 +5221,11 @@ begin
     v_has_arrived := v_state = 'done';
     select * into v_clock from pay.sandbox_settings w where w.environment_id = p_environment_id;
   end if;
-  v_body := pay_internal.step_answer(
-    v_clock, v_answer, case when v_state <> 'done' then v_target end);
+  v_body := pay_internal.step_response(
+    v_clock, v_response, case when v_state <> 'done' then v_target end);
   if v_has_arrived then
     -- Advances that others have begun and not ended, because they have died or had no more time. No
-    -- more than a step changes: the few that are left keep an answer that asks to go on.
+    -- more than a step changes: the few that are left keep a response that asks to go on.
     update pay.idempotency_keys k set body = v_body, advances_to = null
     where k.ctid = any (array(
       select o.ctid from pay.idempotency_keys o
@@ -5238,8 +5238,8 @@ end
 $$;
 grant execute on function pay.step_clock(text, text, boolean) to pay_api;
 
-create or replace function pay_internal.step_answer(
-  p_clock pay.sandbox_settings, p_answer json, p_target timestamptz
+create or replace function pay_internal.step_response(
+  p_clock pay.sandbox_settings, p_response json, p_target timestamptz
 )
 returns text
 language plpgsql volatile
@@ -5254,8 +5254,8 @@ begin
   update pay.idempotency_keys k
   set body = case when k.advances_to is not null then v_body else k.body end,
     advances_to = case when k.advances_to is not null then p_target end
-  where k.environment_id = p_clock.environment_id and k.api_key_id = p_answer ->> 'api_key_id'
-    and k.key = p_answer ->> 'idempotency_key' and k.request_id = p_answer ->> 'request_id'
+  where k.environment_id = p_clock.environment_id and k.api_key_id = p_response ->> 'api_key_id'
+    and k.key = p_response ->> 'idempotency_key' and k.request_id = p_response ->> 'request_id'
   returning k.body into v_body;
   return coalesce(v_body, pay_internal.clock_body(v_shown, true));
 end
@@ -5690,7 +5690,7 @@ begin
   perform pay_internal.note_fault_kinds(v_access.environment_id);
   v_access.outcome := 'committed';
   v_access.body := pay_internal.fault_body(v_fault);
-  perform pay_internal.store_answer(p_request, v_access);
+  perform pay_internal.store_response(p_request, v_access);
   return v_access;
 end
 $$;
@@ -5718,7 +5718,7 @@ begin
   perform pay_internal.note_fault_kinds(v_access.environment_id);
   v_access.outcome := 'committed';
   v_access.body := json_build_object('id', p_id, 'object', 'fault', 'deleted', true);
-  perform pay_internal.store_answer(p_request, v_access);
+  perform pay_internal.store_response(p_request, v_access);
   return v_access;
 end
 $$;
@@ -6016,7 +6016,7 @@ begin
     v_old, p_with_endpoints, v_request ->> 'idempotency_key' is not null);
   -- After the count, which takes time: a poll of the dispatcher may wait for this row.
   perform from pay.webhook_endpoints t where t.environment_id = v_old order by t.id for update;
-  perform pay_internal.store_answer(p_request, v_access);
+  perform pay_internal.store_response(p_request, v_access);
   perform pay_internal.move_environment(v_old, p_environment_id, v_access.at, p_with_endpoints);
   -- Kept for 24 hours from now by the new clock, which can be years behind the old one.
   update pay.idempotency_keys k
@@ -6381,7 +6381,7 @@ begin
       select from pay.api_keys k where k.id = v_access.api_key_id and k.revoked_at is null
     ) then 'resetting' else 'unauthorized' end;
   end if;
-  -- In the precision of answers, so that the sandbox ends at the time that they show.
+  -- In the precision of responses, so that the sandbox ends at the time that they show.
   v_sandbox.created_at := date_trunc('milliseconds', pay_internal.server_time());
   v_sandbox.environment_id := v_access.environment_id;
   v_sandbox.id := v_requested ->> 'id';
@@ -6394,7 +6394,7 @@ begin
       date_trunc('milliseconds', v_caller.remaining));
   v_body := left(pay_internal.sandbox_body(v_sandbox), -1) || ',"test_key":'
     || to_json(v_secret ->> 'reference')::text || '}';
-  -- The claim stores the answer, which a later update would write a second time.
+  -- The claim stores the response, which a later update would write a second time.
   v_access := pay_internal.claim_one(
     jsonb_set(p_request::jsonb, '{0,body}', to_jsonb(v_body))::text, v_access);
   if v_access.outcome <> 'ok' then
@@ -6505,7 +6505,7 @@ begin
   end if;
   v_access.outcome := 'committed';
   v_access.body := pay_internal.sandbox_body(v_sandbox);
-  perform pay_internal.store_answer(p_request, v_access);
+  perform pay_internal.store_response(p_request, v_access);
   perform pay_internal.retire_sandbox(p_id, v_now);
   return v_access;
 end
@@ -6632,7 +6632,7 @@ begin
       where k.environment_id = v_draw.environment_id and k.api_key_id = v_draw.api_key_id
         and k.key = v_draw.idempotency_key
     ) then
-      -- If pay_internal.claim finds no answer, the request is sent again. Nothing was drawn.
+      -- If pay_internal.claim finds no response, the request is sent again. Nothing was drawn.
       p_found[v_draw.n].outcome := 'expired';
     elsif v_draw.amount_minor > v_left then
       p_found[v_draw.n].outcome := 'insufficient';
@@ -7225,13 +7225,13 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   insert into pay.attempt_log as x (environment_id, delivery_id, slot, attempt, url, headers,
-    answer, answer_truncated, stored_at)
+    response, response_truncated, stored_at)
   select distinct on (d.environment_id, d.id)
     d.environment_id, d.id, r.attempt % pay_internal.logged_attempts(), r.attempt, r.url, r.headers,
-    r.answer, coalesce(r.answer_truncated, false), pay_internal.server_time()
+    r.response, coalesce(r.response_truncated, false), pay_internal.server_time()
   from jsonb_to_recordset(p_entries) as r (
-    environment_id text, id text, attempt integer, url text, headers text, answer text,
-    answer_truncated boolean
+    environment_id text, id text, attempt integer, url text, headers text, response text,
+    response_truncated boolean
   )
   join pay.webhook_deliveries d
     on d.environment_id = r.environment_id and d.id = r.id and d.attempt_count = r.attempt
@@ -7240,7 +7240,7 @@ begin
   order by d.environment_id, d.id
   on conflict on constraint attempt_log_pkey do update
   set attempt = excluded.attempt, url = excluded.url, headers = excluded.headers,
-    answer = excluded.answer, answer_truncated = excluded.answer_truncated,
+    response = excluded.response, response_truncated = excluded.response_truncated,
     stored_at = excluded.stored_at
   where x.attempt < excluded.attempt;
 end
@@ -7262,8 +7262,8 @@ begin
         select x.url, x.headers::json as headers, v.body
       ) q) as request,
       (select row_to_json(a) from (
-        select x.answer as text, x.answer_truncated as truncated
-      ) a where x.answer is not null) as response
+        select x.response as text, x.response_truncated as truncated
+      ) a where x.response is not null) as response
     from pay.attempt_log x
     join pay.events v on v.environment_id = x.environment_id and v.id = p_delivery.event_id
     where x.environment_id = p_delivery.environment_id and x.delivery_id = p_delivery.id
@@ -7488,7 +7488,7 @@ begin
     where d.environment_id = v_access.environment_id and d.id = v_trigger.delivery_id;
     v_access.status := 200;
     v_access.body := pay_internal.webhook_delivery_body(v_delivery);
-    perform pay_internal.store_answer(p_request, v_access);
+    perform pay_internal.store_response(p_request, v_access);
   end if;
   return v_access;
 end
@@ -7528,7 +7528,7 @@ begin
   v_access.outcome := 'committed';
   v_access.status := 200;
   v_access.body := pay_internal.webhook_delivery_body(v_delivery);
-  perform pay_internal.store_answer(p_request, v_access);
+  perform pay_internal.store_response(p_request, v_access);
   return v_access;
 end
 $$;
@@ -8535,7 +8535,7 @@ begin
     v_access.status := 409;
     v_access.body := p_refusal;
   end if;
-  perform pay_internal.store_answer(p_request, v_access);
+  perform pay_internal.store_response(p_request, v_access);
   return v_access;
 end
 $$;
@@ -8573,7 +8573,7 @@ begin
     v_access.outcome := 'off';
     v_access.status := 409;
     v_access.body := p_refusal;
-    perform pay_internal.store_answer(p_request, v_access);
+    perform pay_internal.store_response(p_request, v_access);
     return v_access;
   end if;
 
@@ -8606,7 +8606,7 @@ begin
   v_access.status := 202;
   v_access.body := json_build_object('object', 'recovery', 'endpoint_id', p_id, 'count', v_count,
     'has_more', v_cursor is not null, 'next_cursor', v_cursor);
-  perform pay_internal.store_answer(p_request, v_access);
+  perform pay_internal.store_response(p_request, v_access);
   return v_access;
 end
 $$;
@@ -9577,13 +9577,13 @@ where e.id >= coalesce(
       offset 0
     ) k
     where k.environment_id = e.environment_id and k.request = e.request
-      -- A request that waits for a provider has no answer yet.
+      -- A request that waits for a provider has no response yet.
       and (k.subject_id is null or k.subject_id = e.subject_id)
   );
 comment on view pay.invariant_effects is
   'R2, R3: every event of a keyed request belongs to a request whose answer is stored';
 
-create or replace view pay.invariant_stored_answers with (security_invoker = true) as
+create or replace view pay.invariant_stored_responses with (security_invoker = true) as
 select k.environment_id, k.request_id as subject_id,
   'answered ' || k.status || ' with ' || coalesce(k.id || case
     when x.id is null then ', which does not exist' else ', which never had this state' end,
@@ -9645,7 +9645,7 @@ where case
           and position('"sequence":' || e.sequence || ',' in k.object) > 0)
   )
 end;
-comment on view pay.invariant_stored_answers is
+comment on view pay.invariant_stored_responses is
   'R1, R2: the resource in each stored answer exists, and had the state that the answer shows';
 
 create or replace view pay.invariant_disputes with (security_invoker = true) as

@@ -12,7 +12,7 @@
 --   request_id, idempotency_key, fingerprint
 --                        null without an Idempotency-Key
 --   request_line         method and path, stored with the idempotency key
---   status, body         the answer to store under the idempotency key
+--   status, body         the response to store under the idempotency key
 -- and the fields of its operation. A function that writes one request takes a list of one.
 --
 -- Order of precedence of the outcomes, for every entry function:
@@ -23,7 +23,7 @@
 --   rate_limited         except for a replay
 --   forbidden            the key lacks the scope
 --   expired, replay, rate_limited, conflict, in_progress
---                        the stored answer of the idempotency key
+--                        the stored response of the idempotency key
 --   and then the outcomes of the operation.
 -- Replays are never counted. Requests that are sent again (resetting, outdated, stale, expired) are
 -- not counted either.
@@ -99,7 +99,7 @@ $$;
 -- p_hold     "shared": tries to share the lock of each sandbox. If that fails, the sandbox stays
 --            closed and its requests do not wait, because they would block the connection.
 --            "alone": waits for the lock. "none": takes no lock
--- p_is_read  true: looks for the stored answers of idempotency keys, and counts the requests.
+-- p_is_read  true: looks for the stored responses of idempotency keys, and counts the requests.
 --            false: pay_internal.claim does both later
 create or replace function pay_internal.admit(p_requests jsonb, p_hold text, p_is_read boolean)
 returns pay.admission[]
@@ -172,7 +172,7 @@ begin
     perform pay_internal.note_use(v_hashes, v_found);
   end if;
   if p_is_read and v_has_keys then
-    v_found := pay_internal.find_answers(p_requests, v_found, true);
+    v_found := pay_internal.find_responses(p_requests, v_found, true);
   end if;
   if 0 < any (v_key_rates) or 0 < any (v_account_rates) then
     v_found := pay_internal.limit_list(
@@ -218,7 +218,7 @@ declare
   v_access pay.admission;
 begin
   -- Takes no lock, so that a caller without the right does not wait and delays nobody. A replay is
-  -- never refused, so a caller at its limit does wait if its idempotency key has a stored answer.
+  -- never refused, so a caller at its limit does wait if its idempotency key has a stored response.
   v_access := pay_internal.admit_one(p_request, 'none');
   if v_access.outcome = 'ok' or (v_access.outcome = 'rate_limited' and exists (
     select from pay.idempotency_keys k

@@ -315,9 +315,9 @@ $$;
 -- p_request          the request, as pay_internal.admit takes it, in a list of one
 -- p_key              for a create: {name, scopes, expires_at}; scopes is null for all
 -- p_secret           {hash, prefix, last_four, reference} of a new secret; the reference replaces
---                    the secret's text in the stored answer. Null for a revocation
+--                    the secret's text in the stored response. Null for a revocation
 -- p_older_expire_at  the latest expiry of the older secrets
--- p_refusal          the 409 to answer and to store if the key to rotate has expired
+-- p_refusal          the 409 to return and to store if the key to rotate has expired
 -- Outcomes: those of admission.sql, and
 --           committed (body)
 --           not_found
@@ -374,7 +374,7 @@ begin
       perform pay_internal.release_key(p_request, v_access);
       return v_access;
   end case;
-  perform pay_internal.store_answer(p_request, v_access);
+  perform pay_internal.store_response(p_request, v_access);
   return v_access;
 end
 $$;

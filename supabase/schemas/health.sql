@@ -157,11 +157,11 @@ $$;
 grant execute on function pay.read_cron() to pay_operator;
 
 -- The answers of the functions to the requests with which pg_net woke the dispatcher. Runs with the
--- caller's rights; nulls if pg_net is not installed or the caller may not read its answers. pg_cron
--- counts a queued request as a success. Other jobs may use pg_net: an answer belongs to a wake if
--- it has its id and came within 5 minutes, because the ids restart after a crash. A wake without an
--- answer counts as failed, because the worker of pg_net does not run. pg_net can delete answers
--- that are older than ten minutes (pg_net.ttl).
+-- caller's rights; nulls if pg_net is not installed or the caller may not read its responses.
+-- pg_cron counts a queued request as a success. Other jobs may use pg_net: a response belongs to a
+-- wake if it has its id and came within 5 minutes, because the ids restart after a crash. A wake
+-- without a response counts as failed, because the worker of pg_net does not run. pg_net can delete
+-- responses that are older than ten minutes (pg_net.ttl).
 create or replace function pay.read_wakes()
 returns table (last_dispatcher_status integer, failed_dispatcher_wakes_last_hour bigint)
 language plpgsql volatile rows 1

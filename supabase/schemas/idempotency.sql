@@ -1,25 +1,25 @@
 -- Purpose: the idempotency keys of requests, one by one and in lists. An operation claims the key
--- together with the answer to store before it writes, and releases the key if it refuses.
+-- together with the response to store before it writes, and releases the key if it refuses.
 --
 -- Concurrency: a duplicate of a request waits at the unique index until the first transaction has
--- ended. It then finds the first answer in a new snapshot, with a statement of its own. A duplicate
--- that waits longer than lock_timeout gets SQLSTATE 55P03.
+-- ended. It then finds the first response in a new snapshot, with a statement of its own. A
+-- duplicate that waits longer than lock_timeout gets SQLSTATE 55P03.
 
--- The time for which an answer is stored for replays, from the first request (interface §8).
+-- The time for which a response is stored for replays, from the first request (interface §8).
 create or replace function pay_internal.idempotency_retention()
 returns interval
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select interval '24 hours' $$;
 
--- Finds the stored answers of requests and sets their outcomes: replay (status, body), conflict
+-- Finds the stored responses of requests and sets their outcomes: replay (status, body), conflict
 -- (another fingerprint), in_progress (an operation of a provider or a triggered attempt is under
--- way), expired (the answer is over 24 hours old; this function deletes it, so the request can be
+-- way), expired (the response is over 24 hours old; this function deletes it, so the request can be
 -- sent again).
--- p_is_read: true for a load. Then the function ignores answers that have expired, and triggered
+-- p_is_read: true for a load. Then the function ignores responses that have expired, and triggered
 --            attempts; the write that follows the load decides about them. An operation is not
 --            ignored, because the loaded payment already shows its claim.
-create or replace function pay_internal.find_answers(
+create or replace function pay_internal.find_responses(
   p_requests jsonb, p_found pay.admission[], p_is_read boolean
 )
 returns pay.admission[]
@@ -83,11 +83,11 @@ begin
 end
 $$;
 
--- Claims the idempotency keys of the requests that are still "ok", with the answers to store, and
+-- Claims the idempotency keys of the requests that are still "ok", with the responses to store, and
 -- counts all requests. If another request has the key already, the outcome is that of the stored
--- answer. The same holds for a request that was refused before (except unauthorized, resetting and
--- forbidden), because a replay comes before these refusals.
--- p_payments: the rows of the requests, as pay.commit takes them. A request without a body is
+-- response. The same holds for a request that was refused before (except unauthorized, resetting
+-- and forbidden), because a replay comes before these refusals. p_payments: the rows of the
+-- requests, as pay.commit takes them. A request without a body is
 --             answered with the body of its payment.
 create or replace function pay_internal.claim(
   p_requests jsonb, p_found pay.admission[], p_payments jsonb default null
@@ -137,12 +137,12 @@ begin
       and k.key = a.idempotency_key
       and k.request_id = a.request_id
   );
-  -- If no answer is found below, another transaction has deleted it: the request is sent again.
+  -- If no response is found below, another transaction has deleted it: the request is sent again.
   foreach v_n in array v_lost loop
     p_found[v_n].outcome := 'expired';
   end loop;
   if v_are_refused or v_lost <> '{}' then
-    p_found := pay_internal.find_answers(p_requests, p_found, false);
+    p_found := pay_internal.find_responses(p_requests, p_found, false);
   end if;
   if v_are_limited then
     p_found := pay_internal.count_requests(p_found);
@@ -164,9 +164,9 @@ begin
 end
 $$;
 
--- Stores the answer of a request under the key that the request has claimed. If p_access has no
+-- Stores the response of a request under the key that the request has claimed. If p_access has no
 -- status, the status of the claim stays.
-create or replace function pay_internal.store_answer(p_request text, p_access pay.admission)
+create or replace function pay_internal.store_response(p_request text, p_access pay.admission)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -196,7 +196,7 @@ begin
 end
 $$;
 
--- An idempotency key of an API key as JSON text, with its stored answer; null if it is unknown or
+-- An idempotency key of an API key as JSON text, with its stored response; null if it is unknown or
 -- over 24 hours old. While the first request is under way, status and body are null.
 create or replace function pay_internal.idempotency_key_body(
   p_environment_id text, p_api_key_id text, p_key text

@@ -1,4 +1,4 @@
--- Purpose: invariants over payments, transfers, refunds, disputes, events and stored answers
+-- Purpose: invariants over payments, transfers, refunds, disputes, events and stored responses
 -- (invariants.sql).
 
 create or replace view pay.invariant_sequences with (security_invoker = true) as
@@ -249,15 +249,15 @@ where e.id >= coalesce(
       offset 0
     ) k
     where k.environment_id = e.environment_id and k.request = e.request
-      -- A request that waits for a provider has no answer yet.
+      -- A request that waits for a provider has no response yet.
       and (k.subject_id is null or k.subject_id = e.subject_id)
   );
 comment on view pay.invariant_effects is
   'R2, R3: every event of a keyed request belongs to a request whose answer is stored';
 
--- The reverse of invariant_effects: from the stored answers to the resources. subject_id is the id
--- of the request, because an idempotency key is the merchant's own text.
-create or replace view pay.invariant_stored_answers with (security_invoker = true) as
+-- The reverse of invariant_effects: from the stored responses to the resources. subject_id is the
+-- id of the request, because an idempotency key is the merchant's own text.
+create or replace view pay.invariant_stored_responses with (security_invoker = true) as
 select k.environment_id, k.request_id as subject_id,
   'answered ' || k.status || ' with ' || coalesce(k.id || case
     when x.id is null then ', which does not exist' else ', which never had this state' end,
@@ -319,7 +319,7 @@ where case
           and position('"sequence":' || e.sequence || ',' in k.object) > 0)
   )
 end;
-comment on view pay.invariant_stored_answers is
+comment on view pay.invariant_stored_responses is
   'R1, R2: the resource in each stored answer exists, and had the state that the answer shows';
 
 create or replace view pay.invariant_disputes with (security_invoker = true) as

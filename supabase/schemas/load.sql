@@ -65,7 +65,7 @@ $$;
 -- Loads a resource for each request of a list, one statement for all.
 -- p_requests  the requests, as pay_internal.admit takes them, with kind and id. A request without a
 --             kind is admitted and reads nothing
--- If the idempotency key of a request has a stored answer, the outcome is replay, also when the
+-- If the idempotency key of a request has a stored response, the outcome is replay, also when the
 -- resource does not exist.
 create or replace function pay.load(p_requests text)
 returns table (

@@ -108,7 +108,7 @@ $$;
 
 -- Writes the operations of the committed changes. Each is leased to its request, unless it has a
 -- delay: then the worker sends it. An operation with a provider_reference of its own is settled.
--- Returns for each change the detail of its answer, JSON text, or null.
+-- Returns for each change the detail of its response, JSON text, or null.
 -- p_operations, p_requests  as pay.commit takes them
 -- p_providers          as pay_internal.find_providers returns it
 -- Times are those of pay_internal.environment_time.
@@ -262,7 +262,7 @@ begin
 end
 $$;
 
--- Writes the results of the recorded records into their operations, and their answers under the
+-- Writes the results of the recorded records into their operations, and their responses under the
 -- idempotency keys of the operations, where the request is still under way.
 create or replace function pay_internal.settle_operations(
   p_records jsonb, p_callers pay_internal.caller[]

@@ -42,11 +42,9 @@ $$;
 -- Computes how many requests the limits still allow after each request of a list, as if the
 -- requests before it in the list were counted. The number is negative if a limit is reached. Then
 -- the outcome is rate_limited, with two exceptions: a replay is not counted, and a forbidden
--- request must not find a stored answer before pay_internal.count_requests refuses it. Each account
--- is read once.
--- p_key_rates, p_account_rates: for each request the limit of its key and of its account; 0 or null
--- is no limit
--- p_counts: whether to count the requests at once
+-- request must not find a stored response before pay_internal.count_requests refuses it. Each
+-- account is read once. p_key_rates, p_account_rates: for each request the limit of its key and of
+-- its account; 0 or null is no limit p_counts: whether to count the requests at once
 create or replace function pay_internal.limit_requests(
   p_found pay.admission[], p_key_rates integer[], p_account_rates integer[], p_counts boolean
 )
@@ -106,7 +104,8 @@ $$;
 
 -- Does the same as pay_internal.limit_requests for a list of reads, which it also counts, or of
 -- writes. In a list of writes a replay must not use up the limit of the other requests. The
--- function looks for stored answers only if a limit is reached, because most lists have no replays.
+-- function looks for stored responses only if a limit is reached, because most lists have no
+-- replays.
 create or replace function pay_internal.limit_list(
   p_requests jsonb, p_found pay.admission[], p_key_rates integer[], p_account_rates integer[],
   p_is_read boolean
@@ -123,7 +122,7 @@ begin
     select from unnest(v_limited) f where f.outcome = 'rate_limited'
   ) then
     v_limited := pay_internal.limit_requests(
-      pay_internal.find_answers(p_requests, p_found, true), p_key_rates, p_account_rates, false);
+      pay_internal.find_responses(p_requests, p_found, true), p_key_rates, p_account_rates, false);
   end if;
   return v_limited;
 end
@@ -196,7 +195,7 @@ end
 $$;
 
 -- Counts the requests of a list after their outcomes are known, all requests of a key together, and
--- returns the list with the remainders for the answers. It does not count replays, requests that
+-- returns the list with the remainders for the responses. It does not count replays, requests that
 -- were refused for their limit, and requests that are sent again.
 create or replace function pay_internal.count_requests(p_found pay.admission[])
 returns pay.admission[]

@@ -157,7 +157,7 @@ $$;
 
 -- Deletes one batch of each kind of row of an environment that has outlived its retention, by p_at
 -- or by the environment's own clock. Returns the number of deleted rows. Leaves the requests,
--- because they are written behind their answers, and an advance of a clock counts what it purges.
+-- because they are written behind their responses, and an advance of a clock counts what it purges.
 create or replace function pay_internal.purge_environment(
   p_environment_id text, p_at timestamptz, p_batch integer
 )

@@ -248,7 +248,7 @@ begin
   v_access.status := 200;
   v_access.body := pay_internal.clock_body(v_clock, true);
   v_access.detail := row_to_json(v_clock)::text;
-  perform pay_internal.store_answer(p_request, v_access);
+  perform pay_internal.store_response(p_request, v_access);
   -- Kept for 24 hours after the advance, and not after its beginning.
   update pay.idempotency_keys k
   set created_at = greatest(k.created_at, v_clock.target_at), advances_to = v_clock.target_at

@@ -18,17 +18,18 @@
 -- ids. The dispatcher has no row that is found here, because it claims rows that are due.
 
 -- One step of an advance. Returns no row if the sandbox was reset.
--- p_answer  {api_key_id, idempotency_key, request_id, target} of the request, whose answer is the
+-- p_response {api_key_id, idempotency_key, request_id, target} of the request, whose response is
+-- the
 --           clock; idempotency_key can be absent, and target is null if the request moves no clock.
 --           The target of the clock can be later, because other requests have advanced it further.
---           When the clock arrives there, it is also the answer of the earlier requests whose
+--           When the clock arrives there, it is also the response of the earlier requests whose
 --           advances have not ended
 -- p_sends   whether the service sends webhooks; if not, an advance does not wait for deliveries
 -- state: waiting (something that is due now is not done yet: do it, and call again)
 --        moved (the clock has moved, or rows were purged: call again)
 --        done (the advance of the request is complete).
 create or replace function pay.step_clock(
-  p_environment_id text, p_answer text, p_sends boolean
+  p_environment_id text, p_response text, p_sends boolean
 )
 returns table (state text, body text, detail text)
 language plpgsql volatile security definer rows 1
@@ -36,8 +37,8 @@ set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
-  v_answer json := p_answer::json;
-  v_target timestamptz := (v_answer ->> 'target')::timestamptz;
+  v_response json := p_response::json;
+  v_target timestamptz := (v_response ->> 'target')::timestamptz;
   v_clock pay.sandbox_settings;
   v_state text;
   v_has_arrived boolean := false;
@@ -62,11 +63,11 @@ begin
     v_has_arrived := v_state = 'done';
     select * into v_clock from pay.sandbox_settings w where w.environment_id = p_environment_id;
   end if;
-  v_body := pay_internal.step_answer(
-    v_clock, v_answer, case when v_state <> 'done' then v_target end);
+  v_body := pay_internal.step_response(
+    v_clock, v_response, case when v_state <> 'done' then v_target end);
   if v_has_arrived then
     -- Advances that others have begun and not ended, because they have died or had no more time. No
-    -- more than a step changes: the few that are left keep an answer that asks to go on.
+    -- more than a step changes: the few that are left keep a response that asks to go on.
     update pay.idempotency_keys k set body = v_body, advances_to = null
     where k.ctid = any (array(
       select o.ctid from pay.idempotency_keys o
@@ -79,12 +80,11 @@ end
 $$;
 grant execute on function pay.step_clock(text, text, boolean) to pay_api;
 
--- Stores the clock as the answer of a request, and returns the answer. An answer that is complete
--- stays, because the numbers can be those of a later advance by now.
--- p_answer  as in pay.step_clock
--- p_target  the target of the request; null: its advance is complete.
-create or replace function pay_internal.step_answer(
-  p_clock pay.sandbox_settings, p_answer json, p_target timestamptz
+-- Stores the clock as the response of a request, and returns the response. A response that is
+-- complete stays, because the numbers can be those of a later advance by now. p_response as in
+-- pay.step_clock p_target the target of the request; null: its advance is complete.
+create or replace function pay_internal.step_response(
+  p_clock pay.sandbox_settings, p_response json, p_target timestamptz
 )
 returns text
 language plpgsql volatile
@@ -99,8 +99,8 @@ begin
   update pay.idempotency_keys k
   set body = case when k.advances_to is not null then v_body else k.body end,
     advances_to = case when k.advances_to is not null then p_target end
-  where k.environment_id = p_clock.environment_id and k.api_key_id = p_answer ->> 'api_key_id'
-    and k.key = p_answer ->> 'idempotency_key' and k.request_id = p_answer ->> 'request_id'
+  where k.environment_id = p_clock.environment_id and k.api_key_id = p_response ->> 'api_key_id'
+    and k.key = p_response ->> 'idempotency_key' and k.request_id = p_response ->> 'request_id'
   returning k.body into v_body;
   return coalesce(v_body, pay_internal.clock_body(v_shown, true));
 end

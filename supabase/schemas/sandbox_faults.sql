@@ -179,7 +179,7 @@ begin
   perform pay_internal.note_fault_kinds(v_access.environment_id);
   v_access.outcome := 'committed';
   v_access.body := pay_internal.fault_body(v_fault);
-  perform pay_internal.store_answer(p_request, v_access);
+  perform pay_internal.store_response(p_request, v_access);
   return v_access;
 end
 $$;
@@ -210,7 +210,7 @@ begin
   perform pay_internal.note_fault_kinds(v_access.environment_id);
   v_access.outcome := 'committed';
   v_access.body := json_build_object('id', p_id, 'object', 'fault', 'deleted', true);
-  perform pay_internal.store_answer(p_request, v_access);
+  perform pay_internal.store_response(p_request, v_access);
   return v_access;
 end
 $$;

@@ -30,14 +30,14 @@ as $$
   ) t
 $$;
 
--- Writes what the functions have logged behind their answers. The service calls it.
+-- Writes what the functions have logged behind their responses. The service calls it.
 -- p_keys      [{k, environment_id, api_key_id}]: the API keys of the requests, by numbers. A key
 --             that has left the environment, because the sandbox was reset meanwhile, is left out
 --             with its requests, and so is a live key
 -- p_requests  [{k, id, method, path, query, status, error_code, idempotency_key, is_replay,
 --             duration_us, source, at}]: requests for the logs of sandboxes; without a source it
 --             is program
--- p_replays   [{environment_id, api_key_id, key, count}]: replays of stored answers
+-- p_replays   [{environment_id, api_key_id, key, count}]: replays of stored responses
 -- The commit does not wait for the disk: a crash of the server can lose the last entries.
 -- Concurrency: locks idempotency keys in the order in which pay_internal.find_answers deletes them.
 -- After that it waits for nothing. It locks the environments, so none is retired before the entries
@@ -98,7 +98,7 @@ grant execute on function pay.log_requests(text, text, text) to pay_api;
 
 -- Deletes one batch of the requests that are older than 30 days or no longer among the last of a
 -- sandbox. Returns the number of deleted rows. An advance of the clock leaves them to retention,
--- because requests are written behind their answers and its count would differ. The log has real
+-- because requests are written behind their responses and its count would differ. The log has real
 -- times, so p_at is real.
 create or replace function pay_internal.purge_requests(
   p_environment_id text,

@@ -154,7 +154,7 @@ begin
     v_old, p_with_endpoints, v_request ->> 'idempotency_key' is not null);
   -- After the count, which takes time: a poll of the dispatcher may wait for this row.
   perform from pay.webhook_endpoints t where t.environment_id = v_old order by t.id for update;
-  perform pay_internal.store_answer(p_request, v_access);
+  perform pay_internal.store_response(p_request, v_access);
   perform pay_internal.move_environment(v_old, p_environment_id, v_access.at, p_with_endpoints);
   -- Kept for 24 hours from now by the new clock, which can be years behind the old one.
   update pay.idempotency_keys k

@@ -142,7 +142,7 @@ end
 $$;
 grant execute on function pay.number_request(text) to pay_api;
 
--- Stores a request and its answer in the transcript of a seeded sandbox. Does nothing after a
+-- Stores a request and its response in the transcript of a seeded sandbox. Does nothing after a
 -- reset, after pay_internal.max_transcript_lines() requests, and once the transcript has
 -- pay_internal.max_transcript_bytes().
 create or replace function pay.store_transcript_line(p_key_hash text, p_n bigint, p_line text)

@@ -3,7 +3,7 @@
 --
 -- Most sandboxes have no row, and their requests pay one index probe. Each request carries the
 -- version of the settings that its function knows. pay_internal.admit compares it with the row: if
--- they differ, the outcome is outdated, and the answer has the row, so a function learns new
+-- they differ, the outcome is outdated, and the response has the row, so a function learns new
 -- settings from the first request that needs them.
 --
 -- Concurrency: a transaction that writes the row holds the sandbox's lock alone. A request shares

@@ -111,7 +111,7 @@ $$;
 -- p_request  the request, as pay_internal.admit takes it, in a list of one
 -- p_sandbox  {id, name, seed, expires_in}; name and seed can be absent
 -- p_secret   {key_id, hash, prefix, last_four, reference} of its key; the reference replaces the
---            text of the key in the stored answer
+--            text of the key in the stored response
 -- Outcomes: those of admission.sql; committed (body) | live
 --           disposable (the caller's own sandbox is disposable)
 --           full (the account has pay_internal.max_sandboxes() that have not ended, or
@@ -146,7 +146,7 @@ begin
       select from pay.api_keys k where k.id = v_access.api_key_id and k.revoked_at is null
     ) then 'resetting' else 'unauthorized' end;
   end if;
-  -- In the precision of answers, so that the sandbox ends at the time that they show.
+  -- In the precision of responses, so that the sandbox ends at the time that they show.
   v_sandbox.created_at := date_trunc('milliseconds', pay_internal.server_time());
   v_sandbox.environment_id := v_access.environment_id;
   v_sandbox.id := v_requested ->> 'id';
@@ -159,7 +159,7 @@ begin
       date_trunc('milliseconds', v_caller.remaining));
   v_body := left(pay_internal.sandbox_body(v_sandbox), -1) || ',"test_key":'
     || to_json(v_secret ->> 'reference')::text || '}';
-  -- The claim stores the answer, which a later update would write a second time.
+  -- The claim stores the response, which a later update would write a second time.
   v_access := pay_internal.claim_one(
     jsonb_set(p_request::jsonb, '{0,body}', to_jsonb(v_body))::text, v_access);
   if v_access.outcome <> 'ok' then
@@ -282,7 +282,7 @@ begin
   end if;
   v_access.outcome := 'committed';
   v_access.body := pay_internal.sandbox_body(v_sandbox);
-  perform pay_internal.store_answer(p_request, v_access);
+  perform pay_internal.store_response(p_request, v_access);
   perform pay_internal.retire_sandbox(p_id, v_now);
   return v_access;
 end

@@ -1,4 +1,4 @@
--- Purpose: times: the clock for deletions and expiries, their text in answers, and in ids.
+-- Purpose: times: the clock for deletions and expiries, their text in responses, and in ids.
 
 -- The time by which data is deleted (docs/decisions/0010-times-that-delete.md). It is not the
 -- instant that the functions send (p_at), so a wrong clock of a function loses no data.

@@ -2,7 +2,7 @@
 
 -- Locks the balances that the new transfers of a list draw on. A transfer of more than the
 -- available balance becomes insufficient. A transfer whose idempotency key is already stored, or
--- belongs to an earlier transfer of the list, draws nothing: pay_internal.claim finds its answer.
+-- belongs to an earlier transfer of the list, draws nothing: pay_internal.claim finds its response.
 create or replace function pay_internal.lock_funds(
   p_requests jsonb, p_transfers jsonb, p_moved integer[], p_found pay.admission[]
 )
@@ -37,7 +37,7 @@ begin
       where k.environment_id = v_draw.environment_id and k.api_key_id = v_draw.api_key_id
         and k.key = v_draw.idempotency_key
     ) then
-      -- If pay_internal.claim finds no answer, the request is sent again. Nothing was drawn.
+      -- If pay_internal.claim finds no response, the request is sent again. Nothing was drawn.
       p_found[v_draw.n].outcome := 'expired';
     elsif v_draw.amount_minor > v_left then
       p_found[v_draw.n].outcome := 'insufficient';

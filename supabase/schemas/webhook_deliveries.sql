@@ -1,5 +1,5 @@
 -- Purpose: a delivery as JSON text, with the requests that it has sent in a sandbox and the
--- beginnings of the answers (ADR 0022).
+-- beginnings of the responses (ADR 0022).
 
 -- How many attempts of a delivery are recorded. Limited, because a delivery can be redelivered any
 -- number of times, and each record rewrites the row.
@@ -101,13 +101,13 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   insert into pay.attempt_log as x (environment_id, delivery_id, slot, attempt, url, headers,
-    answer, answer_truncated, stored_at)
+    response, response_truncated, stored_at)
   select distinct on (d.environment_id, d.id)
     d.environment_id, d.id, r.attempt % pay_internal.logged_attempts(), r.attempt, r.url, r.headers,
-    r.answer, coalesce(r.answer_truncated, false), pay_internal.server_time()
+    r.response, coalesce(r.response_truncated, false), pay_internal.server_time()
   from jsonb_to_recordset(p_entries) as r (
-    environment_id text, id text, attempt integer, url text, headers text, answer text,
-    answer_truncated boolean
+    environment_id text, id text, attempt integer, url text, headers text, response text,
+    response_truncated boolean
   )
   join pay.webhook_deliveries d
     on d.environment_id = r.environment_id and d.id = r.id and d.attempt_count = r.attempt
@@ -116,7 +116,7 @@ begin
   order by d.environment_id, d.id
   on conflict on constraint attempt_log_pkey do update
   set attempt = excluded.attempt, url = excluded.url, headers = excluded.headers,
-    answer = excluded.answer, answer_truncated = excluded.answer_truncated,
+    response = excluded.response, response_truncated = excluded.response_truncated,
     stored_at = excluded.stored_at
   where x.attempt < excluded.attempt;
 end
@@ -140,8 +140,8 @@ begin
         select x.url, x.headers::json as headers, v.body
       ) q) as request,
       (select row_to_json(a) from (
-        select x.answer as text, x.answer_truncated as truncated
-      ) a where x.answer is not null) as response
+        select x.response as text, x.response_truncated as truncated
+      ) a where x.response is not null) as response
     from pay.attempt_log x
     join pay.events v on v.environment_id = x.environment_id and v.id = p_delivery.event_id
     where x.environment_id = p_delivery.environment_id and x.delivery_id = p_delivery.id

@@ -160,7 +160,7 @@ grant execute on function pay.change_webhook_endpoint(text, text, integer, text)
 -- crashes, the claim ends with the lease.
 -- p_trigger  {endpoint_id, event_id, type, subject_id, body, delivery_id, leased_until}. Without
 --            leased_until nobody makes an attempt: the event goes into the inbox of the endpoint,
---            and the delivery is the answer
+--            and the delivery is the response
 -- Outcomes: committed (body, for an inbox) | not_found (the endpoint does not exist).
 create or replace function pay.begin_trigger(p_request text, p_trigger text)
 returns pay.admission
@@ -219,14 +219,14 @@ begin
     where d.environment_id = v_access.environment_id and d.id = v_trigger.delivery_id;
     v_access.status := 200;
     v_access.body := pay_internal.webhook_delivery_body(v_delivery);
-    perform pay_internal.store_answer(p_request, v_access);
+    perform pay_internal.store_response(p_request, v_access);
   end if;
   return v_access;
 end
 $$;
 grant execute on function pay.begin_trigger(text, text) to pay_api;
 
--- Records the only attempt of a triggered delivery and stores the answer under the claimed key.
+-- Records the only attempt of a triggered delivery and stores the response under the claimed key.
 -- p_entry  the entry of the log, as in pay_internal.log_attempts; null: none
 -- Outcomes: committed (body) | not_found.
 create or replace function pay.end_trigger(
@@ -262,7 +262,7 @@ begin
   v_access.outcome := 'committed';
   v_access.status := 200;
   v_access.body := pay_internal.webhook_delivery_body(v_delivery);
-  perform pay_internal.store_answer(p_request, v_access);
+  perform pay_internal.store_response(p_request, v_access);
   return v_access;
 end
 $$;

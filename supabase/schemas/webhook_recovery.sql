@@ -2,7 +2,7 @@
 
 -- Makes a delivery due at once. Its earlier attempts stay recorded. A delivery that is available in
 -- an inbox stays as it is.
--- p_refusal  the 409 to answer and to store if the endpoint is deleted or disabled
+-- p_refusal  the 409 to return and to store if the endpoint is deleted or disabled
 -- Outcomes: committed (body) | not_found | off | backlog (webhook_backlog.sql).
 create or replace function pay.redeliver(p_request text, p_id text, p_refusal text)
 returns pay.admission
@@ -54,7 +54,7 @@ begin
     v_access.status := 409;
     v_access.body := p_refusal;
   end if;
-  perform pay_internal.store_answer(p_request, v_access);
+  perform pay_internal.store_response(p_request, v_access);
   return v_access;
 end
 $$;
@@ -67,7 +67,7 @@ grant execute on function pay.redeliver(text, text, text) to pay_api;
 -- p_from, p_before, p_after
 --             bounds of the ids: from p_from, before p_before, and after p_after unless it is null
 -- p_statuses  the statuses of the deliveries to recover
--- p_refusal   the 409 to answer and to store if the endpoint is disabled
+-- p_refusal   the 409 to return and to store if the endpoint is disabled
 -- Outcomes: committed (body) | not_found | off | backlog (webhook_backlog.sql).
 -- Cost: reads at most 20000 deliveries and changes at most 5000 of them, because a statement has a
 -- deadline (ADR 0007). next_cursor is the last delivery that it has read, or null at the end.
@@ -104,7 +104,7 @@ begin
     v_access.outcome := 'off';
     v_access.status := 409;
     v_access.body := p_refusal;
-    perform pay_internal.store_answer(p_request, v_access);
+    perform pay_internal.store_response(p_request, v_access);
     return v_access;
   end if;
 
@@ -137,7 +137,7 @@ begin
   v_access.status := 202;
   v_access.body := json_build_object('object', 'recovery', 'endpoint_id', p_id, 'count', v_count,
     'has_more', v_cursor is not null, 'next_cursor', v_cursor);
-  perform pay_internal.store_answer(p_request, v_access);
+  perform pay_internal.store_response(p_request, v_access);
   return v_access;
 end
 $$;

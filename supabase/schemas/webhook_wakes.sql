@@ -54,8 +54,8 @@ end
 $$;
 grant execute on function pay.due_wake() to pay_operator;
 
--- Records a request that wakes the dispatcher, so that pay.health can find its answer, and deletes
--- requests older than an hour.
+-- Records a request that wakes the dispatcher, so that pay.health can find its response, and
+-- deletes requests older than an hour.
 create or replace function pay.note_wake(p_request_id bigint)
 returns void
 language plpgsql volatile security definer

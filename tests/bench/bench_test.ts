@@ -43,9 +43,9 @@ Deno.test("auditBooks()", async (t) => {
       ["notices a row too many", books, 2, KEYED_ROWS, /^payments: 3 .*acknowledged 2/],
       ["notices stored answers without a key", books, 3, CREATE_ROWS, /^idempotency_keys: 3 .* 0$/],
     ];
-    for (const [name, books, answers, each, problem] of cases) {
+    for (const [name, books, responses, each, problem] of cases) {
       await t.step(name, () => {
-        const [found] = auditBooks(books, answers, each);
+        const [found] = auditBooks(books, responses, each);
         if (problem === null) assert.equal(found, undefined);
         else assert.match(found!, problem);
       });
@@ -156,7 +156,8 @@ Deno.test("runLoad()", async (t) => {
   );
   await t.step("measures latency from the due time, also when all connections are busy", () => {
     let count = 0;
-    // The first two answers keep both connections busy. Meanwhile 50 requests a second become due.
+    // The first two responses keep both connections busy. Meanwhile 50 requests a second become
+    // due.
     const stall = async () => {
       if (count++ < 2) await new Promise((resolve) => setTimeout(resolve, 400));
       return new Response("x");
@@ -168,9 +169,9 @@ Deno.test("runLoad()", async (t) => {
   });
   await t.step("ends at requests_max", () =>
     serve(() => new Response("x"), async (port) => {
-      const { answered, answers_by_slot } = await runLoad({ ...order, port, requests_max: 7 });
+      const { answered, responses_by_slot } = await runLoad({ ...order, port, requests_max: 7 });
       assert.equal(answered, 7);
-      assert.equal(answers_by_slot.reduce((sum, n) => sum + n, 0), 7);
+      assert.equal(responses_by_slot.reduce((sum, n) => sum + n, 0), 7);
     }));
 });
 

@@ -10,7 +10,7 @@ import { idGenerator } from "../../shared/core/ids.ts";
 import { readArrival } from "../../chaos/arrival.ts";
 import { auditRun } from "../../chaos/audit.ts";
 import type { Evidence } from "../../chaos/evidence.ts";
-import type { Answer } from "../../chaos/client_process.ts";
+import type { ApiResponse } from "../../chaos/client_process.ts";
 import { type Action, isRead, planOf, type Sandbox, SANDBOXES } from "../../chaos/plan.ts";
 import { changed, requestOf } from "../../chaos/request.ts";
 import { StoryIds } from "../../chaos/story_ids.ts";
@@ -31,32 +31,32 @@ type Break = (run: Evidence, tx: postgres.TransactionSql) => unknown;
 
 const CASES: [defect: string, promise: string, breach: RegExp, breakRun: Break][] = [
   ["an acknowledged change is missing", "R1", /is lost/, async (run, tx) => {
-    const { operation } = answerTo(run, "cancel", 200);
+    const { operation } = responseTo(run, "cancel", 200);
     await tx`
       delete from pay.events
       where body::json #>> '{request,idempotency_key}' = ${`chaos-${SEED}-${operation}`}`;
   }],
   ["a refused change has happened", "R1", /but its change exists/, (run) => {
-    refuse(answerTo(run, "cancel", 200));
+    refuse(responseTo(run, "cancel", 200));
   }],
   ["an operation was not answered", "R1", /not answered/, (run) => {
-    unanswer(answerTo(run, "refund", 201));
+    unanswer(responseTo(run, "refund", 201));
   }],
   ["an operation of the sandbox that is reset was not answered", "R1", /not answered/, (run) => {
-    unanswer(answerTo(run, "create", 201, "resets"));
+    unanswer(responseTo(run, "create", 201, "resets"));
   }],
   ["duplicates were answered differently", "R2", /duplicates were answered differently/, (run) => {
-    answerTo(run, "create", 201).body += " ";
+    responseTo(run, "create", 201).body += " ";
   }],
   ["two duplicates were the first", "R2", /2 first answers/, (run) => {
-    const { operation } = answerTo(run, "create", 201);
-    for (const answer of answersOf(run, operation)) answer.is_replay = false;
+    const { operation } = responseTo(run, "create", 201);
+    for (const response of responsesOf(run, operation)) response.is_replay = false;
   }],
   ["a duplicate was refused", "R2", /only some duplicates succeeded/, (run) => {
-    refuse(answerTo(run, "create", 201));
+    refuse(responseTo(run, "create", 201));
   }],
   ["two payments were made under one key", "R2", /2 effects/, async (run, tx) => {
-    const { operation } = answerTo(run, "create", 201);
+    const { operation } = responseTo(run, "create", 201);
     const newId = idGenerator(Date.now());
     await tx`
       insert into pay.events select (json_populate_record(e,
@@ -83,13 +83,13 @@ const CASES: [defect: string, promise: string, breach: RegExp, breakRun: Break][
     run.replays.faults.push("operation 1: 201, then 201");
   }],
   ["a changed request was done", "R3", /one field changed: 201/, (run) => {
-    changedAnswer(run).status = 201;
+    changedResponse(run).status = 201;
   }],
   ["a changed request was not answered", "R3", /one field changed: not answered/, (run) => {
-    changedAnswer(run).status = 0;
+    changedResponse(run).status = 0;
   }],
   ["a changed request was refused for another reason", "R3", /one field changed: 409/, (run) => {
-    changedAnswer(run).body = '{"error":{"code":"invalid_state"}}';
+    changedResponse(run).body = '{"error":{"code":"invalid_state"}}';
   }],
   ["no audit ran during the run", "R4", /never audited/, (run) => {
     run.meanwhile.audits = 0;
@@ -107,19 +107,19 @@ const CASES: [defect: string, promise: string, breach: RegExp, breakRun: Break][
         and credit_account = 'available'`;
   }],
   ["a balance does not add up", "R4", /a balance: .* sums to 1/, (run) => {
-    alter(answerTo(run, "balance", 200), ({ balances }) => {
+    alter(responseTo(run, "balance", 200), ({ balances }) => {
       balances[0].amount_minor++;
       balances[0].credits_minor++;
     });
   }],
   ["a balance is empty", "R4", /a balance: not a balance/, (run) => {
-    alter(answerTo(run, "balance", 200), (body) => body.balances = []);
+    alter(responseTo(run, "balance", 200), (body) => body.balances = []);
   }],
   ["a balance was refused", "R4", /a balance: answered 404/, (run) => {
-    refuse(answerTo(run, "balance", 200));
+    refuse(responseTo(run, "balance", 200));
   }],
   ["a payment has a wrong status", "R5", /unlike the model/, async (run, tx) => {
-    const { id } = JSON.parse(answerTo(run, "cancel", 200).body);
+    const { id } = JSON.parse(responseTo(run, "cancel", 200).body);
     await tx`update pay.payments set status = 'completed' where id = ${id}`;
   }],
   ["a capture was booked twice", "R5", /unlike the model/, (run, tx) => {
@@ -138,23 +138,23 @@ const CASES: [defect: string, promise: string, breach: RegExp, breakRun: Break][
     assert.ok(held);
   }],
   ["a capture shows another amount", "R5", /no order explains/, (run) => {
-    alter(answerTo(run, "capture", 200), (body) => body.amount_captured++);
+    alter(responseTo(run, "capture", 200), (body) => body.amount_captured++);
   }],
   ["a refund shows another status", "R5", /no order explains/, (run) => {
-    alter(answerTo(run, "advance_refund", 200), (body) => body.status = "pending");
+    alter(responseTo(run, "advance_refund", 200), (body) => body.status = "pending");
   }],
   ["a payment is missing", "R5", /does not exist/, async (run, tx) => {
-    const { id } = JSON.parse(answerTo(run, "cancel", 200).body);
+    const { id } = JSON.parse(responseTo(run, "cancel", 200).body);
     await tx`delete from pay.payments where id = ${id}`;
   }],
   ["a create had the wrong result", "R5", /create was answered/, (run) => {
-    alter(answerTo(run, "create", 201), (body) => body.status = "chargeback");
+    alter(responseTo(run, "create", 201), (body) => body.status = "chargeback");
   }],
   ["no order explains the answers", "R5", /no order explains/, (run) => {
-    alter(answerTo(run, "refund", 201), (body) => body.payment_status = "pending");
+    alter(responseTo(run, "refund", 201), (body) => body.payment_status = "pending");
   }],
   ["a story ends early", "R5", /a request has no answer/, (run) => {
-    const { operation } = answerTo(run, "refund", 201);
+    const { operation } = responseTo(run, "refund", 201);
     run.journal = run.journal.filter((record) => record.operation !== operation);
   }],
   ["a list is empty", "R5", /a list: .* is missing/, (run) => {
@@ -178,10 +178,10 @@ const CASES: [defect: string, promise: string, breach: RegExp, breakRun: Break][
     alter(filledListOfRefunds(run), ({ data }) => data.push(data[0]));
   }],
   ["a reset was refused", "R5", /a reset was answered 404/, (run) => {
-    refuse(answerTo(run, "reset", 200, "resets"));
+    refuse(responseTo(run, "reset", 200, "resets"));
   }],
   ["a create in the sandbox that is reset was refused", "R5", /create was answered 404/, (run) => {
-    refuse(answerTo(run, "create", 201, "resets"));
+    refuse(responseTo(run, "create", 201, "resets"));
   }],
   ["an event has not arrived", "R6", /missing: payment/, (run) => {
     const { event_id } = run.arrivals.find(({ path }) => path === "/payments")!;
@@ -292,7 +292,7 @@ async function tellPlan(service: TestService) {
     const ids = new StoryIds();
     for (const { number: operation, action, is_changed } of groups.flat()) {
       const id = ids.idFor(action);
-      const ask = async (kind: Answer["kind"], duplicate: number) => {
+      const ask = async (kind: ApiResponse["kind"], duplicate: number) => {
         const planned = requestOf(action, id);
         const { method, path, body } = kind === "changed" ? changed(planned) : planned;
         const { status, text, headers } = await service.call(method, path, {
@@ -304,9 +304,9 @@ async function tellPlan(service: TestService) {
         return { status, body: text };
       };
       journal.push({ kind: "send", operation, story, id });
-      const { status, body } = await ask("answer", 0);
+      const { status, body } = await ask("response", 0);
       for (let duplicate = 1; duplicate < DUPLICATES && !isRead(action); duplicate++) {
-        await ask("answer", duplicate);
+        await ask("response", duplicate);
       }
       if (is_changed && status < 300) await ask("changed", DUPLICATES);
       ids.learn(action, status, body);
@@ -354,70 +354,70 @@ async function judgeBroken(
   return await verdict.promise;
 }
 
-function answersOf({ journal }: Evidence, operation: number): Answer[] {
-  return journal.filter((record): record is Answer =>
-    record.kind === "answer" && record.operation === operation
+function responsesOf({ journal }: Evidence, operation: number): ApiResponse[] {
+  return journal.filter((record): record is ApiResponse =>
+    record.kind === "response" && record.operation === operation
   );
 }
 
 /**
- * The first answer to the last action of a kind that has this status. @param of sandboxes, by
+ * The first response to the last action of a kind that has this status. @param of sandboxes, by
  * default all but the one that is reset
  */
-function answerTo(
+function responseTo(
   run: Evidence,
   kind: Action["do"],
   status: number,
   of: Sandbox | null = null,
-): Answer {
+): ApiResponse {
   const operations = run.plan.stories
     .filter(({ sandbox }) => of === null ? sandbox !== "resets" : sandbox === of)
     .flatMap(({ groups }) => groups.flat())
     .filter(({ action }) => action.do === kind);
-  const answers = operations.flatMap(({ number }) => answersOf(run, number).slice(0, 1))
-    .filter((answer) => answer.status === status);
-  assert.ok(answers.length > 0, `no ${kind} was answered ${status}`);
-  return answers.at(-1)!;
+  const responses = operations.flatMap(({ number }) => responsesOf(run, number).slice(0, 1))
+    .filter((response) => response.status === status);
+  assert.ok(responses.length > 0, `no ${kind} was answered ${status}`);
+  return responses.at(-1)!;
 }
 
-function changedAnswer({ journal }: Evidence): Answer {
-  return journal.find((record): record is Answer => record.kind === "changed")!;
+function changedResponse({ journal }: Evidence): ApiResponse {
+  return journal.find((record): record is ApiResponse => record.kind === "changed")!;
 }
 
 /** A page in the middle of a sandbox's payments. */
-function lastListOfPayments(run: Evidence): Answer {
-  const list = answerTo(run, "list", 200);
+function lastListOfPayments(run: Evidence): ApiResponse {
+  const list = responseTo(run, "list", 200);
   assert.ok(JSON.parse(list.body).has_more);
   return list;
 }
 
 /** A list of refunds that is not empty. No refund was requested at the same time. */
-function filledListOfRefunds({ journal, plan }: Evidence): Answer {
+function filledListOfRefunds({ journal, plan }: Evidence): ApiResponse {
   const lists = new Set(
     plan.stories.filter(({ sandbox }) => sandbox !== "resets")
       .flatMap(({ groups }) => groups.filter(({ length }) => length === 1).flat())
       .filter(({ action }) => action.do === "list_refunds").map(({ number }) => number),
   );
-  return journal.find((record): record is Answer =>
-    record.kind === "answer" && lists.has(record.operation) && record.body.includes('"re_')
+  return journal.find((record): record is ApiResponse =>
+    record.kind === "response" && lists.has(record.operation) && record.body.includes('"re_')
   )!;
 }
 
-/** Replaces an answer by that of an unknown id. */
-function refuse(answer: Answer): void {
-  answer.status = 404;
-  answer.body = '{"error":{"code":"not_found"}}';
+/** Replaces a response by that of an unknown id. */
+function refuse(response: ApiResponse): void {
+  response.status = 404;
+  response.body = '{"error":{"code":"not_found"}}';
 }
 
-function unanswer(answer: Answer): void {
-  answer.status = 0;
-  answer.body = "not answered in 120000 ms";
+function unanswer(response: ApiResponse): void {
+  response.status = 0;
+  response.body = "not answered in 120000 ms";
 }
 
-/** Changes the body of an answer. */
+/** Changes the body of a response. */
 // deno-lint-ignore no-explicit-any
-function alter(answer: Answer, change: (body: any) => unknown): void {
-  const body = JSON.parse(answer.body);
+function alter(response: ApiResponse, change: (body: any) => unknown): void {
+  const body = JSON.parse(response.body);
   change(body);
-  answer.body = JSON.stringify(body);
+  response.body = JSON.stringify(body);
 }

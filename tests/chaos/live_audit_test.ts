@@ -1,6 +1,6 @@
 /**
  * The judge of the live run finds every broken promise. It finds nothing in a good run; then each
- * case breaks one thing in the provider's books, in ours or in an answer, and the judge must name
+ * case breaks one thing in the provider's books, in ours or in a response, and the judge must name
  * it.
  */
 
@@ -57,13 +57,13 @@ const CASES: [defect: string, breach: RegExp, breakRun: Break][] = [
     balances.set("pay_1", 659);
   }],
   ["duplicates were answered differently", /duplicates were answered/, ({ operations }) => {
-    operations[0]!.answers[1]!.body += " ";
+    operations[0]!.responses[1]!.body += " ";
   }],
   ["two duplicates were the first", /several first answers/, ({ operations }) => {
-    operations[0]!.answers[1]!.is_replay = false;
+    operations[0]!.responses[1]!.is_replay = false;
   }],
   ["a change was not answered", /refund-1: 0/, ({ operations }) => {
-    operations[2]!.answers[0] = { status: 0, body: "", is_replay: false };
+    operations[2]!.responses[0] = { status: 0, body: "", is_replay: false };
   }],
   ["a completed payment was not charged", /contradicts 201/, ({ books }) => {
     books.payment_intent[0]!.amount_received = 0;
@@ -157,8 +157,8 @@ function answered(
   shown: object,
 ): LiveAnswered {
   const body = JSON.stringify(shown);
-  const answers = [false, true].map((is_replay) => ({ status, body, is_replay }));
-  return { key, action, duplicates: 2, payment_id, answers };
+  const responses = [false, true].map((is_replay) => ({ status, body, is_replay }));
+  return { key, action, duplicates: 2, payment_id, responses };
 }
 
 function object(kind: string, id: string, fields: object): StripeObject {

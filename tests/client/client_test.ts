@@ -150,7 +150,7 @@ Deno.test("the client does not follow a redirect", () =>
     },
   ));
 
-Deno.test("create() retries a broken answer, then throws ConnectionError", async () => {
+Deno.test("create() retries a broken response, then throws ConnectionError", async () => {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   let connections = 0;
   const serving = (async () => {

@@ -40,7 +40,7 @@ Deno.test("list() iterated gives every item, with a request for each page", () =
   }));
 
 Deno.test("list() iterated continues after short and empty pages", async (t) => {
-  const answers: Record<string, { data: number[]; next: string | null }> = {
+  const responses: Record<string, { data: number[]; next: string | null }> = {
     "": { data: [9], next: "pay_7" },
     "pay_7": { data: [], next: "pay_5" },
     "pay_5": { data: [], next: "pay_3" },
@@ -49,7 +49,7 @@ Deno.test("list() iterated continues after short and empty pages", async (t) => 
   };
   const gaps = ({ path }: Requested) => {
     const query = new URL(path, "http://localhost").searchParams;
-    const { data, next } = answers[query.get("starting_after") ?? ""]!;
+    const { data, next } = responses[query.get("starting_after") ?? ""]!;
     return Response.json({
       object: "list",
       url: "/v1/payments",

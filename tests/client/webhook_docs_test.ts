@@ -100,8 +100,8 @@ await testWith(
       ) continue;
       await Deno.writeTextFile(`${folder}/delivery.json`, body);
       const env = { header: header ?? "", secret, body: "delivery.json" };
-      const answer = await run(folder, ["sh", "-c", script], env);
-      assert.equal(answer.trim(), expect === "valid" ? "match" : "no match", name);
+      const response = await run(folder, ["sh", "-c", script], env);
+      assert.equal(response.trim(), expect === "valid" ? "match" : "no match", name);
       compared++;
     }
     assert.ok(compared > 40, `${compared} vectors`);

@@ -40,7 +40,7 @@ type Taken<S extends z.ZodType, Preprocessed extends string = never> = Omit<
 type Without<T, Names extends string> = Omit<T, Names>;
 /** The input of a query, where `limit` is text on the wire and a number in the client. */
 type Query<S extends z.ZodType> = Omit<z.input<S>, "limit"> & { limit?: number | undefined };
-/** An answer without `secret`, which only some answers have. */
+/** A response without `secret`, which only some responses have. */
 type Public<S extends z.ZodType> = Omit<z.infer<S>, "secret">;
 
 Deno.test("client types of answers equal those of the schemas", () => {

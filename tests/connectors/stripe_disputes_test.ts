@@ -84,7 +84,7 @@ for (const [name, requested, object, expected] of REPLIES) {
     const got = server.received.map(({ method, path }) => `${method} ${path}`);
     assert.deepEqual(got, ["GET /v1/disputes/du_1"]);
     const answered = (await sent(requested, json(200, object))).reply;
-    // An answer that shows no trace of the operation is not Stripe's answer to it.
+    // A response that shows no trace of the operation is not Stripe's response to it.
     assert.deepEqual(references(answered), expected === ABSENT ? GARBAGE : expected);
   });
 }

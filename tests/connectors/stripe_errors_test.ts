@@ -1,7 +1,7 @@
 /** Stripe's error codes in our words. */
 
 import assert from "node:assert/strict";
-import { declineCodeOf, readErrorAnswer } from "../../shared/connectors/stripe/stripe_errors.ts";
+import { declineCodeOf, readErrorResponse } from "../../shared/connectors/stripe/stripe_errors.ts";
 import type { DeclineCode } from "../../shared/core/errors.ts";
 import type { ProviderOp } from "../../shared/domain/providers/connector.ts";
 
@@ -124,21 +124,21 @@ const ERRORS: [op: ProviderOp, status: number, error: Record<string, unknown>, r
 for (const [op, status, error, reading] of ERRORS) {
   const { type, code, param } = error;
   const name = [op, status, type, code, param].filter((part) => part !== undefined).join(" ");
-  Deno.test(`readErrorAnswer() ${name} is ${JSON.stringify(reading)}`, () => {
+  Deno.test(`readErrorResponse() ${name} is ${JSON.stringify(reading)}`, () => {
     const body = { error: { ...error, message: "No." } };
-    assert.deepEqual(readErrorAnswer(op, { status, body, replayed: false }), reading);
+    assert.deepEqual(readErrorResponse(op, { status, body, replayed: false }), reading);
   });
 }
 
-Deno.test("readErrorAnswer() gives the payment that the error shows", () => {
+Deno.test("readErrorResponse() gives the payment that the error shows", () => {
   const error = { type: "card_error", code: "card_declined", payment_intent: { id: "pi_1" } };
-  const reading = readErrorAnswer("authorize", { status: 402, body: { error }, replayed: false });
+  const reading = readErrorResponse("authorize", { status: 402, body: { error }, replayed: false });
   assert.deepEqual(reading, { intent: { id: "pi_1" }, error });
 });
 
-Deno.test("readErrorAnswer() repeats Stripe's message in one line of 200 characters", () => {
+Deno.test("readErrorResponse() repeats Stripe's message in one line of 200 characters", () => {
   const message = `No.\n\u0000${"x".repeat(300)}`;
   const body = { error: { type: INVALID, message } };
-  const reading = readErrorAnswer("authorize", { status: 400, body, replayed: false });
+  const reading = readErrorResponse("authorize", { status: 400, body, replayed: false });
   assert.deepEqual(reading, { refused: "provider_refused", message: `No. ${"x".repeat(196)}` });
 });

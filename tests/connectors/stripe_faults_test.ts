@@ -13,8 +13,8 @@ import {
 import { patient, sent } from "../support/connectors/sent.ts";
 import {
   account,
-  declinedAnswer,
   declinedIntent,
+  declinedResponse,
   intent,
   laterOperation,
   operation,
@@ -107,9 +107,9 @@ for (const [name, step, expected] of FAULTS) {
 }
 
 Deno.test("send() a payment of another operation in a decline is garbage", async () => {
-  const answer = declinedAnswer("do_not_honor");
-  answer.error.payment_intent = { ...declinedIntent("do_not_honor"), metadata: { call: "pc_2" } };
-  assert.deepEqual((await sent(operation(), json(402, answer))).reply, unknown("garbage"));
+  const response = declinedResponse("do_not_honor");
+  response.error.payment_intent = { ...declinedIntent("do_not_honor"), metadata: { call: "pc_2" } };
+  assert.deepEqual((await sent(operation(), json(402, response))).reply, unknown("garbage"));
 });
 
 const LATER: [name: string, requested: Operation, object: unknown][] = [

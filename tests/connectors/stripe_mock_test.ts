@@ -132,9 +132,9 @@ for (const [name, ask, paths] of METHODS) {
     const requested = server.received.map(({ method, path }) => `${method} ${path.slice(4)}`);
     assert.deepEqual(requested, paths);
     for (const received of server.received) {
-      const answer = await repeat(base_url, received);
-      const body = await answer.text();
-      assert.equal(answer.status, 200, body);
+      const response = await repeat(base_url, received);
+      const body = await response.text();
+      assert.equal(response.status, 200, body);
     }
   });
 }
@@ -152,8 +152,8 @@ const OBJECTS: [path: string, shape: z.ZodType][] = [
 for (const [path, shape] of OBJECTS) {
   mockTest(`the shape of ${path} reads the fixture of Stripe's document`, async (base_url) => {
     const headers = { authorization: "Bearer sk_test_123" };
-    const answer = await fetch(`${base_url}/v1/${path}`, { headers });
-    const read = shape.safeParse(await answer.json());
+    const response = await fetch(`${base_url}/v1/${path}`, { headers });
+    const read = shape.safeParse(await response.json());
     assert.ok(read.success, String(read.error));
   });
 }
@@ -161,9 +161,9 @@ for (const [path, shape] of OBJECTS) {
 mockTest("stripe-mock refuses a parameter that Stripe does not know", async (base_url) => {
   const headers = { authorization: "Bearer sk_test_123" };
   const body = new URLSearchParams({ payment_intent: "pi_1", no_such: "1" });
-  const answer = await fetch(`${base_url}/v1/refunds`, { method: "POST", headers, body });
-  assert.match(await answer.text(), /additional properties/);
-  assert.equal(answer.status, 400);
+  const response = await fetch(`${base_url}/v1/refunds`, { method: "POST", headers, body });
+  assert.match(await response.text(), /additional properties/);
+  assert.equal(response.status, 400);
 });
 
 /** Sends a recorded request to stripe-mock. */

@@ -190,9 +190,9 @@ const unauthorized = json(401, {});
 
 /** Runs the test call at a server that answers each path. */
 async function tested(paths: Record<string, Step>, secret: string | null = SECRET) {
-  const answer: Step = (response, received) =>
+  const response: Step = (response, received) =>
     (paths[received.path] ?? json(404, {}))(response, received);
-  await using server = await startFaultServer(answer);
+  await using server = await startFaultServer(response);
   return await connector.test(accountOf(server, { secret }), patient());
 }
 

@@ -28,10 +28,10 @@ import {
   REFUND_ID,
 } from "../support/connectors/stripe_case.ts";
 
-const ANSWER: ProviderEventSource = { account_id: "pac_1", livemode: true, event_seconds: null };
-const EVENT: ProviderEventSource = { ...ANSWER, event_seconds: NOW + 60 };
+const RESPONSE: ProviderEventSource = { account_id: "pac_1", livemode: true, event_seconds: null };
+const EVENT: ProviderEventSource = { ...RESPONSE, event_seconds: NOW + 60 };
 const time = (seconds: number) => new Date(seconds * 1000).toISOString();
-const eventsOf = (object: unknown, source = ANSWER) =>
+const eventsOf = (object: unknown, source = RESPONSE) =>
   intentEvents(source, PaymentIntent.parse(object));
 /** Reference, operation, state and amount of each provider event. */
 const short = (all: ProviderEvent[]) =>
@@ -198,11 +198,11 @@ const TIMES: [name: string, object: unknown, source: ProviderEventSource, at: nu
     intent({
       latest_charge: charge({ balance_transaction: "txn_1" }),
     }),
-    ANSWER,
+    RESPONSE,
     NOW + 1,
   ],
-  ["the payment without a charge", intent({ latest_charge: "ch_1" }), ANSWER, NOW],
-  ["the cancel", intent({ status: "canceled", canceled_at: NOW + 9 }), ANSWER, NOW + 9],
+  ["the payment without a charge", intent({ latest_charge: "ch_1" }), RESPONSE, NOW],
+  ["the cancel", intent({ status: "canceled", canceled_at: NOW + 9 }), RESPONSE, NOW + 9],
 ];
 for (const [name, object, source, at] of TIMES) {
   Deno.test(`intentEvents() has the time of ${name}`, () => {
@@ -211,7 +211,7 @@ for (const [name, object, source, at] of TIMES) {
 }
 
 Deno.test("an answer, an event and a sync of one state have one reference", () => {
-  const references = [ANSWER, EVENT].map((source) => eventsOf(intent(), source)[0]!.reference);
+  const references = [RESPONSE, EVENT].map((source) => eventsOf(intent(), source)[0]!.reference);
   assert.equal(new Set(references).size, 1);
 });
 
@@ -225,7 +225,7 @@ const REFUNDS: [status: string | null, expected: string, failure_code: string | 
 ];
 for (const [status, expected, failure_code] of REFUNDS) {
   Deno.test(`refundEvents() of a refund that is ${status} are ${expected}`, () => {
-    const all = refundEvents(ANSWER, StripeRefund.parse(refund({ status })));
+    const all = refundEvents(RESPONSE, StripeRefund.parse(refund({ status })));
     assert.deepEqual(short(all), [expected]);
     assert.equal(all[0]!.failure_code, failure_code);
     assert.equal(all[0]!.subject_id, PAYMENT_ID);
@@ -236,7 +236,7 @@ for (const [status, expected, failure_code] of REFUNDS) {
 }
 
 Deno.test("refundEvents() of a refund from the dashboard names only the payment at Stripe", () => {
-  const [event] = refundEvents(ANSWER, StripeRefund.parse(refund({ metadata: {} })));
+  const [event] = refundEvents(RESPONSE, StripeRefund.parse(refund({ metadata: {} })));
   assert.deepEqual([event!.subject_id, event!.refund_id, event!.provider_reference], [
     null,
     null,
@@ -371,6 +371,6 @@ Deno.test("intentEvents() is partial where the charge is not shown", () => {
 
 Deno.test("chargeFee() is in the currency of the balance", () => {
   const moved = BalanceTransaction.parse(movement({ currency: "usd", fee: 55 }));
-  const [fee] = chargeFee(ANSWER, Charge.parse(charge()), moved);
+  const [fee] = chargeFee(RESPONSE, Charge.parse(charge()), moved);
   assert.deepEqual([fee!.amount_minor, fee!.currency, fee!.subject_id], [55, "USD", PAYMENT_ID]);
 });

@@ -6,7 +6,7 @@ import type { Operation, ProviderReply } from "../../shared/domain/providers/con
 import { json, startFaultServer, type Step, text } from "../support/connectors/fault_server.ts";
 import {
   account,
-  declinedAnswer,
+  declinedResponse,
   intent,
   laterOperation,
   operation,
@@ -141,7 +141,7 @@ for (const secret of [null, "", "sk_live_1\nX-Evil: 1"]) {
 
 const CANCELLED = intent({ status: "canceled", canceled_at: 1_700_000_000 });
 const CAPTURED = intent({ capture_method: "manual" });
-const ANSWERS: [name: string, requested: Operation, step: Step, provider_events: string[]][] = [
+const RESPONSES: [name: string, requested: Operation, step: Step, provider_events: string[]][] = [
   ["a success", operation(), json(200, intent()), ["pi_1:succeeded", "ch_1:fee"]],
   [
     "a success with 800 kB of umlauts",
@@ -149,11 +149,11 @@ const ANSWERS: [name: string, requested: Operation, step: Step, provider_events:
     json(200, intent({ description: "ü".repeat(400_000) })),
     ["pi_1:succeeded", "ch_1:fee"],
   ],
-  ["a decline", operation(), json(402, declinedAnswer("do_not_honor")), ["pi_1:declined"]],
+  ["a decline", operation(), json(402, declinedResponse("do_not_honor")), ["pi_1:declined"]],
   [
     "a decline as 400",
     operation(),
-    json(400, declinedAnswer("", "payment_intent_authentication_failure")),
+    json(400, declinedResponse("", "payment_intent_authentication_failure")),
     ["pi_1:declined"],
   ],
   ["a capture", laterOperation("capture"), json(200, CAPTURED), ["pi_1:succeeded", "ch_1:fee"]],
@@ -163,7 +163,7 @@ const ANSWERS: [name: string, requested: Operation, step: Step, provider_events:
     "re_1:pending",
   ]],
 ];
-for (const [name, requested, step, provider_events] of ANSWERS) {
+for (const [name, requested, step, provider_events] of RESPONSES) {
   Deno.test(`send() ${name} gives [${provider_events}]`, async () => {
     const { reply } = await sent(requested, step);
     assert.deepEqual(references(reply), provider_events);
@@ -171,9 +171,9 @@ for (const [name, requested, step, provider_events] of ANSWERS) {
 }
 
 Deno.test("send() takes the reason of a decline from the error if the payment lacks it", async () => {
-  const answer = declinedAnswer("insufficient_funds");
-  answer.error.payment_intent.last_payment_error = null as never;
-  const { reply } = await sent(operation(), json(402, answer));
+  const response = declinedResponse("insufficient_funds");
+  response.error.payment_intent.last_payment_error = null as never;
+  const { reply } = await sent(operation(), json(402, response));
   assert.ok("provider_events" in reply);
   assert.equal(reply.provider_events[0].decline_code, "insufficient_funds");
 });
@@ -230,7 +230,7 @@ const EXPIRED = json(
 );
 const HELD = intent({ status: "requires_capture", amount_capturable: 1099 });
 
-/** The end of an abandoned payment: the answers, the methods of the requests, and the reply. */
+/** The end of an abandoned payment: the responses, the methods of the requests, and the reply. */
 const ABANDONED: [name: string, steps: Step[], requested: string[], reply: unknown][] = [
   ["a waiting payment", [WAITING, EXPIRED], ["GET", "POST"], ["pi_1:expired"]],
   ["a payment that has ended before", [EXPIRED], ["GET"], ["pi_1:expired"]],

@@ -50,8 +50,8 @@ consoleCase("the reads of the console use up no declared fault", async (step, pl
   });
   await step("a request of a program gets the fault", async () => {
     const fault = await declare({ fault: "server_error_before" });
-    const answer = await start.call("GET", `${V1}/payments`);
-    assert.equal(answer.status, 500);
+    const response = await start.call("GET", `${V1}/payments`);
+    assert.equal(response.status, 500);
     assert.equal(await left(fault), 0);
   });
   await step("an action of the console meets it, and the panel shows it", async () => {

@@ -38,9 +38,9 @@ consoleCase("a failed delivery is explained", async (step, { enter, start, origi
     await step("the request and the answer are shown as they were", async () => {
       const failed = page.getByRole("listitem").filter({ hasText: "Attempt 1" }).first();
       await failed.getByText("Requests and answers").click();
-      const answer = page.getByRole("region", { name: "Answer to attempt 1" });
-      await answer.waitFor();
-      const text = await answer.innerText();
+      const response = page.getByRole("region", { name: "Answer to attempt 1" });
+      await response.waitFor();
+      const text = await response.innerText();
       assert.match(text, /^HTTP\/1\.1 401 [^]*x-reason: signature[^]*<h1>Bad signature<\/h1>$/i);
       const request = await page.getByRole("region", { name: "Request of attempt 1" }).innerText();
       const [arrival] = receiver.arrivals;

@@ -108,7 +108,7 @@ consoleCase("a lost answer is shown, keeps the input, and pays once", async (ste
       await page.route("**/v1/payments", async (route) => {
         if (route.request().method() !== "POST") return route.continue();
         keys.push(await route.request().headerValue("idempotency-key"));
-        // The request arrives and has its effect. Only its answer is lost.
+        // The request arrives and has its effect. Only its response is lost.
         await route.fetch();
         await route.abort("connectionreset");
       });

@@ -101,9 +101,9 @@ consoleCase("from an API key to a delivered webhook", async (step, { enter, star
       };
       const id = page.url().split("/").at(-1)!;
       const env = { API_KEY: start.test_key };
-      const answer = await runText("sh", ["-s"], `${await copied("curl")} -sS -i`, env);
-      assert.match(answer, /idempotent-replayed: true/i);
-      assert.ok(answer.includes(`"id":"${id}"`), answer);
+      const response = await runText("sh", ["-s"], `${await copied("curl")} -sS -i`, env);
+      assert.match(response, /idempotent-replayed: true/i);
+      assert.ok(response.includes(`"id":"${id}"`), response);
       const import_map = {
         imports: { "@payments-api/client": new URL("client/mod.ts", ROOT).href },
       };

@@ -55,24 +55,24 @@ Deno.test("buildConsoleSite() makes every file that the page names", async () =>
 Deno.test("siteHandler() builds once, and again after a failure", async () => {
   const site: StaticSite = { files: new Map(), headers: {} };
   let builds = 0;
-  const answer = siteHandler(
+  const respond = siteHandler(
     "/x",
     () => ++builds === 1 ? Promise.reject(Error("no")) : Promise.resolve(site),
   );
-  const get = (path: string) => answer(new Request(`http://127.0.0.1${path}`));
+  const get = (path: string) => respond(new Request(`http://127.0.0.1${path}`));
   const failed = await get("/x/a");
   assert.deepEqual([failed?.status, await failed?.text()], [503, "no\n"]);
   await get("/x/a");
   assert.equal((await get("/x/a"))?.status, 404);
   assert.equal(builds, 2);
   assert.equal(get("/xy"), null);
-  assert.equal(answer(new Request("http://127.0.0.1/x/", { method: "POST" })), null);
+  assert.equal(respond(new Request("http://127.0.0.1/x/", { method: "POST" })), null);
   const moved = await get("/x");
   assert.deepEqual([moved?.status, moved?.headers.get("Location")], [308, "/x/"]);
 });
 
-/** Headers of a request, and whether its answer is 304, compressed, or neither. */
-const VISITS: [headers: Record<string, string>, answer: "304" | "gzip" | "plain"][] = [
+/** Headers of a request, and whether its response is 304, compressed, or neither. */
+const VISITS: [headers: Record<string, string>, response: "304" | "gzip" | "plain"][] = [
   [{}, "plain"],
   [{ "Accept-Encoding": "gzip, deflate, br, zstd" }, "gzip"],
   [{ "Accept-Encoding": "GZIP;q=0.5" }, "gzip"],
@@ -93,9 +93,9 @@ Deno.test("siteHandler() compresses a text, and sends an unchanged file once", a
     ]),
     headers: { "X-Content-Type-Options": "nosniff" },
   };
-  const answer = siteHandler("/x", () => Promise.resolve(site));
+  const respond = siteHandler("/x", () => Promise.resolve(site));
   const get = async (name: string, headers: Record<string, string> = {}, method = "GET") =>
-    (await answer(new Request(`http://127.0.0.1/x/${name}`, { method, headers })))!;
+    (await respond(new Request(`http://127.0.0.1/x/${name}`, { method, headers })))!;
   const tag = (await get("style.css")).headers.get("ETag")!;
   assert.match(tag, /^W\/"[\w-]{43}"$/);
   for (const [requested, expected] of VISITS) {
@@ -155,9 +155,9 @@ consoleCase("the folder of deno task console works on another host", async (step
     });
     await step("its link to the documentation leads to the document of the API", async () => {
       const link = page.getByRole("link", { name: "OpenAPI document" });
-      const answer = await fetch((await link.getAttribute("href"))!);
-      assert.equal(answer.status, 200);
-      assert.equal((await answer.json()).openapi.split(".")[0], "3");
+      const response = await fetch((await link.getAttribute("href"))!);
+      assert.equal(response.status, 200);
+      assert.equal((await response.json()).openapi.split(".")[0], "3");
     });
     await step("an answer's headers are readable there", async () => {
       await page.getByRole("button", { name: /^API calls/ }).click();

@@ -12,14 +12,14 @@ const CARD = { number: "4242424242424242", exp_month: 12, exp_year: 2034, cvc: "
 /** Longer than the time between two reads. */
 const READ_MS = 2_500;
 
-/** Lets every timer of the page read once, and waits for an answer. */
+/** Lets every timer of the page read once, and waits for a response. */
 async function readAgain(page: Page): Promise<void> {
-  const answer = page.waitForResponse((response) =>
+  const response = page.waitForResponse((response) =>
     response.request().method() === "GET" && response.url().includes("/functions/v1/")
   );
   await page.clock.runFor(READ_MS);
-  await (await answer).finished();
-  // The page renders an answer before it answers this.
+  await (await response).finished();
+  // The page renders a response before it answers this.
   await page.evaluate(() => Promise.resolve());
 }
 

@@ -69,12 +69,12 @@ consoleCase("every view is accessible and not too wide", async (step, { open, st
   const button = (name: string | RegExp) => page.getByRole("button", { name });
   const dialog = (name: string) => page.getByRole("dialog", { name });
   const make = async (body: Record<string, unknown>) => {
-    const answer = await start.call("POST", "/api-v1-sandbox/payments", {
+    const response = await start.call("POST", "/api-v1-sandbox/payments", {
       amount_minor: 123_456,
       currency: "EUR",
       ...body,
     });
-    return (answer.body as { id: string }).id;
+    return (response.body as { id: string }).id;
   };
   /** Tests a view: `reach` opens it, `sign` waits until it is shown. */
   const view = (name: string, reach: () => Promise<unknown>, sign: () => Promise<unknown>) =>
@@ -267,13 +267,13 @@ consoleCase("every view is accessible and not too wide", async (step, { open, st
     await page.getByRole("button", { name: "Create transfer" }).click();
   }, () => page.locator(".fault").waitFor());
   const transfer = async (body: Record<string, unknown>) => {
-    const answer = await start.call("POST", "/api-v1-payments/v1/transfers", {
+    const response = await start.call("POST", "/api-v1-payments/v1/transfers", {
       amount: 2_500,
       currency: "EUR",
       destination: { iban: "DE89 3704 0044 0532 0130 00" },
       ...body,
     });
-    return (answer.body as { id: string }).id;
+    return (response.body as { id: string }).id;
   };
   await view(
     "transfer-completed",
@@ -298,7 +298,7 @@ consoleCase("every view is accessible and not too wide", async (step, { open, st
   await view("events", () => go("events"), () => page.locator(".timeline li").first().waitFor());
   await view("requests", async () => {
     for (let i = 0; i < 2; i++) {
-      const answer = await fetch(`${start.base_url}/api-v1-payments/v1/payments`, {
+      const response = await fetch(`${start.base_url}/api-v1-payments/v1/payments`, {
         method: "POST",
         headers: {
           Authorization: `Bearer ${start.test_key}`,
@@ -307,7 +307,7 @@ consoleCase("every view is accessible and not too wide", async (step, { open, st
         },
         body: JSON.stringify({ amount: 700, currency: "EUR" }),
       });
-      await answer.text();
+      await response.text();
     }
     await go("requests");
   }, () => page.getByText("replay").first().waitFor());

@@ -1,4 +1,4 @@
-/** `canonicalJson` with the vectors of RFC 8785; `fingerprint` with known answers. */
+/** `canonicalJson` with the vectors of RFC 8785; `fingerprint` with known responses. */
 
 import assert from "node:assert/strict";
 import fc from "fast-check";

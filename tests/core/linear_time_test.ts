@@ -6,7 +6,7 @@
  */
 
 import assert from "node:assert/strict";
-import { ANSWER_BYTES_MAX } from "../../shared/delivery/http_answer.ts";
+import { RESPONSE_BYTES_MAX } from "../../shared/delivery/http_response.ts";
 import { createDependencies } from "../../shared/functions/dependencies.ts";
 import { createPaymentsFunction } from "../../shared/functions/payments_function.ts";
 import { findSlowText, type Reader } from "../support/core/growth.ts";
@@ -75,13 +75,13 @@ const CARELESS: NamedReader[] = [
   {
     name: "an expression with adjacent repetitions",
     samples: ["a: b c \t"],
-    longest: ANSWER_BYTES_MAX,
+    longest: RESPONSE_BYTES_MAX,
     read: (text: string) => /^([a-z]+):[ \t]*(.*?)[ \t]*$/i.exec(text),
   },
   {
     name: "a loop that restarts at each character",
     samples: ["4242 4242"],
-    longest: ANSWER_BYTES_MAX,
+    longest: RESPONSE_BYTES_MAX,
     read(text: string) {
       let sum = 0;
       for (let from = 0; from < text.length; from++) {

@@ -152,7 +152,7 @@ const CASES: [name: string, run: Case][] = [
       [["committed", REFUNDED], ["committed", CREATED], ["committed", REFUNDED]],
     ];
   }],
-  ["a stored answer of 24 hours ago, and a create", async ({ key, setClock }, sql) => {
+  ["a stored response of 24 hours ago, and a create", async ({ key, setClock }, sql) => {
     const requested = { key: key.text, idempotency_key: "old" };
     await setClock(NOW - DAY);
     await commit(sql, [{ ...requested, change: created() }]);
@@ -183,7 +183,7 @@ Deno.test("pay.commit()", async (t) => {
         assert.deepEqual(rows.map(({ outcome }, i) => [outcome, found[i]]), expected);
         for (const [i, { change, key }] of list.entries()) {
           const { outcome, body } = rows[i]!;
-          if (outcome === "replay" && i > 0) assert.equal(body, list[0]!.change.answer.body);
+          if (outcome === "replay" && i > 0) assert.equal(body, list[0]!.change.response.body);
           if (outcome !== "committed") continue;
           const [row] = await service.sql`
             select environment_id from pay.payments where body = ${change.payment!.body}`;

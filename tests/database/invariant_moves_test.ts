@@ -29,10 +29,10 @@ serviceCase("pay.invariant_moves accepts every move of the lifecycle", async (_t
       const first = await paymentIn(service, from, body);
       for (const to of nextStatuses(first)) {
         const { id } = await paymentIn(service, from, body);
-        const answer = to === "cancelled"
+        const response = to === "cancelled"
           ? await service.call("POST", `${PAYMENTS}/${id}/cancel`)
           : await advance(service, id, to);
-        assert.equal(answer.status, 200, `${from} → ${to}: ${answer.text}`);
+        assert.equal(response.status, 200, `${from} → ${to}: ${response.text}`);
       }
     }
   }

@@ -202,9 +202,9 @@ serviceCase("the invariants of money", async (t, service) => {
 /** Captures, cancels, refunds, disputes and returns payments. */
 async function work(service: TestService): Promise<void> {
   const send = async (path: string, body: Record<string, unknown> = {}) => {
-    const answer = await service.call("POST", path, { body });
-    assert.ok(answer.status < 300, answer.text);
-    return answer.body;
+    const response = await service.call("POST", path, { body });
+    assert.ok(response.status < 300, response.text);
+    return response.body;
   };
   const pay = async (body: Record<string, unknown>): Promise<string> => {
     const made = await service.make({ ...APPROVED.card, settlement: "manual", ...body });

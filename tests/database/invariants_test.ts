@@ -108,7 +108,7 @@ const BREAKS: [what: string, statements: string, invariants: string[]][] = [
   [
     "a payment that is charged back without a dispute",
     "delete from pay.disputes",
-    ["invariant_disputes", "invariant_stored_answers"],
+    ["invariant_disputes", "invariant_stored_responses"],
   ],
   [
     "a dispute whose body has another reason",
@@ -119,7 +119,7 @@ const BREAKS: [what: string, statements: string, invariants: string[]][] = [
   [
     "a missing event",
     "delete from pay.events where type = 'payment.created'",
-    ["invariant_bodies", "invariant_moves", "invariant_sequences", "invariant_stored_answers"],
+    ["invariant_bodies", "invariant_moves", "invariant_sequences", "invariant_stored_responses"],
   ],
   [
     "an illegal move",
@@ -134,7 +134,7 @@ const BREAKS: [what: string, statements: string, invariants: string[]][] = [
   [
     "a missing payment",
     "delete from pay.payments where status = 'partially_refunded'",
-    ["invariant_orphans", "invariant_stored_answers"],
+    ["invariant_orphans", "invariant_stored_responses"],
   ],
   [
     "a missing payment without any of its rows",
@@ -142,7 +142,7 @@ const BREAKS: [what: string, statements: string, invariants: string[]][] = [
      delete from pay.events where subject_id not in
        (select id from pay.payments union all select id from pay.transfers);
      delete from pay.webhook_deliveries where event_id not in (select id from pay.events)`,
-    ["invariant_stored_answers"],
+    ["invariant_stored_responses"],
   ],
   [
     "a missing declined payment without any of its rows",
@@ -150,12 +150,12 @@ const BREAKS: [what: string, statements: string, invariants: string[]][] = [
      delete from pay.events where subject_id not in
        (select id from pay.payments union all select id from pay.transfers);
      delete from pay.webhook_deliveries where event_id not in (select id from pay.events)`,
-    ["invariant_stored_answers"],
+    ["invariant_stored_responses"],
   ],
   [
     "a missing refund without its event",
     `delete from pay.refunds; delete from pay.events where type = 'refund.completed'`,
-    ["invariant_moves", "invariant_refunds", "invariant_sequences", "invariant_stored_answers"],
+    ["invariant_moves", "invariant_refunds", "invariant_sequences", "invariant_stored_responses"],
   ],
   [
     "a missing stored answer",
@@ -171,13 +171,13 @@ const BREAKS: [what: string, statements: string, invariants: string[]][] = [
     "a stored answer with a wrong amount",
     `update pay.idempotency_keys
      set body = replace(body, '"amount_minor":1000', '"amount_minor":1001') where key = 'kept'`,
-    ["invariant_stored_answers"],
+    ["invariant_stored_responses"],
   ],
   [
     "a stored refusal with another payment",
     `update pay.idempotency_keys
      set body = replace(body, '"currency":"EUR"', '"currency":"USD"') where key = 'kept-decline'`,
-    ["invariant_stored_answers"],
+    ["invariant_stored_responses"],
   ],
   [
     "a stored answer about another resource",
@@ -188,12 +188,12 @@ const BREAKS: [what: string, statements: string, invariants: string[]][] = [
   [
     "a stored answer that is not JSON",
     `update pay.idempotency_keys set body = 'x' where key = 'kept'`,
-    ["invariant_effects", "invariant_stored_answers"],
+    ["invariant_effects", "invariant_stored_responses"],
   ],
   [
     "a stored answer with a status that is not stored",
     "update pay.idempotency_keys set status = 500 where key = 'kept'",
-    ["invariant_stored_answers"],
+    ["invariant_stored_responses"],
   ],
   [
     "a missing delivery",
@@ -366,13 +366,13 @@ Deno.test("the invariants of the books", async (t) => {
         const as = `"type":"${type}","code":"${code}"`;
         assert.deepEqual(
           await stored(as, status),
-          status < 500 ? [] : ["invariant_stored_answers"],
+          status < 500 ? [] : ["invariant_stored_responses"],
         );
-        assert.deepEqual(await stored(as, 418), ["invariant_stored_answers"], code);
+        assert.deepEqual(await stored(as, 418), ["invariant_stored_responses"], code);
       }
       for (const as of ['"type":"payment","code":"unknown"', '"type":"x","code":"invalid_json"']) {
         for (const status of [400, 402]) {
-          assert.deepEqual(await stored(as, status), ["invariant_stored_answers"], as);
+          assert.deepEqual(await stored(as, status), ["invariant_stored_responses"], as);
         }
       }
     });
@@ -481,7 +481,7 @@ Deno.test("the invariants of the books", async (t) => {
 });
 
 /**
- * Creates a payment of every kind, refunds, transfers, their stored answers and their deliveries.
+ * Creates a payment of every kind, refunds, transfers, their stored responses and their deliveries.
  */
 async function work(service: TestService, key = service.key.text): Promise<void> {
   const paid = await service.pay({ card: APPROVED_CARD }, { key, idempotency_key: "kept" });

@@ -20,7 +20,7 @@ import {
 import { untilWaiting } from "../support/database/lock_waits.ts";
 import type { Change } from "../../shared/store/commit_rows.ts";
 
-const ANSWER = { status: 102, body: "" };
+const RESPONSE = { status: 102, body: "" };
 
 async function countOf(service: TestService, id: string): Promise<string> {
   const { sql } = service;
@@ -43,7 +43,7 @@ Deno.test("pay.commit() with operations", async (t) => {
     op: "capture" | "cancel" | "refund",
     patch = {},
   ): Change => ({
-    answer: ANSWER,
+    response: RESPONSE,
     expects: { id: payment.id, sequence: payment.sequence },
     payment: null,
     transfer: null,

@@ -22,7 +22,7 @@ import type { ProviderRecord } from "../../shared/store/provider_rows.ts";
 /** A record of the provider event of a claim as unmatched money. */
 function unmatchedOf(made: Claim): Partial<ProviderRecord> {
   const provider_events = [succeeded(made, { outcome: "unmatched" })];
-  return { provider_events, change: null, operation: null, operation_id: null, answer: null };
+  return { provider_events, change: null, operation: null, operation_id: null, response: null };
 }
 
 const RECORDED = "completed 1 1 applied settled";
@@ -53,7 +53,7 @@ Deno.test("the results of operations of providers", async (t) => {
       where p.id = ${payment.id}`;
     return Object.values(row!).join(" ");
   };
-  const answerOf = async ({ operation }: Claim) => {
+  const responseOf = async ({ operation }: Claim) => {
     const [row] = await sql`
       select k.status, k.body from pay.idempotency_keys k
       join pay.provider_operations c on c.request_id = k.request_id where c.id = ${operation.id}`;
@@ -71,7 +71,7 @@ Deno.test("the results of operations of providers", async (t) => {
     ["a result of the operation", (made) => completion(made), "recorded", true, RECORDED],
     [
       "a result without an operation, as of a notification",
-      (made) => completion(made, { operation_id: null, operation: null, answer: null }),
+      (made) => completion(made, { operation_id: null, operation: null, response: null }),
       "recorded",
       false,
       "completed 1 1 applied pending",
@@ -95,7 +95,7 @@ Deno.test("the results of operations of providers", async (t) => {
           change: null,
           operation: null,
           operation_id: null,
-          answer: null,
+          response: null,
         };
         await store.record([completion(made, record)]);
         return completion(made);
@@ -137,7 +137,7 @@ Deno.test("the results of operations of providers", async (t) => {
           change: null,
           operation: null,
           operation_id: null,
-          answer: null,
+          response: null,
         };
         await store.record([completion(made, record)]);
         return completion(made);
@@ -170,7 +170,7 @@ Deno.test("the results of operations of providers", async (t) => {
       "an applied provider event",
       async (made) => {
         await store.record([
-          completion(made, { operation_id: null, operation: null, answer: null }),
+          completion(made, { operation_id: null, operation: null, response: null }),
         ]);
         return completion(made, { change: null });
       },
@@ -182,7 +182,7 @@ Deno.test("the results of operations of providers", async (t) => {
       "an applied provider event that the record ignores",
       async (made) => {
         await store.record([
-          completion(made, { operation_id: null, operation: null, answer: null }),
+          completion(made, { operation_id: null, operation: null, response: null }),
         ]);
         const event = succeeded(made, { outcome: "ignored", booked_minor: 0 });
         return completion(made, { change: null, provider_events: [event] });
@@ -214,7 +214,7 @@ Deno.test("the results of operations of providers", async (t) => {
           change: null,
           provider_events: [event],
           operation: null,
-          answer: null,
+          response: null,
         });
       },
       "recorded",
@@ -235,16 +235,16 @@ Deno.test("the results of operations of providers", async (t) => {
       "record() stores the answer while the key is under way, and only then",
       async () => {
         const made = await begin();
-        assert.equal((await answerOf(made)).status, 102);
+        assert.equal((await responseOf(made)).status, 102);
         const record = completion(made);
         await store.record([record]);
-        assert.deepEqual({ ...await answerOf(made) }, { ...record.answer });
+        assert.deepEqual({ ...await responseOf(made) }, { ...record.response });
         const other = await begin();
         await sql`update pay.idempotency_keys set status = 200, body = 'kept'
         where request_id = (select request_id from pay.provider_operations
           where id = ${other.operation.id})`;
         await store.record([completion(other)]);
-        assert.deepEqual({ ...await answerOf(other) }, { status: 200, body: "kept" });
+        assert.deepEqual({ ...await responseOf(other) }, { status: 200, body: "kept" });
       },
     );
     await t.step("record() of a list: each record has its own outcome", async () => {
@@ -318,7 +318,7 @@ Deno.test("the results of operations of providers", async (t) => {
                 transaction_id: row.transaction_id.slice(0, -1) + (number++ % 8),
               })),
             },
-            answer: null,
+            response: null,
           });
           if (name === "stored") {
             await store.storeProviderEvents(account_id, payout().provider_events);

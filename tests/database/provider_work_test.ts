@@ -169,7 +169,7 @@ Deno.test("pay.claim_provider_work()", async (t) => {
       const made = await claim(functions, live);
       const { environment_id, operation } = made;
       await sql`update pay.provider_operations set next_sync_at = null where id <> ${operation.id}`;
-      await store.record([completion(made, { change: null, provider_events: [], answer: null })]);
+      await store.record([completion(made, { change: null, provider_events: [], response: null })]);
       const reference = `sync ${operation.id}`;
       await advance(10 * MINUTE_MS - 1);
       assert.deepEqual(await names(), []);
@@ -180,7 +180,9 @@ Deno.test("pay.claim_provider_work()", async (t) => {
       await advance(HOUR_MS);
       assert.deepEqual((await names()).filter((name) => name.startsWith("sync")), [reference]);
       await store.saveCursor(account_id, null, true);
-      await store.record([completion(made, { operation_id: null, operation: null, answer: null })]);
+      await store.record([
+        completion(made, { operation_id: null, operation: null, response: null }),
+      ]);
       await advance(HOUR_MS);
       assert.deepEqual((await names()).filter((name) => name.startsWith("sync")), []);
       const [row] = await sql`
@@ -288,7 +290,7 @@ Deno.test("pay.claim_provider_work()", async (t) => {
         change: null,
         operation: null,
         operation_id: null,
-        answer: null,
+        response: null,
         provider_events: [event],
       };
       await store.record([completion(made, record)]);

@@ -56,10 +56,10 @@ const BREAKS: [what: string, statements: string, invariants: string[]][] = [
 
 async function advance(service: TestService, days: number): Promise<void> {
   for (let body: unknown = { advance: days * DAY_S, mode: "frozen" };;) {
-    const answer = await service.call("POST", "/api-v1-sandbox/clock", { body });
-    assert.equal(answer.status, 200, answer.text);
-    if (!answer.body.has_more) return;
-    body = { to: answer.body.target, mode: "frozen" };
+    const response = await service.call("POST", "/api-v1-sandbox/clock", { body });
+    assert.equal(response.status, 200, response.text);
+    if (!response.body.has_more) return;
+    body = { to: response.body.target, mode: "frozen" };
   }
 }
 

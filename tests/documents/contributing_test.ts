@@ -10,8 +10,8 @@ import { projectFiles, readProjectFile } from "../support/documents/project_file
 /** Hand-written code. Tests follow the code that they test and do not count. */
 const CODE = /^(?:bench|client|console|scripts|shared|supabase|chaos)\/.*\.(?:tsx?|sql)$/;
 /**
- * Connectors read the words of their providers, and the live story those of answers: both can be the
- * same as ours. They count only for a list that names one of them.
+ * Connectors read the words of their providers, and the live story those of responses: both can be
+ * the same as ours. They count only for a list that names one of them.
  */
 const CONNECTORS = /^(?:shared\/connectors\/|chaos\/(?:live|chain)_)/;
 /** The mark of a generated file, in its first comment. */

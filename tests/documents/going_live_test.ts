@@ -10,7 +10,7 @@ import { STRIPE_EVENT_TYPES } from "../../shared/connectors/stripe/stripe_events
 import { STRIPE_VERSION } from "../../shared/connectors/stripe/stripe_settings.ts";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 import { readProjectFile } from "../support/documents/project_files.ts";
-import { assertAnswer, NamesOfRun } from "../support/documents/readme_answers.ts";
+import { assertResponse, NamesOfRun } from "../support/documents/readme_responses.ts";
 import { codeBlocks, shellExamples } from "../support/documents/readme_document.ts";
 import { missingPrograms, runInOneShell } from "../support/documents/readme_shell.ts";
 import { launchStart, PROJECT_DIR, readCredentials } from "../support/local/local_start.ts";
@@ -50,7 +50,7 @@ Deno.test({
         for (const [index, example] of examples.entries()) {
           const { stdout, stderr, code } = results[index]!;
           assert.equal(code, 0, stderr);
-          assertAnswer(PATH, example, stdout, names);
+          assertResponse(PATH, example, stdout, names);
         }
         assert.equal(results.length, 4);
         const { payment_intent, refund } = await double.books(SECRETS.PROVIDER_STRIPE);

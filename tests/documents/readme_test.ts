@@ -1,7 +1,7 @@
 /**
  * The README and the tutorial are true. The test starts the service with the README's first
- * command, runs the shell blocks in order in one shell, and compares each answer. It also compares
- * the tables of the documents that the README refers to.
+ * command, runs the shell blocks in order in one shell, and compares each response. It also
+ * compares the tables of the documents that the README refers to.
  *
  * readme_document.ts and readme_answers.ts define the forms of blocks and answers,
  * readme_programs.ts runs the programs in other languages, and readme_values.ts has the test
@@ -20,7 +20,7 @@ import {
   OUTCOMES,
   PAYMENT_STATUSES,
 } from "../../shared/core/vocabulary.ts";
-import { assertAnswer, NamesOfRun } from "../support/documents/readme_answers.ts";
+import { assertResponse, NamesOfRun } from "../support/documents/readme_responses.ts";
 import {
   codeBlocks,
   codeTexts,
@@ -138,7 +138,7 @@ async function runBlocks(t: Deno.TestContext, folder: string): Promise<void> {
     const { stdout, stderr, code } = results[index]!;
     await t.step(`${path}, block at line ${example.line}`, () => {
       assert.deepEqual({ stderr, code }, { stderr: "", code: 0 }, example.script);
-      assertAnswer(path, example, stdout, names);
+      assertResponse(path, example, stdout, names);
     });
   }
   await t.step("no process is left running", () => {

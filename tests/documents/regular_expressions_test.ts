@@ -11,7 +11,7 @@ import { analyse } from "scslre";
 import { idPattern } from "../../shared/core/ids.ts";
 
 const ROOT = new URL("../../", import.meta.url);
-/** The console is not included: it reads answers of the service, in the browser of one person. */
+/** The console is not included: it reads responses of the service, in the browser of one person. */
 const FOLDERS = ["client", "scripts", "shared", "supabase"];
 
 /** Expressions that a file builds at run time, which expressions() cannot find. */

@@ -8,7 +8,7 @@ import { readModules } from "../support/documents/imports.ts";
 
 /** The modules with the steps, and the functions in them that move nothing. */
 const STEPS = new Map<string, readonly string[]>([
-  ["shared/domain/payments/settlement.ts", ["CAPTURE_WINDOW_MS", "FAILURES", "declineAnswer"]],
+  ["shared/domain/payments/settlement.ts", ["CAPTURE_WINDOW_MS", "FAILURES", "declineResponse"]],
   [
     "shared/domain/payments/refund_payment.ts",
     ["refundOf", "canRevertRefund", "sampleRefund"],

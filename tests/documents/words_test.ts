@@ -17,6 +17,12 @@ interface GoneWord {
 }
 
 const GONE: readonly GoneWord[] = [
+  { word: /oracle/i, now: "invariant" },
+  { word: /torture/i, now: "chaos test" },
+  { word: /planted[- _]?bug/i, now: "mutation" },
+  { word: /\bmint|(?<!ad)Mint(?!o)/, now: "generate an id" },
+  { word: /keep_?(answer|transcript)|kept_?(answer|reply)/i, now: "store" },
+  { word: /[a-z]Answer(?!ed|er)|\bAnswer[A-Z]|\b(?:stored|p|v)_answer/, now: "response" },
   { word: /twin/i, now: "concurrent duplicate" },
   {
     word: /relay/i,

@@ -200,7 +200,7 @@ for (const [name, body, http, status, events, ledger, operations] of RESULTS) {
       assert.deepEqual([subject_id, amount_minor, lease_ms], [change.payment!.id, 1000, 0]);
     }
     assert.equal(change.expects, null);
-    assert.equal(change.answer.status, http);
+    assert.equal(change.response.status, http);
 
     const { body: stored, amount_released, ...row } = change.payment!;
     const shown = JSON.parse(stored);
@@ -213,14 +213,14 @@ for (const [name, body, http, status, events, ledger, operations] of RESULTS) {
     assert.equal(shown.amount_disputed, status === "chargeback" ? 1000 : 0);
     assert.deepEqual([row.sequence, row.created_at], [names.length, NOW]);
     assert.ok(change.events.at(-1)!.body.includes(`"data":{"object":${stored}}`));
-    const answered = JSON.parse(change.answer.body);
+    const answered = JSON.parse(change.response.body);
     assert.deepEqual(http === 402 ? answered.error.payment : answered, shown);
   });
 }
 
 Deno.test("decideCreate() answers a decline with 201 if the caller wants no error", () => {
   const change = decide({ card: DECLINED }, false);
-  assert.deepEqual([change.answer.status, change.answer.body], [201, change.payment!.body]);
+  assert.deepEqual([change.response.status, change.response.body], [201, change.payment!.body]);
 });
 
 Deno.test("decideCreate() sends the payer to the console's page, if there is a console", () => {
@@ -287,7 +287,7 @@ for (const [token, number] of Object.entries(TEST_TOKENS)) {
         delete shown.id;
         delete shown.next_action?.url;
         const operations = change.operations.map(({ op, delay_ms }) => [op, delay_ms]);
-        return { ...summaryOf(change), operations, shown, status: change.answer.status };
+        return { ...summaryOf(change), operations, shown, status: change.response.status };
       });
       assert.deepEqual(one, other);
     }

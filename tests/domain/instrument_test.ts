@@ -109,7 +109,7 @@ Deno.test("readInstrument() names card.token if a live key sends a card number",
   assert.throws(() => read({ card: CARD }, true), /"card\.token"/);
 });
 
-/** Each test token, with the members that an answer shows and its behaviour. */
+/** Each test token, with the members that a response shows and its behaviour. */
 const TOKENS: [token: string, brand: string, last4: string, behaviour: string][] = [
   ["pm_card_visa", "visa", "4242", "approve"],
   ["pm_card_mastercard", "mastercard", "4444", "approve"],

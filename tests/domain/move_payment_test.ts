@@ -1,7 +1,7 @@
 /** The decisions of cancels, advances and authentications, for a payment at sequence 3. */
 
 import assert from "node:assert/strict";
-import { answerOnly } from "../../shared/domain/changes/change_builder.ts";
+import { responseOnly } from "../../shared/domain/changes/change_builder.ts";
 import type { Payment, PaymentStatus } from "../../shared/schema/payment.ts";
 import { decideAdvance, decideAuthenticate } from "../../shared/sandbox/advance.ts";
 import {
@@ -220,9 +220,9 @@ Deno.test("decideAdvance() is null for the current status of the payment", () =>
 });
 
 Deno.test("answerOnly() changes nothing and requires the sequence of the payment", () => {
-  const answer = { status: 409, body: "{}" };
-  assert.deepEqual(answerOnly(PENDING, answer), {
-    answer,
+  const response = { status: 409, body: "{}" };
+  assert.deepEqual(responseOnly(PENDING, response), {
+    response,
     expects: { id: PENDING.id, sequence: 3 },
     payment: null,
     transfer: null,

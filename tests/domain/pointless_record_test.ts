@@ -55,6 +55,6 @@ Deno.test("pointlessRecord() settles the operation and changes nothing else", ()
     operation: { state: "settled", last_reply: "not sent: it is cancelled" },
     provider_events: [],
     change: null,
-    answer: null,
+    response: null,
   });
 });

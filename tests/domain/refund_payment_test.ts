@@ -165,7 +165,7 @@ for (const status of ["pending", "completed", "failed"] as const) {
   Deno.test(`decideAdvanceRefund() to ${status} answers a ${status} refund as it is`, () => {
     const body = JSON.stringify({ ...PENDING, status });
     const change = decideAdvanceRefund(HELD, body, status, context);
-    assert.deepEqual(change.answer, { status: 200, body });
+    assert.deepEqual(change.response, { status: 200, body });
     const { payment, refunds, ledger, events } = change;
     assert.deepEqual({ payment, refunds, ledger, events }, {
       payment: null,
@@ -192,10 +192,10 @@ for (const [to, payment, members] of SHOWN) {
   Deno.test(`decideAdvanceRefund() to ${to} by ${payment.status} keeps the other members`, () => {
     const change = move(to)(payment)!;
     const expected = { ...PENDING, ...members, updated_at: NOW };
-    assert.deepEqual(JSON.parse(change.answer.body), expected);
+    assert.deepEqual(JSON.parse(change.response.body), expected);
     assert.deepEqual(Refund.parse(expected), expected);
     const event = change.events.find(({ type }) => type === `refund.${to}`)!;
-    assert.ok(event.body.includes(`"data":{"object":${change.answer.body}}`));
+    assert.ok(event.body.includes(`"data":{"object":${change.response.body}}`));
     assert.equal(change.refunds[0]!.created_at, MADE_AT);
   });
 }
@@ -211,7 +211,7 @@ Deno.test("decideRefund() shows the pending refund in refund.created, and the an
     updated_at: NOW,
   });
   assert.deepEqual({ ...completed, ...begun }, created);
-  assert.deepEqual(completed, JSON.parse(change.answer.body));
+  assert.deepEqual(completed, JSON.parse(change.response.body));
 });
 
 Deno.test("decideRefund() names the amount that is left", () => {

@@ -83,7 +83,7 @@ for (const [text, behaviour] of ACCOUNTS) {
   });
 }
 
-const ANSWERS: [TestBehaviour | null, instant: string, manual: string][] = [
+const RESPONSES: [TestBehaviour | null, instant: string, manual: string][] = [
   [null, "waiting", "waiting"],
   ["approve", "succeeded", "succeeded"],
   ["bank_return", "failed bank_return R01", "failed bank_return R01"],
@@ -96,12 +96,15 @@ const ANSWERS: [TestBehaviour | null, instant: string, manual: string][] = [
   ["dispute", "succeeded, dispute disputed", "succeeded, dispute disputed"],
 ];
 
-for (const [behaviour, instant, manual] of ANSWERS) {
+for (const [behaviour, instant, manual] of RESPONSES) {
   for (const kind of METHOD_KINDS) {
     Deno.test(`replyAtOnce() ${behaviour ?? "nothing"} by ${kind}: ${instant}`, () => {
-      assert.equal(answer({ behaviour, kind }), instant);
+      assert.equal(respond({ behaviour, kind }), instant);
       // The bank of a card always decides at once.
-      assert.equal(answer({ behaviour, kind, manual: true }), kind === "card" ? manual : "waiting");
+      assert.equal(
+        respond({ behaviour, kind, manual: true }),
+        kind === "card" ? manual : "waiting",
+      );
     });
   }
   for (const outcome of OUTCOMES) {
@@ -113,7 +116,7 @@ for (const [behaviour, instant, manual] of ANSWERS) {
       chargeback: "succeeded, dispute disputed",
     }[outcome];
     Deno.test(`replyAtOnce() ${outcome} overrides ${behaviour ?? "nothing"}`, () => {
-      assert.equal(answer({ behaviour, kind: "sepa", outcome }), result);
+      assert.equal(respond({ behaviour, kind: "sepa", outcome }), result);
     });
   }
 }
@@ -171,7 +174,7 @@ interface Requested {
 const context = requestContext();
 
 /** The reply to an authorization as one line. */
-function answer({ behaviour, kind, manual = false, outcome = null }: Requested): string {
+function respond({ behaviour, kind, manual = false, outcome = null }: Requested): string {
   const payment = paymentWith({ method_kind: kind, sequence: 0 });
   const begun = beginOperation(new ChangeBuilder(payment, context), "authorize");
   return lineOf({ ...begun, test: { behaviour, outcome, is_manual: manual } });

@@ -1,6 +1,6 @@
 /**
  * The client calls every operation of both functions, over HTTP against the running service. The
- * schema checks that each answer has its type. The test fails if an operation of the tables is
+ * schema checks that each response has its type. The test fails if an operation of the tables is
  * missing.
  */
 
@@ -295,7 +295,7 @@ Deno.test("the client calls every operation", (t) =>
         });
         const { id } = await inside.payments.create({ amount: 1, ...EUR });
         const lines = (await inside.sandbox.transcript()).trimEnd().split("\n");
-        assert.deepEqual(lines.map((line) => JSON.parse(line).answer.body.id), [id]);
+        assert.deepEqual(lines.map((line) => JSON.parse(line).response.body.id), [id]);
         await client.sandboxes.delete(made.id);
       });
 
@@ -321,7 +321,7 @@ Deno.test("the client calls every operation", (t) =>
         });
         assertShape(Fault, fault);
         assert.deepEqual((await client.sandbox.listFaults()).data, [fault]);
-        // The client sends the request again with the same key, and gets the stored answer.
+        // The client sends the request again with the same key, and gets the stored response.
         const paid = await client.payments.create({ amount: 7, ...EUR, card: APPROVED_CARD });
         assert.equal(paid.status, "completed");
         assert.equal((await client.sandbox.retrieveFault(fault.id)).left, 0);

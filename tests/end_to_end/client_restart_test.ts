@@ -1,6 +1,6 @@
 /**
  * `kill -9` of the server in the middle of creates, and its restart. The client's retries create
- * exactly one payment each, also where the first attempt was committed without an answer.
+ * exactly one payment each, also where the first attempt was committed without a response.
  */
 
 import assert from "node:assert/strict";

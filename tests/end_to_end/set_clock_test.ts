@@ -15,7 +15,7 @@ Deno.test("setClock is complete when others have moved the clock past its target
       let requests = 0;
       const late = clientWith({
         async fetch(url, init) {
-          // After the first answer, which is not complete, others end the advance and go on.
+          // After the first response, which is not complete, others end the advance and go on.
           if (++requests === 2) {
             slow.resolve(200);
             await client.sandbox.setClock({ advance: 60 });

@@ -38,12 +38,12 @@ Deno.test({
     await using project = await openSupabaseProject();
     const { sql, client, checkout_url, webhook_url } = project;
     const checkout = async (body: object, bearer = tokenOf(ADA)) => {
-      const answer = await fetch(checkout_url, {
+      const response = await fetch(checkout_url, {
         method: "POST",
         headers: { Authorization: `Bearer ${bearer}`, "Content-Type": "application/json" },
         body: JSON.stringify(body),
       });
-      return { status: answer.status, body: await answer.json() };
+      return { status: response.status, body: await response.json() };
     };
     const order = (order_id: string, card = "pm_card_visa", product = "print") => ({
       order_id,
@@ -178,9 +178,9 @@ Deno.test({
       };
       const object = { object: "payment", id: "pay_x", reference: id, amount_refunded: 0 };
       const body = JSON.stringify({ type: "payment.completed", sequence: 2, data: { object } });
-      const answer = await fetch(webhook_url, { method: "POST", headers, body });
-      await answer.body?.cancel();
-      assert.equal(answer.status, 400);
+      const response = await fetch(webhook_url, { method: "POST", headers, body });
+      await response.body?.cancel();
+      assert.equal(response.status, 400);
       assert.equal((await read(id))!.status, "open");
       assert.deepEqual(project.complaints().length, 1);
     });
@@ -197,8 +197,8 @@ Deno.test({
           [order(paid_id), tokenOf(BOB), 404],
         ] as const
       ) {
-        const answer = await checkout(body, bearer);
-        assert.equal(answer.status, status, JSON.stringify(answer.body));
+        const response = await checkout(body, bearer);
+        assert.equal(response.status, status, JSON.stringify(response.body));
       }
       assert.equal(await read(id), null);
     });
@@ -213,10 +213,10 @@ Deno.test({
       await reaches(body.order_id, "paid");
     });
     await t.step("the browser of another origin may call checkout", async () => {
-      const answer = await fetch(checkout_url, { method: "OPTIONS" });
-      await answer.body?.cancel();
-      assert.equal(answer.status, 200);
-      assert.match(answer.headers.get("Access-Control-Allow-Headers")!, /authorization/);
+      const response = await fetch(checkout_url, { method: "OPTIONS" });
+      await response.body?.cancel();
+      assert.equal(response.status, 200);
+      assert.match(response.headers.get("Access-Control-Allow-Headers")!, /authorization/);
     });
     await t.step("payers read their own orders, and nobody writes them", async () => {
       /** Runs a statement as the Data API does. */

@@ -11,9 +11,9 @@ serviceCase("POST /faults declares a fault", async (t, service) => {
   for (const path of [FAULTS, `${SANDBOX}/v1/faults`]) {
     await t.step(`${path} → 201 with its defaults`, async () => {
       const body = { on: "request", fault: "rate_limited" };
-      const answer = await service.call("POST", path, { body });
-      assert.equal(answer.status, 201, answer.text);
-      const { id, created_at: _, ...fault } = answer.body;
+      const response = await service.call("POST", path, { body });
+      assert.equal(response.status, 201, response.text);
+      const { id, created_at: _, ...fault } = response.body;
       assert.match(id, /^flt_/);
       assert.deepEqual(fault, {
         object: "fault",
@@ -25,9 +25,9 @@ serviceCase("POST /faults declares a fault", async (t, service) => {
         delay_ms: null,
       });
       const url = `${BASE_URL}/api-v1-sandbox/v1/faults/${id}`;
-      assert.equal(answer.headers.get("Location"), url);
+      assert.equal(response.headers.get("Location"), url);
       const shown = await service.call("GET", `${SANDBOX}/v1/faults/${id}`);
-      assert.equal(shown.text, answer.text);
+      assert.equal(shown.text, response.text);
     });
   }
   await t.step("with all members", async () => {
@@ -60,8 +60,12 @@ serviceCase("POST /faults declares a fault", async (t, service) => {
   await t.step("a deleted fault does not happen", async () => {
     const { body: { data } } = await service.call("GET", `${FAULTS}?limit=100`);
     for (const { id } of data) {
-      const answer = await service.call("DELETE", `${FAULTS}/${id}`);
-      assert.deepEqual([answer.status, answer.body], [200, { id, object: "fault", deleted: true }]);
+      const response = await service.call("DELETE", `${FAULTS}/${id}`);
+      assert.deepEqual([response.status, response.body], [200, {
+        id,
+        object: "fault",
+        deleted: true,
+      }]);
       assertRefused(await service.call("DELETE", `${FAULTS}/${id}`), 404, "not_found");
       assertRefused(await service.call("GET", `${FAULTS}/${id}`), 404, "not_found");
     }
@@ -139,9 +143,9 @@ const REFUSED: [body: Record<string, unknown>, param: string, words: RegExp][] =
 serviceCase("POST /faults refuses a body that makes no sense", async (t, service) => {
   for (const [body, param, words] of REFUSED) {
     await t.step(`${JSON.stringify(body)} → 400 ${param}`, async () => {
-      const answer = await service.call("POST", FAULTS, { body });
-      assertRefused(answer, 400, "invalid_parameter", param);
-      assert.match(answer.body.error.message, words);
+      const response = await service.call("POST", FAULTS, { body });
+      assertRefused(response, 400, "invalid_parameter", param);
+      assert.match(response.body.error.message, words);
     });
   }
   await t.step("nothing was declared", async () => {
@@ -165,8 +169,8 @@ serviceCase("faults belong to one sandbox", async (t, service) => {
     assert.equal(await left(service, fault), 3);
   });
   await t.step("a live key is refused", async () => {
-    const answer = await service.call("POST", FAULTS, { body: OK, key: service.live.text });
-    assertRefused(answer, 403, "test_key_required");
+    const response = await service.call("POST", FAULTS, { body: OK, key: service.live.text });
+    assertRefused(response, 403, "test_key_required");
   });
   await t.step("retention deletes them after 30 days", async () => {
     await service.setClock(Date.now() + 31 * 86_400_000);

@@ -62,31 +62,31 @@ serviceCase("POST /v1/payments with a fault of the provider", async (t, service)
   for (const [name, body, failure, later] of INSTRUMENTS) {
     await t.step(`${name}: declined → 402`, async () => {
       const fault = await faulty(service, "declined");
-      const answer = await service.pay(body);
-      assertRefused(answer, 402, "payment_declined");
-      assert.equal(answer.headers.get("Sandbox-Fault"), "declined");
-      assert.equal(answer.body.error.payment.status, "declined");
+      const response = await service.pay(body);
+      assertRefused(response, 402, "payment_declined");
+      assert.equal(response.headers.get("Sandbox-Fault"), "declined");
+      assert.equal(response.body.error.payment.status, "declined");
       assert.equal(await left(service, fault), 0);
     });
     await t.step(`${name}: failed → ${failure}`, async () => {
       await faulty(service, "failed");
-      const answer = await service.pay(body);
-      assert.deepEqual([answer.status, answer.body.status, answer.body.failure_code], [
+      const response = await service.pay(body);
+      assert.deepEqual([response.status, response.body.status, response.body.failure_code], [
         201,
         "failed",
         failure,
       ]);
-      assert.equal(answer.headers.get("Sandbox-Fault"), "failed");
+      assert.equal(response.headers.get("Sandbox-Fault"), "failed");
     });
     await t.step(`${name}: timeout → processing, ${later} after 60 s`, async () => {
       await service.setClock(AT);
       await faulty(service, "timeout");
-      const answer = await service.pay(body, {
+      const response = await service.pay(body, {
         idempotency_key: `lost ${name}`.replaceAll(" ", "-"),
       });
-      assert.deepEqual([answer.status, answer.body.status], [201, "processing"], answer.text);
-      assert.equal(answer.headers.get("Sandbox-Fault"), "timeout");
-      const path = `${PAYMENTS}/${answer.body.id}`;
+      assert.deepEqual([response.status, response.body.status], [201, "processing"], response.text);
+      assert.equal(response.headers.get("Sandbox-Fault"), "timeout");
+      const path = `${PAYMENTS}/${response.body.id}`;
       await at(service, AT + TIMEOUT_MS - 1);
       assert.equal((await read(service, path)).status, "processing");
       await at(service, AT + TIMEOUT_MS);
@@ -97,7 +97,7 @@ serviceCase("POST /v1/payments with a fault of the provider", async (t, service)
       const replay = await service.pay(body, {
         idempotency_key: `lost ${name}`.replaceAll(" ", "-"),
       });
-      assert.equal(replay.text, answer.text);
+      assert.equal(replay.text, response.text);
     });
   }
 
@@ -140,10 +140,10 @@ serviceCase("later operations with a fault of the provider", async (t, service) 
       await t.step(`${operation} ${fault} → 402 provider_refused, nothing changes`, async () => {
         const id = await authorized();
         const declared = await faulty(service, fault, { operation });
-        const answer = await post(`${PAYMENTS}/${id}/${operation}`);
-        assertRefused(answer, 402, "provider_refused");
-        assert.equal(answer.headers.get("Sandbox-Fault"), fault);
-        assert.equal(answer.body.error.payment.status, "authorized");
+        const response = await post(`${PAYMENTS}/${id}/${operation}`);
+        assertRefused(response, 402, "provider_refused");
+        assert.equal(response.headers.get("Sandbox-Fault"), fault);
+        assert.equal(response.body.error.payment.status, "authorized");
         assert.equal(await left(service, declared), 0);
         assert.equal((await post(`${PAYMENTS}/${id}/${operation}`)).body.status, later);
       });
@@ -152,9 +152,9 @@ serviceCase("later operations with a fault of the provider", async (t, service) 
       await service.setClock(AT);
       const id = await authorized();
       await faulty(service, "timeout", { operation });
-      const answer = await post(`${PAYMENTS}/${id}/${operation}`);
-      assert.deepEqual([answer.status, answer.body.status], [200, "authorized"]);
-      assert.equal(answer.headers.get("Sandbox-Fault"), "timeout");
+      const response = await post(`${PAYMENTS}/${id}/${operation}`);
+      assert.deepEqual([response.status, response.body.status], [200, "authorized"]);
+      assert.equal(response.headers.get("Sandbox-Fault"), "timeout");
       await at(service, AT + TIMEOUT_MS);
       assert.equal((await read(service, `${PAYMENTS}/${id}`)).status, later);
     });
@@ -212,23 +212,23 @@ serviceCase("later operations with a fault of the provider", async (t, service) 
       await paid();
       const before = await balance(service);
       await faulty(service, fault!, { operation: "transfer", method_kind: "sepa" });
-      const answer = await post(TRANSFERS, body);
-      assert.deepEqual([answer.status, answer.body.status, answer.body.failure_code], [
+      const response = await post(TRANSFERS, body);
+      assert.deepEqual([response.status, response.body.status, response.body.failure_code], [
         201,
         "failed",
         code,
       ]);
-      assert.equal(answer.headers.get("Sandbox-Fault"), fault);
+      assert.equal(response.headers.get("Sandbox-Fault"), fault);
       assert.deepEqual(await balance(service), { ...before, in_transit: 0 });
     });
   }
   await t.step("transfer timeout → 201 pending, completed after 60 s", async () => {
     await service.setClock(AT);
     await faulty(service, "timeout");
-    const answer = await post(TRANSFERS, body);
-    assert.deepEqual([answer.status, answer.body.status], [201, "pending"]);
+    const response = await post(TRANSFERS, body);
+    assert.deepEqual([response.status, response.body.status], [201, "pending"]);
     await at(service, AT + TIMEOUT_MS);
-    assert.equal((await read(service, `${TRANSFERS}/${answer.body.id}`)).status, "completed");
+    assert.equal((await read(service, `${TRANSFERS}/${response.body.id}`)).status, "completed");
   });
   await t.step("a transfer above the balance uses no fault up", async () => {
     const fault = await faulty(service, "declined");
@@ -281,16 +281,16 @@ serviceCase("the conditions of a fault of the provider", async (t, service) => {
   }
   await t.step("another sandbox notices nothing", async () => {
     await faulty(service, "declined");
-    const answer = await service.pay(APPROVED.card, { key: service.other.text });
-    assert.equal(answer.status, 201);
+    const response = await service.pay(APPROVED.card, { key: service.other.text });
+    assert.equal(response.status, 201);
   });
 });
 
 serviceCase("a fault with times 9 declines 9 of 64 racing payments", async (_t, service) => {
   const fault = await declare(service, { on: "provider", fault: "declined", times: 9 });
-  const answers = await Promise.all(Array.from({ length: 64 }, () => service.pay(APPROVED.card)));
-  assert.equal(answers.filter(({ status }) => status === 402).length, 9);
-  assert.equal(answers.filter(({ status }) => status === 201).length, 55);
+  const responses = await Promise.all(Array.from({ length: 64 }, () => service.pay(APPROVED.card)));
+  assert.equal(responses.filter(({ status }) => status === 402).length, 9);
+  assert.equal(responses.filter(({ status }) => status === 201).length, 55);
   assert.equal(await left(service, fault), 0);
   await service.pay(APPROVED.card);
   service.forgetStatements();

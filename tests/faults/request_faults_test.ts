@@ -9,7 +9,7 @@ import { DELAY_LIMITS } from "../../shared/store/waiting_requests.ts";
 import { openLocalServer } from "../../scripts/local/local_server.ts";
 import { until } from "../support/common/until.ts";
 import { declare, FAULTS, left } from "../support/service/declared_faults.ts";
-import type { CallOptions, TestAnswer, TestService } from "../support/service/service.ts";
+import type { CallOptions, TestResponse, TestService } from "../support/service/service.ts";
 import { untilWaiting } from "../support/database/lock_waits.ts";
 import { startSecondService } from "../support/service/second_service.ts";
 import { assertRefused, PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
@@ -48,10 +48,10 @@ serviceCase("POST /v1/payments with a fault", async (t, service) => {
       service.pay(PAID, { idempotency_key: `${way} ${key}`.replaceAll(" ", "-") });
 
     await t.step(`${way}: rate_limited → 429 with Retry-After, nothing done`, async () => {
-      const answer = await pay("rate_limited", "limited");
-      assertRefused(answer, 429, "rate_limited");
-      assert.equal(answer.headers.get("Retry-After"), "1");
-      assert.equal(answer.headers.get("Sandbox-Fault"), "rate_limited");
+      const response = await pay("rate_limited", "limited");
+      assertRefused(response, 429, "rate_limited");
+      assert.equal(response.headers.get("Retry-After"), "1");
+      assert.equal(response.headers.get("Sandbox-Fault"), "rate_limited");
       assert.equal(await count(service), made);
       const retry = await again("limited");
       assert.deepEqual([retry.status, retry.headers.get("Idempotent-Replayed")], [201, null]);
@@ -59,18 +59,18 @@ serviceCase("POST /v1/payments with a fault", async (t, service) => {
       made++;
     });
     await t.step(`${way}: server_error_before → 500, the key stays free`, async () => {
-      const answer = await pay("server_error_before", "before");
-      assertRefused(answer, 500, "internal_error");
-      assert.equal(answer.headers.get("Sandbox-Fault"), "server_error_before");
+      const response = await pay("server_error_before", "before");
+      assertRefused(response, 500, "internal_error");
+      assert.equal(response.headers.get("Sandbox-Fault"), "server_error_before");
       assert.equal(await count(service), made);
       const retry = await again("before");
       assert.deepEqual([retry.status, retry.headers.get("Idempotent-Replayed")], [201, null]);
       made++;
     });
     await t.step(`${way}: server_error_after → 500, the retry gets the stored answer`, async () => {
-      const answer = await pay("server_error_after", "after");
-      assertRefused(answer, 500, "internal_error");
-      assert.equal(answer.headers.get("Sandbox-Fault"), "server_error_after");
+      const response = await pay("server_error_after", "after");
+      assertRefused(response, 500, "internal_error");
+      assert.equal(response.headers.get("Sandbox-Fault"), "server_error_after");
       assert.equal(await count(service), made + 1);
       const retry = await again("after");
       assert.deepEqual([retry.status, retry.headers.get("Idempotent-Replayed")], [201, "true"]);
@@ -85,9 +85,9 @@ serviceCase("POST /v1/payments with a fault", async (t, service) => {
     });
     await t.step(`${way}: delay → the answer comes later`, async () => {
       const began = performance.now();
-      const answer = await pay("delay", "slow");
+      const response = await pay("delay", "slow");
       assert.ok(performance.now() - began >= 60);
-      assert.deepEqual([answer.status, answer.headers.get("Sandbox-Fault")], [201, "delay"]);
+      assert.deepEqual([response.status, response.headers.get("Sandbox-Fault")], [201, "delay"]);
       assert.equal(await count(service), ++made);
     });
   }
@@ -128,9 +128,9 @@ serviceCase("POST /v1/payments with a fault", async (t, service) => {
   await t.step("a key without the scope uses no fault up", async () => {
     const fault = await declare(service, { on: "request", fault: "server_error_after" });
     const weak = await service.issueKey(service.key.environment_id, { scopes: ["events:read"] });
-    const answer = await service.pay({}, { key: weak.text });
-    assertRefused(answer, 403, "permission_denied");
-    assert.equal(answer.headers.get("Sandbox-Fault"), null);
+    const response = await service.pay({}, { key: weak.text });
+    assertRefused(response, 403, "permission_denied");
+    assert.equal(response.headers.get("Sandbox-Fault"), null);
     assert.equal(await left(service, fault), 1);
     await service.call("DELETE", `${FAULTS}/${fault.id}`);
   });
@@ -147,8 +147,8 @@ serviceCase("POST /v1/payments with a fault", async (t, service) => {
 /** Conditions, a request that matches them, and one that does not. */
 const CONDITIONS: [
   where: Record<string, string>,
-  hit: (service: TestService) => Promise<TestAnswer>,
-  miss: (service: TestService) => Promise<TestAnswer>,
+  hit: (service: TestService) => Promise<TestResponse>,
+  miss: (service: TestService) => Promise<TestResponse>,
 ][] = [
   [{ method: "POST" }, (s) => s.pay(), (s) => s.call("GET", PAYMENTS)],
   [{ method: "GET" }, (s) => s.call("GET", PAYMENTS), (s) => s.pay()],
@@ -262,9 +262,9 @@ serviceCase("faults happen exactly as declared to 64 racing requests", async (t,
                 idempotency_key: `${name.replaceAll(" ", "-")}-${i}`,
               })),
           );
-        const answers = await race();
-        assert.equal(answers.filter(({ status }) => status === 500).length, total);
-        assert.equal(answers.filter(({ status }) => status === 201).length, 64 - total);
+        const responses = await race();
+        assert.equal(responses.filter(({ status }) => status === 500).length, total);
+        assert.equal(responses.filter(({ status }) => status === 201).length, 64 - total);
         for (const fault of faults) assert.equal(await left(service, fault), 0);
         assert.equal(await count(service), before + 64);
         assert.ok((await race()).every(({ status }) => status === 201));
@@ -273,16 +273,16 @@ serviceCase("faults happen exactly as declared to 64 racing requests", async (t,
     }
     await t.step("two that meet at its last time", async () => {
       const fault = await declare(service, { on: "request", fault: "server_error_before" });
-      let answers: Promise<TestAnswer[]>;
+      let responses: Promise<TestResponse[]>;
       await service.sql.begin(async (sql) => {
         await sql`select from pay.faults where id = ${fault.id} for update`;
         const body = { amount: 1000, currency: "EUR", ...PAID };
-        answers = Promise.all(
+        responses = Promise.all(
           [service, second].map((each) => each.call("POST", PAYMENTS, { body })),
         );
         await untilWaiting(service.sql, { sessions: 2, calls: "pay.match_fault" });
       });
-      const faults = (await answers!).map(({ status, headers }) => [
+      const faults = (await responses!).map(({ status, headers }) => [
         status,
         headers.get("Sandbox-Fault"),
       ]);
@@ -308,19 +308,19 @@ serviceCase("the header Sandbox-Fault", async (t, service) => {
   for (const value of BAD_HEADERS) {
     await t.step(`"${value}" → 400`, async () => {
       const made = await count(service);
-      const answer = await service.pay({}, { headers: { "Sandbox-Fault": value } });
-      assertRefused(answer, 400, "invalid_parameter", "Sandbox-Fault");
-      assert.match(answer.body.error.message, /Sandbox-Fault/);
+      const response = await service.pay({}, { headers: { "Sandbox-Fault": value } });
+      assertRefused(response, 400, "invalid_parameter", "Sandbox-Fault");
+      assert.match(response.body.error.message, /Sandbox-Fault/);
       assert.equal(await count(service), made);
     });
   }
   await t.step("with a live key → 403 test_key_required, nothing done", async () => {
-    const answer = await service.pay({}, {
+    const response = await service.pay({}, {
       key: service.live.text,
       idempotency_key: "live",
       headers: { "Sandbox-Fault": "server_error_after" },
     });
-    assertRefused(answer, 403, "test_key_required");
+    assertRefused(response, 403, "test_key_required");
     const [row] = await service.sql`select
       (select count(*)::int from pay.payments where environment_id = ${service.live.environment_id})
         as payments,
@@ -346,8 +346,12 @@ serviceCase("the header Sandbox-Fault: none", async (t, service) => {
   await t.step("spares a read: no declared fault happens, and none is used up", async () => {
     for (const fault of ["rate_limited", "server_error_after", "connection_lost_after"]) {
       const declared = await declare(service, { on: "request", fault });
-      const answer = await service.call("GET", PAYMENTS, READ);
-      assert.deepEqual([answer.status, answer.headers.get("Sandbox-Fault")], [200, null], fault);
+      const response = await service.call("GET", PAYMENTS, READ);
+      assert.deepEqual(
+        [response.status, response.headers.get("Sandbox-Fault")],
+        [200, null],
+        fault,
+      );
       assert.equal(await left(service, declared), 1, fault);
       await service.call("DELETE", `${FAULTS}/${declared.id}`);
     }
@@ -363,34 +367,34 @@ serviceCase("the header Sandbox-Fault: none", async (t, service) => {
       const made = await count(service);
       const fault = await declare(service, { on: "request", fault: "server_error_before" });
       const body = { amount: 1000, currency: "EUR", ...PAID };
-      const answer = await service.call(method, path, {
+      const response = await service.call(method, path, {
         ...READ,
         ...(method === "POST" && { body }),
       });
-      assertRefused(answer, 400, "invalid_parameter", "Sandbox-Fault");
-      assert.match(answer.body.error.message, /is for GET requests only/);
+      assertRefused(response, 400, "invalid_parameter", "Sandbox-Fault");
+      assert.match(response.body.error.message, /is for GET requests only/);
       assert.deepEqual([await count(service), await left(service, fault)], [made, 1]);
       await service.call("DELETE", `${FAULTS}/${fault.id}`);
     });
   }
   await t.step("with a live key → 403 test_key_required", async () => {
-    const answer = await service.call("GET", PAYMENTS, { ...READ, key: service.live.text });
-    assertRefused(answer, 403, "test_key_required");
+    const response = await service.call("GET", PAYMENTS, { ...READ, key: service.live.text });
+    assertRefused(response, 403, "test_key_required");
   });
 });
 
 serviceCase("Sandbox-Fault: none counts against the rate limit", async (_t, service) => {
   const remaining = async (options = {}) => {
-    const answer = await service.call("GET", PAYMENTS, options);
-    return Number(/;r=(\d+);/.exec(answer.headers.get("RateLimit")!)![1]);
+    const response = await service.call("GET", PAYMENTS, options);
+    return Number(/;r=(\d+);/.exec(response.headers.get("RateLimit")!)![1]);
   };
   await declare(service, { on: "request", fault: "server_error_before" });
   const before = await remaining(READ);
   assert.equal(await remaining(READ), before - 1);
-  let answer: TestAnswer;
-  do answer = await service.call("GET", PAYMENTS, READ); while (answer.status === 200);
-  assertRefused(answer, 429, "rate_limited");
-  assert.equal(answer.headers.get("Sandbox-Fault"), null);
+  let response: TestResponse;
+  do response = await service.call("GET", PAYMENTS, READ); while (response.status === 200);
+  assertRefused(response, 429, "rate_limited");
+  assert.equal(response.headers.get("Sandbox-Fault"), null);
 }, { rate_limit: 5 });
 
 serviceCase("Sandbox-Fault: delay", async (t, service) => {
@@ -407,27 +411,27 @@ serviceCase("Sandbox-Fault: delay", async (t, service) => {
       scopes: ["ledger:read"],
     });
     const began = performance.now();
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       [`${service.key.text.slice(0, -8)}00000000`, revoked, narrow].map((key) =>
         service.call("GET", PAYMENTS, { key, ...LONG })
       ),
     );
-    assert.deepEqual(answers.map(({ status }) => status), [401, 401, 403]);
+    assert.deepEqual(responses.map(({ status }) => status), [401, 401, 403]);
     assert.ok(performance.now() - began < 2_000);
   });
   await t.step("of an account 128 requests wait at once, and one more is 429", async () => {
     const keys = [service.key.text];
     const { body } = await service.call("POST", `${SANDBOX}/sandboxes`, { body: {} });
     keys.push(body.test_key);
-    const waiting: Promise<TestAnswer>[] = [];
-    let refused: TestAnswer | undefined;
+    const waiting: Promise<TestResponse>[] = [];
+    let refused: TestResponse | undefined;
     await until("no slot is left", async () => {
       // A busy machine can end the first ones before the last ones begin.
       for (let i = 0; i < DELAY_LIMITS.of_account / 2; i++) {
         waiting.push(list(keys[i % 2]!, 8_000));
       }
-      const answer = await list(keys[0]!, 1);
-      if (answer.status === 429) refused = answer;
+      const response = await list(keys[0]!, 1);
+      if (response.status === 429) refused = response;
       return refused !== undefined;
     });
     assertRefused(refused!, 429, "rate_limited");
@@ -435,9 +439,9 @@ serviceCase("Sandbox-Fault: delay", async (t, service) => {
     assert.equal((await list(service.other.text, 1)).status, 200);
     // Requests without a delay need no slot.
     assert.equal((await service.call("GET", PAYMENTS)).status, 200);
-    const answers = await Promise.all(waiting);
-    assert.ok(answers.every(({ status }) => status === 200 || status === 429));
-    assert.ok(answers.filter(({ status }) => status === 200).length >= DELAY_LIMITS.of_account);
+    const responses = await Promise.all(waiting);
+    assert.ok(responses.every(({ status }) => status === 200 || status === 429));
+    assert.ok(responses.filter(({ status }) => status === 200).length >= DELAY_LIMITS.of_account);
     assert.equal((await list(keys[0]!, 1)).status, 200);
   });
 });
@@ -470,8 +474,8 @@ serviceCase("the local server ends the connection without an answer", async (_t,
       `Content-Length: ${body.length}`,
     ].join("\r\n");
     await connection.write(new TextEncoder().encode(`${request}\r\n\r\n${body}`));
-    const answer = await new Response(connection.readable).text().catch(() => "");
-    assert.equal(answer, "");
+    const response = await new Response(connection.readable).text().catch(() => "");
+    assert.equal(response, "");
     assert.equal(await count(service), 1);
   } finally {
     await server.stop(1_000);

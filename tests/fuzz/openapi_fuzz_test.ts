@@ -1,8 +1,8 @@
 /**
  * Requests to every operation of docs/openapi.json, made from its schemas: valid, mixed and broken.
- * No answer is a 5xx, and every answer matches the document (tests/support/service/openapi_check.ts
- * checks every call of a test). Each operation accepts at least one request. `SEED` chooses other
- * requests, `RUNS` sets their number.
+ * No answer is a 5xx, and every response matches the document
+ * (tests/support/service/openapi_check.ts checks every call of a test). Each operation accepts at
+ * least one request. `SEED` chooses other requests, `RUNS` sets their number.
  */
 
 import assert from "node:assert/strict";
@@ -53,19 +53,19 @@ serviceCase("docs/openapi.json describes every answer to fuzzed requests", async
         const property = fc.asyncProperty(
           requests,
           async ({ path, query, body, key, token, headers }) => {
-            const answer = await service.call(method.toUpperCase(), path + query, {
+            const response = await service.call(method.toUpperCase(), path + query, {
               ...(body !== undefined && { body }),
               ...(key !== null && { idempotency_key: key }),
               ...((token ?? caller) !== null && { key: token ?? caller }),
               headers,
             });
-            if (answer.status < 300) accepted++;
-            assert.ok(answer.status < 500, answer.text);
+            if (response.status < 300) accepted++;
+            assert.ok(response.status < 500, response.text);
             // A declared fault would hit the next requests.
-            if (path.endsWith("/faults") && answer.status === 201) {
-              await service.call("DELETE", `/api-v1-sandbox/faults/${answer.body.id}`);
+            if (path.endsWith("/faults") && response.status === 201) {
+              await service.call("DELETE", `/api-v1-sandbox/faults/${response.body.id}`);
             }
-            remember(service, pool, answer.text);
+            remember(service, pool, response.text);
           },
         );
         for (let round = 0; accepted === 0 && round < ROUNDS; round++) {
@@ -258,7 +258,7 @@ async function fill(service: TestService, pool: Pool): Promise<void> {
   remember(service, pool, JSON.stringify(keys));
 }
 
-/** Stores the ids of an answer, except the caller's own key, which no request may revoke. */
+/** Stores the ids of a response, except the caller's own key, which no request may revoke. */
 function remember({ key }: TestService, pool: Pool, text: string): void {
   for (const [id, prefix] of text.matchAll(/\b([a-z]{2,4})_[0-9a-z]{26}\b/g)) {
     if (id === key.id) continue;

@@ -1,13 +1,13 @@
 /**
  * The rate limit of an account beside the limits of its keys: the requests that count, and the
- * headers of each answer. New keys, resets, slow requests and a second instance do not renew the
+ * headers of each response. New keys, resets, slow requests and a second instance do not renew the
  * limit.
  */
 
 import assert from "node:assert/strict";
 import { commit, created, NOW } from "../support/database/commit_list.ts";
 import { startSecondService } from "../support/service/second_service.ts";
-import type { TestAnswer, TestKey, TestService } from "../support/service/service.ts";
+import type { TestKey, TestResponse, TestService } from "../support/service/service.ts";
 import { PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
 
 const V1 = "/api-v1-payments/v1";
@@ -48,7 +48,7 @@ async function issue(service: TestService, count: number): Promise<TestKey[]> {
   return keys;
 }
 
-function left({ headers }: TestAnswer): string | null {
+function left({ headers }: TestResponse): string | null {
   return headers.get("RateLimit");
 }
 
@@ -74,9 +74,9 @@ serviceCase("the rate limit of an account", async (t, service) => {
     const told: (string | null)[] = [];
     for (const [i, { text }] of keys.slice(0, 3).entries()) {
       for (let n = 0; n < (i < 2 ? KEY_QUOTA - 1 : 1); n++) {
-        const answer = await service.call("GET", PAYMENTS, { key: text });
-        assert.equal(answer.headers.get("RateLimit-Policy"), `"default";q=${KEY_QUOTA};w=2`);
-        if (n === 0) told.push(left(answer));
+        const response = await service.call("GET", PAYMENTS, { key: text });
+        assert.equal(response.headers.get("RateLimit-Policy"), `"default";q=${KEY_QUOTA};w=2`);
+        if (n === 0) told.push(left(response));
       }
     }
     assert.deepEqual(told, [9, 9, 5].map((rest) => `"default";r=${rest};t=2`));
@@ -101,9 +101,9 @@ serviceCase("the rate limit of an account", async (t, service) => {
       ["POST", `${SANDBOX}/reset`],
     ];
     for (const [method, path, options] of cases) {
-      const answer = await service.call(method, path, options ?? {});
-      assert.equal(answer.status, 429, `${method} ${path}: ${answer.text}`);
-      assert.equal(left(answer), `"default";r=0;t=2`);
+      const response = await service.call(method, path, options ?? {});
+      assert.equal(response.status, 429, `${method} ${path}: ${response.text}`);
+      assert.equal(left(response), `"default";r=0;t=2`);
     }
     const replay = await service.pay(body, { idempotency_key: "first" });
     assert.deepEqual([replay.status, replay.text], [201, first.text]);
@@ -216,18 +216,18 @@ serviceCase("the rate limit of an account with 100 keys on two instances", async
   await first.setClock(START);
   try {
     const body = { amount: 1, currency: "EUR" };
-    const kinds: [string, (i: number, key: string) => Promise<TestAnswer>][] = [
+    const kinds: [string, (i: number, key: string) => Promise<TestResponse>][] = [
       ["creates", (i, key) => [first, second][i % 2]!.call("POST", PAYMENTS, { key, body })],
       ["reads", (i, key) => [first, second][i % 2]!.call("GET", PAYMENTS, { key })],
     ];
     for (const [name, send] of kinds) {
       await t.step(`400 ${name} at once exceed the limit by at most ${MAX_OVER}`, async () => {
         await first.sql`delete from pay.rate_counters`;
-        const answers = await Promise.all(
+        const responses = await Promise.all(
           Array.from({ length: 400 }, (_, i) => send(i, keys[Math.floor(i / 4)]!.text)),
         );
-        assert.ok(answers.every(({ status }) => [200, 201, 429].includes(status)));
-        const over = answers.filter(({ status }) => status < 300).length - QUOTA;
+        assert.ok(responses.every(({ status }) => [200, 201, 429].includes(status)));
+        const over = responses.filter(({ status }) => status < 300).length - QUOTA;
         console.log(`${name}: ${over} over the limit of ${QUOTA}`);
         assert.ok(over >= 0 && over <= MAX_OVER, `${over} over the limit`);
         for (const { text } of keys.slice(0, 5)) assert.equal((await send(0, text)).status, 429);

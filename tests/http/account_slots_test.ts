@@ -97,7 +97,7 @@ serviceCase("six busy sandboxes of an account delay another by at most two state
   const flood = made.flatMap(({ test_key }) =>
     Array.from({ length: 60 }, () => service.pay({}, { key: test_key }))
   );
-  for (const answer of flood) answer.then(() => before++);
+  for (const response of flood) response.then(() => before++);
   await Promise.all(
     Array.from({ length: 30 }, () => service.pay({}, { key: service.other.text })),
   );

@@ -176,8 +176,8 @@ serviceCase("unknown keys from many addresses", async (t, service) => {
     }
   });
   await t.step("do not change the 401 for a malformed key", async () => {
-    const answer = await service.call("GET", PAYMENTS, { key: "sk_test_nonsense" });
-    assert.equal(answer.status, 401);
+    const response = await service.call("GET", PAYMENTS, { key: "sk_test_nonsense" });
+    assert.equal(response.status, 401);
   });
   await t.step("are checked again in the next window", async () => {
     await service.setClock(START + WINDOW_MS);
@@ -188,12 +188,12 @@ serviceCase("unknown keys from many addresses", async (t, service) => {
 serviceCase("strangers are limited without the database", async (_t, service) => {
   await service.setClock(START);
   service.forgetStatements();
-  const answers = [];
+  const responses = [];
   for (let i = 0; i < 120; i++) {
-    answers.push((await service.call("GET", PAYMENTS, { key: "sk_test_nonsense" })).status);
+    responses.push((await service.call("GET", PAYMENTS, { key: "sk_test_nonsense" })).status);
   }
-  assert.equal(answers.filter((status) => status === 401).length, 100);
-  assert.equal(answers.filter((status) => status === 429).length, 20);
+  assert.equal(responses.filter((status) => status === 401).length, 100);
+  assert.equal(responses.filter((status) => status === 429).length, 20);
   service.assertStatements(0);
   await service.setClock(START + 4 * WINDOW_MS);
   assert.equal((await service.call("GET", PAYMENTS)).status, 200, "a good key passes");

@@ -57,21 +57,21 @@ serviceCase(
   async (t, service) => {
     const second = startSecondService(service);
     try {
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         Array.from({ length: 150 }, (_, i) =>
           [service, second][i % 2]!.call("POST", KEYS, {
             body: { name: `key ${i}` },
             idempotency_key: `k${i}`,
           })),
       );
-      const made = answers.filter(({ status }) => status === 201);
-      const refused = answers.filter(({ status }) => status !== 201);
+      const made = responses.filter(({ status }) => status === 201);
+      const refused = responses.filter(({ status }) => status !== 201);
       await t.step("the refused creates are 400, name the limit and store nothing", async () => {
         assert.equal(made.length, MAX_LIVE - 1);
         assert.equal(await liveKeys(service, service.key), MAX_LIVE);
-        for (const answer of refused) {
-          assertRefused(answer, 400, "invalid_parameter");
-          assert.match(answer.body.error.message, /100 keys/);
+        for (const response of refused) {
+          assertRefused(response, 400, "invalid_parameter");
+          assert.match(response.body.error.message, /100 keys/);
         }
         const [row] = await service.sql`
         select (select count(*) from pay.idempotency_keys)::int as kept,
@@ -91,7 +91,7 @@ serviceCase(
       });
       await t.step("revoking one key makes room for one of the refused creates", async () => {
         assert.equal((await service.call("DELETE", `${KEYS}/${made[0]!.body.id}`)).status, 200);
-        const index = answers.indexOf(refused[0]!);
+        const index = responses.indexOf(refused[0]!);
         const again = await service.call("POST", KEYS, {
           body: { name: `key ${index}` },
           idempotency_key: `k${index}`,

@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import type { TestAnswer, TestService } from "../support/service/service.ts";
+import type { TestResponse, TestService } from "../support/service/service.ts";
 import { startSecondService } from "../support/service/second_service.ts";
 import { assertRefused, PAYMENTS, serviceCase } from "../support/service/service_case.ts";
 
@@ -29,7 +29,7 @@ function rotate(
   id: string,
   expires_in: number | undefined,
   options: { key?: string; idempotency_key?: string } = {},
-): Promise<TestAnswer> {
+): Promise<TestResponse> {
   const body = expires_in === undefined ? {} : { expires_in };
   return service.call("POST", `${KEYS}/${id}/rotate`, { body, ...options });
 }
@@ -57,7 +57,7 @@ serviceCase("POST /v1/api_keys/{id}/rotate keeps at most five secrets", async (t
   const { id, secret } = await make(service);
   const texts = [secret];
   await t.step(`after ${ROTATIONS} long overlaps the newest five secrets work`, async () => {
-    let last: TestAnswer;
+    let last: TestResponse;
     for (let i = 0; i < ROTATIONS; i++) {
       last = await rotate(service, id, LONGEST_OVERLAP_S);
       texts.unshift(last.body.secret);
@@ -115,7 +115,7 @@ serviceCase("POST /v1/api_keys/{id}/rotate 40 times at once leaves five", async 
   const second = startSecondService(service);
   try {
     const { id } = await make(service);
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from(
         { length: 40 },
         (_, i) =>
@@ -124,8 +124,8 @@ serviceCase("POST /v1/api_keys/{id}/rotate 40 times at once leaves five", async 
           }),
       ),
     );
-    assert.deepEqual([...new Set(answers.map(({ status }) => status))], [200]);
-    const open = await working(service, answers.map(({ body }) => body.secret));
+    assert.deepEqual([...new Set(responses.map(({ status }) => status))], [200]);
+    const open = await working(service, responses.map(({ body }) => body.secret));
     assert.equal(open.filter(Boolean).length, MAX_LIVE);
   } finally {
     await second.close();

@@ -23,7 +23,7 @@ const TOLD = {
 };
 
 /**
- * The causes of a 401: the Authorization header, the text of the answer, and the number of
+ * The causes of a 401: the Authorization header, the text of the response, and the number of
  * statements.
  */
 const REFUSED: [
@@ -98,17 +98,17 @@ serviceCase("a request without a valid key is 401", async (t, service) => {
       const header = await make(service);
       for (const path of [PAYMENTS, "/api-v1-payments/v1/nothing", "/api-v1-payments/v1/refunds"]) {
         service.forgetStatements();
-        const answer = await service.call("GET", path, {
+        const response = await service.call("GET", path, {
           key: null,
           headers: header === null ? {} : { Authorization: header },
         });
         service.assertStatements(statements);
-        assertError(answer, "unauthorized", null);
-        const { request_id: _, ...error } = answer.body.error;
+        assertError(response, "unauthorized", null);
+        const { request_id: _, ...error } = response.body.error;
         assert.match(error.message, TOLD[told]);
         const [, text] = header?.split(/ (.*)/) ?? [];
-        assert.ok(!text || !answer.text.includes(text), "the text of the key is repeated");
-        same.add(JSON.stringify([error, [...answer.headers.keys()].sort()]));
+        assert.ok(!text || !response.text.includes(text), "the text of the key is repeated");
+        same.add(JSON.stringify([error, [...response.headers.keys()].sort()]));
       }
     });
   }
@@ -119,8 +119,11 @@ serviceCase("a request without a valid key is 401", async (t, service) => {
   await t.step("the case of the scheme and spaces around the key do not matter", async () => {
     for (const scheme of ["Bearer ", "bearer ", "BEARER ", "Bearer   "]) {
       const Authorization = `${scheme}${service.key.text}`;
-      const answer = await service.call("GET", PAYMENTS, { key: null, headers: { Authorization } });
-      assert.equal(answer.status, 200);
+      const response = await service.call("GET", PAYMENTS, {
+        key: null,
+        headers: { Authorization },
+      });
+      assert.equal(response.status, 200);
     }
   });
   await t.step("a key in the URL, a cookie or another header is ignored", async () => {

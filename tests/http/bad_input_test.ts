@@ -58,10 +58,14 @@ serviceCase("a malformed path", async (t, service) => {
           text: "A receipt",
           since: new Date(Date.now() - 3_600_000).toISOString(),
         };
-        const answer = await service.call(route[0], pathOf(route, id), { body });
-        assert.equal(answer.status, 404, `${name}: ${answer.status} ${answer.text.slice(0, 200)}`);
-        assertError(answer, "not_found", null);
-        assert.equal(answer.headers.get("X-Injected"), null);
+        const response = await service.call(route[0], pathOf(route, id), { body });
+        assert.equal(
+          response.status,
+          404,
+          `${name}: ${response.status} ${response.text.slice(0, 200)}`,
+        );
+        assertError(response, "not_found", null);
+        assert.equal(response.headers.get("X-Injected"), null);
       }
     });
   }
@@ -91,9 +95,9 @@ serviceCase("a malformed path", async (t, service) => {
   for (const path of unknown) {
     await t.step(`${path.slice(0, 60)} is not a route`, async () => {
       for (const method of ["GET", "POST"]) {
-        const answer = await service.call(method, path);
-        assertError(answer, "not_found", null);
-        await followHint(service, answer.body.error.message);
+        const response = await service.call(method, path);
+        assertError(response, "not_found", null);
+        await followHint(service, response.body.error.message);
         assertError(await service.call(method, path, { key: null }), "unauthorized", null);
       }
     });
@@ -119,9 +123,9 @@ serviceCase("the method of a request", async (t, service) => {
     await t.step(`${path} allows ${allowed.join(", ")}, and a 405 names them`, async () => {
       for (const method of ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "PURGE"]) {
         if (allowed.includes(method)) continue;
-        const answer = await service.call(method, pathOf([method, path, ""]));
-        assertError(answer, "method_not_allowed", null);
-        assert.equal(answer.headers.get("Allow"), allowed.join(", "));
+        const response = await service.call(method, pathOf([method, path, ""]));
+        assertError(response, "method_not_allowed", null);
+        assert.equal(response.headers.get("Allow"), allowed.join(", "));
       }
     });
     await t.step(
@@ -231,8 +235,8 @@ const HARMLESS: [path: string, query: string][] = [
 serviceCase("a query of a list", async (t, service) => {
   for (const [path, query, param] of QUERIES) {
     await t.step(`${query.slice(0, 60)} is 400 and names ${param}`, async () => {
-      const answer = await service.call("GET", `${path}?${query}`);
-      assertError(answer, "invalid_parameter", param);
+      const response = await service.call("GET", `${path}?${query}`);
+      assertError(response, "invalid_parameter", param);
     });
   }
   for (const [path, query] of HARMLESS) {
@@ -271,18 +275,18 @@ serviceCase("an Idempotency-Key", async (t, service) => {
       ) {
         const { text: key } = await service.issueKey(service.key.environment_id);
         const before = await rowCounts(service);
-        const answer = await service.call(method, path, { key, body, idempotency_key });
-        if (taken) assert.ok([201, 404].includes(answer.status), answer.text);
+        const response = await service.call(method, path, { key, body, idempotency_key });
+        if (taken) assert.ok([201, 404].includes(response.status), response.text);
         else {
-          assertError(answer, "invalid_parameter", "Idempotency-Key");
+          assertError(response, "invalid_parameter", "Idempotency-Key");
           assert.deepEqual(await rowCounts(service), before);
         }
       }
     });
   }
   await t.step("is ignored on a GET", async () => {
-    const answer = await service.call("GET", PAYMENTS, { idempotency_key: "not visible" });
-    assert.equal(answer.status, 200);
+    const response = await service.call("GET", PAYMENTS, { idempotency_key: "not visible" });
+    assert.equal(response.status, 200);
   });
 });
 

@@ -171,9 +171,9 @@ serviceCase("a balance over a million ledger entries", async (t, service) => {
   await fillLedger(service.sql, service.key.environment_id, 500_000);
   await service.sql`analyze`;
   const read = async () => {
-    const { answer, ms } = await timed(service.call("GET", BALANCE));
-    assert.equal(answer.status, 200, answer.text);
-    assert.deepEqual(answer.body.balances.map((b: { amount_minor: number }) => b.amount_minor), [
+    const { response, ms } = await timed(service.call("GET", BALANCE));
+    assert.equal(response.status, 200, response.text);
+    assert.deepEqual(response.body.balances.map((b: { amount_minor: number }) => b.amount_minor), [
       50_000_000,
       -50_000_000,
     ]);
@@ -183,8 +183,8 @@ serviceCase("a balance over a million ledger entries", async (t, service) => {
   await service.make({ amount_minor: 50_000_000, outcome: "success" }, young);
   await t.step("GET /v1/balance is as fast as with a short history", async () => {
     await assertAsQuick(read, async () => {
-      const { answer, ms } = await timed(service.call("GET", BALANCE, young));
-      assert.equal(answer.status, 200, answer.text);
+      const { response, ms } = await timed(service.call("GET", BALANCE, young));
+      assert.equal(response.status, 200, response.text);
       return ms;
     });
   });
@@ -192,8 +192,8 @@ serviceCase("a balance over a million ledger entries", async (t, service) => {
     const amount = 50_000_000 / ROUNDS;
     const send = async (options: { key?: string }) => {
       const body = { amount, currency: "EUR", destination: APPROVED.sepa };
-      const { answer, ms } = await timed(service.call("POST", TRANSFERS, { ...options, body }));
-      assert.equal(answer.status, 201, answer.text);
+      const { response, ms } = await timed(service.call("POST", TRANSFERS, { ...options, body }));
+      assert.equal(response.status, 201, response.text);
       return ms;
     };
     await assertAsQuick(() => send({}), () => send(young));

@@ -41,9 +41,9 @@ serviceCase("POST /v1/payments with manual capture authorizes", async (t, servic
   await service.setClock(Date.parse(AT));
   for (const [name, body] of cases) {
     await t.step(name, async () => {
-      const answer = await service.pay({ ...body, capture: "manual" });
-      assert.equal(answer.status, 201, answer.text);
-      const { status, capture_before, amount_captured, completed_at, id } = answer.body;
+      const response = await service.pay({ ...body, capture: "manual" });
+      assert.equal(response.status, 201, response.text);
+      const { status, capture_before, amount_captured, completed_at, id } = response.body;
       assert.deepEqual(
         [status, capture_before, amount_captured, completed_at],
         ["authorized", "2026-06-14T08:09:10.111Z", 0, null],
@@ -61,9 +61,9 @@ serviceCase("POST /v1/payments with manual capture authorizes", async (t, servic
   ];
   for (const [name, body, http, status] of others) {
     await t.step(`${name} is ${status}`, async () => {
-      const answer = await service.pay({ ...body, capture: "manual" });
-      const payment = answer.body.error?.payment ?? answer.body;
-      assert.deepEqual([answer.status, payment.status, payment.capture_before], [
+      const response = await service.pay({ ...body, capture: "manual" });
+      const payment = response.body.error?.payment ?? response.body;
+      assert.deepEqual([response.status, payment.status, payment.capture_before], [
         http,
         status,
         null,
@@ -110,9 +110,9 @@ serviceCase("POST /v1/payments/{id}/capture takes the whole or less", async (t, 
       const payment = await authorized(service);
       await service.setClock(Date.parse(LATER));
       const before = await recordOf(service, payment.id);
-      const answer = await capture(service, payment.id, body);
-      assert.equal(answer.status, 200, answer.text);
-      assert.deepEqual(answer.body, {
+      const response = await capture(service, payment.id, body);
+      assert.equal(response.status, 200, response.text);
+      assert.deepEqual(response.body, {
         ...payment,
         status: "completed",
         amount_captured: captured,
@@ -127,7 +127,7 @@ serviceCase("POST /v1/payments/{id}/capture takes the whole or less", async (t, 
         sequences: [1, 2, 3],
         ledger: [`capture processor>available ${captured} EUR`],
       });
-      assert.equal((await service.call("GET", `${PAYMENTS}/${payment.id}`)).text, answer.text);
+      assert.equal((await service.call("GET", `${PAYMENTS}/${payment.id}`)).text, response.text);
     });
   }
 });
@@ -146,23 +146,23 @@ serviceCase("POST /v1/payments/{id}/capture refuses other amounts", async (t, se
   ];
   for (const [body, param] of cases) {
     await t.step(`${body} → 400 ${param}`, async () => {
-      const answer = await capture(service, payment.id, body);
-      assertRefused(answer, 400, "invalid_parameter", param);
-      assert.equal(answer.body.error.amount_capturable, undefined);
+      const response = await capture(service, payment.id, body);
+      assertRefused(response, 400, "invalid_parameter", param);
+      assert.equal(response.body.error.amount_capturable, undefined);
     });
   }
   for (const field of ["amount", "amount_minor"]) {
     await t.step(`${field} above the authorized amount → 400 with amount_capturable`, async () => {
-      const answer = await capture(service, payment.id, { [field]: 1001 });
-      assertRefused(answer, 400, "invalid_parameter", field);
-      assert.equal(answer.body.error.amount_capturable, 1000);
+      const response = await capture(service, payment.id, { [field]: 1001 });
+      assertRefused(response, 400, "invalid_parameter", field);
+      assert.equal(response.body.error.amount_capturable, 1000);
     });
   }
   assert.equal((await recordOf(service, payment.id)).text, before.text);
   await t.step("an unknown field is named in a header", async () => {
-    const answer = await capture(service, payment.id, { colour: 5 });
-    assert.deepEqual([answer.status, answer.body.amount_captured], [200, 1000]);
-    assert.equal(answer.headers.get("Unknown-Parameters"), "colour");
+    const response = await capture(service, payment.id, { colour: 5 });
+    assert.deepEqual([response.status, response.body.amount_captured], [200, 1000]);
+    assert.equal(response.headers.get("Unknown-Parameters"), "colour");
   });
 });
 
@@ -183,11 +183,11 @@ serviceCase("POST /v1/payments/{id}/capture works once", async (t, service) => {
     await t.step(`${status} → 409`, async () => {
       const payment = await paymentIn(service, status);
       // The status decides before the amount.
-      const answer = await capture(service, payment.id, { amount: 5000 });
-      assertRefused(answer, 409, "invalid_state");
-      assert.equal(answer.body.error.current_status, status);
+      const response = await capture(service, payment.id, { amount: 5000 });
+      assertRefused(response, 409, "invalid_state");
+      assert.equal(response.body.error.current_status, status);
       const expected = allowed[status];
-      if (expected) assert.deepEqual(answer.body.error.allowed.toSorted(), expected);
+      if (expected) assert.deepEqual(response.body.error.allowed.toSorted(), expected);
     });
   }
   await t.step("the rest of a part cannot be captured later", async () => {
@@ -209,13 +209,13 @@ serviceCase("POST /v1/payments/{id}/capture works once", async (t, service) => {
   });
   await t.step("ten captures at once: one takes the amount", async () => {
     const payment = await authorized(service);
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 10 }, (_, i) => capture(service, payment.id, { amount: 100 + i })),
     );
-    const given = answers.filter(({ status }) => status === 200);
+    const given = responses.filter(({ status }) => status === 200);
     assert.equal(given.length, 1);
-    for (const answer of answers) {
-      if (answer !== given[0]) assertRefused(answer, 409, "invalid_state");
+    for (const response of responses) {
+      if (response !== given[0]) assertRefused(response, 409, "invalid_state");
     }
     assert.equal((await recordOf(service, payment.id)).ledger.size, 1);
   });
@@ -236,11 +236,11 @@ serviceCase("a captured part bounds refunds and disputes", async (t, service) =>
   };
   await t.step("one cent above the captured amount is not refundable", async () => {
     const id = await partly();
-    const answer = await service.call("POST", `${PAYMENTS}/${id}/refund`, {
+    const response = await service.call("POST", `${PAYMENTS}/${id}/refund`, {
       body: { amount: 401 },
     });
-    assertRefused(answer, 400, "invalid_parameter", "amount");
-    assert.equal(answer.body.error.amount_refundable, 400);
+    assertRefused(response, 400, "invalid_parameter", "amount");
+    assert.equal(response.body.error.amount_refundable, 400);
   });
   await t.step("a refund without an amount refunds the captured amount", async () => {
     const id = await partly();

@@ -1,6 +1,6 @@
 /**
  * Card numbers in fields that take none. A thousand valid numbers, each in some field of some
- * route, are refused, and the database, the logs and the answers hold no trace of them.
+ * route, are refused, and the database, the logs and the responses hold no trace of them.
  */
 
 import assert from "node:assert/strict";
@@ -147,11 +147,11 @@ serviceCase(`${NUMBERS} card numbers in fields that take none`, async (t, servic
       numbers.push(number);
       const written = place_name.startsWith("a JSON number") ? number : write(number);
       // deno-lint-ignore no-explicit-any
-      const answer: any = await send(service, { ...GOOD, ...place(written) });
-      const what = `${route}, ${place_name}, ${writing}: ${answer.text}`;
-      assert.equal(answer.status, CODES.invalid_parameter![0], what);
-      assert.ok(["invalid_parameter", "invalid_json"].includes(answer.body.error.code), what);
-      const shown = flattened(JSON.stringify([answer.text, [...answer.headers]]));
+      const response: any = await send(service, { ...GOOD, ...place(written) });
+      const what = `${route}, ${place_name}, ${writing}: ${response.text}`;
+      assert.equal(response.status, CODES.invalid_parameter![0], what);
+      assert.ok(["invalid_parameter", "invalid_json"].includes(response.body.error.code), what);
+      const shown = flattened(JSON.stringify([response.text, [...response.headers]]));
       assert.ok(!shown.includes(number), what);
     }),
     { numRuns: NUMBERS, seed: SEED },
@@ -183,7 +183,7 @@ const MARKED = [
   "2223000048400011",
 ];
 
-/** A request with a card number outside of its body, and the expected answer. */
+/** A request with a card number outside of its body, and the expected response. */
 interface Carrier {
   name: string;
   method: string;
@@ -306,7 +306,7 @@ serviceCase("card numbers in headers, paths, queries and URLs", async (t, servic
     const made = await service.call("POST", ENDPOINTS, { body: { url: receiver.url("/") } });
     assert.equal(made.status, 201, made.text);
     service.logs.length = 0;
-    const answers: string[] = [];
+    const responses: string[] = [];
     let paid = 0;
     for (const [at, [writing, write]] of WRITINGS.entries()) {
       const number = MARKED[at % MARKED.length]!;
@@ -314,21 +314,21 @@ serviceCase("card numbers in headers, paths, queries and URLs", async (t, servic
       const is_ascii = /^[\x20-\x7e]*$/.test(written);
       await t.step(writing, async () => {
         for (const { name, method, path, options, status, param } of carriers(written, is_ascii)) {
-          const answer = await service.call(method, path, options);
-          const { error } = answer.body;
+          const response = await service.call(method, path, options);
+          const { error } = response.body;
           assert.deepEqual(
-            [answer.status, error?.param],
+            [response.status, error?.param],
             [status, param],
-            `${name}: ${answer.text}`,
+            `${name}: ${response.text}`,
           );
           if (status === 201) paid++;
-          answers.push(JSON.stringify([answer.text, [...answer.headers]]));
+          responses.push(JSON.stringify([response.text, [...response.headers]]));
         }
       });
     }
     const found = (text: string) => MARKED.filter((number) => flattened(text).includes(number));
     await until("all events have arrived", () => receiver.arrivals.length >= paid);
-    await t.step("no answer contains one", () => assert.deepEqual(found(answers.join("\n")), []));
+    await t.step("no answer contains one", () => assert.deepEqual(found(responses.join("\n")), []));
     await t.step("no webhook receiver got one", () => {
       assert.ok(paid > 0);
       const got = receiver.arrivals.map(({ text, headers }) =>
@@ -337,7 +337,7 @@ serviceCase("card numbers in headers, paths, queries and URLs", async (t, servic
       assert.deepEqual(found(got.join("\n")), []);
     });
     await t.step("no log line contains one", () => {
-      assert.ok(service.logs.length > answers.length);
+      assert.ok(service.logs.length > responses.length);
       assert.deepEqual(found(JSON.stringify(service.logs)), []);
     });
     await t.step("no table contains one", async () => {

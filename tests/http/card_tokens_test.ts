@@ -32,15 +32,15 @@ Deno.test("TOKENS has every test token", () => {
 serviceCase("POST /v1/payments takes the test tokens", async (t, service) => {
   for (const [token, brand, last4, http, status] of TOKENS) {
     await t.step(`${token} → ${http} ${status}`, async () => {
-      const answer = await service.pay({ card: { token } });
-      assert.equal(answer.status, http, answer.text);
-      const payment = answer.body.error?.payment ?? answer.body;
+      const response = await service.pay({ card: { token } });
+      assert.equal(response.status, http, response.text);
+      const payment = response.body.error?.payment ?? response.body;
       assert.deepEqual([payment.status, payment.failure_code], [status, CODES[token] ?? null]);
       assert.deepEqual(payment.method, {
         type: "card",
         card: { brand, last4, exp_month: 12, exp_year: 2040 },
       });
-      assert.equal(answer.headers.get("Unknown-Parameters"), null);
+      assert.equal(response.headers.get("Unknown-Parameters"), null);
       // The answer is that of the card for which the token stands.
       const number = TEST_TOKENS[token]!;
       const numbered = await service.pay({ card: { ...APPROVED_CARD, number } });
@@ -111,20 +111,20 @@ serviceCase("POST /v1/payments refuses other cards", async (t, service) => {
     for (const path of [PAYMENTS, `${SANDBOX}/payments`]) {
       await t.step(`${name} at ${path} → ${param}`, async () => {
         const before = await rowCounts(service);
-        const answer = await service.call("POST", path, {
+        const response = await service.call("POST", path, {
           body: { amount: 1000, currency: "EUR", card },
           idempotency_key: "refused",
         });
-        assertRefused(answer, 400, "invalid_parameter", param);
-        if (message) assert.ok(answer.body.error.message.includes(message), answer.text);
+        assertRefused(response, 400, "invalid_parameter", param);
+        if (message) assert.ok(response.body.error.message.includes(message), response.text);
         assert.deepEqual(await rowCounts(service), before);
       });
     }
   }
   await t.step("an unknown member beside a token is named in a header", async () => {
-    const answer = await service.pay({ card: { token: "pm_card_visa", brand: "visa" } });
-    assert.equal(answer.status, 201, answer.text);
-    assert.equal(answer.headers.get("Unknown-Parameters"), "card.brand");
+    const response = await service.pay({ card: { token: "pm_card_visa", brand: "visa" } });
+    assert.equal(response.status, 201, response.text);
+    assert.equal(response.headers.get("Unknown-Parameters"), "card.brand");
   });
 });
 
@@ -133,8 +133,8 @@ serviceCase("POST /v1/payments with a live key takes only tokens", async (t, ser
   const before = await rowCounts(service);
   for (const token of ["pm_1PxNowTwo3Four5", "pm_card_visa", `pm_${"x".repeat(250)}`]) {
     await t.step(`${token.slice(0, 20)} → 503`, async () => {
-      const answer = await service.pay({ card: { token } }, { key, idempotency_key: "live" });
-      assertRefused(answer, 503, "provider_not_configured");
+      const response = await service.pay({ card: { token } }, { key, idempotency_key: "live" });
+      assertRefused(response, 503, "provider_not_configured");
       assert.deepEqual(await rowCounts(service), before);
     });
   }
@@ -142,10 +142,10 @@ serviceCase("POST /v1/payments with a live key takes only tokens", async (t, ser
   for (const number of numbers) {
     await t.step(`${number} → 400 that names card.token`, async () => {
       service.logs.length = 0;
-      const answer = await service.pay({ card: { ...APPROVED_CARD, number } }, { key });
-      assertRefused(answer, 400, "invalid_parameter", "card.number");
-      assert.ok(answer.body.error.message.includes("card.token"), answer.text);
-      const told = answer.text + JSON.stringify(service.logs);
+      const response = await service.pay({ card: { ...APPROVED_CARD, number } }, { key });
+      assertRefused(response, 400, "invalid_parameter", "card.number");
+      assert.ok(response.body.error.message.includes("card.token"), response.text);
+      const told = response.text + JSON.stringify(service.logs);
       assert.ok(!told.includes(number), "the number is repeated");
       assert.deepEqual(await rowCounts(service), before);
     });

@@ -226,17 +226,17 @@ serviceCase("an advance of many things goes in steps", async (_t, service) => {
     if (i % 2 === 1) await set(service, { advance: 60 });
   }
   // deno-lint-ignore no-explicit-any
-  const answers: any[] = [];
+  const responses: any[] = [];
   let body: unknown = { advance: 400 * DAY_S };
   for (let more = true; more;) {
-    const answer = await set(service, body);
-    assert.equal(answer.status, 200, answer.text);
-    answers.push(answer.body);
-    more = answer.body.has_more;
-    body = { to: answer.body.target };
+    const response = await set(service, body);
+    assert.equal(response.status, 200, response.text);
+    responses.push(response.body);
+    more = response.body.has_more;
+    body = { to: response.body.target };
   }
-  assert.equal(answers.at(-1).now, at(12 * 60 + 400 * DAY_S));
-  assert.equal(answers.at(-1).did.expired_payments, 24);
+  assert.equal(responses.at(-1).now, at(12 * 60 + 400 * DAY_S));
+  assert.equal(responses.at(-1).did.expired_payments, 24);
   const expired = await service.sql`
     select count(*)::int as n from pay.provider_operations where state = 'pending'`;
   assert.equal(expired[0]!.n, 0);

@@ -54,23 +54,23 @@ serviceCase("Origin", async (t, service) => {
       `${Origin} is ${allowed ? "allowed" : "refused before a handler runs"}`,
       async () => {
         service.forgetStatements();
-        const answers = [
+        const responses = [
           await service.pay({}, { headers: { Origin } }),
           await service.make({}, { headers: { Origin } }),
           await service.call("GET", "/api-v1-payments/health", { headers: { Origin } }),
         ];
-        for (const answer of answers) {
-          assertCommonHeaders(answer);
-          const granted = answer.headers.get("Access-Control-Allow-Origin");
+        for (const response of responses) {
+          assertCommonHeaders(response);
+          const granted = response.headers.get("Access-Control-Allow-Origin");
           assert.equal(granted, allowed ? Origin : null);
           if (allowed) {
-            assert.ok(answer.status < 300, answer.text);
-            assert.match(answer.headers.get("Vary") ?? "", /\bOrigin\b/);
-            assert.match(answer.headers.get("Access-Control-Expose-Headers") ?? "", /Request-Id/);
+            assert.ok(response.status < 300, response.text);
+            assert.match(response.headers.get("Vary") ?? "", /\bOrigin\b/);
+            assert.match(response.headers.get("Access-Control-Expose-Headers") ?? "", /Request-Id/);
           } else {
-            assertError(answer, "origin_not_allowed", null);
+            assertError(response, "origin_not_allowed", null);
           }
-          assert.equal(answer.headers.get("Access-Control-Allow-Credentials"), null);
+          assert.equal(response.headers.get("Access-Control-Allow-Credentials"), null);
         }
         const requested = await preflight(service, PAYMENTS, Origin);
         assert.equal(requested.status, allowed ? 204 : 403);
@@ -88,9 +88,9 @@ serviceCase("Origin", async (t, service) => {
   await t.step("an allowed origin can read an error answer", async () => {
     const headers = { Origin: "http://localhost:3000" };
     for (const options of [{ headers, body: "{" }, { headers, key: null }]) {
-      const answer = await service.call("POST", PAYMENTS, options);
-      assert.ok(answer.status >= 400);
-      assert.equal(answer.headers.get("Access-Control-Allow-Origin"), headers.Origin);
+      const response = await service.call("POST", PAYMENTS, options);
+      assert.ok(response.status >= 400);
+      assert.equal(response.headers.get("Access-Control-Allow-Origin"), headers.Origin);
     }
   });
 });
@@ -130,11 +130,11 @@ serviceCase("a live key with an Origin header", async (t, service) => {
     for (const path of [PAYMENTS, `${SANDBOX}/payments`, "/api-v1-payments/v1/nothing"]) {
       await t.step(`${Origin} on ${path} is refused without a statement`, async () => {
         service.forgetStatements();
-        const answer = await service.call("GET", path, {
+        const response = await service.call("GET", path, {
           key: service.live.text,
           headers: { Origin },
         });
-        assertError(answer, "origin_not_allowed", null);
+        assertError(response, "origin_not_allowed", null);
         service.assertStatements(0);
       });
     }

@@ -13,8 +13,8 @@ import { assertError } from "../support/http/error_envelope.ts";
 import { timed } from "../support/common/timed.ts";
 
 /** Promise R12. */
-const ANSWERED_WITHIN_MS = 2_000;
-/** The limit once the service knows that the database does not answer. */
+const RESPONSEED_WITHIN_MS = 2_000;
+/** The limit once the service knows that the database does not respond. */
 const REFUSED_WITHIN_MS = 1_000;
 /** Promise R12 allows 5 s. The service probes the database five times a second. */
 const WELL_WITHIN_MS = 2_000;
@@ -41,8 +41,8 @@ Deno.test("a database that freezes and answers again", async (t) => {
   const many = () => Array.from({ length: REQUESTS }, () => timed(pay()));
   try {
     let usual_ms = 0;
-    for (const { answer, ms } of await Promise.all(many())) {
-      assert.equal(answer.status, 201);
+    for (const { response, ms } of await Promise.all(many())) {
+      assert.equal(response.status, 201);
       usual_ms = Math.max(usual_ms, ms);
     }
     /**
@@ -54,10 +54,10 @@ Deno.test("a database that freezes and answers again", async (t) => {
 
     await t.step(`${REQUESTS} requests on open connections get 503 within 2 s`, async () => {
       proxy.freeze();
-      for (const { answer, ms } of await Promise.all(many())) {
-        assertError(answer, "service_unavailable");
-        assert.equal(answer.headers.get("Retry-After"), "1");
-        assertWithin(ANSWERED_WITHIN_MS, ms);
+      for (const { response, ms } of await Promise.all(many())) {
+        assertError(response, "service_unavailable");
+        assert.equal(response.headers.get("Retry-After"), "1");
+        assertWithin(RESPONSEED_WITHIN_MS, ms);
       }
     });
     await t.step("later requests get 503 within 1 s, also changes of one payment", async () => {
@@ -66,37 +66,37 @@ Deno.test("a database that freezes and answers again", async (t) => {
         { length: REQUESTS },
         () => timed(beyond.call("POST", `${PAYMENTS}/pay_${"0".repeat(26)}/refund`, refund)),
       );
-      for (const { answer, ms } of await Promise.all([...many(), ...moves])) {
-        assertError(answer, "service_unavailable");
+      for (const { response, ms } of await Promise.all([...many(), ...moves])) {
+        assertError(response, "service_unavailable");
         assertWithin(REFUSED_WITHIN_MS, ms);
       }
     });
     await t.step("the service uses the database again once it answers", async () => {
       proxy.thaw();
       const thawed = performance.now();
-      let answer = await pay("again");
-      while (answer.status === 503 && performance.now() - thawed < WELL_WITHIN_MS + usual_ms) {
+      let response = await pay("again");
+      while (response.status === 503 && performance.now() - thawed < WELL_WITHIN_MS + usual_ms) {
         await new Promise((resolve) => setTimeout(resolve, 50));
-        answer = await pay("again");
+        response = await pay("again");
       }
-      assert.equal(answer.status, 201, answer.text);
+      assert.equal(response.status, 201, response.text);
     });
     await t.step("later requests all succeed: no refused one holds a connection", async () => {
-      for (const { answer } of await Promise.all(many())) assert.equal(answer.status, 201);
+      for (const { response } of await Promise.all(many())) assert.equal(response.status, 201);
     });
     await t.step("refused requests that are repeated make one payment for each key", async () => {
-      const answers = await Promise.all([...keys].map((key) => pay(key)));
-      assert.equal(new Set(answers.map(({ body }) => body.id)).size, keys.size);
+      const responses = await Promise.all([...keys].map((key) => pay(key)));
+      assert.equal(new Set(responses.map(({ body }) => body.id)).size, keys.size);
       const rows = await service.sql`select from pay.payments`;
       assert.equal(rows.length, keys.size);
     });
     await t.step("a concurrent duplicate gets 409 after 3 s, not 503", async () => {
-      const { answer, ms } = await whileKeyIsHeld(
+      const { response, ms } = await whileKeyIsHeld(
         service.sql,
         () => timed(pay("held")),
         service.key,
       );
-      assertError(answer, "idempotency_in_progress");
+      assertError(response, "idempotency_in_progress");
       assert.ok(ms > 2_500, `${ms} ms`);
       assertWithin(4_500, ms);
     });

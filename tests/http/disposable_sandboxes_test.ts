@@ -129,8 +129,8 @@ serviceCase("POST /sandboxes", async (t, service) => {
         ["DELETE", `${SANDBOXES}/${id}`],
       ] as const
     ) {
-      const answer = await service.call(method, path, { key: service.live.text });
-      assertRefused(answer, 403, "test_key_required");
+      const response = await service.call(method, path, { key: service.live.text });
+      assertRefused(response, 403, "test_key_required");
     }
     assert.equal((await service.call("GET", `${SANDBOXES}/${id}`)).status, 200);
   });
@@ -308,18 +308,18 @@ serviceCase("the limit of an account", async (t, service) => {
   const second = startSecondService(service);
   try {
     await t.step("32 creates at once make exactly the 10 that are left", async () => {
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         Array.from(
           { length: 32 },
           (_, i) => make([service, second][i % 2]!, {}, { idempotency_key: `k${i}` }),
         ),
       );
-      const made = answers.filter(({ status }) => status === 201);
+      const made = responses.filter(({ status }) => status === 201);
       assert.equal(made.length, 10);
-      for (const answer of answers) {
-        if (answer.status === 201) continue;
-        assertRefused(answer, 400, "invalid_parameter");
-        assert.match(answer.body.error.message, /1000 disposable sandboxes/);
+      for (const response of responses) {
+        if (response.status === 201) continue;
+        assertRefused(response, 400, "invalid_parameter");
+        assert.match(response.body.error.message, /1000 disposable sandboxes/);
       }
       const [row] = await service.sql`
         select (select count(*) from pay.idempotency_keys)::int as kept,

@@ -32,10 +32,10 @@ async function disputesOf(service: TestService, payment_id: string) {
 
 /** Makes a payment that is disputed at once. Returns it with its dispute. */
 async function disputed(service: TestService, body: Record<string, unknown> = DISPUTED_CARD) {
-  const answer = await service.pay(body);
-  assert.deepEqual([answer.status, answer.body.status], [201, "chargeback"]);
-  const [dispute] = await disputesOf(service, answer.body.id);
-  return { payment: answer.body, dispute };
+  const response = await service.pay(body);
+  assert.deepEqual([response.status, response.body.status], [201, "chargeback"]);
+  const [dispute] = await disputesOf(service, response.body.id);
+  return { payment: response.body, dispute };
 }
 
 function send(
@@ -264,9 +264,9 @@ serviceCase("a dispute ends once", async (t, service) => {
         ...(status === "lost" ? [() => advance(service, dispute.payment_id, "completed")] : []),
       ];
       for (const move of moves) {
-        const answer = await move();
-        assertRefused(answer, 409, "invalid_state");
-        const { current_status, allowed, message } = answer.body.error;
+        const response = await move();
+        assertRefused(response, 409, "invalid_state");
+        const { current_status, allowed, message } = response.body.error;
         assert.deepEqual([current_status, allowed], [status, []]);
         assert.match(message, new RegExp(`the dispute is ${status}$`));
       }
@@ -344,7 +344,7 @@ serviceCase("POST /v1/disputes/{id}/evidence saves, submits and refuses", async 
   });
   await t.step("races: one of many decides", async () => {
     const { payment, dispute } = await disputed(service);
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from(
         { length: 8 },
         (_, i) =>
@@ -353,8 +353,8 @@ serviceCase("POST /v1/disputes/{id}/evidence saves, submits and refuses", async 
             : send(service, dispute.id, { text: "winning_evidence" }),
       ),
     );
-    assert.equal(answers.filter(({ status }) => status === 200).length, 1);
-    assert.equal(answers.filter(({ status }) => status === 409).length, 7);
+    assert.equal(responses.filter(({ status }) => status === 200).length, 1);
+    assert.equal(responses.filter(({ status }) => status === 409).length, 7);
     const { events } = await recordOf(service, payment.id);
     const ends = events.filter(({ type }) => type === "dispute.won" || type === "dispute.lost");
     assert.equal(ends.length, 1);
@@ -370,8 +370,8 @@ serviceCase("POST /v1/disputes/{id}/evidence saves, submits and refuses", async 
   ];
   for (const [body, param] of BAD) {
     await t.step(`refuses ${JSON.stringify(body).slice(0, 40)}`, async () => {
-      const answer = await send(service, dispute.id, body as Record<string, unknown>);
-      assertRefused(answer, 400, "invalid_parameter", param);
+      const response = await send(service, dispute.id, body as Record<string, unknown>);
+      assertRefused(response, 400, "invalid_parameter", param);
     });
   }
   await t.step("the longest evidence is stored whole", async () => {

@@ -6,7 +6,11 @@
 import assert from "node:assert/strict";
 import { faultOf } from "../../shared/http/log_line.ts";
 import { databaseUnavailable, toApiError } from "../../shared/store/database.ts";
-import { type CallOptions, type TestAnswer, type TestService } from "../support/service/service.ts";
+import {
+  type CallOptions,
+  type TestResponse,
+  type TestService,
+} from "../support/service/service.ts";
 import { assertError } from "../support/http/error_envelope.ts";
 import {
   card,
@@ -16,7 +20,7 @@ import {
   serviceCase,
 } from "../support/service/service_case.ts";
 
-type Provoke = (service: TestService) => Promise<TestAnswer>;
+type Provoke = (service: TestService) => Promise<TestResponse>;
 
 function post(path: string, options: CallOptions): Provoke {
   return (service) => service.call("POST", path, options);
@@ -73,10 +77,10 @@ const REACHED: [code: string, param: string | null, more: string[], provoke: Pro
 serviceCase("an error answer", async (t, service) => {
   for (const [code, param, more, provoke] of REACHED) {
     await t.step(`${code}${param ? ` of ${param}` : ""} has its envelope`, async () => {
-      const answer = await provoke(service);
-      assertError(answer, code, param);
+      const response = await provoke(service);
+      assertError(response, code, param);
       const known = ["type", "code", "message", "param", "request_id", "doc_url"];
-      const { error } = answer.body;
+      const { error } = response.body;
       assert.deepEqual(Object.keys(error).filter((name) => !known.includes(name)), more);
       if ("payment" in error) assert.equal(error.payment.failure_code, code);
     });
@@ -144,16 +148,18 @@ serviceCase("an unexpected database error reveals nothing to the caller", async 
     if (code === "EPIPE") continue;
     await t.step(`SQLSTATE ${code}`, async () => {
       service.logs.length = 0;
-      const answer = await service.pay({ reference: code }, {
+      const response = await service.pay({ reference: code }, {
         idempotency_key: `of-${code}`,
       });
       const answered = DATABASE_ERRORS.find(([name]) => name === code)![1];
-      assertError(answer, answered, null);
-      if (answered === "internal_error") assert.equal(answer.body.error.message, message);
+      assertError(response, answered, null);
+      if (answered === "internal_error") assert.equal(response.body.error.message, message);
       const [fault, place] = service.logs[0]!.fault!.split(" at ");
       assert.equal(fault, `PostgresError ${code}`);
       assert.match(place ?? "store/x.ts:1", /^store\/\w+\.ts:\d+$/);
-      assert.ok(!JSON.stringify([answer.text, [...answer.headers], service.logs]).includes(canary));
+      assert.ok(
+        !JSON.stringify([response.text, [...response.headers], service.logs]).includes(canary),
+      );
       const [{ n }] = await service
         .sql`select count(*)::int as n from pay.idempotency_keys` as unknown as [{ n: number }];
       assert.equal(n, 0, "a failure is not stored");

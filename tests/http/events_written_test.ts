@@ -19,8 +19,8 @@ const AT = "2026-08-09T10:11:12.013Z";
 
 serviceCase("an event shows the resource at the time of the event", async (t, service) => {
   await service.setClock(Date.parse(AT));
-  const answer = await service.make({ outcome: "refunded" }, { idempotency_key: "forced" });
-  const { events } = await recordOf(service, answer.body.id);
+  const response = await service.make({ outcome: "refunded" }, { idempotency_key: "forced" });
+  const { events } = await recordOf(service, response.body.id);
   const [created, completed, refund_created, refund_completed, refunded] = events;
   await t.step("sequences start at 1 and have no gap", () => {
     assert.deepEqual(events.map(({ type, sequence }) => `${sequence} ${type}`), [
@@ -53,7 +53,7 @@ serviceCase("an event shows the resource at the time of the event", async (t, se
         created_at: AT,
         livemode: false,
         sequence,
-        request: { id: answer.headers.get("Request-Id"), idempotency_key: "forced" },
+        request: { id: response.headers.get("Request-Id"), idempotency_key: "forced" },
       });
       assert.match(id, /^evt_[0-9a-hjkmnp-tv-z]{26}$/);
       assert.deepEqual(Object.keys(data), ["object"]);
@@ -66,7 +66,7 @@ serviceCase("an event shows the resource at the time of the event", async (t, se
   });
   await t.step("payment.created shows the payment as pending", () => {
     assert.deepEqual(created!.payload.data.object, {
-      ...answer.body,
+      ...response.body,
       status: "pending",
       amount_refunded: 0,
       amount_captured: 0,
@@ -76,7 +76,7 @@ serviceCase("an event shows the resource at the time of the event", async (t, se
   });
   await t.step("payment.completed shows the payment before the refund", () => {
     assert.deepEqual(completed!.payload.data.object, {
-      ...answer.body,
+      ...response.body,
       status: "completed",
       amount_refunded: 0,
       sequence: 2,
@@ -85,7 +85,7 @@ serviceCase("an event shows the resource at the time of the event", async (t, se
   await t.step(
     "refund.created shows the refund as pending, refund.completed as it is",
     async () => {
-      const { body } = await service.call("GET", `${PAYMENTS}/${answer.body.id}/refunds`);
+      const { body } = await service.call("GET", `${PAYMENTS}/${response.body.id}/refunds`);
       assert.deepEqual(refund_created!.payload.data.object, {
         ...body.data[0],
         payment_status: "completed",
@@ -95,7 +95,7 @@ serviceCase("an event shows the resource at the time of the event", async (t, se
     },
   );
   await t.step("payment.refunded holds the bytes of the refund's answer", () => {
-    assert.ok(refunded!.body.includes(`"data":{"object":${answer.text}}`));
+    assert.ok(refunded!.body.includes(`"data":{"object":${response.text}}`));
   });
 });
 
@@ -160,12 +160,12 @@ serviceCase("an event names the request that wrote it", async (t, service) => {
         const [path, body] = request(payment?.id ?? "");
         const before = payment ? await recordOf(service, payment.id) : null;
         const options = { body, ...(idempotency_key && { idempotency_key }) };
-        const answer = await service.call("POST", path, options);
-        const { events } = await recordOf(service, payment?.id ?? answer.body.id);
+        const response = await service.call("POST", path, options);
+        const { events } = await recordOf(service, payment?.id ?? response.body.id);
         const written = events.slice(before?.events.length ?? 0);
         assert.equal(written.map(({ type }) => type).join(" "), types);
         for (const { payload } of written) {
-          const id = answer.headers.get("Request-Id");
+          const id = response.headers.get("Request-Id");
           assert.deepEqual(payload.request, { id, idempotency_key });
         }
       });

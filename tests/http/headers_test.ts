@@ -1,14 +1,14 @@
-/** The headers of every answer, also of errors, and the ids of requests. */
+/** The headers of every response, also of errors, and the ids of requests. */
 
 import assert from "node:assert/strict";
-import { BASE_URL, type TestAnswer } from "../support/service/service.ts";
+import { BASE_URL, type TestResponse } from "../support/service/service.ts";
 import { assertCommonHeaders } from "../support/http/error_envelope.ts";
 import { pathOf, ROUTES } from "../support/http/routes.ts";
 import { assertRefused, PAYMENTS, serviceCase } from "../support/service/service_case.ts";
 
 serviceCase("headers of every answer", async (t, service) => {
   const ids = new Set<string>();
-  let answers = 0;
+  let responses = 0;
   const keys = { "a key": service.key.text, "no key": null, "a live key": service.live.text };
   for (const [whose, key] of Object.entries(keys)) {
     for (const route of ROUTES) {
@@ -20,7 +20,7 @@ serviceCase("headers of every answer", async (t, service) => {
           assert.equal(found.body.error.request_id, found.headers.get("Request-Id"));
         }
         ids.add(found.headers.get("Request-Id")!);
-        answers++;
+        responses++;
       });
     }
   }
@@ -30,7 +30,7 @@ serviceCase("headers of every answer", async (t, service) => {
       Array.from({ length: 500 }, () => service.call("GET", PAYMENTS, { key: null })),
     );
     for (const { headers } of more) ids.add(headers.get("Request-Id")!);
-    assert.equal(ids.size, answers + more.length);
+    assert.equal(ids.size, responses + more.length);
     await service.setClock(null);
   });
   await t.step("a Request-Id in the request is ignored", async () => {
@@ -115,7 +115,7 @@ serviceCase("Unknown-Parameters", async (t, service) => {
   });
   await t.step("Prefer: handling=strict refuses it, and nothing is created", async () => {
     const strict = { headers: { Prefer: 'respond-async, Handling="strict"' } };
-    const refused: [answer: Promise<TestAnswer>, param: string][] = [
+    const refused: [response: Promise<TestResponse>, param: string][] = [
       [service.pay({ amout: 1, colour: 2 }, strict), "amout"],
       [service.pay({ amount: undefined, card: { nmuber: "1" } }, strict), "card.nmuber"],
       [service.call("GET", `${PAYMENTS}?limt=1`, strict), "limt"],
@@ -123,8 +123,8 @@ serviceCase("Unknown-Parameters", async (t, service) => {
     const paymentsNow = async () =>
       (await service.sql`select count(*)::int as n from pay.payments`)[0]!.n;
     const before = await paymentsNow();
-    for (const [answer, param] of refused) {
-      assertRefused(await answer, 400, "invalid_parameter", param);
+    for (const [response, param] of refused) {
+      assertRefused(await response, 400, "invalid_parameter", param);
     }
     assert.equal(await paymentsNow(), before);
     assert.equal((await service.pay({}, strict)).status, 201);

@@ -4,36 +4,36 @@ import assert from "node:assert/strict";
 import { createDependencies } from "../../shared/functions/dependencies.ts";
 import { createPaymentsFunction } from "../../shared/functions/payments_function.ts";
 import { createSandboxFunction } from "../../shared/functions/sandbox_function.ts";
-import { BASE_URL, type TestAnswer } from "../support/service/service.ts";
+import { BASE_URL, type TestResponse } from "../support/service/service.ts";
 import { assertCommonHeaders, assertError } from "../support/http/error_envelope.ts";
 import { serviceCase } from "../support/service/service_case.ts";
 import { freePort } from "../support/common/free_port.ts";
 
-/** R12: the answer comes within this time (security design §3). */
+/** R12: the response comes within this time (security design §3). */
 const AWAY_WITHIN_MS = 2_000;
 
 serviceCase("GET /health", async (t, service) => {
   await t.step("requests at the same time share one statement", async () => {
     service.forgetStatements();
     const path = "/api-v1-payments/health";
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 50 }, () => service.call("GET", path, { key: null })),
     );
-    for (const { status } of answers) assert.equal(status, 200);
+    for (const { status } of responses) assert.equal(status, 200);
     service.assertStatements(1);
   });
   for (const name of ["api-v1-payments", "api-v1-sandbox"]) {
     await t.step(`${name} is healthy without a key, in one statement`, async () => {
       service.forgetStatements();
-      const answer = await service.call("GET", `/${name}/health`, { key: null });
-      assert.deepEqual([answer.status, answer.body], [200, { status: "ok" }]);
-      assertCommonHeaders(answer);
+      const response = await service.call("GET", `/${name}/health`, { key: null });
+      assert.deepEqual([response.status, response.body], [200, { status: "ok" }]);
+      assertCommonHeaders(response);
       service.assertStatements(1);
     });
     for (const method of ["POST", "PUT", "DELETE"]) {
       await t.step(`${method} on ${name} needs a key`, async () => {
-        const answer = await service.call(method, `/${name}/health`, { key: null });
-        assertError(answer, "unauthorized");
+        const response = await service.call(method, `/${name}/health`, { key: null });
+        assertError(response, "unauthorized");
       });
     }
   }
@@ -65,7 +65,7 @@ Deno.test("GET /health without a database is 503 with Retry-After within 2 s", a
         const { status, headers } = response;
         const text = await response.text();
         assertError(
-          { status, headers, text, body: JSON.parse(text) } as TestAnswer,
+          { status, headers, text, body: JSON.parse(text) } as TestResponse,
           "service_unavailable",
         );
         assert.ok(performance.now() - started < AWAY_WITHIN_MS);

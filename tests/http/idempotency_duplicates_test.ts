@@ -1,13 +1,13 @@
 /**
  * Duplicates: a keyed request is repeated while the first one is still in progress (contract §5). A
- * duplicate waits for the first and replays its answer. It runs itself if the first is rolled back,
- * and gives up after 3 s.
+ * duplicate waits for the first and replays its response. It runs itself if the first is rolled
+ * back, and gives up after 3 s.
  */
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
 import { fingerprint } from "../../shared/core/canonical_json.ts";
-import type { TestAnswer, TestService } from "../support/service/service.ts";
+import type { TestResponse, TestService } from "../support/service/service.ts";
 import { rowCounts } from "../support/database/payment_records.ts";
 import {
   assertRefused,
@@ -20,13 +20,13 @@ import { untilWaiting } from "../support/database/lock_waits.ts";
 
 const CREATE = { amount: 700, currency: "EUR" };
 /**
- * The time that a concurrent duplicate waits (contract §5), and the delay of its answer allowed on
- * a busy machine.
+ * The time that a concurrent duplicate waits (contract §5), and the delay of its response allowed
+ * on a busy machine.
  */
 const PATIENCE_MS = 3000;
 const SLACK_MS = 1500;
-/** The stored answer of the first request. No duplicate could compute it by itself. */
-const FIRST_ANSWER = '{"id":"pay_first"}';
+/** The stored response of the first request. No duplicate could compute it by itself. */
+const FIRST_RESPONSE = '{"id":"pay_first"}';
 
 type Request = [name: string, path: string, body: Record<string, unknown>, from: string | null];
 
@@ -61,7 +61,7 @@ async function claim(service: TestService, key: string, hash: string): Promise<p
     (environment_id, api_key_id, key, fingerprint, request_id, request_line, status, body,
       created_at)
     values (${service.key.environment_id}, ${service.key.id}, ${key}, decode(${hash}, 'hex'),
-      ${`req_${"0".repeat(26)}`}, 'POST /', 201, ${FIRST_ANSWER}, now())`;
+      ${`req_${"0".repeat(26)}`}, 'POST /', 201, ${FIRST_RESPONSE}, now())`;
   return connection;
 }
 
@@ -79,9 +79,9 @@ serviceCase(
           await untilWaiting(service.sql);
           assert.equal(is_answered, false);
           await first`commit`;
-          const answer = await duplicate;
-          assert.deepEqual([answer.status, answer.text], [201, FIRST_ANSWER]);
-          assert.equal(answer.headers.get("Idempotent-Replayed"), "true");
+          const response = await duplicate;
+          assert.deepEqual([response.status, response.text], [201, FIRST_RESPONSE]);
+          assert.equal(response.headers.get("Idempotent-Replayed"), "true");
           const { idempotency_keys = 0, ...rows } = before;
           const kept = { ...rows, idempotency_keys: idempotency_keys + 1 };
           assert.deepEqual(await rowCounts(service), kept);
@@ -109,9 +109,9 @@ serviceCase(
           const duplicate = send("moved");
           await untilWaiting(service.sql);
           await first`commit`;
-          const answer = await duplicate;
-          assert.deepEqual([answer.status, answer.text], [201, FIRST_ANSWER]);
-          assert.equal(answer.headers.get("Idempotent-Replayed"), "true");
+          const response = await duplicate;
+          assert.deepEqual([response.status, response.text], [201, FIRST_RESPONSE]);
+          assert.equal(response.headers.get("Idempotent-Replayed"), "true");
           await service.sql`delete from pay.idempotency_keys`;
         } finally {
           await first.end();
@@ -153,11 +153,11 @@ serviceCase(
           const duplicate = send("undone");
           await untilWaiting(service.sql);
           await first`rollback`;
-          const answer = await duplicate;
-          assert.equal(answer.headers.get("Idempotent-Replayed"), null, answer.text);
-          assert.notEqual(answer.text, FIRST_ANSWER);
+          const response = await duplicate;
+          assert.equal(response.headers.get("Idempotent-Replayed"), null, response.text);
+          assert.notEqual(response.text, FIRST_RESPONSE);
           const replay = await send("undone");
-          assert.deepEqual([replay.status, replay.text], [answer.status, answer.text]);
+          assert.deepEqual([replay.status, replay.text], [response.status, response.text]);
           await service.sql`delete from pay.idempotency_keys`;
         } finally {
           await first.end();
@@ -172,7 +172,7 @@ serviceCase("Idempotency-Key: a duplicate gives up after 3 s", async (t, service
     name: string;
     first: postgres.Sql;
     key: string;
-    send: (key: string) => Promise<TestAnswer>;
+    send: (key: string) => Promise<TestResponse>;
   }[] = [];
   for (const [i, request] of REQUESTS.entries()) {
     const { send, fingerprint } = await prepare(service, request);
@@ -180,10 +180,10 @@ serviceCase("Idempotency-Key: a duplicate gives up after 3 s", async (t, service
     duplicates.push({ name: request[0], key, send, first: await claim(service, key, fingerprint) });
   }
   try {
-    const timed = async (call: Promise<TestAnswer>) => {
+    const timed = async (call: Promise<TestResponse>) => {
       const started = performance.now();
-      const answer = await call;
-      return { answer, waited_ms: performance.now() - started };
+      const response = await call;
+      return { response, waited_ms: performance.now() - started };
     };
     // The time that as many unhindered requests take on this machine now.
     const unhindered = await Promise.all(duplicates.map(() => timed(service.pay())));
@@ -193,19 +193,19 @@ serviceCase("Idempotency-Key: a duplicate gives up after 3 s", async (t, service
     // follows, because a reset admits no other changes.
     const wait = ({ key, send }: typeof duplicates[number]) => timed(send(key));
     const [reset, ...others] = duplicates.toReversed();
-    const answers = [...await Promise.all(others.reverse().map(wait)), await wait(reset!)];
+    const responses = [...await Promise.all(others.reverse().map(wait)), await wait(reset!)];
     assert.deepEqual(await rowCounts(service), before);
     for (const [i, { name, key, send, first }] of duplicates.entries()) {
       await t.step(name, async () => {
-        const { answer, waited_ms } = answers[i]!;
-        assertRefused(answer, 409, "idempotency_in_progress");
-        assert.equal(answer.body.error.type, "idempotency");
-        assert.equal(answer.headers.get("Retry-After"), "1");
+        const { response, waited_ms } = responses[i]!;
+        assertRefused(response, 409, "idempotency_in_progress");
+        assert.equal(response.body.error.type, "idempotency");
+        assert.equal(response.headers.get("Retry-After"), "1");
         const is_in_time = waited_ms >= PATIENCE_MS - 50 &&
           waited_ms < PATIENCE_MS + SLACK_MS + usual_ms;
         assert.ok(is_in_time, `waited ${Math.round(waited_ms)} ms`);
         await first`commit`;
-        assert.equal((await send(key)).text, FIRST_ANSWER);
+        assert.equal((await send(key)).text, FIRST_RESPONSE);
       });
     }
   } finally {

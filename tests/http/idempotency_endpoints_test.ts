@@ -10,7 +10,7 @@ import { assertRefused, serviceCase } from "../support/service/service_case.ts";
 const ENDPOINTS = "/api-v1-payments/v1/webhook_endpoints";
 const HOOK = "http://127.0.0.1:9999/hook";
 
-/** A request on an endpoint, and the status of its answer. */
+/** A request on an endpoint, and the status of its response. */
 const REQUESTS: [method: string, path: string, body: unknown, http: number][] = [
   ["POST", "", { url: HOOK }, 201],
   ["PUT", "/{id}", { description: "changed" }, 200],

@@ -1,6 +1,6 @@
 /**
  * `GET /v1/idempotency_keys/{key}` (contract §5): the first request of an idempotency key and its
- * stored answer, for the API key that has used it.
+ * stored response, for the API key that has used it.
  */
 
 import assert from "node:assert/strict";
@@ -54,9 +54,9 @@ serviceCase("GET /v1/idempotency_keys/{key} shows the first request", async (t, 
         replays: 0,
       });
       assert.equal(Date.parse(expires_at) - Date.parse(created_at), DAY_MS);
-      const answer = first.body;
-      if (answer.secret) answer.secret = "***";
-      assert.deepEqual(stored, answer);
+      const response = first.body;
+      if (response.secret) response.secret = "***";
+      assert.deepEqual(stored, response);
       assert.ok(!JSON.stringify(shown).includes("_reference:"), "no reference to a secret");
     });
   }

@@ -54,14 +54,14 @@ serviceCase("Idempotency-Key compares canonical bodies", async (t, service) => {
   for (const [name, body, result] of BODIES) {
     await t.step(`${name}: ${result}`, async () => {
       const before = await rowCounts(service);
-      const answer = await send(body);
+      const response = await send(body);
       if (result === "same") {
-        assert.deepEqual([answer.status, answer.text], [201, first.text]);
-        assert.equal(answer.headers.get("Idempotent-Replayed"), "true");
+        assert.deepEqual([response.status, response.text], [201, first.text]);
+        assert.equal(response.headers.get("Idempotent-Replayed"), "true");
       } else {
-        assertRefused(answer, 409, "idempotency_conflict");
-        assert.equal(answer.body.error.type, "idempotency");
-        assert.equal(answer.headers.get("Idempotent-Replayed"), null);
+        assertRefused(response, 409, "idempotency_conflict");
+        assert.equal(response.body.error.type, "idempotency");
+        assert.equal(response.headers.get("Idempotent-Replayed"), null);
       }
       assert.deepEqual(await rowCounts(service), before);
     });
@@ -95,8 +95,8 @@ serviceCase("Idempotency-Key conflicts on another path", async (t, service) => {
   for (const [name, path, body] of paths) {
     await t.step(name, async () => {
       const before = [await rowCounts(service), (await recordOf(service, other.id)).text];
-      const answer = await service.call("POST", path, { body, idempotency_key: "path" });
-      assertRefused(answer, 409, "idempotency_conflict");
+      const response = await service.call("POST", path, { body, idempotency_key: "path" });
+      assertRefused(response, 409, "idempotency_conflict");
       assert.deepEqual(
         [await rowCounts(service), (await recordOf(service, other.id)).text],
         before,
@@ -107,11 +107,11 @@ serviceCase("Idempotency-Key conflicts on another path", async (t, service) => {
     const body = { amount: 1, currency: "EUR" };
     const made = await service.call("POST", PAYMENTS, { body, idempotency_key: "two" });
     assert.equal(made.status, 201);
-    const answer = await service.call("POST", `${SANDBOX}/payments`, {
+    const response = await service.call("POST", `${SANDBOX}/payments`, {
       body,
       idempotency_key: "two",
     });
-    assertRefused(answer, 409, "idempotency_conflict");
+    assertRefused(response, 409, "idempotency_conflict");
   });
 });
 

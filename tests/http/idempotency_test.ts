@@ -1,10 +1,10 @@
 /**
- * Idempotency keys (interface §8, contract §5): a repeated request gets the first answer byte for
+ * Idempotency keys (interface §8, contract §5): a repeated request gets the first response byte for
  * byte and changes nothing. Some errors are stored under the key, others are not.
  */
 
 import assert from "node:assert/strict";
-import type { TestAnswer, TestService } from "../support/service/service.ts";
+import type { TestResponse, TestService } from "../support/service/service.ts";
 import { recordOf, rowCounts } from "../support/database/payment_records.ts";
 import {
   advance,
@@ -19,7 +19,7 @@ import {
 
 const CREATE = { amount: 700, currency: "EUR" };
 
-/** A request, the status that its payment is in, and the HTTP status of the answer. */
+/** A request, the status that its payment is in, and the HTTP status of the response. */
 type Request = [name: string, path: string, body: unknown, from: string | null, http: number];
 
 const REQUESTS: Request[] = [
@@ -81,7 +81,7 @@ serviceCase("Idempotency-Key replays the first answer", async (t, service) => {
   }
 });
 
-function assertReplay(again: TestAnswer, first: TestAnswer): void {
+function assertReplay(again: TestResponse, first: TestResponse): void {
   assert.deepEqual([again.status, again.text], [first.status, first.text]);
   assert.equal(again.headers.get("Idempotent-Replayed"), "true");
   for (const name of ["Location", "Content-Type", "Cache-Control"]) {
@@ -174,9 +174,9 @@ serviceCase("Idempotency-Key must be visible ASCII, 1 to 255 characters", async 
   ];
   for (const [name, key] of cases) {
     await t.step(`${name} is taken`, async () => {
-      const answer = await service.pay({}, { headers: { "Idempotency-Key": key } });
-      assert.equal(answer.status, 201, answer.text);
-      assertReplay(await service.pay({}, { headers: { "Idempotency-Key": key } }), answer);
+      const response = await service.pay({}, { headers: { "Idempotency-Key": key } });
+      assert.equal(response.status, 201, response.text);
+      assertReplay(await service.pay({}, { headers: { "Idempotency-Key": key } }), response);
     });
   }
   await t.step("upper and lower case make two keys", async () => {
@@ -203,10 +203,10 @@ serviceCase("Idempotency-Key belongs to one API key", async (t, service) => {
     assert.deepEqual(await payIds(service, [service.key.text, second.text]), ids.slice(0, 2));
   });
   await t.step("another body under another API key is no conflict", async () => {
-    const answer = await service.pay({ amount: 9 }, {
+    const response = await service.pay({ amount: 9 }, {
       key: (await service.issueKey(environment_id)).text,
       idempotency_key: "own",
     });
-    assert.equal(answer.status, 201);
+    assert.equal(response.status, 201);
   });
 });

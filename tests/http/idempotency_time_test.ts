@@ -1,6 +1,6 @@
 /**
- * Idempotency keys over time (contract §5): an answer is stored for 24 hours from the first
- * request, to the millisecond. The service checks the age when a request reads the answer.
+ * Idempotency keys over time (contract §5): a response is stored for 24 hours from the first
+ * request, to the millisecond. The service checks the age when a request reads the response.
  */
 
 import assert from "node:assert/strict";
@@ -45,7 +45,7 @@ serviceCase("Idempotency-Key is stored for 24 hours", async (t, service) => {
           second.headers.get("Idempotent-Replayed"),
           result === "replayed" ? "true" : null,
         );
-        // The new answer is stored for 24 hours from its own first request.
+        // The new response is stored for 24 hours from its own first request.
         await service.setClock(FIRST_AT + DAY_MS + after_ms + (result === "new" ? DAY_MS - 1 : 0));
         const third = await send();
         assert.deepEqual([third.text, third.headers.get("Idempotent-Replayed")], [

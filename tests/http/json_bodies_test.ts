@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { createPaymentsFunction } from "../../shared/functions/payments_function.ts";
-import type { TestAnswer, TestService } from "../support/service/service.ts";
+import type { TestResponse, TestService } from "../support/service/service.ts";
 import { assertError } from "../support/http/error_envelope.ts";
 import { type ListedRoute, mutatingRoutes, pathOf } from "../support/http/routes.ts";
 import { PAYMENTS, serviceCase } from "../support/service/service_case.ts";
@@ -27,11 +27,11 @@ serviceCase("a body of invalid JSON", async (t, service) => {
     const vectors = index === 0 ? refused : some;
     await t.step(`${route[0]} ${route[1]}: ${vectors.length} vectors are 400`, async () => {
       for (const vector of vectors) {
-        const answer = await service.call(route[0], pathOf(route), {
+        const response = await service.call(route[0], pathOf(route), {
           body: bytesOf(vector),
           idempotency_key: crypto.randomUUID(),
         });
-        assertError(answer, "invalid_json", vector.param || null);
+        assertError(response, "invalid_json", vector.param || null);
       }
     });
   }
@@ -44,18 +44,24 @@ serviceCase("a body of valid JSON", async (t, service) => {
   const path = `${PAYMENTS}/pay_${"0".repeat(26)}/cancel`;
   for (const vector of JSON_VECTORS.filter(({ expect }) => expect === "accept")) {
     await t.step(`${vector.name} is parsed`, async () => {
-      const answer = await service.call("POST", path, { body: bytesOf(vector) });
+      const response = await service.call("POST", path, { body: bytesOf(vector) });
       const is_object = /^\s*\{/.test(vector.text ?? "");
-      if (!is_object) return assertError(answer, "invalid_json", null);
+      if (!is_object) return assertError(response, "invalid_json", null);
       // The body is parsed. Then the payment does not exist, or a field is refused, such as a long
       // number.
-      assert.ok(["not_found", "invalid_parameter"].includes(answer.body.error.code), answer.text);
+      assert.ok(
+        ["not_found", "invalid_parameter"].includes(response.body.error.code),
+        response.text,
+      );
     });
   }
 });
 
 /** Sends a body as a stream, which has no Content-Length. */
-async function stream(service: TestService, body: ReadableStream<Uint8Array>): Promise<TestAnswer> {
+async function stream(
+  service: TestService,
+  body: ReadableStream<Uint8Array>,
+): Promise<TestResponse> {
   const response = await createPaymentsFunction(service.deps)(
     new Request(`http://localhost${PAYMENTS}`, {
       method: "POST",
@@ -99,11 +105,11 @@ serviceCase("the size of a body", async (t, service) => {
     for (const chunk of [null, 1 << 20, LIMIT, 4_096, 1_000]) {
       const how = chunk === null ? "in one piece" : `streamed in chunks of ${chunk}`;
       await t.step(`${length} bytes ${how}: ${status}`, async () => {
-        const answer = chunk === null
+        const response = chunk === null
           ? await service.call("POST", PAYMENTS, { body: padded(length) })
           : await stream(service, inChunks(padded(length), chunk));
-        assert.equal(answer.status, status, answer.text.slice(0, 200));
-        if (status === 413) assertError(answer, "payload_too_large", null);
+        assert.equal(response.status, status, response.text.slice(0, 200));
+        if (status === 413) assertError(response, "payload_too_large", null);
       });
     }
   }
@@ -115,8 +121,8 @@ serviceCase("the size of a body", async (t, service) => {
         controller.enqueue(new Uint8Array(4_096).fill(0x20));
       },
     });
-    const answer = await stream(service, body);
-    assertError(answer, "payload_too_large", null);
+    const response = await stream(service, body);
+    assertError(response, "payload_too_large", null);
     assert.ok(given <= 2 * LIMIT, `${given} bytes were taken`);
   });
   for (const length of [LIMIT + 1, 1e9, Number.MAX_SAFE_INTEGER]) {
@@ -128,8 +134,8 @@ serviceCase("the size of a body", async (t, service) => {
   for (const announced of ["1", "0", "", " ", "-1", "x"]) {
     await t.step(`a Content-Length of "${announced}" does not raise the limit`, async () => {
       const headers = { "Content-Length": announced };
-      const answer = await service.call("POST", PAYMENTS, { body: padded(LIMIT + 1), headers });
-      assertError(answer, "payload_too_large", null);
+      const response = await service.call("POST", PAYMENTS, { body: padded(LIMIT + 1), headers });
+      assertError(response, "payload_too_large", null);
     });
   }
 });
@@ -166,9 +172,9 @@ serviceCase("the media type of a body", async (t, service) => {
   const body = { amount: 1, currency: "EUR" };
   for (const [header, value, taken] of MEDIA) {
     await t.step(`${header}: ${value} is ${taken ? "accepted" : "refused"}`, async () => {
-      const answer = await service.call("POST", PAYMENTS, { body, headers: { [header]: value } });
-      if (taken) assert.equal(answer.status, 201, answer.text);
-      else assertError(answer, "unsupported_media_type", null);
+      const response = await service.call("POST", PAYMENTS, { body, headers: { [header]: value } });
+      if (taken) assert.equal(response.status, 201, response.text);
+      else assertError(response, "unsupported_media_type", null);
     });
   }
   await t.step("an absent body needs no media type", async () => {

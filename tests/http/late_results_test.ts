@@ -1,6 +1,6 @@
 /**
  * Results that come later in a sandbox (contract §2): the worker settles a payment with a late
- * answer, and ends every authorization after 7 days, however the payment was authorized.
+ * response, and ends every authorization after 7 days, however the payment was authorized.
  */
 
 import assert from "node:assert/strict";

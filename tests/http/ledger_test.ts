@@ -90,20 +90,20 @@ async function run(service: TestService, body: Record<string, unknown>, commands
   assert.equal(status, 201, text);
   for (const command of commands) {
     const [name, amount] = command.split(" ");
-    const answer = name === "refund"
+    const response = name === "refund"
       ? await service.call("POST", `${PAYMENTS}/${payment.id}/refund`, {
         body: { amount: Number(amount) },
       })
       : await advance(service, payment.id, command);
-    assert.ok(answer.status < 300, answer.text);
+    assert.ok(response.status < 300, response.text);
   }
   return payment;
 }
 
 async function entriesOf(service: TestService, query: string): Promise<Entry[]> {
-  const answer = await service.call("GET", `${LEDGER}?limit=100&${query}`);
-  assert.equal(answer.status, 200, answer.text);
-  return answer.body.data;
+  const response = await service.call("GET", `${LEDGER}?limit=100&${query}`);
+  assert.equal(response.status, 200, response.text);
+  return response.body.data;
 }
 
 serviceCase("GET /v1/ledger_entries shows both sides of every movement", async (t, service) => {
@@ -132,11 +132,11 @@ serviceCase("GET /v1/ledger_entries shows both sides of every movement", async (
 serviceCase("GET /v1/ledger_entries shows an entry's members", async (_t, service) => {
   await service.setClock(Date.parse("2026-01-02T03:04:05.060Z"));
   const { body: payment } = await service.make({ outcome: "refunded", currency: "JPY" });
-  const answer = await service.call("GET", LEDGER);
-  assert.equal(answer.body.url, "/v1/ledger_entries");
+  const response = await service.call("GET", LEDGER);
+  assert.equal(response.body.url, "/v1/ledger_entries");
   const { body: refunds } = await service.call("GET", `${PAYMENTS}/${payment.id}/refunds`);
-  const [credit, debit, capture_credit] = answer.body.data;
-  for (const entry of answer.body.data) assert.equal(Object.keys(entry).join(" "), MEMBERS);
+  const [credit, debit, capture_credit] = response.body.data;
+  for (const entry of response.body.data) assert.equal(Object.keys(entry).join(" "), MEMBERS);
   assert.match(credit.id, /^le_[0-9a-hjkmnp-tv-z]{26}$/);
   assert.match(credit.transaction_id, /^txn_[0-9a-hjkmnp-tv-z]{26}$/);
   assert.equal(debit.transaction_id, credit.transaction_id);
@@ -196,8 +196,8 @@ serviceCase("GET /v1/ledger_entries filters", async (t, service) => {
   ];
   for (const [query, param] of refused) {
     await t.step(`?${query} → 400`, async () => {
-      const answer = await service.call("GET", `${LEDGER}?${query}`);
-      assertRefused(answer, 400, "invalid_parameter", param);
+      const response = await service.call("GET", `${LEDGER}?${query}`);
+      assertRefused(response, 400, "invalid_parameter", param);
     });
   }
   await t.step("pages contain every entry once", async () => {
@@ -310,8 +310,8 @@ serviceCase("GET /v1/ledger_entries lists the legs of a transaction", async (t, 
       for (const last of ORDINALS) unknown.push(id.slice(0, -1) + last);
     }
     for (const cursor of unknown.filter((id) => !known.has(id))) {
-      const answer = await service.call("GET", `${LEDGER}?starting_after=${cursor}`);
-      assertRefused(answer, 400, "invalid_parameter", "starting_after");
+      const response = await service.call("GET", `${LEDGER}?starting_after=${cursor}`);
+      assertRefused(response, 400, "invalid_parameter", "starting_after");
     }
   });
 });

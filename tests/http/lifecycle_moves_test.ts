@@ -152,16 +152,16 @@ async function check(
   effect: Effect | undefined,
 ): Promise<void> {
   const before = await recordOf(service, payment.id);
-  const answer = await service.call("POST", url, { body });
+  const response = await service.call("POST", url, { body });
   const after = await recordOf(service, payment.id);
   if (!effect) {
-    assertRefused(answer, 409, "invalid_state");
-    const { current_status, allowed } = answer.body.error;
+    assertRefused(response, 409, "invalid_state");
+    const { current_status, allowed } = response.body.error;
     assert.equal(current_status, payment.status);
     assert.deepEqual(allowed.toSorted(), NEXT[payment.status]!.split(" ").filter(Boolean).sort());
     return assert.equal(after.text, before.text);
   }
-  assert.equal(answer.status, effect.http, answer.text);
+  assert.equal(response.status, effect.http, response.text);
   const { events, sequences, ledger } = changesBetween(before, after);
   assert.deepEqual({ events, ledger }, { events: effect.events, ledger: effect.ledger });
   assert.deepEqual(sequences, sequences.map((_, i) => i + 1));
@@ -176,10 +176,10 @@ async function check(
   };
   assert.deepEqual(stored.body, expected);
   assert.deepEqual(after.events.at(-1)!.payload.data.object, expected);
-  if (effect.http === 200) assert.equal(answer.text, stored.text);
+  if (effect.http === 200) assert.equal(response.text, stored.text);
   if (effect.http === 402) {
-    assertRefused(answer, 402, "authentication_failed");
-    assert.deepEqual(answer.body.error.payment, expected);
+    assertRefused(response, 402, "authentication_failed");
+    assert.deepEqual(response.body.error.payment, expected);
   }
 }
 
@@ -190,8 +190,8 @@ serviceCase("POST /payments/{id}/authenticate settles a 3-D Secure card", async 
     await t.step(`${result} → ${http} ${status}`, async () => {
       const { body: payment } = await service.pay(card("4000 0025 0000 3155"));
       const path = new URL(payment.next_action.url).pathname.replace("/functions/v1", "");
-      const answer = await service.call("POST", path, { body: { result } });
-      assert.equal(answer.status, http);
+      const response = await service.call("POST", path, { body: { result } });
+      assert.equal(response.status, http);
       const { body } = await service.call("GET", `${PAYMENTS}/${payment.id}`);
       assert.deepEqual([body.status, body.next_action, body.method], [
         status,
@@ -205,8 +205,8 @@ serviceCase("POST /payments/{id}/authenticate settles a 3-D Secure card", async 
       const { body: payment } = await service.pay(card("4000 0025 0000 3155"));
       const path = `${SANDBOX}/payments/${payment.id}/authenticate`;
       const before = await recordOf(service, payment.id);
-      const answer = await service.call("POST", path, { body: { result } });
-      assertRefused(answer, 400, "invalid_parameter", "result");
+      const response = await service.call("POST", path, { body: { result } });
+      assertRefused(response, 400, "invalid_parameter", "result");
       assert.equal((await recordOf(service, payment.id)).text, before.text);
     });
   }
@@ -238,10 +238,10 @@ serviceCase("a payment of another environment is 404", async (t, service) => {
     const messages = new Map<string, string>();
     for (const [name, id] of ids) {
       await t.step(`${method} ${path("{id}")} with ${name}`, async () => {
-        const answer = await service.call(method, path(id), { body });
-        assertRefused(answer, 404, "not_found");
-        assert.ok(!answer.text.includes(id), "the id is repeated");
-        messages.set(name, answer.body.error.message);
+        const response = await service.call(method, path(id), { body });
+        assertRefused(response, 404, "not_found");
+        assert.ok(!response.text.includes(id), "the id is repeated");
+        messages.set(name, response.body.error.message);
       });
     }
     await t.step(`${method} ${path("{id}")} answers foreign ids like unknown ones`, () => {

@@ -172,15 +172,15 @@ async function check(
   );
   const before = await recordOf(service, payment.id);
   const is_set = service.trySetClock(MOVED_AT);
-  const answer = await service.call("POST", address(payment.id), { body: { to } });
+  const response = await service.call("POST", address(payment.id), { body: { to } });
   const after = await recordOf(service, payment.id);
   const move = moveOf(rail, from, to);
   if (from === to) {
-    assert.deepEqual([answer.status, answer.body], [200, payment]);
+    assert.deepEqual([response.status, response.body], [200, payment]);
     assert.equal(after.text, before.text);
   } else if (!move) {
-    assertRefused(answer, 409, "invalid_state");
-    const { current_status, allowed, type } = answer.body.error;
+    assertRefused(response, 409, "invalid_state");
+    const { current_status, allowed, type } = response.body.error;
     assert.deepEqual([current_status, type], [from, "invalid_request"]);
     assert.deepEqual(
       allowed.toSorted(),
@@ -188,26 +188,26 @@ async function check(
     );
     assert.equal(after.text, before.text);
   } else {
-    assert.equal(answer.status, 200, answer.text);
+    assert.equal(response.status, 200, response.text);
     const { events, sequences, ledger } = changesBetween(before, after);
     assert.deepEqual({ events, ledger }, { events: move.events, ledger: move.ledger });
     assert.deepEqual(sequences, sequences.map((_, i) => i + 1));
-    const moved = is_set ? MOVED : answer.body.updated_at;
-    assert.deepEqual(answer.body, {
+    const moved = is_set ? MOVED : response.body.updated_at;
+    assert.deepEqual(response.body, {
       ...payment,
       status: to,
       sequence: sequences.length,
       updated_at: moved,
-      ...expectedEnd(answer.body, rail, to),
+      ...expectedEnd(response.body, rail, to),
       ...JSON.parse(
         JSON.stringify(move.members ?? {}).replaceAll(MOVED, moved)
           .replaceAll(CAPTURE_BEFORE, sevenDaysAfter(moved)),
       ),
     });
-    assert.equal(after.body, answer.text);
-    assert.deepEqual(after.events.at(-1)!.payload.data.object, answer.body);
+    assert.equal(after.body, response.text);
+    assert.deepEqual(after.events.at(-1)!.payload.data.object, response.body);
     const stored = await service.call("GET", `${PAYMENTS}/${payment.id}`);
-    assert.equal(stored.text, answer.text);
+    assert.equal(stored.text, response.text);
   }
 }
 
@@ -217,7 +217,7 @@ function sevenDaysAfter(time: string): string {
 
 /**
  * Members that depend only on the status after the move. Texts for people are taken from the
- * answer.
+ * response.
  */
 // deno-lint-ignore no-explicit-any
 function expectedEnd(shown: any, rail: Rail, to: string): Record<string, unknown> {
@@ -247,14 +247,14 @@ serviceCase("POST /payments/{id}/advance rounds half of an amount down", async (
       const { body } = await service.make({ amount_minor: amount, outcome: "success" });
       const before = await recordOf(service, body.id);
       const to = { to: "partially_refunded" };
-      const answer = await service.call("POST", ADVANCE_ADDRESSES[0](body.id), { body: to });
+      const response = await service.call("POST", ADVANCE_ADDRESSES[0](body.id), { body: to });
       const after = await recordOf(service, body.id);
       if (half === "409") {
-        assertRefused(answer, 409, "invalid_state");
-        assert.ok(!answer.body.error.allowed.includes("partially_refunded"));
+        assertRefused(response, 409, "invalid_state");
+        assert.ok(!response.body.error.allowed.includes("partially_refunded"));
         return assert.equal(after.text, before.text);
       }
-      assert.equal(answer.body.amount_refunded, half);
+      assert.equal(response.body.amount_refunded, half);
       assert.deepEqual(changesBetween(before, after).ledger, [
         `refund available>processor ${half} EUR`,
       ]);
@@ -268,8 +268,8 @@ serviceCase("POST /payments/{id}/advance refuses other bodies", async (t, servic
   for (const body of ["{}", '{"to":"done"}', '{"to":null}', '{"to":"COMPLETED"}', '{"to":["x"]}']) {
     await t.step(body, async () => {
       for (const address of ADVANCE_ADDRESSES) {
-        const answer = await service.call("POST", address(payment.id), { body });
-        assertRefused(answer, 400, "invalid_parameter", "to");
+        const response = await service.call("POST", address(payment.id), { body });
+        assertRefused(response, 400, "invalid_parameter", "to");
       }
       assert.equal((await recordOf(service, payment.id)).text, before.text);
     });

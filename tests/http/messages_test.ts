@@ -7,7 +7,7 @@
 
 import assert from "node:assert/strict";
 import { ADDRESSES } from "../../scripts/documents/openapi/operations.ts";
-import type { TestAnswer, TestService } from "../support/service/service.ts";
+import type { TestResponse, TestService } from "../support/service/service.ts";
 import { OTHER_MISTAKES } from "../support/http/other_mistakes.ts";
 import { serviceCase } from "../support/service/service_case.ts";
 import { wrongBodies, wrongQueries, type WrongValue } from "../support/http/wrong_values.ts";
@@ -39,8 +39,8 @@ serviceCase("messages of errors name the fault and the value to send", async (t,
       : wrongBodies(operation.body);
     const answered: { wrong: WrongValue; message: string }[] = [];
     for (const wrong of cases) {
-      const answer = await send(service, operation.method, path, wrong);
-      const message = judge(answer, `${path} ${wrong.path}: ${wrong.shown}`);
+      const response = await send(service, operation.method, path, wrong);
+      const message = judge(response, `${path} ${wrong.path}: ${wrong.shown}`);
       answered.push({ wrong, message });
     }
     for (const { wrong, message } of answered) {
@@ -92,7 +92,7 @@ function send(
   method: string,
   path: string,
   { value }: WrongValue,
-): Promise<TestAnswer> {
+): Promise<TestResponse> {
   const url = path.replace("{id}", `pay_${"0".repeat(26)}`);
   if (method === "GET") {
     return service.call(method, `${url}?${new URLSearchParams(value as Record<string, string>)}`);
@@ -100,8 +100,8 @@ function send(
   return service.call(method, url, { body: value });
 }
 
-/** The message of an answer. Asserts that the answer is an error in plain words. */
-function judge({ status, body, text }: TestAnswer, at: string): string {
+/** The message of a response. Asserts that the response is an error in plain words. */
+function judge({ status, body, text }: TestResponse, at: string): string {
   assert.ok(status >= 400, `${at} is accepted: ${text}`);
   const { code, message, param } = body.error;
   assert.doesNotMatch(message, JARGON, at);

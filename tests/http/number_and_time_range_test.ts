@@ -185,14 +185,14 @@ serviceCase("times and numbers at the limits of their types", async (t, service)
       assert.notEqual(body, undefined, `no sound body of ${schema}`);
       for (const value of values) {
         const query = schema ? "" : `?${name}=${encodeURIComponent(value)}`;
-        const answer = await service.call(
+        const response = await service.call(
           method.toUpperCase(),
           path.replace("{id}", id) + query,
           schema ? { body: bodyWith(body, members, value) } : {},
         );
-        assert.ok(answer.status < 500, `${value}: ${answer.status} ${answer.text}`);
+        assert.ok(response.status < 500, `${value}: ${response.status} ${response.text}`);
         const is_received = name === "amount_received" && value === "2147483647";
-        if (is_received) assert.equal(answer.body.amount_received, 2147483647, answer.text);
+        if (is_received) assert.equal(response.body.amount_received, 2147483647, response.text);
       }
     });
   }

@@ -18,9 +18,9 @@ serviceCase("GET /v1/openapi.json", async (t, service) => {
   const get = (headers: Record<string, string> = {}, key: string | null = null) =>
     service.call("GET", PATH, { key, headers });
   await t.step("needs no key and answers with docs/openapi.json", async () => {
-    const answer = await get();
-    assert.equal(answer.status, 200);
-    assert.deepEqual(answer.body, DOCUMENT);
+    const response = await get();
+    assert.equal(response.status, 200);
+    assert.deepEqual(response.body, DOCUMENT);
   });
   await t.step("makes no database statement and writes a log line", async () => {
     service.forgetStatements();
@@ -43,18 +43,18 @@ serviceCase("GET /v1/openapi.json", async (t, service) => {
   });
   await t.step("allows every origin", async () => {
     for (const headers of [{}, { "If-None-Match": (await get()).headers.get("ETag")! }]) {
-      const answer = await get({ Origin: "https://elsewhere.example", ...headers });
-      assert.notEqual(answer.status, 403);
-      assert.equal(answer.headers.get("Access-Control-Allow-Origin"), "*");
+      const response = await get({ Origin: "https://elsewhere.example", ...headers });
+      assert.notEqual(response.status, 403);
+      assert.equal(response.headers.get("Access-Control-Allow-Origin"), "*");
     }
   });
   await t.step("is the same for a live key from a browser", async () => {
-    const answer = await get({ Origin: "https://elsewhere.example" }, service.live.text);
-    assert.equal(answer.status, 200);
+    const response = await get({ Origin: "https://elsewhere.example" }, service.live.text);
+    assert.equal(response.status, 200);
   });
   await t.step("other methods are 405 with a key and 401 without", async () => {
-    const answer = await service.call("POST", PATH);
-    assert.deepEqual([answer.status, answer.headers.get("Allow")], [405, "GET"]);
+    const response = await service.call("POST", PATH);
+    assert.deepEqual([response.status, response.headers.get("Allow")], [405, "GET"]);
     assert.equal((await service.call("POST", PATH, { key: null })).status, 401);
   });
 });

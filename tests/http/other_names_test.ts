@@ -81,13 +81,13 @@ serviceCase("POST /v1/payments with another name of a field", async (t, service)
     await t.step(`${param}: 400, send ${send}`, async () => {
       const before = await count();
       for (const path of [PAYMENTS, `${SANDBOX}/payments`]) {
-        const answer = await service.call("POST", path, {
+        const response = await service.call("POST", path, {
           body: { ...PAID, ...body },
           idempotency_key: crypto.randomUUID(),
         });
-        assertRefused(answer, 400, "invalid_parameter", param);
-        assert.ok(answer.body.error.message.includes(send), answer.body.error.message);
-        assert.ok(answer.headers.get("Unknown-Parameters")!.split(", ").includes(param));
+        assertRefused(response, 400, "invalid_parameter", param);
+        assert.ok(response.body.error.message.includes(send), response.body.error.message);
+        assert.ok(response.headers.get("Unknown-Parameters")!.split(", ").includes(param));
       }
       assert.equal(await count(), before);
     });

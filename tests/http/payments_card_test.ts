@@ -25,14 +25,14 @@ serviceCase("POST /v1/payments refuses numbers that are not test cards", async (
     await t.step(name, async () => {
       const before = await rowCounts(service);
       service.logs.length = 0;
-      const answer = await service.pay(card({ number } as never), { idempotency_key: "number" });
-      assertRefused(answer, 400, "invalid_parameter", "card.number");
+      const response = await service.pay(card({ number } as never), { idempotency_key: "number" });
+      assertRefused(response, 400, "invalid_parameter", "card.number");
       assert.deepEqual(await rowCounts(service), before);
       if (number === "") return;
       const digits = String(number).replace(/\D/g, "") || "none";
       // The message names a published number, which has the first digits of some of these numbers.
-      const text = answer.text.replaceAll("4242 4242 4242 4242. ", "");
-      const told = text + JSON.stringify([...answer.headers]) + JSON.stringify(service.logs);
+      const text = response.text.replaceAll("4242 4242 4242 4242. ", "");
+      const told = text + JSON.stringify([...response.headers]) + JSON.stringify(service.logs);
       assert.ok(!told.includes(String(number)), "echoed as sent");
       assert.ok(!told.includes(digits), "echoed as digits");
     });
@@ -61,16 +61,16 @@ serviceCase("POST /v1/payments checks the CVC", async (t, service) => {
   for (const [number, cvc, result] of CVCS) {
     await t.step(`${number} with ${JSON.stringify(cvc)} is ${result}`, async () => {
       const before = await rowCounts(service);
-      const answer = await service.pay(card({ number, cvc } as never));
-      if (result === "taken") return assert.equal(answer.status, 201, answer.text);
-      assertRefused(answer, 400, "invalid_parameter", "card.cvc");
+      const response = await service.pay(card({ number, cvc } as never));
+      if (result === "taken") return assert.equal(response.status, 201, response.text);
+      assertRefused(response, 400, "invalid_parameter", "card.cvc");
       assert.deepEqual(await rowCounts(service), before);
     });
   }
   for (const postal_code of ["", "10115", "SW1A 1AA", "00000"]) {
     await t.step(`any postal code is accepted: "${postal_code}"`, async () => {
-      const answer = await service.pay(card({ postal_code } as never));
-      assert.equal(answer.status, 201, answer.text);
+      const response = await service.pay(card({ postal_code } as never));
+      assert.equal(response.status, 201, response.text);
     });
   }
 });
@@ -101,9 +101,9 @@ serviceCase("POST /v1/payments checks the expiry", async (t, service) => {
     await t.step(`${exp_month}/${exp_year} at ${at} → ${refused ?? "accepted"}`, async () => {
       await service.setClock(Date.parse(at));
       const before = await rowCounts(service);
-      const answer = await service.pay(card({ exp_month, exp_year } as never));
-      if (refused === null) return assert.equal(answer.status, 201, answer.text);
-      assertRefused(answer, 400, "invalid_parameter", refused);
+      const response = await service.pay(card({ exp_month, exp_year } as never));
+      if (refused === null) return assert.equal(response.status, 201, response.text);
+      assertRefused(response, 400, "invalid_parameter", refused);
       assert.deepEqual(await rowCounts(service), before);
     });
   }
@@ -122,6 +122,6 @@ serviceCase("POST /v1/payments refuses 12.0 as a month", async (_t, service) => 
   const body =
     `{"amount":1,"currency":"EUR","card":{"number":"4242424242424242","exp_month":12.0,` +
     `"exp_year":2034,"cvc":"123"}}`;
-  const answer = await service.call("POST", PAYMENTS, { body });
-  assertRefused(answer, 400, "invalid_parameter", "card.exp_month");
+  const response = await service.call("POST", PAYMENTS, { body });
+  assertRefused(response, 400, "invalid_parameter", "card.exp_month");
 });

@@ -101,9 +101,9 @@ const VALUES: [value: string, Record<string, unknown>, kind: string, Result][] =
 serviceCase("POST /v1/payments answers each test value as documented", async (t, service) => {
   for (const [value, body, kind, [http, status, code, return_code = null]] of VALUES) {
     await t.step(`${value} → ${http} ${status} ${code ?? ""}`, async () => {
-      const answer = await service.pay(body);
-      assert.equal(answer.status, http, answer.text);
-      const payment = http === 402 ? answer.body.error.payment : answer.body;
+      const response = await service.pay(body);
+      assert.equal(response.status, http, response.text);
+      const payment = http === 402 ? response.body.error.payment : response.body;
       assert.deepEqual(
         [payment.status, payment.failure_code, payment.return_code, payment.method_kind],
         [status, code, return_code, kind],
@@ -111,11 +111,11 @@ serviceCase("POST /v1/payments answers each test value as documented", async (t,
       assert.equal(payment.capability, `${kind}_payment`);
       assert.equal(typeof payment.failure_message, code === null ? "object" : "string");
       if (http === 402) {
-        assert.deepEqual([answer.body.error.code, answer.body.error.type], [code, "payment"]);
-        assert.equal(answer.headers.get("Location"), null);
+        assert.deepEqual([response.body.error.code, response.body.error.type], [code, "payment"]);
+        assert.equal(response.headers.get("Location"), null);
       } else {
         assert.equal(
-          answer.headers.get("Location"),
+          response.headers.get("Location"),
           `${BASE_URL}/api-v1-payments/v1/payments/${payment.id}`,
         );
       }
@@ -124,10 +124,10 @@ serviceCase("POST /v1/payments answers each test value as documented", async (t,
       assert.equal(stored.text, JSON.stringify(payment));
     });
     await t.step(`${value} in the sandbox → 201 ${status}`, async () => {
-      const answer = await service.make(body);
-      assert.equal(answer.status, 201, answer.text);
+      const response = await service.make(body);
+      assert.equal(response.status, 201, response.text);
       assert.deepEqual(
-        [answer.body.status, answer.body.failure_code, answer.body.return_code],
+        [response.body.status, response.body.failure_code, response.body.return_code],
         [status, code, return_code],
       );
     });
@@ -156,8 +156,8 @@ serviceCase(
     ];
     for (const [name, body, events, ledger] of cases) {
       await t.step(`${name} → ${events}`, async () => {
-        const { body: answer } = await service.pay(body);
-        const record = await recordOf(service, (answer.error?.payment ?? answer).id);
+        const { body: response } = await service.pay(body);
+        const record = await recordOf(service, (response.error?.payment ?? response).id);
         assert.deepEqual(
           record.events.map(({ type }) => type.replace("payment.", "")).join(" "),
           events,

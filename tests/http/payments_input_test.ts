@@ -47,10 +47,10 @@ serviceCase("POST /v1/payments checks the literal text of an amount", async (t, 
       for (const [literal, result] of AMOUNTS) {
         await t.step(`${path} ${field}: ${literal} → ${result}`, async () => {
           const body = `{"${field}":${literal},"currency":"EUR"}`;
-          const answer = await service.call("POST", path, { body });
-          if (result === "refused") return assertRefused(answer, 400, "invalid_parameter", field);
-          assert.equal(answer.status, 201, answer.text);
-          assert.deepEqual([answer.body.amount, answer.body.amount_minor], [result, result]);
+          const response = await service.call("POST", path, { body });
+          if (result === "refused") return assertRefused(response, 400, "invalid_parameter", field);
+          assert.equal(response.status, 201, response.text);
+          assert.deepEqual([response.body.amount, response.body.amount_minor], [result, result]);
         });
       }
     }
@@ -65,16 +65,16 @@ serviceCase("POST /v1/payments checks the literal text of an amount", async (t, 
   ];
   for (const [members, param] of both) {
     await t.step(`${members} → ${param ?? "accepted"}`, async () => {
-      const answer = await service.call("POST", PAYMENTS, {
+      const response = await service.call("POST", PAYMENTS, {
         body: `{"currency":"EUR",${members}}`,
       });
-      if (param) return assertRefused(answer, 400, "invalid_parameter", param);
-      assert.equal(answer.body.amount, 5);
+      if (param) return assertRefused(response, 400, "invalid_parameter", param);
+      assert.equal(response.body.amount, 5);
     });
   }
 });
 
-/** Accepted fields, and the members of the answer that show them. */
+/** Accepted fields, and the members of the response that show them. */
 const TAKEN: [string, Record<string, unknown>, Record<string, unknown>][] = [
   ["currency in lower case", { currency: "eur" }, { currency: "EUR" }],
   ["currency in mixed case", { currency: "uSd" }, { currency: "USD" }],
@@ -200,9 +200,9 @@ const REFUSED: [string, Record<string, unknown>, param: string][] = [
 serviceCase("POST /v1/payments accepts these fields", async (t, service) => {
   for (const [name, body, shown] of TAKEN) {
     await t.step(name, async () => {
-      const answer = await service.pay(body);
-      assert.equal(answer.status, 201, answer.text);
-      assert.deepEqual({ ...answer.body, ...shown }, answer.body);
+      const response = await service.pay(body);
+      assert.equal(response.status, 201, response.text);
+      assert.deepEqual({ ...response.body, ...shown }, response.body);
     });
   }
 });
@@ -211,15 +211,15 @@ serviceCase("POST /v1/payments refuses these fields", async (t, service) => {
   for (const [name, body, param] of REFUSED) {
     await t.step(`${name} → ${param}`, async () => {
       const before = await rowCounts(service);
-      const answer = await service.pay(body, { idempotency_key: crypto.randomUUID() });
-      assertRefused(answer, 400, "invalid_parameter", param);
+      const response = await service.pay(body, { idempotency_key: crypto.randomUUID() });
+      assertRefused(response, 400, "invalid_parameter", param);
       assert.deepEqual(await rowCounts(service), before);
     });
   }
   await t.step("a metadata key of 41 characters is refused", async () => {
-    const answer = await service.pay({ metadata: { ["k".repeat(41)]: "v" } });
-    assert.match(answer.body.error.param, /^metadata/);
-    assertRefused(answer, 400, "invalid_parameter", answer.body.error.param);
+    const response = await service.pay({ metadata: { ["k".repeat(41)]: "v" } });
+    assert.match(response.body.error.param, /^metadata/);
+    assertRefused(response, 400, "invalid_parameter", response.body.error.param);
   });
 });
 

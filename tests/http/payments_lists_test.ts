@@ -189,9 +189,9 @@ serviceCase("GET /v1/payments filters by its fields", async (t, service) => {
   for (const [query, keep] of FILTERS) {
     const expected = all.filter(keep).map(({ id }) => id);
     await t.step(`${JSON.stringify(query)} → ${expected.length}`, async () => {
-      const answer = await list(service, `limit=100&${new URLSearchParams(query)}`);
-      assert.equal(answer.status, 200, answer.text);
-      assert.deepEqual(answer.body.data.map(({ id }: Shown) => id), expected);
+      const response = await list(service, `limit=100&${new URLSearchParams(query)}`);
+      assert.equal(response.status, 200, response.text);
+      assert.deepEqual(response.body.data.map(({ id }: Shown) => id), expected);
     });
     await t.step(`${JSON.stringify(query)} in pages of 3`, async () => {
       const met: string[] = [];

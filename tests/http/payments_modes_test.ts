@@ -56,10 +56,10 @@ serviceCase("POST /v1/payments with an outcome overrides the instrument", async 
   for (const [name, body] of INSTRUMENTS) {
     for (const [outcome, http, status, events, ledger] of OUTCOMES) {
       await t.step(`${outcome} with ${name} → ${http} ${status}`, async () => {
-        const answer = await service.pay({ ...body, outcome });
-        assert.equal(answer.status, http, answer.text);
-        if (http === 402) assert.equal(answer.body.error.code, "payment_declined");
-        const payment = http === 402 ? answer.body.error.payment : answer.body;
+        const response = await service.pay({ ...body, outcome });
+        assert.equal(response.status, http, response.text);
+        if (http === 402) assert.equal(response.body.error.code, "payment_declined");
+        const payment = http === 402 ? response.body.error.payment : response.body;
         const failed = status === "declined" ? "payment_declined" : null;
         assert.deepEqual(
           [payment.status, payment.failure_code, payment.return_code, payment.next_action],
@@ -121,9 +121,9 @@ serviceCase("POST /v1/payments with a live key", async (t, service) => {
   const before = await rowCounts(service);
   for (const [name, body] of unconfigured) {
     await t.step(`${name} → 503 provider_not_configured`, async () => {
-      const answer = await service.pay(body, { key, idempotency_key: name.replaceAll(" ", "_") });
-      assertRefused(answer, 503, "provider_not_configured");
-      assert.equal(answer.body.error.type, "api");
+      const response = await service.pay(body, { key, idempotency_key: name.replaceAll(" ", "_") });
+      assertRefused(response, 503, "provider_not_configured");
+      assert.equal(response.body.error.type, "api");
       assert.deepEqual(await rowCounts(service), before);
     });
   }
@@ -139,8 +139,8 @@ serviceCase("POST /v1/payments with a live key", async (t, service) => {
   ];
   for (const [name, body, param] of refused) {
     await t.step(`${name} → 400 ${param}`, async () => {
-      const answer = await service.pay(body, { key, idempotency_key: name.replaceAll(" ", "_") });
-      assertRefused(answer, 400, "invalid_parameter", param);
+      const response = await service.pay(body, { key, idempotency_key: name.replaceAll(" ", "_") });
+      assertRefused(response, 400, "invalid_parameter", param);
       assert.deepEqual(await rowCounts(service), before);
     });
   }
@@ -175,8 +175,8 @@ serviceCase(
         where id = ${body.id}`;
         const before = await recordOf(service, body.id);
         const options = { key, idempotency_key: `${command}_${outcome}` };
-        const answer = await service.call("POST", `${PAYMENTS}/${body.id}/${command}`, options);
-        assertRefused(answer, http, code);
+        const response = await service.call("POST", `${PAYMENTS}/${body.id}/${command}`, options);
+        assertRefused(response, http, code);
         assert.equal((await recordOf(service, body.id)).text, before.text);
       });
     }

@@ -1,5 +1,5 @@
 /**
- * The payment object in an answer: its members, their order and their values, for each kind of
+ * The payment object in a response: its members, their order and their values, for each kind of
  * instrument and both forms of the request (contract §2).
  */
 
@@ -144,13 +144,13 @@ serviceCase("POST /v1/payments answers the whole object in its order", async (t,
   await service.setClock(AT);
   for (const [name, body, members] of CASES) {
     await t.step(name, async () => {
-      const answer = await service.call("POST", PAYMENTS, { body });
-      assert.equal(answer.status, 201, answer.text);
-      assert.equal(Object.keys(answer.body).join(" "), MEMBERS);
-      assert.match(answer.body.id, /^pay_[0-9a-hjkmnp-tv-z]{26}$/);
-      assert.deepEqual(answer.body, { ...FRESH, ...members, id: answer.body.id });
-      assert.equal(answer.headers.get("Content-Type"), "application/json");
-      assert.equal(answer.headers.get("Unknown-Parameters"), null);
+      const response = await service.call("POST", PAYMENTS, { body });
+      assert.equal(response.status, 201, response.text);
+      assert.equal(Object.keys(response.body).join(" "), MEMBERS);
+      assert.match(response.body.id, /^pay_[0-9a-hjkmnp-tv-z]{26}$/);
+      assert.deepEqual(response.body, { ...FRESH, ...members, id: response.body.id });
+      assert.equal(response.headers.get("Content-Type"), "application/json");
+      assert.equal(response.headers.get("Unknown-Parameters"), null);
     });
   }
 });

@@ -75,6 +75,6 @@ async function disturb(
   const creates = Array.from({ length: turn.creates }, () => service.make());
   const moves = turn.moved.filter((i) => i < movable.length)
     .map((i) => advance(service, movable[i]!, "completed"));
-  const answers = await Promise.all([...creates, ...moves]);
-  for (const { status, text } of answers) assert.ok(status < 300, text);
+  const responses = await Promise.all([...creates, ...moves]);
+  for (const { status, text } of responses) assert.ok(status < 300, text);
 }

@@ -78,9 +78,9 @@ serviceCase("POST /v1/payments/{id}/refund waits with manual settlement", async 
     }
   });
   await t.step("one cent above the rest is refused: pending refunds count", async () => {
-    const answer = await refund(service, id, { amount: 601 });
-    assertRefused(answer, 400, "invalid_parameter", "amount");
-    assert.equal(answer.body.error.amount_refundable, 600);
+    const response = await refund(service, id, { amount: 601 });
+    assertRefused(response, 400, "invalid_parameter", "amount");
+    assert.equal(response.body.error.amount_refundable, 600);
   });
   await t.step("a refund without an amount takes the rest", async () => {
     assert.equal((await refund(service, id)).body.amount, 600);
@@ -118,11 +118,11 @@ for (const address of ADDRESSES) {
     for (const [name, pending, status, refunding, refunded] of cases) {
       await t.step(`${name}: the payment is ${status}`, async () => {
         const before = await recordOf(service, id);
-        const answer = await service.call("POST", address(pending.id), {
+        const response = await service.call("POST", address(pending.id), {
           body: { to: "completed" },
         });
-        assert.equal(answer.status, 200, answer.text);
-        assert.deepEqual(answer.body, {
+        assert.equal(response.status, 200, response.text);
+        assert.deepEqual(response.body, {
           ...pending,
           status: "completed",
           payment_status: status,
@@ -134,7 +134,7 @@ for (const address of ADDRESSES) {
         assert.deepEqual(ledger, [`refund available>processor ${pending.amount} EUR`]);
         assert.deepEqual(await shown(service, id), [status, refunding, refunded]);
         const stored = await service.call("GET", `${REFUNDS}/${pending.id}`);
-        assert.equal(stored.text, answer.text);
+        assert.equal(stored.text, response.text);
       });
     }
   });
@@ -146,9 +146,9 @@ for (const address of ADDRESSES) {
     await service.setClock(Date.parse(LATER));
     await t.step("its amount can be refunded again", async () => {
       const before = await recordOf(service, id);
-      const answer = await service.call("POST", address(pending.id), { body: { to: "failed" } });
-      assert.equal(answer.status, 200, answer.text);
-      assert.deepEqual(answer.body, {
+      const response = await service.call("POST", address(pending.id), { body: { to: "failed" } });
+      assert.equal(response.status, 200, response.text);
+      assert.deepEqual(response.body, {
         ...pending,
         status: "failed",
         failure_code: "processing_failed",
@@ -180,13 +180,13 @@ serviceCase("an advance of a refund that has ended", async (t, service) => {
       // A completed refund can fail later.
       if (status === "completed" && to === "failed") continue;
       await t.step(`${status} → ${to}: ${to === status ? "stays" : "409"}`, async () => {
-        const answer = await settle(service, refund_id, to);
+        const response = await settle(service, refund_id, to);
         if (to === status) {
           const stored = await service.call("GET", `${REFUNDS}/${refund_id}`);
-          return assert.deepEqual([answer.status, answer.text], [200, stored.text]);
+          return assert.deepEqual([response.status, response.text], [200, stored.text]);
         }
-        assertRefused(answer, 409, "invalid_state");
-        const { current_status, allowed } = answer.body.error;
+        assertRefused(response, 409, "invalid_state");
+        const { current_status, allowed } = response.body.error;
         assert.deepEqual(
           [current_status, allowed],
           [status, status === "completed" ? ["failed"] : []],
@@ -204,8 +204,8 @@ serviceCase("an advance of a refund that has ended", async (t, service) => {
   for (const body of ["{}", '{"to":"done"}', '{"to":null}', '{"to":"COMPLETED"}']) {
     await t.step(`${body} → 400 to`, async () => {
       for (const address of ADDRESSES) {
-        const answer = await service.call("POST", address(refunds[0]![1]), { body });
-        assertRefused(answer, 400, "invalid_parameter", "to");
+        const response = await service.call("POST", address(refunds[0]![1]), { body });
+        assertRefused(response, 400, "invalid_parameter", "to");
       }
     });
   }
@@ -236,13 +236,13 @@ serviceCase("an advance of a refund that has ended", async (t, service) => {
   });
   await t.step("ten advances at once move the refund once", async () => {
     const { body } = await refund(service, id, { amount: 10 });
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from(
         { length: 10 },
         (_, i) => settle(service, body.id, i % 2 ? "completed" : "failed"),
       ),
     );
-    const statuses = new Set(answers.map(({ status }) => status));
+    const statuses = new Set(responses.map(({ status }) => status));
     assert.deepEqual([...statuses].sort(), [200, 409]);
     const { events } = await recordOf(service, id);
     const ends = events.filter(({ type, payload }) =>
@@ -333,10 +333,10 @@ serviceCase("a completed refund that fails later gives its money back", async (t
       const id = await make();
       const { body: { data: [newest] } } = await service.call("GET", `${PAYMENTS}/${id}/refunds`);
       const before = await recordOf(service, id);
-      const answer = await settle(service, newest.id, "failed");
-      assert.equal(answer.status, 200);
+      const response = await settle(service, newest.id, "failed");
+      assert.equal(response.status, 200);
       assert.deepEqual(
-        [answer.body.status, answer.body.failure_code, answer.body.payment_status],
+        [response.body.status, response.body.failure_code, response.body.payment_status],
         ["failed", "processing_failed", after[0]],
       );
       const changes = changesBetween(before, await recordOf(service, id));

@@ -33,12 +33,12 @@ serviceCase("the rate limit on two isolates", async (t, first) => {
     /** [name, sends one request and returns whether it was admitted] */
     const kinds: [string, (i: number, key: string) => Promise<boolean>][] = [
       ["creates", async (i, key) => {
-        const answer = await [first, second][i % 2]!.call("POST", PAYMENTS, { key, body });
-        return admitted(answer.status, 201);
+        const response = await [first, second][i % 2]!.call("POST", PAYMENTS, { key, body });
+        return admitted(response.status, 201);
       }],
       ["reads", async (i, key) => {
-        const answer = await [first, second][i % 2]!.call("GET", PAYMENTS, { key });
-        return admitted(answer.status, 200);
+        const response = await [first, second][i % 2]!.call("GET", PAYMENTS, { key });
+        return admitted(response.status, 200);
       }],
       ["keyed creates", async (i, key) => {
         const options = { key, body, idempotency_key: `k${i}` };
@@ -53,10 +53,10 @@ serviceCase("the rate limit on two isolates", async (t, first) => {
         `${REQUESTS} ${name} at once exceed the limit by at most ${MAX_OVER}`,
         async () => {
           const { text } = await first.issueKey(first.key.environment_id);
-          const answers = await Promise.all(
+          const responses = await Promise.all(
             Array.from({ length: REQUESTS }, (_, i) => send(i, text)),
           );
-          const over = answers.filter((is_admitted) => is_admitted).length - 2 * RATE;
+          const over = responses.filter((is_admitted) => is_admitted).length - 2 * RATE;
           console.log(`${name}: ${over} over the limit, ${2 * POOL} connections`);
           assert.ok(over >= 0 && over <= MAX_OVER, `${over} over the limit`);
           assert.equal(await send(REQUESTS, text), false);

@@ -65,13 +65,13 @@ serviceCase("the last request of a rate counts once, though decided twice", asyn
       const changed = await service.sql.begin(async (sql) => {
         await sql.unsafe(`update pay.${table} set ${meanwhile} where id = '${id}'`);
         const body = method === "DELETE" ? {} : { body: {} };
-        const answer = service.call(method, path(id), body);
-        await Promise.race([untilCommitWaits(service), answer]);
-        return { answer };
+        const response = service.call(method, path(id), body);
+        await Promise.race([untilCommitWaits(service), response]);
+        return { response };
       });
-      const answer = await changed.answer;
-      assert.equal(answer.status, 200, answer.text);
-      assert.equal(answer.headers.get("RateLimit"), `"default";r=0;t=2`);
+      const response = await changed.response;
+      assert.equal(response.status, 200, response.text);
+      assert.equal(response.headers.get("RateLimit"), `"default";r=0;t=2`);
       const next = await service.call("GET", PAYMENTS);
       assert.equal(next.status, 429);
     });

@@ -1,10 +1,10 @@
 /**
  * The rate limit of one key: its burst, its sliding window, the requests that do not count, and the
- * headers of every answer.
+ * headers of every response.
  */
 
 import assert from "node:assert/strict";
-import type { TestAnswer, TestService } from "../support/service/service.ts";
+import type { TestResponse, TestService } from "../support/service/service.ts";
 import { APPROVED, PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
 
 const V1 = "/api-v1-payments/v1";
@@ -23,7 +23,7 @@ async function exhaust(service: TestService, key = service.key.text): Promise<nu
   throw new Error("never limited");
 }
 
-function left({ headers }: TestAnswer): string | null {
+function left({ headers }: TestResponse): string | null {
   return headers.get("RateLimit");
 }
 
@@ -92,10 +92,10 @@ serviceCase("the rate limit of a key", async (t, service) => {
     ];
     for (const [i, [status, method, path, options]] of cases.entries()) {
       await service.setClock(START + 30_000_000 + i * 10_000);
-      const answer = await service.call(method, path, options ?? {});
-      assert.equal(answer.status, status, answer.text);
-      assert.equal(left(answer), `"default";r=${QUOTA - 1};t=2`, `${status} ${method} ${path}`);
-      assert.equal(answer.headers.get("RateLimit-Policy"), `"default";q=${QUOTA};w=2`);
+      const response = await service.call(method, path, options ?? {});
+      assert.equal(response.status, status, response.text);
+      assert.equal(left(response), `"default";r=${QUOTA - 1};t=2`, `${status} ${method} ${path}`);
+      assert.equal(response.headers.get("RateLimit-Policy"), `"default";q=${QUOTA};w=2`);
     }
   });
   await t.step("an exhausted limit answers every kind of refusal as 429", async () => {
@@ -111,11 +111,11 @@ serviceCase("the rate limit of a key", async (t, service) => {
       ["POST", `${SANDBOX}/reset`],
     ];
     for (const [method, path, options] of cases) {
-      const answer = await service.call(method, path, options ?? {});
-      assert.equal(answer.status, 429, `${method} ${path}: ${answer.text}`);
-      assert.equal(answer.body.error.code, "rate_limited");
-      assert.match(answer.headers.get("Retry-After")!, /^[1-9]\d*$/);
-      assert.equal(left(answer), `"default";r=0;t=2`);
+      const response = await service.call(method, path, options ?? {});
+      assert.equal(response.status, 429, `${method} ${path}: ${response.text}`);
+      assert.equal(response.body.error.code, "rate_limited");
+      assert.match(response.headers.get("Retry-After")!, /^[1-9]\d*$/);
+      assert.equal(left(response), `"default";r=0;t=2`);
     }
   });
 }, { rate_limit: RATE });
@@ -132,9 +132,9 @@ serviceCase("replays at an exhausted rate limit", async (t, service) => {
   ) => {
     await service.setClock(at_ms += 10_000);
     const options = { key, body, idempotency_key: `k${calls.length}` };
-    const answer = await service.call(method, path, options);
+    const response = await service.call(method, path, options);
     calls.push([method, path, options]);
-    return answer.body;
+    return response.body;
   };
   const paid = await first("POST", PAYMENTS, { amount: 1000, currency: "EUR", outcome: "success" });
   await first("POST", PAYMENTS, { amount: 1, currency: "EUR", outcome: "declined" });

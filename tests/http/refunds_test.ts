@@ -37,12 +37,12 @@ serviceCase("POST /v1/payments/{id}/refund refunds the whole amount", async (t, 
       await service.setClock(Date.parse(AT));
       const payment = await paymentIn(service, "completed", { currency: "USD" });
       const before = await recordOf(service, payment.id);
-      const answer = await refund(service, payment.id, body);
-      assert.equal(answer.status, 201, answer.text);
-      assert.equal(Object.keys(answer.body).join(" "), MEMBERS);
-      assert.match(answer.body.id, /^re_[0-9a-hjkmnp-tv-z]{26}$/);
-      assert.deepEqual(answer.body, {
-        id: answer.body.id,
+      const response = await refund(service, payment.id, body);
+      assert.equal(response.status, 201, response.text);
+      assert.equal(Object.keys(response.body).join(" "), MEMBERS);
+      assert.match(response.body.id, /^re_[0-9a-hjkmnp-tv-z]{26}$/);
+      assert.deepEqual(response.body, {
+        id: response.body.id,
         object: "refund",
         payment_id: payment.id,
         payment_status: "refunded",
@@ -59,7 +59,7 @@ serviceCase("POST /v1/payments/{id}/refund refunds the whole amount", async (t, 
         created_at: AT,
         updated_at: AT,
       });
-      assert.ok(answer.headers.get("Location")?.endsWith(`${REFUNDS}/${answer.body.id}`));
+      assert.ok(response.headers.get("Location")?.endsWith(`${REFUNDS}/${response.body.id}`));
       const after = await recordOf(service, payment.id);
       assert.deepEqual(changesBetween(before, after), {
         events: ["refund.created", "refund.completed", "payment.refunded"],
@@ -68,11 +68,11 @@ serviceCase("POST /v1/payments/{id}/refund refunds the whole amount", async (t, 
       });
       const [created, completed] = after.events.slice(2, 4);
       assert.deepEqual(created!.payload.data.object, {
-        ...answer.body,
+        ...response.body,
         payment_status: "completed",
         status: "pending",
       });
-      assert.deepEqual(completed!.payload.data.object, answer.body);
+      assert.deepEqual(completed!.payload.data.object, response.body);
     });
   }
 });
@@ -89,15 +89,15 @@ serviceCase("POST /v1/payments/{id}/refund refunds parts to the cent", async (t,
     await t.step(`before ${amount ?? "the rest"}, one cent above the rest is refused`, async () => {
       const before = await recordOf(service, payment.id);
       for (const field of ["amount", "amount_minor"]) {
-        const answer = await refund(service, payment.id, { [field]: left + given + 1 });
-        assertRefused(answer, 400, "invalid_parameter", field);
-        assert.equal(answer.body.error.amount_refundable, left + given);
+        const response = await refund(service, payment.id, { [field]: left + given + 1 });
+        assertRefused(response, 400, "invalid_parameter", field);
+        assert.equal(response.body.error.amount_refundable, left + given);
       }
       assert.equal((await recordOf(service, payment.id)).text, before.text);
     });
     await t.step(`${amount ?? "the rest"} leaves ${left}: ${status}`, async () => {
-      const answer = await refund(service, payment.id, amount === undefined ? {} : { amount });
-      assert.deepEqual([answer.status, answer.body.amount, answer.body.payment_status], [
+      const response = await refund(service, payment.id, amount === undefined ? {} : { amount });
+      assert.deepEqual([response.status, response.body.amount, response.body.payment_status], [
         201,
         given,
         status,
@@ -112,8 +112,8 @@ serviceCase("POST /v1/payments/{id}/refund refunds parts to the cent", async (t,
     });
   }
   await t.step("a fully refunded payment has nothing left to refund: 409", async () => {
-    const answer = await refund(service, payment.id, { amount: 1 });
-    assertRefused(answer, 409, "invalid_state");
+    const response = await refund(service, payment.id, { amount: 1 });
+    assertRefused(response, 409, "invalid_state");
     const { ledger, events } = await recordOf(service, payment.id);
     assert.deepEqual([ledger.size, events.length], [5, 2 + 4 * 3]);
   });
@@ -145,19 +145,19 @@ serviceCase("POST /v1/payments/{id}/refund takes a reason and metadata", async (
     await t.step(`${body} → ${refused ?? "accepted"}`, async () => {
       const payment = await paymentIn(service, "completed");
       const before = await recordOf(service, payment.id);
-      const answer = await refund(service, payment.id, body);
+      const response = await refund(service, payment.id, body);
       if (refused) {
-        assertRefused(answer, 400, "invalid_parameter", refused);
+        assertRefused(response, 400, "invalid_parameter", refused);
         return assert.equal((await recordOf(service, payment.id)).text, before.text);
       }
-      assert.deepEqual({ ...answer.body, ...JSON.parse(body) }, answer.body);
+      assert.deepEqual({ ...response.body, ...JSON.parse(body) }, response.body);
     });
   }
   await t.step("an unknown field is named in a header", async () => {
     const payment = await paymentIn(service, "completed");
-    const answer = await refund(service, payment.id, { colour: 5 });
-    assert.deepEqual([answer.status, answer.body.amount], [201, 1000]);
-    assert.equal(answer.headers.get("Unknown-Parameters"), "colour");
+    const response = await refund(service, payment.id, { colour: 5 });
+    assert.deepEqual([response.status, response.body.amount], [201, 1000]);
+    assert.equal(response.headers.get("Unknown-Parameters"), "colour");
   });
 });
 
@@ -224,10 +224,10 @@ serviceCase("GET /v1/refunds, one and in lists", async (t, service) => {
   ];
   for (const [path, status, result] of ends) {
     await t.step(`${path} → ${status} ${result}`, async () => {
-      const answer = await all(path);
-      if (status === 404) return assertRefused(answer, 404, "not_found");
-      if (status === 400) return assertRefused(answer, 400, "invalid_parameter", result);
-      assert.deepEqual([answer.status, answer.body.data], [200, []]);
+      const response = await all(path);
+      if (status === 404) return assertRefused(response, 404, "not_found");
+      if (status === 400) return assertRefused(response, 400, "invalid_parameter", result);
+      assert.deepEqual([response.status, response.body.data], [200, []]);
     });
   }
   await t.step("another environment has none of these refunds", async () => {

@@ -1,6 +1,6 @@
 /**
  * `GET /requests` (contract §5): the log of the requests of a sandbox. It is written behind the
- * answers, belongs to one sandbox, and has no text of the client but the idempotency key.
+ * responses, belongs to one sandbox, and has no text of the client but the idempotency key.
  */
 
 import assert from "node:assert/strict";
@@ -154,11 +154,11 @@ serviceCase("GET /requests has a line for each answer, newest first", async (t, 
   ];
   for (const [name, ask, [path, query, status, error_code, key, replay]] of cases) {
     await t.step(name, async () => {
-      const answer = await ask();
+      const response = await ask();
       const [line] = await read(service, "?limit=1");
       const { created_at, duration_ms, api_key_id, ...rest } = line;
       assert.deepEqual(rest, {
-        id: answer.headers.get("Request-Id"),
+        id: response.headers.get("Request-Id"),
         object: "request",
         method: name === "create" || path === PAYMENTS && query === null ? "POST" : "GET",
         path,
@@ -169,7 +169,7 @@ serviceCase("GET /requests has a line for each answer, newest first", async (t, 
         idempotent_replay: replay,
         source: "program",
       });
-      assert.equal(answer.status, status);
+      assert.equal(response.status, status);
       assert.ok(duration_ms > 0 && duration_ms < 60_000);
       assert.ok(Math.abs(Date.parse(created_at) - Date.now()) < 60_000);
       assert.equal(api_key_id === service.key.id, name !== "scope");
@@ -244,13 +244,13 @@ serviceCase("GET /requests has filters and a cursor", async (t, service) => {
   ];
   for (const query of refused) {
     await t.step(`${query} is refused`, async () => {
-      const answer = await service.call("GET", `${LOG}?${query}`);
-      assertRefused(answer, 400, "invalid_parameter", query.split("=")[0]);
+      const response = await service.call("GET", `${LOG}?${query}`);
+      assertRefused(response, 400, "invalid_parameter", query.split("=")[0]);
     });
   }
   await t.step("an unknown cursor is refused", async () => {
-    const answer = await service.call("GET", `${LOG}?starting_after=req_${"0".repeat(26)}`);
-    assertRefused(answer, 400, "invalid_parameter", "starting_after");
+    const response = await service.call("GET", `${LOG}?starting_after=req_${"0".repeat(26)}`);
+    assertRefused(response, 400, "invalid_parameter", "starting_after");
   });
 }, LOGGED);
 
@@ -265,8 +265,8 @@ serviceCase("GET /requests shows one sandbox, and no live one", async (t, servic
     assert.deepEqual(await keys(service.other.text), ["theirs"]);
   });
   await t.step("a live key is refused, and nothing of it is logged", async () => {
-    const answer = await service.call("GET", LOG, { key: service.live.text });
-    assertRefused(answer, 403, "test_key_required");
+    const response = await service.call("GET", LOG, { key: service.live.text });
+    assertRefused(response, 403, "test_key_required");
     const rows = await service.sql`select from pay.requests
       where environment_id = ${service.live.environment_id}`;
     assert.equal(rows.length, 0);
@@ -321,10 +321,10 @@ serviceCase("GET /requests shows one sandbox, and no live one", async (t, servic
 }, LOGGED);
 
 serviceCase("GET /requests has refusals by the rate limit", async (_, service) => {
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 8 }, () => service.call("GET", PAYMENTS)),
   );
-  const limited = answers.filter(({ status }) => status === 429).length;
+  const limited = responses.filter(({ status }) => status === 429).length;
   assert.ok(limited > 0);
   await service.deps.request_log.flush();
   const rows = await service.sql`select from pay.requests

@@ -125,8 +125,8 @@ serviceCase("a refused POST /reset delays no other request", async (t, service) 
     );
     assert.ok(neighbours.every(({ status }) => status === 200));
     await other`rollback`;
-    const answers = [await reset, await balance];
-    assert.deepEqual(answers.map(({ status }) => status), [200, 200], answers[0]!.text);
+    const responses = [await reset, await balance];
+    assert.deepEqual(responses.map(({ status }) => status), [200, 200], responses[0]!.text);
   });
   other.release();
 });

@@ -123,8 +123,8 @@ serviceCase("pay.purge()", async (t, service) => {
       const took_ms: number[] = [];
       while (is_purging) {
         const started = performance.now();
-        const answer = await service.make({ outcome: "success" });
-        assert.equal(answer.status, 201, answer.text);
+        const response = await service.make({ outcome: "success" });
+        assert.equal(response.status, 201, response.text);
         took_ms.push(performance.now() - started);
       }
       return took_ms;

@@ -61,17 +61,17 @@ const REFUSED: [string, url: unknown][] = [
 serviceCase("POST /v1/payments keeps a return URL", async (t, service) => {
   for (const [name, return_url] of ACCEPTED) {
     await t.step(name, async () => {
-      const answer = await service.pay({ return_url, ...card("4000 0025 0000 3155") });
-      assert.deepEqual([answer.status, answer.body.return_url], [201, return_url]);
-      const { body } = await service.call("GET", `${PAYMENTS}/${answer.body.id}`);
+      const response = await service.pay({ return_url, ...card("4000 0025 0000 3155") });
+      assert.deepEqual([response.status, response.body.return_url], [201, return_url]);
+      const { body } = await service.call("GET", `${PAYMENTS}/${response.body.id}`);
       assert.equal(body.return_url, return_url);
     });
   }
   for (const [name, return_url, stored] of REPAIRED) {
     await t.step(`${name}: in its normal form`, async () => {
-      const answer = await service.pay({ return_url });
-      assert.deepEqual([answer.status, answer.body.return_url], [201, stored], answer.text);
-      const { body } = await service.call("GET", `${PAYMENTS}/${answer.body.id}`);
+      const response = await service.pay({ return_url });
+      assert.deepEqual([response.status, response.body.return_url], [201, stored], response.text);
+      const { body } = await service.call("GET", `${PAYMENTS}/${response.body.id}`);
       assert.equal(body.return_url, stored);
     });
   }
@@ -84,23 +84,23 @@ serviceCase("POST /v1/payments refuses other return URLs", async (t, service) =>
   const before = await rowCounts(service);
   for (const [name, return_url] of REFUSED) {
     await t.step(name, async () => {
-      const answer = await service.pay({ return_url }, { idempotency_key: "refused" });
-      assertRefused(answer, 400, "invalid_parameter", "return_url");
-      assert.ok(!answer.text.includes("secret"), answer.text);
+      const response = await service.pay({ return_url }, { idempotency_key: "refused" });
+      assertRefused(response, 400, "invalid_parameter", "return_url");
+      assert.ok(!response.text.includes("secret"), response.text);
       assert.deepEqual(await rowCounts(service), before);
     });
   }
   const { text: key } = service.live;
   for (const url of ["http://localhost:3000/return", "http://127.0.0.1/", "http://[::1]/"]) {
     await t.step(`${url} with a live key`, async () => {
-      const answer = await service.pay({ return_url: url }, { key });
-      assertRefused(answer, 400, "invalid_parameter", "return_url");
-      assert.match(answer.body.error.message, /https/);
+      const response = await service.pay({ return_url: url }, { key });
+      assertRefused(response, 400, "invalid_parameter", "return_url");
+      assert.match(response.body.error.message, /https/);
     });
   }
   await t.step("https with a live key reaches the provider", async () => {
-    const answer = await service.pay({ return_url: SHOP }, { key });
-    assertRefused(answer, 503, "provider_not_configured");
+    const response = await service.pay({ return_url: SHOP }, { key });
+    assertRefused(response, 503, "provider_not_configured");
     assert.deepEqual(await rowCounts(service), before);
   });
 });

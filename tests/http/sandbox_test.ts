@@ -34,27 +34,27 @@ serviceCase("POST /payments creates a payment in the status of an outcome", asyn
       for (const kind of KINDS) {
         await t.step(`${path} ${outcome} by ${kind} → 201 ${status}`, async () => {
           const body = { amount_minor: 250, currency: "EUR", outcome, ...APPROVED[kind] };
-          const answer = await service.call("POST", path, { body });
-          assert.equal(answer.status, 201, answer.text);
-          const { id, ...payment } = answer.body;
+          const response = await service.call("POST", path, { body });
+          assert.equal(response.status, 201, response.text);
+          const { id, ...payment } = response.body;
           assert.deepEqual([payment.status, payment.amount, payment.method_kind], [
             status,
             250,
             kind,
           ]);
           assert.equal(
-            answer.headers.get("Location"),
+            response.headers.get("Location"),
             `${BASE_URL}/api-v1-payments/v1/payments/${id}`,
           );
-          assert.equal((await service.call("GET", `${PAYMENTS}/${id}`)).text, answer.text);
+          assert.equal((await service.call("GET", `${PAYMENTS}/${id}`)).text, response.text);
         });
       }
     }
   }
   await t.step("accepts the interface's body: amount_minor, currency and outcome", async () => {
     const body = { amount_minor: 1, currency: "USD", outcome: "success" };
-    const answer = await service.call("POST", `${SANDBOX}/payments`, { body });
-    assert.deepEqual([answer.status, answer.body.status], [201, "completed"]);
+    const response = await service.call("POST", `${SANDBOX}/payments`, { body });
+    assert.deepEqual([response.status, response.body.status], [201, "completed"]);
   });
 });
 
@@ -116,9 +116,9 @@ serviceCase("sandbox routes refuse live keys", async (t, service) => {
       await t.step(`${method} ${path} with ${name} → 403`, async () => {
         service.forgetStatements();
         const options = { key: service.live.text, body: sent, headers };
-        const answer = await service.call(method, path.replace("{id}", id), options);
-        assertRefused(answer, 403, "test_key_required");
-        assert.equal(answer.body.error.type, "permission");
+        const response = await service.call(method, path.replace("{id}", id), options);
+        assertRefused(response, 403, "test_key_required");
+        assert.equal(response.body.error.type, "permission");
         service.assertStatements(0);
       });
     }
@@ -146,7 +146,7 @@ const FILLED = {
   idempotency_keys: 5,
 };
 
-/** The row counts of the key's environment, named as in the answer of a reset. */
+/** The row counts of the key's environment, named as in the response of a reset. */
 async function heldBy({ sql, key, environmentOf }: TestService) {
   const environment_id = await environmentOf(key);
   const [row] = await sql`select
@@ -183,14 +183,14 @@ serviceCase("POST /reset empties the key's environment and no other", async (t, 
       if (i === 0) await fill(service, service.other.text);
       const held = await heldBy(service);
       const before = await everyRowOf(service, theirs);
-      const answer = await service.call("POST", path);
-      assert.equal(answer.status, 200);
-      assert.deepEqual(answer.body, {
+      const response = await service.call("POST", path);
+      assert.equal(response.status, 200);
+      assert.deepEqual(response.body, {
         object: "sandbox_reset",
         deleted: { ...held, transfers: 0, webhook_deliveries: 0, webhook_endpoints: 0 },
       });
       assert.equal(
-        Object.keys(answer.body.deleted).join(" "),
+        Object.keys(response.body.deleted).join(" "),
         "payments refunds transfers ledger_entries events webhook_deliveries idempotency_keys " +
           "webhook_endpoints",
       );
@@ -231,8 +231,8 @@ serviceCase("POST /reset empties the key's environment and no other", async (t, 
     },
   );
   await t.step("the key stays valid, and its old idempotency keys can be used again", async () => {
-    const answer = await service.make({}, { idempotency_key: "fill_success" });
-    assert.deepEqual([answer.status, answer.headers.get("Idempotent-Replayed")], [201, null]);
+    const response = await service.make({}, { idempotency_key: "fill_success" });
+    assert.deepEqual([response.status, response.headers.get("Idempotent-Replayed")], [201, null]);
   });
   await t.step("another key of the environment resets it too", async () => {
     const { text: key } = await service.issueKey(mine);

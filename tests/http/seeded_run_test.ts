@@ -79,7 +79,7 @@ Deno.test(`a run of ${REQUESTS} requests`, async (t) => {
       lines.map(({ request }) => `${request.method} ${request.path.split("?")[0]}`),
       sent.map((name) => name.replace(/key_[0-9a-z]{26}/, "key_…")),
     );
-    const failed = lines.filter(({ answer }) => answer.status >= 500);
+    const failed = lines.filter(({ response }) => response.status >= 500);
     assert.deepEqual(failed, []);
   });
   await t.step("covers every operation", () => {
@@ -259,9 +259,9 @@ serviceCase("a seeded sandbox", async (t, service) => {
   });
   await t.step("requests at the same time get numbers and lines of their own", async () => {
     const key = await makeSeeded(service, "parallel");
-    const answers = await Promise.all(Array.from({ length: 40 }, () => service.pay({}, { key })));
-    assert.ok(answers.every(({ status }) => status === 201));
-    assert.equal(new Set(answers.map(({ body }) => body.id)).size, 40);
+    const responses = await Promise.all(Array.from({ length: 40 }, () => service.pay({}, { key })));
+    assert.ok(responses.every(({ status }) => status === 201));
+    assert.equal(new Set(responses.map(({ body }) => body.id)).size, 40);
     const lines = (await transcriptOf(service, key)).trimEnd().split("\n");
     assert.deepEqual(
       lines.map((line) => JSON.parse(line).n),

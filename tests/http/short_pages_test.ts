@@ -54,8 +54,8 @@ serviceCase("a list without matches continues over empty pages", async (t, servi
     const path = `${PAYMENTS}?currency=GBP`;
     const { next_cursor } = (await service.call("GET", path)).body;
     await service.sql`delete from pay.payments where id = ${next_cursor}`;
-    const answer = await service.call("GET", `${path}&starting_after=${next_cursor}`);
-    assertRefused(answer, 400, "invalid_parameter", "starting_after");
+    const response = await service.call("GET", `${path}&starting_after=${next_cursor}`);
+    assertRefused(response, 400, "invalid_parameter", "starting_after");
   });
 });
 

@@ -1,11 +1,11 @@
 /**
- * Two environments × every route × every kind of id. A foreign id gets the same answer as an
+ * Two environments × every route × every kind of id. A foreign id gets the same response as an
  * unknown one, and the other environment does not change. The routes are read from the service's
  * tables, so a new route is covered.
  */
 
 import assert from "node:assert/strict";
-import type { TestAnswer, TestService } from "../support/service/service.ts";
+import type { TestResponse, TestService } from "../support/service/service.ts";
 import { ROUTES, servedRoutes } from "../support/http/routes.ts";
 import {
   APPROVED,
@@ -89,10 +89,10 @@ serviceCase("ids and rows of another environment", async (t, service) => {
           service.call(method, path.replace(":id", id), {
             ...(method !== "GET" && { body: bodyOf(path) }),
           });
-        const answer = await ask(id);
-        assert.equal(answer.status, 404, answer.text);
-        assertSame(answer, id, await ask(unknownOf(prefix)), unknownOf(prefix));
-        assert.ok(!answer.text.includes(id));
+        const response = await ask(id);
+        assert.equal(response.status, 404, response.text);
+        assertSame(response, id, await ask(unknownOf(prefix)), unknownOf(prefix));
+        assert.ok(!response.text.includes(id));
       });
     }
   }
@@ -100,9 +100,9 @@ serviceCase("ids and rows of another environment", async (t, service) => {
     await t.step(`GET ${path}?${parameter}= with a foreign id`, async () => {
       const ask = (id: string) => service.call("GET", `${path}?${parameter}=${id}`);
       const unknown = unknownOf(prefix);
-      const answer = await ask(foreign[prefix]!);
-      assertSame(answer, foreign[prefix]!, await ask(unknown), unknown);
-      assert.ok(answer.status === 400 || answer.body.data.length === 0, answer.text);
+      const response = await ask(foreign[prefix]!);
+      assertSame(response, foreign[prefix]!, await ask(unknown), unknown);
+      assert.ok(response.status === 400 || response.body.data.length === 0, response.text);
     });
   }
   await t.step("FILTERS has every filter that takes an id", async () => {
@@ -134,25 +134,25 @@ serviceCase("ids and rows of another environment", async (t, service) => {
         [own.body.id, foreign.pay!],
       ]
     ) {
-      const answer = await ask(endpoint_id, payment_id);
-      assert.equal(answer.status, 404, answer.text);
+      const response = await ask(endpoint_id, payment_id);
+      assert.equal(response.status, 404, response.text);
     }
   });
   for (const [method, path] of routes.filter(([, path]) => !path.includes(":id"))) {
     await t.step(`${method} ${path} shows nothing of another environment`, async () => {
-      const answer = await service.call(method, path, {
+      const response = await service.call(method, path, {
         ...(method !== "GET" && { body: bodyOf(path) }),
       });
       // The log shows the foreign ids that the requests of this test have sent themselves.
       const ids = path.endsWith("/requests") ? [foreign.req!] : Object.values(foreign);
-      for (const id of ids) assert.ok(!answer.text.includes(id), answer.text);
+      for (const id of ids) assert.ok(!response.text.includes(id), response.text);
     });
   }
   await t.step("an idempotency key of another environment is free in this one", async () => {
     const [kept] = await service.sql`select key from pay.idempotency_keys
       where environment_id = ${service.other.environment_id}`;
-    const answer = await service.pay({ amount: 77 }, { idempotency_key: kept!.key });
-    assert.deepEqual([answer.status, answer.headers.get("Idempotent-Replayed")], [201, null]);
+    const response = await service.pay({ amount: 77 }, { idempotency_key: kept!.key });
+    assert.deepEqual([response.status, response.headers.get("Idempotent-Replayed")], [201, null]);
   });
   await t.step("the other environment has not changed", async () => {
     assert.deepEqual(await contentOf(service, service.other.environment_id), before);
@@ -166,9 +166,9 @@ serviceCase("ids and rows of another environment", async (t, service) => {
 async function fill(service: TestService): Promise<Record<string, string>> {
   const options = { key: service.other.text };
   const post = async (path: string, body: unknown = {}) => {
-    const answer = await service.call("POST", path, { ...options, body });
-    assert.ok(answer.status < 300, answer.text);
-    return answer.body;
+    const response = await service.call("POST", path, { ...options, body });
+    assert.ok(response.status < 300, response.text);
+    return response.body;
   };
   await post(`${V1}/webhook_endpoints`, { url: "http://127.0.0.1:47999/hook" });
   const endpoint = await post(`${V1}/webhook_endpoints`, { delivery: "inbox" });
@@ -250,12 +250,17 @@ function unknownOf(prefix: string): string {
   return `${prefix}_${"0".repeat(26)}`;
 }
 
-/** Asserts that two answers differ only in their Request-Id and in the id of the request. */
-function assertSame(answer: TestAnswer, id: string, other: TestAnswer, other_id: string): void {
-  const shown = ({ status, text, headers }: TestAnswer, id: string) => ({
+/** Asserts that two responses differ only in their Request-Id and in the id of the request. */
+function assertSame(
+  response: TestResponse,
+  id: string,
+  other: TestResponse,
+  other_id: string,
+): void {
+  const shown = ({ status, text, headers }: TestResponse, id: string) => ({
     status,
     text: text.replaceAll(id, "ID").replaceAll(headers.get("Request-Id")!, "REQUEST"),
     headers: Object.fromEntries([...headers].filter(([name]) => name !== "request-id")),
   });
-  assert.deepEqual(shown(answer, id), shown(other, other_id));
+  assert.deepEqual(shown(response, id), shown(other, other_id));
 }

@@ -97,9 +97,9 @@ Deno.test("movements and events of a transfer", async (t) => {
         assert.equal(made.status, 201, made.text);
         let last = made.body;
         for (const [step, body] of steps) {
-          const answer = await service.call("POST", pathOf(step, last.id), { body });
-          assert.equal(answer.status, 200, answer.text);
-          last = answer.body;
+          const response = await service.call("POST", pathOf(step, last.id), { body });
+          assert.equal(response.status, 200, response.text);
+          last = response.body;
         }
         assert.equal(last.status, status);
         assert.equal(last.sequence, events.length);

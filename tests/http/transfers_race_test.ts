@@ -38,16 +38,16 @@ Deno.test("concurrent transfers on two isolates", async (t) => {
       outcome: "success",
     });
     await t.step("of 80, only 14 of 7 EUR and 7 of 7 USDC fit into the balance", async () => {
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         Array.from(
           { length: 80 },
           (_, i) => send(i, i % 4 < 2 ? {} : { currency: "USDC", destination: { wallet: WALLET } }),
         ),
       );
       const made = (currency: string) =>
-        answers.filter(({ status, body }) => status === 201 && body.currency === currency).length;
+        responses.filter(({ status, body }) => status === 201 && body.currency === currency).length;
       assert.deepEqual([made("EUR"), made("USDC")], [14, 7]);
-      assert.deepEqual([...new Set(answers.map(({ status }) => status))].sort(), [201, 402]);
+      assert.deepEqual([...new Set(responses.map(({ status }) => status))].sort(), [201, 402]);
       assert.deepEqual(await available(), { EUR: 2, USDC: 1 });
     });
     await t.step("with concurrent payments the balance never falls below 0", async () => {
@@ -64,8 +64,8 @@ Deno.test("concurrent transfers on two isolates", async (t) => {
             })
             : send(i, { amount: 10 }),
       );
-      const answers = (await Promise.all(work)) as { status?: number }[];
-      const made = answers.filter((answer, i) => i % 10 < 8 && answer.status === 201).length;
+      const responses = (await Promise.all(work)) as { status?: number }[];
+      const made = responses.filter((response, i) => i % 10 < 8 && response.status === 201).length;
       const { EUR } = await available();
       assert.equal(EUR, 2 + 700 + 140 - 10 * made);
       assert.ok(EUR! >= 0 && made >= 70, `${made} made, ${EUR} left`);
@@ -76,7 +76,7 @@ Deno.test("concurrent transfers on two isolates", async (t) => {
         const before = (await available()).EUR!;
         const { body: made } = await send(0, { settlement: "manual" });
         const advance = `/api-v1-sandbox/transfers/${made.id}/advance`;
-        const answers = await Promise.all([
+        const responses = await Promise.all([
           first.call("POST", `${TRANSFERS}/${made.id}/cancel`),
           second.call("POST", `${TRANSFERS}/${made.id}/cancel`),
           first.call("POST", advance, { body: { to: "completed" } }),
@@ -84,8 +84,8 @@ Deno.test("concurrent transfers on two isolates", async (t) => {
         ]);
         const { body } = await first.call("GET", `${TRANSFERS}/${made.id}`);
         assert.equal(body.sequence, 2);
-        const won = answers.filter(({ status }) => status === 200);
-        assert.equal(won.length, 1, answers.map(({ text }) => text).join("\n"));
+        const won = responses.filter(({ status }) => status === 200);
+        assert.equal(won.length, 1, responses.map(({ text }) => text).join("\n"));
         assert.deepEqual(won[0]!.body, body);
         assert.equal((await available()).EUR, before - (body.status === "completed" ? 7 : 0));
       }

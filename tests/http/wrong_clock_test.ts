@@ -88,8 +88,8 @@ serviceCase("retention with a wrong clock deletes nothing early", async (t, serv
   for (const [clock, by_ms] of WRONG) {
     await t.step(clock, async () => {
       service.setWrongClock(Date.now() + by_ms);
-      const answer = await service.call("POST", RETENTION, { key: RELAY_TOKEN });
-      assert.deepEqual([answer.status, answer.body], [200, { purged: 0 }]);
+      const response = await service.call("POST", RETENTION, { key: RELAY_TOKEN });
+      assert.deepEqual([response.status, response.body], [200, { purged: 0 }]);
       assert.deepEqual(await rowCounts(service), before);
     });
   }

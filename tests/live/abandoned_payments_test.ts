@@ -95,8 +95,8 @@ liveCase("a payment whose payer does nothing ends after 24 hours", async (given,
     await visit(url);
     await workAfter(given, DAY_S + 1);
     assert.equal((await shown(given, id)).status, "authorized");
-    const answer = await given.call("POST", `/payments/${id}/capture`, { body: {} });
-    assert.equal(answer.body.status, "completed", answer.text);
+    const response = await given.call("POST", `/payments/${id}/capture`, { body: {} });
+    assert.equal(response.body.status, "completed", response.text);
   });
   await t.step("also if the answer to the cancel is lost", async () => {
     const { id } = await waiting(given);
@@ -123,8 +123,8 @@ liveCase("a payment whose payer does nothing ends after 24 hours", async (given,
   });
   await t.step("and a cancel by hand comes before", async () => {
     const { id } = await waiting(given);
-    const answer = await given.call("POST", `/payments/${id}/cancel`);
-    assert.equal(answer.body.status, "cancelled", answer.text);
+    const response = await given.call("POST", `/payments/${id}/cancel`);
+    assert.equal(response.body.status, "cancelled", response.text);
     await workAfter(given, DAY_S + 1);
     assert.equal((await shown(given, id)).status, "cancelled");
   });

@@ -1,7 +1,7 @@
 /** Accounts that cannot be used: a clear error, and nothing is sent. */
 
 import assert from "node:assert/strict";
-import type { TestAnswer } from "../support/service/service.ts";
+import type { TestResponse } from "../support/service/service.ts";
 import { type LiveCase, liveCase } from "../support/live/live_case.ts";
 import {
   assertBalanced,
@@ -27,9 +27,9 @@ async function counts({ service }: LiveCase): Promise<typeof NO_ROWS> {
 liveCase("without an account a live create is 503 and writes nothing", async (given) => {
   await given.service.sql`select pay.disable_provider_account(${given.account_id})`;
   for (const body of [{}, { card: { token: "pm_unknown" } }, { capture: "manual" }]) {
-    const answer = await given.pay(body, { idempotency_key: "one" });
-    assert.equal(answer.status, 503, answer.text);
-    assert.equal(answer.body.error.code, "provider_not_configured");
+    const response = await given.pay(body, { idempotency_key: "one" });
+    assert.equal(response.status, 503, response.text);
+    assert.equal(response.body.error.code, "provider_not_configured");
   }
   assert.deepEqual({ ...await counts(given) }, NO_ROWS);
   assert.deepEqual((await given.books()).payment_intent, []);
@@ -54,14 +54,14 @@ liveCase("a live create with a wrong card is 400 and charges nothing", async (gi
         ? await given.double.act("tokens", { owner: "sk_live_other", card: "pm_card_visa" })
         : null;
       const body = param === "card" ? { method_kind: "card", card: undefined } : { card };
-      const answer = await given.pay(made ? { card: { token: made.id } } : body);
-      assert.equal(answer.status, 400, answer.text);
-      assert.equal(answer.body.error.code, "invalid_parameter");
-      assert.equal(answer.body.error.param.split(".")[0], "card");
-      assert.ok(!answer.text.includes("4242424242424242"));
+      const response = await given.pay(made ? { card: { token: made.id } } : body);
+      assert.equal(response.status, 400, response.text);
+      assert.equal(response.body.error.code, "invalid_parameter");
+      assert.equal(response.body.error.param.split(".")[0], "card");
+      assert.ok(!response.text.includes("4242424242424242"));
       const { payments } = await counts(given);
       assert.equal(payments - before.payments, is_stored ? 1 : 0);
-      if (is_stored) assert.equal(answer.body.error.payment.status, "failed");
+      if (is_stored) assert.equal(response.body.error.payment.status, "failed");
     });
   }
   assert.deepEqual((await given.books()).charge, []);
@@ -78,25 +78,25 @@ liveCase("an account without its secret sends nothing", async (given, t) => {
     if (value !== undefined) given.variables.PROVIDER_STRIPE = value;
     const variable = value === undefined ? "without its variable" : "with an empty variable";
     await t.step(`create ${variable}`, async () => {
-      const answer = await given.pay();
-      assert.equal(answer.status, 402, answer.text);
-      assert.equal(answer.body.error.code, "provider_refused");
-      assert.doesNotMatch(answer.text, /PROVIDER_STRIPE/);
+      const response = await given.pay();
+      assert.equal(response.status, 402, response.text);
+      assert.equal(response.body.error.code, "provider_refused");
+      assert.doesNotMatch(response.text, /PROVIDER_STRIPE/);
       assert.match(await lastReply(given), /PROVIDER_STRIPE is not set/);
-      assert.equal(answer.body.error.payment.status, "failed");
+      assert.equal(response.body.error.payment.status, "failed");
     });
     for (const op of ["capture", "cancel"]) {
       await t.step(`${op} ${variable}`, async () => {
-        const answer = await given.call("POST", `/payments/${held.id}/${op}`, { body: {} });
-        assert.equal(answer.status, 402, answer.text);
-        assert.equal(answer.body.error.code, "provider_refused");
+        const response = await given.call("POST", `/payments/${held.id}/${op}`, { body: {} });
+        assert.equal(response.status, 402, response.text);
+        assert.equal(response.body.error.code, "provider_refused");
         assert.equal((await shown(given, held.id)).status, "authorized");
       });
     }
     await t.step(`refund ${variable}`, async () => {
-      const answer = await given.call("POST", `/payments/${paid.id}/refund`, { body: {} });
-      assert.equal(answer.status, 201, answer.text);
-      assert.equal(answer.body.status, "failed");
+      const response = await given.call("POST", `/payments/${paid.id}/refund`, { body: {} });
+      assert.equal(response.status, 201, response.text);
+      assert.equal(response.body.status, "failed");
       assert.equal((await shown(given, paid.id)).amount_refunding, 0);
     });
   }
@@ -128,10 +128,10 @@ liveCase("a secret that is missing for a while leaves an open operation open", a
   assert.equal((await given.books()).charge.length, 1);
 });
 
-/** The operations that a wrong secret refuses, and the answer of each. */
+/** The operations that a wrong secret refuses, and the response of each. */
 const OPERATIONS: [
   op: string,
-  run: (given: LiveCase, held: string, paid: string) => Promise<TestAnswer>,
+  run: (given: LiveCase, held: string, paid: string) => Promise<TestResponse>,
   status: number,
 ][] = [
   ["create", (given) => given.pay({}, { idempotency_key: "refused" }), 402],
@@ -154,10 +154,10 @@ liveCase(
     for (const [op, run, status] of OPERATIONS) {
       await t.step(op, async () => {
         given.variables.PROVIDER_STRIPE = "not-a-key";
-        const answer = await run(given, held.id, paid.id);
-        assert.equal(answer.status, status, answer.text);
-        const { error } = answer.body;
-        assert.equal(error?.code ?? answer.body.failure_code, "provider_refused");
+        const response = await run(given, held.id, paid.id);
+        assert.equal(response.status, status, response.text);
+        const { error } = response.body;
+        assert.equal(error?.code ?? response.body.failure_code, "provider_refused");
         if (op === "create") assert.equal(error.payment.status, "failed");
         assert.match(await lastReply(given), /stripe refuses the secret$/);
       });
@@ -239,8 +239,8 @@ liveCase(
 );
 
 liveCase("a provider on the own machine is refused by a deployed service", async (given) => {
-  const answer = await given.pay();
-  assert.equal(answer.status, 402, answer.text);
+  const response = await given.pay();
+  assert.equal(response.status, 402, response.text);
   assert.match(await lastReply(given), /base_url/);
   assert.deepEqual((await given.books()).payment_intent, []);
   const found = await breaches(given);

@@ -10,7 +10,7 @@ import type { ProviderEvent } from "../../shared/domain/providers/connector.ts";
 import { XPUB } from "../support/chain/watched.ts";
 import { openProviderStore } from "../support/database/provider_flow.ts";
 import { startSecondService } from "../support/service/second_service.ts";
-import { startService, type TestAnswer, type TestService } from "../support/service/service.ts";
+import { startService, type TestResponse, type TestService } from "../support/service/service.ts";
 
 const USDC = "0x5FbDB2315678afecb367f032d93F642f64180aa3";
 const BODY = {
@@ -23,11 +23,11 @@ const BODY = {
 /** A service with an account on a chain that nobody reads. */
 interface Given {
   service: TestService;
-  pay(body?: object): Promise<TestAnswer>;
-  shown(id: string): Promise<TestAnswer["body"]>;
+  pay(body?: object): Promise<TestResponse>;
+  shown(id: string): Promise<TestResponse["body"]>;
   /** Stores provider events of one account and lets the worker apply them. */
-  apply(payment: TestAnswer["body"], ...provider_events: Partial<ProviderEvent>[]): Promise<void>;
-  store(payment: TestAnswer["body"], ...provider_events: Partial<ProviderEvent>[]): Promise<void>;
+  apply(payment: TestResponse["body"], ...provider_events: Partial<ProviderEvent>[]): Promise<void>;
+  store(payment: TestResponse["body"], ...provider_events: Partial<ProviderEvent>[]): Promise<void>;
 }
 
 Deno.test("a live payment by stablecoin", async (t) => {
@@ -75,7 +75,7 @@ Deno.test("a live payment by stablecoin", async (t) => {
     });
     await service.sql`select pay.add_provider_account(${account_id}, ${service.live.environment_id},
       'evm', ${["stablecoin"]}, ${JSON.stringify(settings)}, null, '{}')`;
-    // Nobody answers at rpc_urls.
+    // Nobody responds at rpc_urls.
     await service.sql`update pay.provider_cursors set polled_at = now() + interval '1 year'`;
     await addressCases(t, given);
     await eventCases(t, given);
@@ -125,9 +125,9 @@ async function addressCases(t: Deno.TestContext, given: Given): Promise<void> {
   ];
   for (const [param, body] of refused) {
     await t.step(`is refused with a wrong ${param}`, async () => {
-      const { status, body: answer } = await given.pay(body);
+      const { status, body: response } = await given.pay(body);
       assert.equal(status, 400);
-      assert.equal(answer.error.param, param);
+      assert.equal(response.error.param, param);
     });
   }
   await t.step("is cancelled without a provider, as long as nothing has come", async () => {

@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import type { Fault } from "../support/stripe/faults.ts";
-import type { TestAnswer } from "../support/service/service.ts";
+import type { TestResponse } from "../support/service/service.ts";
 import { type LiveCase, liveCase } from "../support/live/live_case.ts";
 import { paid, referenceOf } from "../support/live/live_actions.ts";
 import {
@@ -155,7 +155,7 @@ const OPERATIONS: Record<
   string,
   {
     path: string;
-    run: (given: LiveCase, id: string, key: string) => Promise<TestAnswer>;
+    run: (given: LiveCase, id: string, key: string) => Promise<TestResponse>;
     settled: [status: string, text: string | null];
     event: string;
   }
@@ -193,10 +193,10 @@ for (const [op, { path, run, settled, event }] of Object.entries(OPERATIONS)) {
           const made = await disputed(given);
           await given.double.plant({ method: "POST", path, at, ...act });
           const key = `${op}-${at}-${i}`;
-          const answer = await run(given, made.id, key);
-          assert.equal(answer.status, 200, answer.text);
+          const response = await run(given, made.id, key);
+          assert.equal(response.status, 200, response.text);
           const duplicate = await run(given, made.id, key);
-          assert.equal(duplicate.text, answer.text);
+          assert.equal(duplicate.text, response.text);
           if (act.act === "error" && at === "before" && !act.keep) {
             const other = await run(given, made.id, `${key}-other`);
             assert.deepEqual(

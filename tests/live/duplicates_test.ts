@@ -24,19 +24,19 @@ liveCase("duplicates of a live request under way get the same bytes", async (giv
   await t.step("create", async () => {
     await given.double.plant({ method: "POST", at: "before", act: "delay", delay_ms: 300 });
     const send = () => given.pay({}, { idempotency_key: "create" });
-    const answers = await Promise.all([send(), send(), send()]);
-    for (const { status, text } of answers) {
-      assert.deepEqual([status, text], [201, answers[0]!.text]);
+    const responses = await Promise.all([send(), send(), send()]);
+    for (const { status, text } of responses) {
+      assert.deepEqual([status, text], [201, responses[0]!.text]);
     }
-    assert.equal(answers[0]!.body.status, "completed");
+    assert.equal(responses[0]!.body.status, "completed");
   });
   await t.step("declined create", async () => {
     await given.double.plant({ method: "POST", at: "before", act: "delay", delay_ms: 300 });
     const card = { token: "pm_card_chargeDeclined" };
     const send = () => given.pay({ card }, { idempotency_key: "declined" });
-    const answers = await Promise.all([send(), send()]);
-    for (const { status, text } of answers) {
-      assert.deepEqual([status, text], [402, answers[0]!.text]);
+    const responses = await Promise.all([send(), send()]);
+    for (const { status, text } of responses) {
+      assert.deepEqual([status, text], [402, responses[0]!.text]);
     }
   });
   await t.step("refund", async () => {
@@ -46,22 +46,22 @@ liveCase("duplicates of a live request under way get the same bytes", async (giv
         body: { amount: 100 },
         idempotency_key: "refund",
       });
-    const answers = await Promise.all([send(), send()]);
-    for (const { status, text } of answers) {
-      assert.deepEqual([status, text], [201, answers[0]!.text]);
+    const responses = await Promise.all([send(), send()]);
+    for (const { status, text } of responses) {
+      assert.deepEqual([status, text], [201, responses[0]!.text]);
     }
     assert.equal((await shown(given, id)).amount_refunded, 100);
   });
   await t.step("captures with two keys: the second waits, and is refused", async () => {
     const { body: held } = await given.pay({ capture: "manual" });
     await given.double.plant({ method: "POST", at: "before", act: "delay", delay_ms: 300 });
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       ["one", "two"].map((idempotency_key) =>
         given.call("POST", `/payments/${held.id}/capture`, { body: {}, idempotency_key })
       ),
     );
-    assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 409]);
-    const refused = answers.find(({ status }) => status === 409)!;
+    assert.deepEqual(responses.map(({ status }) => status).sort(), [200, 409]);
+    const refused = responses.find(({ status }) => status === 409)!;
     assert.equal(refused.body.error.code, "invalid_state");
   });
   const { charge, refund } = await given.books();
@@ -93,7 +93,7 @@ async function dieDuringOperation(given: LiveCase, idempotency_key: string): Pro
   const provider_secret = (name: string) => given.variables[name];
   const second = startSecondService(given.service, { provider_secret });
   const { length } = (await given.books()).charge;
-  // The provider does its work, but its answer comes after the death.
+  // The provider does its work, but its response comes after the death.
   await given.double.plant({ method: "POST", at: "after", act: "delay", delay_ms: 200 });
   const key = given.service.live.text;
   const dying = second.call("POST", "/api-v1-payments/v1/payments", {

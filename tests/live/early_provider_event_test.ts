@@ -1,5 +1,6 @@
 /**
- * A provider event that comes before the answer of its operation: the payment still shows the card.
+ * A provider event that comes before the response of its operation: the payment still shows the
+ * card.
  */
 
 import assert from "node:assert/strict";

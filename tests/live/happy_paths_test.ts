@@ -22,7 +22,8 @@ liveCase("POST /v1/payments with a live key takes the money and books the fee", 
   assert.equal(paid.status, 201);
   assert.equal(paid.body.status, "completed");
   assert.equal(paid.body.livemode, true);
-  // The fee is in the provider's answer, so it is recorded with the payment and not by the worker.
+  // The fee is in the provider's response, so it is recorded with the payment and not by the
+  // worker.
   const waiting = await given.service.sql`
     select from pay.provider_events where outcome is null`;
   assert.equal(waiting.length, 0);
@@ -125,10 +126,10 @@ liveCase("manual capture", async (given, t) => {
   for (const [name, body, captured] of CAPTURES) {
     await t.step(`captures ${name}`, async () => {
       const id = await authorize();
-      const answer = await given.call("POST", `/payments/${id}/capture`, { body });
-      assert.equal(answer.status, 200, answer.text);
-      assert.equal(answer.body.status, "completed");
-      assert.equal(answer.body.amount_captured, captured);
+      const response = await given.call("POST", `/payments/${id}/capture`, { body });
+      assert.equal(response.status, 200, response.text);
+      assert.equal(response.body.status, "completed");
+      assert.equal(response.body.amount_captured, captured);
       await deliver(given, await eventsOf(given));
       assert.deepEqual(await eventTypes(given, id), [
         "payment.created",
@@ -141,9 +142,9 @@ liveCase("manual capture", async (given, t) => {
   }
   await t.step("cancel releases the amount", async () => {
     const id = await authorize();
-    const answer = await given.call("POST", `/payments/${id}/cancel`);
-    assert.equal(answer.status, 200, answer.text);
-    assert.equal(answer.body.status, "cancelled");
+    const response = await given.call("POST", `/payments/${id}/cancel`);
+    assert.equal(response.status, 200, response.text);
+    assert.equal(response.body.status, "cancelled");
     const intent = (await given.books()).payment_intent.at(-1)!;
     assert.equal(intent.status, "canceled");
   });
@@ -157,8 +158,8 @@ liveCase("manual capture", async (given, t) => {
     await t.step(`${op} of an authorization that the provider has ended`, async () => {
       const id = await authorize();
       await given.double.act("expire", { payment_intent: await referenceOf(given, id) });
-      const answer = await given.call("POST", `/payments/${id}/${op}`, { body: {} });
-      assert.equal(answer.status, op === "capture" ? 409 : 200, answer.text);
+      const response = await given.call("POST", `/payments/${id}/${op}`, { body: {} });
+      assert.equal(response.status, op === "capture" ? 409 : 200, response.text);
       assert.equal((await shown(given, id)).status, "cancelled");
     });
   }
@@ -167,9 +168,9 @@ liveCase("manual capture", async (given, t) => {
     async () => {
       const id = await authorize();
       await atStripe(given, `/v1/payment_intents/${await referenceOf(given, id)}/capture`, {});
-      const answer = await given.call("POST", `/payments/${id}/cancel`);
-      assert.equal(answer.status, 409, answer.text);
-      assert.equal(answer.body.error.code, "invalid_state");
+      const response = await given.call("POST", `/payments/${id}/cancel`);
+      assert.equal(response.status, 409, response.text);
+      assert.equal(response.body.error.code, "invalid_state");
       assert.equal((await shown(given, id)).status, "completed");
     },
   );

@@ -68,9 +68,9 @@ Deno.test("500 live creates under way hold no database connection while they wai
       where datname = current_database() and usename <> current_user and state <> 'idle'`;
     assert.deepEqual([...busy], []);
     provider.release();
-    const answers = await Promise.all(paying);
-    assert.deepEqual([...new Set(answers.map(({ status }) => status))], [201]);
-    assert.deepEqual([...new Set(answers.map(({ body }) => body.status))], ["completed"]);
+    const responses = await Promise.all(paying);
+    assert.deepEqual([...new Set(responses.map(({ status }) => status))], [201]);
+    assert.deepEqual([...new Set(responses.map(({ body }) => body.status))], ["completed"]);
   } finally {
     provider.release();
     await service.close();

@@ -78,9 +78,9 @@ liveCase("a notification that is refused changes nothing", async (given, t) => {
   const before = await countProviderEvents(given);
   for (const [name, status, sent, body = JSON.stringify(event)] of REFUSALS) {
     await t.step(`${name}: ${status}`, async () => {
-      const answer = await notify(given, body, sent);
-      assert.equal(answer.status, status, answer.text);
-      assert.ok(!answer.text.includes(NOTIFICATION_SECRET));
+      const response = await notify(given, body, sent);
+      assert.equal(response.status, status, response.text);
+      assert.ok(!response.text.includes(NOTIFICATION_SECRET));
       await given.work();
       assert.equal(await countProviderEvents(given), before);
     });
@@ -127,8 +127,8 @@ liveCase("events of other connected accounts are ignored and counted", async (gi
       };
       await given.service.sql`
         update pay.provider_accounts set settings = ${JSON.stringify(settings)}::text::jsonb`;
-      const answer = await notify(given, JSON.stringify({ ...event, account }));
-      assert.deepEqual([answer.status, answer.body], [200, { received: true }]);
+      const response = await notify(given, JSON.stringify({ ...event, account }));
+      assert.deepEqual([response.status, response.body], [200, { received: true }]);
       if (!is_ours) ignored++;
       assert.equal(await countProviderEvents(given), is_ours ? before + 1 : before);
       const [row] = await given.service.sql`

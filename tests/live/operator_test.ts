@@ -57,9 +57,9 @@ async function giveUp({ service: { sql } }: LiveCase): Promise<string> {
  */
 async function stuck(given: LiveCase, at: "before" | "after", body: object = {}) {
   await given.double.plant({ method: "POST", at, act: "error" });
-  const answer = await given.pay({ ...body }, { idempotency_key: crypto.randomUUID() });
-  assert.equal(answer.body.status, "processing");
-  return { id: answer.body.id as string, operation: await giveUp(given) };
+  const response = await given.pay({ ...body }, { idempotency_key: crypto.randomUUID() });
+  assert.equal(response.body.status, "processing");
+  return { id: response.body.id as string, operation: await giveUp(given) };
 }
 
 /** Makes a payment at the provider without this service. Returns its id there. */

@@ -20,7 +20,7 @@ liveCase("POST /v1/payments/{id}/refund duplicates of a refund of the rest get o
     act: "delay",
     delay_ms: 300,
   });
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     [1, 2, 3].map(() =>
       call("POST", `/payments/${id}/refund`, {
         body: { amount_minor: 1000 },
@@ -28,8 +28,8 @@ liveCase("POST /v1/payments/{id}/refund duplicates of a refund of the rest get o
       })
     ),
   );
-  for (const { status, text } of answers) {
-    assert.deepEqual([status, text], [201, answers[0]!.text]);
+  for (const { status, text } of responses) {
+    assert.deepEqual([status, text], [201, responses[0]!.text]);
   }
   assert.deepEqual((await books()).refund.map(({ amount }) => amount), [1000]);
 });

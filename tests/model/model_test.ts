@@ -1,6 +1,6 @@
 /**
  * Random steps (fast-check commands) on one sandbox in virtual time. The model predicts each
- * answer: concurrent requests with and without idempotency keys, hours and months that pass,
+ * response: concurrent requests with and without idempotency keys, hours and months that pass,
  * purges, resets. The seed is in the name; `SEED` sets it. fast-check shrinks a failure and prints
  * its steps, which become a case in shrunk_cases.ts.
  */
@@ -247,8 +247,8 @@ async function play(step: Step, model: ServiceModel, real: Real): Promise<void> 
       return await send(step, model, real);
     case "declare": {
       const options = { key: key.text, body: step.fault };
-      const answer = await service.call("POST", "/api-v1-sandbox/faults", options);
-      assert.equal(answer.status, 201, answer.text);
+      const response = await service.call("POST", "/api-v1-sandbox/faults", options);
+      assert.equal(response.status, 201, response.text);
       return model.faults.declare(step.fault, model.time_ms);
     }
     case "pass":
@@ -260,10 +260,10 @@ async function play(step: Step, model: ServiceModel, real: Real): Promise<void> 
       while (await service.deps.webhook_store.purge(model.now_ms) > 0);
       return model.purge();
     case "reset": {
-      const answer = await service.call("POST", "/api-v1-sandbox/reset", { key: key.text });
-      assert.equal(answer.status, 200, answer.text);
-      assert.equal(answer.body.deleted.payments, model.payments.length);
-      assert.equal(answer.body.deleted.transfers, model.transfers.length);
+      const response = await service.call("POST", "/api-v1-sandbox/reset", { key: key.text });
+      assert.equal(response.status, 200, response.text);
+      assert.equal(response.body.deleted.payments, model.payments.length);
+      assert.equal(response.body.deleted.transfers, model.transfers.length);
       return model.reset();
     }
     case "look":
@@ -278,9 +278,9 @@ async function advanceClock(
   { service, key }: Real,
 ): Promise<void> {
   const send = async (body: Record<string, unknown>) => {
-    const answer = await service.call("POST", "/api-v1-sandbox/clock", { key: key.text, body });
-    assert.equal(answer.status, 200, answer.text);
-    return answer;
+    const response = await service.call("POST", "/api-v1-sandbox/clock", { key: key.text, body });
+    assert.equal(response.status, 200, response.text);
+    return response;
   };
   const did = Array.from({ length: times }, () => model.advance(advance_s, mode));
   const begun = await Promise.all(did.map(() => send({ advance: advance_s, mode })));
@@ -315,22 +315,22 @@ async function send(
     : requestOf(actionOf(change), id);
   const { method, path } = request;
   const judgement = model.judge(change, key, { method, path: path.replace(id, "{id}") }, fault);
-  const answer = await service.call(method, path, {
+  const response = await service.call(method, path, {
     key: api_key.text,
     body: request.body,
     ...(key !== null && { idempotency_key: `key-${key}` }),
     ...(fault !== null && { headers: { "Sandbox-Fault": fault } }),
   });
-  const shown = `${JSON.stringify(change)}: ${answer.text}`;
-  assert.equal(answer.status, judgement.http, shown);
-  const is_replay = answer.headers.get("Idempotent-Replayed") === "true";
+  const shown = `${JSON.stringify(change)}: ${response.text}`;
+  assert.equal(response.status, judgement.http, shown);
+  const is_replay = response.headers.get("Idempotent-Replayed") === "true";
   assert.equal(is_replay, judgement.is_replay ?? false, shown);
-  assert.equal(answer.headers.get("Sandbox-Fault"), judgement.fault ?? null, shown);
+  assert.equal(response.headers.get("Sandbox-Fault"), judgement.fault ?? null, shown);
   if (is_replay) {
-    judgement.happen({ id: "", text: answer.text });
-    return assert.equal(answer.text, judgement.replays ?? answer.text);
+    judgement.happen({ id: "", text: response.text });
+    return assert.equal(response.text, judgement.replays ?? response.text);
   }
-  assert.equal(answer.body.error?.code ?? null, judgement.code, shown);
+  assert.equal(response.body.error?.code ?? null, judgement.code, shown);
   const { hidden_http, standing } = judgement;
   if (hidden_http !== undefined) {
     const made = hidden_http < 300 || hidden_http === 402
@@ -338,15 +338,15 @@ async function send(
       : "";
     return judgement.happen({ id: made, text: null });
   }
-  const resource = answer.body.error?.payment ?? answer.body;
+  const resource = response.body.error?.payment ?? response.body;
   if (standing !== null && resource.sequence !== undefined) {
     assert.equal(resource.status, standing.status, shown);
     assert.equal(resource.sequence, standing.sequence, shown);
   }
-  judgement.happen({ id: resource.id, text: answer.text });
+  judgement.happen({ id: resource.id, text: response.text });
 }
 
-/** The id of what a request has made, whose answer a fault has hidden. */
+/** The id of what a request has made, whose response a fault has hidden. */
 async function newestOf(
   change: ChangeStep,
   id: string,
@@ -405,9 +405,9 @@ function actionOf(
 /** Asserts that all readable data equals the model. */
 async function look(model: ServiceModel, { service, key }: Real): Promise<void> {
   const get = async (path: string) => {
-    const answer = await service.call("GET", `/api-v1-payments/v1/${path}`, { key: key.text });
-    assert.equal(answer.status, 200, answer.text);
-    return answer.body;
+    const response = await service.call("GET", `/api-v1-payments/v1/${path}`, { key: key.text });
+    assert.equal(response.status, 200, response.text);
+    return response.body;
   };
   const newestFirst = <T extends { id: string }>(items: T[]) => items.toReversed();
   const payments = await get("payments?limit=100");

@@ -118,24 +118,24 @@ async function runExamples(
       );
       // The recorded time gets older than the 30 days that a recovery accepts.
       if (sent && "since" in sent) sent["since"] = new Date(Date.now() - HOUR_MS).toISOString();
-      let answer: Printed;
+      let response: Printed;
       if (shown.has(operation)) {
         const path = address.path.replace("{id}", id ?? "") + (query ? `?${query}` : "");
         const options = {
           ...(sent && { body: sent }),
           ...(sent && key && { idempotency_key: key }),
         };
-        answer = (await service.call(method, path, options)).body;
+        response = (await service.call(method, path, options)).body;
       } else {
         shown.add(operation);
         const path = id === null ? call.path : call.path.replace(call.id!, id);
-        answer = await run({ ...call, path, id, body: sent ?? null });
-        const [recorded] = Object.values(EXAMPLES.operations[mainOperation(operation)]!.answers!);
-        assert.deepEqual(Object.keys(answer), Object.keys(recorded!.value), operation);
+        response = await run({ ...call, path, id, body: sent ?? null });
+        const [recorded] = Object.values(EXAMPLES.operations[mainOperation(operation)]!.responses!);
+        assert.deepEqual(Object.keys(response), Object.keys(recorded!.value), operation);
       }
       if (save) {
         // deno-lint-ignore no-explicit-any
-        const { id, data, error } = answer as any;
+        const { id, data, error } = response as any;
         saved.set(save, id ?? data?.[0].id ?? error.payment.id);
       }
     }
@@ -151,8 +151,10 @@ async function runWithoutExamples(
 ): Promise<void> {
   for (const { path, method, operation } of DOCUMENTED) {
     if (ADDRESSES.some(({ id }) => id === operation.operationId)) continue;
-    const answer = await run(sampleCall(operation, method.toUpperCase(), path, base_url, EXAMPLES));
-    assert.ok(!("error" in answer), `${operation.operationId}: ${JSON.stringify(answer)}`);
+    const response = await run(
+      sampleCall(operation, method.toUpperCase(), path, base_url, EXAMPLES),
+    );
+    assert.ok(!("error" in response), `${operation.operationId}: ${JSON.stringify(response)}`);
   }
 }
 

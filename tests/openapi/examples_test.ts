@@ -1,7 +1,7 @@
 /**
  * The examples of the OpenAPI document are real answers. The test sends each request to the
- * service, with a fixed clock and seeded randomness, and compares the answer with the recorded one.
- * `UPDATE_EXAMPLES=1` writes the answers to docs/openapi.json instead.
+ * service, with a fixed clock and seeded randomness, and compares the response with the recorded
+ * one. `UPDATE_EXAMPLES=1` writes the responses to docs/openapi.json instead.
  */
 
 import assert from "node:assert/strict";
@@ -25,7 +25,7 @@ import { ADDRESSES } from "../../scripts/documents/openapi/operations.ts";
 import {
   setServerTime,
   startService,
-  type TestAnswer,
+  type TestResponse,
   type TestService,
 } from "../support/service/service.ts";
 import { EXAMPLE_REQUESTS, idInPath } from "../support/openapi/example_requests.ts";
@@ -35,9 +35,9 @@ const FILE = new URL("../../docs/openapi.json", import.meta.url);
 const PAYMENTS = "/api-v1-payments/v1/payments";
 const STARTED_AT = Date.parse("2026-11-20T09:00:00.000Z");
 /** Most answers of an operation in the document, which has a limit of bytes. */
-const ANSWERS_MAX = 2;
-/** Operations with one answer: their further answers look like those of another operation. */
-const WITH_ONE_ANSWER: readonly string[] = [
+const RESPONSES_MAX = 2;
+/** Operations with one response: their further answers look like those of another operation. */
+const WITH_ONE_RESPONSE: readonly string[] = [
   "createSandboxPayment",
   "authenticatePayment",
   "advancePayment",
@@ -46,14 +46,14 @@ const WITH_ONE_ANSWER: readonly string[] = [
 /** A port without a listener. */
 const NO_DATABASE = "postgres://nobody@127.0.0.1:1/none";
 
-/** A request of the list and its answer. */
+/** A request of the list and its response. */
 interface Exchange {
   operation: string;
   name: string;
   summary: string;
   request: Json | undefined;
   status: number;
-  answer: Json;
+  response: Json;
 }
 
 Deno.test("the examples of the OpenAPI document are the service's answers", async () => {
@@ -129,11 +129,11 @@ async function record(receiver_url: string): Promise<Examples> {
 function examplesOf(operation: string, exchanges: readonly Exchange[]): OperationExamples {
   const own = exchanges.filter((exchange) => exchange.operation === operation);
   const sent = own.filter(({ request }) => request !== undefined);
-  const answers_max = WITH_ONE_ANSWER.includes(operation) ? 1 : ANSWERS_MAX;
-  const answered = own.filter(({ status }) => status < 300).slice(0, answers_max);
+  const responses_max = WITH_ONE_RESPONSE.includes(operation) ? 1 : RESPONSES_MAX;
+  const answered = own.filter(({ status }) => status < 300).slice(0, responses_max);
   return {
     requests: named(sent.map((exchange) => ({ ...exchange, value: exchange.request! }))),
-    answers: named(answered.map((exchange) => ({ ...exchange, value: exchange.answer }))),
+    responses: named(answered.map((exchange) => ({ ...exchange, value: exchange.response }))),
   };
 }
 
@@ -159,21 +159,24 @@ async function exchange(
       typeof value === "string" && value.startsWith("$") ? saved.get(value.slice(1)) : value,
     ]),
   );
-  const answer = await service.call(address.operation.method, path, {
+  const response = await service.call(address.operation.method, path, {
     ...(request && { body: request }),
     ...(request && key && { idempotency_key: key }),
   });
-  assert.ok(answer.status < 300 || answer.status === 402, `${operation} ${name}: ${answer.text}`);
-  if (save) saved.set(save, answer.body.id ?? answer.body.data[0].id);
-  return { operation, name, summary, request, status: answer.status, answer: answer.body };
+  assert.ok(
+    response.status < 300 || response.status === 402,
+    `${operation} ${name}: ${response.text}`,
+  );
+  if (save) saved.set(save, response.body.id ?? response.body.data[0].id);
+  return { operation, name, summary, request, status: response.status, response: response.body };
 }
 
 async function registerReceiver(service: TestService, url: string): Promise<string> {
-  const answer = await service.call("POST", "/api-v1-payments/v1/webhook_endpoints", {
+  const response = await service.call("POST", "/api-v1-payments/v1/webhook_endpoints", {
     // The endpoint gets only triggered events, so the dispatcher sends nothing.
     body: { url, events: ["ping"] },
   });
-  return answer.body.id;
+  return response.body.id;
 }
 
 async function recordEvents(service: TestService): Promise<Examples["components"]> {
@@ -194,7 +197,7 @@ async function recordErrors(service: TestService): Promise<Examples["components"
   const action = (await pay("4000 0025 0000 3155")).body.id;
   const reader = await service.issueKey(service.key.environment_id, { scopes: ["payments:read"] });
   const text = { headers: { "Content-Type": "text/plain" }, body: "amount=1" };
-  const cases: [ErrorCode, () => Promise<TestAnswer>][] = [
+  const cases: [ErrorCode, () => Promise<TestResponse>][] = [
     ["invalid_parameter", () => pay("4000 0000 0000 0069")],
     ["invalid_json", () => service.call("POST", PAYMENTS, { body: '{"amount": 1999,}' })],
     ["unauthorized", () => service.call("GET", PAYMENTS, { key: null })],
@@ -265,7 +268,7 @@ async function recordErrors(service: TestService): Promise<Examples["components"
 }
 
 /** The answer to a concurrent duplicate of a request in progress. */
-async function inProgress(service: TestService): Promise<TestAnswer> {
+async function inProgress(service: TestService): Promise<TestResponse> {
   const body = { amount: 1000, currency: "EUR" };
   const hash = fingerprint("POST", PAYMENTS, body);
   const first = postgres(service.database.url, { max: 1, onnotice: () => {} });
@@ -288,8 +291,8 @@ async function inProgress(service: TestService): Promise<TestAnswer> {
 /** Calls another instance of the service, which the call may break. */
 async function inOther(
   options: Parameters<typeof startService>[0],
-  ask: (other: TestService) => Promise<TestAnswer>,
-): Promise<TestAnswer> {
+  ask: (other: TestService) => Promise<TestResponse>,
+): Promise<TestResponse> {
   const other = await startService({ random: seeded(2), clock: () => STARTED_AT, ...options });
   try {
     return await ask(other);

@@ -142,9 +142,9 @@ Deno.test("listen shows a failure and goes on, and waits for a receiver that doe
       await command.printed(/302/);
       assert.deepEqual(seen, ["payment.created", "payment.completed"]);
       const [first, second] = command.stdout().split("\n");
-      const answer = String.raw`  \d+ ms  no such \[2J order second line$`;
-      assert.match(first!, new RegExp(`payment\\.created  ${id}  500${answer}`));
-      assert.match(second!, new RegExp(`payment\\.completed  ${id}  302${answer}`));
+      const response = String.raw`  \d+ ms  no such \[2J order second line$`;
+      assert.match(first!, new RegExp(`payment\\.created  ${id}  500${response}`));
+      assert.match(second!, new RegExp(`payment\\.completed  ${id}  302${response}`));
       // Every answer acknowledges the delivery, at the latest when listen ends.
       assert.equal(await command.end(), 0);
       for await (const { status } of client.webhookDeliveries.list()) {

@@ -1,6 +1,6 @@
 /**
  * Commands of a clock at the same time. Every advance that is answered has happened in the end, and
- * each answer is of its own target or later.
+ * each response is of its own target or later.
  */
 
 import assert from "node:assert/strict";
@@ -18,9 +18,9 @@ const command = (body: unknown): Ask => ({
 Deno.test("commands of a clock at the same time", async (t) => {
   const two = await startTwoInstances();
   const send = async (ask: Ask) => {
-    const answer = await two.post(0, ask);
-    assert.equal(answer.status, 200, answer.text);
-    return answer.body;
+    const response = await two.post(0, ask);
+    assert.equal(response.status, 200, response.text);
+    return response.body;
   };
   /** Sends commands at once. Those that find the clock set too often meanwhile are sent again. */
   const race = async (asks: readonly Ask[]) => {
@@ -44,10 +44,10 @@ Deno.test("commands of a clock at the same time", async (t) => {
       await t.step(`each of ${DUPLICATES} advances counts, round ${round}`, async () => {
         const begin_ms = await freeze();
         const asks = Array.from({ length: DUPLICATES }, () => command({ advance: 10 }));
-        const answers = await race(asks);
+        const responses = await race(asks);
         assert.equal(await finish(), begin_ms + DUPLICATES * 10_000);
         // The first of n advances ends at 10 s, the next one at 20 s.
-        const nows = answers.map(({ now }) => Date.parse(now)).sort((a, b) => a - b);
+        const nows = responses.map(({ now }) => Date.parse(now)).sort((a, b) => a - b);
         for (const [i, now_ms] of nows.entries()) {
           assert.ok(now_ms >= begin_ms + (i + 1) * 10_000, `${i}: ${now_ms - begin_ms} ms`);
         }

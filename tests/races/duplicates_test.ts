@@ -1,5 +1,5 @@
 /**
- * Concurrent duplicates of one request on two instances: one effect and one answer, and 409 for a
+ * Concurrent duplicates of one request on two instances: one effect and one response, and 409 for a
  * different body.
  */
 
@@ -17,7 +17,7 @@ const DUPLICATES = sizeOf("DUPLICATES", 40);
 /** The number of idempotency keys of each kind of request. */
 const KEYS = sizeOf("ROUNDS", 1);
 
-/** A request, and the status of every answer to it. */
+/** A request, and the status of every response to it. */
 const REQUESTS: [name: string, make: (two: TwoInstances) => Promise<Ask>, status: number][] = [
   ["a create", () => Promise.resolve(ASKS.create({ outcome: "success" })), 201],
   ["a declined create", () => Promise.resolve(ASKS.create({ outcome: "declined" })), 402],

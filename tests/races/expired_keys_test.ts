@@ -1,6 +1,6 @@
 /**
  * Two lists of changes have the same idempotency keys, all older than 24 hours, in opposite orders.
- * Each list deletes the old answers, and there is no deadlock.
+ * Each list deletes the old responses, and there is no deadlock.
  */
 
 import assert from "node:assert/strict";

@@ -18,7 +18,7 @@ import {
 const ROUNDS = sizeOf("ROUNDS", 6);
 /** Payments of a round. Each meets its result once. */
 const PAYMENTS = 6;
-/** Later than every timeout and late answer, and than every window. */
+/** Later than every timeout and late response, and than every window. */
 const SOON_S = 120;
 const WINDOW_S = 8 * 24 * 3_600;
 

@@ -39,8 +39,8 @@ Deno.test("pay.ledger_totals under concurrency", async (t) => {
         const made = await two.race(
           Array.from({ length: 16 }, () => ASKS.create({ outcome: "success" })),
         );
-        const answers = await two.race(made.map(({ body }) => ASKS.refund(body.id, 10)));
-        assert.deepEqual([...new Set(answers.map(({ status }) => status))], [201]);
+        const responses = await two.race(made.map(({ body }) => ASKS.refund(body.id, 10)));
+        assert.deepEqual([...new Set(responses.map(({ status }) => status))], [201]);
       }
       await assertSound(service);
       assert.equal(await captured(service), ROUNDS * 16 * 1000);

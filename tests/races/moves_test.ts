@@ -17,10 +17,10 @@ const ROUNDS = sizeOf("ROUNDS", 100);
 
 type Model = { status: string; refunded: number };
 /** The answer to a move in a state, and the state after it. */
-type Move = (model: Model) => { answer: string; next: Model };
+type Move = (model: Model) => { response: string; next: Model };
 
 const AMOUNT = 1000;
-const refuse = (model: Model) => ({ answer: `409 ${model.status}`, next: model });
+const refuse = (model: Model) => ({ response: `409 ${model.status}`, next: model });
 
 /** Moves by name: the request, and its effect in the model. */
 const MOVES: Record<string, { ask: (id: string) => Ask; move: Move }> = {
@@ -28,44 +28,44 @@ const MOVES: Record<string, { ask: (id: string) => Ask; move: Move }> = {
     ask: (id) => ASKS.cancel(id),
     move: (model) =>
       ["pending", "requires_action"].includes(model.status)
-        ? { answer: "200 cancelled", next: { ...model, status: "cancelled" } }
+        ? { response: "200 cancelled", next: { ...model, status: "cancelled" } }
         : refuse(model),
   },
   complete: {
     ask: (id) => ASKS.advance(id, "completed"),
     move: (model) =>
       ["pending", "completed"].includes(model.status)
-        ? { answer: "200 completed", next: { ...model, status: "completed" } }
+        ? { response: "200 completed", next: { ...model, status: "completed" } }
         : refuse(model),
   },
   decline: {
     ask: (id) => ASKS.advance(id, "declined"),
     move: (model) =>
       ["pending", "declined"].includes(model.status)
-        ? { answer: "200 declined", next: { ...model, status: "declined" } }
+        ? { response: "200 declined", next: { ...model, status: "declined" } }
         : refuse(model),
   },
   refund: {
     ask: (id) => ASKS.refund(id),
     move: (model) =>
       ["completed", "partially_refunded"].includes(model.status)
-        ? { answer: "201 refunded", next: { status: "refunded", refunded: AMOUNT } }
+        ? { response: "201 refunded", next: { status: "refunded", refunded: AMOUNT } }
         : refuse(model),
   },
   refund_part: {
     ask: (id) => ASKS.refund(id, 400),
     move: (model) => {
       if (!["completed", "partially_refunded"].includes(model.status)) return refuse(model);
-      if (AMOUNT - model.refunded < 400) return { answer: "400", next: model };
+      if (AMOUNT - model.refunded < 400) return { response: "400", next: model };
       const next = { status: "partially_refunded", refunded: model.refunded + 400 };
-      return { answer: "201 partially_refunded", next };
+      return { response: "201 partially_refunded", next };
     },
   },
   charge_back: {
     ask: (id) => ASKS.advance(id, "chargeback"),
     move: (model) =>
       ["completed", "partially_refunded", "chargeback"].includes(model.status)
-        ? { answer: "200 chargeback", next: { ...model, status: "chargeback" } }
+        ? { response: "200 chargeback", next: { ...model, status: "chargeback" } }
         : refuse(model),
   },
 };
@@ -94,7 +94,7 @@ Deno.test("concurrent moves of one payment", async (t) => {
               ...moves.slice(0, round % moves.length),
             ];
             const told = await two.race(turned.map((name) => MOVES[name]!.ask(id)));
-            const answers = told.map(({ status, body }) =>
+            const responses = told.map(({ status, body }) =>
               status === 400
                 ? "400"
                 : `${status} ${body.error?.current_status ?? body.payment_status ?? body.status}`
@@ -102,10 +102,10 @@ Deno.test("concurrent moves of one payment", async (t) => {
             const [stored] = await two.service.sql<Model[]>`
             select status, amount_refunded::int as refunded from pay.payments where id = ${id}`;
             const legal = permutations(turned.map((_, i) => i)).filter((order) =>
-              explains(order, turned, answers, { status: start, refunded: 0 }, stored!)
+              explains(order, turned, responses, { status: start, refunded: 0 }, stored!)
             );
-            assert.ok(legal.length > 0, `${turned}: ${answers}, then ${JSON.stringify(stored)}`);
-            orders.add(answers.toString());
+            assert.ok(legal.length > 0, `${turned}: ${responses}, then ${JSON.stringify(stored)}`);
+            orders.add(responses.toString());
           }
           assert.ok(orders.size > 1, "every round had the same order, so the moves did not race");
           await assertSound(two.service);
@@ -120,14 +120,14 @@ Deno.test("concurrent moves of one payment", async (t) => {
 function explains(
   order: readonly number[],
   moves: readonly string[],
-  answers: readonly string[],
+  responses: readonly string[],
   start: Model,
   end: Model,
 ): boolean {
   let model = start;
   for (const i of order) {
-    const { answer, next } = MOVES[moves[i]!]!.move(model);
-    if (answer !== answers[i]) return false;
+    const { response, next } = MOVES[moves[i]!]!.move(model);
+    if (response !== responses[i]) return false;
     model = next;
   }
   return model.status === end.status && model.refunded === end.refunded;

@@ -1,6 +1,6 @@
 /**
  * A reset and a refund at the same time under one idempotency key: one of them is first and has its
- * whole effect, and no answer is a 503.
+ * whole effect, and no response is a 503.
  */
 
 import assert from "node:assert/strict";
@@ -30,11 +30,11 @@ Deno.test("a reset and a refund under one key answer 200 or 201, 404 or 409", as
       const made = await service.make({ outcome: "success" });
       const idempotency_key = `round ${i}`.replace(" ", "-");
       const refund = `/api-v1-payments/v1/payments/${made.body.id}/refund`;
-      const answers = await Promise.all([
+      const responses = await Promise.all([
         service.call("POST", refund, { idempotency_key }),
         service.call("POST", "/api-v1-sandbox/reset", { idempotency_key }),
       ]);
-      seen.push(...answers.map(({ status }) => status));
+      seen.push(...responses.map(({ status }) => status));
     }
     assert.deepEqual(seen.filter((status) => ![200, 201, 404, 409].includes(status)), []);
   } finally {

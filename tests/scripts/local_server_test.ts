@@ -18,11 +18,11 @@ const POST = `POST ${PATH} HTTP/1.1\r\nHost: localhost\r\nContent-Type: applicat
 /** The time that the functions of this test wait for a body. */
 const BODY_MS = 600;
 
-/** Requests whose answers the test holds. */
+/** Requests whose responses the test holds. */
 interface Held {
   /** Settles when two requests are in progress. */
   two: Promise<void>;
-  answer(): void;
+  respond(): void;
 }
 
 /** Runs a test with a server whose functions read the body and answer. */
@@ -33,7 +33,7 @@ async function withServer(
   const held = Promise.withResolvers<void>();
   const two = Promise.withResolvers<void>();
   let under_way = 0;
-  const answer = async (request: Request) => {
+  const response = async (request: Request) => {
     if (request.url.endsWith("/held")) {
       if (++under_way === 2) two.resolve();
       await held.promise;
@@ -47,9 +47,9 @@ async function withServer(
     }
   };
   const server = await openLocalServer(0, [], limits);
-  server.serve({ "api-v1-payments": answer, "api-v1-sandbox": answer });
+  server.serve({ "api-v1-payments": response, "api-v1-sandbox": response });
   try {
-    await test(server, { two: two.promise, answer: () => held.resolve() });
+    await test(server, { two: two.promise, respond: () => held.resolve() });
   } finally {
     held.resolve();
     await server.stop(1_000);
@@ -96,8 +96,8 @@ async function trickle(
 
 async function served(server: LocalServer): Promise<number> {
   const began = performance.now();
-  const answer = await fetch(`${server.base_url}/api-v1-payments/health`);
-  assert.equal(await answer.text(), "ok");
+  const response = await fetch(`${server.base_url}/api-v1-payments/health`);
+  assert.equal(await response.text(), "ok");
   return performance.now() - began;
 }
 
@@ -112,9 +112,9 @@ Deno.test("openLocalServer() answers a wrong path with the address of the functi
         ["/api-v1-sandbox/reset", "/api-v1-sandbox/payments"],
       ]
     ) {
-      const answer = await fetch(`http://127.0.0.1:${server.port}${path}`);
-      const { error } = await answer.json();
-      assert.deepEqual([answer.status, error.code], [404, "not_found"]);
+      const response = await fetch(`http://127.0.0.1:${server.port}${path}`);
+      const { error } = await response.json();
+      assert.deepEqual([response.status, error.code], [404, "not_found"]);
       assert.equal(error.message.split(": use ")[1], server.base_url + meant);
     }
   });
@@ -134,7 +134,7 @@ Deno.test("openLocalServer() answers a malformed Host header with 400 on every p
 
 /**
  * [client, its text, its repeated piece, the time after which its connection must be closed, the
- * answer]
+ * response]
  */
 const STALLS: [name: string, text: string, piece: string, limit_ms: number, said: RegExp][] = [
   ["that sends nothing", "", "", LIMITS.head_ms, /^$/],
@@ -201,9 +201,9 @@ Deno.test("openLocalServer() keeps connections with a request in progress", () =
     await held.two;
     const refused = await connect(server, GET);
     assert.equal((await refused.closed).said, "");
-    // Longer than every timeout, while the test holds the answer.
+    // Longer than every timeout, while the test holds the response.
     await new Promise((resolve) => setTimeout(resolve, LIMITS.idle_ms * 1.5));
-    held.answer();
+    held.respond();
     for (const { closed } of clients) assert.match((await closed).said, /^HTTP\/1\.1 200 /);
   }));
 

@@ -43,8 +43,8 @@ Deno.test("deno task start keeps keys and data through restarts and kill -9", (t
       assert(banner.includes("credentials.json"));
       assert(!banner.includes("\x1b") && !banner.includes("sk_live_"), "colours or the live key");
       const body = /^ {2}-d '(.*)'$/m.exec(banner)![1]!;
-      const answer = await start.call("POST", PAYMENTS, JSON.parse(body));
-      assert.equal(answer.status, 201);
+      const response = await start.call("POST", PAYMENTS, JSON.parse(body));
+      assert.equal(response.status, 201);
     });
 
     await t.step("credentials.json is private, and its live key opens live mode", async () => {
@@ -100,10 +100,10 @@ Deno.test("deno task start keeps keys and data through restarts and kill -9", (t
         const ending = start.end("SIGTERM");
         await until("the start is stopping", () => start.output().includes("Stopping"));
         await send(text.slice(1));
-        const answer = new Uint8Array(64);
-        await connection.read(answer);
+        const response = new Uint8Array(64);
+        await connection.read(response);
         connection.close();
-        assert.match(new TextDecoder().decode(answer), /^HTTP\/1\.1 201 /);
+        assert.match(new TextDecoder().decode(response), /^HTTP\/1\.1 201 /);
         const { code, output } = await ending;
         assert.equal(code, 0, output);
         assert.throws(() => Deno.kill(postmaster!, "SIGCONT"), Deno.errors.NotFound);

@@ -10,14 +10,14 @@ import { until } from "../support/common/until.ts";
 import { no_stripe_double, startStripeDouble } from "../support/stripe/double.ts";
 import { comparable, comparableEvent, comparableExchange } from "../support/shop/comparable.ts";
 import {
-  type OfficeAnswer,
+  type OfficeResponse,
   type ShopPage,
   type ShopWorld,
   startShopWorld,
 } from "../support/shop/shop_world.ts";
 
 /** A visit to the shop. Returns the pages and answers of the shop. */
-type Visit = (world: ShopWorld, order: string) => Promise<(ShopPage | OfficeAnswer)[]>;
+type Visit = (world: ShopWorld, order: string) => Promise<(ShopPage | OfficeResponse)[]>;
 
 const VISA = "pm_card_visa";
 /** The visits that order a frame, which ships later. The others order a print. */
@@ -60,9 +60,9 @@ const VISITS: Record<string, Visit> = {
     return [first, await world.browse(`/orders/${order}`)];
   },
   "two clicks make one payment": async (world, order) => {
-    const answers = await Promise.all([1, 2].map(() => pay(world, order, VISA)));
+    const responses = await Promise.all([1, 2].map(() => pay(world, order, VISA)));
     await world.reaches(order, "paid", { fulfilled: 1 });
-    return answers;
+    return responses;
   },
   "a card is declined": async (world, order) => {
     const first = await pay(world, order, "pm_card_chargeDeclined");
@@ -163,7 +163,7 @@ async function slowRefund(
   world: ShopWorld,
   order: string,
   result: "completed" | "failed",
-): Promise<(ShopPage | OfficeAnswer)[]> {
+): Promise<(ShopPage | OfficeResponse)[]> {
   const { others, client } = world;
   const first = await pay(world, order, others.slowRefundToken());
   const { id } = await world.reaches(order, "paid");
@@ -181,8 +181,8 @@ async function seen(world: ShopWorld, name: string, visit: Visit) {
   const product = SHIPS_LATER.includes(name) ? "frame" : "print";
   const { leads_to } = await world.browse("/orders", { product });
   const order = leads_to!.replace("/orders/", "");
-  const answers = await visit(world, order);
-  // A second click can come before or after the answer of the first, so its replay is left out.
+  const responses = await visit(world, order);
+  // A second click can come before or after the response of the first, so its replay is left out.
   const exchanges = world.takeExchanges()
     .filter(({ response }) => response?.headers["idempotent-replayed"] === undefined)
     .map(comparableExchange);
@@ -190,7 +190,7 @@ async function seen(world: ShopWorld, name: string, visit: Visit) {
   const found = world.client.events.list({ payment_id: book.payment_id! });
   const events = (await Array.fromAsync(found) as Event[]).reverse();
   return {
-    answers: comparable(answers),
+    responses: comparable(responses),
     exchanges,
     book: comparable(book),
     events: events.map(comparableEvent),

@@ -62,11 +62,11 @@ async function refuse(client: Deno.Conn, code: string, message: string): Promise
     await client.read(bytes);
   }
   const fields = text.encode(`SFATAL\0VFATAL\0C${code}\0M${message}\0\0`);
-  const answer = new Uint8Array(5 + fields.length);
-  answer[0] = "E".charCodeAt(0);
-  new DataView(answer.buffer).setUint32(1, 4 + fields.length);
-  answer.set(fields, 5);
-  await client.write(answer);
+  const response = new Uint8Array(5 + fields.length);
+  response[0] = "E".charCodeAt(0);
+  new DataView(response.buffer).setUint32(1, 4 + fields.length);
+  response.set(fields, 5);
+  await client.write(response);
 }
 
 for (const [pooler, code, message, answered] of REFUSALS) {

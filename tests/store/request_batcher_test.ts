@@ -5,13 +5,13 @@
 
 import assert from "node:assert/strict";
 import { PAYMENTS, serviceCase } from "../support/service/service_case.ts";
-import type { TestAnswer, TestService } from "../support/service/service.ts";
+import type { TestResponse, TestService } from "../support/service/service.ts";
 
 /** The maximum number of changes in a statement (request_batcher.ts). */
 const MAX_CHANGES = 64;
 
 /** Sends this many creates at once. */
-function payMany(service: TestService, count: number, key?: string): Promise<TestAnswer>[] {
+function payMany(service: TestService, count: number, key?: string): Promise<TestResponse>[] {
   const options = key === undefined ? {} : { key };
   return Array.from({ length: count }, (_, i) => service.pay({ reference: `r${i}` }, options));
 }
@@ -24,11 +24,11 @@ serviceCase("waiting commits share a statement", async (t, service) => {
   await service.pay();
   await t.step("200 creates at once take few statements, with an answer for each", async () => {
     service.takeStatements();
-    const answers = await Promise.all(payMany(service, 200));
+    const responses = await Promise.all(payMany(service, 200));
     const statements = commitsOf(service);
     assert.ok(statements >= 200 / MAX_CHANGES && statements <= 20, `${statements} statements`);
-    assert.deepEqual(answers.map(({ body }) => body.reference), answers.map((_, i) => `r${i}`));
-    assert.equal(new Set(answers.map(({ body }) => body.id)).size, 200);
+    assert.deepEqual(responses.map(({ body }) => body.reference), responses.map((_, i) => `r${i}`));
+    assert.equal(new Set(responses.map(({ body }) => body.id)).size, 200);
   });
   await t.step("a single create does not wait for others", async () => {
     service.takeStatements();
@@ -37,10 +37,10 @@ serviceCase("waiting commits share a statement", async (t, service) => {
   });
   await t.step("each payment is stored in the environment of its key", async () => {
     const keys = [service.key, service.other];
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 60 }, (_, i) => service.pay({}, { key: keys[i % 2]!.text })),
     );
-    for (const [i, { body }] of answers.entries()) {
+    for (const [i, { body }] of responses.entries()) {
       const [row] = await service
         .sql`select environment_id from pay.payments where id = ${body.id}`;
       assert.equal(row!.environment_id, keys[i % 2]!.environment_id);
@@ -74,8 +74,8 @@ serviceCase("a database error fails only its own change", async (t, service) => 
     `alter table pay.payments add constraint test_no_thirteen check (reference <> 'r13')`,
   );
   await t.step("the others are committed, and this change is an internal error", async () => {
-    const answers = await Promise.all(payMany(service, 50));
-    for (const [i, { status }] of answers.entries()) assert.equal(status, i === 13 ? 500 : 201);
+    const responses = await Promise.all(payMany(service, 50));
+    for (const [i, { status }] of responses.entries()) assert.equal(status, i === 13 ? 500 : 201);
     const [row] = await service.sql`select count(*)::int as n from pay.payments`;
     assert.equal(row!.n, 49);
   });
@@ -100,29 +100,29 @@ serviceCase("only one change waits for a held lock", async (t, service) => {
     });
     await locked.promise;
     const cancelled = service.call("POST", cancel).finally(() => order.push("cancel"));
-    const answers = await Promise.all(payMany(service, 30));
+    const responses = await Promise.all(payMany(service, 30));
     order.push("creates");
     await isLongEnough(cancelled);
     enough.resolve();
-    const answer = await cancelled;
+    const response = await cancelled;
     await holder;
-    return { answer, order, statuses: new Set(answers.map(({ status }) => status)) };
+    return { response, order, statuses: new Set(responses.map(({ status }) => status)) };
   }
 
   await t.step(
     "held too long: the cancel is 503, after the creates were answered",
     async () => {
-      const { answer, order, statuses } = await beside((cancelled) => cancelled);
+      const { response, order, statuses } = await beside((cancelled) => cancelled);
       assert.deepEqual(statuses, new Set([201]));
       assert.deepEqual(order, ["creates", "cancel", "lock"]);
-      assert.equal(answer.status, 503);
-      assert.equal(answer.headers.get("Retry-After"), "1");
+      assert.equal(response.status, 503);
+      assert.equal(response.headers.get("Retry-After"), "1");
     },
   );
   await t.step("released in time: the cancel succeeds", async () => {
-    const { answer, order, statuses } = await beside(() => Promise.resolve());
+    const { response, order, statuses } = await beside(() => Promise.resolve());
     assert.deepEqual(statuses, new Set([201]));
     assert.deepEqual(order, ["creates", "lock", "cancel"]);
-    assert.equal(answer.status, 200, answer.text);
+    assert.equal(response.status, 200, response.text);
   });
 });

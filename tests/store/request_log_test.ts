@@ -27,7 +27,7 @@ function entryOf(id: number): RequestLogEntry {
 }
 
 /** A queue whose statements a test decides, with what they carried and what was lost. */
-function openLog(answer: (n: number) => Promise<unknown> = () => Promise.resolve()) {
+function openLog(respond: (n: number) => Promise<unknown> = () => Promise.resolve()) {
   const sent: Sent[] = [];
   const lost: number[] = [];
   const log = new RequestLog(
@@ -36,7 +36,7 @@ function openLog(answer: (n: number) => Promise<unknown> = () => Promise.resolve
         ids: requests.map(({ id }) => id),
         replays: replays.map(({ key, count }) => [key, count]),
       });
-      return answer(sent.length);
+      return respond(sent.length);
     },
     (count) => lost.push(count),
     () => {},

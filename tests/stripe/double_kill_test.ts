@@ -27,8 +27,8 @@ doubleTest(`${PAYMENTS} payments under ${KILLS} kills are charged once`, async (
   /** Repeats a call under its key until the double answers. */
   async function settle(call: () => ReturnType<DoubleCase["post"]>): Promise<StripeObject> {
     for (;;) {
-      const answer = await call().catch(() => null);
-      if (answer && answer.status !== 409 && answer.status < 500) return answer.body;
+      const response = await call().catch(() => null);
+      if (response && response.status !== 409 && response.status < 500) return response.body;
       retries++;
       await restarted;
     }

@@ -83,9 +83,9 @@ for (
   ] as const
 ) {
   doubleTest(`create refuses ${name}`, async ({ create }) => {
-    const answer = await create(form);
-    assert.equal(answer.status, status);
-    assert.equal(answer.body.error.code, code);
+    const response = await create(form);
+    assert.equal(response.status, status);
+    assert.equal(response.body.error.code, code);
   });
 }
 
@@ -114,12 +114,12 @@ doubleTest("keys are live or test keys, and decide the live mode", async ({ doub
     const { status } = await callStripe(double.base_url, "account", { secret });
     assert.equal(status, 401);
   }
-  const answer = await callStripe(double.base_url, "account", {
+  const response = await callStripe(double.base_url, "account", {
     secret: "sk_live_shop",
     version: "2026-10-28.endive",
   });
-  assert.equal(answer.headers.get("stripe-version"), "2026-10-28.endive");
-  assert.equal(answer.body.id, "acct_shop");
+  assert.equal(response.headers.get("stripe-version"), "2026-10-28.endive");
+  assert.equal(response.body.id, "acct_shop");
 });
 
 for (const [result, ended] of [["success", "succeeded"], ["failure", "requires_payment_method"]]) {
@@ -150,8 +150,8 @@ doubleTest("3-D Secure before a manual capture, and a cancel of both", async (gi
     await page.body?.cancel();
   }
   assert.equal((await get(`payment_intents/${captured!.body.id}`)).body.status, "requires_capture");
-  const answer = await post(`payment_intents/${captured!.body.id}/capture`, {});
-  assert.equal(answer.body.status, "succeeded");
+  const response = await post(`payment_intents/${captured!.body.id}/capture`, {});
+  assert.equal(response.body.status, "succeeded");
   assert.equal((await post("refunds", { payment_intent: captured!.body.id })).status, 200);
   for (const { body } of [released!, abandoned!]) {
     const { body: { status } } = await post(`payment_intents/${body.id}/cancel`, {});
@@ -189,8 +189,8 @@ doubleTest("refunds never exceed the charge, also at the same time", async (give
   const { body: { id } } = await create();
   await double.restartEngine();
   const refund = (form = {}) => post("refunds", { payment_intent: id, ...form });
-  const answers = await Promise.all(Array.from({ length: 6 }, () => refund({ amount: "300" })));
-  assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 200, 200, 400, 400, 400]);
+  const responses = await Promise.all(Array.from({ length: 6 }, () => refund({ amount: "300" })));
+  assert.deepEqual(responses.map(({ status }) => status).sort(), [200, 200, 200, 400, 400, 400]);
   assert.equal((await refund()).body.amount, 199);
   assert.equal((await refund()).body.error.code, "charge_already_refunded");
   await create().then(({ body }) => post("refunds", { payment_intent: body.id }));

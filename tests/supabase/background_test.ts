@@ -1,6 +1,6 @@
 /**
- * The edge runtime ends an isolate after its answer unless the function passes its background work
- * to EdgeRuntime.waitUntil: the dispatcher's work after a payment and after a wake.
+ * The edge runtime ends an isolate after its response unless the function passes its background
+ * work to EdgeRuntime.waitUntil: the dispatcher's work after a payment and after a wake.
  */
 
 import assert from "node:assert/strict";
@@ -24,12 +24,12 @@ Deno.test("EdgeRuntime.waitUntil gets the dispatcher's background work", async (
     RELAY_TOKEN,
   });
   const post = async (path: string, token: string, body?: unknown) => {
-    const answer = await fetch(`${process.origin}/${NAME}${path}`, {
+    const response = await fetch(`${process.origin}/${NAME}${path}`, {
       method: "POST",
       headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
-    return { status: answer.status, text: await answer.text() };
+    return { status: response.status, text: await response.text() };
   };
   /**
    * The number of promises that `work` passes on. Waits for the first one, or until the deadline.

@@ -2,7 +2,7 @@
  * The backup and restore of docs/operations.md, run as written there, on two servers of Debian's
  * PostgreSQL 15, as `postgres`, which is not a superuser. The target database has migrations of its
  * own and a failed restore before. Every acknowledged row is there afterwards, API keys work, and a
- * retry gets the first answer again.
+ * retry gets the first response again.
  */
 
 import assert from "node:assert/strict";
@@ -54,7 +54,7 @@ Deno.test({
     try {
       await migrate(old_server.url);
       const key = await makeSandboxKey(old_server.url);
-      const first = await answersOf(old_server.url, key);
+      const first = await responsesOf(old_server.url, key);
       await runShell(await shellBlock("Backup"), env);
       const as_postgres = postgres(new_server.url, { max: 1, onnotice: () => {} });
       await as_postgres.unsafe(MIGRATIONS_OF_ITS_OWN).simple();
@@ -91,7 +91,7 @@ Deno.test({
       assert.ok(verdicts.length > 0);
       assert.deepEqual(verdicts.filter(({ breaches }) => breaches > 0), []);
       // Every repeated request is a replay.
-      assert.deepEqual(await answersOf(new_server.url, key), first);
+      assert.deepEqual(await responsesOf(new_server.url, key), first);
       assert.equal(await count(after), PAYMENTS);
     } finally {
       await Promise.all([before.end(), after.end()]);
@@ -101,8 +101,8 @@ Deno.test({
   },
 });
 
-/** Creates payments, each with its own idempotency key. Returns the answers. */
-async function answersOf(database_url: string, key: string): Promise<string[]> {
+/** Creates payments, each with its own idempotency key. Returns the responses. */
+async function responsesOf(database_url: string, key: string): Promise<string[]> {
   const deps = createDependencies({
     database_url,
     base_url: BASE_URL,
@@ -112,7 +112,7 @@ async function answersOf(database_url: string, key: string): Promise<string[]> {
   const serve = createPaymentsFunction(deps);
   try {
     return await Promise.all(Array.from({ length: PAYMENTS }, async (_, i) => {
-      const answer = await serve(
+      const response = await serve(
         new Request("http://localhost/api-v1-payments/v1/payments", {
           method: "POST",
           headers: {
@@ -127,8 +127,8 @@ async function answersOf(database_url: string, key: string): Promise<string[]> {
           }),
         }),
       );
-      assert.equal(answer.status, 201);
-      return await answer.text();
+      assert.equal(response.status, 201);
+      return await response.text();
     }));
   } finally {
     await deps.close();

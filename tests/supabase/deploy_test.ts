@@ -109,15 +109,15 @@ Deno.test("docs/operations.md deploys to a Supabase project", async (t) => {
         const process = await startFunction(name, environment, undefined, join(uploaded, name));
         try {
           const { path, body } = FIRST_PAYMENT[name];
-          const answer = await fetch(`${process.origin}/${name}${path}`, {
+          const response = await fetch(`${process.origin}/${name}${path}`, {
             method: "POST",
             headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json" },
             body: JSON.stringify(body),
           });
-          const payment = await answer.json();
-          assert.deepEqual([answer.status, payment.status], [201, "completed"]);
+          const payment = await response.json();
+          assert.deepEqual([response.status, payment.status], [201, "completed"]);
           assert.ok(
-            answer.headers.get("Location")?.startsWith(
+            response.headers.get("Location")?.startsWith(
               `https://${PROJECT_REF}.supabase.co/functions/v1/api-v1-payments/v1/payments/pay_`,
             ),
           );

@@ -57,14 +57,14 @@ Deno.test({
         ...(trusts && { PAYMENTS_DB_CA: authority }),
       }, (line) => lines.push(line));
       const pay = async () => {
-        const answer = await fetch(`${process.origin}/${NAME}/v1/payments`, {
+        const response = await fetch(`${process.origin}/${NAME}/v1/payments`, {
           method: "POST",
           headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json" },
           body: JSON.stringify({ amount: 100, currency: "EUR", outcome: "success" }),
         });
-        await answer.text();
-        await process.logged(answer.headers.get("Request-Id")!);
-        return answer.status;
+        await response.text();
+        await process.logged(response.headers.get("Request-Id")!);
+        return response.status;
       };
       try {
         return await work(pay, lines);

@@ -56,8 +56,8 @@ Deno.test({
           PUBLIC_BASE_URL: "http://127.0.0.1/functions/v1",
           ...(way === "pooled" && { DB_PREPARE: "false" }),
         });
-        const answer = await payByPublishedKey(process.origin);
-        assert.equal(answer.status, 201, await answer.text());
+        const response = await payByPublishedKey(process.origin);
+        assert.equal(response.status, 201, await response.text());
         await process.close();
       });
     }

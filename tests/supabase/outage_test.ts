@@ -1,6 +1,6 @@
 /**
  * An outage of the database under the deployed functions (Deno 2.1.4), with and without a
- * transaction pooler. Every request gets its answer, or 503 with `Retry-After`. The process
+ * transaction pooler. Every request gets its response, or 503 with `Retry-After`. The process
  * survives, and works again soon after its database does (security §3, R12).
  */
 
@@ -31,7 +31,7 @@ interface Patient {
   /** A connection as superuser. */
   admin: postgres.Sql;
   process: FunctionProcess;
-  /** Creates a payment. Fails unless the answer is 201 or a 503 in the right form. */
+  /** Creates a payment. Fails unless the response is 201 or a 503 in the right form. */
   pay(): Promise<201 | 503>;
   /**
    * Creates payments from every client until the work is over. Returns the number of each status.
@@ -71,15 +71,15 @@ async function withPatient(
   });
   open.defer(async () => void await process.close());
   async function pay(): Promise<201 | 503> {
-    const answer = await fetch(`${process.origin}/${NAME}/v1/payments`, {
+    const response = await fetch(`${process.origin}/${NAME}/v1/payments`, {
       method: "POST",
       headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json" },
       body: JSON.stringify({ amount: 100, currency: "EUR", outcome: "success" }),
     });
-    const body = await answer.json();
-    if (answer.status === 201) return 201;
+    const body = await response.json();
+    if (response.status === 201) return 201;
     assert.deepEqual(
-      [answer.status, body.error.code, answer.headers.get("Retry-After")],
+      [response.status, body.error.code, response.headers.get("Retry-After")],
       [503, "service_unavailable", "1"],
       process.complaints.join("\n"),
     );
@@ -88,8 +88,8 @@ async function withPatient(
   /** Creates a payment from every client at once. */
   const payAll = async () => {
     const started = performance.now();
-    const answers = await Promise.all(Array.from({ length: CLIENTS }, pay));
-    return { answers, took_ms: performance.now() - started };
+    const responses = await Promise.all(Array.from({ length: CLIENTS }, pay));
+    return { responses, took_ms: performance.now() - started };
   };
   /** The longest duration of payments of all clients before the outage. */
   let usual_ms = 0;
@@ -110,16 +110,16 @@ async function withPatient(
       return counts;
     },
     async assertAway(within_ms) {
-      const { answers, took_ms } = await payAll();
-      assert.deepEqual(answers, Array(CLIENTS).fill(503));
+      const { responses, took_ms } = await payAll();
+      assert.deepEqual(responses, Array(CLIENTS).fill(503));
       const figures = `${took_ms} ms, and ${usual_ms} ms without an outage`;
       assert.ok(took_ms < within_ms + USUAL_FACTOR * usual_ms, figures);
     },
     async assertWell() {
       const until = performance.now() + WELL_WITHIN_MS + USUAL_FACTOR * usual_ms;
       for (;;) {
-        const { answers, took_ms } = await payAll();
-        if (answers.every((status) => status === 201)) {
+        const { responses, took_ms } = await payAll();
+        if (responses.every((status) => status === 201)) {
           usual_ms = Math.max(usual_ms, took_ms);
           return;
         }

@@ -143,8 +143,8 @@ async function pushOnto(t: Deno.TestContext, version: 15 | 17) {
           PUBLIC_BASE_URL: `${base_url}/functions/v1`,
         });
         try {
-          const answer = await payByPublishedKey(process.origin);
-          assert.equal(answer.status, status, await answer.text());
+          const response = await payByPublishedKey(process.origin);
+          assert.equal(response.status, status, await response.text());
         } finally {
           await process.close();
         }

@@ -18,7 +18,7 @@ async function withNameServer(
   const requested = new Set<string>();
   const socket = createSocket("udp4");
   socket.on("message", (query: Uint8Array, from: { port: number; address: string }) => {
-    socket.send(answerTo(query, zone, requested), from.port, from.address);
+    socket.send(responseTo(query, zone, requested), from.port, from.address);
   });
   socket.bind(0, "127.0.0.1");
   await once(socket, "listening");
@@ -29,7 +29,7 @@ async function withNameServer(
 }
 
 /** One DNS answer (RFC 1035 §4): the question, then the records with a pointer to its name. */
-function answerTo(query: Uint8Array, zone: Zone, requested: Set<string>): Uint8Array {
+function responseTo(query: Uint8Array, zone: Zone, requested: Set<string>): Uint8Array {
   const labels: string[] = [];
   let at = 12;
   for (; query[at] !== 0; at += query[at]! + 1) {
@@ -40,7 +40,7 @@ function answerTo(query: Uint8Array, zone: Zone, requested: Set<string>): Uint8A
   requested.add(name);
   const type = query[at + 2] === 1 ? "A" : "AAAA";
   const records = zone[name]?.[type];
-  const answers = (records ?? []).flatMap((address) => {
+  const responses = (records ?? []).flatMap((address) => {
     const data = type === "A" ? address.split(".").map(Number) : ipv6Bytes(address);
     return [0xc0, 12, 0, type === "A" ? 1 : 28, 0, 1, 0, 0, 0, 1, 0, data.length, ...data];
   });
@@ -51,7 +51,7 @@ function answerTo(query: Uint8Array, zone: Zone, requested: Set<string>): Uint8A
     ...flags,
     ...counts,
     ...query.subarray(12, end),
-    ...answers,
+    ...responses,
   ]);
 }
 

@@ -1,7 +1,7 @@
 /**
- * An advance of 400 days with many pending deliveries: each request answers within its bound, the
- * answers lead to the target, and the attempts come in the order of time. `DELIVERIES=10000` makes
- * the run with as many deliveries; it takes some minutes.
+ * An advance of 400 days with many pending deliveries: each request responds within its bound, the
+ * responses lead to the target, and the attempts come in the order of time. `DELIVERIES=10000`
+ * makes the run with as many deliveries; it takes some minutes.
  */
 
 import assert from "node:assert/strict";
@@ -51,19 +51,19 @@ webhookCase(
 
     let [requests, longest_ms] = [0, 0];
     const targets = new Set<string>();
-    let answer = { target: null as string | null, has_more: true, did: { deliveries: 0 } };
-    for (let body: unknown = { advance: DAYS * 86_400 }; answer.has_more; requests++) {
+    let response = { target: null as string | null, has_more: true, did: { deliveries: 0 } };
+    for (let body: unknown = { advance: DAYS * 86_400 }; response.has_more; requests++) {
       const began = performance.now();
       const { status, body: clock, text } = await set(body);
       longest_ms = Math.max(longest_ms, performance.now() - began);
       assert.equal(status, 200, text);
-      answer = clock;
-      if (answer.has_more) targets.add(answer.target!);
-      body = { to: answer.target };
+      response = clock;
+      if (response.has_more) targets.add(response.target!);
+      body = { to: response.target };
     }
     console.log(
       `${before!.pending} pending of ${before!.made}: ${requests} requests, the longest ` +
-        `${Math.round(longest_ms)} ms, ${answer.did.deliveries} attempts`,
+        `${Math.round(longest_ms)} ms, ${response.did.deliveries} attempts`,
     );
 
     await t.step("each answer comes within its bound and names the same target", () => {
@@ -71,7 +71,7 @@ webhookCase(
       assert.ok(targets.size <= 1, [...targets].join());
     });
     await t.step("did counts the attempts, and every delivery has arrived once", () => {
-      assert.equal(answer.did.deliveries, hooks.arrivals.length - first);
+      assert.equal(response.did.deliveries, hooks.arrivals.length - first);
       const accepted = hooks.arrivals.filter(accepts).map(({ event }) => event.id);
       assert.equal(accepted.length, before!.made);
       assert.equal(new Set(accepted).size, before!.made);

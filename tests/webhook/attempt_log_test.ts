@@ -1,6 +1,6 @@
 /**
  * The log of attempts (contract §4, ADR 0022): a sandbox shows what the newest attempts
- * sent, and the beginning of each answer. A live environment stores none.
+ * sent, and the beginning of each response. A live environment stores none.
  */
 
 import assert from "node:assert/strict";
@@ -92,8 +92,8 @@ webhookCase("GET /webhook_deliveries/{id} shows what each attempt sent and got",
   });
   await t.step("another account sees nothing", async () => {
     const [{ id }] = await deliveriesOf(service);
-    const answer = await service.call("GET", `${DELIVERIES}/${id}`, { key: service.other.text });
-    assertRefused(answer, 404, "not_found");
+    const response = await service.call("GET", `${DELIVERIES}/${id}`, { key: service.other.text });
+    assertRefused(response, 404, "not_found");
   });
 });
 
@@ -107,7 +107,7 @@ webhookCase("an attempt without an answer has no response", async (_, service) =
 
 const utf8 = (text: string) => new TextEncoder().encode(text);
 const HEAD = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n";
-const HOSTILE: [name: string, answer: Uint8Array, shown: string, truncated: boolean][] = [
+const HOSTILE: [name: string, response: Uint8Array, shown: string, truncated: boolean][] = [
   ["with U+0000", utf8(HEAD + "a\0b"), HEAD + "a\uFFFDb", false],
   ["that is no UTF-8", new Uint8Array([...utf8(HEAD), 0xff, 0x41]), HEAD + "\uFFFDA", false],
   [
@@ -124,10 +124,10 @@ const HOSTILE: [name: string, answer: Uint8Array, shown: string, truncated: bool
   ],
   ["of exactly 1 024 bytes", utf8(HEAD.padEnd(1024, "x")), HEAD.padEnd(1024, "x"), false],
 ];
-for (const [name, answer, shown, truncated] of HOSTILE) {
+for (const [name, response, shown, truncated] of HOSTILE) {
   webhookCase(`an answer ${name} is shown as text`, async (_, service) => {
     const receiver = openReceiver(async (conn) => {
-      await writeAll(conn, answer);
+      await writeAll(conn, response);
       conn.close();
     });
     try {
@@ -241,15 +241,15 @@ for (const livemode of [false, true]) {
       livemode,
       signed_ms: AT,
     };
-    const { log_entry } = await makeAttempt(attempt, AT, ({ answer_bytes }) => {
-      requested = answer_bytes;
+    const { log_entry } = await makeAttempt(attempt, AT, ({ response_bytes }) => {
+      requested = response_bytes;
       return Promise.resolve({ outcome: "timeout", duration_ms: 100 });
     });
     assert.deepEqual([requested, log_entry === null], livemode ? [undefined, true] : [1024, false]);
   });
 }
 
-const KEPT = { url: "http://127.0.0.1:1/", headers: "{}", answer: "HTTP/1.1 200 OK\r\n\r\n" };
+const KEPT = { url: "http://127.0.0.1:1/", headers: "{}", response: "HTTP/1.1 200 OK\r\n\r\n" };
 
 webhookCase("pay.poll_deliveries() logs only attempts that belong to the sandbox", async (
   t,
@@ -258,7 +258,7 @@ webhookCase("pay.poll_deliveries() logs only attempts that belong to the sandbox
   await service.setClock(AT);
   await insertEndpoint(service);
   await makeWaiting(service, 1);
-  const log_entry = { ...KEPT, answer_truncated: false };
+  const log_entry = { ...KEPT, response_truncated: false };
   const [claimed] = await poll(service, AT);
   const result = { ...resultOf(claimed!, false, AT), log_entry };
   await t.step("not of an attempt that was claimed again", async () => {

@@ -1,7 +1,7 @@
 /**
  * A clock with more waiting deliveries and payments than a step changes: it stops, arrives and runs
- * again, each answer comes within its bound, and everything happens once. `WAITING=70000` makes the
- * run with as many deliveries as no single statement could change.
+ * again, each response comes within its bound, and everything happens once. `WAITING=70000` makes
+ * the run with as many deliveries as no single statement could change.
  */
 
 import assert from "node:assert/strict";
@@ -16,19 +16,19 @@ const WAITING = Number(Deno.env.get("WAITING") ?? 2_500);
 const LONGEST_MS = 4_000;
 const HOUR_S = 3_600;
 
-/** Sends a command, and goes on until the clock is there. Returns the last answer. */
+/** Sends a command, and goes on until the clock is there. Returns the last response. */
 async function set(service: TestService, command: unknown) {
   for (let body = command, requests = 1;; requests++) {
     const began = performance.now();
-    const answer = await service.call("POST", `${SANDBOX}/clock`, { body });
+    const response = await service.call("POST", `${SANDBOX}/clock`, { body });
     const ms = Math.round(performance.now() - began);
-    assert.equal(answer.status, 200, answer.text);
+    assert.equal(response.status, 200, response.text);
     assert.ok(ms < LONGEST_MS, `${ms} ms`);
-    if (!answer.body.has_more) {
+    if (!response.body.has_more) {
       console.log(`${JSON.stringify(command)}: ${requests} requests, the last took ${ms} ms`);
-      return answer.body;
+      return response.body;
     }
-    body = { to: answer.body.target };
+    body = { to: response.body.target };
   }
 }
 

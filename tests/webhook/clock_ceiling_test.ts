@@ -27,9 +27,9 @@ const call = (service: TestService, body: unknown) =>
   service.call("POST", `${SANDBOX}/clock`, { body });
 
 async function set(service: TestService, body: unknown) {
-  const answer = await call(service, body);
-  assert.deepEqual([answer.status, answer.body.has_more], [200, false], answer.text);
-  return answer.body;
+  const response = await call(service, body);
+  assert.deepEqual([response.status, response.body.has_more], [200, false], response.text);
+  return response.body;
 }
 
 /** Brings the clock to a time near its end, which takes 160 advances otherwise. */
@@ -108,10 +108,10 @@ webhookCase("everything works at the end of the clock", async (t, service, recei
     assert.equal(rotated.status, 200, rotated.text);
     const { body: { data } } = await service.call("GET", ENDPOINTS);
     for (const { id } of data) {
-      const answer = await service.call("POST", `${ENDPOINTS}/${id}/rotate_secret`, {
+      const response = await service.call("POST", `${ENDPOINTS}/${id}/rotate_secret`, {
         body: { expires_in: 604_800 },
       });
-      assert.equal(answer.status, 200, answer.text);
+      assert.equal(response.status, 200, response.text);
     }
     assert.equal((await service.call("GET", `${PAYMENTS}/${held.id}`)).status, 200);
   });

@@ -1,6 +1,6 @@
 /**
  * The delivery log (contract §4, security §2) shows the status of a real answer, and the same
- * record for every failure before an answer. Redirects are not followed.
+ * record for every failure before a response. Redirects are not followed.
  */
 
 import assert from "node:assert/strict";
@@ -59,7 +59,7 @@ Deno.test("the delivery log has one record for every failure before an answer", 
         dial(address) {
           const [, port] = names[last]!;
           assert.equal(address, PUBLIC_ADDRESS);
-          // Nobody answers at this address, which is reserved for documentation.
+          // Nobody responds at this address, which is reserved for documentation.
           return port < 0 ? { address: FAR_AWAY, port: 443 } : { address: "127.0.0.1", port };
         },
       },
@@ -102,7 +102,7 @@ Deno.test("the delivery log has one record for every failure before an answer", 
   }
 });
 
-const ANSWERS: [status: number, delivered: boolean][] = [
+const RESPONSES: [status: number, delivered: boolean][] = [
   [200, true],
   [201, true],
   [204, true],
@@ -124,7 +124,7 @@ webhookCase("only 2xx is delivered, and 3xx is not followed", async (t, service,
   await service.setClock(AT);
   try {
     await addEndpoint(service, hooks.url("/"), { events: ["payment.created"] });
-    for (const [status, delivered] of ANSWERS) {
+    for (const [status, delivered] of RESPONSES) {
       await t.step(`${status}`, async () => {
         const headers = { Location: canary.url("/internal"), "Retry-After": "5" };
         hooks.judge = () => new Response(null, { status, headers });
@@ -144,11 +144,11 @@ webhookCase("only 2xx is delivered, and 3xx is not followed", async (t, service,
 
 webhookCase("a receiver without an answer in time is a timeout", async (_, service, hooks) => {
   await addEndpoint(service, hooks.url("/"));
-  let answer = () => {};
-  hooks.judge = () => new Promise((resolve) => answer = () => resolve(200));
+  let respond = () => {};
+  hooks.judge = () => new Promise((resolve) => respond = () => resolve(200));
   await service.make({ outcome: "pending" });
   await settle(service);
-  answer();
+  respond();
   const [delivery] = await deliveriesOf(service);
   const [{ response_status, error, duration_ms }] = delivery.attempts;
   assert.deepEqual([response_status, error, duration_ms], [null, "timeout", 500]);
@@ -162,7 +162,7 @@ webhookCase(
       new Response("answer-canary-body", { status: 500, headers: { "X-Canary": "answer-canary" } });
     await service.make({ outcome: "pending" });
     await settle(service);
-    // A sandbox keeps the beginning of an answer in a table of its own (attempt_log_test.ts).
+    // A sandbox keeps the beginning of a response in a table of its own (attempt_log_test.ts).
     const rows = await service.sql`select t::text as row from pay.webhook_deliveries t`;
     assert.ok(rows.length > 0 && !rows.some(({ row }) => row.includes("canary")));
     assert.ok(!JSON.stringify(await deliveriesOf(service)).includes("canary"));

@@ -1,6 +1,6 @@
 /**
  * Attempts in progress at the same time at a fast and at a failing endpoint, from the claim to the
- * record. delivery_queue_test.ts has all limits. Receivers hold their answers until the test
+ * record. delivery_queue_test.ts has all limits. Receivers hold their responses until the test
  * releases them.
  */
 
@@ -34,7 +34,7 @@ async function makeDue(service: TestService, count: number): Promise<void> {
 }
 
 /** Holds answers by path, and counts how many were held at the same time. */
-function holdAnswers() {
+function holdResponses() {
   const held = new Map<string, (() => void)[]>();
   const most = new Map<string, number>();
   let status = 200;
@@ -49,10 +49,10 @@ function holdAnswers() {
         most.set(path, Math.max(most.get(path) ?? 0, waiting.length));
       });
     },
-    /** Sends the answers to the oldest held requests of a path. */
+    /** Sends the responses to the oldest held requests of a path. */
     release(path: string, count: number, as = 200) {
       status = as;
-      for (const answer of held.get(path)?.splice(0, count) ?? []) answer();
+      for (const respond of held.get(path)?.splice(0, count) ?? []) respond();
     },
     count: (path: string) => held.get(path)?.length ?? 0,
   };
@@ -73,7 +73,7 @@ webhookCase("a fast endpoint has 16 attempts in progress", async (_, service, ho
 });
 
 webhookCase("a failing endpoint has 2 attempts in progress", async (_, service, hooks) => {
-  const gate = holdAnswers();
+  const gate = holdResponses();
   hooks.judge = gate.judge;
   await addEndpoint(service, hooks.url("/bad"), { events: ["payment.created"] });
   await service.make({ outcome: "pending" });
@@ -101,7 +101,7 @@ webhookCase("a failing endpoint has 2 attempts in progress", async (_, service, 
 
 webhookCase("a claim that waited long for a slot is renewed", async (_, service, hooks) => {
   const at_ms = Date.parse("2026-08-09T10:11:12.013Z");
-  const gate = holdAnswers();
+  const gate = holdResponses();
   hooks.judge = gate.judge;
   await service.setClock(at_ms);
   await addEndpoint(service, hooks.url("/slow"));

@@ -253,11 +253,11 @@ webhookCase(
     hooks,
   ) => {
     await addEndpoint(service, hooks.url("/"));
-    const answers: (() => void)[] = [];
-    hooks.judge = () => new Promise((resolve) => answers.push(() => resolve(200)));
+    const responses: (() => void)[] = [];
+    hooks.judge = () => new Promise((resolve) => responses.push(() => resolve(200)));
     await service.make({ outcome: "pending" });
     await service.make({ outcome: "pending" });
-    await until("both are in progress", () => answers.length === 2);
+    await until("both are in progress", () => responses.length === 2);
     const { pathname } = new URL(service.database.url);
     const name = pathname.slice(1);
     const server = new URL(service.database.url);
@@ -268,11 +268,11 @@ webhookCase(
       await admin`select pg_terminate_backend(pid) from pg_stat_activity where datname = ${name}`;
       const failed = () => service.logs.filter(({ route }) => route === "dispatcher").length;
       await t.step("a failed poll is repeated when an attempt ends", async () => {
-        answers.shift()!();
+        responses.shift()!();
         await until("a poll has failed", () => failed() > 0);
         for (let i = 0; i < 50; i++) await new Promise((resolve) => setTimeout(resolve));
         assert.ok(failed() <= 3, `${failed()} polls have failed`);
-        answers.shift()!();
+        responses.shift()!();
         await settle(service);
         assert.ok(failed() <= 6, `${failed()} polls have failed`);
       });

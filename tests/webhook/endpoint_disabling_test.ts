@@ -1,5 +1,5 @@
 /**
- * Endpoints that the answers of their receivers disable (contract §4): after a 410, or after five
+ * Endpoints that the responses of their receivers disable (contract §4): after a 410, or after five
  * days of failures. Also the schedule of live deliveries until then.
  */
 

@@ -56,14 +56,14 @@ serviceCase("POST /v1/webhook_endpoints refuses the 65th endpoint", async (t, se
 });
 
 serviceCase("POST /v1/webhook_endpoints 70 times at once leaves 64", async (_, service) => {
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 70 }, (_, i) =>
       service.call("POST", ENDPOINTS, {
         body: { url: `${URL}/${i}` },
         ...(i % 2 && { idempotency_key: `create-${i}` }),
       })),
   );
-  const statuses = answers.map(({ status }) => status);
+  const statuses = responses.map(({ status }) => status);
   assert.equal(statuses.filter((status) => status === 201).length, MAX_ENDPOINTS, `${statuses}`);
   assert.equal(statuses.filter((status) => status === 400).length, 6, `${statuses}`);
   const rows = await service.sql`select slot from pay.webhook_endpoints order by slot`;

@@ -26,11 +26,11 @@ const ROTATIONS = 60;
 const MAX_HEADER = 12 + MAX_LIVE * 68;
 
 async function rotate(service: TestService, id: string, expires_in: number): Promise<string> {
-  const answer = await service.call("POST", `${ENDPOINTS}/${id}/rotate_secret`, {
+  const response = await service.call("POST", `${ENDPOINTS}/${id}/rotate_secret`, {
     body: { expires_in },
   });
-  assert.equal(answer.status, 200, answer.text);
-  return answer.body.secret;
+  assert.equal(response.status, 200, response.text);
+  return response.body.secret;
 }
 
 async function deliver(service: TestService, arrivals: Arrival[]): Promise<Arrival> {
@@ -93,13 +93,13 @@ webhookCase("POST /rotate_secret at once leaves five secrets", async (_t, servic
     const { id } = await addEndpoint(service, hooks.url("/"));
     const path = `${ENDPOINTS}/${id}/rotate_secret`;
     for (let round = 0; round < 6; round++) {
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         Array.from({ length: 4 }, (_, i) =>
           [service, second][i % 2]!.call("POST", path, {
             body: { expires_in: LONGEST_OVERLAP_S },
           })),
       );
-      assert.ok(answers.every(({ status }) => status === 200 || status === 503));
+      assert.ok(responses.every(({ status }) => status === 200 || status === 503));
     }
     assert.equal(await storedSecrets(service, id), MAX_LIVE);
     const arrival = await deliver(service, hooks.arrivals);

@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { deriveEndpointSecret } from "../../shared/core/webhook_signature.ts";
 import { assertRefused, serviceCase } from "../support/service/service_case.ts";
-import type { TestAnswer } from "../support/service/service.ts";
+import type { TestResponse } from "../support/service/service.ts";
 import { addEndpoint, ENDPOINTS, settle } from "../support/webhook/recording_receiver.ts";
 import { webhookCase } from "../support/webhook/webhook_case.ts";
 import { verifiedBy } from "../support/webhook/verified_by.ts";
@@ -18,7 +18,7 @@ const AT = Date.parse("2026-08-09T10:11:12.013Z");
 
 serviceCase("a replay shows a secret byte for byte", async (t, service) => {
   const body = { url: URL };
-  const first: Record<string, TestAnswer> = {};
+  const first: Record<string, TestResponse> = {};
   const requests: [name: string, method: string, suffix: string, body: unknown][] = [
     ["create", "POST", "", body],
     ["update", "PUT", "/{id}", { description: "new" }],
@@ -34,9 +34,9 @@ serviceCase("a replay shows a secret byte for byte", async (t, service) => {
     await t.step(`${name}, and a replay of every earlier one`, async () => {
       first[name] = await send(name);
       assert.equal(first[name].headers.get("Idempotent-Replayed"), null);
-      for (const [earlier, answer] of Object.entries(first)) {
+      for (const [earlier, response] of Object.entries(first)) {
         const again = await send(earlier);
-        assert.deepEqual([again.status, again.text], [answer.status, answer.text]);
+        assert.deepEqual([again.status, again.text], [response.status, response.text]);
         assert.equal(again.headers.get("Idempotent-Replayed"), "true");
       }
     });
@@ -49,26 +49,26 @@ serviceCase("a replay shows a secret byte for byte", async (t, service) => {
     assert.deepEqual([secrets[1], secrets[3]], [undefined, undefined]);
   });
   await t.step("another body under the same idempotency key is a conflict", async () => {
-    const answer = await service.call("POST", ENDPOINTS, {
+    const response = await service.call("POST", ENDPOINTS, {
       body: { url: `${URL}/2` },
       idempotency_key: "create",
     });
-    assertRefused(answer, 409, "idempotency_conflict");
+    assertRefused(response, 409, "idempotency_conflict");
   });
 });
 
 serviceCase("duplicates of a request on endpoints get one answer", async (t, service) => {
   const duplicates = async (method: string, path: string, body: unknown) => {
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from(
         { length: 6 },
         () => service.call(method, path, { body, idempotency_key: `${method}:${path}` }),
       ),
     );
-    assert.deepEqual([...new Set(answers.map(({ status, text }) => `${status} ${text}`))], [
-      `${answers[0]!.status} ${answers[0]!.text}`,
+    assert.deepEqual([...new Set(responses.map(({ status, text }) => `${status} ${text}`))], [
+      `${responses[0]!.status} ${responses[0]!.text}`,
     ]);
-    return answers[0]!;
+    return responses[0]!;
   };
   const { body: { id } } = await duplicates("POST", ENDPOINTS, { url: URL });
   const path = `${ENDPOINTS}/${id}`;
@@ -139,9 +139,9 @@ webhookCase(
     const { id, secret: first } = await addEndpoint(service, hooks.url("/"));
     const rotate = async (expires_in?: number) => {
       const body = expires_in === undefined ? {} : { expires_in };
-      const answer = await service.call("POST", `${ENDPOINTS}/${id}/rotate_secret`, { body });
-      assert.equal(answer.status, 200, answer.text);
-      return answer.body.secret as string;
+      const response = await service.call("POST", `${ENDPOINTS}/${id}/rotate_secret`, { body });
+      assert.equal(response.status, 200, response.text);
+      return response.body.secret as string;
     };
     const deliver = async () => {
       await service.make({ outcome: "pending" });
@@ -192,11 +192,11 @@ serviceCase("POST /rotate_secret takes 0 to 604 800 seconds", async (t, service)
   const { id } = await addEndpoint(service, URL);
   for (const [expires_in, status] of OVERLAPS) {
     await t.step(`${JSON.stringify(expires_in)}: ${status}`, async () => {
-      const answer = await service.call("POST", `${ENDPOINTS}/${id}/rotate_secret`, {
+      const response = await service.call("POST", `${ENDPOINTS}/${id}/rotate_secret`, {
         body: { expires_in },
       });
-      assert.equal(answer.status, status);
-      if (status === 400) assertRefused(answer, 400, "invalid_parameter", "expires_in");
+      assert.equal(response.status, status);
+      if (status === 400) assertRefused(response, 400, "invalid_parameter", "expires_in");
     });
   }
 });

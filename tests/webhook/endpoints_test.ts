@@ -130,12 +130,12 @@ serviceCase("PUT /v1/webhook_endpoints/{id} changes the given fields", async (t,
   await service.setClock(Date.parse(LATER));
   for (const [name, body, changed = body] of UPDATES) {
     await t.step(name, async () => {
-      const answer = await service.call("PUT", `${ENDPOINTS}/${id}`, { body });
-      assert.equal(answer.status, 200, answer.text);
-      assert.deepEqual(answer.body, { ...before, ...changed, updated_at: LATER });
+      const response = await service.call("PUT", `${ENDPOINTS}/${id}`, { body });
+      assert.equal(response.status, 200, response.text);
+      assert.deepEqual(response.body, { ...before, ...changed, updated_at: LATER });
       const read = await service.call("GET", `${ENDPOINTS}/${id}`);
-      assert.equal(read.text, answer.text);
-      before = answer.body;
+      assert.equal(read.text, response.text);
+      before = response.body;
     });
   }
 });
@@ -243,9 +243,9 @@ serviceCase("the API without a webhook master secret", async (t, service) => {
   ];
   for (const [method, path, body] of cases) {
     await t.step(`${method} ${path.replace(id, "{id}")} is 503`, async () => {
-      const answer = await service.call(method, path, { body });
-      assertRefused(answer, 503, "service_unavailable");
-      assert.match(answer.headers.get("Retry-After") ?? "", /^[1-9]\d*$/);
+      const response = await service.call(method, path, { body });
+      assertRefused(response, 503, "service_unavailable");
+      assert.match(response.headers.get("Retry-After") ?? "", /^[1-9]\d*$/);
     });
   }
   await t.step("endpoints and deliveries are readable, and payments can be created", async () => {
@@ -254,7 +254,7 @@ serviceCase("the API without a webhook master secret", async (t, service) => {
     assert.equal((await service.pay()).status, 201);
   });
   await t.step("a request without a key is still 401", async () => {
-    const answer = await service.call("POST", ENDPOINTS, { body: { url: URL }, key: null });
-    assertRefused(answer, 401, "unauthorized");
+    const response = await service.call("POST", ENDPOINTS, { body: { url: URL }, key: null });
+    assertRefused(response, 401, "unauthorized");
   });
 }, { webhook_master_secret: undefined } as unknown as Partial<Settings>);

@@ -41,9 +41,9 @@ interface Ending {
 }
 
 async function post(service: TestService, path: string, body: unknown) {
-  const answer = await service.call("POST", path, { body });
-  assert.ok(answer.status < 300, answer.text);
-  return answer.body;
+  const response = await service.call("POST", path, { body });
+  assert.ok(response.status < 300, response.text);
+  return response.body;
 }
 
 const works = async (service: TestService, key: string) =>

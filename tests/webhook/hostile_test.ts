@@ -1,6 +1,6 @@
 /**
  * Hostile receivers beside healthy ones (promise R13, security §2): deliveries to the healthy ones
- * stay fast, and no redirect or changed DNS answer leads to a forbidden address.
+ * stay fast, and no redirect or changed DNS response leads to a forbidden address.
  */
 
 import assert from "node:assert/strict";

@@ -139,10 +139,10 @@ serviceCase("POST /webhooks/trigger to an inbox", async (t, service) => {
       body: { endpoint_id: id, event: "payment.completed", payment_id: payment.id },
       idempotency_key: "trigger",
     });
-  const answer = await trigger();
+  const response = await trigger();
   await t.step("answers with the delivery, which is in the inbox", () => {
-    assert.equal(answer.status, 200);
-    assert.deepEqual([answer.body.status, answer.body.attempts], ["available", []]);
+    assert.equal(response.status, 200);
+    assert.deepEqual([response.body.status, response.body.attempts], ["available", []]);
   });
   await t.step("the event has triggered: true and a genuine signature", async () => {
     const { data } = (await readInbox(service, id)).body;
@@ -152,7 +152,7 @@ serviceCase("POST /webhooks/trigger to an inbox", async (t, service) => {
   });
   await t.step("a replay puts nothing more there", async () => {
     const replay = await trigger();
-    assert.deepEqual([replay.status, replay.text], [200, answer.text]);
+    assert.deepEqual([replay.status, replay.text], [200, response.text]);
     assert.equal(replay.headers.get("Idempotent-Replayed"), "true");
     assert.equal((await readInbox(service, id)).body.data.length, 1);
   });

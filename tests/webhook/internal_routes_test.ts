@@ -47,9 +47,9 @@ serviceCase("POST /internal/… needs its token", async (t, service) => {
     for (const [name, header] of WRONG) {
       await t.step(`${path}, ${name}: 401`, async () => {
         service.forgetStatements();
-        const answer = await call("POST", path, header);
-        assertRefused(answer, 401, "unauthorized");
-        assert.equal(answer.headers.get("WWW-Authenticate"), "Bearer");
+        const response = await call("POST", path, header);
+        assertRefused(response, 401, "unauthorized");
+        assert.equal(response.headers.get("WWW-Authenticate"), "Bearer");
         service.assertStatements(0);
       });
     }
@@ -75,8 +75,10 @@ serviceCase("POST /internal/… needs its token", async (t, service) => {
     });
   }
   await t.step("the token is refused on other routes", async () => {
-    const answer = await service.call("GET", "/api-v1-payments/v1/payments", { key: RELAY_TOKEN });
-    assertRefused(answer, 401, "unauthorized");
+    const response = await service.call("GET", "/api-v1-payments/v1/payments", {
+      key: RELAY_TOKEN,
+    });
+    assertRefused(response, 401, "unauthorized");
   });
   await t.step("no log line contains the token", () => {
     assert.ok(!JSON.stringify(service.logs).includes(RELAY_TOKEN));
@@ -94,8 +96,8 @@ webhookCase("POST /internal/relay delivers due events", async (_, service, hooks
   await service.setClock(AT + 5_000);
   // pg_net sends a body. A person may send none.
   for (const body of [{}, undefined]) {
-    const answer = await service.call("POST", WAKE, { key: RELAY_TOKEN, body });
-    assert.deepEqual([answer.status, answer.body], [202, { status: "awake" }]);
+    const response = await service.call("POST", WAKE, { key: RELAY_TOKEN, body });
+    assert.deepEqual([response.status, response.body], [202, { status: "awake" }]);
   }
   await until("it has arrived", () => hooks.arrivals.length === 2);
   await settle(service);
@@ -108,8 +110,8 @@ serviceCase("POST /internal/… without a configured token is 401", async (t, se
     for (const header of ["Bearer null", "Bearer undefined", "Bearer ", `Bearer ${RELAY_TOKEN}`]) {
       await t.step(`${path}, ${header}`, async () => {
         const headers = { Authorization: header };
-        const answer = await service.call("POST", path, { key: null, headers });
-        assertRefused(answer, 401, "unauthorized");
+        const response = await service.call("POST", path, { key: null, headers });
+        assertRefused(response, 401, "unauthorized");
       });
     }
   }
@@ -128,13 +130,13 @@ Deno.test("POST /internal/relay of functions without a master secret is 503, and
   });
   try {
     const headers = { Authorization: `Bearer ${RELAY_TOKEN}` };
-    const answer = await createPaymentsFunction(deps)(
+    const response = await createPaymentsFunction(deps)(
       new Request(`${base_url}${WAKE}`, { method: "POST", headers }),
     );
-    const { error } = await answer.json();
-    assert.deepEqual([answer.status, error.code], [503, "service_unavailable"]);
+    const { error } = await response.json();
+    assert.deepEqual([response.status, error.code], [503, "service_unavailable"]);
     assert.match(error.message, /WEBHOOK_MASTER_SECRET/);
-    assert.ok(answer.headers.has("Retry-After"));
+    assert.ok(response.headers.has("Retry-After"));
     await until(
       "the work of providers goes on",
       () => statements.some((text) => text.includes("pay.claim_provider_work")),

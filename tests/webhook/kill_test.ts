@@ -1,7 +1,7 @@
 /**
  * `kill -9` of the whole server in the middle of its deliveries, twice (promises R1, R6, R7, R8).
  * Acknowledged payments exist, every event arrives, few arrive twice, none out of order, and every
- * signature is fresh. Clients retry with their keys until they get an answer.
+ * signature is fresh. Clients retry with their keys until they get a response.
  */
 
 import assert from "node:assert/strict";
@@ -36,7 +36,7 @@ Deno.test("kill -9 in the middle of 2 000 deliveries, twice", async (t) => {
   /** Creates one payment, with retries until the server answers. */
   async function pay(i: number): Promise<void> {
     for (const started = Date.now(); Date.now() - started < DEADLINE_MS; retries++) {
-      const answer = await fetch(`${server.base_url}/api-v1-sandbox/payments`, {
+      const response = await fetch(`${server.base_url}/api-v1-sandbox/payments`, {
         method: "POST",
         headers: {
           Authorization: `Bearer ${service.key.text}`,
@@ -45,8 +45,8 @@ Deno.test("kill -9 in the middle of 2 000 deliveries, twice", async (t) => {
         },
         body: JSON.stringify({ amount_minor: 100, currency: "EUR", outcome: "success" }),
       }).catch(() => null);
-      await answer?.body?.cancel();
-      if (answer?.status === 201) return;
+      await response?.body?.cancel();
+      if (response?.status === 201) return;
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
     assert.fail(`payment ${i} was not answered`);

@@ -13,9 +13,9 @@ webhookCase("captures and pending refunds arrive in order", async (t, service, h
   await addEndpoint(service, hooks.url("/refunds"), { events: ["refund.*"] });
   await addEndpoint(service, hooks.url("/authorized"), { events: ["payment.authorized"] });
   const post = async (path: string, body?: unknown) => {
-    const answer = await service.call("POST", path, { body });
-    assert.ok(answer.status < 300, answer.text);
-    return answer.body;
+    const response = await service.call("POST", path, { body });
+    assert.ok(response.status < 300, response.text);
+    return response.body;
   };
   const { id } = await post(PAYMENTS, {
     amount: 1000,

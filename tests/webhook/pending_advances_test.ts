@@ -1,6 +1,6 @@
 /**
  * Advances that are not complete when the next command comes. The command goes on from their target,
- * so that each advance happens, and each answer is complete at its own target.
+ * so that each advance happens, and each response is complete at its own target.
  */
 
 import assert from "node:assert/strict";
@@ -29,7 +29,7 @@ async function freeze(service: TestService): Promise<(seconds: number) => string
   return (seconds) => new Date(base + seconds * 1000).toISOString();
 }
 
-/** Begins an advance of ten days with a key, which a receiver without an answer holds up. */
+/** Begins an advance of ten days with a key, which a receiver without a response holds up. */
 async function beginHeldUp(service: TestService, receiver: RecordingReceiver, key: string) {
   const after = await freeze(service);
   const slow = Promise.withResolvers<number>();
@@ -190,9 +190,9 @@ serviceCase("did.deliveries counts the deliveries that an inbox gets", async (t,
 
 serviceCase("a clock that runs again does not go back", async (_t, service) => {
   const time = async (body: unknown) => {
-    const answer = await set(service, body);
-    assert.equal(answer.status, 200, answer.text);
-    return answer.body.now;
+    const response = await set(service, body);
+    assert.equal(response.status, 200, response.text);
+    return response.body.now;
   };
   let before = await time({ advance: 60, mode: "frozen" });
   for (let i = 0; i < 20; i++) {

@@ -317,7 +317,7 @@ webhookCase("Dispatcher.stop() loses no claim", async (t, service, hooks) => {
     assert.deepEqual(await rows(), given_back);
   });
   await t.step("a late answer changes nothing", async () => {
-    for (const answer of held) answer();
+    for (const respond of held) respond();
     await settle(service);
     assert.deepEqual(await rows(), given_back);
   });

@@ -53,10 +53,10 @@ webhookCase("POST /recover sends failed deliveries again", async (t, service, ho
   hooks.judge = () => held.promise;
   await service.setClock(AT + 3 * HOUR_MS);
   const body = { since: time(AT) };
-  const answer = await recover(service, id, body, "recover");
+  const response = await recover(service, id, body, "recover");
   await t.step("answers 202 with the count", () => {
-    assert.equal(answer.status, 202);
-    assert.deepEqual(answer.body, {
+    assert.equal(response.status, 202);
+    assert.deepEqual(response.body, {
       object: "recovery",
       endpoint_id: id,
       count: 2,
@@ -71,7 +71,7 @@ webhookCase("POST /recover sends failed deliveries again", async (t, service, ho
   await t.step("a replay recovers nothing", async () => {
     const replay = await recover(service, id, body, "recover");
     assert.equal(replay.headers.get("Idempotent-Replayed"), "true");
-    assert.deepEqual([replay.status, replay.text], [202, answer.text]);
+    assert.deepEqual([replay.status, replay.text], [202, response.text]);
   });
   await t.step("the endpoint gets them in the order of the payment", async () => {
     held.resolve(200);

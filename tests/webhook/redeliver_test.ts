@@ -29,11 +29,11 @@ webhookCase("POST /redeliver sends a delivered event again", async (t, service, 
   await settle(service);
   const [before] = await deliveriesOf(service);
   await service.setClock(AT + 1000);
-  const answer = await redeliver(service, before.id, "again");
+  const response = await redeliver(service, before.id, "again");
   await settle(service);
   await t.step("answers with the delivery, which is due now", () => {
     const next_attempt_at = new Date(AT + 1000).toISOString();
-    assert.deepEqual([answer.status, answer.body], [200, {
+    assert.deepEqual([response.status, response.body], [200, {
       ...before,
       status: "pending",
       next_attempt_at,
@@ -52,7 +52,7 @@ webhookCase("POST /redeliver sends a delivered event again", async (t, service, 
   await t.step("a replay sends nothing", async () => {
     const again = await redeliver(service, before.id, "again");
     await settle(service);
-    assert.equal(again.text, answer.text);
+    assert.equal(again.text, response.text);
     assert.equal(hooks.arrivals.length, 2);
   });
 });
@@ -145,15 +145,15 @@ webhookCase(
   "POST /redeliver during an attempt adds no other attempt",
   async (_, service, hooks) => {
     await addEndpoint(service, hooks.url("/"));
-    const answers: (() => void)[] = [];
+    const responses: (() => void)[] = [];
     hooks.judge = async () => {
       const [pending] = await deliveriesOf(service);
       assert.equal((await redeliver(service, pending.id)).status, 200);
-      return await new Promise((resolve) => answers.push(() => resolve(200)));
+      return await new Promise((resolve) => responses.push(() => resolve(200)));
     };
     await service.make({ outcome: "pending" });
-    await until("an attempt is under way", () => answers.length > 0);
-    answers[0]!();
+    await until("an attempt is under way", () => responses.length > 0);
+    responses[0]!();
     await settle(service);
     assert.equal(hooks.arrivals.length, 1);
     assert.equal((await deliveriesOf(service))[0].status, "delivered");
@@ -197,8 +197,8 @@ webhookCase("POST /redeliver without a usable endpoint", async (t, service, hook
       for (const key of [service.key.text, service.other.text]) {
         const unknown = key === service.key.text ? `whd_${"0".repeat(26)}` : cancelled.id;
         const path = `${DELIVERIES}/${unknown}/redeliver`;
-        const answer = await service.call("POST", path, { key, idempotency_key: "none" });
-        assertRefused(answer, 404, "not_found");
+        const response = await service.call("POST", path, { key, idempotency_key: "none" });
+        assertRefused(response, 404, "not_found");
       }
       const kept = await service.sql`select from pay.idempotency_keys where key = 'none'`;
       assert.equal(kept.length, 0);
@@ -251,8 +251,8 @@ webhookCase("GET /v1/webhook_deliveries filters", async (t, service, hooks) => {
   });
   for (const query of ["status=sent", "endpoint_id=x", "event_id=pay_1", "limit=0"]) {
     await t.step(`${query}: 400`, async () => {
-      const answer = await service.call("GET", `${DELIVERIES}?${query}`);
-      assertRefused(answer, 400, "invalid_parameter", query.split("=")[0]!);
+      const response = await service.call("GET", `${DELIVERIES}?${query}`);
+      assertRefused(response, 400, "invalid_parameter", query.split("=")[0]!);
     });
   }
 });

@@ -88,13 +88,13 @@ serviceCase("POST /internal/retention deletes rows over 30 days old", async (t, 
     await insertPayment(service.sql, service.live.environment_id, NOW - age);
   }
   await t.step("a millisecond before, no row is old enough", async () => {
-    const answer = await purge(service, NOW - 1);
-    assert.deepEqual([answer.status, answer.body], [200, { purged: 0 }]);
+    const response = await purge(service, NOW - 1);
+    assert.deepEqual([response.status, response.body], [200, { purged: 0 }]);
     assert.deepEqual(await rowsOf(service, service.key), payments(3));
   });
   await t.step("every sandbox loses its older rows", async () => {
-    const answer = await purge(service, NOW);
-    assert.deepEqual(answer.body, { purged: 2 * 5 + 2 });
+    const response = await purge(service, NOW);
+    assert.deepEqual(response.body, { purged: 2 * 5 + 2 });
     assert.deepEqual(await rowsOf(service, service.key), payments(2));
     assert.deepEqual(await rowsOf(service, service.other), payments(2));
   });

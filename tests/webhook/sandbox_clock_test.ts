@@ -157,7 +157,9 @@ webhookCase("a clock that is ahead and runs makes retries due in real time", asy
   });
 });
 
-/** Makes a payment whose delivery has no answer, so an advance waits for it and answers before. */
+/**
+ * Makes a payment whose delivery has no response, so an advance waits for it and answers before.
+ */
 async function payWithSlowReceiver(service: TestService, receiver: RecordingReceiver) {
   const slow = Promise.withResolvers<number>();
   receiver.judge = () => slow.promise;

@@ -17,7 +17,7 @@ import { block } from "../support/documents/operations_document.ts";
 import { openRecorder } from "../support/webhook/recording_receiver.ts";
 import {
   createScheduledDatabase,
-  type PgNetAnswer,
+  type PgNetResponse,
   type ScheduledDatabase,
 } from "../support/database/scheduled_database.ts";
 import { until } from "../support/common/until.ts";
@@ -256,9 +256,9 @@ function playCron(database: ScheduledDatabase, every_ms: number): () => Promise<
       await database.runJob("pay-dispatcher");
       for (const { url, headers, body, timeout_milliseconds } of await database.takeRequests()) {
         const signal = AbortSignal.timeout(timeout_milliseconds);
-        const answer = await fetch(url, { method: "POST", headers, body, signal });
-        assert.equal(answer.status, 202);
-        await answer.body?.cancel();
+        const response = await fetch(url, { method: "POST", headers, body, signal });
+        assert.equal(response.status, 202);
+        await response.body?.cancel();
       }
       await new Promise((resolve) => setTimeout(resolve, every_ms));
     }
@@ -291,14 +291,14 @@ Deno.test("pg_cron alone has every event delivered", async () => {
   try {
     const key = await makeSandboxKey(database.url);
     const post = async (deps: OpenDependencies, path: string, body: unknown) => {
-      const answer = await functionsOf(deps)["api-v1-payments"](
+      const response = await functionsOf(deps)["api-v1-payments"](
         new Request(`http://localhost/api-v1-payments/v1/${path}`, {
           method: "POST",
           headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json" },
           body: JSON.stringify(body),
         }),
       );
-      assert.equal(answer.status, 201, await answer.text());
+      assert.equal(response.status, 201, await response.text());
     };
     await post(woken, "webhook_endpoints", { url: hooks.url("/") });
     const relay_url = `${server.base_url}/api-v1-payments/internal/relay`;
@@ -351,8 +351,8 @@ Deno.test("pay.health shows the jobs of pg_cron", async () => {
   }
 });
 
-/** The functions' answer to a wake, and the resulting row. */
-const WAKES: [name: string, answer: PgNetAnswer, status: number | null, failed: string][] = [
+/** The functions' response to a wake, and the resulting row. */
+const WAKES: [name: string, response: PgNetResponse, status: number | null, failed: string][] = [
   ["the dispatcher works", { status_code: 202 }, 202, "0"],
   ["the functions have no master secret", { status_code: 503 }, 503, "1"],
   ["the token differs", { status_code: 401 }, 401, "1"],
@@ -381,11 +381,11 @@ Deno.test("pay.health shows the answers of the functions to pg_net", async (t) =
     await t.step("it is empty before the first wake", async () => {
       assert.deepEqual(await health(), [null, "0"]);
     });
-    for (const [name, answer, status, failed] of WAKES) {
+    for (const [name, response, status, failed] of WAKES) {
       await t.step(`${name}: ${status}, ${failed} failed`, async () => {
         await sql`truncate pay.dispatcher_wakes, net._http_response`;
         await database.runJob("pay-dispatcher");
-        await database.answerRequests(answer);
+        await database.respondToRequests(response);
         assert.deepEqual(await health(), [status, failed]);
       });
     }
@@ -393,7 +393,7 @@ Deno.test("pay.health shows the answers of the functions to pg_net", async (t) =
       await sql`truncate pay.dispatcher_wakes, net._http_response`;
       for (const status_code of [401, 401, 202]) {
         await database.runJob("pay-dispatcher");
-        await database.answerRequests({ status_code });
+        await database.respondToRequests({ status_code });
       }
       assert.deepEqual(await health(), [202, "2"]);
       await sql`update pay.dispatcher_wakes set woken_at = woken_at - interval '61 minutes'`;
@@ -410,9 +410,9 @@ Deno.test("pay.health shows the answers of the functions to pg_net", async (t) =
     await t.step("it ignores answers to other users of pg_net", async () => {
       await sql`truncate pay.dispatcher_wakes, net._http_response`;
       await database.runJob("pay-dispatcher");
-      await database.answerRequests({ status_code: 202 });
+      await database.respondToRequests({ status_code: 202 });
       await sql`select net.http_post('https://other.example.com/')`;
-      await database.answerRequests({ status_code: 500 });
+      await database.respondToRequests({ status_code: 500 });
       assert.deepEqual(await health(), [202, "0"]);
     });
     await t.step("it ignores answers with the same id from before a crash", async () => {

@@ -58,9 +58,9 @@ async function runOnce(service: TestService): Promise<Run> {
     assert.equal(made.status, 201, made.text);
     const key = made.body.test_key;
     const post = async (path: string, body: unknown = {}) => {
-      const answer = await service.call("POST", path, { body, key });
-      assert.ok(answer.status < 500, answer.text);
-      return answer.body;
+      const response = await service.call("POST", path, { body, key });
+      assert.ok(response.status < 500, response.text);
+      return response.body;
     };
     const by_url = await post(ENDPOINTS, { url: receiver.url("/hook") });
     const by_inbox = await post(ENDPOINTS, { delivery: "inbox" });

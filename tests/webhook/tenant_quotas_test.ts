@@ -16,7 +16,7 @@ const QUOTA = { new: 16, quick: 64 };
 /** A dispatcher without a free slot delivers only after a timeout of 15 s. */
 const AT_ONCE_MS = 12_000;
 
-/** A receiver that holds its answers until the test releases them. */
+/** A receiver that holds its responses until the test releases them. */
 function openHolder() {
   let is_quick = false;
   const held: (() => void)[] = [];

@@ -41,13 +41,13 @@ webhookCase("POST /webhooks/trigger delivers every event type", async (t, servic
     await t.step(name, async () => {
       hooks.arrivals.length = 0;
       const body = { endpoint_id, event, payment_id: payment.id };
-      const answer = await service.call("POST", TRIGGER, { body });
+      const response = await service.call("POST", TRIGGER, { body });
       if (event.startsWith("transfer.")) {
-        assertRefused(answer, 400, "invalid_parameter", "event");
+        assertRefused(response, 400, "invalid_parameter", "event");
         assert.equal(hooks.arrivals.length, 0);
         return;
       }
-      assert.equal(answer.status, 200, answer.text);
+      assert.equal(response.status, 200, response.text);
       const [arrival, ...more] = hooks.arrivals;
       assert.equal(more.length, 0);
       assert.equal(arrival!.path, "/");
@@ -73,7 +73,7 @@ webhookCase("POST /webhooks/trigger delivers every event type", async (t, servic
         assert.equal(object.secret, undefined);
       }
       const { id, attempts, status, next_attempt_at, event_id, event_type, payment_id } =
-        answer.body;
+        response.body;
       assert.deepEqual([status, next_attempt_at, event_id, event_type, payment_id], [
         "delivered",
         null,
@@ -83,7 +83,7 @@ webhookCase("POST /webhooks/trigger delivers every event type", async (t, servic
       ]);
       assert.deepEqual([attempts.length, attempts[0].response_status], [1, 200]);
       const { exchanges, ...shown } = (await service.call("GET", `${DELIVERIES}/${id}`)).body;
-      assert.deepEqual(shown, answer.body);
+      assert.deepEqual(shown, response.body);
       assert.equal(exchanges[0].request.body, arrival!.text);
       assert.equal((await service.call("GET", `${EVENTS}/${event_id}`)).text, arrival!.text);
     });
@@ -120,20 +120,20 @@ webhookCase("POST /webhooks/trigger is 200 if the receiver fails", async (t, ser
   for (const [name, judge, response_status] of FAILURES) {
     await t.step(name, async () => {
       hooks.judge = judge;
-      const answer = await service.call("POST", ALIAS, { body });
-      assert.equal(answer.status, 200);
-      const { status, attempts, next_attempt_at } = answer.body;
+      const response = await service.call("POST", ALIAS, { body });
+      assert.equal(response.status, 200);
+      const { status, attempts, next_attempt_at } = response.body;
       assert.deepEqual([status, next_attempt_at, attempts.length], ["failed", null, 1]);
       assert.deepEqual([attempts[0].response_status, attempts[0].error], [response_status, null]);
     });
   }
   await t.step("no receiver at the address", async () => {
     const nobody = await addEndpoint(service, "http://127.0.0.1:2/");
-    const answer = await service.call("POST", TRIGGER, {
+    const response = await service.call("POST", TRIGGER, {
       body: { ...body, endpoint_id: nobody.id },
     });
-    assert.equal(answer.status, 200);
-    assert.deepEqual([answer.body.status, answer.body.attempts[0].error], [
+    assert.equal(response.status, 200);
+    assert.deepEqual([response.body.status, response.body.attempts[0].error], [
       "failed",
       "connection_failed",
     ]);
@@ -171,15 +171,15 @@ webhookCase("POST /webhooks/trigger refuses invalid requests", async (t, service
   hooks.arrivals.length = 0;
   for (const [name, body, status, param] of cases) {
     await t.step(`${name}: ${status}`, async () => {
-      const answer = await service.call("POST", TRIGGER, { body, idempotency_key: "refused" });
-      if (status === 404) assertRefused(answer, 404, "not_found");
-      else assertRefused(answer, 400, "invalid_parameter", param);
+      const response = await service.call("POST", TRIGGER, { body, idempotency_key: "refused" });
+      if (status === 404) assertRefused(response, 404, "not_found");
+      else assertRefused(response, 400, "invalid_parameter", param);
     });
   }
   await t.step("a live key: 403", async () => {
     const body = { endpoint_id, event, payment_id };
-    const answer = await service.call("POST", TRIGGER, { body, key: service.live.text });
-    assertRefused(answer, 403, "test_key_required");
+    const response = await service.call("POST", TRIGGER, { body, key: service.live.text });
+    assertRefused(response, 403, "test_key_required");
   });
   await t.step("nothing was sent, written or stored", async () => {
     assert.equal(hooks.arrivals.length, 0);
@@ -254,12 +254,12 @@ webhookCase("POST /webhooks/trigger limits the attempts in progress", async (
     return { endpoint_id: id, event: "ping", payment_id };
   };
   const body = await bodyOf(service.key.text, endpoint_id);
-  const answers: Promise<{ status: number }>[] = [];
+  const responses: Promise<{ status: number }>[] = [];
   /** Sends triggers until `count` attempts are in progress. */
   const fill = async (count: number, key: string, body: unknown) => {
     while (held.length < count) {
       const before = held.length;
-      answers.push(service.call("POST", TRIGGER, { body, key }));
+      responses.push(service.call("POST", TRIGGER, { body, key }));
       await until("another attempt is in progress", () => held.length > before);
     }
   };
@@ -304,9 +304,9 @@ webhookCase("POST /webhooks/trigger limits the attempts in progress", async (
   });
   await t.step("an ended attempt frees its slot", async () => {
     hooks.judge = () => 200;
-    for (const answer of held) answer();
+    for (const respond of held) respond();
     // The reset has deleted the deliveries of earlier triggers, so these get 404.
-    const statuses = (await Promise.all(answers)).map(({ status }) => status);
+    const statuses = (await Promise.all(responses)).map(({ status }) => status);
     assert.deepEqual(new Set(statuses), new Set([200, 404]));
     const fresh = await service.call("POST", TRIGGER, { body: siblings, key: sibling.text });
     assert.equal(fresh.status, 200);

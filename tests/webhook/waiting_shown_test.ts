@@ -1,5 +1,5 @@
 /**
- * Answers show the state of a queue (contract §4): `blocked_by` of a delivery that waits for an
+ * Responses show the state of a queue (contract §4): `blocked_by` of a delivery that waits for an
  * earlier one, and `failing` of an endpoint.
  */
 

@@ -10,7 +10,7 @@ import {
   type WebhookResult,
 } from "../../shared/delivery/webhook_sender.ts";
 import { WebhookConnectionPool } from "../../shared/delivery/webhook_connection.ts";
-import { type Answer, openReceiver, say, writeAll } from "../support/webhook/loopback_receiver.ts";
+import { openReceiver, type Respond, say, writeAll } from "../support/webhook/loopback_receiver.ts";
 import {
   EXPIRED_CERTIFICATE,
   HOOKS_CERTIFICATE,
@@ -28,7 +28,7 @@ const PATIENT = { connect_ms: 30_000, total_ms: 60_000 };
 /** Later than a timeout of QUICK and earlier than a timeout of PATIENT. */
 const QUICKLY_MS = 15_000;
 
-/** Asserts an answer. The duration is rounded up to 100 ms. */
+/** Asserts a response. The duration is rounded up to 100 ms. */
 function assertAnswered(
   { duration_ms, ...result }: WebhookResult,
   expected: { status: number; retry_after?: string },
@@ -64,9 +64,9 @@ function dialOnly(expected: string[], port: number) {
   };
 }
 
-/** Sends one request to a receiver with this answer, over plain TCP. */
-async function sendTo(answer: Answer, more: Partial<WebhookRequest> = {}) {
-  const receiver = openReceiver(answer);
+/** Sends one request to a receiver with this response, over plain TCP. */
+async function sendTo(response: Respond, more: Partial<WebhookRequest> = {}) {
+  const receiver = openReceiver(response);
   try {
     return await sendWebhook(toLoopback(receiver.port, more));
   } finally {
@@ -101,7 +101,7 @@ Deno.test("sendWebhook() sends text as UTF-8 and counts bytes", async () => {
   assert.match(text, /Content-Length: 19\r\n/);
 });
 
-const ANSWERS: [name: string, answer: string, status: number, retry_after?: string][] = [
+const RESPONSES: [name: string, response: string, status: number, retry_after?: string][] = [
   ["204 without a body", "HTTP/1.1 204 No Content\r\n\r\n", 204],
   ["no reason phrase", "HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n", 200],
   ["HTTP/1.0 until close", "HTTP/1.0 201 Created\r\n\r\nsome text", 201],
@@ -136,10 +136,10 @@ const ANSWERS: [name: string, answer: string, status: number, retry_after?: stri
     503,
   ],
 ];
-for (const [name, answer, status, retry_after] of ANSWERS) {
+for (const [name, response, status, retry_after] of RESPONSES) {
   Deno.test(`sendWebhook() reads ${name}: ${status}`, async () => {
     const result = await sendTo(async (conn, request) => {
-      await say(answer)(conn, request);
+      await say(response)(conn, request);
       conn.closeWrite();
     });
     assertAnswered(result, { status, ...(retry_after && { retry_after }) });
@@ -159,7 +159,7 @@ for (const status of [301, 302, 303, 307, 308]) {
   });
 }
 
-const FAILURES: [name: string, answer: Answer][] = [
+const FAILURES: [name: string, response: Respond][] = [
   ["closed without a byte", (conn) => conn.close()],
   ["closed inside the head", async (conn, request) => {
     await say("HTTP/1.1 200 OK\r\nContent-")(conn, request);
@@ -169,7 +169,7 @@ const FAILURES: [name: string, answer: Answer][] = [
   ["HTTP/2 preface", say("HTTP/2 200\r\n\r\n")],
   ["status 99", say("HTTP/1.1 099 No\r\n\r\n")],
   ["101 unasked", say("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n")],
-  // An answer that two parsers can read differently is refused (RFC 9112 §2.2, §5, §6).
+  // A response that two parsers can read differently is refused (RFC 9112 §2.2, §5, §6).
   ["two lengths", say("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nContent-Length: 0\r\n\r\n")],
   [
     "both framings",
@@ -196,9 +196,9 @@ const FAILURES: [name: string, answer: Answer][] = [
   ["one endless header", say("HTTP/1.1 200 OK\r\nX: " + "a".repeat(1 << 20))],
   ["endless interim answers", say("HTTP/1.1 100 Continue\r\n\r\n".repeat(50_000))],
 ];
-for (const [name, answer] of FAILURES) {
+for (const [name, response] of FAILURES) {
   Deno.test(`sendWebhook() ${name}: connection_failed`, async () => {
-    assert.deepEqual(await sendTo(answer), FAILED);
+    assert.deepEqual(await sendTo(response), FAILED);
   });
 }
 
@@ -219,7 +219,7 @@ Deno.test("sendWebhook() returns the status of a body that stalls, within total_
   assert.ok(performance.now() - started < QUICKLY_MS);
 });
 
-const SLOW: [name: string, answer: Answer][] = [
+const SLOW: [name: string, response: Respond][] = [
   ["never answers", async (conn) => {
     await conn.read(new Uint8Array(1));
   }],
@@ -231,9 +231,9 @@ const SLOW: [name: string, answer: Answer][] = [
     }
   }],
 ];
-for (const [name, answer] of SLOW) {
+for (const [name, response] of SLOW) {
   Deno.test(`sendWebhook() ${name}: timeout after total_ms`, async () => {
-    const receiver = openReceiver(answer);
+    const receiver = openReceiver(response);
     const started = performance.now();
     const result = await sendWebhook(toLoopback(receiver.port, { timeouts: QUICK }));
     const took = performance.now() - started;
@@ -347,12 +347,12 @@ async function stalledHandshake() {
 Deno.test("sendWebhook() does not follow a name that changes from public to loopback", async () => {
   const canary = openReceiver(say(OK));
   const requested: string[] = [];
-  const answers = [[PUBLIC], ["127.0.0.1"]];
+  const responses = [[PUBLIC], ["127.0.0.1"]];
   const receiver = openReceiver(say(OK), HOOKS_CERTIFICATE);
   const request = toPublic(receiver.port, {
     resolve: (host) => {
       requested.push(host);
-      return Promise.resolve(answers.shift() ?? ["127.0.0.1"]);
+      return Promise.resolve(responses.shift() ?? ["127.0.0.1"]);
     },
   });
   const first = await sendWebhook(request);
@@ -369,10 +369,10 @@ Deno.test("sendWebhook() does not follow a name that changes from public to loop
 Deno.test("sendWebhook() does not reuse an idle connection after the address changed", async () => {
   const pool = new WebhookConnectionPool();
   const receiver = openReceiver(say(OK), HOOKS_CERTIFICATE);
-  const answers = [[PUBLIC], [PUBLIC], ["10.0.0.1"]];
+  const responses = [[PUBLIC], [PUBLIC], ["10.0.0.1"]];
   const request = toPublic(receiver.port, {
     pool,
-    resolve: () => Promise.resolve(answers.shift()!),
+    resolve: () => Promise.resolve(responses.shift()!),
   });
   const outcomes = [];
   for (let i = 0; i < 3; i++) outcomes.push((await sendWebhook(request)).outcome);
@@ -403,7 +403,7 @@ Deno.test("sendWebhook() tries the second address if the first does not answer",
   assert.deepEqual(dialled, [PUBLIC, "2606:4700:4700::1111"]);
 });
 
-const REUSES: [name: string, answer: string, connections: number][] = [
+const REUSES: [name: string, response: string, connections: number][] = [
   ["length", OK, 1],
   [
     "chunked",
@@ -416,10 +416,10 @@ const REUSES: [name: string, answer: string, connections: number][] = [
   ["more than was announced", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nHTTP/1.1 200 OK\r\n", 3],
   ["over 16 KiB", "HTTP/1.1 200 OK\r\nContent-Length: 20000\r\n\r\n" + "a".repeat(20_000), 3],
 ];
-for (const [name, answer, connections] of REUSES) {
+for (const [name, response, connections] of REUSES) {
   Deno.test(`sendWebhook() three sends, answer ${name}: ${connections} connection(s)`, async () => {
     const pool = new WebhookConnectionPool();
-    const receiver = openReceiver(say(answer));
+    const receiver = openReceiver(say(response));
     for (let i = 0; i < 3; i++) {
       const result = await sendWebhook(toLoopback(receiver.port, { pool }));
       assert.equal(result.outcome, "response");
@@ -462,7 +462,7 @@ Deno.test("sendWebhook() ignores an answer that was sent before its request", as
   await sendWebhook(toLoopback(receiver.port, { pool }));
   first_has_ended.resolve();
   await ahead_is_sent.promise;
-  // Bytes sent on loopback arrive before the answers of a later exchange.
+  // Bytes sent on loopback arrive before the responses of a later exchange.
   assertAnswered(await sendTo(say(OK)), { status: 200 });
   const second = await sendWebhook(toLoopback(receiver.port, { pool }));
   pool.close();

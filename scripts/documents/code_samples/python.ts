@@ -11,7 +11,7 @@ const PYTHON: LiteralForm = {
   trailing_comma: true,
 };
 
-/** Returns the program. It prints the answer. */
+/** Returns the program. It prints the response. */
 export function pythonSample(call: SampleCall): string {
   const { method, path, base_url, body, secret } = call;
   const [plain_path, query] = path.split("?");

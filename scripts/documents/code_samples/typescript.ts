@@ -67,7 +67,7 @@ const TYPESCRIPT: LiteralForm = {
   trailing_comma: true,
 };
 
-/** Returns the module. It prints the answer. */
+/** Returns the module. It prints the response. */
 export function typescriptSample(call: SampleCall): string {
   const { operation_id, path, base_url, body, id, secret } = call;
   // The client calls an operation at its main address, so the sample of an alias uses `fetch`.

@@ -27,7 +27,7 @@ const TITLES: Record<number, string> = {
   503: "ServiceUnavailable",
 };
 
-/** Codes that every operation with a key can answer. */
+/** Codes that every operation with a key can return. */
 const COMMON: readonly ErrorCode[] = [
   "invalid_parameter",
   "unauthorized",
@@ -40,7 +40,7 @@ const COMMON: readonly ErrorCode[] = [
   "service_unavailable",
 ];
 
-/** Further codes that an operation with a body can answer. */
+/** Further codes that an operation with a body can return. */
 const WITH_BODY: readonly ErrorCode[] = [
   "invalid_json",
   "payload_too_large",
@@ -118,12 +118,12 @@ function response(codes: readonly ErrorCode[]): Json {
   };
 }
 
-/** Whether answers with the code are stored for replays: they decide about a resource. */
+/** Whether responses with the code are stored for replays: they decide about a resource. */
 function isKept(code: ErrorCode): boolean {
   return ERROR_CATALOGUE[code].type === "payment" || code === "invalid_state";
 }
 
-/** Whether answers with the code have `Retry-After`. */
+/** Whether responses with the code have `Retry-After`. */
 function waits(code: ErrorCode): boolean {
   return ["rate_limited", "service_unavailable", "idempotency_in_progress"].includes(code);
 }

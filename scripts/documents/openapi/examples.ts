@@ -1,6 +1,6 @@
 /**
  * The examples of the document: requests that tests/openapi/examples_test.ts sent to the product,
- * and the answers of the product. They stand only in docs/openapi.json. The generator keeps the
+ * and the responses of the product. They stand only in docs/openapi.json. The generator keeps the
  * examples of the present file, and the test writes them anew.
  */
 
@@ -10,7 +10,7 @@ import type { Json } from "./schemas.ts";
 
 const FILE = new URL("../../../docs/openapi.json", import.meta.url);
 
-/** A request or an answer. */
+/** A request or a response. */
 interface Example {
   summary: string;
   value: Json;
@@ -20,8 +20,8 @@ interface Example {
 export interface OperationExamples {
   /** Bodies of requests; undefined if no example has one. */
   requests: Record<string, Example> | undefined;
-  /** Bodies of successful answers; undefined if they are not JSON. */
-  answers: Record<string, Example> | undefined;
+  /** Bodies of successful responses; undefined if they are not JSON. */
+  responses: Record<string, Example> | undefined;
 }
 
 /** All examples of the document. */
@@ -46,7 +46,7 @@ export function examplesIn({ paths, components }: any): Examples {
       const success = Object.keys(responses).find((status) => status.startsWith("2"))!;
       operations[operationId] = {
         requests: requestBody?.content["application/json"].examples,
-        answers: responses[success].content["application/json"]?.examples,
+        responses: responses[success].content["application/json"]?.examples,
       };
     }
   }

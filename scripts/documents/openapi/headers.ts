@@ -1,4 +1,4 @@
-/** Builds `components.headers`: the headers of answers. */
+/** Builds `components.headers`: the headers of responses. */
 
 import { FAULT_NAMES } from "../../../shared/core/vocabulary.ts";
 import type { Json } from "./schemas.ts";
@@ -66,11 +66,11 @@ const HEADERS: Readonly<Record<string, { description: string; required?: true; s
   },
 };
 
-/** Headers of every answer. */
-export const EVERY_ANSWER = ["Request-Id", "Cache-Control", "X-Content-Type-Options"] as const;
-/** Headers of every answer to a request with a key. */
+/** Headers of every response. */
+export const EVERY_RESPONSE = ["Request-Id", "Cache-Control", "X-Content-Type-Options"] as const;
+/** Headers of every response to a request with a key. */
 export const WITH_KEY = [
-  ...EVERY_ANSWER,
+  ...EVERY_RESPONSE,
   "RateLimit-Policy",
   "RateLimit",
   "Unknown-Parameters",

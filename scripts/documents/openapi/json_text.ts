@@ -40,7 +40,7 @@ function textOf(value: unknown, indent: string, before: number, name: string): s
   return `{\n${lines.join(",\n")}\n${indent}}`;
 }
 
-/** Whether each member of an object is a reference, as in the headers of an answer. */
+/** Whether each member of an object is a reference, as in the headers of a response. */
 function isReferences(value: object): boolean {
   return !Array.isArray(value) &&
     Object.values(value).every((member) =>

@@ -8,7 +8,7 @@ import { EmptyBody } from "../../../shared/schema/empty.ts";
 import { DispatcherAwake, Health, Purged } from "../../../shared/schema/service.ts";
 import { errorRefs, errorResponses } from "./errors.ts";
 import type { Examples } from "./examples.ts";
-import { EVERY_ANSWER, headerRefs, WITH_KEY } from "./headers.ts";
+import { EVERY_RESPONSE, headerRefs, WITH_KEY } from "./headers.ts";
 import { type Address, ADDRESSES } from "./operations.ts";
 import { type Json, queryProperties, schemaRef } from "./schemas.ts";
 
@@ -60,7 +60,7 @@ function describe(
     ...(test_only ? ["Test keys only."] : []),
   ];
   // Only the main address has the examples.
-  const { requests, answers } = alias_of === null && examples[id] || {};
+  const { requests, responses } = alias_of === null && examples[id] || {};
   return {
     operationId: id,
     tags: [alias_of === null ? group : ALIASES_TAG],
@@ -69,7 +69,7 @@ function describe(
     ...withParameters(parameters(operation, path)),
     ...requestBody(operation, { examples: requests }),
     responses: {
-      [operation.status]: success(operation, { examples: answers }),
+      [operation.status]: success(operation, { examples: responses }),
       ...errorResponses(operation),
     },
   };
@@ -128,7 +128,7 @@ function requestBody({ method, body }: Route, examples: Json): Json {
 const STATUS_WORDS = { 200: "OK", 201: "Created", 202: "Accepted" } as const;
 
 function success(
-  { method, status, answer, media_type = "application/json" }: Route,
+  { method, status, response, media_type = "application/json" }: Route,
   examples: Json,
 ): Json {
   return {
@@ -138,7 +138,7 @@ function success(
       ...(method === "GET" ? [] : ["Idempotent-Replayed"]),
       ...(status === 201 ? ["Location"] : []),
     ]),
-    content: { [media_type]: { schema: schemaRef(answer), ...examples } },
+    content: { [media_type]: { schema: schemaRef(response), ...examples } },
   };
 }
 
@@ -157,7 +157,7 @@ function keylessPaths(): Record<string, Json> {
       description: "Needs no key.",
       security: [],
       responses: {
-        200: plainAnswer("The database answers", schemaRef(Health), { status: "ok" }),
+        200: plainResponse("The database answers", schemaRef(Health), { status: "ok" }),
         ...errorRefs(["origin_not_allowed", "internal_error", "service_unavailable"]),
       },
     },
@@ -203,7 +203,7 @@ function keylessPaths(): Record<string, Json> {
           "The operator's scheduler calls this every few seconds. It starts due deliveries.",
         security: [{ relay_token: [] }],
         responses: {
-          202: plainAnswer("The dispatcher is awake", schemaRef(DispatcherAwake), {
+          202: plainResponse("The dispatcher is awake", schemaRef(DispatcherAwake), {
             status: "awake",
           }),
           ...errorRefs([
@@ -224,7 +224,7 @@ function keylessPaths(): Record<string, Json> {
           "The operator's scheduler calls this every few minutes. A call works for about 2 s.",
         security: [{ relay_token: [] }],
         responses: {
-          200: plainAnswer("The number of deleted rows", schemaRef(Purged), { purged: 0 }),
+          200: plainResponse("The number of deleted rows", schemaRef(Purged), { purged: 0 }),
           ...errorRefs([
             "unauthorized",
             "origin_not_allowed",
@@ -237,10 +237,10 @@ function keylessPaths(): Record<string, Json> {
   };
 }
 
-function plainAnswer(description: string, schema: Json, example: Json): Json {
+function plainResponse(description: string, schema: Json, example: Json): Json {
   return {
     description,
-    headers: headerRefs(EVERY_ANSWER),
+    headers: headerRefs(EVERY_RESPONSE),
     content: { "application/json": { schema, example } },
   };
 }

@@ -1,6 +1,6 @@
 /**
  * Builds `components.schemas` from the zod objects of `shared/schema`, with their exported names,
- * and from the lists in answers. Schemas of requests describe the input of zod, all others the
+ * and from the lists in responses. Schemas of requests describe the input of zod, all others the
  * output.
  */
 
@@ -30,10 +30,10 @@ for (const file of [...Deno.readDirSync(FOLDER)].map(({ name }) => name).sort())
     if (value instanceof z.ZodType && isComponent(name, value)) add(name, value);
   }
 }
-for (const { answer } of OPERATIONS) {
-  const item = listedItem(answer);
+for (const { response } of OPERATIONS) {
+  const item = listedItem(response);
   const name = item && `${names.get(item)}List`;
-  if (name && ![...names.values()].includes(name)) add(name, answer);
+  if (name && ![...names.values()].includes(name)) add(name, response);
 }
 
 const [as_sent, as_answered] = (["input", "output"] as const).map((io) =>
@@ -83,7 +83,7 @@ function refTo(name: string): string {
 /** Objects, unions and enums become components. Other schemas are written where they are used. */
 function isComponent(name: string, schema: z.ZodType): boolean {
   return ["object", "enum", "union"].includes(schema.def.type) || name.endsWith("Input") ||
-    OPERATIONS.some(({ answer }) => answer === schema);
+    OPERATIONS.some(({ response }) => response === schema);
 }
 
 function listedItem(schema: z.ZodType): z.ZodType | undefined {

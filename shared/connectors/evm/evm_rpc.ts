@@ -1,14 +1,14 @@
 /**
  * Requests to a node of a chain or to a signer, JSON-RPC 2.0 over HTTP: one request or a batch, a
- * size limit for answers, and strict parsing. This module never repeats a request. Messages contain
- * no URL, because it can contain a key. Sources: jsonrpc.org, EIP-1474.
+ * size limit for responses, and strict parsing. This module never repeats a request. Messages
+ * contain no URL, because it can contain a key. Sources: jsonrpc.org, EIP-1474.
  */
 
 import * as z from "zod";
 import { type EvmSettings, SECRET_MARK } from "./evm_settings.ts";
 
-/** Maximum size of an answer. 1 000 logs take about 700 kB. */
-const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
+/** Maximum size of a response. 1 000 logs take about 700 kB. */
+const RESPONSE_BYTES_MAX = 4 * 1024 * 1024;
 /** Requests in one batch. Some nodes refuse more than 50. */
 const BATCH_MAX = 50;
 /** Codes and words of the errors with which nodes refuse a range of blocks that is too large. */
@@ -18,9 +18,9 @@ const LIMIT_WORDS =
 /** A limit on the rate of requests is not one on the range. */
 const RATE_WORDS = /\brate\b|quota|per (second|minute|day)|daily|monthly|too many requests/i;
 
-/** A number in an answer. */
+/** A number in a response. */
 export const Quantity = z.string().regex(/^0x[0-9a-fA-F]{1,13}$/).transform(Number);
-/** A hash in an answer, parsed to lower case. */
+/** A hash in a response, parsed to lower case. */
 export const Hash = z.string().regex(/^0x[0-9a-fA-F]{64}$/).toLowerCase();
 
 /** A request. */
@@ -41,10 +41,10 @@ type RpcFailure =
   | "garbage"
   /** The node asks for a smaller request. */
   | "limit"
-  /** The node answers with an error of JSON-RPC. */
+  /** The node responds with an error of JSON-RPC. */
   | "refused";
 
-/** A request without a usable answer. */
+/** A request without a usable response. */
 export class RpcError extends Error {
   readonly kind: RpcFailure;
   /** The code of the error of JSON-RPC, or the HTTP status; null without one. */
@@ -59,13 +59,13 @@ export class RpcError extends Error {
 }
 
 const Failure = z.object({ code: z.number().int(), message: z.string().catch("") });
-const Answer = z.object({
+const RpcResponse = z.object({
   jsonrpc: z.literal("2.0"),
   id: z.number().int().nullable().catch(null),
   result: z.unknown().optional(),
   error: Failure.nullish(),
 });
-type Answer = z.infer<typeof Answer>;
+type RpcResponse = z.infer<typeof RpcResponse>;
 
 /**
  * Returns the URLs of the nodes with the secret of the account in place of the mark. For two URLs
@@ -86,22 +86,24 @@ export function rpcUrls({ rpc_urls }: EvmSettings, secret: string | null): strin
 /**
  * Sends one request.
  *
- * @throws {RpcError} without a usable answer
+ * @throws {RpcError} without a usable response
  */
 export async function callRpc<T>(
   url: string,
   request: RpcRequest<T>,
   signal: AbortSignal,
 ): Promise<T> {
-  const answer = Answer.safeParse(await post(url, bodyOf(request, 0), signal));
-  if (!answer.success || answer.data.id !== 0 && !answer.data.error) throw garbage(request.method);
-  return resultOf(request, answer.data);
+  const response = RpcResponse.safeParse(await post(url, bodyOf(request, 0), signal));
+  if (!response.success || response.data.id !== 0 && !response.data.error) {
+    throw garbage(request.method);
+  }
+  return resultOf(request, response.data);
 }
 
 /**
  * Sends several requests of one kind in batches. The results have the order of the requests.
  *
- * @throws {RpcError} if one of them has no usable answer
+ * @throws {RpcError} if one of them has no usable response
  */
 export async function callRpcBatch<T>(
   url: string,
@@ -124,18 +126,18 @@ async function callBatch<T>(
   if (only === undefined) return [];
   if (others.length === 0) return [await callRpc(url, only, signal)];
   const body = await post(url, requests.map(bodyOf), signal);
-  const list = z.array(Answer).safeParse(body);
+  const list = z.array(RpcResponse).safeParse(body);
   if (!list.success) {
-    const failure = Answer.safeParse(body);
+    const failure = RpcResponse.safeParse(body);
     throw failure.success && failure.data.error
       ? refusal(only.method, failure.data.error)
       : garbage(only.method);
   }
-  const by_id = new Map(list.data.map((answer) => [answer.id, answer]));
+  const by_id = new Map(list.data.map((response) => [response.id, response]));
   return requests.map((request, id) => {
-    const answer = by_id.get(id);
-    if (answer === undefined) throw garbage(request.method);
-    return resultOf(request, answer);
+    const response = by_id.get(id);
+    if (response === undefined) throw garbage(request.method);
+    return resultOf(request, response);
   });
 }
 
@@ -148,7 +150,7 @@ function bodyOf({ method, params }: RpcRequest<unknown>, id: number) {
   return { jsonrpc: "2.0", id, method, params };
 }
 
-function resultOf<T>(request: RpcRequest<T>, { result, error }: Answer): T {
+function resultOf<T>(request: RpcRequest<T>, { result, error }: RpcResponse): T {
   if (error) throw refusal(request.method, error);
   const parsed = request.result.safeParse(result);
   if (!parsed.success) throw garbage(request.method);
@@ -197,7 +199,7 @@ async function readBody(response: Response): Promise<unknown> {
   for await (const chunk of response.body ?? []) {
     length += chunk.length;
     // Leaving the loop cancels the stream.
-    if (length > ANSWER_BYTES_MAX) {
+    if (length > RESPONSE_BYTES_MAX) {
       throw new RpcError("limit", "the answer of the node is too long");
     }
     text += decoder.decode(chunk, { stream: true });
@@ -211,7 +213,7 @@ async function readBody(response: Response): Promise<unknown> {
   const { status } = response;
   if (status === 413) throw new RpcError("limit", "the node answers with the status 413", status);
   // Some nodes send an error of JSON-RPC with a status such as 400.
-  const is_error = Answer.safeParse(body).data?.error;
+  const is_error = RpcResponse.safeParse(body).data?.error;
   if (status !== 200 && (!is_error || status === 429 || status >= 500)) {
     throw new RpcError("status", `the node answers with the status ${status}`, status);
   }

@@ -1,7 +1,7 @@
 /**
- * One request to Stripe and its answer: form encoding, headers, a limit on the answer, and the
- * difference between an answer and no usable answer. This module never repeats a request and knows
- * no operation. Messages and results contain no secret. Source: docs.stripe.com/api.
+ * One request to Stripe and its response: form encoding, headers, a limit on the response, and the
+ * difference between a response and no usable response. This module never repeats a request and
+ * knows no operation. Messages and results contain no secret. Source: docs.stripe.com/api.
  */
 
 import type { ProviderAccount, UnknownReason } from "../../domain/providers/connector.ts";
@@ -9,10 +9,10 @@ import { expandedOf, StripeError } from "./stripe_objects.ts";
 import { readStripeSettings, STRIPE_VERSION } from "./stripe_settings.ts";
 
 /**
- * Most bytes of an answer. A page of 100 events usually has about 400 kB, but the metadata of one
+ * Most bytes of a response. A page of 100 events usually has about 400 kB, but the metadata of one
  * object alone can have 25 kB. A list that is longer is read in smaller pages.
  */
-const ANSWER_BYTES_MAX = 1024 * 1024;
+const RESPONSE_BYTES_MAX = 1024 * 1024;
 
 /** A secret that a header can carry: printable, without spaces. */
 const SECRET = /^[!-~]{1,500}$/;
@@ -30,20 +30,20 @@ export interface StripeRequest {
   key?: string;
 }
 
-/** An answer with a JSON object. */
-export interface StripeAnswer {
+/** A response with a JSON object. */
+export interface StripeResponse {
   status: number;
   body: Record<string, unknown>;
-  /** Stripe answers from its memory of the key. */
+  /** Stripe responds from its memory of the key. */
   replayed: boolean;
 }
 
-/** No usable answer: the request may have worked. */
+/** No usable response: the request may have worked. */
 export interface StripeUnknown {
   unknown: UnknownReason;
-  /** False: Stripe would only replay this answer. */
+  /** False: Stripe would only replay this response. */
   may_repeat: boolean;
-  /** True: the answer is longer than `ANSWER_BYTES_MAX`. */
+  /** True: the response is longer than `RESPONSE_BYTES_MAX`. */
   too_long?: true;
   /** True: this request did nothing at Stripe, because it was not sent or Stripe refused its key. */
   did_nothing?: true;
@@ -54,22 +54,22 @@ export async function callStripe(
   account: ProviderAccount,
   request: StripeRequest,
   signal: AbortSignal,
-): Promise<StripeAnswer | StripeUnknown> {
+): Promise<StripeResponse | StripeUnknown> {
   if (account.secret === null || !SECRET.test(account.secret)) {
     return { ...unknown("unauthorized"), did_nothing: true };
   }
   try {
     const { url, init } = fetchInput(account, account.secret, request);
     const response = await fetch(url, { ...init, signal });
-    return await readAnswer(response);
+    return await readResponse(response);
   } catch {
     return unknown(signal.aborted ? "timeout" : "connection");
   }
 }
 
-/** Reports whether a request has no usable answer. */
-export function isUnknown(answer: object): answer is StripeUnknown {
-  return "unknown" in answer;
+/** Reports whether a request has no usable response. */
+export function isUnknown(response: object): response is StripeUnknown {
+  return "unknown" in response;
 }
 
 function fetchInput(account: ProviderAccount, secret: string, request: StripeRequest) {
@@ -89,7 +89,7 @@ function fetchInput(account: ProviderAccount, secret: string, request: StripeReq
   return { url, init: { ...common, body: form } };
 }
 
-async function readAnswer(response: Response): Promise<StripeAnswer | StripeUnknown> {
+async function readResponse(response: Response): Promise<StripeResponse | StripeUnknown> {
   const { status } = response;
   const replayed = response.headers.get("idempotent-replayed") === "true";
   const read = await readText(response);
@@ -116,7 +116,7 @@ async function readText(response: Response): Promise<{ text: string } | "too lon
   for await (const chunk of response.body ?? []) {
     length += chunk.length;
     // Leaving the loop cancels the stream.
-    if (length > ANSWER_BYTES_MAX) return "too long";
+    if (length > RESPONSE_BYTES_MAX) return "too long";
     const part = decoded(decoder, chunk);
     if (part === null) return null;
     text += part;

@@ -1,8 +1,8 @@
 /**
  * The connector of Stripe: payments by card, refunds, disputes, fees and payouts through a small
- * client of the few endpoints (ADR 0024). It keeps no state and repeats no request. Only an answer
- * that certainly is Stripe's answer to this operation becomes a provider event or a refusal; every
- * other one is `unknown`.
+ * client of the few endpoints (ADR 0024). It keeps no state and repeats no request. Only a response
+ * that certainly is Stripe's response to this operation becomes a provider event or a refusal;
+ * every other one is `unknown`.
  */
 
 import { type Clock, systemClock } from "../../core/clock.ts";
@@ -16,7 +16,7 @@ import type {
 import type { MethodKind } from "../../schema/payment.ts";
 import { isUnsuccessful } from "../../domain/payments/lifecycle.ts";
 import { callStripe, isUnknown } from "./stripe_call.ts";
-import { readErrorAnswer } from "./stripe_errors.ts";
+import { readErrorResponse } from "./stripe_errors.ts";
 import { readNotificationBody } from "./stripe_events.ts";
 import { disputeReply, syncDispute } from "./stripe_disputes.ts";
 import { accountSource, intentEvents, refundEvents } from "./stripe_provider_events.ts";
@@ -87,17 +87,17 @@ async function send(
   }
   const request = requestOf(account.environment_id, operation);
   if ("refused" in request) return request;
-  const answer = await callStripe(account, request, signal);
-  if (isUnknown(answer)) return answer;
-  if (answer.status === 200) {
+  const response = await callStripe(account, request, signal);
+  if (isUnknown(response)) return response;
+  if (response.status === 200) {
     const reply = operation.request.dispute
-      ? disputeReply(accountSource(account), operation, answer.body)
+      ? disputeReply(accountSource(account), operation, response.body)
       : operation.op === "refund"
-      ? refundReply(account, operation, answer.body)
-      : intentReply(account, operation, answer.body);
+      ? refundReply(account, operation, response.body)
+      : intentReply(account, operation, response.body);
     return "absent" in reply ? GARBAGE : reply;
   }
-  const reading = readErrorAnswer(operation.op, answer);
+  const reading = readErrorResponse(operation.op, response);
   if ("intent" in reading) return intentReply(account, operation, reading.intent, reading.error);
   if (!("sync" in reading)) return reading;
   const present = await sync(account, operation, signal);
@@ -143,12 +143,12 @@ async function find(
     ? [["expand[]", "balance_transaction"], ["expand[]", "failure_balance_transaction"]] as const
     : [EXPAND_CHARGE];
   const path = `/v1/${list}/${encodeURIComponent(reference)}`;
-  const answer = await callStripe(account, { method: "GET", path, fields }, signal);
-  if (isUnknown(answer)) return answer;
-  if (answer.status === 404) return ABSENT;
-  const intent = expandedOf(PaymentIntent, answer.body);
+  const response = await callStripe(account, { method: "GET", path, fields }, signal);
+  if (isUnknown(response)) return response;
+  if (response.status === 404) return ABSENT;
+  const intent = expandedOf(PaymentIntent, response.body);
   if (intent !== null) return replyOf(intentEvents(accountSource(account), intent));
-  const refund = expandedOf(StripeRefund, answer.body);
+  const refund = expandedOf(StripeRefund, response.body);
   return refund === null ? GARBAGE : replyOf(refundEvents(accountSource(account), refund));
 }
 
@@ -159,14 +159,14 @@ async function syncIntent(
   signal: AbortSignal,
 ): Promise<ProviderReply> {
   const path = `/v1/payment_intents/${encodeURIComponent(payment)}`;
-  const answer = await callStripe(
+  const response = await callStripe(
     account,
     { method: "GET", path, fields: [EXPAND_CHARGE] },
     signal,
   );
-  if (isUnknown(answer)) return answer;
-  // Stripe has answered with this id before, so a 404 comes from another account or program.
-  return answer.status === 200 ? intentReply(account, operation, answer.body) : GARBAGE;
+  if (isUnknown(response)) return response;
+  // Stripe has responded with this id before, so a 404 comes from another account or program.
+  return response.status === 200 ? intentReply(account, operation, response.body) : GARBAGE;
 }
 
 async function searchIntent(

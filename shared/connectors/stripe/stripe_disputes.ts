@@ -59,9 +59,9 @@ export async function syncDispute(
   const reference = operation.request.dispute?.reference ?? null;
   if (reference === null) return ABSENT;
   const request = { method: "GET", path: pathOf(reference), fields: [] } as const;
-  const answer = await callStripe(account, request, signal);
-  if (isUnknown(answer)) return answer;
-  return answer.status === 200 ? disputeReply(source, operation, answer.body) : GARBAGE;
+  const response = await callStripe(account, request, signal);
+  if (isUnknown(response)) return response;
+  return response.status === 200 ? disputeReply(source, operation, response.body) : GARBAGE;
 }
 
 /**

@@ -5,7 +5,7 @@
 
 import type { DeclineCode } from "../../core/errors.ts";
 import type { ProviderOp, ProviderReply } from "../../domain/providers/connector.ts";
-import type { StripeAnswer, StripeUnknown } from "./stripe_call.ts";
+import type { StripeResponse, StripeUnknown } from "./stripe_call.ts";
 import { expandedOf, StripeError } from "./stripe_objects.ts";
 
 /** Most characters of Stripe's own message that a reply contains. */
@@ -61,7 +61,7 @@ export function declineCodeOf(
     "payment_declined";
 }
 
-/** A reply to an answer other than 200, or a wish to sync the payment first. */
+/** A reply to a response other than 200, or a wish to sync the payment first. */
 type ErrorReading =
   | StripeUnknown
   | Extract<ProviderReply, { refused: unknown }>
@@ -70,17 +70,19 @@ type ErrorReading =
   /** The payment as the error shows it, and the error. */
   | { intent: unknown; error: StripeError };
 
-/** Reads an answer whose status is not 200. */
-export function readErrorAnswer(op: ProviderOp, answer: StripeAnswer): ErrorReading {
-  const error = expandedOf(StripeError, answer.body.error);
-  if (error === null || ![400, 402, 404].includes(answer.status)) {
+/** Reads a response whose status is not 200. */
+export function readErrorResponse(op: ProviderOp, response: StripeResponse): ErrorReading {
+  const error = expandedOf(StripeError, response.body.error);
+  if (error === null || ![400, 402, 404].includes(response.status)) {
     return { unknown: "garbage", may_repeat: true };
   }
   // The key belongs to another request, so nobody knows the result of this one by asking again.
   if (error.type === "idempotency_error") {
     return { unknown: "idempotency_conflict", may_repeat: false };
   }
-  if (error.type === "api_error") return { unknown: "server_error", may_repeat: !answer.replayed };
+  if (error.type === "api_error") {
+    return { unknown: "server_error", may_repeat: !response.replayed };
+  }
   if (error.code === "lock_timeout" || error.code === "rate_limit") {
     return { unknown: "rate_limited", may_repeat: true };
   }

@@ -46,14 +46,14 @@ export async function readPage(
     const request = { method: "GET", path, fields: [...fields, ...paging] } as const;
     return callStripe(account, request, signal);
   };
-  let answer = await ask();
-  while (isUnknown(answer) && answer.too_long && length > 1) {
+  let response = await ask();
+  while (isUnknown(response) && response.too_long && length > 1) {
     length = Math.floor(length / 2);
-    answer = await ask();
+    response = await ask();
   }
-  if (isUnknown(answer)) return answer;
-  const page = StripePage.safeParse(answer.body);
-  if (answer.status !== 200 || !page.success) return { unknown: "garbage", may_repeat: true };
+  if (isUnknown(response)) return response;
+  const page = StripePage.safeParse(response.body);
+  if (response.status !== 200 || !page.success) return { unknown: "garbage", may_repeat: true };
   const { data, has_more } = page.data;
   const last = data.at(-1)?.id;
   if (!has_more) return { objects: data, after: null, length };

@@ -125,9 +125,9 @@ async function readObject(
   if (resource === null) return null;
   const path = `${resource.path}/${encodeURIComponent(String(id))}`;
   const request = { method: "GET", path, fields: resource.fields ?? [] } as const;
-  const answer = await callStripe(account, request, signal);
-  if (isUnknown(answer)) throw new Error(`Stripe does not show ${id}: ${answer.unknown}`);
-  return answer.status === 200 ? answer.body : null;
+  const response = await callStripe(account, request, signal);
+  if (isUnknown(response)) throw new Error(`Stripe does not show ${id}: ${response.unknown}`);
+  return response.status === 200 ? response.body : null;
 }
 
 /**

@@ -1,6 +1,6 @@
 /**
  * Stripe's objects as provider events. Pure. The reference of a provider event is object and state,
- * so the answer of an operation, a notification, a poll and a sync of one thing give the same
+ * so the response of an operation, a notification, a poll and a sync of one thing give the same
  * reference.
  *
  * A provider event whose amount our minor units cannot represent, or whose amount is not above
@@ -43,7 +43,7 @@ export interface ProviderEventSource {
   event_seconds: number | null;
 }
 
-/** Returns an account as the source of an answer. */
+/** Returns an account as the source of a response. */
 export function accountSource({ id, secret }: ProviderAccount): ProviderEventSource {
   return { account_id: id, livemode: /^[a-z]+_live_/.test(secret ?? ""), event_seconds: null };
 }
@@ -107,7 +107,7 @@ interface Draft {
  * Returns the provider events of a payment: its present state, and the fee if the charge is
  * expanded.
  *
- * @param error of the answer, for a decline whose payment does not repeat it
+ * @param error of the response, for a decline whose payment does not repeat it
  */
 export function intentEvents(
   source: ProviderEventSource,
@@ -172,7 +172,7 @@ type IntentState = Pick<Draft, "reference_state" | "op" | "state" | "amount" | "
 function intentState(
   intent: PaymentIntent,
   charge: Charge | null,
-  answer_error: StripeError | null,
+  response_error: StripeError | null,
 ): IntentState | null {
   const { amount } = intent;
   const op = "authorize";
@@ -191,7 +191,7 @@ function intentState(
     case "requires_action":
       return actionState(intent);
     case "requires_payment_method": {
-      const error = intent.last_payment_error ?? answer_error;
+      const error = intent.last_payment_error ?? response_error;
       if (error === null) return null;
       const decline_code = declineCodeOf(error, charge?.outcome?.type);
       const state = "declined";

@@ -1,4 +1,6 @@
-/** The requests of operations (send) and the matching of their answers with the operation. Pure. */
+/**
+ * The requests of operations (send) and the matching of their responses with the operation. Pure.
+ */
 
 import { withPaymentId } from "../../core/return_url.ts";
 import type { Operation, ProviderReply } from "../../domain/providers/connector.ts";
@@ -8,7 +10,7 @@ import { toStripeAmount } from "./stripe_amount.ts";
 import { disputeRequest } from "./stripe_disputes.ts";
 import { ABANDONED } from "./stripe_objects.ts";
 
-/** Answers show a payment with its charge and the movement with the fee. */
+/** Responses show a payment with its charge and the movement with the fee. */
 export const EXPAND_CHARGE = ["expand[]", "latest_charge.balance_transaction"] as const;
 
 type Refusal = Extract<ProviderReply, { refused: unknown }>;

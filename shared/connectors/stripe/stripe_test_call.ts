@@ -28,23 +28,23 @@ export async function testAccount(account: ProviderAccount, signal: AbortSignal)
   if (account.secret === null) throw new Error("The variable that holds the secret is not set");
   const { connected_account } = readStripeSettings(account.settings);
   const get = async (path: string, fields: StripeFields = []) => {
-    const answer = await callStripe(account, { method: "GET", path, fields }, signal);
-    return isUnknown(answer) || answer.status === 200 ? answer : null;
+    const response = await callStripe(account, { method: "GET", path, fields }, signal);
+    return isUnknown(response) || response.status === 200 ? response : null;
   };
   const mode = /^[a-z]+_live_/.test(account.secret) ? "live" : "test";
-  let answer = await get("/v1/account");
+  let response = await get("/v1/account");
   // A restricted key can lack the permission to read the account.
-  if (answer !== null && isUnknown(answer) && answer.unknown === "unauthorized") {
-    answer = await get("/v1/balance");
+  if (response !== null && isUnknown(response) && response.unknown === "unauthorized") {
+    response = await get("/v1/balance");
   }
-  if (answer !== null && isUnknown(answer)) {
-    const reason = answer.unknown === "unauthorized"
+  if (response !== null && isUnknown(response)) {
+    const reason = response.unknown === "unauthorized"
       ? "Stripe refuses the secret, or the secret lacks the permission to read the balance"
-      : REASONS[answer.unknown] ?? "this address does not answer like Stripe";
+      : REASONS[response.unknown] ?? "this address does not answer like Stripe";
     throw new Error(`The test call failed: ${reason}`);
   }
-  const read = expandedOf(Account, answer?.body);
-  if (read === null && expandedOf(Balance, answer?.body) === null) {
+  const read = expandedOf(Account, response?.body);
+  if (read === null && expandedOf(Balance, response?.body) === null) {
     throw new Error("The test call failed: this address does not answer like Stripe");
   }
   if (read !== null && connected_account !== null && read.id !== connected_account) {
@@ -62,12 +62,12 @@ async function endpointVersion(
   account: ProviderAccount,
   signal: AbortSignal,
 ): Promise<string | null> {
-  const answer = await callStripe(account, {
+  const response = await callStripe(account, {
     method: "GET",
     path: "/v1/webhook_endpoints",
     fields: [["limit", "100"]],
   }, signal);
-  const page = isUnknown(answer) ? null : expandedOf(StripePage, answer.body);
+  const page = isUnknown(response) ? null : expandedOf(StripePage, response.body);
   for (const object of page?.data ?? []) {
     const endpoint = expandedOf(Endpoint, object);
     if (endpoint?.url.includes(`/providers/${account.id}/notifications`)) {

@@ -12,11 +12,11 @@ import type { MethodKind, Payment } from "../../schema/payment.ts";
 import type { Refund } from "../../schema/refund.ts";
 import type { Transfer } from "../../schema/transfer.ts";
 import type {
-  Answer,
   Change,
   MovementKind,
   MovementRow,
   PaymentRow,
+  StoredResponse,
   TransferRow,
 } from "../../store/commit_rows.ts";
 import type { NewOperationRow } from "../../store/operation_row.ts";
@@ -210,12 +210,14 @@ export class ChangeBuilder<T extends Subject> {
     });
   }
 
-  /** Returns the finished change with its answer. Without an event the resource stays as it is. */
-  finish(answer: Answer): Change {
+  /**
+   * Returns the finished change with its response. Without an event the resource stays as it is.
+   */
+  finish(response: StoredResponse): Change {
     const subject = this.#subject;
     const changed = this.#events.length > 0 ? subject.object : null;
     return {
-      answer,
+      response,
       expects: this.#expects,
       payment: changed === "payment" ? paymentRow(subject as Payment, this.#body) : null,
       transfer: changed === "transfer" ? transferRow(subject as Transfer, this.#body) : null,
@@ -233,10 +235,10 @@ export class ChangeBuilder<T extends Subject> {
   }
 }
 
-/** Makes a change that only stores an answer, provided that the resource has not changed since. */
-export function answerOnly(subject: Subject | null, answer: Answer): Change {
+/** Makes a change that only stores a response, provided that the resource has not changed since. */
+export function responseOnly(subject: Subject | null, response: StoredResponse): Change {
   return {
-    answer,
+    response,
     expects: subject && standingOf(subject),
     payment: null,
     transfer: null,

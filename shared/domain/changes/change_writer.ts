@@ -4,20 +4,20 @@
  */
 
 import { ApiError } from "../../core/errors.ts";
-import type { Answer, Change } from "../../store/commit_rows.ts";
+import type { Change, StoredResponse } from "../../store/commit_rows.ts";
 import { databaseUnavailable } from "../../store/database.ts";
 import type { Committed, Store } from "../../store/store.ts";
 import { DecisionLoop } from "./decision_loop.ts";
 import { renderError } from "./error_body.ts";
 import { retryOnStale } from "./retry_on_stale.ts";
-import { answerOnly, type Subject } from "./change_builder.ts";
+import { responseOnly, type Subject } from "./change_builder.ts";
 import { readPayment } from "./read_resource.ts";
 import { type Reply, type ServiceRequest, withoutRateCount } from "./service_request.ts";
 
 /** Decides a change of a loaded resource. Null: the resource stays as it is. */
 type Decide<T extends Subject> = (subject: T) => Change | null | Promise<Change | null>;
 
-/** An id that no resource has: the load then looks for a stored answer only. */
+/** An id that no resource has: the load then looks for a stored response only. */
 const NO_ID = "none";
 
 /** Writes changes through a store. */
@@ -32,7 +32,8 @@ export class ChangeWriter {
 
   /**
    * Creates a payment or transfer.
-   * @param decide makes the change. If it throws, the stored answer of an earlier identical request
+   * @param decide makes the change. If it throws, the stored response of an earlier identical
+   * request
    *   comes first: a card can have expired since then
    */
   create(request: ServiceRequest, decide: () => Change | Promise<Change>): Promise<Reply> {
@@ -62,7 +63,7 @@ export class ChangeWriter {
   ): Promise<Reply> {
     return this.#loop.run(request, kind, id, async ({ body }, access) => {
       const subject = kind === "payments" ? readPayment(body) : JSON.parse(body);
-      let change: Change | Answer;
+      let change: Change | StoredResponse;
       try {
         change = await decideOrStore(request, subject as T, body, decide);
       } catch (error) {
@@ -71,17 +72,17 @@ export class ChangeWriter {
         if (stored) return stored;
         throw error;
       }
-      if ("status" in change) return { answer: change, replayed: false };
+      if ("status" in change) return { response: change, replayed: false };
       return replyOf(await this.#store.commit(access, change, request.idempotency), change);
     });
   }
 
-  /** Loads the stored answer of the same request, or null. One round trip if there is a key. */
+  /** Loads the stored response of the same request, or null. One round trip if there is a key. */
   async #storedReply(request: ServiceRequest): Promise<Reply | null> {
     if (!request.idempotency) return null;
     try {
       const loaded = await this.#store.load(request.access, "payments", NO_ID, request.idempotency);
-      return loaded.outcome === "replay" ? { answer: loaded.answer, replayed: true } : null;
+      return loaded.outcome === "replay" ? { response: loaded.response, replayed: true } : null;
     } catch (error) {
       // The fault of the request comes before an idempotency conflict (contract §6).
       const is_none = error instanceof ApiError &&
@@ -91,7 +92,7 @@ export class ChangeWriter {
     }
   }
 
-  /** Answers 402 to a transfer above the balance, and stores the answer like every 402. */
+  /** Answers 402 to a transfer above the balance, and stores the response like every 402. */
   async #refuseFunds(request: ServiceRequest): Promise<Reply> {
     const error = new ApiError(
       "balance_insufficient",
@@ -99,7 +100,7 @@ export class ChangeWriter {
     );
     if (!request.idempotency) throw error;
     const body = renderError(error, request.context.request_id);
-    const stored = answerOnly(null, { status: error.status, body });
+    const stored = responseOnly(null, { status: error.status, body });
     const access = withoutRateCount(request.access);
     return replyOf(await this.#store.commit(access, stored, request.idempotency)) ?? unavailable();
   }
@@ -111,11 +112,11 @@ export function replyOf(
   { fault_id }: Pick<Change, "fault_id"> = {},
 ): Reply | null {
   if (committed.outcome === "stale" || committed.outcome === "insufficient") return null;
-  const { answer } = committed;
-  if (committed.outcome === "replay") return { answer, replayed: true };
+  const { response } = committed;
+  if (committed.outcome === "replay") return { response, replayed: true };
   const { operation } = committed;
   return {
-    answer,
+    response,
     replayed: false,
     ...(operation && { operation }),
     ...(fault_id !== undefined && { fault_id }),
@@ -128,25 +129,25 @@ export function unavailable(): never {
 }
 
 /**
- * Returns the change to commit, or the answer if there is no change. With an idempotency key, an
- * answer without a change (a refused move, or an advance to the current status) becomes a change
- * that stores only the answer.
+ * Returns the change to commit, or the response if there is no change. With an idempotency key, a
+ * response without a change (a refused move, or an advance to the current status) becomes a change
+ * that stores only the response.
  */
 async function decideOrStore<T extends Subject>(
   request: ServiceRequest,
   subject: T,
   body: string,
   decide: Decide<T>,
-): Promise<Change | Answer> {
-  let answer: Answer;
+): Promise<Change | StoredResponse> {
+  let response: StoredResponse;
   try {
     const change = await decide(subject);
     if (change) return change;
-    answer = { status: 200, body };
+    response = { status: 200, body };
   } catch (error) {
     if (!(error instanceof ApiError) || error.code !== "invalid_state") throw error;
     if (!request.idempotency) throw error;
-    answer = { status: error.status, body: renderError(error, request.context.request_id) };
+    response = { status: error.status, body: renderError(error, request.context.request_id) };
   }
-  return request.idempotency ? answerOnly(subject, answer) : answer;
+  return request.idempotency ? responseOnly(subject, response) : response;
 }

@@ -46,7 +46,7 @@ export class DecisionLoop {
       retryOnStale(async (n) => {
         const access = n === 0 ? request.access : counted;
         const loaded = await this.#store.load(access, kind, id, request.idempotency);
-        if (loaded.outcome === "replay") return { answer: loaded.answer, replayed: true };
+        if (loaded.outcome === "replay") return { response: loaded.response, replayed: true };
         return await decideAndCommit(loaded, counted);
       }));
   }

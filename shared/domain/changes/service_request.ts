@@ -1,6 +1,6 @@
 /** A request to the domain, and the domain's reply. */
 
-import type { Answer } from "../../store/commit_rows.ts";
+import type { StoredResponse } from "../../store/commit_rows.ts";
 import type { ReservedOperation } from "../../store/store.ts";
 import type { Access, Idempotency } from "../../store/outcome.ts";
 import type { RequestContext } from "./event.ts";
@@ -16,14 +16,14 @@ export interface ServiceRequest {
 
 /** The reply of the domain. */
 export interface Reply {
-  answer: Answer;
-  /** True if this is the stored answer of an earlier request with the same idempotency key. */
+  response: StoredResponse;
+  /** True if this is the stored response of an earlier request with the same idempotency key. */
   replayed: boolean;
   /** The operation of a provider that the request has claimed and now sends. */
   operation?: ReservedOperation;
   /** The declared fault that the commit has counted. */
   fault_id?: string;
-  /** Further headers of the answer. */
+  /** Further headers of the response. */
   headers?: Readonly<Record<string, string>>;
 }
 

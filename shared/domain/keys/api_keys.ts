@@ -33,8 +33,8 @@ export function createApiKeys(store: ApiKeyStore): ApiKeys {
     refuseLive(request);
     const secret = deriveKey(request, caller);
     const reply = await store.change(request.access, { ...change, secret }, request.idempotency);
-    const body = revealKey(reply.answer.body, caller);
-    return { ...reply, answer: { ...reply.answer, body } };
+    const body = revealKey(reply.response.body, caller);
+    return { ...reply, response: { ...reply.response, body } };
   }
 
   return {

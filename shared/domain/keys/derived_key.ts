@@ -1,6 +1,6 @@
 /**
  * Test keys that the service derives from the text of the caller's key, which the database does not
- * hold, and a random salt. So a stored answer contains a reference in place of the new key, and a
+ * hold, and a random salt. So a stored response contains a reference in place of the new key, and a
  * replay derives the key again. A replay with another secret of the same key derives a different
  * text and gets `idempotency_conflict` (ADR 0018).
  */
@@ -14,7 +14,10 @@ import type { ServiceRequest } from "../changes/service_request.ts";
 
 /** Length of a salt. A reference holds the salt and the last four characters, as a check. */
 const SALT_BYTES = 16;
-/** The last member of an answer that contains a reference. A prefix other than the caller's follows. */
+/**
+ * The last member of a response that contains a reference. A prefix other than the caller's
+ * follows.
+ */
 const REFERENCE =
   /,"(secret|test_key)":"key_reference:([0-9a-f]{32}):([0-9A-Za-z]{4})(?::([a-z0-9]+))?"\}$/;
 
@@ -41,7 +44,7 @@ export function deriveKey(
 }
 
 /**
- * Replaces the reference at the end of an answer by the text of the key. Throws
+ * Replaces the reference at the end of a response by the text of the key. Throws
  * `idempotency_conflict` if the key was derived from another text than `caller`.
  */
 export function revealKey(body: string, caller: string): string {

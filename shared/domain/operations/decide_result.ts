@@ -7,7 +7,7 @@ import { formatTime } from "../../core/clock.ts";
 import { ApiError, type DeclineCode } from "../../core/errors.ts";
 import type { Payment, PaymentStatus } from "../../schema/payment.ts";
 import type { Transfer } from "../../schema/transfer.ts";
-import type { Answer, Change, MovementRow } from "../../store/commit_rows.ts";
+import type { Change, MovementRow, StoredResponse } from "../../store/commit_rows.ts";
 import type { OperationResult } from "../../store/operation_row.ts";
 import type { HandledProviderEvent, ProviderRecord } from "../../store/provider_rows.ts";
 import { type Applied, applyEvent, endWait, NO_PARTS } from "./apply_event.ts";
@@ -15,7 +15,7 @@ import type { Effect, Expected, Parts } from "../providers/effect.ts";
 import { ChangeBuilder, type ResourceChange } from "../changes/change_builder.ts";
 import { renderError } from "../changes/error_body.ts";
 import type { EventContext } from "../changes/event.ts";
-import { declineAnswer } from "../payments/settlement.ts";
+import { declineResponse } from "../payments/settlement.ts";
 import type {
   ProviderEvent,
   ProviderOp,
@@ -74,7 +74,7 @@ interface ReplyOptions {
 interface Decision {
   result: OperationResult;
   provider_events: HandledProviderEvent[];
-  answer: Answer;
+  response: StoredResponse;
   /** Movements of money that belongs to the account. */
   movements: MovementRow[];
   expected: Expected;
@@ -86,10 +86,10 @@ export function decideResult(
   reply: ProviderReply,
   context: EventContext,
   options: ReplyOptions = {},
-): { record: ProviderRecord; answer: Answer } {
+): { record: ProviderRecord; response: StoredResponse } {
   const { id, environment_id, subject } = operation;
   const change: ResourceChange = changeOf(subject, context);
-  const { result, provider_events, answer, movements, expected } = decide(
+  const { result, provider_events, response, movements, expected } = decide(
     change,
     operation,
     reply,
@@ -102,9 +102,9 @@ export function decideResult(
       operation: result,
       provider_events,
       change: rowsOf(change, movements, expected),
-      answer,
+      response,
     },
-    answer,
+    response,
   };
 }
 
@@ -118,7 +118,7 @@ export function decideAtOnce(
   operation: Operation,
   reply: ProviderReply,
 ): Change {
-  const { result, answer } = decide(change, operation, reply, {});
+  const { result, response } = decide(change, operation, reply, {});
   const { state, next_attempt_at, provider_reference } = result;
   if (state === "pending" && "unknown" in reply) {
     const { simulated } = reply;
@@ -129,7 +129,7 @@ export function decideAtOnce(
   } else if (provider_reference) {
     change.addOperation({ ...rowOf(operation), decline_is_error: false, provider_reference });
   }
-  return change.finish(answer);
+  return change.finish(response);
 }
 
 function decide(
@@ -172,7 +172,7 @@ export function pointlessRecord(operation: Operation): ProviderRecord | null {
     operation: result,
     provider_events: [],
     change: null,
-    answer: null,
+    response: null,
   };
 }
 
@@ -250,7 +250,7 @@ function decideProviderEvents(
       last_reply: event.source === undefined ? event.state : `${event.state}, by the operator`,
     },
     provider_events,
-    answer: answerOf(operation, change),
+    response: responseOf(operation, change),
     movements: [],
     expected,
   };
@@ -305,7 +305,7 @@ function decideUnknown(
         : { state: "pending", next_attempt_at: formatTime(at_ms + delay_ms) }),
     },
     provider_events: [],
-    answer: answerOf(operation, change),
+    response: responseOf(operation, change),
     movements: [],
     expected: {},
   };
@@ -327,7 +327,7 @@ function decideWaiting(
       next_attempt_at: formatTime(change.context.at_ms + WAITING_MS),
     },
     provider_events: [],
-    answer: answerOf(operation, change),
+    response: responseOf(operation, change),
     movements: [],
     expected: {},
   };
@@ -356,9 +356,9 @@ function decideRefusal(
     provider_events: unusable_account === undefined ? [] : [
       unusableAccount(operation, unusable_account, reply.reason ?? reply.message, change.context),
     ],
-    answer: is_error
-      ? refusalAnswer(operation, reply, change.subject)
-      : answerOf(operation, change),
+    response: is_error
+      ? refusalResponse(operation, reply, change.subject)
+      : responseOf(operation, change),
     movements: [],
     expected: {},
   };
@@ -386,11 +386,11 @@ export function ownEvent(
   };
 }
 
-function refusalAnswer(
+function refusalResponse(
   operation: Operation,
   { refused, message, param }: Extract<ProviderReply, { refused: unknown }>,
   subject: Payment | Transfer,
-): Answer {
+): StoredResponse {
   const error = new ApiError(refused, message, {
     ...(param !== undefined && { param }),
     [subject.object]: subject,
@@ -424,8 +424,8 @@ function changeOf(subject: Payment | Transfer, context: EventContext): ResourceC
     : new ChangeBuilder(subject, context);
 }
 
-/** Makes the answer of the request that made the operation. */
-function answerOf(operation: Operation, change: ResourceChange): Answer {
+/** Makes the response of the request that made the operation. */
+function responseOf(operation: Operation, change: ResourceChange): StoredResponse {
   const { op, refund, dispute, decline_is_error, request_id } = operation;
   const { subject } = change;
   if (refund) return { status: 201, body: change.refund_body ?? JSON.stringify(refund) };
@@ -433,7 +433,7 @@ function answerOf(operation: Operation, change: ResourceChange): Answer {
     return { status: 200, body: change.dispute_body ?? JSON.stringify(dispute) };
   }
   if (subject.object === "payment" && subject.status === "declined" && decline_is_error) {
-    return declineAnswer(subject, subject.failure_code as DeclineCode, request_id);
+    return declineResponse(subject, subject.failure_code as DeclineCode, request_id);
   }
   if (subject.object === "payment" && isMissed(op, subject)) {
     const error = invalidState(op, subject, nextStatuses(subject));
@@ -452,7 +452,7 @@ function isMissed(op: ProviderOp, payment: Payment): boolean {
   return op === "cancel" && (amount_captured > 0 || isUnsuccessful(payment));
 }
 
-/** Makes the answer of a request whose operation somebody else has settled. */
-export function currentAnswer(operation: Operation, context: EventContext): Answer {
-  return answerOf(operation, changeOf(operation.subject, context));
+/** Makes the response of a request whose operation somebody else has settled. */
+export function currentResponse(operation: Operation, context: EventContext): StoredResponse {
+  return responseOf(operation, changeOf(operation.subject, context));
 }

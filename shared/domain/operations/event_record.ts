@@ -36,7 +36,7 @@ export function rowsOf(
   if (change.is_empty && !depends) {
     return movements.length === 0 ? null : { ...NO_ROWS, ledger: [...movements] };
   }
-  const { answer: _, ...rows } = change.finish({ status: 200, body: "" });
+  const { response: _, ...rows } = change.finish({ status: 200, body: "" });
   const { id, sequence } = rows.expects!;
   return {
     ...rows,
@@ -65,7 +65,7 @@ export function recordOf(
     operation: null,
     provider_events: [handled(event, change, applied, was_booked_minor)],
     change: rowsOf(change, movements, has_rows ? expected : {}),
-    answer: null,
+    response: null,
   };
 }
 
@@ -86,7 +86,7 @@ export function accountRecord(
       handled(event, null, { effect, booked_minor, expected: {} }, was_booked_minor),
     ],
     change: movements.length === 0 ? null : { ...NO_ROWS, ledger: movements },
-    answer: null,
+    response: null,
   };
 }
 

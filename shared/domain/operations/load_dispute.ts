@@ -31,8 +31,8 @@ export async function currentDispute(
 }
 
 /**
- * Loads a dispute, and runs a change of its payment. Returns the stored answer of an earlier request
- * with the same idempotency key. Throws `not_found`.
+ * Loads a dispute, and runs a change of its payment. Returns the stored response of an earlier
+ * request with the same idempotency key. Throws `not_found`.
  * @param run gets the request without its rate count, and a function that loads the dispute again
  */
 export async function withDispute(
@@ -46,7 +46,7 @@ export async function withDispute(
   ) => Promise<Reply>,
 ): Promise<Reply> {
   const first = await store.load(request.access, "disputes", id, request.idempotency);
-  if (first.outcome === "replay") return { answer: first.answer, replayed: true };
+  if (first.outcome === "replay") return { response: first.response, replayed: true };
   const { payment_id }: Dispute = JSON.parse(first.body);
   const access = withoutRateCount(request.access);
   return await run({ ...request, access }, payment_id, async () => {

@@ -6,7 +6,7 @@
 
 import { databaseUnavailable } from "../../store/database.ts";
 import type { ProviderOp } from "../../store/operation_row.ts";
-import type { Answer } from "../../store/commit_rows.ts";
+import type { StoredResponse } from "../../store/commit_rows.ts";
 import type { ProviderRecord, StoredAccount } from "../../store/provider_rows.ts";
 import type { ProviderStore } from "../../store/provider_store.ts";
 import type { EventContext } from "../changes/event.ts";
@@ -14,7 +14,7 @@ import type { Origins } from "../changes/origin.ts";
 import { retryOnStale } from "../changes/retry_on_stale.ts";
 import { portOf, type ProviderReply } from "../providers/connector.ts";
 import { type Operation, operationOf } from "../providers/operation.ts";
-import { currentAnswer, decideResult, pointlessRecord } from "./decide_result.ts";
+import { currentResponse, decideResult, pointlessRecord } from "./decide_result.ts";
 import { inOurMode, type ProviderAccounts } from "./provider_accounts.ts";
 
 /** Longest time that an operation takes (architecture §7). */
@@ -23,7 +23,9 @@ export const OPERATION_DEADLINE_MS = 8_000;
 const ACCOUNT_NOT_USABLE =
   "The account at the payment provider does not work, so nothing has happened there: let the " +
   "operator check it";
-/** The number in the answer of an advance that counts the results of an operation (contract §7). */
+/**
+ * The number in the response of an advance that counts the results of an operation (contract §7).
+ */
 const COUNTED_AS: Partial<Record<ProviderOp, string>> = {
   abandon: "expired_payments",
   expire: "expired_payments",
@@ -59,9 +61,9 @@ export class OperationRunner {
 
   /**
    * Sends an operation or syncs it, and records the reply. Returns the request's
-   * answer.
+   * response.
    */
-  async run(stored: StoredAccount, operation: Operation): Promise<Answer> {
+  async run(stored: StoredAccount, operation: Operation): Promise<StoredResponse> {
     return await this.record(operation, await this.#ask(stored, operation));
   }
 
@@ -93,12 +95,12 @@ export class OperationRunner {
   }
 
   /** Records a reply. Decides again if somebody else has changed the payment meanwhile. */
-  record(first: Operation, reply: ProviderReply): Promise<Answer> {
+  record(first: Operation, reply: ProviderReply): Promise<StoredResponse> {
     let operation = first;
     let booked_minor = 0;
     return retryOnStale(async (n) => {
       const context = this.context(operation.subject.livemode, operation);
-      const { record, answer } = overtaken(operation, context) ??
+      const { record, response } = overtaken(operation, context) ??
         decideResult(operation, reply, context, { booked_minor, records_fees: n === 0 });
       const did = clockOf(operation) && record.change ? COUNTED_AS[operation.op] : undefined;
       const [result] = await this.#store.record([{ ...record, ...(did && { did }) }]);
@@ -108,13 +110,13 @@ export class OperationRunner {
       if (result!.outcome === "recorded") {
         const next = record.operation?.next_attempt_at;
         if (next !== undefined) this.#on_retry(Date.parse(next));
-        return answer;
+        return response;
       }
       [operation, booked_minor] = await this.#reload(operation, reply);
       // Another attempt has settled the operation, or a notification has brought the provider
       // event.
       const is_settled = result!.outcome === "known" && result!.is_settled;
-      return is_settled ? currentAnswer(operation, context) : null;
+      return is_settled ? currentResponse(operation, context) : null;
     });
   }
 
@@ -141,10 +143,10 @@ export class OperationRunner {
 function overtaken(
   operation: Operation,
   context: EventContext,
-): { record: ProviderRecord; answer: Answer } | null {
+): { record: ProviderRecord; response: StoredResponse } | null {
   if (operation.subject.livemode) return null;
   const record = pointlessRecord(operation);
-  return record && { record, answer: currentAnswer(operation, context) };
+  return record && { record, response: currentResponse(operation, context) };
 }
 
 /**

@@ -10,7 +10,7 @@
 import { ApiError } from "../../core/errors.ts";
 import type { Payment } from "../../schema/payment.ts";
 import type { Transfer } from "../../schema/transfer.ts";
-import type { Answer, Change } from "../../store/commit_rows.ts";
+import type { Change, StoredResponse } from "../../store/commit_rows.ts";
 import type { Store } from "../../store/store.ts";
 import type { WaitingRequests } from "../../store/waiting_requests.ts";
 import { isPayment } from "./apply_event.ts";
@@ -27,21 +27,21 @@ import { withDispute } from "./load_dispute.ts";
 /** Time for which a request has its operation to itself: the deadline, and time to record. */
 const LEASE_MS = OPERATION_DEADLINE_MS + 7_000;
 /**
- * Longest wait of a concurrent duplicate for the answer, and the pause between two looks (contract
- * §5).
+ * Longest wait of a concurrent duplicate for the response, and the pause between two looks
+ * (contract §5).
  */
 const DUPLICATE_PATIENCE_MS = 3_000;
 const DUPLICATE_PAUSE_MS = 50;
 
 /** The answer under the idempotency key while the operation is under way. */
-const UNDER_WAY: Answer = { status: 102, body: "" };
+const UNDER_WAY: StoredResponse = { status: 102, body: "" };
 
 /** A reply within the request. */
 export interface ReplyAtOnce {
   reply: ProviderReply;
   /** The declared fault that has decided the reply, which the commit counts. */
   fault_id?: string;
-  /** Headers of the answer, if the commit has counted the fault. */
+  /** Headers of the response, if the commit has counted the fault. */
   headers?: Readonly<Record<string, string>>;
 }
 
@@ -166,13 +166,13 @@ export class Operations {
     }
     if (!reply.operation) return reply;
     const { account, ...row } = reply.operation;
-    const answer = await this.#runner.run(account, {
+    const response = await this.#runner.run(account, {
       ...operation,
       ...row,
       environment_id: account.environment_id,
       attempts: 1,
     });
-    return { answer, replayed: false };
+    return { response, replayed: false };
   }
 }
 
@@ -211,7 +211,7 @@ function addCreated(change: ResourceChange, address?: Partial<Payment>): void {
 }
 
 /**
- * Runs a request. A concurrent duplicate waits for the answer of the first request, without a
+ * Runs a request. A concurrent duplicate waits for the response of the first request, without a
  * database connection. Throws `idempotency_in_progress` after `DUPLICATE_PATIENCE_MS`.
  */
 async function afterDuplicate(

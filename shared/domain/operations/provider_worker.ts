@@ -185,8 +185,8 @@ export class ProviderWorker {
   /**
    * Adds to an event that money was taken or held the parts that only a sync shows: the card, the
    * end of an authorization, and the time of the movement, which decides the day of its total. A
-   * notification can come before the answer of the operation, and names only the charge. Stores the
-   * fee, so that it is booked now and not with the next poll.
+   * notification can come before the response of the operation, and names only the charge. Stores
+   * the fee, so that it is booked now and not with the next poll.
    */
   async #withRest(
     work: ProviderWork,
@@ -263,7 +263,7 @@ function orphanRecord({ environment_id, operation }: ProviderWork): ProviderReco
     operation: settled,
     provider_events: [],
     change: null,
-    answer: null,
+    response: null,
   };
 }
 

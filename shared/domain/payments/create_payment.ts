@@ -12,7 +12,7 @@ import { beginOperation, type Begun } from "../providers/operation.ts";
 
 /**
  * Begins a payment: checks the body. Throws `ApiError`.
- * @param decline_is_error true: a decline answers 402. False: 201, as the sandbox function does
+ * @param decline_is_error true: a decline returns 402. False: 201, as the sandbox function does
  */
 export function paymentOf(
   body: CreatePaymentBody,

@@ -6,7 +6,7 @@
 import { formatTime } from "../../core/clock.ts";
 import { ApiError, type DeclineCode } from "../../core/errors.ts";
 import type { FailureCode, NextAction, Payment } from "../../schema/payment.ts";
-import type { Answer } from "../../store/commit_rows.ts";
+import type { StoredResponse } from "../../store/commit_rows.ts";
 import { renderError } from "../changes/error_body.ts";
 import type { PaymentChange } from "../changes/change_builder.ts";
 import { isRefundable, refundable, refundStatus } from "./lifecycle.ts";
@@ -153,7 +153,11 @@ export function winDispute(change: PaymentChange, amount_minor: number): void {
 }
 
 /** Makes the 402 of a declined payment, which contains the payment. */
-export function declineAnswer(payment: Payment, code: DeclineCode, request_id: string): Answer {
+export function declineResponse(
+  payment: Payment,
+  code: DeclineCode,
+  request_id: string,
+): StoredResponse {
   const error = new ApiError(code, DECLINES[code], { payment });
   return { status: error.status, body: renderError(error, request_id) };
 }

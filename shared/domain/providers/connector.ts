@@ -1,8 +1,8 @@
 /**
  * The interface between the live flow and the connectors of providers (architecture §7). An
  * operation is committed before it is sent, and its id is the provider's idempotency key. Every
- * result is a provider event from one of four sources: the answer of an operation, a notification,
- * a poll or a sync.
+ * result is a provider event from one of four sources: the response of an operation, a
+ * notification, a poll or a sync.
  */
 
 import type { MethodKind } from "../../schema/payment.ts";

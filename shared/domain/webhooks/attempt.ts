@@ -9,12 +9,12 @@ import type { DeliveryAttempt } from "../../schema/webhook.ts";
 import type { AttemptLogEntry, ClaimedDelivery } from "../../store/webhook_store.ts";
 import type { WebhookRequest, WebhookResult } from "../../delivery/webhook_sender.ts";
 
-/** How many of the first bytes of an answer a sandbox stores (contract §4, ADR 0022). */
-const KEPT_ANSWER_BYTES = 1024;
+/** How many of the first bytes of a response a sandbox stores (contract §4, ADR 0022). */
+const KEPT_RESPONSE_BYTES = 1024;
 
 /** Sends a signed request. Production uses `sendWebhook`; some tests pass another function. */
 export type Send = (
-  request: Pick<WebhookRequest, "url" | "headers" | "body" | "allow_private" | "answer_bytes">,
+  request: Pick<WebhookRequest, "url" | "headers" | "body" | "allow_private" | "response_bytes">,
 ) => Promise<WebhookResult>;
 
 /** The input of an attempt. */
@@ -41,7 +41,7 @@ export interface EndedAttempt {
   delivered: boolean;
   record: DeliveryAttempt;
   retry_after: string | undefined;
-  /** The request and the beginning of the answer, to store them; null for a live endpoint. */
+  /** The request and the beginning of the response, to store them; null for a live endpoint. */
   log_entry: AttemptLogEntry | null;
 }
 
@@ -95,7 +95,7 @@ export function deliveryHeaders(
 
 /**
  * Makes one attempt. `at_ms` is its time, by the clock of the environment. With the fault
- * `duplicate` the request is sent again after the answer; the attempt has the result of the first
+ * `duplicate` the request is sent again after the response; the attempt has the result of the first
  * one.
  */
 export async function makeAttempt(
@@ -110,7 +110,7 @@ export async function makeAttempt(
     headers,
     body,
     allow_private,
-    ...(!livemode && { answer_bytes: KEPT_ANSWER_BYTES }),
+    ...(!livemode && { response_bytes: KEPT_RESPONSE_BYTES }),
   });
   if (fault === "duplicate") await send({ url, headers, body, allow_private });
   const response_status = result.outcome === "response" ? result.status : null;
@@ -133,11 +133,11 @@ function logEntryOf(
   headers: Record<string, string>,
   result: WebhookResult,
 ): AttemptLogEntry {
-  const answer = result.outcome === "response" ? result.answer : undefined;
+  const response = result.outcome === "response" ? result.response : undefined;
   return {
     url,
     headers: JSON.stringify(headers),
-    answer: answer?.text ?? null,
-    answer_truncated: answer?.truncated ?? false,
+    response: response?.text ?? null,
+    response_truncated: response?.truncated ?? false,
   };
 }

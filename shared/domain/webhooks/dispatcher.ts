@@ -226,7 +226,7 @@ export class Dispatcher {
     });
   }
 
-  /** Makes an attempt and adds its result. Returns true if the receiver answered 2xx. */
+  /** Makes an attempt and adds its result. Returns true if the receiver returned 2xx. */
   async #attempt(delivery: ClaimedDelivery): Promise<boolean> {
     const real_ms = this.#options.clock();
     const at_ms = this.#options.origins.at(delivery.settings);

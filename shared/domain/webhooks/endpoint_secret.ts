@@ -1,7 +1,7 @@
 /**
  * Secrets of webhook endpoints. The service derives them from the master secret in the environment
- * of the functions, so the database alone can sign nothing. A stored answer contains a reference in
- * place of the secret (ADR 0018).
+ * of the functions, so the database alone can sign nothing. A stored response contains a reference
+ * in place of the secret (ADR 0018).
  */
 
 import { formatTime } from "../../core/clock.ts";
@@ -19,7 +19,9 @@ const SALT_BYTES = 16;
 const SEEDED_SALT_BYTES = 32;
 /** Takes the place of the master secret then. */
 const NO_MASTER_SECRET = "0".repeat(MASTER_SECRET_MIN_BYTES);
-/** The reference in an answer. It is the last member, so no text of a merchant can look like it. */
+/**
+ * The reference in a response. It is the last member, so no text of a merchant can look like it.
+ */
 const REFERENCE = /"secret":"whsec_reference:(\d+):([0-9a-f]+)"\}$/;
 
 /**
@@ -147,12 +149,12 @@ export class EndpointSecrets {
   }
 }
 
-/** Makes the reference that replaces a secret in a stored answer. */
+/** Makes the reference that replaces a secret in a stored response. */
 export function secretReference({ version, salt }: SecretSource): string {
   return `whsec_reference:${version}:${salt}`;
 }
 
-/** Replaces the reference in an answer with the secret. Other answers stay as they are. */
+/** Replaces the reference in a response with the secret. Other answers stay as they are. */
 export function revealSecret(body: string, master_secret: string): string {
   return body.replace(REFERENCE, (_, version, salt) => {
     const endpoint_id = JSON.parse(body).id;

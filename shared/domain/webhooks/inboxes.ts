@@ -1,8 +1,8 @@
 /**
  * Inboxes of webhook endpoints: a receiver reads its deliveries, each with the headers and the body
- * that an endpoint with a URL would get (contract §4, ADR 0021). The cursor of an answer contains a
- * position. A read after it acknowledges the deliveries up to that position, so nothing is lost if
- * the receiver, this process or the database ends between two reads.
+ * that an endpoint with a URL would get (contract §4, ADR 0021). The cursor of a response contains
+ * a position. A read after it acknowledges the deliveries up to that position, so nothing is lost
+ * if the receiver, this process or the database ends between two reads.
  */
 
 import type { Clock } from "../../core/clock.ts";
@@ -13,7 +13,7 @@ import {
   type InboxDelivery,
   type ReadInboxQuery,
 } from "../../schema/inbox.ts";
-import type { Answer } from "../../store/commit_rows.ts";
+import type { StoredResponse } from "../../store/commit_rows.ts";
 import type { InboxPage, InboxStore } from "../../store/inbox_store.ts";
 import { FairQueue } from "../../jobs/fair_queue.ts";
 import { type ServiceRequest, withoutRateCount } from "../changes/service_request.ts";
@@ -63,7 +63,7 @@ export class Inboxes {
     endpoint_id: string,
     { after, wait, limit }: ReadInboxQuery,
     signalOf: () => AbortSignal,
-  ): Promise<Answer> {
+  ): Promise<StoredResponse> {
     const until = performance.now() + wait * 1000;
     const position = after === undefined ? null : positionOf(after, endpoint_id);
     const counted = withoutRateCount(access);
@@ -82,7 +82,7 @@ export class Inboxes {
         }
       });
     }
-    return { status: 200, body: JSON.stringify(this.#answerOf(page, endpoint_id, access.at_ms)) };
+    return { status: 200, body: JSON.stringify(this.#responseOf(page, endpoint_id, access.at_ms)) };
   }
 
   /** Wakes the readers whose inboxes have changed. */
@@ -90,13 +90,13 @@ export class Inboxes {
     this.readers.notice();
   }
 
-  /** Ends all waiting reads with an empty answer. */
+  /** Ends all waiting reads with an empty response. */
   close(): void {
     this.readers.close();
   }
 
   /** @param at_ms the time of the sandbox. The signatures have the real time */
-  #answerOf(page: InboxPage, endpoint_id: string, at_ms: number): Inbox {
+  #responseOf(page: InboxPage, endpoint_id: string, at_ms: number): Inbox {
     const real_ms = this.#clock();
     const sources = JSON.stringify(page.secrets);
     const secrets = this.#secrets.signing(endpoint_id, sources, { at_ms, real_ms });

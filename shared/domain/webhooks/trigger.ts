@@ -42,7 +42,7 @@ interface OwnedSecrets {
 
 /**
  * Delivers an event on demand. Throws `ApiError`; `rate_limited` also means that too many triggered
- * attempts are under way. If the receiver fails, the answer is still 200 with the delivery.
+ * attempts are under way. If the receiver fails, the response is still 200 with the delivery.
  */
 export type Trigger = (request: ServiceRequest, body: TriggerWebhookBody) => Promise<Reply>;
 
@@ -66,7 +66,7 @@ export function createTrigger(options: {
     const { access, context, idempotency } = request;
     const loaded = await store.load(access, "webhook_endpoints", body.endpoint_id, idempotency)
       .catch(missing('No webhook endpoint has the id in "endpoint_id"'));
-    if (loaded.outcome === "replay") return { answer: loaded.answer, replayed: true };
+    if (loaded.outcome === "replay") return { response: loaded.response, replayed: true };
     const counted = withoutRateCount(access);
     const { url }: { url: string | null } = JSON.parse(loaded.body);
     const { secrets, account, public_id }: OwnedSecrets = JSON.parse(loaded.detail!);
@@ -135,7 +135,7 @@ export function createTrigger(options: {
       at_ms,
       send,
     );
-    const answer = await webhook_store.endTrigger(
+    const response = await webhook_store.endTrigger(
       counted,
       {
         delivery_id: triggered.delivery_id,
@@ -145,7 +145,7 @@ export function createTrigger(options: {
       },
       idempotency,
     );
-    return { answer, replayed: false };
+    return { response, replayed: false };
   }
 }
 

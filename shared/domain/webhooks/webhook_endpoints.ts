@@ -148,8 +148,8 @@ export function createWebhookEndpoints(
     delete: (request, id) =>
       changeExisting(request, id, ({ revision }) => {
         const deleted: DeletedWebhookEndpoint = { id, object: "webhook_endpoint", deleted: true };
-        const answer = { status: 200, body: JSON.stringify(deleted) };
-        return { id, expects_revision: revision, endpoint: null, answer };
+        const response = { status: 200, body: JSON.stringify(deleted) };
+        return { id, expects_revision: revision, endpoint: null, response };
       }),
 
     rotate: (request, id, expires_in_s) =>
@@ -197,7 +197,7 @@ function changeTo(stored: StoredEndpoint, status: number, secret?: SecretSource)
       created_at,
       body: JSON.stringify(endpoint),
     },
-    answer: { status, body: JSON.stringify(shown) },
+    response: { status, body: JSON.stringify(shown) },
   };
 }
 
@@ -214,9 +214,9 @@ function checkUrl(url: string, request: ServiceRequest, settings: WebhookSetting
 }
 
 /** Returns the reply with the secret in place of its reference. */
-function revealed({ answer, replayed }: Reply, master_secret: string): Reply {
-  const { status, body } = answer;
-  return { answer: { status, body: revealSecret(body, master_secret) }, replayed };
+function revealed({ response, replayed }: Reply, master_secret: string): Reply {
+  const { status, body } = response;
+  return { response: { status, body: revealSecret(body, master_secret) }, replayed };
 }
 
 /** Returns the reply of a written change, or null if the change must be decided again. */
@@ -224,7 +224,7 @@ function replyOf(written: Written, livemode: boolean): Reply | null {
   switch (written.outcome) {
     case "committed":
     case "replay":
-      return { answer: written.answer, replayed: written.outcome === "replay" };
+      return { response: written.response, replayed: written.outcome === "replay" };
     case "stale":
       return null;
     case "calling_off":

@@ -14,7 +14,7 @@ if (no_anvil) console.warn("Tests with anvil are not run unless CI is set: not i
 /** A running node. */
 export interface Anvil {
   url: string;
-  /** Sends a request, and throws if the node answers with an error. */
+  /** Sends a request, and throws if the node responds with an error. */
   call<T>(method: string, ...params: unknown[]): Promise<T>;
   close(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** A node that answers with made-up blocks and logs, for limits and for load. */
+/** A node that responds with made-up blocks and logs, for limits and for load. */
 
 import { TRANSFER_TOPIC } from "../../../shared/connectors/evm/evm_chain.ts";
 
@@ -37,7 +37,7 @@ export function startNodeDouble(chain: DoubleChain) {
     hash: doubleHash(number),
     timestamp: hex(DOUBLE_ZERO_S + number),
   });
-  const answer = ({ id, method, params }: { id: number; method: string; params: unknown[] }) => {
+  const respond = ({ id, method, params }: { id: number; method: string; params: unknown[] }) => {
     if (method === "eth_getBlockByNumber") {
       const names: Record<string, number> = { latest: chain.head, finalized: chain.final };
       const name = String(params[0]);
@@ -73,7 +73,7 @@ export function startNodeDouble(chain: DoubleChain) {
   };
   const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, async (request) => {
     const body = await request.json();
-    return Response.json(Array.isArray(body) ? body.map(answer) : answer(body));
+    return Response.json(Array.isArray(body) ? body.map(respond) : respond(body));
   });
   return {
     url: `http://127.0.0.1:${server.addr.port}`,

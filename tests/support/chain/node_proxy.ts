@@ -1,6 +1,8 @@
 /** A node in front of another one: it changes answers on demand, and counts the requests. */
 
-/** Returns an answer in place of the node's, with `result` or `error`; undefined: the node answers. */
+/**
+ * Returns a response in place of the node's, with `result` or `error`; undefined: the node answers.
+ */
 // deno-lint-ignore no-explicit-any
 type Change = (method: string, params: any[]) => object | undefined;
 
@@ -14,7 +16,7 @@ interface NodeProxy extends AsyncDisposable {
 
 /** Starts a proxy of a node on a free loopback port. */
 export function startNodeProxy(node_url: string): NodeProxy {
-  const answer = async (body: { id: number; method: string; params: unknown[] }) => {
+  const respond = async (body: { id: number; method: string; params: unknown[] }) => {
     const changed = proxy.change(body.method, body.params);
     if (changed) return { jsonrpc: "2.0", id: body.id, ...changed };
     const headers = { "Content-Type": "application/json" };
@@ -27,7 +29,7 @@ export function startNodeProxy(node_url: string): NodeProxy {
       proxy.requests++;
       const body = await request.json();
       return Response.json(
-        Array.isArray(body) ? await Promise.all(body.map(answer)) : await answer(body),
+        Array.isArray(body) ? await Promise.all(body.map(respond)) : await respond(body),
       );
     },
   );

@@ -60,9 +60,9 @@ async function makeCase(given: StablecoinCase): Promise<PayoutCase> {
   await world.transfer(usdc, wallet!, 100_000);
   await world.mine();
   const post = async (path: string, body: object) => {
-    const answer = await service.call("POST", `/api-v1-payments/v1${path}`, { key, body });
-    assert.equal(answer.status, 201, answer.text);
-    return answer.body;
+    const response = await service.call("POST", `/api-v1-payments/v1${path}`, { key, body });
+    assert.equal(response.status, 201, response.text);
+    return response.body;
   };
   let ahead_s = 0;
   return {

@@ -3,7 +3,7 @@
  * loses or refuses answers on demand.
  */
 
-/** How the signer answers: `lost` signs and gives no answer, `dead` does neither. */
+/** How the signer answers: `lost` signs and gives no response, `dead` does neither. */
 type SignerWay = "well" | "lost" | "dead" | "refused";
 
 /** A running signer. */
@@ -34,8 +34,12 @@ export function startSigner(node_url: string): SignerDouble {
         return Response.json({ jsonrpc: "2.0", id: body.id, error });
       }
       const headers = { "Content-Type": "application/json" };
-      const answer = await fetch(node_url, { method: "POST", headers, body: JSON.stringify(body) });
-      const text = await answer.text();
+      const response = await fetch(node_url, {
+        method: "POST",
+        headers,
+        body: JSON.stringify(body),
+      });
+      const text = await response.text();
       if (signer.way === "lost") return new Response(null, { status: 502 });
       return new Response(text, { headers });
     },

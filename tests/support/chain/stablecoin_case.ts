@@ -99,13 +99,13 @@ async function makeCase(service: TestService, world: ChainWorld): Promise<Stable
     mined,
     final: () => mined(5),
     async create(body = {}, options = {}) {
-      const answer = await service.pay(
+      const response = await service.pay(
         { amount: 1000, currency: "USDC", method_kind: "stablecoin", ...body },
         { key: live.text, ...options },
       );
-      assert.equal(answer.status, 201, answer.text);
-      assert.equal(answer.body.next_action?.type, "send_stablecoin", answer.text);
-      return answer.body;
+      assert.equal(response.status, 201, response.text);
+      assert.equal(response.body.next_action?.type, "send_stablecoin", response.text);
+      return response.body;
     },
     send: ({ next_action }, amount, token = usdc) =>
       world.transfer(token, next_action.address, amount),

@@ -29,12 +29,12 @@ interface ScriptedServer {
 const NOW = Date.parse("2026-11-20T12:00:00Z");
 export const API_KEY = "sk_test_0123456789abcdefghijklmnopqrstuvwxyzABCDEFG";
 
-/** Returns a step that answers with JSON. */
+/** Returns a step that responds with JSON. */
 export function json(status: number, body: unknown, headers: HeadersInit = {}): Step {
   return () => Response.json(body, { status, headers });
 }
 
-/** Returns a step that answers with an error of the API. */
+/** Returns a step that responds with an error of the API. */
 export function error(status: number, code: string, headers: HeadersInit = {}): Step {
   const body = { error: { type: "api", code, message: `It is ${code}`, request_id: "req_1" } };
   return json(status, body, headers);

@@ -1,6 +1,6 @@
 /**
  * An HTTP server on loopback that records requests and answers each with one scripted step, also
- * with faults of a transport: a cut connection, an endless body, no answer at all.
+ * with faults of a transport: a cut connection, an endless body, no response at all.
  */
 
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -47,17 +47,17 @@ export async function startFaultServer(...steps: Step[]): Promise<FaultServer> {
   return { base_url: `http://127.0.0.1:${port}`, received, [Symbol.asyncDispose]: close };
 }
 
-/** A step that answers with JSON. */
+/** A step that responds with JSON. */
 export function json(status: number, body: unknown, headers: Record<string, string> = {}): Step {
   return text(status, JSON.stringify(body), { "content-type": "application/json", ...headers });
 }
 
-/** A step that answers with a text. */
+/** A step that responds with a text. */
 export function text(status: number, body: string, headers: Record<string, string> = {}): Step {
   return (response) => void response.writeHead(status, headers).end(body);
 }
 
-/** A step that closes the connection, after a part of an answer if one is given. */
+/** A step that closes the connection, after a part of a response if one is given. */
 export function cut(part?: string): Step {
   return (response) => {
     if (part === undefined) return void response.socket!.destroy();

@@ -16,7 +16,7 @@ export const NOTIFICATION_SECRET = "whsec_0123456789";
 export const NOW_MS = Date.parse("2026-11-20T12:00:00Z");
 export const NOW = NOW_MS / 1000;
 
-/** Members of an object of Stripe, or of an answer. */
+/** Members of an object of Stripe, or of a response. */
 export type Members = Record<string, unknown>;
 
 /** An account with a test key. */
@@ -161,8 +161,8 @@ export function declinedIntent(decline_code: string, code = "card_declined") {
   return intent({ status, amount_received: 0, latest_charge, last_payment_error });
 }
 
-/** The body of the answer to a declined create. */
-export function declinedAnswer(decline_code: string, code = "card_declined") {
+/** The body of the response to a declined create. */
+export function declinedResponse(decline_code: string, code = "card_declined") {
   const payment_intent = declinedIntent(decline_code, code);
   const message = "Your card was declined.";
   return { error: { type: "card_error", code, decline_code, message, payment_intent } };

@@ -121,7 +121,7 @@ function caseOf(
     page.on("request", (request) => requests.push(`${request.method()} ${request.url()}`));
     page.on("pageerror", (error) => faults.push(String(error)));
     page.on("console", (message) => {
-      // The browser logs an error for each answer of 400 or more, and for each missing answer.
+      // The browser logs an error for each response of 400 or more, and for each missing response.
       const text = message.text();
       if (message.type() !== "error" || text.startsWith("Failed to load resource")) return;
       if (!provoked?.test(text)) faults.push(text);

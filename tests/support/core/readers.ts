@@ -14,7 +14,7 @@ import {
 } from "../../../shared/core/card_number.ts";
 import { isCurrency, normalizeCurrency } from "../../../shared/core/currency.ts";
 import { checkEndpointUrl } from "../../../shared/core/endpoint_url.ts";
-import { ANSWER_BYTES_MAX, AnswerReader } from "../../../shared/delivery/http_answer.ts";
+import { RESPONSE_BYTES_MAX, ResponseReader } from "../../../shared/delivery/http_response.ts";
 import { isValidIban, normalizeIban } from "../../../shared/core/iban.ts";
 import {
   isCanonicalAddress,
@@ -40,7 +40,7 @@ export const HEAD_BYTES = 16 * 1024;
 /** A reader and its name. */
 export type NamedReader = Reader & { name: string };
 
-const ANSWERS = [
+const RESPONSES = [
   "HTTP/1.1 200 OK\r\nRetry-After: 120 \r\nContent-Length: 2\r\n\r\nok",
   "HTTP/1.1 503 Busy\r\nServer:  a b\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n" +
   "2;x=y\r\nok\r\n0\r\nA: b\r\n\r\n",
@@ -98,21 +98,21 @@ const BODIES: Record<string, Record<string, unknown>> = {
 
 export const READERS: NamedReader[] = [
   {
-    name: "AnswerReader.push() whole",
-    samples: ANSWERS,
-    longest: ANSWER_BYTES_MAX,
-    read: (text: string) => readAnswer(text, Infinity),
+    name: "ResponseReader.push() whole",
+    samples: RESPONSES,
+    longest: RESPONSE_BYTES_MAX,
+    read: (text: string) => readResponse(text, Infinity),
   },
   {
-    name: "AnswerReader.push() byte by byte",
-    samples: ANSWERS,
-    longest: ANSWER_BYTES_MAX,
-    read: (text: string) => readAnswer(text, 1),
+    name: "ResponseReader.push() byte by byte",
+    samples: RESPONSES,
+    longest: RESPONSE_BYTES_MAX,
+    read: (text: string) => readResponse(text, 1),
   },
   {
     name: "nextAttemptAt()",
     samples: ["120", "Wed, 21 Oct 2026 07:28:00 GMT"],
-    longest: ANSWER_BYTES_MAX,
+    longest: RESPONSE_BYTES_MAX,
     read: (retry_after: string) =>
       nextAttemptAt({ livemode: true, number: 1, at_ms: 0, retry_after }, 0.5),
   },
@@ -211,9 +211,9 @@ export const READERS: NamedReader[] = [
   ),
 ];
 
-async function readAnswer(text: string, step: number): Promise<number | undefined> {
+async function readResponse(text: string, step: number): Promise<number | undefined> {
   const bytes = new TextEncoder().encode(text);
-  const reader = await AnswerReader.open();
+  const reader = await ResponseReader.open();
   try {
     for (let at = 0; at < bytes.length && !reader.done; at += step) {
       reader.push(bytes.subarray(at, at + step));

@@ -7,7 +7,7 @@ const SUFFIX = "lpad(to_hex(n), 26, '0')";
 
 /**
  * Inserts completed payments of 100 EUR cents. Each has two events, a delivery of each event, a
- * stored answer and a ledger movement.
+ * stored response and a ledger movement.
  */
 export async function fillSandbox(
   sql: postgres.Sql,

@@ -1,6 +1,6 @@
 /**
  * Reads the rows of a payment as superuser, without the product, so that tests can compare them
- * with the answers of the product.
+ * with the responses of the product.
  */
 
 import type postgres from "postgres";

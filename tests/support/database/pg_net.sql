@@ -16,8 +16,8 @@ create unlogged table net.http_request_queue (
 );
 
 -- The answers of pg_net 0.20.4. The test inserts them in place of the worker. The real worker
--- deletes them after pg_net.ttl, which is six hours. The table holds the answers to the requests of
--- all roles. It has no primary key, and it is unlogged, so a crash empties it.
+-- deletes them after pg_net.ttl, which is six hours. The table holds the responses to the requests
+-- of all roles. It has no primary key, and it is unlogged, so a crash empties it.
 create unlogged table net._http_response (
   id bigint,
   status_code integer,

@@ -72,7 +72,11 @@ export async function claimed(
 ): Promise<Requested> {
   const change = await created("pending");
   const operations = [operationFor(change.payment!, patch)];
-  return { key, ...options, change: { ...change, answer: { status: 102, body: "" }, operations } };
+  return {
+    key,
+    ...options,
+    change: { ...change, response: { status: 102, body: "" }, operations },
+  };
 }
 
 /** A payment whose authorization is under way. */
@@ -133,7 +137,7 @@ export function completion(claim: Claim, patch: Partial<ProviderRecord> = {}): P
     operation: { state: "settled", provider_reference: `pi_${claim.payment.id}` },
     provider_events: [succeeded(claim)],
     change,
-    answer: change.answer,
+    response: change.response,
     ...patch,
   };
 }

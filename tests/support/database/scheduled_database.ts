@@ -28,12 +28,12 @@ export interface ScheduledDatabase extends TestDatabase {
   runJob(name: string): Promise<void>;
   /** Removes the queued requests and returns them. */
   takeRequests(): Promise<QueuedRequest[]>;
-  /** Removes the queued requests and stores an answer to each, as pg_net's worker does. */
-  answerRequests(answer: PgNetAnswer): Promise<void>;
+  /** Removes the queued requests and stores a response to each, as pg_net's worker does. */
+  respondToRequests(response: PgNetResponse): Promise<void>;
 }
 
-/** An answer as pg_net stores it: a status, or an error without a status. */
-export type PgNetAnswer =
+/** A response as pg_net stores it: a status, or an error without a status. */
+export type PgNetResponse =
   | { status_code: number }
   | { error_msg: string; timed_out?: boolean };
 
@@ -81,12 +81,12 @@ export async function createScheduledDatabase(): Promise<ScheduledDatabase> {
         delete from net.http_request_queue
         returning method, url, headers, convert_from(body, 'UTF8') as body, timeout_milliseconds`;
     },
-    async answerRequests(answer) {
+    async respondToRequests(response) {
       const { status_code, error_msg, timed_out } = {
         status_code: null,
         error_msg: null,
         timed_out: false,
-        ...answer,
+        ...response,
       };
       await sql`with taken as (delete from net.http_request_queue returning id)
         insert into net._http_response (id, status_code, timed_out, error_msg)

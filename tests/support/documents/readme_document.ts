@@ -1,13 +1,13 @@
 /**
- * Reads the shell blocks that tests run from a document, with their answers, and reads its tables.
- * Tests run the README and docs/tutorial.md.
+ * Reads the shell blocks that tests run from a document, with their responses, and reads its
+ * tables. Tests run the README and docs/tutorial.md.
  *
  * The convention: tests run `sh` blocks and no `console` blocks. The answer of an `sh` block is the
- * next block, if that is `json`, `http` or `text`. A block without an answer must print nothing.
+ * next block, if that is `json`, `http` or `text`. A block without a response must print nothing.
  */
 
-/** Languages of answer blocks. */
-type AnswerLanguage = "json" | "http" | "text";
+/** Languages of response blocks. */
+type ResponseLanguage = "json" | "http" | "text";
 
 /** A fenced code block. */
 interface CodeBlock {
@@ -21,10 +21,10 @@ interface CodeBlock {
 export interface ShellExample {
   line: number;
   script: string;
-  answer: { language: AnswerLanguage; text: string; line: number } | null;
+  response: { language: ResponseLanguage; text: string; line: number } | null;
 }
 
-const ANSWER_LANGUAGES: readonly string[] = ["json", "http", "text"] satisfies AnswerLanguage[];
+const RESPONSE_LANGUAGES: readonly string[] = ["json", "http", "text"] satisfies ResponseLanguage[];
 
 /** All fenced blocks, in order. */
 export function codeBlocks(document: string): CodeBlock[] {
@@ -44,26 +44,26 @@ export function codeBlocks(document: string): CodeBlock[] {
   return blocks;
 }
 
-/** Returns the shell blocks that tests run, in order, each with its answer. */
+/** Returns the shell blocks that tests run, in order, each with its response. */
 export function shellExamples(document: string): ShellExample[] {
   const blocks = codeBlocks(document);
   return blocks.flatMap(({ language, text: script, line }, index) => {
     if (language !== "sh") return [];
     const next = blocks[index + 1];
-    const answer = next && ANSWER_LANGUAGES.includes(next.language)
-      ? { ...next, language: next.language as AnswerLanguage }
+    const response = next && RESPONSE_LANGUAGES.includes(next.language)
+      ? { ...next, language: next.language as ResponseLanguage }
       : null;
-    return [{ line, script, answer }];
+    return [{ line, script, response }];
   });
 }
 
 /**
- * Returns the uses of curl that tests do not check: in other blocks, or without an answer. A workflow
- * has a test of its own.
+ * Returns the uses of curl that tests do not check: in other blocks, or without a response. A
+ * workflow has a test of its own.
  */
 export function uncheckedCurls(document: string): string[] {
   const answered = new Set(
-    shellExamples(document).filter(({ answer }) => answer).map(({ line }) => line),
+    shellExamples(document).filter(({ response }) => response).map(({ line }) => line),
   );
   const in_blocks = codeBlocks(document)
     .filter(({ language, text, line }) =>

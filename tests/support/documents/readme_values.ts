@@ -1,4 +1,4 @@
-/** Turns the tables of test values in docs/errors.md into requests with expected answers. */
+/** Turns the tables of test values in docs/errors.md into requests with expected responses. */
 
 import { ERROR_CATALOGUE, type ErrorCode } from "../../../shared/core/errors.ts";
 import { codeTexts, tableRows } from "./readme_document.ts";
@@ -40,16 +40,16 @@ function bodyOf(header: string, value: string): Record<string, unknown> {
   return value.startsWith("0x") ? { wallet: value } : { iban: value };
 }
 
-/** Creates a payment and returns the answer in the form of a table row. */
+/** Creates a payment and returns the response in the form of a table row. */
 export async function createValue(
   product: LocalStart,
   body: Record<string, unknown>,
 ): Promise<string> {
   const sent = { amount: 1000, currency: "EUR", ...body };
-  const answer = await product.call("POST", "/api-v1-payments/v1/payments", sent);
+  const response = await product.call("POST", "/api-v1-payments/v1/payments", sent);
   // deno-lint-ignore no-explicit-any
-  const { error, ...created } = answer.body as any;
+  const { error, ...created } = response.body as any;
   const payment = error?.payment ?? created;
   const code = error?.code ?? payment.failure_code ?? "";
-  return `${answer.status} ${payment.status ?? "none"} ${code}`.trim();
+  return `${response.status} ${payment.status ?? "none"} ${code}`.trim();
 }

@@ -1,5 +1,5 @@
 /**
- * Registers a test for each decided move of a payment at sequence 3: its answer, its events, its
+ * Registers a test for each decided move of a payment at sequence 3: its response, its events, its
  * movements, its refunds and the members that it changes.
  */
 
@@ -67,19 +67,23 @@ function assertMove(move: Omit<MoveCase, "name">): void {
     assert.equal(row[name], expected[name], name);
   }
   assert.equal(row.sequence, sequence);
-  assertAnswer(change, http, expected);
+  assertResponse(change, http, expected);
 }
 
 /** 200 shows the payment or the refund, 201 a new refund, and 402 an error with the payment. */
-function assertAnswer({ answer, payment, refunds, ledger }: Change, http: number, shown: Payment) {
-  assert.equal(answer.status, http);
+function assertResponse(
+  { response, payment, refunds, ledger }: Change,
+  http: number,
+  shown: Payment,
+) {
+  assert.equal(response.status, http);
   if (http === 402) {
-    assert.deepEqual(JSON.parse(answer.body).error.payment, shown);
+    assert.deepEqual(JSON.parse(response.body).error.payment, shown);
     return;
   }
-  const is_refund = answer.body.startsWith('{"id":"re_');
+  const is_refund = response.body.startsWith('{"id":"re_');
   assert.equal(is_refund || http === 200, true);
-  assert.equal(answer.body, is_refund ? refunds[0]!.body : payment!.body);
+  assert.equal(response.body, is_refund ? refunds[0]!.body : payment!.body);
   for (const { kind, refund_id } of ledger) {
     assert.equal(refund_id, kind === "refund" ? refunds[0]!.id : null);
   }

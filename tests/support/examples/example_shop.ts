@@ -69,9 +69,9 @@ export async function startExample(
   try {
     await until(`${name} answers`, async () => {
       if (ended) throw new Error(`${name} ended:\n${output}`);
-      const answer = await fetch(url).catch(() => null);
-      await answer?.body?.cancel();
-      return answer?.ok === true;
+      const response = await fetch(url).catch(() => null);
+      await response?.body?.cancel();
+      return response?.ok === true;
     }, START_MS);
   } catch (error) {
     await stop();

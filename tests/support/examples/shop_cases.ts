@@ -155,8 +155,8 @@ class ShopSteps {
     const now = Math.floor(Date.now() / 1000);
     for (const header of [null, "", `t=${now},v1=${"0".repeat(64)}`]) {
       const headers = { ...(header !== null && { "Payment-Signature": header }) };
-      const answer = await this.#fetch("/webhooks", { method: "POST", headers, body });
-      assert.equal(answer.status, 400, String(header));
+      const response = await this.#fetch("/webhooks", { method: "POST", headers, body });
+      assert.equal(response.status, 400, String(header));
     }
     const { status, payment_id } = await this.#order(id);
     assert.deepEqual([status, payment_id], ["open", null]);
@@ -300,9 +300,9 @@ class ShopSteps {
   }
 
   async #fetch(path: string, init: RequestInit = {}) {
-    const answer = await fetch(this.#url + path, { redirect: "manual", ...init });
-    const location = answer.headers.get("Location");
-    return { status: answer.status, location, html: await answer.text() };
+    const response = await fetch(this.#url + path, { redirect: "manual", ...init });
+    const location = response.headers.get("Location");
+    return { status: response.status, location, html: await response.text() };
   }
 
   async #deliveries({ payment_id }: Order): Promise<WebhookDelivery[]> {
@@ -311,9 +311,9 @@ class ShopSteps {
   }
 
   async #call(method: string, path: string, body?: unknown): Promise<unknown> {
-    const answer = await this.#run.start.call(method, API + path, body);
-    assert.ok(answer.status < 300, JSON.stringify(answer.body));
-    return answer.body;
+    const response = await this.#run.start.call(method, API + path, body);
+    assert.ok(response.status < 300, JSON.stringify(response.body));
+    return response.body;
   }
 }
 

@@ -4,10 +4,10 @@
  */
 
 import { generateApiKey } from "../../../shared/core/api_key.ts";
-import { APPROVED_CARD, type TestAnswer, type TestService } from "../service/service.ts";
+import { APPROVED_CARD, type TestResponse, type TestService } from "../service/service.ts";
 import { card, paymentIn, PAYMENTS, SANDBOX } from "../service/service_case.ts";
 
-type Make = (service: TestService) => Promise<TestAnswer>;
+type Make = (service: TestService) => Promise<TestResponse>;
 type Mistakes = [title: string, mistakes: [mistake: string, make: Make][]];
 
 const TRANSFERS = "/api-v1-payments/v1/transfers";
@@ -72,18 +72,18 @@ function reading(
   return [shown, async ({ call }) => {
     const { body: { id } } = await call("POST", ENDPOINTS, { body: endpoint });
     const sent = query.replace("MINE", id.slice("whe_".length));
-    const answer = await call("GET", `${ENDPOINTS}/${id}/inbox?${sent}`);
+    const response = await call("GET", `${ENDPOINTS}/${id}/inbox?${sent}`);
     await call("DELETE", `${ENDPOINTS}/${id}`);
-    return answer;
+    return response;
   }];
 }
 
 function recovering(body: Record<string, unknown>): [string, Make] {
   return [`the recovery ${JSON.stringify(body)}`, async ({ call }) => {
     const { body: { id } } = await call("POST", ENDPOINTS, { body: { delivery: "inbox" } });
-    const answer = await call("POST", `${ENDPOINTS}/${id}/recover`, { body });
+    const response = await call("POST", `${ENDPOINTS}/${id}/recover`, { body });
     await call("DELETE", `${ENDPOINTS}/${id}`);
-    return answer;
+    return response;
   }];
 }
 

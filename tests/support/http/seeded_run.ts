@@ -1,16 +1,16 @@
 /**
  * The requests of a run in a seeded sandbox. They cover every operation, with the ids of earlier
- * answers and without any random value, so a second run sends the same requests.
+ * responses and without any random value, so a second run sends the same requests.
  */
 
-import type { TestAnswer } from "../service/service.ts";
+import type { TestResponse } from "../service/service.ts";
 
 /** Sends one request of the run with the key of its sandbox, and counts it. */
 export type Send = (
   method: string,
   path: string,
   options?: { body?: unknown; idempotency_key?: string },
-) => Promise<TestAnswer>;
+) => Promise<TestResponse>;
 
 const PAYMENTS = "/api-v1-payments/v1";
 const SANDBOX = "/api-v1-sandbox";
@@ -88,7 +88,7 @@ export async function runRound(send: Send, round: number): Promise<void> {
 async function money(
   send: Send,
   key: (name: string) => string,
-  pay: (body: object) => Promise<TestAnswer>,
+  pay: (body: object) => Promise<TestResponse>,
 ): Promise<void> {
   const manual = await pay({ ...INSTRUMENTS[0], capture: "manual" });
   await send("POST", `${PAYMENTS}/payments/${manual.body.id}/capture`, { body: { amount: 500 } });
@@ -127,7 +127,7 @@ async function money(
 }
 
 /** A dispute that is won, and one that is given up. */
-async function disputes(send: Send, pay: (body: object) => Promise<TestAnswer>): Promise<void> {
+async function disputes(send: Send, pay: (body: object) => Promise<TestResponse>): Promise<void> {
   const path = `${PAYMENTS}/disputes`;
   for (const action of ["evidence", "accept"]) {
     const disputed = await pay(cardOf("4000 0000 0000 0259"));
@@ -156,7 +156,7 @@ async function transfers(send: Send, key: (name: string) => string): Promise<voi
   const second = await create("cancelled transfer");
   await send("POST", `${PAYMENTS}/transfers/${second.body.id}/cancel`);
   await send("GET", `${PAYMENTS}/transfers/${first.body.id}`);
-  // This key has no replay, because replays are counted behind their answers.
+  // This key has no replay, because replays are counted behind their responses.
   await send("GET", `${PAYMENTS}/idempotency_keys/${encodeURIComponent(key("transfer"))}`);
 }
 
@@ -184,7 +184,7 @@ async function inbox(send: Send, key: (name: string) => string): Promise<void> {
 }
 
 /** A declared fault that happens, and one that is deleted. */
-async function faults(send: Send, pay: (body: object) => Promise<TestAnswer>): Promise<void> {
+async function faults(send: Send, pay: (body: object) => Promise<TestResponse>): Promise<void> {
   const path = `${SANDBOX}/faults`;
   const where = { method: "POST", path: "/v1/payments" };
   const declared = await send("POST", path, {

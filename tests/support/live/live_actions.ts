@@ -24,10 +24,10 @@ export function refund(given: LiveCase, id: string, body: object = {}) {
 
 /** Calls the double as somebody with the dashboard does. */
 export async function atStripe(given: LiveCase, path: string, form: Record<string, string>) {
-  const answer = await fetch(given.double.base_url + path, {
+  const response = await fetch(given.double.base_url + path, {
     method: "POST",
     headers: { Authorization: `Bearer ${given.secret}` },
     body: new URLSearchParams(form),
   });
-  assert.equal(answer.status, 200, await answer.text());
+  assert.equal(response.status, 200, await response.text());
 }

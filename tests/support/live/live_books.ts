@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { checkBooks } from "../../../scripts/operator/check_books.ts";
-import type { TestAnswer } from "../service/service.ts";
+import type { TestResponse } from "../service/service.ts";
 import type { StripeObject } from "../stripe/journal.ts";
 import { signatureHeader } from "../stripe/notifications.ts";
 import { type LiveCase, NOTIFICATION_SECRET } from "./live_case.ts";
@@ -58,7 +58,7 @@ export function notify(
   body: string,
   { account_id = given.account_id, secrets = [NOTIFICATION_SECRET], age_s = 0, headers = {} }:
     Sent = {},
-): Promise<TestAnswer> {
+): Promise<TestResponse> {
   const at_ms = Date.now() + (ahead.get(given) ?? 0) - age_s * 1000;
   return given.service.call("POST", `/api-v1-payments/providers/${account_id}/notifications`, {
     key: null,

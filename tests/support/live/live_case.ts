@@ -12,7 +12,7 @@ import {
 import {
   type CallOptions,
   startService,
-  type TestAnswer,
+  type TestResponse,
   type TestService,
 } from "../service/service.ts";
 
@@ -27,9 +27,9 @@ export interface LiveCase {
   /** The variables of the functions that begin with `PROVIDER_`. A test can change them. */
   variables: Record<string, string>;
   /** Creates a live payment of 1000 EUR cents with a token. */
-  pay(body?: Record<string, unknown>, options?: CallOptions): Promise<TestAnswer>;
+  pay(body?: Record<string, unknown>, options?: CallOptions): Promise<TestResponse>;
   /** Calls the payments function with the live key. */
-  call(method: string, path: string, options?: CallOptions): Promise<TestAnswer>;
+  call(method: string, path: string, options?: CallOptions): Promise<TestResponse>;
   books(): Promise<StripeBooks>;
   /** Runs the worker until it finds no more work. */
   work(): Promise<void>;
@@ -83,7 +83,7 @@ async function makeCase(
     'stripe', ${["card"]}, ${JSON.stringify({ base_url: running.base_url })}, 'PROVIDER_STRIPE',
     ${["PROVIDER_STRIPE_NOTIFICATIONS"]})`;
   const key = service.live.text;
-  // Every write has an idempotency key, so that the invariants check each answer that is stored.
+  // Every write has an idempotency key, so that the invariants check each response that is stored.
   const keyed = () => ({ key, idempotency_key: crypto.randomUUID() });
   return {
     service,

@@ -135,11 +135,11 @@ export async function syncShows(
   }, LATER_MS);
 }
 
-/** Makes a request without the connector. Throws unless Stripe answers with JSON. */
+/** Makes a request without the connector. Throws unless Stripe responds with JSON. */
 export async function request(method: "GET" | "POST", path: string, form: [string, string][]) {
-  const answer = await callStripe(ACCOUNT, { method, path, fields: form }, deadline());
-  assert.ok(!isUnknown(answer), JSON.stringify(answer));
-  return answer;
+  const response = await callStripe(ACCOUNT, { method, path, fields: form }, deadline());
+  assert.ok(!isUnknown(response), JSON.stringify(response));
+  return response;
 }
 
 /** Makes the call that `deno task providers test` makes. */

@@ -1,6 +1,6 @@
 /**
- * The declared faults of a sandbox, and the answers that they cause, as contract §7 describes them.
- * It shares no code with the product.
+ * The declared faults of a sandbox, and the responses that they cause, as contract §7 describes
+ * them. It shares no code with the product.
  */
 
 import type { Expected, Standing } from "../../../chaos/payment_model.ts";
@@ -23,7 +23,7 @@ const BEFORE: Readonly<Record<string, { http: number; code: string }>> = {
   server_error_before: { http: 500, code: "internal_error" },
 };
 
-/** Returns the answer of a request that fails before it is processed; null if it is processed. */
+/** Returns the response of a request that fails before it is processed; null if it is processed. */
 export function refusalOf(fault: string | null): { http: number; code: string } | null {
   return fault === null ? null : BEFORE[fault] ?? null;
 }
@@ -62,7 +62,9 @@ export class DeclaredFaults {
   }
 }
 
-/** The expected answer to a create whose authorization has a fault. `usual`: without the fault. */
+/**
+ * The expected response to a create whose authorization has a fault. `usual`: without the fault.
+ */
 export function expectFaultyCreate(
   usual: Expected<Standing>,
   fault: string,
@@ -91,7 +93,9 @@ export function laterStatus(usual: Standing): string {
   return usual.is_captured_later ? "authorized" : "completed";
 }
 
-/** The expected answer to a capture, cancel or refund with a fault. `usual`: without the fault. */
+/**
+ * The expected response to a capture, cancel or refund with a fault. `usual`: without the fault.
+ */
 export function expectFaultyMove(
   payment: Standing,
   usual: Expected<Standing>,
@@ -122,7 +126,7 @@ function expectFaultyRefund(
   return { http: 201, code: null, next, events, refund };
 }
 
-/** The expected answer to a new transfer with a fault. */
+/** The expected response to a new transfer with a fault. */
 export function expectFaultyTransfer(amount: number, fault: string): Expected<TransferStanding> {
   const waits = fault === "timeout";
   const events = ["transfer.created", ...(waits ? [] : ["transfer.failed"])];

@@ -24,7 +24,7 @@ export function madeNow<T>(
   return { id, at_ms, changed_ms: at_ms, standing, events, due: [], disputes: 0 };
 }
 
-/** The move whose answer a timeout has hidden. */
+/** The move whose response a timeout has hidden. */
 export function laterMove(payment: Made<Standing>, move: Move, at_ms: number, id: string): Due {
   const is_refund = move.do === "refund";
   return {

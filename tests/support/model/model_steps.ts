@@ -73,20 +73,20 @@ export interface SentRequest {
   path: string;
 }
 
-/** The expected answer to a change. `happen` updates the model with the actual answer. */
+/** The expected response to a change. `happen` updates the model with the actual response. */
 export interface Judgement {
   http: number;
   code: string | null;
-  /** The text of the stored answer if the step is a replay that shows it, else null. */
+  /** The text of the stored response if the step is a replay that shows it, else null. */
   replays: string | null;
-  /** True: the answer is a replay. */
+  /** True: the response is a replay. */
   is_replay?: boolean;
-  /** The fault that the answer names. */
+  /** The fault that the response names. */
   fault?: string | null;
-  /** The status that a fault hides: the request is processed, but its answer is an error. */
+  /** The status that a fault hides: the request is processed, but its response is an error. */
   hidden_http?: number;
   /** The state of the payment or transfer afterwards. */
   standing: Standing | TransferStanding | null;
   /** `text`: null if a fault has hidden it. */
-  happen(answer: { id: string; text: string | null }): void;
+  happen(response: { id: string; text: string | null }): void;
 }

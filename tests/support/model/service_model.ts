@@ -1,6 +1,6 @@
 /**
  * A model of one sandbox as the contract describes it, in memory and in virtual time. It gives the
- * expected answer to each step and the expected state after it. chaos/payment_model.ts
+ * expected response to each step and the expected state after it. chaos/payment_model.ts
  * and chaos/transfer_model.ts have the transitions, declared_faults.ts has the faults; this module
  * has keys, balances, clocks, retention and reset. It shares no code with the product.
  */
@@ -34,7 +34,7 @@ import type { ChangeStep, Judgement, Made, SentRequest } from "./model_steps.ts"
 const HOUR_MS = 3_600_000;
 /** Lifetime of idempotency keys, from the first request (interface §8). */
 const KEY_RETENTION_MS = 24 * HOUR_MS;
-/** The delay of a late answer (contract §2). */
+/** The delay of a late response (contract §2). */
 const LATE_MS = 2_000;
 /** The rail of the transfers of the workload. */
 const RAILS = { approved: "swift", returned: "sepa" } as const;
@@ -55,7 +55,7 @@ export class ServiceModel {
   readonly faults = new DeclaredFaults();
   readonly #stored = new Map<
     number,
-    /** `text` is null until an answer shows it. */
+    /** `text` is null until a response shows it. */
     { request: string; at_ms: number; http: number; text: string | null }
   >();
 
@@ -111,7 +111,7 @@ export class ServiceModel {
   }
 
   /**
-   * Returns the expected answer to a change that is sent now.
+   * Returns the expected response to a change that is sent now.
    * @param sent null: no declared fault of requests concerns it
    * @param requested the fault that the header of the request asks for
    */
@@ -163,12 +163,12 @@ export class ServiceModel {
     const judgement = this.#judgeNew(change);
     return {
       ...judgement,
-      happen: (answer) => {
-        judgement.happen(answer);
+      happen: (response) => {
+        judgement.happen(response);
         const { http, code } = judgement;
         const is_stored = http < 300 || http === 402 || code === "invalid_state";
         if (key !== null && is_stored) {
-          this.#stored.set(key, { request, at_ms: this.time_ms, http, text: answer.text });
+          this.#stored.set(key, { request, at_ms: this.time_ms, http, text: response.text });
         }
       },
     };
@@ -306,7 +306,7 @@ export class ServiceModel {
       : null;
   }
 
-  /** Moves a payment at a time. `id`: of the answer, for a new refund. */
+  /** Moves a payment at a time. `id`: of the response, for a new refund. */
   #apply(
     payment: Made<Standing>,
     move: Move,

@@ -17,7 +17,7 @@ interface ExampleRequest {
   of?: string;
   /** The idempotency key of the request, or for a GET the one in its path. */
   key?: string;
-  /** Saves the id of the answer, or of the payment of its error. */
+  /** Saves the id of the response, or of the payment of its error. */
   save?: string;
 }
 

@@ -81,7 +81,7 @@ for (let i = 0; i < 3; i++) {
 }
 `;
 /**
- * A sandbox answers within a second when the cache is prepared. The limit is loose, because other
+ * A sandbox responds within a second when the cache is prepared. The limit is loose, because other
  * tests share the machine.
  */
 const READY_LIMIT_MS = 3_000;

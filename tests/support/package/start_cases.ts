@@ -110,9 +110,9 @@ async function start(
     await lineWith(lines, /Ctrl-C stops everything/);
     assert.equal((await fetch(`${base_url}/api-v1-payments/health`)).status, 200);
     for (const page of ["/console/", "/console/main.js", "/docs/", "/docs/scalar.js"]) {
-      const answer = await fetch(new URL(page, base_url));
-      assert.equal(answer.status, 200, page);
-      assert.ok((await answer.text()).length > 400, page);
+      const response = await fetch(new URL(page, base_url));
+      assert.equal(response.status, 200, page);
+      assert.ok((await response.text()).length > 400, page);
     }
     const document = await (await fetch(new URL("/docs/openapi.json", base_url))).text();
     assert.ok(
@@ -174,7 +174,7 @@ async function listen(
     assert.equal(forwarded.response_status, 200);
     const { id } = JSON.parse(paid.stdout);
     const triggered = await command("trigger", "payment.completed", "--payment", id, "--json");
-    assert.equal(JSON.parse(triggered.stdout).answer.response_status, 200, triggered.stderr);
+    assert.equal(JSON.parse(triggered.stdout).response.response_status, 200, triggered.stderr);
     assert.equal(receiver.arrivals.length, 3);
     for (const { bytes, headers } of receiver.arrivals) {
       await verifyWebhook(bytes, headers.get("Payment-Signature"), secret);

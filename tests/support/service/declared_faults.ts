@@ -11,14 +11,14 @@ export async function declare(
   service: TestService,
   body: Record<string, unknown>,
 ): Promise<Fault> {
-  const answer = await service.call("POST", FAULTS, { body });
-  assert.equal(answer.status, 201, answer.text);
-  return answer.body;
+  const response = await service.call("POST", FAULTS, { body });
+  assert.equal(response.status, 201, response.text);
+  return response.body;
 }
 
 /** Returns how often a fault will still happen. */
 export async function left(service: TestService, { id }: Fault): Promise<number> {
-  const answer = await service.call("GET", `${FAULTS}/${id}`);
-  assert.equal(answer.status, 200, answer.text);
-  return answer.body.left;
+  const response = await service.call("GET", `${FAULTS}/${id}`);
+  assert.equal(response.status, 200, response.text);
+  return response.body.left;
 }

@@ -1,7 +1,7 @@
 /** Calls a product with a key and JSON, for tests without a test service. */
 
 import type { openProduct } from "./product.ts";
-import type { TestAnswer } from "./service.ts";
+import type { TestResponse } from "./service.ts";
 
 /** The options of a call. */
 export interface KeyedCall {
@@ -16,7 +16,7 @@ export async function keyedCall(
   method: string,
   path: string,
   { key, body, idempotency_key }: KeyedCall,
-): Promise<TestAnswer> {
+): Promise<TestResponse> {
   const response = await product.fetch(
     new Request(`http://localhost${path}`, {
       method,

@@ -1,6 +1,6 @@
 /**
- * Checks every answer that a test gets, and every request that the service accepts, against
- * docs/openapi.json. The check of answers is stricter than clients must be: a member, header,
+ * Checks every response that a test gets, and every request that the service accepts, against
+ * docs/openapi.json. The check of responses is stricter than clients must be: a member, header,
  * status or error code that the document does not describe is a failure.
  *
  * `OPENAPI_CHECK=0` turns the check off.
@@ -11,7 +11,7 @@ import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { ERROR_CATALOGUE, type ErrorCode } from "../../../shared/core/errors.ts";
 
-/** A request and its answer. */
+/** A request and its response. */
 interface CheckedExchange {
   method: string;
   /** The path with its query. */
@@ -31,7 +31,7 @@ type Json = any;
 const METHODS: readonly string[] = ["GET", "POST", "PUT", "DELETE"];
 /** Headers that HTTP and the fetch standard describe. */
 const STANDARD_HEADER = /^(allow|content-type|content-length|vary|access-control-.*)$/;
-/** Headers of answers to requests that no operation of the document takes. */
+/** Headers of responses to requests that no operation of the document takes. */
 const ELSEWHERE = [
   "request-id",
   "cache-control",
@@ -125,9 +125,9 @@ function checkBody(at: string, ref: string, body: unknown): void {
   check(`${at} with a body`, ref, body);
 }
 
-function check(at: string, ref: string, value: unknown, is_answer = true): void {
+function check(at: string, ref: string, value: unknown, is_response = true): void {
   const { ajv } = loaded!;
-  const id = `${is_answer ? "answers" : "requests"}${ref}`;
+  const id = `${is_response ? "responses" : "requests"}${ref}`;
   let validate = validators.get(id);
   if (!validate) validators.set(id, validate = ajv.compile({ $ref: id }));
   if (validate(value)) return;
@@ -143,9 +143,9 @@ function load() {
   const ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false });
   addFormats.default(ajv);
   ajv.addSchema(structuredClone(document), "requests");
-  const answers = structuredClone(document);
-  closeObjects(answers.components.schemas);
-  ajv.addSchema(answers, "answers");
+  const responses = structuredClone(document);
+  closeObjects(responses.components.schemas);
+  ajv.addSchema(responses, "responses");
   const templates = Object.keys(document.paths)
     // Paths with a parameter come last, because a literal segment is the better match.
     .sort((a, b) => Number(a.includes("{")) - Number(b.includes("{")))

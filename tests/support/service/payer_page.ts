@@ -1,7 +1,7 @@
 /** The payer's page of 3-D Secure as a program sees it: the routes that its script calls. */
 
 import assert from "node:assert/strict";
-import type { TestAnswer, TestService } from "./service.ts";
+import type { TestResponse, TestService } from "./service.ts";
 
 /** The console's URL for the settings of a service. No test loads it. */
 export const CONSOLE_URL = "https://console.example.com/sandbox";
@@ -19,7 +19,7 @@ export function callAsPayer(
   service: TestService,
   path: string,
   result?: "success" | "failure",
-): Promise<TestAnswer> {
+): Promise<TestResponse> {
   return service.call(result ? "POST" : "GET", path, {
     key: null,
     // The OpenAPI document does not have the page's routes.

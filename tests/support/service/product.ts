@@ -83,11 +83,11 @@ function openProcesses(settings: Settings): Product {
       const process = await processOf(functionOf(request));
       const { pathname, search } = new URL(request.url);
       if (request.headers.has("Content-Length")) throw new NeedsInternals("a false Content-Length");
-      const answer = await send(process.origin + pathname + search, request);
-      const id = answer.headers.get("Request-Id");
-      // The functions do not log requests to /internal/. An answer without an id is not theirs.
+      const response = await send(process.origin + pathname + search, request);
+      const id = response.headers.get("Request-Id");
+      // The functions do not log requests to /internal/. A response without an id is not theirs.
       if (id && !pathname.includes("/internal/")) await process.logged(id);
-      return answer;
+      return response;
     },
     get deps(): OpenDependencies {
       throw new NeedsInternals("the parts of the service");
@@ -117,14 +117,14 @@ async function send(url: string, { method, headers, body: stream }: Request): Pr
       redirect: "manual",
       ...(client && { client }),
     } as const;
-    const answer = await fetch(url, options);
+    const response = await fetch(url, options);
     // Removes headers of the transport: the date, the encoding that `fetch` has removed, and the
     // length of the encoded body.
-    const is_coded = answer.headers.has("content-encoding");
-    const kept = [...answer.headers].filter(([name]) =>
+    const is_coded = response.headers.has("content-encoding");
+    const kept = [...response.headers].filter(([name]) =>
       !TRANSPORT_HEADERS.has(name) && !(is_coded && name === "content-length")
     );
-    return new Response(answer.body, { status: answer.status, headers: kept });
+    return new Response(response.body, { status: response.status, headers: kept });
   } catch (error) {
     if (!String(error).includes("header value")) throw error;
     throw new NeedsInternals("a header that no client sends");

@@ -6,7 +6,7 @@
 import type { Settings } from "../../../shared/functions/settings.ts";
 import { type KeyedCall, keyedCall } from "./keyed_call.ts";
 import { openProduct } from "./product.ts";
-import { BASE_URL, MASTER_SECRET, type TestAnswer, type TestService } from "./service.ts";
+import { BASE_URL, MASTER_SECRET, type TestResponse, type TestService } from "./service.ts";
 
 /** A second isolate. */
 interface SecondService {
@@ -15,7 +15,7 @@ interface SecondService {
     method: string,
     path: string,
     options?: Partial<KeyedCall>,
-  ): Promise<TestAnswer>;
+  ): Promise<TestResponse>;
   /** Runs the provider worker until it finds no more work. */
   work(): Promise<void>;
   close(): Promise<void>;

@@ -37,8 +37,8 @@ export interface TestKey {
   environment_id: string;
 }
 
-/** An answer whose body has been read. */
-export interface TestAnswer {
+/** A response whose body has been read. */
+export interface TestResponse {
   status: number;
   headers: Headers;
   text: string;
@@ -54,18 +54,18 @@ export interface CallOptions {
   body?: unknown;
   idempotency_key?: string;
   headers?: Record<string, string>;
-  /** Skips the comparison with the OpenAPI document, if the test itself stored the answer. */
+  /** Skips the comparison with the OpenAPI document, if the test itself stored the response. */
   unchecked?: boolean;
 }
 
 /** The running product. */
 export interface TestService {
   /** Calls a function: `POST /api-v1-payments/v1/payments`. */
-  call(method: string, path: string, options?: CallOptions): Promise<TestAnswer>;
+  call(method: string, path: string, options?: CallOptions): Promise<TestResponse>;
   /** `POST /api-v1-payments/v1/payments` by default with 1000 EUR cents. */
-  pay(body?: Record<string, unknown>, options?: CallOptions): Promise<TestAnswer>;
+  pay(body?: Record<string, unknown>, options?: CallOptions): Promise<TestResponse>;
   /** Makes a payment in any status: `POST /api-v1-sandbox/payments`. */
-  make(body?: Record<string, unknown>, options?: CallOptions): Promise<TestAnswer>;
+  make(body?: Record<string, unknown>, options?: CallOptions): Promise<TestResponse>;
   key: TestKey;
   /** The key of another sandbox. */
   other: TestKey;
@@ -169,7 +169,7 @@ export async function startService(
     path: string,
     { key: text = key.text, body, idempotency_key, headers = {}, unchecked = false }: CallOptions =
       {},
-  ): Promise<TestAnswer> {
+  ): Promise<TestResponse> {
     const raw = body === undefined || typeof body === "string" || body instanceof Uint8Array
       ? body
       : JSON.stringify(body);
@@ -185,15 +185,15 @@ export async function startService(
     });
     await server_time;
     const response = await product.fetch(request);
-    const answer = await response.text();
+    const received = await response.text();
     const is_json = response.headers.get("Content-Type")?.startsWith("application/json");
-    const parsed = is_json ? JSON.parse(answer) : undefined;
+    const parsed = is_json ? JSON.parse(received) : undefined;
     const { status, headers: answered } = response;
     if (!unchecked) {
       const sent = raw instanceof Uint8Array ? new TextDecoder().decode(raw) : raw;
       checkExchange({ method, path, sent, status, headers: answered, body: parsed });
     }
-    return { status, headers: answered, text: answer, body: parsed };
+    return { status, headers: answered, text: received, body: parsed };
   }
 
   return {

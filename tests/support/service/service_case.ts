@@ -9,7 +9,7 @@ import {
   APPROVED_CARD,
   type CallOptions,
   startService,
-  type TestAnswer,
+  type TestResponse,
   type TestService,
 } from "./service.ts";
 
@@ -58,13 +58,13 @@ export function serviceCase(
   });
 }
 
-/** Advances a payment. Returns the answer, whatever its status. */
+/** Advances a payment. Returns the response, whatever its status. */
 export function advance(
   service: TestService,
   id: string,
   to: string,
   options: CallOptions = {},
-): Promise<TestAnswer> {
+): Promise<TestResponse> {
   return service.call("POST", ADVANCE_ADDRESSES[0](id), { ...options, body: { to } });
 }
 
@@ -109,12 +109,17 @@ export async function paymentIn(
 }
 
 /** Asserts the status, code and field of an error, and its request id. */
-export function assertRefused(answer: TestAnswer, status: number, code: string, param?: string) {
-  const shown = answer.body?.error;
+export function assertRefused(
+  response: TestResponse,
+  status: number,
+  code: string,
+  param?: string,
+) {
+  const shown = response.body?.error;
   assert.deepEqual(
-    [answer.status, shown?.code, shown?.param],
+    [response.status, shown?.code, shown?.param],
     [status, code, param],
-    answer.text,
+    response.text,
   );
-  assert.equal(shown.request_id, answer.headers.get("Request-Id"));
+  assert.equal(shown.request_id, response.headers.get("Request-Id"));
 }

@@ -71,7 +71,7 @@ const SEEDS: Record<string, Record<string, unknown>> = {
     attempt: 1,
     url: "https://example.com/",
     headers: "{}",
-    answer_truncated: false,
+    response_truncated: false,
     stored_at: "2026-01-01",
   },
   settings: { name: "relay_url", value: "http://127.0.0.1/" },

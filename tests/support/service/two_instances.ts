@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { checkBooks } from "../../../scripts/operator/check_books.ts";
 import { keyedCall } from "./keyed_call.ts";
 import { openProduct } from "./product.ts";
-import { BASE_URL, startService, type TestAnswer, type TestService } from "./service.ts";
+import { BASE_URL, startService, type TestResponse, type TestService } from "./service.ts";
 
 /** A request to either instance, as JSON. */
 export interface Ask {
@@ -21,9 +21,9 @@ export interface Ask {
 export interface TwoInstances {
   service: TestService;
   /** Sends a POST to one of the instances. */
-  post(instance: number, ask: Ask): Promise<TestAnswer>;
+  post(instance: number, ask: Ask): Promise<TestResponse>;
   /** Sends requests in parallel, alternately to the two instances. */
-  race(asks: readonly Ask[]): Promise<TestAnswer[]>;
+  race(asks: readonly Ask[]): Promise<TestResponse[]>;
   close(): Promise<void>;
 }
 

@@ -28,10 +28,10 @@ export function comparable(value: unknown, name = ""): unknown {
   return name === "url" ? "url" : text;
 }
 
-/** Statuses and events before the provider's answer, when only the sandbox knows the card. */
-const BEFORE_ANSWER = ["processing", "payment.created", "payment.processing"];
+/** Statuses and events before the provider's response, when only the sandbox knows the card. */
+const BEFORE_RESPONSE = ["processing", "payment.created", "payment.processing"];
 
-/** Returns a request and its answer in a comparable form. */
+/** Returns a request and its response in a comparable form. */
 export function comparableExchange({ request, response }: Exchange) {
   const { pathname } = new URL(request.url);
   const body = JSON.parse(response?.body ?? "null");
@@ -48,5 +48,5 @@ export function comparableEvent({ type, sequence, data }: Event) {
 }
 
 function withoutEarlyCard(object: object, state: string): object {
-  return BEFORE_ANSWER.includes(state) ? { ...object, method: null } : object;
+  return BEFORE_RESPONSE.includes(state) ? { ...object, method: null } : object;
 }

@@ -39,8 +39,8 @@ export interface ShopPage {
   html: string;
 }
 
-/** An answer of the shop's back office. */
-export interface OfficeAnswer {
+/** A response of the shop's back office. */
+export interface OfficeResponse {
   status: number;
   // deno-lint-ignore no-explicit-any
   body: any;
@@ -69,7 +69,7 @@ export interface ShopWorld {
   /** Opens a page of the shop. With a form, sends the form. */
   browse(path: string, form?: Record<string, string>): Promise<ShopPage>;
   /** Asks the back office of the shop. */
-  office(method: string, path: string, body?: object): Promise<OfficeAnswer>;
+  office(method: string, path: string, body?: object): Promise<OfficeResponse>;
   order(id: string): Promise<Order>;
   /** Waits until the order book shows this status, and returns the payment. */
   reaches(id: string, status: Order["status"], more?: Partial<Order>): Promise<Payment>;

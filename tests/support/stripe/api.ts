@@ -1,12 +1,12 @@
 /**
  * The public port: secret keys, idempotency keys, one call after another for each payment, and the
- * commit of the work before its answer.
+ * commit of the work before its response.
  */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Engine } from "./engine.ts";
-import { answerWithFault, type Faults, SERVER_ERROR } from "./faults.ts";
-import type { Journal, StoredAnswer, StripeObject } from "./journal.ts";
+import { type Faults, respondWithFault, SERVER_ERROR } from "./faults.ts";
+import type { Journal, StoredResponse, StripeObject } from "./journal.ts";
 import { createRefund } from "./money.ts";
 import type { Notifier } from "./notifications.ts";
 import { authenticate, cancel, capture, createPayment } from "./payments.ts";
@@ -45,20 +45,20 @@ export class Api {
     readonly livemode: boolean | null,
   ) {}
 
-  /** Answers a call, unless a fault takes the place of the answer. */
+  /** Answers a call, unless a fault takes the place of the response. */
   async serve(call: HttpCall, response: ServerResponse): Promise<void> {
     const { method, url, headers } = call;
     if (url.pathname.startsWith("/authenticate/")) return await this.#showPage(url, response);
-    const answer = await this.#answer(call, (fault) => answerWithFault(fault, response));
-    if (answer === null) return;
+    const result = await this.#respond(call, (fault) => respondWithFault(fault, response));
+    if (result === null) return;
     const key = headers["idempotency-key"];
-    response.writeHead(answer.status, {
+    response.writeHead(result.status, {
       "content-type": "application/json",
       "request-id": `req_${crypto.randomUUID().slice(0, 8)}`,
       ...(headers["stripe-version"] ? { "stripe-version": headers["stripe-version"] } : {}),
       ...(method === "POST" && key ? { "idempotency-key": key } : {}),
-      ...(answer.is_replayed ? { "idempotent-replayed": "true" } : {}),
-    }).end(answer.body);
+      ...(result.is_replayed ? { "idempotent-replayed": "true" } : {}),
+    }).end(result.body);
   }
 
   /** Makes and commits a change that no client of the public port has asked for. */
@@ -78,9 +78,9 @@ export class Api {
     return new Work(this.journal, this.engine, owner, livemode, this.base_url);
   }
 
-  async #answer(
+  async #respond(
     call: HttpCall,
-    fail: (fault: Parameters<typeof answerWithFault>[0]) => void,
+    fail: (fault: Parameters<typeof respondWithFault>[0]) => void,
   ): Promise<ReturnType<typeof refusal> | null> {
     const { method, url: { pathname }, headers, text } = call;
     const secret = SECRET.exec(headers.authorization ?? "")?.[1];
@@ -101,14 +101,14 @@ export class Api {
     if (stored && stored.fingerprint !== key!.fingerprint) {
       return refusal(400, { type: "idempotency_error" });
     }
-    const answer = stored ?? await this.#workUnderKey(call, owner, key);
-    if (before) return await this.#answer(call, fail);
+    const response = stored ?? await this.#workUnderKey(call, owner, key);
+    if (before) return await this.#respond(call, fail);
     const after = await this.faults.meet("after", method, pathname);
     if (after?.keep && key) this.#storeError(key);
-    return after ? (fail(after), null) : { ...answer, is_replayed: stored !== undefined };
+    return after ? (fail(after), null) : { ...response, is_replayed: stored !== undefined };
   }
 
-  async #workUnderKey(call: HttpCall, owner: string, key: CallKey | null): Promise<StoredAnswer> {
+  async #workUnderKey(call: HttpCall, owner: string, key: CallKey | null): Promise<StoredResponse> {
     if (key) this.#under_way.add(key.name);
     try {
       const form: Form = Object.fromEntries(new URLSearchParams(call.text));
@@ -119,13 +119,13 @@ export class Api {
     }
   }
 
-  /** Does the work of a call, and commits it with the key before anybody reads the answer. */
+  /** Does the work of a call, and commits it with the key before anybody reads the response. */
   async #work(
     call: HttpCall,
     form: Form,
     owner: string,
     key: CallKey | null,
-  ): Promise<StoredAnswer> {
+  ): Promise<StoredResponse> {
     const work = this.workOf(owner);
     const is_read = call.method === "GET";
     const outcome = is_read ? read(work, call.url) : await change(work, call.url, form);
@@ -137,17 +137,17 @@ export class Api {
         : outcome.body,
     );
     outcome.later?.();
-    const answer = { fingerprint: key?.fingerprint ?? "", status: outcome.status, body };
-    if (is_read) return answer;
+    const response = { fingerprint: key?.fingerprint ?? "", status: outcome.status, body };
+    if (is_read) return response;
     if (await this.faults.meet("engine", "POST", call.url.pathname)) {
-      return { ...answer, status: 500, body: SERVER_ERROR };
+      return { ...response, status: 500, body: SERVER_ERROR };
     }
     const keeps = key && (outcome.status === 200 || outcome.keep);
-    this.#commit(work, keeps ? { name: key.name, stored: answer } : undefined);
-    return answer;
+    this.#commit(work, keeps ? { name: key.name, stored: response } : undefined);
+    return response;
   }
 
-  #commit(work: Work, key?: { name: string; stored: StoredAnswer }): void {
+  #commit(work: Work, key?: { name: string; stored: StoredResponse }): void {
     const { owner, changed: objects } = work;
     if (objects.length > 0 || key) this.journal.commit({ owner, objects, ...(key ? { key } : {}) });
     this.notifier.send(objects.filter(({ object }) => object === "event"));

@@ -17,7 +17,7 @@ const PROCESS = fileURLToPath(new URL("double_process.ts", import.meta.url));
 /**
  * localstripe's own command listens on every address, and writes its store to one file of the
  * system's temporary folder after each change. Here it serves loopback and keeps only the newest
- * objects, because it reads its whole store for each answer.
+ * objects, because it reads its whole store for each response.
  */
 const SERVE = `
 import sys
@@ -110,12 +110,12 @@ export async function startStripeDouble(
   ];
   const admin = async (action: string, given?: unknown) => {
     const body = given === undefined ? null : JSON.stringify(given);
-    const answer = await fetch(`http://127.0.0.1:${admin_port}/${action}`, {
+    const response = await fetch(`http://127.0.0.1:${admin_port}/${action}`, {
       method: "POST",
       body,
     });
-    const text = await answer.text();
-    if (!answer.ok) throw new Error(`${action}: ${answer.status} ${text}`);
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${action}: ${response.status} ${text}`);
     return JSON.parse(text);
   };
   let engine = await startEngine(engine_port);
@@ -160,10 +160,10 @@ async function startEngine(port: number): Promise<Deno.ChildProcess> {
     stdin: "null",
     stdout: "null",
   }).spawn();
-  const answers = () =>
-    fetch(`http://127.0.0.1:${port}/`).then((answer) => answer.body?.cancel())
+  const responses = () =>
+    fetch(`http://127.0.0.1:${port}/`).then((response) => response.body?.cancel())
       .then(() => true, () => false);
-  await until("localstripe answers", answers);
+  await until("localstripe answers", responses);
   return child;
 }
 

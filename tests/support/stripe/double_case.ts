@@ -8,17 +8,17 @@ import {
   type StripeDouble,
 } from "./double.ts";
 import type { StripeObject } from "./journal.ts";
-import { callStripe, CARD_FORM, type StripeAnswer } from "./stripe_call.ts";
+import { callStripe, CARD_FORM, type StripeResponse } from "./stripe_call.ts";
 
 /** A test's view of the double. */
 export interface DoubleCase {
   double: StripeDouble;
   /** The secret key of this test. */
   secret: string;
-  get(path: string): Promise<StripeAnswer>;
-  post(path: string, form: Record<string, string>, key?: string): Promise<StripeAnswer>;
+  get(path: string): Promise<StripeResponse>;
+  post(path: string, form: Record<string, string>, key?: string): Promise<StripeResponse>;
   /** Creates a card payment of 10.99 EUR. */
-  create(form?: Record<string, string>, key?: string): Promise<StripeAnswer>;
+  create(form?: Record<string, string>, key?: string): Promise<StripeResponse>;
   books(): Promise<StripeBooks>;
 }
 
@@ -41,7 +41,7 @@ export async function assertLost(call: Promise<unknown>): Promise<void> {
 }
 
 /** Returns the ids of a list. */
-export function idsOf({ body }: StripeAnswer): string[] {
+export function idsOf({ body }: StripeResponse): string[] {
   return body.data.map(({ id }: StripeObject) => id);
 }
 

@@ -16,7 +16,7 @@ import { Faults, SERVER_ERROR } from "./faults.ts";
 import { Journal } from "./journal.ts";
 import { Notifier } from "./notifications.ts";
 
-/** Serves one port. With node:http a server can close a connection without an answer. */
+/** Serves one port. With node:http a server can close a connection without a response. */
 function listen(
   port: number,
   handle: (call: HttpCall, response: ServerResponse) => Promise<void>,

@@ -36,7 +36,7 @@ interface Verdict {
   body: { id: string; status: string; client_secret: string };
 }
 
-/** localstripe did not answer. */
+/** localstripe did not respond. */
 export class EngineAway extends Error {}
 
 /** A client of the few endpoints of localstripe that work as Stripe's. */

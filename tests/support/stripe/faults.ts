@@ -16,8 +16,8 @@ export interface Fault {
   delay_ms?: number;
   /**
    * `delay` only waits; `kill` ends the double with SIGKILL; `lose` closes the connection without
-   * an answer, `cut` within it; `hang` leaves it open; `twice` (before the work) works as if the call
-   * had arrived twice, and sends the second answer.
+   * a response, `cut` within it; `hang` leaves it open; `twice` (before the work) works as if the
+   * call had arrived twice, and sends the second response.
    */
   act:
     | "delay"
@@ -47,7 +47,7 @@ const UNAUTHORIZED = JSON.stringify({
 });
 const HUGE_BYTES = 10 * 1024 * 1024;
 const JSON_TYPE = "application/json";
-/** The client has read the first part of a cut answer by then. */
+/** The client has read the first part of a cut response by then. */
 const CUT_AFTER_MS = 20;
 
 /** The faults that wait for their calls. */
@@ -83,8 +83,8 @@ export class Faults {
   }
 }
 
-/** Gives a call its fault in place of an answer. */
-export function answerWithFault({ act }: Fault, response: ServerResponse): void {
+/** Gives a call its fault in place of a response. */
+export function respondWithFault({ act }: Fault, response: ServerResponse): void {
   const send = (status: number, type: string, body: string) =>
     void response.writeHead(status, { "content-type": type, "stripe-should-retry": "false" })
       .end(body);

@@ -1,7 +1,7 @@
 /**
  * The durable state of the double: an append-only file with one line for each acknowledged change.
- * The line is written before the answer leaves, so `kill -9` loses nothing that a client has read.
- * A torn last line was never acknowledged and is cut off. The file is not synced to the disk.
+ * The line is written before the response leaves, so `kill -9` loses nothing that a client has
+ * read. A torn last line was never acknowledged and is cut off. The file is not synced to the disk.
  */
 
 /** An object as Stripe shows it. Names that begin with `_` are the double's own. */
@@ -14,7 +14,7 @@ export interface StripeObject {
 }
 
 /** The answer that is stored under an idempotency key. */
-export interface StoredAnswer {
+export interface StoredResponse {
   fingerprint: string;
   status: number;
   body: string;
@@ -25,7 +25,7 @@ interface Entry {
   /** The owner of the objects: the secret key and the connected account. */
   owner?: string;
   objects?: readonly StripeObject[];
-  key?: { name: string; stored: StoredAnswer };
+  key?: { name: string; stored: StoredResponse };
   /** An event that the receiver has accepted. */
   notified?: string;
   /** New settings of the notifications. */
@@ -37,8 +37,8 @@ export const API_VERSION = "2026-10-28.endive";
 
 /** The state, and the file that holds it. */
 export class Journal {
-  /** Answers by owner and idempotency key. */
-  readonly keys = new Map<string, StoredAnswer>();
+  /** Responses by owner and idempotency key. */
+  readonly keys = new Map<string, StoredResponse>();
   readonly notified = new Set<string>();
   notifications: object = {};
   /** The version of new events: the one of the account, whatever a request names. */

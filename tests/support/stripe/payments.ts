@@ -221,7 +221,7 @@ function take(
   const moved = work.move("charge", held, amount, feeOf(amount));
   Object.assign(held, { captured: true, amount_captured: amount });
   Object.assign(intent, { status: "succeeded", amount_received: amount, amount_capturable: 0 });
-  // With `automatic_async` Stripe does not know the fee yet when the answer leaves.
+  // With `automatic_async` Stripe does not know the fee yet when the response leaves.
   const is_late = intent.capture_method === "automatic_async";
   if (!is_late) held.balance_transaction = moved.id;
   work.event(event_type, held);

@@ -59,7 +59,7 @@ export function read(work: Work, url: URL): Outcome {
   return found({ object: "list", url: url.pathname, has_more, data: page });
 }
 
-/** Returns a copy of an object as the answer shows it, with the objects that the paths name. */
+/** Returns a copy of an object as the response shows it, with the objects that the paths name. */
 export function expanded(
   work: Work,
   object: StripeObject,

@@ -1,9 +1,9 @@
-/** Calls Stripe's API without the service, and reads the answer. */
+/** Calls Stripe's API without the service, and reads the response. */
 
 import type { StripeObject } from "./journal.ts";
 
-/** An answer. `body` is empty if the answer is not JSON. */
-export interface StripeAnswer {
+/** A response. `body` is empty if the response is not JSON. */
+export interface StripeResponse {
   status: number;
   headers: Headers;
   text: string;
@@ -39,7 +39,7 @@ export async function callStripe(
   base_url: string,
   path: string,
   { secret, form, key, account, version }: StripeCall,
-): Promise<StripeAnswer> {
+): Promise<StripeResponse> {
   const response = await fetch(`${base_url}/v1/${path}`, {
     method: form ? "POST" : "GET",
     headers: {

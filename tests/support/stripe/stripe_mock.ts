@@ -1,5 +1,5 @@
 /**
- * Starts stripe-mock, which checks each request against Stripe's OpenAPI document and answers with
+ * Starts stripe-mock, which checks each request against Stripe's OpenAPI document and responds with
  * fixtures. It keeps no state and accepts only keys that begin with `sk_test_`. Install it with
  * `go install github.com/stripe/stripe-mock@v0.203.0`. STRIPE_MOCK names another path.
  */

@@ -1,4 +1,4 @@
-/** One change of the books: it collects the objects that the double commits with the answer. */
+/** One change of the books: it collects the objects that the double commits with the response. */
 
 import type { Engine } from "./engine.ts";
 import { API_VERSION, type Journal, type StripeObject } from "./journal.ts";
@@ -12,7 +12,7 @@ export interface Outcome {
   body: unknown;
   /** Whether the idempotency key keeps an error. Stripe does not keep one of an invalid request. */
   keep?: boolean;
-  /** Changes that Stripe makes after the answer. They are committed with it. */
+  /** Changes that Stripe makes after the response. They are committed with it. */
   later?: () => void;
 }
 
@@ -134,7 +134,7 @@ export class Work {
   }
 }
 
-/** Returns the answer that shows an object. */
+/** Returns the response that shows an object. */
 export function done(object: StripeObject): Outcome {
   return { status: 200, body: object };
 }

@@ -9,7 +9,7 @@ import { edgeDeno } from "./edge_deno.ts";
 
 const PROJECT = fileURLToPath(new URL("../../../", import.meta.url));
 const MAIN = fileURLToPath(new URL("edge_main.ts", import.meta.url));
-/** Longest wait for a process to listen, and for the log line of an answer. */
+/** Longest wait for a process to listen, and for the log line of a response. */
 const WAIT_MS = 20_000;
 
 /** The environment variables of a function, besides those that every process has. */

@@ -27,7 +27,7 @@ interface ManagementApi {
   close(): Promise<void>;
 }
 
-/** Paths that a deployment and `link` request. The CLI continues without an answer. */
+/** Paths that a deployment and `link` request. The CLI continues without a response. */
 const UNANSWERED: ReadonlySet<string> = new Set([
   "GET ",
   "GET /config/storage",

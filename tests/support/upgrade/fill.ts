@@ -35,9 +35,9 @@ export interface Filled {
   keys: { sandbox: string; reset: string; live: string };
   /** A completed payment of the sandbox, with a delivery that has arrived. */
   payment_id: string;
-  /** An endpoint with a pending delivery, because its receiver answered 503. */
+  /** An endpoint with a pending delivery, because its receiver returned 503. */
   waiting: { endpoint_id: string; secret: string; event_id: string };
-  /** Keyed requests, with their answers. */
+  /** Keyed requests, with their responses. */
   keyed: KeyedRequest[];
 }
 
@@ -47,7 +47,7 @@ interface KeyedRequest {
   idempotency_key: string;
   body: unknown;
   status: number;
-  answer: string;
+  response: string;
 }
 
 /** Fills the database; the clock of the service goes from an hour ago to now. */
@@ -73,7 +73,7 @@ export async function fill(
     key: keys.live,
     body: { url: "https://hooks.example.com/live", events: ["*"] },
   });
-  const keyed = await fillAnswers(service, keys.sandbox, payment_id);
+  const keyed = await fillResponses(service, keys.sandbox, payment_id);
   await service.settle();
   await service.setClock(end_ms);
   const waiting = await fillWaitingDelivery(service, receiver, keys.sandbox);
@@ -243,7 +243,7 @@ async function fillReset(service: FixtureService, key: string): Promise<void> {
   await service.done("POST", PAYMENTS, { key, body });
 }
 
-async function fillAnswers(
+async function fillResponses(
   service: FixtureService,
   key: string,
   payment_id: string,
@@ -258,8 +258,8 @@ async function fillAnswers(
   const keyed: KeyedRequest[] = [];
   for (const [i, [path, body]] of requests.entries()) {
     const idempotency_key = `upgrade-${i}`;
-    const answer = await service.call("POST", path, { key, body, idempotency_key });
-    keyed.push({ path, idempotency_key, body, status: answer.status, answer: answer.text });
+    const response = await service.call("POST", path, { key, body, idempotency_key });
+    keyed.push({ path, idempotency_key, body, status: response.status, response: response.text });
   }
   return keyed;
 }

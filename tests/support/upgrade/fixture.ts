@@ -1,6 +1,6 @@
 /**
  * The fixture of a release, in tests/upgrade. `<release>.sql` has the rows of a database that the
- * service of that release has filled, and `<release>.json` has the answers of that service.
+ * service of that release has filled, and `<release>.json` has the responses of that service.
  * `deno task release` makes both, and the upgrade test reads them from then on.
  */
 
@@ -13,18 +13,18 @@ import { type FixtureService, openFixtureService } from "./fixture_service.ts";
 
 const FOLDER = fileURLToPath(new URL("../../upgrade/", import.meta.url));
 
-/** A filled database, and the answers of its service. */
+/** A filled database, and the responses of its service. */
 export interface Fixture extends Filled {
   /** Statements that insert the rows. */
   rows: string;
   gets: RecordedGet[];
 }
 
-/** An answer to a GET: its bytes as text. */
+/** A response to a GET: its bytes as text. */
 interface RecordedGet {
   key: keyof Filled["keys"];
   path: string;
-  answer: string;
+  response: string;
 }
 
 /** Lists whose items each have a path. */
@@ -62,7 +62,7 @@ async function readAll(service: FixtureService, keys: Filled["keys"]): Promise<R
   for (const key of Object.keys(keys) as (keyof Filled["keys"])[]) {
     const get = async (path: string) => {
       const { text } = await service.call("GET", path, { key: keys[key] });
-      gets.push({ key, path, answer: text });
+      gets.push({ key, path, response: text });
       return JSON.parse(text);
     };
     for (const list of LISTS) {

@@ -8,13 +8,13 @@ import { idGenerator } from "../../../shared/core/ids.ts";
 import { createApiKey, createEnvironment } from "../database/api_keys.ts";
 import { type KeyedCall, keyedCall } from "../service/keyed_call.ts";
 import { openProduct } from "../service/product.ts";
-import { BASE_URL, MASTER_SECRET, setServerTime, type TestAnswer } from "../service/service.ts";
+import { BASE_URL, MASTER_SECRET, setServerTime, type TestResponse } from "../service/service.ts";
 
 /** The running service. */
 export interface FixtureService {
   /** A connection as superuser. */
   sql: postgres.Sql;
-  call(method: string, path: string, options: KeyedCall): Promise<TestAnswer>;
+  call(method: string, path: string, options: KeyedCall): Promise<TestResponse>;
   /** Makes a call that must succeed, and returns its parsed body. */
   // deno-lint-ignore no-explicit-any
   done(method: string, path: string, options: KeyedCall): Promise<any>;

@@ -54,9 +54,9 @@ async function checkBooksOf({ sql }: FixtureService, tolerated: string[]): Promi
 
 async function checkGets(service: FixtureService, { keys, gets }: Fixture): Promise<void> {
   assert.ok(gets.length > 200);
-  for (const { key, path, answer } of gets) {
+  for (const { key, path, response } of gets) {
     const { text } = await service.call("GET", path, { key: keys[key] });
-    assert.equal(withoutState(text), withoutState(answer), path);
+    assert.equal(withoutState(text), withoutState(response), path);
   }
 }
 
@@ -69,10 +69,10 @@ function withoutState(text: string): string {
 }
 
 async function checkReplays(service: FixtureService, { keys, keyed }: Fixture): Promise<void> {
-  for (const { path, idempotency_key, body, status, answer } of keyed) {
+  for (const { path, idempotency_key, body, status, response } of keyed) {
     const options = { key: keys.sandbox, body, idempotency_key };
     const again = await service.call("POST", path, options);
-    assert.deepEqual([again.status, again.text], [status, answer], path);
+    assert.deepEqual([again.status, again.text], [status, response], path);
     const other = await service.call("POST", path, {
       ...options,
       body: { ...body as object, x: 1 },

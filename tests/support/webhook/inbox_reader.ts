@@ -1,7 +1,7 @@
 /** Functions that register endpoints with an inbox and read them. */
 
 import assert from "node:assert/strict";
-import type { CallOptions, TestAnswer, TestService } from "../service/service.ts";
+import type { CallOptions, TestResponse, TestService } from "../service/service.ts";
 import { type AddedEndpoint, ENDPOINTS } from "./recording_receiver.ts";
 
 /** Registers an endpoint with an inbox. */
@@ -25,11 +25,11 @@ export function readInbox(
   id: string,
   query = "",
   options: CallOptions = {},
-): Promise<TestAnswer> {
+): Promise<TestResponse> {
   return service.call("GET", `${ENDPOINTS}/${id}/inbox?${query}`, options);
 }
 
-/** Returns the types of the events in an answer, in its order. */
+/** Returns the types of the events in a response, in its order. */
 export function typesIn({ data }: { data: { body: string }[] }): string[] {
   return data.map(({ body }) => JSON.parse(body).type);
 }

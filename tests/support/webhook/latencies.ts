@@ -19,7 +19,7 @@ export function summary(samples: readonly number[]): string {
 }
 
 /**
- * Makes payments one after the other, each with one event. Measures the time from the answer of
+ * Makes payments one after the other, each with one event. Measures the time from the response of
  * each request to the arrival of the event; a negative time counts as 0.
  * @param per_payment the number of arrivals at this receiver for each payment
  */

@@ -1,10 +1,10 @@
 /**
- * A receiver of webhooks on loopback that answers with raw bytes, so that a test can imitate every
+ * A receiver of webhooks on loopback that responds with raw bytes, so that a test can imitate every
  * fault of a customer's server. It counts its connections and keeps the requests that it has read.
  */
 
 /** Answers a complete request on its connection. */
-export type Answer = (conn: Deno.Conn, request: Uint8Array) => Promise<void> | void;
+export type Respond = (conn: Deno.Conn, request: Uint8Array) => Promise<void> | void;
 
 /** A certificate and its key in PEM. */
 interface Certificate {
@@ -20,9 +20,9 @@ export interface LoopbackReceiver {
   close: () => Promise<void>;
 }
 
-/** Starts a receiver that calls `answer` for every complete request. */
+/** Starts a receiver that calls `respond` for every complete request. */
 export function openReceiver(
-  answer: Answer,
+  respond: Respond,
   certificate?: Certificate,
   hostname = "127.0.0.1",
 ): LoopbackReceiver {
@@ -66,7 +66,7 @@ export function openReceiver(
         const request = await readRequest(conn);
         if (request === null) break;
         receiver.requests.push(request);
-        await answer(conn, request);
+        await respond(conn, request);
       }
     } catch {
       // The sender closed the connection, or the test did.
@@ -77,8 +77,8 @@ export function openReceiver(
   }
 }
 
-/** Returns an answer that sends this text. */
-export function say(text: string): Answer {
+/** Returns a response that sends this text. */
+export function say(text: string): Respond {
   return async (conn) => {
     await writeAll(conn, new TextEncoder().encode(text));
   };

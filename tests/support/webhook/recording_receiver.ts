@@ -27,7 +27,7 @@ export interface Arrival {
   event: any;
 }
 
-/** Decides the answer of a receiver: a status, or a complete answer. */
+/** Decides the response of a receiver: a status, or a complete response. */
 type Judge = (arrival: Arrival) => number | Response | Promise<number | Response>;
 
 /** A running receiver. */
@@ -42,7 +42,7 @@ export interface RecordingReceiver {
 }
 
 /**
- * Starts a receiver. It answers 200 until a test sets `judge`. With a certificate it uses TLS.
+ * Starts a receiver. It returns 200 until a test sets `judge`. With a certificate it uses TLS.
  */
 export function openRecorder(
   judge: Judge = () => 200,
@@ -71,8 +71,8 @@ export function openRecorder(
         event: JSON.parse(text),
       };
       arrivals.push(arrival);
-      const answer = await receiver.judge(arrival);
-      return typeof answer === "number" ? new Response(null, { status: answer }) : answer;
+      const response = await receiver.judge(arrival);
+      return typeof response === "number" ? new Response(null, { status: response }) : response;
     },
   );
   const receiver: RecordingReceiver = {
@@ -81,7 +81,7 @@ export function openRecorder(
     arrivals,
     at: (path) => arrivals.filter((arrival) => arrival.path === path),
     judge,
-    // Aborts the answers that a failed test still holds back.
+    // Aborts the responses that a failed test still holds back.
     close: () => {
       abort.abort();
       return server.finished;

@@ -15,8 +15,8 @@ export function webhookCase(
     try {
       await run(t, service, receiver);
     } finally {
-      // In parallel: the service waits for attempts in flight, and the receiver aborts the answers
-      // that it holds back.
+      // In parallel: the service waits for attempts in flight, and the receiver aborts the
+      // responses that it holds back.
       await Promise.all([service.close(), receiver.close()]);
     }
   });

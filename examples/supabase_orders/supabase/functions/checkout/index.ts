@@ -23,25 +23,25 @@ const RETURN_URL = Deno.env.get("SHOP_RETURN_URL") ?? "http://127.0.0.1:3000/ord
 Deno.serve(async (request) => {
   if (request.method === "OPTIONS") return new Response(null, { headers: CORS_HEADERS });
   const user_id = payerOf(request);
-  if (user_id === null) return answer(401, { error: "Sign in first" });
+  if (user_id === null) return respond(401, { error: "Sign in first" });
   const { order_id, product, token } = await request.json().catch(() => ({}));
   const price = PRODUCTS.get(product);
   if (!UUID.test(order_id) || !price || typeof token !== "string") {
-    return answer(400, { error: "Send order_id (a UUID), a product that we sell, and a token" });
+    return respond(400, { error: "Send order_id (a UUID), a product that we sell, and a token" });
   }
   const order = await openOrder({ id: order_id, user_id, product, ...price });
-  if (order === null) return answer(404, { error: "There is no such order" });
+  if (order === null) return respond(404, { error: "There is no such order" });
   try {
     const payment = await paymentOf(order, token);
     const { next_action } = payment;
     const url = next_action?.type === "authenticate" ? next_action.url : null;
-    return answer(200, { status: payment.status, url });
+    return respond(200, { status: payment.status, url });
   } catch (error) {
     if (error instanceof ApiError && error.status < 500) {
-      return answer(error.status, { error: error.message });
+      return respond(error.status, { error: error.message });
     }
     console.error(error);
-    return answer(502, { error: "Try again with the same order_id: you do not pay twice" });
+    return respond(502, { error: "Try again with the same order_id: you do not pay twice" });
   }
 });
 
@@ -74,7 +74,7 @@ async function pay(order: OpenOrder, token: string): Promise<Payment> {
   return payment;
 }
 
-function answer(status: number, body: object): Response {
+function respond(status: number, body: object): Response {
   return Response.json(body, { status, headers: CORS_HEADERS });
 }
 

@@ -21,7 +21,7 @@ Deno.serve(async (request) => {
     if (object.object === "payment") await applyPaymentEvent(event, object);
     return new Response(null, { status: 204 });
   } catch (error) {
-    // After any other answer than 2xx the service sends the webhook again.
+    // After any other response than 2xx the service sends the webhook again.
     if (!(error instanceof WebhookVerificationError)) throw error;
     console.error(error.reason, error.message);
     return new Response(null, { status: 400 });

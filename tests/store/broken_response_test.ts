@@ -1,6 +1,6 @@
 /**
- * A connection to the database breaks within an answer, after its row and before its end. Only that
- * request fails, and the next answers are complete.
+ * A connection to the database breaks within a response, after its row and before its end. Only
+ * that request fails, and the next responses are complete.
  */
 
 import assert from "node:assert/strict";
@@ -46,8 +46,8 @@ Deno.test("query() leaves no row of a broken answer in the next one", async (t) 
     });
     for (const rows of [1, 0, 3]) {
       await t.step(`the next answer, of ${rows} rows, is complete`, async () => {
-        const answer = await ask(rows);
-        assert.deepEqual([...answer], Array.from({ length: rows }, (_, i) => ({ n: i + 1 })));
+        const response = await ask(rows);
+        assert.deepEqual([...response], Array.from({ length: rows }, (_, i) => ({ n: i + 1 })));
       });
     }
   } finally {

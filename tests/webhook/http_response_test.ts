@@ -1,12 +1,12 @@
 /**
- * The parser of answers: answers that are split into packets at every position, and the memory that
- * it uses.
+ * The parser of responses: answers that are split into packets at every position, and the memory
+ * that it uses.
  */
 import assert from "node:assert/strict";
-import { AnswerReader, MalformedAnswerError } from "../../shared/delivery/http_answer.ts";
+import { MalformedResponseError, ResponseReader } from "../../shared/delivery/http_response.ts";
 import { ResponseParser } from "../../shared/delivery/llhttp.ts";
 
-/** The properties of an answer that a sender uses. */
+/** The properties of a response that a sender uses. */
 type Verdict = "malformed" | {
   status: number | undefined;
   retry_after: string | undefined;
@@ -60,7 +60,7 @@ const CASES: [name: string, text: string, expected: Verdict][] = [
 for (const [name, text, expected] of CASES) {
   const bytes = new TextEncoder().encode(text);
   for (const size of [1, 2, 3, 7, bytes.length]) {
-    Deno.test(`AnswerReader answer ${name}, ${size} bytes at a time`, async () => {
+    Deno.test(`ResponseReader answer ${name}, ${size} bytes at a time`, async () => {
       assert.deepEqual(await readIn(bytes, size), expected);
     });
   }
@@ -68,10 +68,10 @@ for (const [name, text, expected] of CASES) {
 
 for (const kept of [0, 1, 20, 200]) {
   for (const size of [1, 7, 1000]) {
-    Deno.test(`AnswerReader.beginning has ${kept} bytes, ${size} bytes at a time`, async () => {
+    Deno.test(`ResponseReader.beginning has ${kept} bytes, ${size} bytes at a time`, async () => {
       const text = "HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n01234567890123456789";
       const bytes = new TextEncoder().encode(text);
-      const reader = await AnswerReader.open(kept);
+      const reader = await ResponseReader.open(kept);
       for (let at = 0; at < bytes.length; at += size) reader.push(bytes.subarray(at, at + size));
       assert.equal(new TextDecoder().decode(reader.beginning), text.slice(0, kept));
       assert.equal(reader.exceeds_beginning, kept < text.length);
@@ -80,13 +80,13 @@ for (const kept of [0, 1, 20, 200]) {
   }
 }
 
-Deno.test("AnswerReader.push() prevents reuse of the connection after extra bytes", async () => {
+Deno.test("ResponseReader.push() prevents reuse of the connection after extra bytes", async () => {
   const text = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nH";
   const expected = { ...ended(200), reusable: false };
   assert.deepEqual(await readIn(new TextEncoder().encode(text), text.length), expected);
 });
 
-Deno.test("AnswerReader.close() frees all memory", async () => {
+Deno.test("ResponseReader.close() frees all memory", async () => {
   const text = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok";
   const bytes = new TextEncoder().encode(text);
   await readIn(bytes, 5);
@@ -100,13 +100,13 @@ function ended(status: number, retry_after?: string): Exclude<Verdict, string> {
 }
 
 async function readIn(bytes: Uint8Array, size: number): Promise<Verdict> {
-  const reader = await AnswerReader.open();
+  const reader = await ResponseReader.open();
   try {
     for (let at = 0; at < bytes.length; at += size) reader.push(bytes.subarray(at, at + size));
     const { status, retry_after, done, reusable } = reader;
     return { status, retry_after, done, reusable };
   } catch (error) {
-    if (error instanceof MalformedAnswerError) return "malformed";
+    if (error instanceof MalformedResponseError) return "malformed";
     throw error;
   } finally {
     reader.close();

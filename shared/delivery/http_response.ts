@@ -2,34 +2,34 @@
  * Reads the parts of an HTTP/1.1 answer that a webhook sender needs: the status, `Retry-After`, and
  * the state of the connection for a next request.
  *
- * Reads at most 16 KiB of an answer, head and body together, and keeps at most as many of its first
- * bytes as the caller asks for. llhttp finds the head and the end of the answer in linear time. If an answer ends early or becomes malformed
- * after its head, its status counts, but its connection is not used again.
- * Source: RFC 9112, contract §4, ADR 0019.
+ * Reads at most 16 KiB of a response, head and body together, and keeps at most as many of its
+ * first bytes as the caller asks for. llhttp finds the head and the end of the response in linear
+ * time. If a response ends early or becomes malformed after its head, its status counts, but its
+ * connection is not used again. Source: RFC 9112, contract §4, ADR 0019.
  */
 
 import { type ResponseHead, ResponseParser } from "./llhttp.ts";
 
-/** Most bytes of an answer that are read (contract §4). */
-export const ANSWER_BYTES_MAX = 16 * 1024;
+/** Most bytes of a response that are read (contract §4). */
+export const RESPONSE_BYTES_MAX = 16 * 1024;
 
 /** The accepted values of `Retry-After`: printable, at most about two HTTP dates long. */
 const RETRY_AFTER = /^[ -~]{1,64}$/;
 
-/** Thrown if the bytes are not an HTTP/1.1 answer, or the head exceeds `ANSWER_BYTES_MAX`. */
-export class MalformedAnswerError extends Error {
-  override readonly name = "MalformedAnswerError";
+/** Thrown if the bytes are not an HTTP/1.1 answer, or the head exceeds `RESPONSE_BYTES_MAX`. */
+export class MalformedResponseError extends Error {
+  override readonly name = "MalformedResponseError";
 }
 
-/** Parses the bytes of one answer as they arrive. Call `close` after the last `push`. */
-export class AnswerReader {
+/** Parses the bytes of one response as they arrive. Call `close` after the last `push`. */
+export class ResponseReader {
   /** The final status (never 1xx), once the head has been read. */
   status: number | undefined;
   /** `Retry-After` as sent, if there is exactly one and it matches `RETRY_AFTER`. */
   retry_after: string | undefined;
-  /** True if the caller need not read more: the answer has ended, or it exceeds the limit. */
+  /** True if the caller need not read more: the response has ended, or it exceeds the limit. */
   done = false;
-  /** True if the answer is complete and the server keeps the connection open. */
+  /** True if the response is complete and the server keeps the connection open. */
   reusable = false;
   /** True if any byte has arrived. */
   started = false;
@@ -46,11 +46,11 @@ export class AnswerReader {
   }
 
   /**
-   * Creates a reader for one answer.
+   * Creates a reader for one response.
    * @param stored_bytes how many of the first bytes `beginning` returns
    */
-  static async open(stored_bytes = 0): Promise<AnswerReader> {
-    const reader = new AnswerReader(stored_bytes);
+  static async open(stored_bytes = 0): Promise<ResponseReader> {
+    const reader = new ResponseReader(stored_bytes);
     reader.#parser = await ResponseParser.open({
       header: "retry-after",
       onHead: (head) => reader.#takeHead(head),
@@ -71,18 +71,18 @@ export class AnswerReader {
 
   /**
    * Parses the next bytes.
-   * @throws {MalformedAnswerError} only before the status is known
+   * @throws {MalformedResponseError} only before the status is known
    */
   push(bytes: Uint8Array): void {
     if (this.done || bytes.length === 0) return;
     this.started = true;
-    const taken = bytes.subarray(0, ANSWER_BYTES_MAX - this.#bytes);
+    const taken = bytes.subarray(0, RESPONSE_BYTES_MAX - this.#bytes);
     if (this.#bytes < this.#beginning.length) {
       this.#beginning.set(bytes.subarray(0, this.#beginning.length - this.#bytes), this.#bytes);
     }
     this.#bytes += bytes.length;
     const { outcome, length } = this.#parser.execute(taken);
-    const is_full = this.#bytes >= ANSWER_BYTES_MAX;
+    const is_full = this.#bytes >= RESPONSE_BYTES_MAX;
     if (this.status === undefined) this.#refuse(outcome === "malformed", is_full);
     else if (outcome !== "read" || is_full) {
       // Further bytes answer no request, so the connection is not reused.
@@ -98,9 +98,9 @@ export class AnswerReader {
   }
 
   #refuse(is_malformed: boolean, is_full: boolean): void {
-    if (this.#refusal !== undefined) throw new MalformedAnswerError(this.#refusal);
-    if (is_malformed) throw new MalformedAnswerError("no HTTP/1.1 answer");
-    if (is_full) throw new MalformedAnswerError(`the head is over ${ANSWER_BYTES_MAX} bytes`);
+    if (this.#refusal !== undefined) throw new MalformedResponseError(this.#refusal);
+    if (is_malformed) throw new MalformedResponseError("no HTTP/1.1 answer");
+    if (is_full) throw new MalformedResponseError(`the head is over ${RESPONSE_BYTES_MAX} bytes`);
   }
 
   #takeHead({ status, major, keeps_alive, values }: ResponseHead): void {

@@ -1,8 +1,8 @@
 /**
- * Compares the output of a document's shell block with the answer that stands below the block. Both
- * must be equal except for names that differ from run to run: ids, times, keys and the base URL.
- * Such a name must have the same form. Where the document repeats a name, the output must repeat
- * the corresponding name.
+ * Compares the output of a document's shell block with the response that stands below the block.
+ * Both must be equal except for names that differ from run to run: ids, times, keys and the base
+ * URL. Such a name must have the same form. Where the document repeats a name, the output must
+ * repeat the corresponding name.
  *
  * `…` stands for further members of an object, elements of a list, or headers.
  */
@@ -49,29 +49,29 @@ export class NamesOfRun {
 }
 
 /**
- * Throws an `AssertionError` with the difference when the output is not the document's answer.
+ * Throws an `AssertionError` with the difference when the output is not the document's response.
  * @param path the document, for the message
  */
-export function assertAnswer(
+export function assertResponse(
   path: string,
-  { line, answer }: ShellExample,
+  { line, response }: ShellExample,
   printed: string,
   names: NamesOfRun,
 ): void {
   const message = (part: string) => `${path}, ${part} below the block at line ${line}`;
-  if (answer === null) {
+  if (response === null) {
     assert.equal(printed, "", message("no output is shown"));
     return;
   }
-  if (answer.language === "text") {
-    const written = answer.text.trim();
+  if (response.language === "text") {
+    const written = response.text.trim();
     assert.equal(names.translate(written, printed.trim()), written, message("the text"));
     return;
   }
-  const [written_head, written_body] = answer.language === "http"
-    ? splitMessage(answer.text)
-    : ["", answer.text];
-  const [head, body] = answer.language === "http" ? splitMessage(printed) : ["", printed];
+  const [written_head, written_body] = response.language === "http"
+    ? splitMessage(response.text)
+    : ["", response.text];
+  const [head, body] = response.language === "http" ? splitMessage(printed) : ["", printed];
   assertHead(written_head, head, names, message("the head"));
   if (written_body.trim() === "") {
     assert.equal(body, "", message("no body is shown"));
@@ -130,7 +130,7 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Makes an answer valid JSON: each `…` becomes a member of that name, or an element. */
+/** Makes a response valid JSON: each `…` becomes a member of that name, or an element. */
 function quoteMore(text: string): string {
   const open: string[] = [];
   return text.replace(/"(?:[^"\\]|\\.)*"|[{}[\]…]/g, (token) => {

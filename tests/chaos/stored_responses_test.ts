@@ -1,5 +1,5 @@
 /**
- * The invariant of stored answers accepts answers that show a state between two events of a
+ * The invariant of stored responses accepts answers that show a state between two events of a
  * payment. A pending refund changes its payment, and its event shows only the refund.
  */
 
@@ -11,12 +11,12 @@ Deno.test("checkBooks() accepts answers that were stored while a refund was pend
   const service = await startService();
   try {
     const post = async (path: string, body: Record<string, unknown>) => {
-      const answer = await service.call("POST", path, {
+      const response = await service.call("POST", path, {
         body,
         idempotency_key: crypto.randomUUID(),
       });
-      assert.ok(answer.status < 300, answer.text);
-      return answer.body;
+      assert.ok(response.status < 300, response.text);
+      return response.body;
     };
     const { id } = await post("/api-v1-payments/v1/payments", {
       amount: 1_000,

@@ -1,7 +1,7 @@
-/** Faults of the provider: an unknown answer is never a failure, and nothing happens twice. */
+/** Faults of the provider: an unknown response is never a failure, and nothing happens twice. */
 
 import assert from "node:assert/strict";
-import type { TestAnswer } from "../support/service/service.ts";
+import type { TestResponse } from "../support/service/service.ts";
 import type { Fault } from "../support/stripe/faults.ts";
 import { type LiveCase, liveCase } from "../support/live/live_case.ts";
 import {
@@ -41,12 +41,12 @@ const TROUBLES: Trouble[] = [
   ...ACTS.map((act) => ({ at: "after" as const, ...act })),
 ];
 
-/** An operation, with the answer while its result is unknown, and after it. */
+/** An operation, with the response while its result is unknown, and after it. */
 interface Operation {
   path: string;
   prepare(given: LiveCase): Promise<string>;
-  run(given: LiveCase, id: string, key: string): Promise<TestAnswer>;
-  unknown: (answer: TestAnswer) => unknown;
+  run(given: LiveCase, id: string, key: string): Promise<TestResponse>;
+  unknown: (response: TestResponse) => unknown;
   /** Expected from `unknown`. */
   expected: unknown;
   /** Status and amounts of the payment after the worker. */
@@ -122,14 +122,14 @@ for (const [op, operation] of Object.entries(OPERATIONS)) {
         const key = `${op}-${i}`;
         const prepared_id = await operation.prepare(given);
         await given.double.plant({ method: "POST", path: operation.path, ...trouble });
-        const answer = await operation.run(given, prepared_id, key);
-        // The runtime itself repeats a request whose connection ends before the answer begins.
+        const response = await operation.run(given, prepared_id, key);
+        // The runtime itself repeats a request whose connection ends before the response begins.
         if (trouble.act !== "lose") {
-          assert.deepEqual(operation.unknown(answer), operation.expected, answer.text);
+          assert.deepEqual(operation.unknown(response), operation.expected, response.text);
         }
-        const id = prepared_id || answer.body.id;
+        const id = prepared_id || response.body.id;
         const duplicate = await operation.run(given, id, key);
-        assert.deepEqual([duplicate.status, duplicate.text], [answer.status, answer.text]);
+        assert.deepEqual([duplicate.status, duplicate.text], [response.status, response.text]);
         for (let attempt = 0; attempt < 4; attempt++) await workAfter(given, RETRY_S);
         const is_expired = trouble.at === "before" && trouble.keep === true;
         if (is_expired) untouched++;

@@ -1,6 +1,6 @@
 /**
- * The newest answers that a running `listen` has got, in a file of the data folder, so that `trigger`
- * can show the answer to its event. The file exists as long as `listen` runs.
+ * The newest responses that a running `listen` has got, in a file of the data folder, so that
+ * `trigger` can show the response to its event. The file exists as long as `listen` runs.
  */
 
 import { readFileSync, rmSync } from "node:fs";
@@ -9,34 +9,34 @@ import process from "node:process";
 import { makeDataDir, writePrivately } from "./data_folder.ts";
 import type { ForwardResult } from "./forwarding.ts";
 
-/** An answer, and the delivery to which it belongs. */
-interface ForwardedAnswer extends ForwardResult {
+/** A response, and the delivery to which it belongs. */
+interface ForwardedResponse extends ForwardResult {
   delivery_id: string;
 }
 
-interface AnswersFile {
+interface ResponsesFile {
   /** The process of `listen`. A killed one leaves its file. */
   pid: number;
-  answers: ForwardedAnswer[];
+  responses: ForwardedResponse[];
 }
 
 /** Answers that the file stores: those that come while `trigger` looks for its own. */
 const MAX_KEPT = 20;
 
 /** The answers of one endpoint. */
-export class AnswersOfListener {
+export class ResponsesOfListener {
   readonly #path: string;
-  #answers: ForwardedAnswer[] = [];
+  #responses: ForwardedResponse[] = [];
 
-  /** Begins without answers. */
+  /** Begins without responses. */
   constructor(data_dir: string, endpoint_id: string) {
     this.#path = pathOf(data_dir, endpoint_id);
     this.#write();
   }
 
-  /** Stores an answer. */
+  /** Stores a response. */
   add(delivery_id: string, result: ForwardResult): void {
-    this.#answers = [...this.#answers, { delivery_id, ...result }].slice(-MAX_KEPT);
+    this.#responses = [...this.#responses, { delivery_id, ...result }].slice(-MAX_KEPT);
     this.#write();
   }
 
@@ -46,27 +46,30 @@ export class AnswersOfListener {
   }
 
   #write(): void {
-    const file: AnswersFile = { pid: process.pid, answers: this.#answers };
+    const file: ResponsesFile = { pid: process.pid, responses: this.#responses };
     try {
       makeDataDir(dirname(this.#path));
       writePrivately(this.#path, file);
     } catch {
-      // Forwarding needs no file. Only `trigger` does not see the answers then.
+      // Forwarding needs no file. Only `trigger` does not see the responses then.
     }
   }
 }
 
-/** Returns the newest answers of an endpoint, by delivery. Returns null if no `listen` runs for it. */
-export function readAnswers(
+/**
+ * Returns the newest responses of an endpoint, by delivery. Returns null if no `listen` runs for
+ * it.
+ */
+export function readResponses(
   data_dir: string,
   endpoint_id: string,
 ): Map<string, ForwardResult> | null {
   try {
     const text = readFileSync(pathOf(data_dir, endpoint_id), "utf8");
-    const { pid, answers } = JSON.parse(text) as AnswersFile;
+    const { pid, responses } = JSON.parse(text) as ResponsesFile;
     // It throws if there is no such process.
     process.kill(pid, 0);
-    return new Map(answers.map(({ delivery_id, ...result }) => [delivery_id, result]));
+    return new Map(responses.map(({ delivery_id, ...result }) => [delivery_id, result]));
   } catch {
     return null;
   }
