@@ -27,9 +27,9 @@ interface KillPoint {
 /** The operations of the provider, by the ends of their paths. */
 export const CALLS = ["/payment_intents$", "/capture$", "/cancel$", "/refunds$"];
 
-const CLAIM = "pay.commit(";
+const RESERVE = "pay.commit(";
 const RECORD = "pay.record(";
-const WORKER = "pay.claim_provider_work(";
+const WORKER = "pay.lease_provider_work(";
 /** Longest wait for an operation or a statement at the point. A statement gives up after 1.5 s. */
 const CALL_WAIT_MS = 15_000;
 const STATEMENT_WAIT_MS = 1_000;
@@ -39,15 +39,21 @@ const VERDICT_MS = 300;
 /** The points. Each is in the table of docs/reliability.md. */
 export const KILL_POINTS: readonly KillPoint[] = [
   {
-    name: "servers, claim lost",
-    kill: atStatement("provider_operations", CLAIM, killServersAndCut),
+    name: "servers, reservation lost",
+    kill: atStatement("provider_operations", RESERVE, killServersAndCut),
   },
-  { name: "servers, claim kept", kill: atStatement("provider_operations", CLAIM, killServers) },
+  {
+    name: "servers, reservation kept",
+    kill: atStatement("provider_operations", RESERVE, killServers),
+  },
   { name: "servers, operation sent", kill: atOperation("before", "hang", killServers) },
   { name: "servers, operation done", kill: atOperation("after", "hang", killServers) },
   { name: "servers, record lost", kill: atStatement("provider_events", RECORD, killServersAndCut) },
   { name: "servers, record kept", kill: atStatement("provider_events", RECORD, killServers) },
-  { name: "PostgreSQL, claim", kill: atStatement("provider_operations", CLAIM, killDatabase) },
+  {
+    name: "PostgreSQL, reservation",
+    kill: atStatement("provider_operations", RESERVE, killDatabase),
+  },
   { name: "PostgreSQL, record", kill: atStatement("provider_events", RECORD, killDatabase) },
   { name: "PostgreSQL, worker", kill: atStatement("provider_operations", WORKER, killDatabase) },
   { name: "provider, before its work", kill: atProvider("before") },

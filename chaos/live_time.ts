@@ -16,7 +16,7 @@ const STUCK_MS = 5_000;
 /**
  * Makes hours pass in seconds for the provider worker: the next attempt of an operation and the
  * next sync of an open payment are due after a second, and leases of dead processes end after 3 s.
- * The call that ends a payment without an authentication waits until the payer has come.
+ * The operation that ends a payment without an authentication waits until the payer has come.
  */
 export function passTime({ postgres: { superuser_url } }: Stage): { end(): Promise<void> } {
   let is_over = false;

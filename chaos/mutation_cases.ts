@@ -149,7 +149,7 @@ export const MUTATIONS: readonly Mutation[] = [
     noticed_by: "chaos --live --operations 150",
   },
   {
-    name: "live run: an operation is sent before its claim",
+    name: "live run: an operation is sent before its reservation",
     edits: [
       {
         file: "shared/domain/operations/operations.ts",

@@ -13,13 +13,13 @@ export interface ServerSettings {
   database_url: string;
   master_secret: string;
   relay_token: string;
-  /** Duration of a claim. The run waits for the claims of killed servers. */
+  /** Duration of a lease. The run waits for the leases of killed servers. */
   lease_ms: number;
   /** Timeout of an attempt. It must be shorter than the lease. */
   attempt_ms: number;
   /** Secrets of providers by the names of their variables; by default none. */
   provider_secrets?: Record<string, string>;
-  /** Longest time of a call of a provider; by default that of the product. */
+  /** Longest time of an operation of a provider; by default that of the product. */
   provider_deadline_ms?: number;
 }
 

@@ -46,7 +46,7 @@ export interface Stage {
   end(): Promise<void>;
 }
 
-/** Short timeouts, so that the run does not wait long for the claims of killed servers. */
+/** Short timeouts, so that the run does not wait long for the leases of killed servers. */
 const ATTEMPT_MS = 2_000;
 const LEASE_MS = 5_000;
 /** Enough for servers, probes and audits. */

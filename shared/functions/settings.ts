@@ -33,7 +33,7 @@ export interface Settings {
   account_rate_limit?: number;
   /** True: the requests of sandboxes are logged for their merchants. By default false. */
   request_log?: boolean;
-  /** Duration of the dispatcher's claim of a delivery: longer than an attempt and its recording. */
+  /** Duration of the dispatcher's lease of a delivery: longer than an attempt and its recording. */
   webhook_lease_ms?: number;
   max_connections?: number;
   prepare?: boolean;

@@ -6,7 +6,7 @@
 import { formatTime } from "../core/clock.ts";
 import type { ErrorCode } from "../core/errors.ts";
 import type { DeliveryAttempt } from "../schema/webhook.ts";
-import type { ClaimedDelivery } from "../store/webhook_store.ts";
+import type { LeasedDelivery } from "../store/webhook_store.ts";
 
 /** The fields of a log line (security §2, leaks through logs). */
 export interface LogLine {
@@ -33,8 +33,8 @@ export interface LogLine {
 }
 
 /**
- * Describes an unexpected error for the operator by class, SQLSTATE and place, without its text. For
- * something that was given up it also names the kind and the id.
+ * Describes an unexpected error for the operator by class, SQLSTATE and place, without its text.
+ * For something that was given up it also names the kind and the id.
  */
 export function faultOf(error: unknown): string {
   const { name, subject, code, constraint_name, stack, message } = error as Record<string, unknown>;
@@ -47,7 +47,7 @@ export function faultOf(error: unknown): string {
 
 /** Makes the line of an attempt. `status` is the receiver's, or 0 without a response. */
 export function attemptLine(
-  { id, event_id, endpoint_id, body }: ClaimedDelivery,
+  { id, event_id, endpoint_id, body }: LeasedDelivery,
   { number, at, response_status, duration_ms, error }: DeliveryAttempt,
 ): LogLine {
   return {

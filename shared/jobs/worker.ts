@@ -1,9 +1,9 @@
 /**
- * A worker claims due jobs, runs them and records their results, until nothing is due. All state is
+ * A worker leases due jobs, runs them and records their results, until nothing is due. All state is
  * in the database, so any number of workers can run and a crash loses nothing.
  *
- * Lease: a claim leases a job for some time. If the worker dies, the lease expires and any worker
- * claims the job again. Poison: a job whose lease has expired without a record may have ended its
+ * Lease: a worker leases a job for some time. If the worker dies, the lease expires and any worker
+ * leases the job again. Poison: a job whose lease has expired without a record may have ended its
  * worker. The database counts the expired leases and hands out one such job at a time; after the
  * third one the job is recorded as crashed and not run (ADR 0020). An operation of a provider is
  * never ended like that, because money may have moved.
@@ -15,8 +15,8 @@ import { Alarm } from "./alarm.ts";
 /** Shortest time between the starts of two polls. */
 const POLL_SPACING_MS = 5;
 
-/** The jobs of a claim. */
-export interface Claimed<Job> {
+/** Jobs that were leased together. */
+export interface Leased<Job> {
   jobs: readonly Job[];
   /** True if more jobs may be due now. */
   has_more: boolean;
@@ -25,16 +25,16 @@ export interface Claimed<Job> {
 /** The kind of jobs that a worker does. */
 interface WorkerOptions<Job, Result> {
   /**
-   * Records results and claims jobs, if `is_stopped` is false. A result that cannot be recorded now
+   * Records results and leases jobs, if `is_stopped` is false. A result that cannot be recorded now
    * is added again by `record`. An error ends the poll, for example without a database.
    */
-  recordAndClaim(results: readonly Result[]): Promise<Claimed<Job>>;
+  recordAndLease(results: readonly Result[]): Promise<Leased<Job>>;
   /** Runs a job, and passes its results to `record`. */
   run(job: Job): Promise<void>;
   clock: Clock;
   /** Called if a poll or a job fails. Leases expire by themselves. */
   on_error: (error: unknown) => void;
-  /** Longest time that the next poll waits for the jobs of the last claim. */
+  /** Longest time that the next poll waits for the jobs that were leased last. */
   collect_ms?: number;
   /** So many results do not wait for others. */
   most_results?: number;
@@ -48,8 +48,8 @@ export class Worker<Job, Result = never> {
   #results: Result[] = [];
   /** Jobs that have begun and not ended. */
   #running = 0;
-  /** The jobs of the last claim: how many there were, and how many have not ended. */
-  #last_claim = { jobs: 0, left: 0 };
+  /** The jobs that were leased last: how many there were, and how many have not ended. */
+  #last_lease = { jobs: 0, left: 0 };
   #is_notified = false;
   #notification = Promise.withResolvers<void>();
   #collected: () => void = () => {};
@@ -62,7 +62,7 @@ export class Worker<Job, Result = never> {
     this.#alarm = new Alarm(options.clock, () => void this.notify());
   }
 
-  /** True after the beginning of `stop`: claim nothing more. */
+  /** True after the beginning of `stop`: lease nothing more. */
   get is_stopped(): boolean {
     return this.#is_stopped;
   }
@@ -85,7 +85,7 @@ export class Worker<Job, Result = never> {
   }
 
   /**
-   * Claims nothing more, and waits for the running jobs and the record of their results. When
+   * Leases nothing more, and waits for the running jobs and the record of their results. When
    * `patience` resolves, `giveBack` ends the jobs, and a last poll records that.
    */
   async stop(patience?: Promise<void>, giveBack: () => void = () => {}): Promise<void> {
@@ -115,14 +115,14 @@ export class Worker<Job, Result = never> {
     this.#loop = null;
   }
 
-  /** Records and claims, after a poll that runs. Returns true if the next poll has work. */
+  /** Records and leases, after a poll that runs. Returns true if the next poll has work. */
   #poll(): Promise<boolean> {
-    const { recordAndClaim, on_error } = this.#options;
+    const { recordAndLease, on_error } = this.#options;
     const poll = this.#polled.then(async () => {
       try {
-        const { jobs, has_more } = await recordAndClaim(this.#results.splice(0));
-        const claim = this.#last_claim = { jobs: jobs.length, left: jobs.length };
-        for (const job of jobs) this.#start(job, claim);
+        const { jobs, has_more } = await recordAndLease(this.#results.splice(0));
+        const lease = this.#last_lease = { jobs: jobs.length, left: jobs.length };
+        for (const job of jobs) this.#start(job, lease);
         return has_more || this.#results.length > 0;
       } catch (error) {
         on_error(error);
@@ -133,13 +133,13 @@ export class Worker<Job, Result = never> {
     return poll;
   }
 
-  #start(job: Job, claim: { left: number }): void {
+  #start(job: Job, lease: { left: number }): void {
     const { run, on_error } = this.#options;
     this.#running++;
     run(job).catch(on_error).then(() => {
       this.#running--;
-      claim.left--;
-      // A job can make others due, and more can be due than was claimed.
+      lease.left--;
+      // A job can make others due, and more can be due than was leased.
       this.#wake();
       this.#collect();
     });
@@ -153,7 +153,7 @@ export class Worker<Job, Result = never> {
   /** Waits for results, so that they share the next poll. */
   async #pause(began: number): Promise<void> {
     const { collect_ms = POLL_SPACING_MS } = this.#options;
-    const longest_ms = this.#last_claim.jobs === 0 ? POLL_SPACING_MS : collect_ms;
+    const longest_ms = this.#last_lease.jobs === 0 ? POLL_SPACING_MS : collect_ms;
     const pause_ms = began + longest_ms - performance.now();
     if (pause_ms <= 0 || this.#isComplete()) return;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -167,9 +167,9 @@ export class Worker<Job, Result = never> {
     if (this.#isComplete()) this.#collected();
   }
 
-  /** Reports whether enough results wait, or all jobs of the last claim have ended. */
+  /** Reports whether enough results wait, or all jobs that were leased last have ended. */
   #isComplete(): boolean {
-    const { jobs, left } = this.#last_claim;
+    const { jobs, left } = this.#last_lease;
     return this.#results.length >= (this.#options.most_results ?? Infinity) ||
       (jobs > 0 && left === 0);
   }

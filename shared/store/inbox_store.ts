@@ -13,7 +13,7 @@ import {
   responseOf,
   type Row,
 } from "./outcome.ts";
-import type { ClaimedDelivery, SecretSource } from "./webhook_store.ts";
+import type { LeasedDelivery, SecretSource } from "./webhook_store.ts";
 
 /** A page of an inbox. */
 export interface InboxPage {
@@ -35,7 +35,7 @@ export interface InboxPage {
     id: string;
     event_id: string;
     attempt: number;
-    fault: ClaimedDelivery["fault"];
+    fault: LeasedDelivery["fault"];
     body: string;
   }[];
 }

@@ -187,7 +187,7 @@ export interface RecordOutcome {
   is_settled: boolean;
 }
 
-/** Work that a worker has claimed. Bodies are JSON text. */
+/** Work that a worker has leased. Bodies are JSON text. */
 export interface ProviderWork {
   /** `operation`: send it, or sync if it may not be repeated. `totals`: read those of `day`. */
   kind: "operation" | "event" | "sync" | "poll" | "totals";

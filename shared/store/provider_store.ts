@@ -53,10 +53,10 @@ export interface ProviderStore {
   /** Stores the totals of a day. */
   storeTotals(account_id: string, day: string, totals: readonly ProviderTotal[]): Promise<void>;
   /**
-   * Claims due work, `asking_limit` pieces that ask a provider at most. Another worker can claim it
+   * Leases due work, `asking_limit` pieces that ask a provider at most. Another worker can lease it
    * after `lease_ms`. `given_up`: pieces that the database cannot read, which come again as late.
    */
-  claimWork(
+  leaseWork(
     limit: number,
     asking_limit: number,
     lease_ms: number,
@@ -120,8 +120,8 @@ const STORE_TOTALS = `select pay.store_totals(
 export const WORK_COLUMNS =
   `w.kind, w.environment_id, w.livemode, w.account::text, w.operation::text,
   w.event::text, w.subject_body, w.subject_sequence, w.refund_body, w.cursor::text, w.day::text`;
-const CLAIM = `select ${WORK_COLUMNS}
-  from pay.claim_provider_work(
+const LEASE = `select ${WORK_COLUMNS}
+  from pay.lease_provider_work(
     p_limit => $1::int, p_asking_limit => $2::int, p_lease_ms => $3::int,
     p_at => $4::text::timestamptz) w`;
 const COUNT_IGNORED = `select pay.count_ignored_notification(p_account_id => $1::text)`;
@@ -218,10 +218,10 @@ export function createProviderStore(
       await database.query(STORE_TOTALS, [account_id, day, JSON.stringify(totals)]);
     },
 
-    async claimWork(limit, asking_limit, lease_ms, at_ms) {
+    async leaseWork(limit, asking_limit, lease_ms, at_ms) {
       const parameters = [limit, asking_limit, lease_ms, formatTime(at_ms)];
-      type Claimed = WorkRow | { kind: "given_up"; operation: string };
-      const rows = await database.query<Claimed>(CLAIM, parameters);
+      type Leased = WorkRow | { kind: "given_up"; operation: string };
+      const rows = await database.query<Leased>(LEASE, parameters);
       const given_up: GivenUp[] = [];
       const work = rows.flatMap((row) => {
         if (row.kind !== "given_up") return [readWork(row)];

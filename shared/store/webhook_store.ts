@@ -68,10 +68,10 @@ export type Written =
   | { outcome: "committed" | "replay"; response: StoredResponse }
   | { outcome: "stale" | "full" | "calling_off" | "unread" };
 
-/** A delivery that the dispatcher has claimed from the outbox. */
-export interface ClaimedDelivery {
+/** A delivery that the dispatcher has leased from the outbox. */
+export interface LeasedDelivery {
   environment_id: string;
-  /** The id of the environment that a reset keeps. The dispatcher counts its claims by it. */
+  /** The id of the environment that a reset keeps. The dispatcher counts its leases by it. */
   public_id: string;
   account: string;
   id: string;
@@ -117,12 +117,12 @@ export interface AttemptLogEntry {
   response_truncated: boolean;
 }
 
-/** The result of a claimed delivery. */
+/** The result of a leased delivery. */
 export interface AttemptResult {
   environment_id: string;
   id: string;
   attempt: number;
-  /** `released`: the dispatcher made no attempt, and the next claim uses the same number. */
+  /** `released`: the dispatcher made no attempt, and the next lease uses the same number. */
   outcome: "delivered" | "failed" | "released";
   /** RFC 3339; null if there is no further attempt. */
   next_attempt_at: string | null;
@@ -137,24 +137,24 @@ export interface AttemptResult {
   due_at?: string;
 }
 
-/** Number of further deliveries that a dispatcher takes of each holder for which it has claims. */
-export interface ClaimCapacity {
+/** Number of further deliveries that a dispatcher takes of each holder for which it has leases. */
+export interface LeaseCapacity {
   endpoints: Readonly<Record<string, number>>;
   /** By public id. */
   environments: Readonly<Record<string, number>>;
   accounts: Readonly<Record<string, number>>;
 }
 
-/** The request of a poll: results to record, and limits of new claims. */
+/** The request of a poll: results to record, and limits of new leases. */
 export interface DeliveryPoll {
   results: readonly AttemptResult[];
-  /** Most claims in total. The next three: most claims of a holder that is not in `capacity`. */
+  /** Most leases in total. The next three: most leases of a holder that is not in `capacity`. */
   limit: number;
   per_endpoint: number;
   per_environment: number;
   per_account: number;
-  capacity: ClaimCapacity;
-  /** Milliseconds by which accounts are ahead (fair_time.ts); null: claim no poison delivery. */
+  capacity: LeaseCapacity;
+  /** Milliseconds by which accounts are ahead (fair_time.ts); null: lease no poison delivery. */
   poison_ahead: Readonly<Record<string, number>> | null;
   at_ms: number;
   leased_until_ms: number;
@@ -228,8 +228,8 @@ export interface WebhookStore {
     ended: EndedTrigger,
     idempotency: Idempotency | null,
   ): Promise<StoredResponse>;
-  /** Records results and claims due deliveries, of all environments. */
-  pollDeliveries(poll: DeliveryPoll): Promise<ClaimedDelivery[]>;
+  /** Records results and leases due deliveries, of all environments. */
+  pollDeliveries(poll: DeliveryPoll): Promise<LeasedDelivery[]>;
   /** Finds the endpoints with which a poll fails. Takes as long as a poll for each of them. */
   findFailingEndpoints(at_ms: number): Promise<FailingEndpoint[]>;
   /** Loads an endpoint for the dispatcher; null if it is deleted. */
@@ -343,7 +343,7 @@ export function createWebhookStore(
     },
 
     pollDeliveries: (poll) =>
-      database.query<ClaimedDelivery>(POLL_DELIVERIES, [
+      database.query<LeasedDelivery>(POLL_DELIVERIES, [
         resultsParameter(poll.results),
         JSON.stringify(poll.capacity),
         poll.limit,

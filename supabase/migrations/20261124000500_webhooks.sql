@@ -3,7 +3,7 @@
 --
 -- A delivery is an event on its way to one endpoint. The transaction of a change writes its events
 -- and their deliveries. These rows are the record; a wake only makes the dispatcher read them. The
--- dispatcher claims due deliveries with a lease. An attempt that outlives its lease cannot
+-- dispatcher leases due deliveries. An attempt that outlives its lease cannot
 -- overwrite the record of a later one, because the dispatcher records an attempt only while its
 -- number is the newest.
 --
@@ -95,7 +95,7 @@ create table pay.webhook_deliveries (
   constraint webhook_deliveries_fault_has_attempt check (
     (fault is null) = (fault_attempt is null)
   )
--- A claim writes each row once more, and a poll claims many neighbours at once: with half a page
+-- A lease writes each row once more, and a poll leases many neighbours at once: with half a page
 -- free their new versions stay on it, and no index hears of them. Each delivery leaves a dead entry
 -- at the beginning of the indexes of what is pending, over which every poll of the dispatcher steps
 -- until a vacuum (measured: 20 000 cost 19 pages a poll, the first poll 2 878). The usual fifth of
@@ -120,7 +120,7 @@ comment on column pay.webhook_deliveries.next_attempt_at is 'Time of the next at
 comment on column pay.webhook_deliveries.leased_until is
   'End of the lease of the dispatcher that has the row; another may take it then. In no index.';
 comment on column pay.webhook_deliveries.expired_leases is
-  'Claims since the last recorded attempt that expired without a record. From 3 on the delivery has crashed and the count stays.';
+  'Leases since the last recorded attempt that expired without a record. From 3 on the delivery has crashed and the count stays.';
 comment on column pay.webhook_deliveries.created_at is 'Time of creation.';
 comment on column pay.webhook_deliveries.due_at is 'Time of the next attempt by the clock of the sandbox; null: it has no clock of its own.';
 comment on column pay.webhook_deliveries.fault is 'The declared fault that changed this delivery; null: none did.';
@@ -139,21 +139,21 @@ create index webhook_deliveries_due
   on pay.webhook_deliveries (endpoint_id, next_attempt_at, subject_id, sequence)
   where next_attempt_at is not null and expired_leases = 0;
 comment on index pay.webhook_deliveries_due is
-  'pay_internal.claim_due: due deliveries of an endpoint, except poison deliveries.';
+  'pay_internal.lease_due: due deliveries of an endpoint, except poison deliveries.';
 
--- The dispatcher: poison deliveries, which have expired leases. It claims one at a time.
+-- The dispatcher: poison deliveries, which have expired leases. It leases one at a time.
 create index webhook_deliveries_poison
   on pay.webhook_deliveries (endpoint_id, expired_leases, next_attempt_at, subject_id, sequence)
   where next_attempt_at is not null and expired_leases > 0;
 comment on index pay.webhook_deliveries_poison is
-  'pay_internal.claim_first_poison: deliveries with expired leases, one at a time.';
+  'pay_internal.lease_first_poison: deliveries with expired leases, one at a time.';
 
 -- The dispatcher: endpoints that have something pending; is an earlier event of the same payment
 -- still being tried?
 create index webhook_deliveries_order on pay.webhook_deliveries (endpoint_id, subject_id, sequence)
   where status = 'pending';
 comment on index pay.webhook_deliveries_order is
-  'pay_internal.blocking_delivery, pay_internal.claim_due: earlier events of the same payment that are still being tried.';
+  'pay_internal.blocking_delivery, pay_internal.lease_due: earlier events of the same payment that are still being tried.';
 
 -- Lists with payment_id=, with event_id= (through the event's subject) and with endpoint_id=. They
 -- contain the environment because a reset leaves the deliveries of the retired environment under
@@ -248,7 +248,7 @@ comment on column pay_internal.due_delivery.rank_of_endpoint is
   'The poll serves lower ranks first, so that endpoints share its capacity.';
 comment on column pay_internal.due_delivery.is_expired is 'Its lease has expired without a record.';
 
-create type pay.claimed_delivery as (
+create type pay.leased_delivery as (
   environment_id text collate "C",
   public_id text,
   account text,
@@ -267,27 +267,27 @@ create type pay.claimed_delivery as (
   settings text,
   fault text
 );
-comment on type pay.claimed_delivery is 'A delivery that the dispatcher has claimed and now attempts.';
-comment on column pay.claimed_delivery.environment_id is 'Its environment.';
-comment on column pay.claimed_delivery.public_id is 'The public id of the environment, which a reset keeps.';
-comment on column pay.claimed_delivery.account is 'The account of the environment.';
-comment on column pay.claimed_delivery.id is 'The delivery.';
-comment on column pay.claimed_delivery.endpoint_id is 'Its endpoint.';
-comment on column pay.claimed_delivery.event_id is 'Its event.';
-comment on column pay.claimed_delivery.subject_id is 'The subject of its event.';
-comment on column pay.claimed_delivery.attempt is 'The number of the attempt that the claim begins.';
-comment on column pay.claimed_delivery.url is 'The address of the endpoint.';
-comment on column pay.claimed_delivery.secrets is 'The secrets of the endpoint, in the form of webhook_endpoints.secrets.';
-comment on column pay.claimed_delivery.livemode is 'The mode of the environment.';
-comment on column pay.claimed_delivery.failing_since is
+comment on type pay.leased_delivery is 'A delivery that the dispatcher has leased and now attempts.';
+comment on column pay.leased_delivery.environment_id is 'Its environment.';
+comment on column pay.leased_delivery.public_id is 'The public id of the environment, which a reset keeps.';
+comment on column pay.leased_delivery.account is 'The account of the environment.';
+comment on column pay.leased_delivery.id is 'The delivery.';
+comment on column pay.leased_delivery.endpoint_id is 'Its endpoint.';
+comment on column pay.leased_delivery.event_id is 'Its event.';
+comment on column pay.leased_delivery.subject_id is 'The subject of its event.';
+comment on column pay.leased_delivery.attempt is 'The number of the attempt that the lease begins.';
+comment on column pay.leased_delivery.url is 'The address of the endpoint.';
+comment on column pay.leased_delivery.secrets is 'The secrets of the endpoint, in the form of webhook_endpoints.secrets.';
+comment on column pay.leased_delivery.livemode is 'The mode of the environment.';
+comment on column pay.leased_delivery.failing_since is
   'webhook_endpoints.failing_since in the time of the dispatcher''s clock.';
-comment on column pay.claimed_delivery.poison is
+comment on column pay.leased_delivery.poison is
   'It has an expired lease, so it may have ended the process of its dispatcher.';
-comment on column pay.claimed_delivery.crashed is
+comment on column pay.leased_delivery.crashed is
   'The dispatcher records a crashed attempt under this number and does not send the delivery.';
-comment on column pay.claimed_delivery.body is 'The event as JSON text.';
-comment on column pay.claimed_delivery.settings is 'The settings of the sandbox as JSON text; null: it has none.';
-comment on column pay.claimed_delivery.fault is 'The declared fault of this attempt; null: none.';
+comment on column pay.leased_delivery.body is 'The event as JSON text.';
+comment on column pay.leased_delivery.settings is 'The settings of the sandbox as JSON text; null: it has none.';
+comment on column pay.leased_delivery.fault is 'The declared fault of this attempt; null: none.';
 
 do $$ begin execute pg_catalog.format('set role %I',
   pg_catalog.current_setting('pay.migrator')); end $$;

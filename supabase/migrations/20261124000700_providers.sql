@@ -126,7 +126,7 @@ comment on column pay.provider_operations.currency is 'ISO 4217 code.';
 comment on column pay.provider_operations.request is 'The rest of the request, such as the token and the return URL. Never a card number.';
 comment on column pay.provider_operations.state is 'pending, settled, or operator: the result is unknown and the service has given up.';
 comment on column pay.provider_operations.attempts is 'How often the operation was leased to be sent.';
-comment on column pay.provider_operations.created_at is 'Time of the claim.';
+comment on column pay.provider_operations.created_at is 'Time of the reservation.';
 comment on column pay.provider_operations.first_sent_at is 'Time of the first lease; null: never sent.';
 comment on column pay.provider_operations.next_attempt_at is 'When the worker sends or syncs again; null unless pending.';
 comment on column pay.provider_operations.leased_until is 'End of the lease of the request or worker that sends the operation; null: nobody sends it.';
@@ -308,7 +308,7 @@ comment on column pay.provider_totals.currency is 'ISO 4217 code.';
 comment on column pay.provider_totals.provider_minor is 'Sum of all movements of the balance in minor units, after fees; payouts are negative.';
 comment on column pay.provider_totals.read_at is 'Time at which the worker read it.';
 
--- A piece of work for the worker (pay.claim_provider_work).
+-- A piece of work for the worker (pay.lease_provider_work).
 create type pay.provider_work as (
   kind text,
   environment_id text collate "C",
@@ -322,7 +322,7 @@ create type pay.provider_work as (
   cursor json,
   day date
 );
-comment on type pay.provider_work is 'A piece of work that a worker has claimed.';
+comment on type pay.provider_work is 'A piece of work that a worker has leased.';
 comment on column pay.provider_work.kind is 'operation, provider event, sync, poll or totals.';
 comment on column pay.provider_work.environment_id is 'The environment of the account.';
 comment on column pay.provider_work.livemode is 'The mode of the environment.';

@@ -4000,7 +4000,7 @@ as $$
     )
 $$;
 
-create or replace function pay.claim_provider_work(
+create or replace function pay.lease_provider_work(
   p_limit integer, p_asking_limit integer, p_lease_ms integer, p_at timestamptz
 )
 returns setof pay.provider_work
@@ -4016,7 +4016,7 @@ declare
   v_quota constant integer := greatest(p_limit / 4, 1);
   v_left integer := p_limit;
   v_asking_left integer := p_asking_limit;
-  v_claimed integer;
+  v_leased integer;
   v_kind text;
   v_limit integer;
 begin
@@ -4032,21 +4032,21 @@ begin
     v_limit := least(v_limit, v_left, case when v_kind <> 'event' then v_asking_left end);
     continue when v_limit <= 0;
     begin
-      return query select * from pay_internal.claim_kind(v_kind, v_limit, v_at, v_leased_until);
-      get diagnostics v_claimed = row_count;
+      return query select * from pay_internal.lease_kind(v_kind, v_limit, v_at, v_leased_until);
+      get diagnostics v_leased = row_count;
     exception when others then
       return next pay_internal.given_up_work(v_kind, null, 'all', sqlstate, sqlerrm);
-      v_claimed := 0;
+      v_leased := 0;
     end;
-    v_left := v_left - v_claimed;
-    if v_kind <> 'event' then v_asking_left := v_asking_left - v_claimed; end if;
+    v_left := v_left - v_leased;
+    if v_kind <> 'event' then v_asking_left := v_asking_left - v_leased; end if;
   end loop;
 end
 $$;
-grant execute on function pay.claim_provider_work(integer, integer, integer, timestamptz)
+grant execute on function pay.lease_provider_work(integer, integer, integer, timestamptz)
   to pay_api;
 
-create or replace function pay_internal.claim_kind(
+create or replace function pay_internal.lease_kind(
   p_kind text, p_limit integer, p_at timestamptz, p_leased_until timestamptz
 )
 returns setof pay.provider_work
@@ -6790,357 +6790,6 @@ begin
 end
 $$;
 
-create or replace function pay_internal.lock_due(
-  p_endpoints text[],
-  p_capacity integer[],
-  p_quotas integer[],
-  p_reads integer[],
-  p_at timestamptz
-)
-returns pay_internal.due_delivery[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_due pay_internal.due_delivery[];
-  v_is_any_expired boolean;
-begin
-  select
-    array_agg(row(c.environment_id, c.id, c.endpoint_id, c.subject_id, c.sequence, c.event_id,
-      c.rank - c.quota, c.is_expired)::pay_internal.due_delivery),
-    bool_or(c.is_expired)
-  into v_due, v_is_any_expired
-  from (
-    select l.*, o.capacity, o.quota,
-      rank() over (partition by l.endpoint_id order by l.next_attempt_at, l.subject_id) as rank
-    from unnest(p_endpoints, p_capacity, p_quotas, p_reads)
-      as o (endpoint_id, capacity, quota, reads)
-    cross join lateral (
-      select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.event_id,
-        d.next_attempt_at, d.leased_until is not null as is_expired
-      from pay.webhook_deliveries d
-      where d.endpoint_id = o.endpoint_id and d.next_attempt_at <= p_at and d.expired_leases = 0
-        and (d.leased_until is null or d.leased_until <= p_at)
-      order by d.next_attempt_at, d.subject_id, d.sequence
-      limit o.reads
-      for update skip locked
-    ) l
-  ) c
-  where c.rank <= c.capacity;
-
-  if v_is_any_expired then
-    update pay.webhook_deliveries d
-    set expired_leases = 1, leased_until = null
-    from unnest(v_due) c
-    where c.is_expired and d.environment_id = c.environment_id and d.id = c.id;
-  end if;
-  return v_due;
-end
-$$;
-
-create or replace function pay_internal.within_capacity(
-  p_due pay_internal.due_delivery[],
-  p_capacity jsonb,
-  p_limit integer,
-  p_per_environment integer,
-  p_per_account integer
-)
-returns table (
-  environment_id text, id text, endpoint_id text, subject_id text, sequence integer, event_id text,
-  rank_of_endpoint bigint, url text, secrets text, failing_since timestamptz, livemode boolean,
-  public_id text, account text
-)
-language plpgsql stable rows 10
-set search_path = pg_catalog, pg_temp
-as $$
-#variable_conflict use_column
-begin
-  return query
-  with
-  shared as (
-    select c.*, t.url, t.secrets, t.failing_since, e.livemode, e.public_id, e.account,
-      rank() over (partition by e.public_id order by c.rank_of_endpoint, c.endpoint_id)
-        <= coalesce((p_capacity -> 'environments' ->> e.public_id)::integer, p_per_environment)
-      and rank() over (partition by e.account order by c.rank_of_endpoint, c.endpoint_id)
-        <= coalesce((p_capacity -> 'accounts' ->> e.account)::integer, p_per_account) as is_within
-    from unnest(p_due) c
-    join pay.webhook_endpoints t
-      on t.environment_id = c.environment_id and t.id = c.endpoint_id and t.status = 'enabled'
-        and t.delivery = 'url'
-    join pay.environments e on e.id = c.environment_id
-    where not c.is_expired
-  )
-  select s.environment_id, s.id, s.endpoint_id, s.subject_id, s.sequence, s.event_id,
-    s.rank_of_endpoint, s.url, s.secrets::text, s.failing_since, s.livemode, s.public_id, s.account
-  from shared s
-  where s.is_within
-  order by s.rank_of_endpoint, s.endpoint_id
-  fetch first (p_limit) rows with ties;
-end
-$$;
-
-create or replace function pay_internal.claim_due(
-  p_due pay_internal.due_delivery[],
-  p_capacity jsonb,
-  p_limit integer,
-  p_per_environment integer,
-  p_per_account integer,
-  p_leased_until timestamptz,
-  p_ahead interval
-)
-returns setof pay.claimed_delivery
-language plpgsql volatile rows 10
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return query
-  with
-  counted as (
-    select k.*, count(*) over (
-        partition by k.endpoint_id, k.subject_id order by k.sequence
-        range between unbounded preceding and 1 preceding
-      ) as taken_before
-    from pay_internal.within_capacity(
-      p_due, p_capacity, p_limit, p_per_environment, p_per_account) k
-  ),
-  judged as materialized (
-    select k.*,
-      -- All earlier events are taken as well.
-      k.sequence is null or (k.taken_before < 100 and earlier.known = k.taken_before) as is_next,
-      min(k.rank_of_endpoint) over (partition by k.endpoint_id, k.subject_id) as rank_of_chain
-    from counted k
-    cross join lateral (
-      select count(*) as known from (
-        select from pay.webhook_deliveries d
-        where d.status = 'pending'
-          and d.environment_id is not distinct from k.environment_id
-          and d.endpoint_id = k.endpoint_id
-          and d.subject_id = k.subject_id
-          and d.sequence < k.sequence
-        -- One more than those that are taken is enough.
-        limit least(k.taken_before, 99) + 1
-      ) l
-    ) earlier
-  ),
-  claimed as (
-    update pay.webhook_deliveries d
-    set attempt_count = d.attempt_count + 1, leased_until = p_leased_until
-    from judged j
-    where j.is_next and d.environment_id = j.environment_id and d.id = j.id
-    returning j.*, d.attempt_count,
-      case d.fault_attempt when d.attempt_count then d.fault end as fault
-  )
-  select c.environment_id, c.public_id, c.account, c.id, c.endpoint_id, c.event_id, c.subject_id,
-    c.attempt_count, c.url, c.secrets, c.livemode,
-    -- In the caller's time, because the caller computes how long the endpoint has been failing.
-    c.failing_since + p_ahead, false, false, v.body, (
-      select row_to_json(w)::text from pay.sandbox_settings w
-      where w.environment_id = c.environment_id), c.fault
-  from claimed c
-  join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id
-  order by c.rank_of_chain, c.endpoint_id, c.subject_id, c.sequence;
-end
-$$;
-
-create or replace function pay_internal.reschedule_deliveries(
-  p_due pay_internal.due_delivery[], p_at timestamptz
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  with
-  left_over as materialized (
-    select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.next_attempt_at
-    from unnest(p_due) c
-    join pay.webhook_deliveries d on d.environment_id = c.environment_id and d.id = c.id
-    where d.leased_until is null or d.leased_until <= p_at
-  ),
-  judged as materialized (
-    select l.*, t.status = 'enabled' or t.delivery = 'inbox' as enabled, blocker.id as blocker_id,
-      blocker.next_attempt_at as blocked_until, blocker.leased_until as blocker_leased_until,
-      blocker.due_at as blocker_due_at,
-      l.sequence - blocker.sequence as distance
-    from left_over l
-    left join pay.webhook_endpoints t
-      on t.environment_id = l.environment_id and t.id = l.endpoint_id
-    left join lateral (
-      select d.id, d.sequence, d.next_attempt_at, d.leased_until, d.due_at
-      from pay.webhook_deliveries d
-      where d.status = 'pending'
-        and d.environment_id is not distinct from l.environment_id
-        and d.endpoint_id = l.endpoint_id
-        and d.subject_id = l.subject_id
-        and d.sequence < l.sequence
-      order by d.sequence
-      limit 1
-    ) blocker on true
-  ),
-  called_off as (
-    update pay.webhook_deliveries d
-    set status = 'cancelled', next_attempt_at = null, leased_until = null
-    from judged j
-    where j.enabled is not true and d.environment_id = j.environment_id and d.id = j.id
-  )
-  update pay.webhook_deliveries d
-  set next_attempt_at = case
-      -- The earlier delivery releases this one. A short wait would check thousands of rows often.
-      when j.blocker_leased_until > p_at and j.distance > 100 then p_at + interval '1 minute'
-      when j.blocker_leased_until > p_at then p_at + interval '5 seconds'
-      else greatest(j.blocked_until, p_at + interval '1 second')
-    end,
-    -- The clock of a sandbox that stands makes both due at the same time.
-    due_at = case when j.blocker_leased_until > p_at then d.due_at
-      else greatest(d.due_at, j.blocker_due_at) end
-  from judged j
-  where j.enabled and j.blocker_id is not null
-    and (
-      -- A poll has claimed the blocker: this one or another.
-      (j.environment_id, j.blocker_id) not in (select o.environment_id, o.id from left_over o)
-      -- The blocker is due later: every poll would look at this one in its place.
-      or j.blocked_until > j.next_attempt_at
-    )
-    and d.environment_id = j.environment_id and d.id = j.id;
-end
-$$;
-
-create or replace function pay_internal.claim_poison(
-  p_poison_ahead jsonb,
-  p_at timestamptz,
-  p_leased_until timestamptz,
-  p_ahead interval,
-  p_aside text[],
-  p_only text
-)
-returns setof pay.claimed_delivery
-language plpgsql volatile rows 10
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_longest_look constant interval := '200 ms';
-  v_due pay_internal.due_delivery[];
-  v_is_claimed boolean;
-begin
-  loop
-    v_due := pay_internal.lock_poison(p_poison_ahead, p_at, p_aside, p_only);
-    exit when v_due is null;
-    return query select * from pay_internal.claim_first_poison(v_due, p_leased_until, p_ahead);
-    v_is_claimed := found;
-    -- Postpones poison deliveries that wait for an earlier delivery, and cancels those of disabled
-    -- endpoints.
-    perform pay_internal.reschedule_deliveries(v_due, p_at);
-    exit when v_is_claimed or clock_timestamp() > statement_timestamp() + v_longest_look;
-  end loop;
-end
-$$;
-
-create or replace function pay_internal.lock_poison(
-  p_ahead jsonb, p_at timestamptz, p_aside text[], p_only text
-)
-returns pay_internal.due_delivery[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return (
-    with recursive poisoned as (
-      (select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
-       where d.next_attempt_at is not null and d.expired_leases > 0
-         and d.endpoint_id >= coalesce(p_only, '')
-       order by d.endpoint_id limit 1)
-      union all
-      select n.environment_id, n.endpoint_id
-      from poisoned s
-      cross join lateral (
-        select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
-        where d.next_attempt_at is not null and d.expired_leases > 0
-          and d.endpoint_id > s.endpoint_id
-        order by d.endpoint_id limit 1
-      ) n
-      where p_only is null
-    )
-    select array_agg(
-      row(l.environment_id, l.id, l.endpoint_id, l.subject_id, l.sequence, l.event_id, null,
-        l.leased_until is not null)::pay_internal.due_delivery
-      order by coalesce((p_ahead ->> e.account)::float8, 0), e.account,
-        l.expired_leases, l.next_attempt_at, l.subject_id, l.sequence
-    )
-    from poisoned s
-    join pay.environments e on e.id = s.environment_id
-    -- A delivery that moves to an inbox is a poison delivery until it is there.
-    left join pay.webhook_endpoints t
-      on t.environment_id = s.environment_id and t.id = s.endpoint_id
-    cross join lateral (
-      select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.event_id,
-        d.leased_until, d.expired_leases, d.next_attempt_at
-      from pay.webhook_deliveries d
-      where d.endpoint_id = s.endpoint_id and d.next_attempt_at <= p_at and d.expired_leases > 0
-        and (d.leased_until is null or d.leased_until <= p_at)
-      order by d.expired_leases, d.next_attempt_at, d.subject_id, d.sequence
-      limit 2
-      for update skip locked
-    ) l
-    where t.delivery is distinct from 'inbox'
-      and s.endpoint_id <> all (p_aside) and s.endpoint_id = coalesce(p_only, s.endpoint_id)
-  );
-end
-$$;
-
-create or replace function pay_internal.claim_first_poison(
-  p_due pay_internal.due_delivery[],
-  p_leased_until timestamptz,
-  p_ahead interval
-)
-returns setof pay.claimed_delivery
-language plpgsql volatile rows 10
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_most_expired constant integer := 3;
-begin
-  return query
-  with
-  chosen as materialized (
-    select d.environment_id, d.id, t.url, t.secrets, t.failing_since, e.livemode, e.public_id,
-      e.account, c.is_expired, c.is_expired and d.expired_leases + 1 >= v_most_expired as crashed
-    from unnest(p_due) with ordinality as c
-      (environment_id, id, endpoint_id, subject_id, sequence, event_id, rank, is_expired, n)
-    join pay.webhook_deliveries d on d.environment_id = c.environment_id and d.id = c.id
-    join pay.webhook_endpoints t
-      on t.environment_id = d.environment_id and t.id = d.endpoint_id and t.status = 'enabled'
-        and t.delivery = 'url'
-    join pay.environments e on e.id = d.environment_id
-    where not exists (
-      select from pay.webhook_deliveries w
-      where w.status = 'pending'
-        and w.environment_id is not distinct from d.environment_id
-        and w.endpoint_id = d.endpoint_id
-        and w.subject_id = d.subject_id
-        and w.sequence < d.sequence
-    )
-    order by c.n
-    limit 1
-  ),
-  claimed as (
-    update pay.webhook_deliveries d
-    set attempt_count = d.attempt_count + case when c.crashed then 0 else 1 end,
-      expired_leases = d.expired_leases + case when c.is_expired then 1 else 0 end,
-      leased_until = p_leased_until
-    from chosen c
-    where d.environment_id = c.environment_id and d.id = c.id
-    returning c.*, d.endpoint_id, d.event_id, d.subject_id, d.attempt_count
-  )
-  select c.environment_id, c.public_id, c.account, c.id, c.endpoint_id, c.event_id, c.subject_id,
-    c.attempt_count, c.url, c.secrets::text, c.livemode, c.failing_since + p_ahead, true, c.crashed,
-    v.body, (
-      select row_to_json(w)::text from pay.sandbox_settings w
-      where w.environment_id = c.environment_id), null
-  from claimed c
-  join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id;
-end
-$$;
-
 create or replace function pay_internal.stored_attempts()
 returns integer
 language sql immutable parallel safe
@@ -8291,6 +7940,357 @@ begin
 end
 $$;
 
+create or replace function pay_internal.lock_due(
+  p_endpoints text[],
+  p_capacity integer[],
+  p_quotas integer[],
+  p_reads integer[],
+  p_at timestamptz
+)
+returns pay_internal.due_delivery[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_due pay_internal.due_delivery[];
+  v_is_any_expired boolean;
+begin
+  select
+    array_agg(row(c.environment_id, c.id, c.endpoint_id, c.subject_id, c.sequence, c.event_id,
+      c.rank - c.quota, c.is_expired)::pay_internal.due_delivery),
+    bool_or(c.is_expired)
+  into v_due, v_is_any_expired
+  from (
+    select l.*, o.capacity, o.quota,
+      rank() over (partition by l.endpoint_id order by l.next_attempt_at, l.subject_id) as rank
+    from unnest(p_endpoints, p_capacity, p_quotas, p_reads)
+      as o (endpoint_id, capacity, quota, reads)
+    cross join lateral (
+      select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.event_id,
+        d.next_attempt_at, d.leased_until is not null as is_expired
+      from pay.webhook_deliveries d
+      where d.endpoint_id = o.endpoint_id and d.next_attempt_at <= p_at and d.expired_leases = 0
+        and (d.leased_until is null or d.leased_until <= p_at)
+      order by d.next_attempt_at, d.subject_id, d.sequence
+      limit o.reads
+      for update skip locked
+    ) l
+  ) c
+  where c.rank <= c.capacity;
+
+  if v_is_any_expired then
+    update pay.webhook_deliveries d
+    set expired_leases = 1, leased_until = null
+    from unnest(v_due) c
+    where c.is_expired and d.environment_id = c.environment_id and d.id = c.id;
+  end if;
+  return v_due;
+end
+$$;
+
+create or replace function pay_internal.within_capacity(
+  p_due pay_internal.due_delivery[],
+  p_capacity jsonb,
+  p_limit integer,
+  p_per_environment integer,
+  p_per_account integer
+)
+returns table (
+  environment_id text, id text, endpoint_id text, subject_id text, sequence integer, event_id text,
+  rank_of_endpoint bigint, url text, secrets text, failing_since timestamptz, livemode boolean,
+  public_id text, account text
+)
+language plpgsql stable rows 10
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+begin
+  return query
+  with
+  shared as (
+    select c.*, t.url, t.secrets, t.failing_since, e.livemode, e.public_id, e.account,
+      rank() over (partition by e.public_id order by c.rank_of_endpoint, c.endpoint_id)
+        <= coalesce((p_capacity -> 'environments' ->> e.public_id)::integer, p_per_environment)
+      and rank() over (partition by e.account order by c.rank_of_endpoint, c.endpoint_id)
+        <= coalesce((p_capacity -> 'accounts' ->> e.account)::integer, p_per_account) as is_within
+    from unnest(p_due) c
+    join pay.webhook_endpoints t
+      on t.environment_id = c.environment_id and t.id = c.endpoint_id and t.status = 'enabled'
+        and t.delivery = 'url'
+    join pay.environments e on e.id = c.environment_id
+    where not c.is_expired
+  )
+  select s.environment_id, s.id, s.endpoint_id, s.subject_id, s.sequence, s.event_id,
+    s.rank_of_endpoint, s.url, s.secrets::text, s.failing_since, s.livemode, s.public_id, s.account
+  from shared s
+  where s.is_within
+  order by s.rank_of_endpoint, s.endpoint_id
+  fetch first (p_limit) rows with ties;
+end
+$$;
+
+create or replace function pay_internal.lease_due(
+  p_due pay_internal.due_delivery[],
+  p_capacity jsonb,
+  p_limit integer,
+  p_per_environment integer,
+  p_per_account integer,
+  p_leased_until timestamptz,
+  p_ahead interval
+)
+returns setof pay.leased_delivery
+language plpgsql volatile rows 10
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+  with
+  counted as (
+    select k.*, count(*) over (
+        partition by k.endpoint_id, k.subject_id order by k.sequence
+        range between unbounded preceding and 1 preceding
+      ) as taken_before
+    from pay_internal.within_capacity(
+      p_due, p_capacity, p_limit, p_per_environment, p_per_account) k
+  ),
+  judged as materialized (
+    select k.*,
+      -- All earlier events are taken as well.
+      k.sequence is null or (k.taken_before < 100 and earlier.known = k.taken_before) as is_next,
+      min(k.rank_of_endpoint) over (partition by k.endpoint_id, k.subject_id) as rank_of_chain
+    from counted k
+    cross join lateral (
+      select count(*) as known from (
+        select from pay.webhook_deliveries d
+        where d.status = 'pending'
+          and d.environment_id is not distinct from k.environment_id
+          and d.endpoint_id = k.endpoint_id
+          and d.subject_id = k.subject_id
+          and d.sequence < k.sequence
+        -- One more than those that are taken is enough.
+        limit least(k.taken_before, 99) + 1
+      ) l
+    ) earlier
+  ),
+  leased as (
+    update pay.webhook_deliveries d
+    set attempt_count = d.attempt_count + 1, leased_until = p_leased_until
+    from judged j
+    where j.is_next and d.environment_id = j.environment_id and d.id = j.id
+    returning j.*, d.attempt_count,
+      case d.fault_attempt when d.attempt_count then d.fault end as fault
+  )
+  select c.environment_id, c.public_id, c.account, c.id, c.endpoint_id, c.event_id, c.subject_id,
+    c.attempt_count, c.url, c.secrets, c.livemode,
+    -- In the caller's time, because the caller computes how long the endpoint has been failing.
+    c.failing_since + p_ahead, false, false, v.body, (
+      select row_to_json(w)::text from pay.sandbox_settings w
+      where w.environment_id = c.environment_id), c.fault
+  from leased c
+  join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id
+  order by c.rank_of_chain, c.endpoint_id, c.subject_id, c.sequence;
+end
+$$;
+
+create or replace function pay_internal.reschedule_deliveries(
+  p_due pay_internal.due_delivery[], p_at timestamptz
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with
+  left_over as materialized (
+    select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.next_attempt_at
+    from unnest(p_due) c
+    join pay.webhook_deliveries d on d.environment_id = c.environment_id and d.id = c.id
+    where d.leased_until is null or d.leased_until <= p_at
+  ),
+  judged as materialized (
+    select l.*, t.status = 'enabled' or t.delivery = 'inbox' as enabled, blocker.id as blocker_id,
+      blocker.next_attempt_at as blocked_until, blocker.leased_until as blocker_leased_until,
+      blocker.due_at as blocker_due_at,
+      l.sequence - blocker.sequence as distance
+    from left_over l
+    left join pay.webhook_endpoints t
+      on t.environment_id = l.environment_id and t.id = l.endpoint_id
+    left join lateral (
+      select d.id, d.sequence, d.next_attempt_at, d.leased_until, d.due_at
+      from pay.webhook_deliveries d
+      where d.status = 'pending'
+        and d.environment_id is not distinct from l.environment_id
+        and d.endpoint_id = l.endpoint_id
+        and d.subject_id = l.subject_id
+        and d.sequence < l.sequence
+      order by d.sequence
+      limit 1
+    ) blocker on true
+  ),
+  called_off as (
+    update pay.webhook_deliveries d
+    set status = 'cancelled', next_attempt_at = null, leased_until = null
+    from judged j
+    where j.enabled is not true and d.environment_id = j.environment_id and d.id = j.id
+  )
+  update pay.webhook_deliveries d
+  set next_attempt_at = case
+      -- The earlier delivery releases this one. A short wait would check thousands of rows often.
+      when j.blocker_leased_until > p_at and j.distance > 100 then p_at + interval '1 minute'
+      when j.blocker_leased_until > p_at then p_at + interval '5 seconds'
+      else greatest(j.blocked_until, p_at + interval '1 second')
+    end,
+    -- The clock of a sandbox that stands makes both due at the same time.
+    due_at = case when j.blocker_leased_until > p_at then d.due_at
+      else greatest(d.due_at, j.blocker_due_at) end
+  from judged j
+  where j.enabled and j.blocker_id is not null
+    and (
+      -- A poll has leased the blocker: this one or another.
+      (j.environment_id, j.blocker_id) not in (select o.environment_id, o.id from left_over o)
+      -- The blocker is due later: every poll would look at this one in its place.
+      or j.blocked_until > j.next_attempt_at
+    )
+    and d.environment_id = j.environment_id and d.id = j.id;
+end
+$$;
+
+create or replace function pay_internal.lease_poison(
+  p_poison_ahead jsonb,
+  p_at timestamptz,
+  p_leased_until timestamptz,
+  p_ahead interval,
+  p_aside text[],
+  p_only text
+)
+returns setof pay.leased_delivery
+language plpgsql volatile rows 10
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_longest_look constant interval := '200 ms';
+  v_due pay_internal.due_delivery[];
+  v_is_leased boolean;
+begin
+  loop
+    v_due := pay_internal.lock_poison(p_poison_ahead, p_at, p_aside, p_only);
+    exit when v_due is null;
+    return query select * from pay_internal.lease_first_poison(v_due, p_leased_until, p_ahead);
+    v_is_leased := found;
+    -- Postpones poison deliveries that wait for an earlier delivery, and cancels those of disabled
+    -- endpoints.
+    perform pay_internal.reschedule_deliveries(v_due, p_at);
+    exit when v_is_leased or clock_timestamp() > statement_timestamp() + v_longest_look;
+  end loop;
+end
+$$;
+
+create or replace function pay_internal.lock_poison(
+  p_ahead jsonb, p_at timestamptz, p_aside text[], p_only text
+)
+returns pay_internal.due_delivery[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    with recursive poisoned as (
+      (select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
+       where d.next_attempt_at is not null and d.expired_leases > 0
+         and d.endpoint_id >= coalesce(p_only, '')
+       order by d.endpoint_id limit 1)
+      union all
+      select n.environment_id, n.endpoint_id
+      from poisoned s
+      cross join lateral (
+        select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
+        where d.next_attempt_at is not null and d.expired_leases > 0
+          and d.endpoint_id > s.endpoint_id
+        order by d.endpoint_id limit 1
+      ) n
+      where p_only is null
+    )
+    select array_agg(
+      row(l.environment_id, l.id, l.endpoint_id, l.subject_id, l.sequence, l.event_id, null,
+        l.leased_until is not null)::pay_internal.due_delivery
+      order by coalesce((p_ahead ->> e.account)::float8, 0), e.account,
+        l.expired_leases, l.next_attempt_at, l.subject_id, l.sequence
+    )
+    from poisoned s
+    join pay.environments e on e.id = s.environment_id
+    -- A delivery that moves to an inbox is a poison delivery until it is there.
+    left join pay.webhook_endpoints t
+      on t.environment_id = s.environment_id and t.id = s.endpoint_id
+    cross join lateral (
+      select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.event_id,
+        d.leased_until, d.expired_leases, d.next_attempt_at
+      from pay.webhook_deliveries d
+      where d.endpoint_id = s.endpoint_id and d.next_attempt_at <= p_at and d.expired_leases > 0
+        and (d.leased_until is null or d.leased_until <= p_at)
+      order by d.expired_leases, d.next_attempt_at, d.subject_id, d.sequence
+      limit 2
+      for update skip locked
+    ) l
+    where t.delivery is distinct from 'inbox'
+      and s.endpoint_id <> all (p_aside) and s.endpoint_id = coalesce(p_only, s.endpoint_id)
+  );
+end
+$$;
+
+create or replace function pay_internal.lease_first_poison(
+  p_due pay_internal.due_delivery[],
+  p_leased_until timestamptz,
+  p_ahead interval
+)
+returns setof pay.leased_delivery
+language plpgsql volatile rows 10
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_most_expired constant integer := 3;
+begin
+  return query
+  with
+  chosen as materialized (
+    select d.environment_id, d.id, t.url, t.secrets, t.failing_since, e.livemode, e.public_id,
+      e.account, c.is_expired, c.is_expired and d.expired_leases + 1 >= v_most_expired as crashed
+    from unnest(p_due) with ordinality as c
+      (environment_id, id, endpoint_id, subject_id, sequence, event_id, rank, is_expired, n)
+    join pay.webhook_deliveries d on d.environment_id = c.environment_id and d.id = c.id
+    join pay.webhook_endpoints t
+      on t.environment_id = d.environment_id and t.id = d.endpoint_id and t.status = 'enabled'
+        and t.delivery = 'url'
+    join pay.environments e on e.id = d.environment_id
+    where not exists (
+      select from pay.webhook_deliveries w
+      where w.status = 'pending'
+        and w.environment_id is not distinct from d.environment_id
+        and w.endpoint_id = d.endpoint_id
+        and w.subject_id = d.subject_id
+        and w.sequence < d.sequence
+    )
+    order by c.n
+    limit 1
+  ),
+  leased as (
+    update pay.webhook_deliveries d
+    set attempt_count = d.attempt_count + case when c.crashed then 0 else 1 end,
+      expired_leases = d.expired_leases + case when c.is_expired then 1 else 0 end,
+      leased_until = p_leased_until
+    from chosen c
+    where d.environment_id = c.environment_id and d.id = c.id
+    returning c.*, d.endpoint_id, d.event_id, d.subject_id, d.attempt_count
+  )
+  select c.environment_id, c.public_id, c.account, c.id, c.endpoint_id, c.event_id, c.subject_id,
+    c.attempt_count, c.url, c.secrets::text, c.livemode, c.failing_since + p_ahead, true, c.crashed,
+    v.body, (
+      select row_to_json(w)::text from pay.sandbox_settings w
+      where w.environment_id = c.environment_id), null
+  from leased c
+  join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id;
+end
+$$;
+
 create or replace function pay.poll_deliveries(
   p_results text, p_capacity text, p_limit integer,
   p_per_endpoint integer, p_per_environment integer, p_per_account integer, p_poison_ahead text,
@@ -8299,7 +8299,7 @@ create or replace function pay.poll_deliveries(
   p_aside text default '[]',
   p_only text default null
 )
-returns setof pay.claimed_delivery
+returns setof pay.leased_delivery
 language plpgsql volatile security definer rows 10
 set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
@@ -8316,7 +8316,7 @@ declare
   v_aside constant text[] := array(select json_array_elements_text(p_aside::json));
   v_waiting record;
   v_due pay_internal.due_delivery[];
-  v_claimed integer;
+  v_leased integer;
 begin
   perform set_config('pay.worker', 'on', true);
   if p_results <> '{}' then
@@ -8349,13 +8349,13 @@ begin
       and fault.times_left > 0) then
       v_due := pay_internal.give_faults(v_due, v_at);
     end if;
-    return query select * from pay_internal.claim_due(
+    return query select * from pay_internal.lease_due(
       v_due, v_capacity, p_limit, p_per_environment, p_per_account, v_leased_until, v_ahead);
-    get diagnostics v_claimed = row_count;
-    if v_claimed < cardinality(v_due) then
+    get diagnostics v_leased = row_count;
+    if v_leased < cardinality(v_due) then
       perform pay_internal.reschedule_deliveries(v_due, v_at);
     end if;
-    exit when v_claimed > 0 or clock_timestamp() > statement_timestamp() + v_longest_look;
+    exit when v_leased > 0 or clock_timestamp() > statement_timestamp() + v_longest_look;
   end loop;
 
   -- Checked first, because there is usually none and the function costs a third of an empty poll.
@@ -8364,7 +8364,7 @@ begin
     where d.next_attempt_at is not null and d.expired_leases > 0
   ) then
     return query
-      select * from pay_internal.claim_poison(
+      select * from pay_internal.lease_poison(
         p_poison_ahead::jsonb, v_at, v_leased_until, v_ahead, v_aside, p_only);
   end if;
 end
@@ -8447,13 +8447,13 @@ begin
   )
   select array_agg(w.endpoint_id) filter (where k.is_on and r.capacity > 0),
     array_agg(r.capacity) filter (where k.is_on and r.capacity > 0),
-    -- An endpoint that has claims comes after those that have none, however quick it is.
+    -- An endpoint that has leases comes after those that have none, however quick it is.
     array_agg(
       case when k.left_of_endpoint is null then p_per_endpoint
         else least(k.left_of_endpoint, p_per_endpoint - 1)
       end
     ) filter (where k.is_on and r.capacity > 0),
-    -- The poll would give back most deliveries that it claims of a failing endpoint.
+    -- The poll would give back most deliveries that it leases of a failing endpoint.
     array_agg(r.capacity + case when k.is_failing then 0 else v_rest end)
       filter (where k.is_on and r.capacity > 0),
     (array_agg(w.environment_id) filter (where not k.is_on and not k.is_inbox))[1],

@@ -1,10 +1,10 @@
 -- Purpose: the work of the provider worker: operations to send again, provider events to apply,
--- objects to sync, and accounts to read (provider_readings.sql). A worker claims work, does it,
+-- objects to sync, and accounts to read (provider_readings.sql). A worker leases work, does it,
 -- and records the result (pay.record, pay.note_operations, pay.save_cursor, pay.save_totals_cursor,
 -- pay.store_totals).
 --
--- Concurrency: every claim sets a lease and skips locked rows, so workers never wait for each other
--- and no two of them get the same work. If a worker dies, its lease ends and another claims the
+-- Concurrency: a worker skips locked rows, so workers never wait for each other
+-- and no two of them get the same work. If a worker dies, its lease ends and another leases the
 -- work. Clocks: a clock that is ahead of the server's counts as the server's, and leases are by the
 -- server's time.
 
@@ -39,13 +39,13 @@ as $$
     )
 $$;
 
--- Claims work: up to p_limit pieces, of which up to p_asking_limit are not provider events.
+-- Leases work: up to p_limit pieces, of which up to p_asking_limit are not provider events.
 -- Operations, syncs and accounts to read get a quarter each, so that many due operations of a slow
 -- provider hold up no provider events. Provider events get the rest, in one query, so that all of
 -- them are as of one moment. Then operations and syncs get what is left. Accounts to read do not,
--- because each takes many requests. p_at: the caller's time. A kind whose claim fails holds up no
+-- because each takes many requests. p_at: the caller's time. A kind whose lease fails holds up no
 -- other kind (pay_internal.given_up_work).
-create or replace function pay.claim_provider_work(
+create or replace function pay.lease_provider_work(
   p_limit integer, p_asking_limit integer, p_lease_ms integer, p_at timestamptz
 )
 returns setof pay.provider_work
@@ -61,7 +61,7 @@ declare
   v_quota constant integer := greatest(p_limit / 4, 1);
   v_left integer := p_limit;
   v_asking_left integer := p_asking_limit;
-  v_claimed integer;
+  v_leased integer;
   v_kind text;
   v_limit integer;
 begin
@@ -77,23 +77,23 @@ begin
     v_limit := least(v_limit, v_left, case when v_kind <> 'event' then v_asking_left end);
     continue when v_limit <= 0;
     begin
-      return query select * from pay_internal.claim_kind(v_kind, v_limit, v_at, v_leased_until);
-      get diagnostics v_claimed = row_count;
+      return query select * from pay_internal.lease_kind(v_kind, v_limit, v_at, v_leased_until);
+      get diagnostics v_leased = row_count;
     exception when others then
       return next pay_internal.given_up_work(v_kind, null, 'all', sqlstate, sqlerrm);
-      v_claimed := 0;
+      v_leased := 0;
     end;
-    v_left := v_left - v_claimed;
-    if v_kind <> 'event' then v_asking_left := v_asking_left - v_claimed; end if;
+    v_left := v_left - v_leased;
+    if v_kind <> 'event' then v_asking_left := v_asking_left - v_leased; end if;
   end loop;
 end
 $$;
-grant execute on function pay.claim_provider_work(integer, integer, integer, timestamptz)
+grant execute on function pay.lease_provider_work(integer, integer, integer, timestamptz)
   to pay_api;
 
 -- Leases pieces of work of one kind, and then reads them. A piece that cannot be read keeps its
 -- lease, so it comes again when the lease has ended and holds up no other until then.
-create or replace function pay_internal.claim_kind(
+create or replace function pay_internal.lease_kind(
   p_kind text, p_limit integer, p_at timestamptz, p_leased_until timestamptz
 )
 returns setof pay.provider_work
@@ -230,7 +230,7 @@ end
 $$;
 
 -- A row about work that was given up, for the log of the worker.
--- p_id  its id or reference; all: nothing of the kind could be claimed
+-- p_id  its id or reference; all: nothing of the kind could be leased
 create or replace function pay_internal.given_up_work(
   p_kind text, p_environment_id text, p_id text, p_code text, p_message text
 )

@@ -15,7 +15,7 @@
 -- environment.
 --
 -- Concurrency: the caller holds the lock of the sandbox alone. Locks rows in the order of their
--- ids. The dispatcher has no row that is found here, because it claims rows that are due.
+-- ids. The dispatcher has no row that is found here, because it leases rows that are due.
 
 -- One step of an advance. Returns no row if the sandbox was reset.
 -- p_response {api_key_id, idempotency_key, request_id, target} of the request, whose response is

@@ -155,7 +155,7 @@ $$;
 grant execute on function pay.change_webhook_endpoint(text, text, integer, text) to pay_api;
 
 -- Records a triggered event, and its delivery with an attempt under way. The delivery has a lease
--- from the start, so the dispatcher does not claim it. The function claims the idempotency key with
+-- from the start, so the dispatcher does not lease it. The function claims the idempotency key with
 -- status 102 before the attempt, so that no duplicate makes another attempt. If the process
 -- crashes, the claim ends with the lease.
 -- p_trigger  {endpoint_id, event_id, type, subject_id, body, delivery_id, leased_until}. Without

@@ -8,7 +8,7 @@
 -- behind it wait for it. Other deliveries enter their inbox without regard to their times. The
 -- faults duplicate and wrong_signature show at the reads.
 
--- The due deliveries without those that this poll does not claim because of their fault:
+-- The due deliveries without those that this poll does not lease because of their fault:
 --   delay                 due again after the delay
 --   reorder               goes after the next delivery of its endpoint and subject
 --   drop_until_recovered  failed without an attempt

@@ -1,8 +1,8 @@
--- Purpose: a poll of the dispatcher. It records the attempts that have ended, then claims due
+-- Purpose: a poll of the dispatcher. It records the attempts that have ended, then leases due
 -- deliveries.
 --
 -- The dispatcher calls only pay.poll_deliveries. Its steps are here, in webhook_results.sql and in
--- webhook_claims.sql. They run under its row-level security and with its planner settings. Each
+-- webhook_leases.sql. They run under its row-level security and with its planner settings. Each
 -- statement of a step has a new snapshot.
 
 -- One poll of the dispatcher.
@@ -16,30 +16,30 @@
 --                 log_entries: as pay_internal.log_attempts takes them
 -- p_capacity      {endpoints: {id: limit}, environments: {public id: limit},
 --                 accounts: {name: limit}}: how many more deliveries of each the dispatcher may
---                 claim, for those of which it has claims already
--- p_limit         how many to claim in total
+--                 lease, for those of which it has leases already
+-- p_limit         how many to lease in total
 -- p_per_endpoint, p_per_environment, p_per_account
---                 the limits of those without claims. The limit of a failing endpoint is 2.
+--                 the limits of those without leases. The limit of a failing endpoint is 2.
 --                 Environments are counted by their public id, which a reset keeps.
 -- p_poison_ahead  as in pay_internal.lock_poison; null if the dispatcher has a poison delivery
--- p_leased_until  the end of the leases; another dispatcher may claim the deliveries after it
+-- p_leased_until  the end of the leases; another dispatcher may lease the deliveries after it
 -- p_aside         [endpoint id]: endpoints to leave out, because a poll with them fails
 -- p_only          the only endpoint to serve; null: all of them
 --
--- Order: a poll claims an event only together with all earlier pending events of its endpoint and
+-- Order: a poll leases an event only together with all earlier pending events of its endpoint and
 -- subject. The dispatcher sends them one after another. Of the deliveries that are due at the same
--- moment, a poll claims all of one subject before those of the next. So a claim can exceed a limit
+-- moment, a poll leases all of one subject before those of the next. So a lease can exceed a limit
 -- by the rest of one subject: postponing that rest would cost as much as sending it. A poison
--- delivery is claimed alone. Endpoints share the free capacity: the endpoint with the fewest claims
+-- delivery is leased alone. Endpoints share the free capacity: the endpoint with the fewest leases
 -- comes first. When a delivery ends, the poll that records it makes the next delivery of its
 -- subject due. This statement does not see a delivery that is written after it has begun. So a
 -- later poll checks a waiting delivery again when the next attempt of the earlier one is due, or in
 -- 5 seconds while that attempt is under way (in a minute if the delivery is more than 100 events
 -- behind).
 -- Concurrency: a poll skips locked rows, so dispatchers never wait for each other. A result counts
--- only if its attempt is the newest, so the result of an attempt that was claimed again changes
+-- only if its attempt is the newest, so the result of an attempt that was leased again changes
 -- nothing.
--- Cost: a claim changes no indexed column, so the new version of the row is heap-only. Queries for
+-- Cost: a lease changes no indexed column, so the new version of the row is heap-only. Queries for
 -- the events of a subject use "environment_id is not distinct from", which no index supports. With
 -- "=" the planner could choose an index that reads all deliveries of the endpoint for each event.
 create or replace function pay.poll_deliveries(
@@ -50,7 +50,7 @@ create or replace function pay.poll_deliveries(
   p_aside text default '[]',
   p_only text default null
 )
-returns setof pay.claimed_delivery
+returns setof pay.leased_delivery
 language plpgsql volatile security definer rows 10
 set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
@@ -67,7 +67,7 @@ declare
   v_aside constant text[] := array(select json_array_elements_text(p_aside::json));
   v_waiting record;
   v_due pay_internal.due_delivery[];
-  v_claimed integer;
+  v_leased integer;
 begin
   perform set_config('pay.worker', 'on', true);
   if p_results <> '{}' then
@@ -100,13 +100,13 @@ begin
       and fault.times_left > 0) then
       v_due := pay_internal.give_faults(v_due, v_at);
     end if;
-    return query select * from pay_internal.claim_due(
+    return query select * from pay_internal.lease_due(
       v_due, v_capacity, p_limit, p_per_environment, p_per_account, v_leased_until, v_ahead);
-    get diagnostics v_claimed = row_count;
-    if v_claimed < cardinality(v_due) then
+    get diagnostics v_leased = row_count;
+    if v_leased < cardinality(v_due) then
       perform pay_internal.reschedule_deliveries(v_due, v_at);
     end if;
-    exit when v_claimed > 0 or clock_timestamp() > statement_timestamp() + v_longest_look;
+    exit when v_leased > 0 or clock_timestamp() > statement_timestamp() + v_longest_look;
   end loop;
 
   -- Checked first, because there is usually none and the function costs a third of an empty poll.
@@ -115,7 +115,7 @@ begin
     where d.next_attempt_at is not null and d.expired_leases > 0
   ) then
     return query
-      select * from pay_internal.claim_poison(
+      select * from pay_internal.lease_poison(
         p_poison_ahead::jsonb, v_at, v_leased_until, v_ahead, v_aside, p_only);
   end if;
 end
@@ -165,10 +165,10 @@ end
 $$;
 grant execute on function pay.find_failing_endpoints(timestamptz, text) to pay_api;
 
--- The endpoints with pending deliveries, and how many more of each the dispatcher may claim. Finds
+-- The endpoints with pending deliveries, and how many more of each the dispatcher may lease. Finds
 -- each endpoint by one index probe. Parameters: as in pay.poll_deliveries.
 -- endpoints, capacity, quotas, reads: the endpoints, and for each of them how many deliveries to
--- claim at most, its quota of the free capacity, and how many due deliveries to read.
+-- lease at most, its quota of the free capacity, and how many due deliveries to read.
 -- off_environment, off_endpoint: a deleted or disabled endpoint with pending deliveries.
 -- inbox_environments, inbox_endpoints: endpoints with an inbox to which something can be added, 16
 -- at most.
@@ -210,13 +210,13 @@ begin
   )
   select array_agg(w.endpoint_id) filter (where k.is_on and r.capacity > 0),
     array_agg(r.capacity) filter (where k.is_on and r.capacity > 0),
-    -- An endpoint that has claims comes after those that have none, however quick it is.
+    -- An endpoint that has leases comes after those that have none, however quick it is.
     array_agg(
       case when k.left_of_endpoint is null then p_per_endpoint
         else least(k.left_of_endpoint, p_per_endpoint - 1)
       end
     ) filter (where k.is_on and r.capacity > 0),
-    -- The poll would give back most deliveries that it claims of a failing endpoint.
+    -- The poll would give back most deliveries that it leases of a failing endpoint.
     array_agg(r.capacity + case when k.is_failing then 0 else v_rest end)
       filter (where k.is_on and r.capacity > 0),
     (array_agg(w.environment_id) filter (where not k.is_on and not k.is_inbox))[1],

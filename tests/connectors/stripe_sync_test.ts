@@ -77,7 +77,7 @@ for (const [name, requested, step, expected] of BY_REFERENCE) {
 
 const foreign = (id: string) => intent({ id, metadata: { call: "pc_2" } });
 
-Deno.test("sync() without a reference reads lists around the claim until the operation is found", async () => {
+Deno.test("sync() without a reference reads lists around the reservation until the operation is found", async () => {
   const first = json(200, page([foreign("pi_9"), foreign("pi_8")], true));
   const { reply, received } = await synced(operation(), first, json(200, page([intent()], true)));
   assert.deepEqual(references(reply), ["pi_1:succeeded", "ch_1:fee"]);

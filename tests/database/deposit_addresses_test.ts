@@ -9,10 +9,10 @@ import { startService } from "../support/service/service.ts";
 import { commit } from "../support/database/commit_list.ts";
 import {
   addAccount,
-  type Claim,
-  claim,
-  claimed,
   openProviderStore,
+  reservation,
+  reserve,
+  type Reserved,
   succeeded,
 } from "../support/database/provider_flow.ts";
 
@@ -33,41 +33,44 @@ Deno.test("addresses of payments by stablecoin", async (t) => {
       method_kinds: ["stablecoin"],
       settings,
     });
-  const open = () => claim(functions, live, STABLECOIN);
-  /** Records the address of a claim, as the reply of the connector does. */
-  const tell = ({ environment_id, operation }: Claim, address: string) =>
+  const open = () => reserve(functions, live, STABLECOIN);
+  /** Records the address of a reservation, as the reply of the connector does. */
+  const tell = ({ environment_id, operation }: Reserved, address: string) =>
     store.noteOperations([{
       environment_id,
       id: operation.id,
       state: "settled",
       provider_reference: address,
     }]);
-  const placeOf = ({ operation }: Claim) =>
+  const placeOf = ({ operation }: Reserved) =>
     operation.reserved as { index: number; expires_at: string };
   const watched = (account_id: string, after: number | null = null, limit = 100) =>
     chain_store.watchedDeposits(account_id, after, limit);
   try {
     const account_id = await evm({ xpub: XPUB, expires_after_seconds: "60" });
     const first = await open();
-    await t.step("the claim gets the first index, and the expiry of its account", async () => {
-      const { reserved, created_at } = first.operation;
-      const expires_at_ms = Date.parse(created_at) + 60_000;
-      assert.deepEqual(reserved, { index: 0, expires_at: new Date(expires_at_ms).toISOString() });
-      assert.deepEqual(await watched(account_id), []);
-    });
+    await t.step(
+      "the reservation gets the first index, and the expiry of its account",
+      async () => {
+        const { reserved, created_at } = first.operation;
+        const expires_at_ms = Date.parse(created_at) + 60_000;
+        assert.deepEqual(reserved, { index: 0, expires_at: new Date(expires_at_ms).toISOString() });
+        assert.deepEqual(await watched(account_id), []);
+      },
+    );
     await t.step("after a crash the worker gets the same index and expiry", async () => {
       await service.setClock(Date.now() + 20_000);
-      const { work } = await store.claimWork(10, 10, 1000, Date.now() + 20_000);
+      const { work } = await store.leaseWork(10, 10, 1000, Date.now() + 20_000);
       const again = work.find(({ operation }) => operation?.id === first.operation.id);
       assert.deepEqual(again!.operation!.reserved, first.operation.reserved);
     });
     await t.step(
-      "claims at the same moment, alone and in lists, never share an index",
+      "reservations at the same moment, alone and in lists, never share an index",
       async () => {
         const lists = await Promise.all(Array.from({ length: 4 }, async () => {
           const requested = [
-            await claimed(live.text, STABLECOIN),
-            await claimed(live.text, STABLECOIN),
+            await reservation(live.text, STABLECOIN),
+            await reservation(live.text, STABLECOIN),
           ];
           return await commit(functions, requested);
         }));

@@ -15,12 +15,12 @@ const POLLS = 8;
 /** The number of deliveries of a poll. */
 const EACH = 16;
 /**
- * About seventy pages for each recorded and claimed delivery. Reading all pending ones takes 4 500.
+ * About seventy pages for each recorded and leased delivery. Reading all pending ones takes 4 500.
  */
 const MAX_PAGES = 1_500;
 const ENDPOINT = `whe_${"1".repeat(26)}`;
 
-interface Claimed {
+interface Leased {
   environment_id: string;
   id: string;
   attempt: number;
@@ -29,8 +29,8 @@ interface Claimed {
 serviceCase("pay.poll_deliveries() reads few pages with a large backlog", async (_t, service) => {
   const { environment_id } = service.key;
   const connection = await service.sql.reserve();
-  const parameters = (claimed: readonly Claimed[]) => {
-    const results = claimed.map((delivery) => ({
+  const parameters = (leased: readonly Leased[]) => {
+    const results = leased.map((delivery) => ({
       ...delivery,
       outcome: "delivered",
       next_attempt_at: null,
@@ -42,8 +42,8 @@ serviceCase("pay.poll_deliveries() reads few pages with a large backlog", async 
     p_results => $1::text, p_capacity => '{}', p_limit => $2::int, p_per_endpoint => $2::int,
     p_per_environment => $2::int, p_per_account => $2::int, p_poison_ahead => '{}', p_at => now(),
     p_leased_until => now() + interval '25 s')`;
-  const take = (claimed: readonly Claimed[]) =>
-    connection.unsafe<Claimed[]>(poll, parameters(claimed), { prepare: true });
+  const take = (leased: readonly Leased[]) =>
+    connection.unsafe<Leased[]>(poll, parameters(leased), { prepare: true });
   try {
     const nobodys = [{ environment_id, id: "whd_none", attempt: 1 }];
     for (let i = 0; i < POLLS; i++) assert.equal((await take(nobodys)).length, 0);
@@ -60,10 +60,10 @@ serviceCase("pay.poll_deliveries() reads few pages with a large backlog", async 
       select e.environment_id, 'whd_' || substr(e.id, 5), e.id, e.type, ${ENDPOINT}, e.subject_id,
         e.sequence, 'pending', now() - interval '1 hour', e.created_at
       from pay.events e`;
-    let claimed: Claimed[] = [];
-    for (let i = 0; i < POLLS; i++) claimed = await take(claimed);
-    assert.equal(claimed.length, EACH);
-    const pages = await pagesRead(connection, poll, parameters(claimed));
+    let leased: Leased[] = [];
+    for (let i = 0; i < POLLS; i++) leased = await take(leased);
+    assert.equal(leased.length, EACH);
+    const pages = await pagesRead(connection, poll, parameters(leased));
     console.log(`${pages} pages for a poll of ${EACH}`);
     assert.ok(pages <= MAX_PAGES, `${pages} pages were read`);
   } finally {

@@ -207,7 +207,7 @@ const BREAKS: [what: string, statements: string, invariants: string[]][] = [
     ["invariant_endless_deliveries"],
   ],
   [
-    "deliveries that no dispatcher has claimed for 20 days",
+    "deliveries that no dispatcher has leased for 20 days",
     `update pay.webhook_deliveries set status = 'pending', attempts = '{}', attempt_count = 0,
        next_attempt_at = now() - interval '20 days'`,
     ["invariant_endless_deliveries"],

@@ -10,9 +10,9 @@ import { openDatabase } from "../../shared/store/database.ts";
 import { poison, POISON_CODE, poisonFunction } from "../support/database/poison.ts";
 import {
   addAccount,
-  type Claim,
-  claim,
   openProviderStore,
+  reserve,
+  type Reserved,
   succeeded,
 } from "../support/database/provider_flow.ts";
 import { SANDBOX, serviceCase } from "../support/service/service_case.ts";
@@ -22,18 +22,18 @@ const LEASE_MS = 30_000;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-serviceCase("pay.claim_provider_work() with work that cannot be read", async (t, service) => {
+serviceCase("pay.lease_provider_work() with work that cannot be read", async (t, service) => {
   const { sql, live } = service;
   const functions = postgres(service.database.functions_url, { max: 1, onnotice: () => {} });
   const { store, close } = openProviderStore(service);
   let now = Date.now();
   const account_id = await addAccount(sql, live.environment_id);
-  const made: Claim[] = [];
-  for (let i = 0; i < 3; i++) made.push(await claim(functions, live));
+  const made: Reserved[] = [];
+  for (let i = 0; i < 3; i++) made.push(await reserve(functions, live));
   const bad = made[1]!.operation.id;
   const work = async (after_ms: number) => {
     await service.setClock(now += after_ms);
-    const { work, given_up } = await store.claimWork(100, 100, LEASE_MS, now);
+    const { work, given_up } = await store.leaseWork(100, 100, LEASE_MS, now);
     return {
       operations: work.flatMap(({ kind, operation }) => kind === "operation" ? [operation!.id] : [])
         .sort(),
@@ -60,7 +60,7 @@ serviceCase("pay.claim_provider_work() with work that cannot be read", async (t,
         assert.deepEqual((await work(LEASE_MS)).given_up, [`operation ${bad} ${POISON_CODE}`]);
       },
     );
-    await t.step("a kind that cannot be claimed leaves the other kinds", async () => {
+    await t.step("a kind that cannot be leased leaves the other kinds", async () => {
       await store.storeProviderEvents(account_id, made.map((one) => succeeded(one)));
       const end = await poison(sql, {
         table: "provider_operations",
@@ -85,7 +85,7 @@ serviceCase("storeProviderEvents() stores all but a bad one", async (_, service)
   try {
     const account_id = await addAccount(sql, live.environment_id);
     const provider_events = [];
-    for (let i = 0; i < 3; i++) provider_events.push(succeeded(await claim(functions, live)));
+    for (let i = 0; i < 3; i++) provider_events.push(succeeded(await reserve(functions, live)));
     await poison(sql, {
       table: "provider_events",
       on: "insert",

@@ -15,7 +15,7 @@ const ENTRY_FUNCTIONS = [
   "change_api_key",
   "change_webhook_endpoint",
   "changed_inboxes",
-  "claim_provider_work",
+  "lease_provider_work",
   "commit",
   "count_ignored_notification",
   "create_fault",

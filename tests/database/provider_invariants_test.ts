@@ -8,9 +8,9 @@ import postgres from "postgres";
 import { startService, type TestService } from "../support/service/service.ts";
 import {
   addAccount,
-  claim,
   completion,
   openProviderStore,
+  reserve,
   succeeded,
 } from "../support/database/provider_flow.ts";
 
@@ -189,7 +189,7 @@ async function work(service: TestService): Promise<{ completed: string; pending:
     await sql`update pay.provider_accounts set created_at = created_at - interval '2 days'`;
     await sql`update pay.provider_cursors set polled_at = now()`;
     const at = `${DAY}T12:00:00Z`;
-    const done = await claim(functions, live, {}, { idempotency_key: "done" });
+    const done = await reserve(functions, live, {}, { idempotency_key: "done" });
     const extra = succeeded(done, {
       reference: "extra",
       state: "pending",
@@ -199,8 +199,8 @@ async function work(service: TestService): Promise<{ completed: string; pending:
     });
     await store.record([completion(done, { provider_events: [succeeded(done, { at }), extra] })]);
     await store.storeTotals(account_id, DAY, [{ currency: "EUR", net_minor: 1000 }]);
-    const pending = await claim(functions, live, {}, { idempotency_key: "under way" });
-    await claim(functions, key, {}, { idempotency_key: "simulated" });
+    const pending = await reserve(functions, live, {}, { idempotency_key: "under way" });
+    await reserve(functions, key, {}, { idempotency_key: "simulated" });
     return { completed: done.payment.id, pending: pending.payment.id };
   } finally {
     await close();

@@ -10,12 +10,12 @@ import { startService, type TestService } from "../support/service/service.ts";
 import { commit, created } from "../support/database/commit_list.ts";
 import {
   addAccount,
-  claim,
-  claimed,
   completion,
   LEASE_MS,
   openProviderStore,
   operationFor,
+  reservation,
+  reserve,
 } from "../support/database/provider_flow.ts";
 import { untilWaiting } from "../support/database/lock_waits.ts";
 import type { Change } from "../../shared/store/commit_rows.ts";
@@ -59,7 +59,7 @@ Deno.test("pay.commit() with operations", async (t) => {
     await t.step(
       "without a provider: unconfigured, nothing is written, no key claimed",
       async () => {
-        const requested = await claimed(live.text, {}, { idempotency_key: "none" });
+        const requested = await reservation(live.text, {}, { idempotency_key: "none" });
         const good = async () => ({ change: await created(), key: key.text });
         const rows = await commit(functions, [await good(), requested, await good()]);
         assert.deepEqual(
@@ -73,16 +73,18 @@ Deno.test("pay.commit() with operations", async (t) => {
     const account = await addAccount(sql, live.environment_id, { settings: { base_url: "x" } });
 
     await t.step("another method than those of the account: unconfigured", async () => {
-      const [row] = await commit(functions, [await claimed(live.text, { method_kind: "sepa" })]);
+      const [row] = await commit(functions, [
+        await reservation(live.text, { method_kind: "sepa" }),
+      ]);
       assert.equal(row!.outcome, "unconfigured");
     });
     await t.step(
       "each change of a list gets its own operation, also after one with two",
       async () => {
-        const simulated = await claimed(key.text);
+        const simulated = await reservation(key.text);
         const later = operationFor(simulated.change.payment!, { op: "abandon", delay_ms: 1000 });
         simulated.change.operations.push(later);
-        const list = [simulated, await claimed(live.text), await claimed(live.text)];
+        const list = [simulated, await reservation(live.text), await reservation(live.text)];
         const rows = await commit(functions, list);
         assert.deepEqual(
           rows.map(({ detail }) => JSON.parse(detail!).id),
@@ -91,7 +93,7 @@ Deno.test("pay.commit() with operations", async (t) => {
       },
     );
     await t.step("claims the key at 102 and writes the operation in one transaction", async () => {
-      const requested = await claimed(live.text, {}, { idempotency_key: "claims" });
+      const requested = await reservation(live.text, {}, { idempotency_key: "claims" });
       const [row] = await commit(functions, [requested]);
       assert.equal(row!.outcome, "committed");
       const [operation] = await sql`
@@ -146,7 +148,7 @@ Deno.test("pay.commit() with operations", async (t) => {
         rate_limits: null,
         observe: () => {},
       };
-      const served = (await claimed(live.text)).change;
+      const served = (await reservation(live.text)).change;
       const committed = await service.deps.store.commit(access, served, null);
       assert.equal(
         committed.outcome === "committed" && committed.operation?.id,
@@ -154,7 +156,7 @@ Deno.test("pay.commit() with operations", async (t) => {
       );
       const plain = await service.deps.store.commit(access, await created(), null);
       assert.equal(plain.outcome === "committed" && plain.operation, null);
-      const unserved = (await claimed(live.text, { method_kind: "swift" })).change;
+      const unserved = (await reservation(live.text, { method_kind: "swift" })).change;
       await assert.rejects(service.deps.store.commit(access, unserved, null), {
         code: "provider_not_configured",
         message:
@@ -165,7 +167,7 @@ Deno.test("pay.commit() with operations", async (t) => {
     await t.step(
       "an operation with a delay is not leased, and the worker sends it later",
       async () => {
-        const { payment } = await claim(functions, live, { delay_ms: 60_000 });
+        const { payment } = await reserve(functions, live, { delay_ms: 60_000 });
         const [operation] = await sql`
         select attempts, first_sent_at, leased_until, next_attempt_at - created_at as delay
         from pay.provider_operations where subject_id = ${payment.id}`;
@@ -178,7 +180,7 @@ Deno.test("pay.commit() with operations", async (t) => {
       },
     );
     await t.step("in a test environment the account is the sandbox", async () => {
-      const { operation, payment } = await claim(functions, key, { method_kind: "swift" });
+      const { operation, payment } = await reserve(functions, key, { method_kind: "swift" });
       assert.deepEqual(operation.account, {
         id: "sandbox",
         environment_id: key.environment_id,
@@ -192,7 +194,7 @@ Deno.test("pay.commit() with operations", async (t) => {
       assert.equal(row!.next_sync_at, null);
     });
     await t.step("an operation of a stale change is not written", async () => {
-      const { payment } = await claim(functions, live);
+      const { payment } = await reserve(functions, live);
       const change = followUp({ ...payment, sequence: 9 }, "refund");
       const [row] = await commit(functions, [{ change, key: live.text }]);
       assert.equal(row!.outcome, "stale");
@@ -206,13 +208,13 @@ Deno.test("pay.commit() with operations", async (t) => {
       ] as const
     ) {
       await t.step(`${op} while the authorization is pending: ${outcome}`, async () => {
-        const { payment } = await claim(functions, live);
+        const { payment } = await reserve(functions, live);
         const [row] = await commit(functions, [{ change: followUp(payment, op), key: live.text }]);
         assert.equal(row!.outcome, outcome);
       });
     }
     await t.step("of two captures at once one is committed", async () => {
-      const made = await claim(functions, live);
+      const made = await reserve(functions, live);
       await store.record([completion(made)]);
       const payment = { ...made.payment, sequence: 2 };
       const list = () => [{ change: followUp(payment, "capture"), key: live.text }];
@@ -227,7 +229,7 @@ Deno.test("pay.commit() with operations", async (t) => {
       assert.deepEqual(outcomes.sort(), ["committed", "in_progress"]);
     });
     await t.step("of two cancels in one list one is committed", async () => {
-      const made = await claim(functions, live);
+      const made = await reserve(functions, live);
       await store.record([completion(made)]);
       const payment = { ...made.payment, sequence: 2 };
       const rows = await commit(functions, [
@@ -239,7 +241,7 @@ Deno.test("pay.commit() with operations", async (t) => {
     await t.step(
       "a refund goes to the account of the payment, also after it is disabled",
       async () => {
-        const made = await claim(functions, live);
+        const made = await reserve(functions, live);
         await store.record([completion(made)]);
         await sql`select pay.disable_provider_account(${account})`;
         const second = await addAccount(sql, live.environment_id);
@@ -248,13 +250,13 @@ Deno.test("pay.commit() with operations", async (t) => {
         const [row] = await commit(functions, [{ change, key: live.text }]);
         const { account: used, provider_reference } = JSON.parse(row!.detail!);
         assert.deepEqual([used.id, provider_reference], [account, `pi_${payment.id}`]);
-        const fresh = await claim(functions, live);
+        const fresh = await reserve(functions, live);
         assert.equal(fresh.operation.account.id, second);
       },
     );
     await t.step("a stored answer comes before unconfigured", async () => {
       await sql`delete from pay.provider_methods`;
-      const requested = await claimed(live.text, {}, { idempotency_key: "claims" });
+      const requested = await reservation(live.text, {}, { idempotency_key: "claims" });
       const [row] = await commit(functions, [requested]);
       assert.equal(row!.outcome, "in_progress");
     });

@@ -9,18 +9,18 @@ import postgres from "postgres";
 import { startService } from "../support/service/service.ts";
 import {
   addAccount,
-  type Claim,
-  claim,
   completion,
   openProviderStore,
+  reserve,
+  type Reserved,
   succeeded,
 } from "../support/database/provider_flow.ts";
 import { completed } from "../support/database/commit_list.ts";
 import { untilWaiting } from "../support/database/lock_waits.ts";
 import type { ProviderRecord } from "../../shared/store/provider_rows.ts";
 
-/** A record of the provider event of a claim as unmatched money. */
-function unmatchedOf(made: Claim): Partial<ProviderRecord> {
+/** A record of the provider event of a reservation as unmatched money. */
+function unmatchedOf(made: Reserved): Partial<ProviderRecord> {
   const provider_events = [succeeded(made, { outcome: "unmatched" })];
   return { provider_events, change: null, operation: null, operation_id: null, response: null };
 }
@@ -35,12 +35,12 @@ Deno.test("the results of operations of providers", async (t) => {
   const { store, close } = openProviderStore(service);
   const account_id = await addAccount(sql, live.environment_id);
   let number = 0;
-  const begin = () => claim(functions, live, {}, { idempotency_key: `k${++number}` });
+  const begin = () => reserve(functions, live, {}, { idempotency_key: `k${++number}` });
   /**
    * The status of the payment, its captures, completions, the outcome of its provider event, its
    * operation.
    */
-  const stateOf = async ({ payment, operation }: Claim) => {
+  const stateOf = async ({ payment, operation }: Reserved) => {
     const [row] = await sql`
       select p.status,
         (select count(*) from pay.ledger_movements m where m.subject_id = p.id) as captures,
@@ -53,17 +53,17 @@ Deno.test("the results of operations of providers", async (t) => {
       where p.id = ${payment.id}`;
     return Object.values(row!).join(" ");
   };
-  const responseOf = async ({ operation }: Claim) => {
+  const responseOf = async ({ operation }: Reserved) => {
     const [row] = await sql`
       select k.status, k.body from pay.idempotency_keys k
       join pay.provider_operations c on c.request_id = k.request_id where c.id = ${operation.id}`;
     return row!;
   };
 
-  /** A record of a claim, its outcome, and the state afterwards. */
+  /** A record of a reservation, its outcome, and the state afterwards. */
   const CASES: [
     name: string,
-    make: (claim: Claim) => Promise<ProviderRecord> | ProviderRecord,
+    make: (reserved: Reserved) => Promise<ProviderRecord> | ProviderRecord,
     outcome: string,
     is_settled: boolean,
     state: string,
@@ -342,7 +342,7 @@ Deno.test("the results of operations of providers", async (t) => {
       );
     }
     await t.step("record() writes nothing in a sandbox that was reset", async () => {
-      const made = await claim(functions, key);
+      const made = await reserve(functions, key);
       const reset = await service.call("POST", "/api-v1-sandbox/reset", {});
       assert.equal(reset.status, 200, reset.text);
       assert.deepEqual(await store.record([completion(made)]), [

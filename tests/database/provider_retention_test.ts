@@ -9,9 +9,9 @@ import { idGenerator } from "../../shared/core/ids.ts";
 import { startService } from "../support/service/service.ts";
 import {
   addAccount,
-  claim,
   completion,
   openProviderStore,
+  reserve,
 } from "../support/database/provider_flow.ts";
 
 const DAY_MS = 86_400_000;
@@ -25,7 +25,7 @@ Deno.test("operations and provider events in retention and in a reset", async (t
   const recorded = async (of: typeof key, days: number) => {
     const at_ms = Date.now() - days * DAY_MS;
     await service.setClock(at_ms);
-    const made = await claim(functions, of, { id: idGenerator(at_ms)("pc_") });
+    const made = await reserve(functions, of, { id: idGenerator(at_ms)("pc_") });
     const [outcome] = await store.record([completion(made)]);
     assert.equal(outcome!.outcome, "recorded");
     await service.setClock(null);

@@ -1,5 +1,5 @@
 /**
- * pay.claim_provider_work(), called as pay_api: due work is leased, and two workers never get the
+ * pay.lease_provider_work(), called as pay_api: due work is leased, and two workers never get the
  * same work. Cursors and totals of accounts.
  */
 
@@ -8,10 +8,10 @@ import postgres from "postgres";
 import { startService } from "../support/service/service.ts";
 import {
   addAccount,
-  claim,
   completion,
   openProviderStore,
   operationFor,
+  reserve,
   succeeded,
 } from "../support/database/provider_flow.ts";
 import { commit, refunded } from "../support/database/commit_list.ts";
@@ -33,14 +33,14 @@ function nameOf({ kind, operation, event, account, day }: ProviderWork): string 
   return day === null ? `${kind} ${id}` : `${kind} ${id} ${day}`;
 }
 
-Deno.test("pay.claim_provider_work()", async (t) => {
+Deno.test("pay.lease_provider_work()", async (t) => {
   const service = await startService();
   const { sql, live, key } = service;
   const functions = postgres(service.database.functions_url, { max: 1, onnotice: () => {} });
   const { store, close } = openProviderStore(service);
   let now = NOON;
   const advance = (ms: number) => service.setClock(now += ms);
-  const work = async (limit = 100) => (await store.claimWork(limit, limit, LEASE_MS, now)).work;
+  const work = async (limit = 100) => (await store.leaseWork(limit, limit, LEASE_MS, now)).work;
   const names = async (limit?: number) => (await work(limit)).map(nameOf);
   const is_due = async () => {
     const text = new Date(now).toISOString();
@@ -77,7 +77,7 @@ Deno.test("pay.claim_provider_work()", async (t) => {
     await t.step(
       "an operation is leased to its request, then to one worker after the other",
       async () => {
-        const { operation, payment } = await claim(functions, live);
+        const { operation, payment } = await reserve(functions, live);
         await advance(14_999);
         assert.deepEqual(await names(), []);
         await advance(1);
@@ -112,16 +112,16 @@ Deno.test("pay.claim_provider_work()", async (t) => {
     await t.step("two workers never get the same work, and skip locked rows", async () => {
       const operations = [];
       for (let i = 0; i < 20; i++) {
-        operations.push((await claim(functions, live, { delay_ms: 0 })).operation.id);
+        operations.push((await reserve(functions, live, { delay_ms: 0 })).operation.id);
       }
       const holder = await sql.reserve();
       await holder`begin`;
       await holder`select from pay.provider_operations where id = ${operations[0]!} for update`;
       const others = [openProviderStore(service), openProviderStore(service)];
-      const claims = await Promise.all(
-        others.flatMap(({ store }) => [1, 2, 3].map(() => store.claimWork(4, 4, LEASE_MS, now))),
+      const leases = await Promise.all(
+        others.flatMap(({ store }) => [1, 2, 3].map(() => store.leaseWork(4, 4, LEASE_MS, now))),
       );
-      const got = claims.flatMap(({ work }) => work).map(({ operation }) => operation!.id);
+      const got = leases.flatMap(({ work }) => work).map(({ operation }) => operation!.id);
       await holder`commit`;
       holder.release();
       for (const { close } of others) await close();
@@ -134,7 +134,7 @@ Deno.test("pay.claim_provider_work()", async (t) => {
     await t.step(
       "an event comes with its subject and the operation that it can settle",
       async () => {
-        const made = await claim(functions, live);
+        const made = await reserve(functions, live);
         const { payment, operation, environment_id } = made;
         const { outcome: _, exception: __, booked_minor: ___, was_booked_minor: ____, ...event } =
           succeeded(made);
@@ -166,7 +166,7 @@ Deno.test("pay.claim_provider_work()", async (t) => {
       },
     );
     await t.step("syncs every hour a payment that is not final, then once more", async () => {
-      const made = await claim(functions, live);
+      const made = await reserve(functions, live);
       const { environment_id, operation } = made;
       await sql`update pay.provider_operations set next_sync_at = null where id <> ${operation.id}`;
       await store.record([completion(made, { change: null, provider_events: [], response: null })]);
@@ -194,7 +194,7 @@ Deno.test("pay.claim_provider_work()", async (t) => {
     await t.step(
       "does not sync a pending operation, whose next attempt asks the same",
       async () => {
-        const { operation, environment_id } = await claim(functions, live);
+        const { operation, environment_id } = await reserve(functions, live);
         const next_attempt_at = new Date(now + DAY_MS).toISOString();
         await store.noteOperations([{ environment_id, id: operation.id, next_attempt_at }]);
         await advance(10 * MINUTE_MS);
@@ -203,7 +203,7 @@ Deno.test("pay.claim_provider_work()", async (t) => {
       },
     );
     await t.step("syncs a pending refund", async () => {
-      const made = await claim(functions, live);
+      const made = await reserve(functions, live);
       await store.record([completion(made)]);
       const change = refunded({
         ...made.payment,
@@ -264,9 +264,9 @@ Deno.test("pay.claim_provider_work()", async (t) => {
       await advance(DAY_MS);
       assert.ok((await work()).some(({ kind }) => kind === "poll"));
     });
-    await t.step("the operation of a sandbox that was reset is not claimed", async () => {
-      const { operation } = await claim(functions, key, { delay_ms: 0 });
-      const other = await claim(functions, service.other, { delay_ms: 0 });
+    await t.step("the operation of a sandbox that was reset is not leased", async () => {
+      const { operation } = await reserve(functions, key, { delay_ms: 0 });
+      const other = await reserve(functions, service.other, { delay_ms: 0 });
       await service.call("POST", "/api-v1-sandbox/reset", {});
       const found = (await names()).filter((name) => name.startsWith("operation"));
       assert.deepEqual(found, [`operation ${other.operation.id}`]);
@@ -278,13 +278,13 @@ Deno.test("pay.claim_provider_work()", async (t) => {
       await sql`delete from pay.provider_events`;
       await sql`delete from pay.provider_operations`;
       assert.equal(await is_due(), false);
-      await claim(functions, service.other);
+      await reserve(functions, service.other);
       assert.equal(await is_due(), false);
-      const { payment } = await claim(functions, service.other, { delay_ms: 0 });
+      const { payment } = await reserve(functions, service.other, { delay_ms: 0 });
       assert.equal(await is_due(), true);
       await sql`delete from pay.provider_operations where subject_id = ${payment.id}`;
       assert.equal(await is_due(), false);
-      const made = await claim(functions, service.other);
+      const made = await reserve(functions, service.other);
       const event = { ...succeeded(made), outcome: null, booked_minor: 0 };
       const record = {
         change: null,

@@ -7,7 +7,7 @@
 
 import assert from "node:assert/strict";
 import { createProviderStore } from "../../shared/store/provider_store.ts";
-import { addAccount, claim, completion } from "../support/database/provider_flow.ts";
+import { addAccount, completion, reserve } from "../support/database/provider_flow.ts";
 import { pagesRead } from "../support/database/pages_read.ts";
 import { serviceCase } from "../support/service/service_case.ts";
 
@@ -32,7 +32,7 @@ serviceCase("pay.record() reads few pages of many rows", async (_t, service) => 
       } as unknown as Parameters<typeof createProviderStore>[0],
     );
     const record = async () => {
-      await store.record([completion(await claim(sql, live))]);
+      await store.record([completion(await reserve(sql, live))]);
       return pages;
     };
     for (let i = 0; i < RECORDS; i++) await record();

@@ -81,6 +81,32 @@ const GONE: readonly GoneWord[] = [
       /delivery_exchange|(keep|kept|store|stored|purge|[pv])_exchanges?|(Kept|Stored)Exchange|exchangeOf/,
     now: "log of attempts",
   },
+  {
+    word:
+      /provider_calls?\b|CallRunner|call_runner|\bcall_id\b|calls? (to|of) (a|the) (live )?provider/i,
+    now: "operation of a provider",
+  },
+  { word: /next_look|\blook_at\b|\.look\(|kind === "look"/, now: "sync" },
+  {
+    word: /claim(?!er|ant)/i,
+    now: "reserve, lease, or claim of an idempotency key",
+    allowed: [
+      [/claim_one|internal\.claim\b|has_claim|claimed (as|k)\b|\[claimed\]|!claimed/, "the key"],
+      [
+        /\bkeys?\b.*claim|claim\w* .*\bkeys?\b|"claims"|its claim\.$|lock, claim, write/i,
+        "the key",
+      ],
+      [
+        /[Tt]he claim (stores|ends|of a dead)|of (the|an abandoned) claim|key, which the claim/,
+        "the key",
+      ],
+      [/idempotency_duplicates_test|begin_trigger/, "the key"],
+      [
+        /jwt\.claims|token\(claims|part\(claims|reads the claims|claims\.(role|sub)|claims = JSON/,
+        "of a JWT",
+      ],
+    ],
+  },
 ];
 
 const FILES = (await projectFiles([

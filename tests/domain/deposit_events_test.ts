@@ -29,8 +29,8 @@ const ADDRESS = {
   uri: "ethereum:0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48@1/transfer",
 } as const satisfies NextAction;
 
-/** A payment of 10 USDC at the claim, without its address. */
-const claimed: Payment = paymentWith({
+/** A payment of 10 USDC at the reservation, without its address. */
+const reserved: Payment = paymentWith({
   status: "pending",
   livemode: true,
   amount: 10,
@@ -56,7 +56,7 @@ function event(
   return {
     account_id: "pac_1",
     op: "authorize",
-    subject_id: claimed.id,
+    subject_id: reserved.id,
     refund_id: null,
     provider_reference: ADDRESS.address,
     amount_minor: 0,
@@ -131,10 +131,10 @@ function depositOf({ handled }: Books, { reference }: ProviderEvent): DepositSta
 
 /** Applies provider events as the worker does: waiting ones again after others. */
 function applyAll(provider_events: readonly ProviderEvent[], cancels = false): Books {
-  const books: Books = { payment: claimed, ledger: {}, handled: [], events: [] };
+  const books: Books = { payment: reserved, ledger: {}, handled: [], events: [] };
   let open: ProviderEvent[] = [opened, ...provider_events];
   if (cancels) {
-    books.payment = { ...claimed, status: "cancelled", amount_received: 0, next_action: null };
+    books.payment = { ...reserved, status: "cancelled", amount_received: 0, next_action: null };
     open = [...provider_events];
   }
   for (let moved = true; moved;) {
@@ -268,7 +268,7 @@ Deno.test("applyProviderEvent() of a payment by stablecoin: each change of the r
   const { events, payment } = applyAll("a4+B b6+C b6-C b6+D a4 b6".split(" ").map(read));
   const told = ["pending", "processing", "processing", "processing", "processing", "completed"];
   assert.deepEqual(events, told.map((status) => `payment.${status}`));
-  assert.equal(payment.sequence, claimed.sequence + events.length);
+  assert.equal(payment.sequence, reserved.sequence + events.length);
   assert.equal(payment.next_action, null);
 });
 Deno.test("applyProviderEvent() of a payment by stablecoin: money for a cancelled payment is unapplied", () => {

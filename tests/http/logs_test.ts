@@ -72,7 +72,9 @@ function refusals(service: TestService, key: string): CallOptions[] {
   ];
 }
 
-/** Sends the canaries on every route: in every body, in every kind of refusal, in path and query. */
+/**
+ * Sends the canaries on every route: in every body, in every kind of refusal, in path and query.
+ */
 async function sendEverywhere(service: TestService, key: string): Promise<void> {
   const { id } = await paymentIn(service, "completed");
   for (const route of mutatingRoutes().filter(([, path]) => !path.endsWith("/reset"))) {
@@ -216,7 +218,7 @@ function found(where: string, texts: Record<string, string>): string[] {
 }
 
 serviceCase("a failed poll is logged under the name of its loop", async (_, service) => {
-  for (const name of ["claim_provider_work", "poll_deliveries"]) {
+  for (const name of ["lease_provider_work", "poll_deliveries"]) {
     await service.sql.unsafe(`alter function pay.${name} rename to test_${name}`);
   }
   await service.deps.provider_worker.notify();

@@ -1,18 +1,18 @@
-/** Worker: it claims, runs and records until nothing is due, and stops without losing a result. */
+/** Worker: it leases, runs and records until nothing is due, and stops without losing a result. */
 
 import assert from "node:assert/strict";
-import { type Claimed, Worker } from "../../shared/jobs/worker.ts";
+import { type Leased, Worker } from "../../shared/jobs/worker.ts";
 
 /** Resolves after all work that waits only for promises. */
 function settled(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve));
 }
 
-type Poll = { results: string[]; claimed: string[] };
+type Poll = { results: string[]; leased: string[] };
 
 /**
  * A worker over a list of due jobs. The test ends each job; its result is its name. A poll that
- * claims as many jobs as it may reports that more may be due.
+ * leases as many jobs as it may reports that more may be due.
  */
 function open({ most = 2, ...options }: { most?: number; collect_ms?: number } = {}) {
   const due: string[] = [];
@@ -21,16 +21,16 @@ function open({ most = 2, ...options }: { most?: number; collect_ms?: number } =
   const errors: unknown[] = [];
   const state = { failure: null as Error | null, polling: Promise.resolve() };
   const worker: Worker<string, string> = new Worker<string, string>({
-    async recordAndClaim(results): Promise<Claimed<string>> {
-      const claimed = worker.is_stopped ? [] : due.splice(0, most);
-      polls.push({ results: [...results], claimed });
+    async recordAndLease(results): Promise<Leased<string>> {
+      const leased = worker.is_stopped ? [] : due.splice(0, most);
+      polls.push({ results: [...results], leased });
       await state.polling;
       if (state.failure !== null) {
-        due.push(...claimed);
+        due.push(...leased);
         worker.record(...results);
         throw state.failure;
       }
-      return { jobs: claimed, has_more: claimed.length === most };
+      return { jobs: leased, has_more: leased.length === most };
     },
     async run(job) {
       const end = Promise.withResolvers<void>();
@@ -51,15 +51,15 @@ function open({ most = 2, ...options }: { most?: number; collect_ms?: number } =
   return { worker, due, polls, begun, errors, state, end };
 }
 
-Deno.test("Worker claims until nothing is due, and records what has ended", async () => {
+Deno.test("Worker leases until nothing is due, and records what has ended", async () => {
   const { worker, due, polls, end } = open();
   due.push("a", "b", "c");
   const idle = worker.notify();
   for (const job of ["a", "b", "c"]) await end(job);
   await idle;
-  assert.deepEqual(polls.flatMap(({ claimed }) => claimed), ["a", "b", "c"]);
+  assert.deepEqual(polls.flatMap(({ leased }) => leased), ["a", "b", "c"]);
   assert.deepEqual(polls.flatMap(({ results }) => results).sort(), ["a", "b", "c"]);
-  assert.deepEqual(polls.at(-1)!.claimed, []);
+  assert.deepEqual(polls.at(-1)!.leased, []);
 });
 
 Deno.test("Worker polls again for a notification during a poll, and shares a loop", async () => {
@@ -73,7 +73,7 @@ Deno.test("Worker polls again for a notification during a poll, and shares a loo
   polling.resolve();
   await end("late");
   await idle;
-  assert.deepEqual(polls.slice(0, 2).map(({ claimed }) => claimed), [[], ["late"]]);
+  assert.deepEqual(polls.slice(0, 2).map(({ leased }) => leased), [[], ["late"]]);
 });
 
 Deno.test("Worker does not let a slow job hold up others", async () => {
@@ -88,7 +88,7 @@ Deno.test("Worker does not let a slow job hold up others", async () => {
   await idle;
 });
 
-Deno.test("Worker records results of one claim together", async () => {
+Deno.test("Worker records results of one poll together", async () => {
   const { worker, due, polls, end } = open({ most: 3, collect_ms: 60_000 });
   const began = performance.now();
   due.push("a", "b");
@@ -97,7 +97,7 @@ Deno.test("Worker records results of one claim together", async () => {
   await settled();
   await end("b");
   await idle;
-  // The pause ends when all jobs of the claim have ended.
+  // The pause ends when all jobs of the poll have ended.
   assert.ok(performance.now() - began < 30_000);
   assert.deepEqual(polls.map(({ results }) => results), [[], ["a", "b"]]);
 });
@@ -139,7 +139,7 @@ Deno.test("Worker.notifyAt() notifies at a time", async () => {
   await worker.stop();
 });
 
-Deno.test("Worker.stop() claims nothing more, and records the running jobs", async () => {
+Deno.test("Worker.stop() leases nothing more, and records the running jobs", async () => {
   const { worker, due, polls, begun, end } = open();
   due.push("a");
   void worker.notify();

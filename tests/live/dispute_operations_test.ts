@@ -1,5 +1,5 @@
 /**
- * Evidence and acceptance of live disputes: claimed operations, whose result is never lost or
+ * Evidence and acceptance of live disputes: reserved operations, whose result is never lost or
  * doubled.
  */
 

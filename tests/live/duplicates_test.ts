@@ -75,7 +75,7 @@ liveCase(
   async (given) => {
     await given.double.plant({ method: "POST", at: "before", act: "delay", delay_ms: 300 });
     const first = given.pay({}, { idempotency_key: "one" });
-    await until("the operation is claimed", async () => await countOperations(given) === 1);
+    await until("the operation is reserved", async () => await countOperations(given) === 1);
     const other = await given.pay({ amount: 999 }, { idempotency_key: "one" });
     assert.equal(other.status, 409, other.text);
     assert.notEqual(other.body.error.code, "idempotency_in_progress");
@@ -88,7 +88,7 @@ async function countOperations({ service }: LiveCase): Promise<number> {
   return row!.operations;
 }
 
-/** Makes a product in which a request dies between its claim and its record. */
+/** Makes a product in which a request dies between its reservation and its record. */
 async function dieDuringOperation(given: LiveCase, idempotency_key: string): Promise<void> {
   const provider_secret = (name: string) => given.variables[name];
   const second = startSecondService(given.service, { provider_secret });
@@ -133,7 +133,7 @@ liveCase("a key that is revoked during the operation does not lose the result", 
   await given.double.plant({ method: "POST", at: "before", act: "delay", delay_ms: 300 });
   const options = { key: key.text, idempotency_key: "revoked" };
   const paying = given.pay({}, options);
-  await until("the operation is claimed", async () => await countOperations(given) === 1);
+  await until("the operation is reserved", async () => await countOperations(given) === 1);
   await given.service.sql`update pay.api_key_secrets set revoked_at = now()
     where api_key_id = ${key.id}`;
   const { status, body } = await paying;

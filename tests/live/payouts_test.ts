@@ -1,6 +1,6 @@
 /**
- * Payouts: the ledger moves when the provider's balance does, at the creation, and back when a payout
- * fails or is cancelled, in whatever order the events come.
+ * Payouts: the ledger moves when the provider's balance does, at the creation, and back when a
+ * payout fails or is cancelled, in whatever order the events come.
  */
 
 import assert from "node:assert/strict";
@@ -21,7 +21,7 @@ async function settlements({ service }: LiveCase): Promise<string[]> {
   return rows.map(({ kind, amount_minor, currency }) => `${kind} ${amount_minor} ${currency}`);
 }
 
-/** Provider events that are claimed together are applied in any order. */
+/** Provider events that are leased together are applied in any order. */
 const sorted = (lines: string[]) => lines.toSorted();
 
 liveCase("a payout is booked when it is created", async (given, t) => {

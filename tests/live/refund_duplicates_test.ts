@@ -1,6 +1,6 @@
 /**
- * Concurrent duplicates of a refund that takes the rest, which the claim of the first one already
- * holds.
+ * Concurrent duplicates of a refund that takes the rest, which the reservation of the first one
+ * already holds.
  */
 
 import assert from "node:assert/strict";

@@ -277,8 +277,8 @@ stablecoinCase(
     let second: typeof first | null = null;
     try {
       const waiting = await sql.reserve();
-      // The claim inserts no provider event, and the record does. So the record waits, and the
-      // claim is committed.
+      // The reservation inserts no provider event, and the record does. So the record waits, and
+      // the reservation is committed.
       await waiting`begin`;
       await waiting`lock table pay.provider_events in share row exclusive mode`;
       const lost = pay(first.base_url).then(() => "answered", () => "lost");
@@ -293,10 +293,10 @@ stablecoinCase(
       await waiting`rollback`;
       waiting.release();
       assert.equal(await lost, "lost");
-      const claimed = await sql`
+      const reserved = await sql`
       select d.xpub_index::int, c.provider_reference
       from pay.deposit_addresses d join pay.provider_operations c on c.id = d.operation_id`;
-      assert.deepEqual(claimed.map((row) => ({ ...row })), [
+      assert.deepEqual(reserved.map((row) => ({ ...row })), [
         { xpub_index: 0, provider_reference: null },
       ]);
       second = await launchServer(database.functions_url, { lease_ms: 1_000 });

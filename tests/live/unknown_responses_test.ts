@@ -116,7 +116,7 @@ for (const [op, operation] of Object.entries(OPERATIONS)) {
     let untouched = 0;
     for (const [i, trouble] of TROUBLES.entries()) {
       await t.step(nameOf(trouble), async () => {
-        // A sync searches around the time of the claim, by the provider's clock.
+        // A sync searches around the time of the reservation, by the provider's clock.
         await returnToPresent(given);
         await stopPolls(given);
         const key = `${op}-${i}`;

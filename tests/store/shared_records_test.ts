@@ -4,7 +4,12 @@ import assert from "node:assert/strict";
 import postgres from "postgres";
 import { openDatabase } from "../../shared/store/database.ts";
 import { createProviderStore } from "../../shared/store/provider_store.ts";
-import { addAccount, type Claim, claim, completion } from "../support/database/provider_flow.ts";
+import {
+  addAccount,
+  completion,
+  reserve,
+  type Reserved,
+} from "../support/database/provider_flow.ts";
 import { startService } from "../support/service/service.ts";
 
 const RECORDS = 40;
@@ -18,23 +23,23 @@ Deno.test("results that arrive together share statements", async (t) => {
     on_statement: (text) => statements.push(text),
   });
   const store = createProviderStore(database);
-  const claims = async () => {
-    const made: Claim[] = [];
-    for (let i = 0; i < RECORDS; i++) made.push(await claim(functions, service.live));
+  const reserveAll = async () => {
+    const made: Reserved[] = [];
+    for (let i = 0; i < RECORDS; i++) made.push(await reserve(functions, service.live));
     return made;
   };
   try {
     await addAccount(service.sql, service.live.environment_id);
 
     await t.step("all are recorded in fewer statements", async () => {
-      const made = await claims();
+      const made = await reserveAll();
       const outcomes = await Promise.all(made.map((one) => store.record([completion(one)])));
       assert.deepEqual([...new Set(outcomes.flat().map(({ outcome }) => outcome))], ["recorded"]);
       assert.ok(statements.length < RECORDS / 2, `${statements.length} statements`);
     });
 
     await t.step("a refused result fails alone", async () => {
-      const made = await claims();
+      const made = await reserveAll();
       const settled = await Promise.allSettled(made.map((one, i) => {
         const record = completion(one);
         const bad = {

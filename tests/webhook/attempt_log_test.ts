@@ -259,10 +259,10 @@ webhookCase("pay.poll_deliveries() logs only attempts that belong to the sandbox
   await insertEndpoint(service);
   await makeWaiting(service, 1);
   const log_entry = { ...KEPT, response_truncated: false };
-  const [claimed] = await poll(service, AT);
-  const result = { ...resultOf(claimed!, false, AT), log_entry };
-  await t.step("not of an attempt that was claimed again", async () => {
-    const results = [{ ...result, attempt: claimed!.attempt - 1 }];
+  const [leased] = await poll(service, AT);
+  const result = { ...resultOf(leased!, false, AT), log_entry };
+  await t.step("not of an attempt that was leased again", async () => {
+    const results = [{ ...result, attempt: leased!.attempt - 1 }];
     await poll(service, AT, { results, limit: 0 });
     assert.equal(await countOf(service), 0);
   });

@@ -1,6 +1,6 @@
 /**
  * A payment has thousands of events while the first is still being sent. Its waiting deliveries
- * make no poll of the dispatcher slow, and the dispatcher claims another tenant's deliveries
+ * make no poll of the dispatcher slow, and the dispatcher leases another tenant's deliveries
  * meanwhile.
  */
 
@@ -19,7 +19,7 @@ const EVENTS = 4_000;
 const ENDPOINTS = 15;
 /** A poll that reads all of them reaches the statement timeout of 5 s. */
 const LONGEST_TURN_MS = 1_500;
-/** The limits of a dispatcher without claims (delivery_queue.ts). */
+/** The limits of a dispatcher without leases (delivery_queue.ts). */
 const REQUESTED = { limit: 1024, per_endpoint: 32, per_environment: 32, per_account: 64 };
 
 webhookCase("poll_deliveries() is fast with thousands of waiting events", async (t, service) => {
@@ -44,7 +44,7 @@ webhookCase("poll_deliveries() is fast with thousands of waiting events", async 
   const due = await countDue(AT);
   assert.equal(due, ENDPOINTS * (EVENTS - 1));
   await t.step(
-    "a poll without a claim is fast, and continues where the last one stopped",
+    "a poll that leases nothing is fast, and continues where the last one stopped",
     async () => {
       for (let left = due, i = 0; i < 3; i++) {
         const began = performance.now();
@@ -64,7 +64,7 @@ webhookCase("poll_deliveries() is fast with thousands of waiting events", async 
     for (let i = 0; i < 20 && (await far()).length === 0; i++) await poll(service, AT, REQUESTED);
     assert.ok((await far()).length > 0);
   });
-  await t.step("the next poll claims another tenant's delivery", async () => {
+  await t.step("the next poll leases another tenant's delivery", async () => {
     await insertEndpoint(service, ENDPOINTS, { environment_id: service.other.environment_id });
     await service.make({ outcome: "pending" }, { key: service.other.text });
     assert.deepEqual((await poll(service, AT, REQUESTED)).map(({ account }) => account), ["two"]);

@@ -41,7 +41,7 @@ Deno.test("a delivery that kills the server interrupts no other delivery twice",
     return row!;
   };
   /**
-   * The highest number of expired leases of any other delivery, including the claim that was just
+   * The highest number of expired leases of any other delivery, including the one that was just
    * lost.
    */
   const mostLost = async () => {
@@ -62,7 +62,7 @@ Deno.test("a delivery that kills the server interrupts no other delivery twice",
       await until(`it has killed the server, ${kill}`, () => kills === kill, DEADLINE_MS);
       const { lost, taken } = await mostLost();
       console.log(
-        `kill ${kill}: ${taken} others were claimed, the most that one has lost: ${lost}`,
+        `kill ${kill}: ${taken} others were leased, the most that one has lost: ${lost}`,
       );
       assert.ok(lost <= 1, `a delivery was taken along ${lost} times`);
     }

@@ -149,7 +149,7 @@ webhookCase(
       deliveries.find(({ event_type }) => event_type === type)
     );
     const now = AT + 66_000;
-    /** Leaves the delivery as a dispatcher does that has claimed it and was killed. */
+    /** Leaves the delivery as a dispatcher does that has leased it and was killed. */
     const orphan = (next_attempt_at: number) =>
       service.sql`
       update pay.webhook_deliveries

@@ -1,5 +1,5 @@
 /**
- * DeliveryQueue: the numbers of running attempts and of claimed deliveries, by endpoint, environment
+ * DeliveryQueue: the numbers of running attempts and of leased deliveries, by endpoint, environment
  * and account, and in all. The test of FairQueue has the rules.
  */
 
@@ -7,12 +7,12 @@ import assert from "node:assert/strict";
 import { setImmediate } from "node:timers";
 import { chainsOf, DeliveryQueue } from "../../shared/domain/webhooks/delivery_queue.ts";
 import type { Slot } from "../../shared/jobs/fair_queue.ts";
-import type { ClaimedDelivery } from "../../shared/store/webhook_store.ts";
+import type { LeasedDelivery } from "../../shared/store/webhook_store.ts";
 
 let made = 0;
 
-/** A claimed delivery, by default of a subject of its own. */
-function delivery(fields: Partial<ClaimedDelivery> = {}): ClaimedDelivery {
+/** A leased delivery, by default of a subject of its own. */
+function delivery(fields: Partial<LeasedDelivery> = {}): LeasedDelivery {
   const id = `whd_${++made}`;
   return {
     environment_id: "env_now",
@@ -36,7 +36,7 @@ function delivery(fields: Partial<ClaimedDelivery> = {}): ClaimedDelivery {
   };
 }
 
-function many(count: number, fields: Partial<ClaimedDelivery> = {}): ClaimedDelivery[] {
+function many(count: number, fields: Partial<LeasedDelivery> = {}): LeasedDelivery[] {
   return Array.from({ length: count }, () => delivery(fields));
 }
 
@@ -47,10 +47,10 @@ class Opened {
   readonly running: { slot: Slot; began_ms: number }[] = [];
   cancelled = 0;
 
-  /** Adds claimed deliveries. Returns how many of them begin. */
-  async add(claimed: readonly ClaimedDelivery[]): Promise<number> {
+  /** Adds leased deliveries. Returns how many of them begin. */
+  async add(leased: readonly LeasedDelivery[]): Promise<number> {
     const before = this.running.length;
-    for (const chain of chainsOf(claimed, 0)) {
+    for (const chain of chainsOf(leased, 0)) {
       this.queue.take(chain).then((slot) => {
         if (slot === null) this.cancelled++;
         else this.running.push({ slot, began_ms: this.now_ms });
@@ -60,9 +60,9 @@ class Opened {
     return this.running.length - before;
   }
 
-  /** Ends attempts, each `took_ms` after its beginning, until `left` deliveries are claimed. */
+  /** Ends attempts, each `took_ms` after its beginning, until `left` deliveries are leased. */
   async work(took_ms: number, { delivered = true, left = 0 } = {}): Promise<void> {
-    while (this.queue.claimed > left) {
+    while (this.queue.leased > left) {
       const { slot, began_ms } = this.running.shift()!;
       this.now_ms = Math.max(this.now_ms, began_ms + took_ms);
       slot.endPart(delivered);
@@ -72,7 +72,7 @@ class Opened {
   }
 
   /** Makes `count` attempts one after another. */
-  async train(count: number, took_ms: number, fields: Partial<ClaimedDelivery> = {}) {
+  async train(count: number, took_ms: number, fields: Partial<LeasedDelivery> = {}) {
     for (let i = 0; i < count; i++) {
       await this.add(many(1, fields));
       const { slot } = this.running.pop()!;
@@ -83,7 +83,7 @@ class Opened {
   }
 
   /** Adds deliveries at 8 endpoints. Returns how many of them begin. */
-  async flood(name: string, fields: Partial<ClaimedDelivery> = {}): Promise<number> {
+  async flood(name: string, fields: Partial<LeasedDelivery> = {}): Promise<number> {
     let begun = 0;
     for (let i = 0; i < 8; i++) {
       begun += await this.add(many(20, { ...fields, endpoint_id: `whe_${name}_${i}` }));
@@ -163,7 +163,7 @@ Deno.test("chainsOf() chains deliveries of one endpoint and subject, but no pois
     chainsOf([one!, two!, poison, three!, elsewhere, other], 7),
     [[one, two], [poison], [three], [elsewhere], [other]].map((deliveries) => ({
       deliveries,
-      claimed_at_ms: 7,
+      leased_at_ms: 7,
     })),
   );
 });
@@ -181,7 +181,7 @@ for (const [name, took_ms, delivered, expected] of CAPACITIES) {
     const opened = new Opened();
     await opened.add(many(202));
     await opened.work(took_ms, { delivered, left: 2 });
-    assert.equal(opened.queue.claimed, 2);
+    assert.equal(opened.queue.leased, 2);
     const { endpoints, environments, accounts } = opened.queue.capacity();
     assert.deepEqual(
       [endpoints.whe_1, environments.env_1, accounts.one],
@@ -190,7 +190,7 @@ for (const [name, took_ms, delivered, expected] of CAPACITIES) {
   });
 }
 
-Deno.test("DeliveryQueue.capacity() leaves a quarter of all claims to other accounts", async () => {
+Deno.test("DeliveryQueue.capacity() leaves a quarter of all leases to other accounts", async () => {
   const opened = new Opened();
   for (let i = 0; i < 4; i++) {
     await opened.train(40, 1, { endpoint_id: `whe_${i}` });
@@ -211,7 +211,7 @@ Deno.test("DeliveryQueue.cancelSurplus() cancels what waits at a slowed endpoint
   await settled();
   const { cancelled } = opened;
   assert.ok(cancelled >= 100, `${cancelled}`);
-  assert.equal(opened.queue.claimed, 160 - cancelled);
+  assert.equal(opened.queue.leased, 160 - cancelled);
   opened.queue.cancelSurplus();
   await settled();
   assert.equal(opened.cancelled, cancelled);
@@ -222,8 +222,8 @@ Deno.test("DeliveryQueue.cancel() cancels waiting deliveries, not those in progr
   await opened.add(many(20));
   opened.queue.cancel("whe_1");
   await settled();
-  assert.deepEqual([opened.cancelled, opened.queue.claimed], [16, 4]);
+  assert.deepEqual([opened.cancelled, opened.queue.leased], [16, 4]);
   await opened.work(1);
   const { endpoints } = opened.queue.capacity();
-  assert.deepEqual([opened.queue.claimed, endpoints], [0, {}]);
+  assert.deepEqual([opened.queue.leased, endpoints], [0, {}]);
 });

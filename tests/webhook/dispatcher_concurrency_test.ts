@@ -1,5 +1,5 @@
 /**
- * Attempts in progress at the same time at a fast and at a failing endpoint, from the claim to the
+ * Attempts in progress at the same time at a fast and at a failing endpoint, from the lease to the
  * record. delivery_queue_test.ts has all limits. Receivers hold their responses until the test
  * releases them.
  */
@@ -89,7 +89,7 @@ webhookCase("a failing endpoint has 2 attempts in progress", async (_, service, 
     await until("2 are in progress", () => gate.count("/bad") >= MAX_OF_FAILING);
     gate.release("/bad", 1, 500);
   }
-  // A further claim would have arrived by now.
+  // A further lease would have arrived by now.
   await until("2 are in progress", () => gate.count("/bad") >= MAX_OF_FAILING);
   for (let i = 0; i < 5; i++) await service.call("GET", "/api-v1-payments/v1/payments");
   assert.equal(gate.most.get("/bad"), MAX_OF_FAILING);
@@ -99,7 +99,7 @@ webhookCase("a failing endpoint has 2 attempts in progress", async (_, service, 
   assert.equal(hooks.arrivals.length, 21);
 });
 
-webhookCase("a claim that waited long for a slot is renewed", async (_, service, hooks) => {
+webhookCase("a lease that waited long for a slot is renewed", async (_, service, hooks) => {
   const at_ms = Date.parse("2026-08-09T10:11:12.013Z");
   const gate = holdResponses();
   hooks.judge = gate.judge;
@@ -107,7 +107,7 @@ webhookCase("a claim that waited long for a slot is renewed", async (_, service,
   await addEndpoint(service, hooks.url("/slow"));
   await makeDue(service, 8);
   await until("4 are in progress", () => gate.count("/slow") === MAX_OF_NEW);
-  await until("all are claimed", async () => {
+  await until("all are leased", async () => {
     const [row] = await service.sql`select count(*)::int as leased from pay.webhook_deliveries
       where leased_until = ${new Date(at_ms + 25_000)}`;
     return row!.leased === 8;

@@ -1,12 +1,12 @@
 /**
- * Claims and their leases: the deliveries that one poll claims together, two dispatchers at the
+ * Leases and their leases: the deliveries that one poll leases together, two dispatchers at the
  * same time, the recovery from a dead dispatcher, and a dispatcher without its database.
  */
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
 import { createDependencies } from "../../shared/functions/dependencies.ts";
-import type { ClaimedDelivery } from "../../shared/store/webhook_store.ts";
+import type { LeasedDelivery } from "../../shared/store/webhook_store.ts";
 import { BASE_URL, MASTER_SECRET, type TestService } from "../support/service/service.ts";
 import { addEndpoint, deliveriesOf, settle } from "../support/webhook/recording_receiver.ts";
 import {
@@ -21,17 +21,17 @@ import {
 import { webhookCase } from "../support/webhook/webhook_case.ts";
 import { until } from "../support/common/until.ts";
 
-webhookCase("poll_deliveries() claims a delivery again after its lease", async (t, service) => {
+webhookCase("poll_deliveries() leases a delivery again after its lease", async (t, service) => {
   await service.setClock(AT);
   await insertEndpoint(service);
   await makeWaiting(service, 1);
   const [first] = await poll(service, AT);
   assert.equal(first!.attempt, 1);
-  await t.step("it is not claimed a millisecond before the lease ends", async () => {
+  await t.step("it is not leased a millisecond before the lease ends", async () => {
     assert.equal((await poll(service, AT + LEASE_MS - 1)).length, 0);
   });
   const [second] = await poll(service, AT + LEASE_MS);
-  await t.step("then it is claimed as the next attempt", () => {
+  await t.step("then it is leased as the next attempt", () => {
     assert.deepEqual([second!.id, second!.attempt], [first!.id, 2]);
   });
   await t.step("the late result of the first attempt is ignored", async () => {
@@ -67,9 +67,9 @@ webhookCase("poll_deliveries() gives a full lease to a dispatcher whose clock is
   await insertEndpoint(service);
   await makeWaiting(service, 1);
   const behind = { at_ms: AT, leased_until_ms: AT + LEASE_MS };
-  const [claimed] = await poll(service, now, behind);
+  const [leased] = await poll(service, now, behind);
   assert.equal((await poll(service, now + LEASE_MS - 1)).length, 0);
-  await poll(service, now + LEASE_MS - 1, { ...behind, results: [resultOf(claimed!, true, AT)] });
+  await poll(service, now + LEASE_MS - 1, { ...behind, results: [resultOf(leased!, true, AT)] });
   const [delivery] = await deliveriesOf(service);
   assert.deepEqual([delivery.status, delivery.attempts.length], ["delivered", 1]);
 }, NO_DISPATCHER);
@@ -81,12 +81,12 @@ async function putOff({ sql }: TestService): Promise<number> {
   return rows.length;
 }
 
-webhookCase("poll_deliveries() claims all due events of a payment", async (_, service) => {
+webhookCase("poll_deliveries() leases all due events of a payment", async (_, service) => {
   await service.setClock(AT);
   await insertEndpoint(service);
   for (let i = 0; i < 12; i++) await service.make({ outcome: "refunded" });
-  // The poll claims all five events of four payments, not the first events of sixteen. The next
-  // claim then meets no event that waits for one of these.
+  // The poll leases all five events of four payments, not the first events of sixteen. The next
+  // lease then meets no event that waits for one of these.
   for (
     const [bounds, payments] of [
       [{ per_endpoint: 16 }, 4],
@@ -96,9 +96,9 @@ webhookCase("poll_deliveries() claims all due events of a payment", async (_, se
       [{ limit: 6 }, 2],
     ] as const
   ) {
-    const claimed = await poll(service, AT, bounds);
-    assert.equal(claimed.length, 5 * payments, JSON.stringify(bounds));
-    assert.equal(new Set(claimed.map(({ subject_id }) => subject_id)).size, payments);
+    const leased = await poll(service, AT, bounds);
+    assert.equal(leased.length, 5 * payments, JSON.stringify(bounds));
+    assert.equal(new Set(leased.map(({ subject_id }) => subject_id)).size, payments);
   }
   assert.equal(await putOff(service), 0);
 }, NO_DISPATCHER);
@@ -108,15 +108,15 @@ webhookCase("poll_deliveries() keeps whole payments due above a limit", async (_
   for (const slot of [0, 1]) await insertEndpoint(service, slot);
   for (let i = 0; i < 4; i++) await service.make({ outcome: "success" });
   for (let left = 16; left > 0; left -= 4) {
-    const claimed = await poll(service, AT, { per_environment: 3 });
-    const chains = new Set(claimed.map(({ endpoint_id, subject_id }) => endpoint_id + subject_id));
-    assert.deepEqual([claimed.length, chains.size], [4, 2]);
+    const leased = await poll(service, AT, { per_environment: 3 });
+    const chains = new Set(leased.map(({ endpoint_id, subject_id }) => endpoint_id + subject_id));
+    assert.deepEqual([leased.length, chains.size], [4, 2]);
     assert.equal(await putOff(service), 0);
   }
   assert.equal((await poll(service, AT)).length, 0);
 }, NO_DISPATCHER);
 
-webhookCase("poll_deliveries() prefers the endpoint with fewer claims", async (_, service) => {
+webhookCase("poll_deliveries() prefers the endpoint with fewer leases", async (_, service) => {
   await service.setClock(AT);
   for (const slot of [0, 1, 2]) await insertEndpoint(service, slot);
   await makeWaiting(service, 4);
@@ -124,12 +124,12 @@ webhookCase("poll_deliveries() prefers the endpoint with fewer claims", async (_
   const [zero, one, two] = endpoints.map(({ id }) => id);
   const next = async (endpoints: Record<string, number>) => {
     const capacity = { endpoints, environments: {}, accounts: {} };
-    const claimed = await poll(service, AT, { capacity, per_environment: 1 });
-    return claimed.map(({ endpoint_id }) => endpoint_id);
+    const leased = await poll(service, AT, { capacity, per_environment: 1 });
+    return leased.map(({ endpoint_id }) => endpoint_id);
   };
   assert.deepEqual(await next({ [zero]: 12, [one]: 14 }), [two]);
   assert.deepEqual(await next({ [zero]: 12, [one]: 14, [two]: 13 }), [one]);
-  // A fast endpoint has more capacity. That gives it no priority over one without claims.
+  // A fast endpoint has more capacity. That gives it no priority over one without leases.
   assert.deepEqual(await next({ [zero]: 512, [one]: 512 }), [two]);
 }, NO_DISPATCHER);
 
@@ -148,7 +148,7 @@ webhookCase("poll_deliveries() postpones an event whose predecessor is locked", 
   try {
     await other`begin`;
     await other`select from pay.webhook_deliveries where id = ${first!.id} for update`;
-    // The second event of that payment is postponed, and the next payment is claimed.
+    // The second event of that payment is postponed, and the next payment is leased.
     assert.equal((await poll(service, AT, { per_endpoint: 1 })).length, 2);
     assert.equal(await putOff(service), 1);
     await other`commit`;
@@ -169,20 +169,20 @@ webhookCase("poll_deliveries() skips an event that is due before its predecessor
     update pay.webhook_deliveries set next_attempt_at = next_attempt_at - interval '1 s'
     where sequence = 2 and endpoint_id like 'whe_0%'`;
   const next = async () => {
-    const claimed = await poll(service, AT, { per_environment: 2 });
-    return claimed.map(({ endpoint_id, body }) => [endpoint_id[4], JSON.parse(body).sequence]);
+    const leased = await poll(service, AT, { per_environment: 2 });
+    return leased.map(({ endpoint_id, body }) => [endpoint_id[4], JSON.parse(body).sequence]);
   };
   await t.step("the other endpoint's events take the free capacity", async () => {
     assert.deepEqual(await next(), [["1", 1], ["1", 2]]);
     assert.equal(await putOff(service), 1);
   });
-  await t.step("the predecessor is claimed next", async () => {
+  await t.step("the predecessor is leased next", async () => {
     assert.deepEqual(await next(), [["0", 1]]);
   });
 }, NO_DISPATCHER);
 
 webhookCase(
-  "poll_deliveries() by concurrent dispatchers claims each delivery once",
+  "poll_deliveries() by concurrent dispatchers leases each delivery once",
   async (_, service) => {
     await service.setClock(AT);
     await insertEndpoint(service);
@@ -193,13 +193,13 @@ webhookCase(
         createDependencies({ database_url: service.database.functions_url, base_url: BASE_URL }),
     );
     try {
-      const claimed: ClaimedDelivery[] = [];
-      for (let round = 0; round < 12 && claimed.length < 120; round++) {
+      const leased: LeasedDelivery[] = [];
+      for (let round = 0; round < 12 && leased.length < 120; round++) {
         const polls = await Promise.all(others.map((deps) => poll({ ...service, deps }, AT)));
-        claimed.push(...polls.flat());
+        leased.push(...polls.flat());
       }
-      assert.equal(claimed.length, 120);
-      assert.equal(new Set(claimed.map(({ id }) => id)).size, 120);
+      assert.equal(leased.length, 120);
+      assert.equal(new Set(leased.map(({ id }) => id)).size, 120);
     } finally {
       await Promise.all(others.map((deps) => deps.close()));
     }

@@ -139,7 +139,7 @@ Deno.test("POST /internal/relay of functions without a master secret is 503, and
     assert.ok(response.headers.has("Retry-After"));
     await until(
       "the work of providers goes on",
-      () => statements.some((text) => text.includes("pay.claim_provider_work")),
+      () => statements.some((text) => text.includes("pay.lease_provider_work")),
     );
   } finally {
     await deps.close();

@@ -1,11 +1,11 @@
 /**
  * Poison deliveries: those with an expired lease, because their process died or froze. A dispatcher
- * sends one at a time, records a crash after three expired leases, and loses no claim when it
+ * sends one at a time, records a crash after three expired leases, and loses no lease when it
  * stops.
  */
 
 import assert from "node:assert/strict";
-import type { ClaimedDelivery } from "../../shared/store/webhook_store.ts";
+import type { LeasedDelivery } from "../../shared/store/webhook_store.ts";
 import type { TestService } from "../support/service/service.ts";
 import { addEndpoint, deliveriesOf, settle } from "../support/webhook/recording_receiver.ts";
 import {
@@ -20,7 +20,7 @@ import {
 import { webhookCase } from "../support/webhook/webhook_case.ts";
 import { until } from "../support/common/until.ts";
 
-/** The number of claims that a killed dispatcher may have held. */
+/** The number of leases that a killed dispatcher may have held. */
 const LOST = 1_000;
 /**
  * A loose limit, because other tests share the machine. A dispatcher that waits for its timer needs
@@ -28,21 +28,21 @@ const LOST = 1_000;
  */
 const DRAIN_LIMIT_MS = 50 * LOST;
 
-/** Claims everything and lets the claims expire. Returns the time after that. */
-async function loseClaims(service: TestService, at_ms: number): Promise<number> {
+/** Leases everything and lets the leases expire. Returns the time after that. */
+async function loseLeases(service: TestService, at_ms: number): Promise<number> {
   await poll(service, at_ms);
   return at_ms + LEASE_MS;
 }
 
-/** The claims of a poll: the account of each delivery, and its flags. */
-function shown(claimed: readonly ClaimedDelivery[]): string[] {
-  return claimed.map(({ account, poison, crashed }) =>
+/** The leases of a poll: the account of each delivery, and its flags. */
+function shown(leased: readonly LeasedDelivery[]): string[] {
+  return leased.map(({ account, poison, crashed }) =>
     [account, poison && "poison", crashed && "crashed"].filter(Boolean).join(" ")
   );
 }
 
 webhookCase(
-  "poll_deliveries() claims one poison delivery, and accounts take turns",
+  "poll_deliveries() leases one poison delivery, and accounts take turns",
   async (t, service) => {
     await service.setClock(AT);
     await insertEndpoint(service, 0);
@@ -51,8 +51,8 @@ webhookCase(
       await service.make({ outcome: "pending" });
       await service.make({ outcome: "pending" }, { key: service.other.text });
     }
-    const at = await loseClaims(service, AT);
-    await t.step("a poll claims one poison delivery", async () => {
+    const at = await loseLeases(service, AT);
+    await t.step("a poll leases one poison delivery", async () => {
       assert.deepEqual(shown(await poll(service, at)), ["one poison"]);
     });
     await t.step(
@@ -74,7 +74,7 @@ webhookCase(
       "within an account the poison delivery with the fewest expired leases is first",
       async () => {
         const [first] = await poll(service, at, { poison_ahead: { two: 1 } });
-        const lost = await loseClaims(service, at);
+        const lost = await loseLeases(service, at);
         for (let left = 2; left > 0; left--) {
           const [next] = await poll(service, lost, { poison_ahead: { one: 1 } });
           assert.deepEqual(shown([next!]), ["two poison"]);
@@ -94,18 +94,18 @@ webhookCase("poll_deliveries() marks a third expired lease as crashed", async (t
   await makeWaiting(service, 1);
   let at = AT;
   for (const [flags, attempt] of [["one", 1], ["one poison", 2], ["one poison", 3]] as const) {
-    await t.step(`claim ${attempt}`, async () => {
-      const claimed = await poll(service, at);
-      assert.deepEqual([shown(claimed), claimed[0]!.attempt], [[flags], attempt]);
+    await t.step(`lease ${attempt}`, async () => {
+      const leased = await poll(service, at);
+      assert.deepEqual([shown(leased), leased[0]!.attempt], [[flags], attempt]);
     });
     at += LEASE_MS;
   }
-  let crashed: ClaimedDelivery | undefined;
-  await t.step("the next claim is crashed and has the number of the lost attempt", async () => {
+  let crashed: LeasedDelivery | undefined;
+  await t.step("the next lease is crashed and has the number of the lost attempt", async () => {
     [crashed] = await poll(service, at);
     assert.deepEqual([shown([crashed!]), crashed!.attempt], [["one poison crashed"], 3]);
   });
-  await t.step("another dispatcher gets the same claim if that one dies as well", async () => {
+  await t.step("another dispatcher gets the same lease if that one dies as well", async () => {
     at += LEASE_MS;
     const [again] = await poll(service, at);
     assert.deepEqual([shown([again!]), again!.attempt], [["one poison crashed"], 3]);
@@ -135,7 +135,7 @@ webhookCase(
     await service.setClock(AT);
     await insertEndpoint(service);
     await makeWaiting(service, 1);
-    const at = await loseClaims(service, AT);
+    const at = await loseLeases(service, AT);
     const [poison] = await poll(service, at);
     await poll(service, at, { results: [resultOf(poison!, false, at)], limit: 0 });
     assert.deepEqual(shown(await poll(service, at + 60_000)), ["one"]);
@@ -149,8 +149,8 @@ webhookCase(
     await service.setClock(AT);
     await insertEndpoint(service);
     await service.make({ outcome: "success" });
-    let at = await loseClaims(service, AT);
-    const sequenceOf = ({ body }: ClaimedDelivery) => JSON.parse(body).sequence;
+    let at = await loseLeases(service, AT);
+    const sequenceOf = ({ body }: LeasedDelivery) => JSON.parse(body).sequence;
     const [first, ...more] = await poll(service, at);
     assert.deepEqual([sequenceOf(first!), more.length], [1, 0]);
     await t.step("the second waits for the first, even with fewer expired leases", async () => {
@@ -160,7 +160,7 @@ webhookCase(
       assert.deepEqual([sequenceOf(again!), again!.attempt], [1, 3]);
       await poll(service, at, { results: [resultOf(again!, true, at)], limit: 0 });
     });
-    await t.step("and is claimed at once after it", async () => {
+    await t.step("and is leased at once after it", async () => {
       const [second] = await poll(service, at);
       assert.equal(sequenceOf(second!), 2);
     });
@@ -175,7 +175,7 @@ webhookCase("poll_deliveries() cancels a poison delivery of a disabled endpoint"
   await service.setClock(AT);
   await insertEndpoint(service);
   await makeWaiting(service, 2);
-  const at = await loseClaims(service, AT);
+  const at = await loseLeases(service, AT);
   await poll(service, at);
   await service.sql`update pay.webhook_endpoints set status = 'disabled'`;
   await poll(service, at + LEASE_MS);
@@ -292,7 +292,7 @@ webhookCase(
   },
 );
 
-webhookCase("Dispatcher.stop() loses no claim", async (t, service, hooks) => {
+webhookCase("Dispatcher.stop() loses no lease", async (t, service, hooks) => {
   const held: (() => void)[] = [];
   hooks.judge = () => new Promise((resolve) => held.push(() => resolve(200)));
   await addEndpoint(service, hooks.url("/"), { events: ["payment.created"] });
@@ -313,7 +313,7 @@ webhookCase("Dispatcher.stop() loses no claim", async (t, service, hooks) => {
   const given_back = [
     { status: "pending", attempt_count: 0, leased_until: null, expired_leases: 0, attempts: 0 },
   ];
-  await t.step("every claim is released, also of attempts in progress", async () => {
+  await t.step("every lease is released, also of attempts in progress", async () => {
     assert.deepEqual(await rows(), given_back);
   });
   await t.step("a late answer changes nothing", async () => {
@@ -323,7 +323,7 @@ webhookCase("Dispatcher.stop() loses no claim", async (t, service, hooks) => {
   });
 });
 
-webhookCase("Dispatcher.stop() loses no claim of a poll in progress", async (t, service, hooks) => {
+webhookCase("Dispatcher.stop() loses no lease of a poll in progress", async (t, service, hooks) => {
   await service.setClock(AT);
   await addEndpoint(service, hooks.url("/"), { events: ["payment.created"] });
   hooks.judge = () => 503;
@@ -346,7 +346,7 @@ webhookCase("Dispatcher.stop() loses no claim of a poll in progress", async (t, 
   });
   await stopped;
   service.forgetStatements();
-  await t.step("the claims of the poll are released", async () => {
+  await t.step("the leases of the poll are released", async () => {
     const leased = await service.sql`
       select from pay.webhook_deliveries where leased_until is not null`;
     assert.equal(leased.length, 0);

@@ -58,7 +58,7 @@ webhookCase("a result that cannot be recorded holds up no other", async (t, serv
   });
 });
 
-webhookCase("an endpoint that cannot be claimed holds up no other", async (t, service, hooks) => {
+webhookCase("an endpoint that cannot be leased holds up no other", async (t, service, hooks) => {
   const bad = await addEndpoint(service, hooks.url("/bad"));
   const key = service.other.text;
   const good = await addEndpoint(service, hooks.url("/good"), {}, { key });

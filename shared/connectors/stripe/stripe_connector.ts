@@ -30,8 +30,9 @@ import { testAccount } from "./stripe_test_call.ts";
 import { readTotals } from "./stripe_totals.ts";
 
 /**
- * Times after the claim in which a sync expects the payment, in seconds: at first around the claim,
- * then for the day in which an operation is repeated. Clocks differ by less than five minutes.
+ * Times after the reservation in which a sync expects the payment, in seconds: at first around the
+ * reservation, then for the day in which an operation is repeated. Clocks differ by less than five
+ * minutes.
  */
 const SYNC_WINDOWS = [[-300, 900], [900, 86_400]] as const;
 
@@ -174,11 +175,11 @@ async function searchIntent(
   operation: Operation,
   signal: AbortSignal,
 ): Promise<ProviderReply> {
-  const claimed = Math.floor(Date.parse(operation.created_at) / 1000);
+  const reserved_at = Math.floor(Date.parse(operation.created_at) / 1000);
   for (const [from, to] of SYNC_WINDOWS) {
     const fields = [
-      ["created[gte]", String(claimed + from)],
-      ["created[lt]", String(claimed + to)],
+      ["created[gte]", String(reserved_at + from)],
+      ["created[lt]", String(reserved_at + to)],
       ["expand[]", `data.${EXPAND_CHARGE[1]}`],
     ] as const;
     const path = "/v1/payment_intents";

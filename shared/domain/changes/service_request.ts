@@ -19,7 +19,7 @@ export interface Reply {
   response: StoredResponse;
   /** True if this is the stored response of an earlier request with the same idempotency key. */
   replayed: boolean;
-  /** The operation of a provider that the request has claimed and now sends. */
+  /** The operation of a provider that the request has reserved and now sends. */
   operation?: ReservedOperation;
   /** The declared fault that the commit has counted. */
   fault_id?: string;

@@ -1,6 +1,6 @@
 /**
  * Sends the operations that are committed, and records their results (architecture §7). The request
- * that has claimed an operation sends it first; after a crash or an unknown result the worker asks
+ * that has reserved an operation sends it first; after a crash or an unknown result the worker asks
  * again with the same id.
  */
 

@@ -5,7 +5,7 @@
  */
 
 import type { Clock } from "../../core/clock.ts";
-import { type Claimed, Worker } from "../../jobs/worker.ts";
+import { type Leased, Worker } from "../../jobs/worker.ts";
 import type { ProviderRecord, ProviderWork, RecordOutcome } from "../../store/provider_rows.ts";
 import type { ProviderStore } from "../../store/provider_store.ts";
 import { applyUnmatched } from "../providers/unmatched.ts";
@@ -24,7 +24,7 @@ import { inOurMode, type ProviderAccounts, type ReadyAccount } from "./provider_
 const WORK_LIMIT = 32;
 /** Most of them that ask a provider, so that slow ones leave slots for events. */
 const ASKING_LIMIT = 24;
-/** Longest wait for the pieces of a claim before the next one. */
+/** Longest wait for the leased pieces before the next ones are leased. */
 const COLLECT_MS = 250;
 /** Duration of a lease: longer than an operation and its record. */
 const LEASE_MS = 30_000;
@@ -37,7 +37,7 @@ interface ProviderWorkerOptions {
   accounts: ProviderAccounts;
   runner: OperationRunner;
   clock: Clock;
-  /** Called if a claim or a piece of work fails. Its lease ends by itself. */
+  /** Called if a lease or a piece of work fails. Its lease ends by itself. */
   on_error: (error: unknown) => void;
 }
 
@@ -52,7 +52,7 @@ export class ProviderWorker {
   constructor(options: ProviderWorkerOptions) {
     this.#options = options;
     this.#worker = new Worker<ProviderWork>({
-      recordAndClaim: () => this.#claim(),
+      recordAndLease: () => this.#lease(),
       run: (work) => this.#run(work),
       clock: options.clock,
       on_error: options.on_error,
@@ -70,17 +70,17 @@ export class ProviderWorker {
     this.#worker.notifyAt(at_ms);
   }
 
-  /** Claims no more work, and waits for the work under way. */
+  /** Leases no more work, and waits for the work under way. */
   stop(): Promise<void> {
     return this.#worker.stop();
   }
 
-  async #claim(): Promise<Claimed<ProviderWork>> {
+  async #lease(): Promise<Leased<ProviderWork>> {
     const { store, clock, on_error } = this.#options;
     const limit = this.#worker.is_stopped ? 0 : WORK_LIMIT - this.#working;
     if (limit === 0) return { jobs: [], has_more: false };
     const asking_limit = ASKING_LIMIT - this.#asking;
-    const { work, given_up } = await store.claimWork(limit, asking_limit, LEASE_MS, clock());
+    const { work, given_up } = await store.leaseWork(limit, asking_limit, LEASE_MS, clock());
     for (const one of given_up) on_error(one);
     return { jobs: work, has_more: false };
   }

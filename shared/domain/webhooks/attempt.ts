@@ -6,7 +6,7 @@
 import { formatTime } from "../../core/clock.ts";
 import { signDelivery } from "../../core/webhook_signature.ts";
 import type { DeliveryAttempt } from "../../schema/webhook.ts";
-import type { AttemptLogEntry, ClaimedDelivery } from "../../store/webhook_store.ts";
+import type { AttemptLogEntry, LeasedDelivery } from "../../store/webhook_store.ts";
 import type { WebhookRequest, WebhookResult } from "../../delivery/webhook_sender.ts";
 
 /** How many of the first bytes of a response a sandbox stores (contract §4, ADR 0022). */
@@ -32,7 +32,7 @@ interface AttemptToMake {
   /** The real time, which the signature carries because receivers compare it with their own. */
   signed_ms: number;
   /** The declared fault of the attempt; absent: none. */
-  fault?: ClaimedDelivery["fault"];
+  fault?: LeasedDelivery["fault"];
 }
 
 /** An attempt that has ended. */

@@ -1,16 +1,16 @@
 /**
- * The claimed deliveries of a dispatcher that wait for a slot, and how many more it may claim. Pure:
+ * The leased deliveries of a dispatcher that wait for a slot, and how many more it may lease. Pure:
  * the dispatcher sends (ADR 0020).
  *
- * Two numbers are limited: running attempts (slots), and claimed deliveries, which can wait here for
+ * Two numbers are limited: running attempts (slots), and leased deliveries, which can wait here for
  * a slot. Both are counted for each endpoint, environment (by its public id, which a reset keeps)
- * and account. A fast endpoint may have more waiting deliveries, because a poll that claims many
- * costs little more than a poll that claims one.
+ * and account. A fast endpoint may have more waiting deliveries, because a poll that leases many
+ * costs little more than a poll that leases one.
  */
 
 import { FairQueue, type Slot } from "../../jobs/fair_queue.ts";
 import type { SlotBounds, Slots } from "../../jobs/slots.ts";
-import type { ClaimCapacity, ClaimedDelivery } from "../../store/webhook_store.ts";
+import type { LeaseCapacity, LeasedDelivery } from "../../store/webhook_store.ts";
 
 /** Most running attempts in this isolate. */
 const MAX_RUNNING = 256;
@@ -28,47 +28,47 @@ const OF_ENVIRONMENT: SlotBounds = { first: 16, most: 64, least: 32 };
 /** Slots of an account. Two accounts at their limit leave the reserved slots free. */
 const OF_ACCOUNT: SlotBounds = { first: 32, most: 96, least: 48 };
 
-/** Claimed deliveries for each slot, so that one is ready when an attempt ends. */
-const CLAIMED_PER_SLOT = 2;
-/** A fast endpoint may have the claimed deliveries of this time, up to `AHEAD_MAX`. */
+/** Leased deliveries for each slot, so that one is ready when an attempt ends. */
+const LEASED_PER_SLOT = 2;
+/** A fast endpoint may have the leased deliveries of this time, up to `AHEAD_MAX`. */
 const AHEAD_MS = 100;
 const AHEAD_MAX = 512;
-/** Most claimed deliveries of this isolate, and of one account, so that others can claim too. */
-export const MAX_CLAIMED = 1024;
-const MAX_CLAIMED_OF_ACCOUNT = 768;
+/** Most leased deliveries of this isolate, and of one account, so that others can lease too. */
+export const MAX_LEASED = 1024;
+const MAX_LEASED_OF_ACCOUNT = 768;
 /** Longest expected wait for a slot: half of `WAIT_SHARE` of a lease. Longer queues are cut. */
 const LONGEST_QUEUE_MS = 4_000;
 
-/** Limits of the first claim of an endpoint, environment or account. */
-export const FIRST_CLAIM = {
+/** Limits of the first lease of an endpoint, environment or account. */
+export const FIRST_LEASE = {
   // The limit of a fast endpoint, because a fast one earns its slots before the next poll.
-  endpoint: OF_ENDPOINT.most * CLAIMED_PER_SLOT,
-  environment: OF_ENVIRONMENT.first * CLAIMED_PER_SLOT,
-  account: OF_ACCOUNT.first * CLAIMED_PER_SLOT,
+  endpoint: OF_ENDPOINT.most * LEASED_PER_SLOT,
+  environment: OF_ENVIRONMENT.first * LEASED_PER_SLOT,
+  account: OF_ACCOUNT.first * LEASED_PER_SLOT,
 } as const;
 
 /** Deliveries of one endpoint and subject, to be sent in order. */
 export interface Chain {
   /** In the order of sending; at least one. */
-  deliveries: ClaimedDelivery[];
-  claimed_at_ms: number;
+  deliveries: LeasedDelivery[];
+  leased_at_ms: number;
 }
 
-/** Makes chains of the deliveries of a claim. Those of a chain are consecutive. */
-export function chainsOf(claimed: readonly ClaimedDelivery[], claimed_at_ms: number): Chain[] {
+/** Makes chains of the deliveries of a lease. Those of a chain are consecutive. */
+export function chainsOf(leased: readonly LeasedDelivery[], leased_at_ms: number): Chain[] {
   const chains: Chain[] = [];
-  for (const delivery of claimed) {
+  for (const delivery of leased) {
     const chain = chains.at(-1);
     const last = chain?.deliveries[0];
     const is_next = last?.endpoint_id === delivery.endpoint_id &&
       last.subject_id === delivery.subject_id && !delivery.poison && !last.poison;
     if (is_next) chain!.deliveries.push(delivery);
-    else chains.push({ deliveries: [delivery], claimed_at_ms });
+    else chains.push({ deliveries: [delivery], leased_at_ms });
   }
   return chains;
 }
 
-/** The claimed deliveries of one dispatcher. */
+/** The leased deliveries of one dispatcher. */
 export class DeliveryQueue {
   readonly #now: () => number;
   readonly #queue: FairQueue;
@@ -80,11 +80,11 @@ export class DeliveryQueue {
     this.#queue = new FairQueue({ slots: MAX_RUNNING, reserved: RESERVED, levels }, now);
   }
 
-  /** Claimed deliveries that have not ended. */
-  get claimed(): number {
-    let claimed = 0;
-    for (const { levels } of this.#queue.leaves) claimed += levels[2]!.load;
-    return claimed;
+  /** Leased deliveries that have not ended. */
+  get leased(): number {
+    let leased = 0;
+    for (const { levels } of this.#queue.leaves) leased += levels[2]!.load;
+    return leased;
   }
 
   /**
@@ -106,8 +106,8 @@ export class DeliveryQueue {
   }
 
   /**
-   * Cancels waiting chains of endpoints that have become too slow, because they would prevent claims
-   * of other endpoints.
+   * Cancels waiting chains of endpoints that have become too slow, because they would prevent
+   * leases of other endpoints.
    */
   cancelSurplus(): void {
     const now = this.#now();
@@ -115,12 +115,12 @@ export class DeliveryQueue {
       const own = levels[2]!;
       const queue_ms = own.load * own.paceNow(now) / own.count(now);
       if (waiting.length === 0 || queue_ms <= LONGEST_QUEUE_MS) continue;
-      this.#queue.cancel(owners.at(-1)!, null, own.load - mayClaim(own, now));
+      this.#queue.cancel(owners.at(-1)!, null, own.load - mayLease(own, now));
     }
   }
 
-  /** Returns how many deliveries each endpoint, environment and account may still claim. */
-  capacity(): ClaimCapacity {
+  /** Returns how many deliveries each endpoint, environment and account may still lease. */
+  capacity(): LeaseCapacity {
     const now = this.#now();
     const endpoints: Record<string, number> = {};
     const environments: Record<string, number> = {};
@@ -130,18 +130,18 @@ export class DeliveryQueue {
       [owners as Names, levels as Levels] as const
     );
     for (const [[account, public_id, endpoint_id], [of_account, of_environment, own]] of leaves) {
-      const most = mayClaim(own, now);
+      const most = mayLease(own, now);
       endpoints[endpoint_id] = most - own.load;
-      environments[public_id] ??= of_environment.count(now) * CLAIMED_PER_SLOT -
+      environments[public_id] ??= of_environment.count(now) * LEASED_PER_SLOT -
         of_environment.load;
-      accounts[account] ??= of_account.count(now) * CLAIMED_PER_SLOT - of_account.load;
-      // Fast endpoints may claim ahead beyond the limits of their environment and account.
-      const ahead = Math.max(0, most - OF_ENDPOINT.most * CLAIMED_PER_SLOT);
+      accounts[account] ??= of_account.count(now) * LEASED_PER_SLOT - of_account.load;
+      // Fast endpoints may lease ahead beyond the limits of their environment and account.
+      const ahead = Math.max(0, most - OF_ENDPOINT.most * LEASED_PER_SLOT);
       environments[public_id]! += ahead;
       accounts[account]! += ahead;
     }
     for (const [[account], [of_account]] of leaves) {
-      accounts[account] = Math.min(accounts[account]!, MAX_CLAIMED_OF_ACCOUNT - of_account.load);
+      accounts[account] = Math.min(accounts[account]!, MAX_LEASED_OF_ACCOUNT - of_account.load);
     }
     return {
       endpoints: atLeastZero(endpoints),
@@ -154,13 +154,13 @@ export class DeliveryQueue {
 type Names = [account: string, public_id: string, endpoint_id: string];
 type Levels = [account: Slots, environment: Slots, endpoint: Slots];
 
-/** Returns the number of deliveries that an endpoint may have claimed at the same time. */
-function mayClaim(own: Slots, now_ms: number): number {
+/** Returns the number of deliveries that an endpoint may have leased at the same time. */
+function mayLease(own: Slots, now_ms: number): number {
   if (own.is_failing) return MAX_OF_FAILING;
   const count = own.count(now_ms);
-  if (own.pace_ms === null) return FIRST_CLAIM.endpoint;
+  if (own.pace_ms === null) return FIRST_LEASE.endpoint;
   const ahead = count * AHEAD_MS / Math.max(1, own.pace_ms);
-  return Math.max(count * CLAIMED_PER_SLOT, Math.min(AHEAD_MAX, Math.floor(ahead)));
+  return Math.max(count * LEASED_PER_SLOT, Math.min(AHEAD_MAX, Math.floor(ahead)));
 }
 
 function atLeastZero(capacities: Record<string, number>): Record<string, number> {

@@ -2,7 +2,7 @@
 
 import { formatTime } from "../../core/clock.ts";
 import type { DisabledReason } from "../../schema/webhook.ts";
-import type { ClaimedDelivery, WebhookStore } from "../../store/webhook_store.ts";
+import type { LeasedDelivery, WebhookStore } from "../../store/webhook_store.ts";
 import { eventRow } from "../changes/event.ts";
 import type { Origins } from "../changes/origin.ts";
 import type { EndedAttempt } from "./attempt.ts";
@@ -13,7 +13,7 @@ export const GONE = 410;
 
 /** Returns the reason to disable the endpoint after this attempt, or null. */
 export function disablingReason(
-  delivery: ClaimedDelivery,
+  delivery: LeasedDelivery,
   ended: EndedAttempt,
   at_ms: number,
 ): "gone" | "failing" | null {
@@ -25,7 +25,7 @@ export function disablingReason(
 
 /** Disables an endpoint. Returns false if it has changed meanwhile or has another URL. */
 export async function disableEndpoint(
-  delivery: ClaimedDelivery,
+  delivery: LeasedDelivery,
   reason: DisabledReason,
   at_ms: number,
   { store, origins }: { store: WebhookStore; origins: Origins },

@@ -1,18 +1,18 @@
 /**
- * The dispatcher claims due deliveries in the outbox and sends them. It limits concurrent attempts
- * for each endpoint, environment and account, and in total. All state is in the database, except for
- * the claims of this dispatcher. Its loop is in shared/jobs/worker.ts.
+ * The dispatcher leases due deliveries in the outbox and sends them. It limits concurrent attempts
+ * for each endpoint, environment and account, and in total. All state is in the database, except
+ * for the leases of this dispatcher. Its loop is in shared/jobs/worker.ts.
  *
- * One statement per poll records ended attempts and claims due deliveries. Guarantees: at least one
+ * One statement per poll records ended attempts and leases due deliveries. Guarantees: at least one
  * delivery, and the order of events for each endpoint and subject.
  *
- * If a poll fails although the database is there, the results are recorded one by one, and endpoints
- * with which a poll fails are left out for a while. So a bad row holds up no other endpoint. The
- * lease of a delivery whose result cannot be recorded expires.
+ * If a poll fails although the database is there, the results are recorded one by one, and
+ * endpoints with which a poll fails are left out for a while. So a bad row holds up no other
+ * endpoint. The lease of a delivery whose result cannot be recorded expires.
  *
  * A delivery whose lease expired without a record may have ended its process: it is poison until it
- * has a record. The dispatcher sends one such delivery at a time. It records the third expired lease
- * as crashed and does not send that delivery (ADR 0020).
+ * has a record. The dispatcher sends one such delivery at a time. It records the third expired
+ * lease as crashed and does not send that delivery (ADR 0020).
  */
 
 import type { Clock } from "../../core/clock.ts";
@@ -21,11 +21,11 @@ import { isUnavailable } from "../../core/database_error.ts";
 import type { RandomSource } from "../../core/ids.ts";
 import { GivenUp, sendBatch } from "../../jobs/batcher.ts";
 import { FairTime } from "../../jobs/fair_time.ts";
-import { type Claimed, Worker } from "../../jobs/worker.ts";
-import type { AttemptResult, ClaimedDelivery, WebhookStore } from "../../store/webhook_store.ts";
+import { type Leased, Worker } from "../../jobs/worker.ts";
+import type { AttemptResult, LeasedDelivery, WebhookStore } from "../../store/webhook_store.ts";
 import type { Origins } from "../changes/origin.ts";
 import { crashedAttempt, type EndedAttempt, makeAttempt, type Send } from "./attempt.ts";
-import { type Chain, chainsOf, DeliveryQueue, FIRST_CLAIM, MAX_CLAIMED } from "./delivery_queue.ts";
+import { type Chain, chainsOf, DeliveryQueue, FIRST_LEASE, MAX_LEASED } from "./delivery_queue.ts";
 import { disableEndpoint, disablingReason, GONE } from "./disable_endpoint.ts";
 import { EndpointSecrets } from "./endpoint_secret.ts";
 import { nextAttemptAt } from "./retry_schedule.ts";
@@ -56,17 +56,17 @@ export interface DispatcherOptions {
    */
   on_error: (error: unknown) => void;
   /** Called for each attempt that has ended, for the log. */
-  on_attempt: (delivery: ClaimedDelivery, ended: EndedAttempt) => void;
+  on_attempt: (delivery: LeasedDelivery, ended: EndedAttempt) => void;
 }
 
-/** Claims and sends due deliveries. */
+/** Leases and sends due deliveries. */
 export class Dispatcher {
   readonly #options: DispatcherOptions;
   readonly #worker: Worker<Chain, AttemptResult>;
   readonly #queue = new DeliveryQueue();
   readonly #secrets: EndpointSecrets;
   /** Deliveries whose attempts are under way. */
-  readonly #under_way = new Set<ClaimedDelivery>();
+  readonly #under_way = new Set<LeasedDelivery>();
   /** The time of accounts whose poison deliveries were sent. */
   readonly #poison_time = new FairTime();
   /** The endpoints that are left out, with the time at which they are tried again. */
@@ -76,7 +76,7 @@ export class Dispatcher {
     this.#options = options;
     this.#secrets = new EndpointSecrets(options.settings.master_secret);
     this.#worker = new Worker<Chain, AttemptResult>({
-      recordAndClaim: (results) => this.#recordAndClaim(results),
+      recordAndLease: (results) => this.#recordAndLease(results),
       run: (chain) => this.#send(chain),
       clock: options.clock,
       on_error: options.on_error,
@@ -90,9 +90,9 @@ export class Dispatcher {
   }
 
   /**
-   * Stops claiming, gives back the deliveries that wait for a slot, and waits for the attempts under
-   * way. When `patience` resolves, it gives those back too, and another dispatcher sends them again.
-   * Resolves when the database has recorded all of them, so no lease expires.
+   * Stops leasing, gives back the deliveries that wait for a slot, and waits for the attempts under
+   * way. When `patience` resolves, it gives those back too, and another dispatcher sends them
+   * again. Resolves when the database has recorded all of them, so no lease expires.
    */
   async stop(patience?: Promise<void>): Promise<void> {
     const stopped = this.#worker.stop(patience, () => {
@@ -103,31 +103,31 @@ export class Dispatcher {
     await stopped;
   }
 
-  async #recordAndClaim(results: readonly AttemptResult[]): Promise<Claimed<Chain>> {
+  async #recordAndLease(results: readonly AttemptResult[]): Promise<Leased<Chain>> {
     const at_ms = this.#options.clock();
     this.#queue.cancelSurplus();
-    const limit = this.#worker.is_stopped ? 0 : MAX_CLAIMED - this.#queue.claimed;
+    const limit = this.#worker.is_stopped ? 0 : MAX_LEASED - this.#queue.leased;
     if (limit <= 0 && results.length === 0) return { jobs: [], has_more: false };
-    const claimed = await this.#poll(results, limit, at_ms)
+    const leased = await this.#poll(results, limit, at_ms)
       .catch((error) => this.#pollApart(results, limit, at_ms, error));
-    const poison = claimed.find((delivery) => delivery.poison);
+    const poison = leased.find((delivery) => delivery.poison);
     if (poison) this.#poison_time.begin(poison.account, performance.now());
-    return { jobs: chainsOf(claimed, at_ms), has_more: limit > 0 && claimed.length >= limit };
+    return { jobs: chainsOf(leased, at_ms), has_more: limit > 0 && leased.length >= limit };
   }
 
   #poll(
     results: readonly AttemptResult[],
     limit: number,
     at_ms: number,
-  ): Promise<ClaimedDelivery[]> {
+  ): Promise<LeasedDelivery[]> {
     const { store, lease_ms = LEASE_MS } = this.#options;
     for (const [id, until_ms] of this.#aside) if (until_ms <= at_ms) this.#aside.delete(id);
     return store.pollDeliveries({
       results,
       limit,
-      per_endpoint: FIRST_CLAIM.endpoint,
-      per_environment: FIRST_CLAIM.environment,
-      per_account: FIRST_CLAIM.account,
+      per_endpoint: FIRST_LEASE.endpoint,
+      per_environment: FIRST_LEASE.environment,
+      per_account: FIRST_LEASE.account,
       capacity: this.#queue.capacity(),
       poison_ahead: this.#poison_time.ahead(),
       at_ms,
@@ -136,13 +136,13 @@ export class Dispatcher {
     });
   }
 
-  /** Records the results of a failed poll one by one, and claims around what fails. */
+  /** Records the results of a failed poll one by one, and leases around what fails. */
   async #pollApart(
     results: readonly AttemptResult[],
     limit: number,
     at_ms: number,
     failure: unknown,
-  ): Promise<ClaimedDelivery[]> {
+  ): Promise<LeasedDelivery[]> {
     const refused = new Map<AttemptResult, unknown>();
     const refuse = (part: readonly AttemptResult[], error: unknown) => {
       for (const result of part) refused.set(result, error);
@@ -153,27 +153,27 @@ export class Dispatcher {
       await sendBatch(results, { send, refuse, in_order: true });
     }
     try {
-      const claimed = await this.#claimAround(limit, failure, at_ms);
+      const leased = await this.#leaseAround(limit, failure, at_ms);
       for (const [{ id }, error] of refused) {
         this.#options.on_error(new GivenUp(`delivery ${id}`, error));
       }
-      return claimed;
+      return leased;
     } catch (error) {
-      // Nothing can be recorded or claimed, so the fault is not in the results.
+      // Nothing can be recorded or leased, so the fault is not in the results.
       this.#worker.record(...refused.keys());
       throw error;
     }
   }
 
   /**
-   * Claims deliveries after a failed poll, without the endpoints with which a claim fails. Throws if
-   * that fails too, or if nothing may be claimed.
+   * Leases deliveries after a failed poll, without the endpoints with which a lease fails. Throws
+   * if that fails too, or if nothing may be leased.
    */
-  async #claimAround(
+  async #leaseAround(
     limit: number,
     failure: unknown,
     at_ms: number,
-  ): Promise<ClaimedDelivery[]> {
+  ): Promise<LeasedDelivery[]> {
     if (limit <= 0 || isUnavailable(failure)) throw failure;
     try {
       return await this.#poll([], limit, at_ms);
@@ -191,18 +191,18 @@ export class Dispatcher {
   /** Sends the deliveries of a chain in order, until one fails. Gives back the rest. */
   async #send(chain: Chain): Promise<void> {
     const { clock, on_error, lease_ms = LEASE_MS } = this.#options;
-    const { deliveries, claimed_at_ms } = chain;
+    const { deliveries, leased_at_ms } = chain;
     const slot = this.#worker.is_stopped ? null : await this.#queue.take(chain);
     let goes_on = slot !== null;
     for (const delivery of deliveries) {
-      goes_on &&= !this.#worker.is_stopped && clock() - claimed_at_ms <= lease_ms * WAIT_SHARE;
+      goes_on &&= !this.#worker.is_stopped && clock() - leased_at_ms <= lease_ms * WAIT_SHARE;
       if (!goes_on && !delivery.crashed) this.#giveBack(delivery);
       else {
         this.#under_way.add(delivery);
         try {
           goes_on = await this.#attempt(delivery);
         } catch (error) {
-          // Keeps the claim: the lease delays the next attempt, which may hit the same fault.
+          // Keeps the lease: the lease delays the next attempt, which may hit the same fault.
           on_error(error);
           goes_on = false;
         }
@@ -214,8 +214,8 @@ export class Dispatcher {
     slot?.leave();
   }
 
-  /** Adds the release of a delivery to the results. After the next poll it can be claimed again. */
-  #giveBack({ environment_id, id, attempt }: ClaimedDelivery): void {
+  /** Adds the release of a delivery to the results. After the next poll it can be leased again. */
+  #giveBack({ environment_id, id, attempt }: LeasedDelivery): void {
     this.#worker.record({
       environment_id,
       id,
@@ -227,7 +227,7 @@ export class Dispatcher {
   }
 
   /** Makes an attempt and adds its result. Returns true if the receiver returned 2xx. */
-  async #attempt(delivery: ClaimedDelivery): Promise<boolean> {
+  async #attempt(delivery: LeasedDelivery): Promise<boolean> {
     const real_ms = this.#options.clock();
     const at_ms = this.#options.origins.at(delivery.settings);
     const ended = delivery.crashed
@@ -249,7 +249,7 @@ export class Dispatcher {
   }
 
   /** Makes an attempt at `at_ms` of the sandbox. The signature has the real time. */
-  #make(delivery: ClaimedDelivery, real_ms: number, at_ms: number): Promise<EndedAttempt> {
+  #make(delivery: LeasedDelivery, real_ms: number, at_ms: number): Promise<EndedAttempt> {
     const { settings, send } = this.#options;
     const { endpoint_id, event_id, body, url, attempt, fault } = delivery;
     return makeAttempt(
@@ -270,7 +270,7 @@ export class Dispatcher {
   }
 
   #judge(
-    delivery: ClaimedDelivery,
+    delivery: LeasedDelivery,
     ended: EndedAttempt,
     { real_ms, at_ms }: { real_ms: number; at_ms: number },
     is_off: boolean,

@@ -46,7 +46,7 @@ export const FIRST_ATTEMPT = {
   reserved: null,
 } as const;
 
-/** An authorization of 10.99 EUR, claimed at `NOW`. `terms` are terms of its payment. */
+/** An authorization of 10.99 EUR, reserved at `NOW`. `terms` are terms of its payment. */
 export function operation(more: Partial<Operation> = {}, terms: Members = {}): Operation {
   return {
     id: OPERATION_ID,

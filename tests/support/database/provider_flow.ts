@@ -1,4 +1,4 @@
-/** Steps of the live flow in the database: accounts, claims, provider events and records. */
+/** Steps of the live flow in the database: accounts, reservations, provider events and records. */
 
 import assert from "node:assert/strict";
 import type postgres from "postgres";
@@ -64,8 +64,8 @@ export function operationFor(
   };
 }
 
-/** Makes the claim of a new payment: the payment at `pending` with its operation. */
-export async function claimed(
+/** Makes the reservation of a new payment: the payment at `pending` with its operation. */
+export async function reservation(
   key: string,
   patch: Partial<NewOperationRow> = {},
   options: Partial<Requested> = {},
@@ -80,20 +80,20 @@ export async function claimed(
 }
 
 /** A payment whose authorization is under way. */
-export interface Claim {
+export interface Reserved {
   environment_id: string;
   payment: Payment;
   operation: ReservedOperation;
 }
 
-/** Commits the claim of a new payment. */
-export async function claim(
+/** Commits the reservation of a new payment. */
+export async function reserve(
   sql: postgres.Sql,
   { text, environment_id }: { text: string; environment_id: string },
   patch: Partial<NewOperationRow> = {},
   options: Partial<Requested> = {},
-): Promise<Claim> {
-  const requested = await claimed(text, patch, options);
+): Promise<Reserved> {
+  const requested = await reservation(text, patch, options);
   const [row] = await commit(sql, [requested]);
   assert.equal(row!.outcome, "committed");
   return {
@@ -105,7 +105,7 @@ export async function claim(
 
 /** Makes the provider event that the money of a payment has come in. */
 export function succeeded(
-  { payment, operation }: Claim,
+  { payment, operation }: Reserved,
   patch: Partial<HandledProviderEvent> = {},
 ): HandledProviderEvent {
   return {
@@ -129,13 +129,16 @@ export function succeeded(
 }
 
 /** Makes the record that completes a payment and settles its operation. */
-export function completion(claim: Claim, patch: Partial<ProviderRecord> = {}): ProviderRecord {
-  const change = completed(claim.payment);
+export function completion(
+  reserved: Reserved,
+  patch: Partial<ProviderRecord> = {},
+): ProviderRecord {
+  const change = completed(reserved.payment);
   return {
-    environment_id: claim.environment_id,
-    operation_id: claim.operation.id,
-    operation: { state: "settled", provider_reference: `pi_${claim.payment.id}` },
-    provider_events: [succeeded(claim)],
+    environment_id: reserved.environment_id,
+    operation_id: reserved.operation.id,
+    operation: { state: "settled", provider_reference: `pi_${reserved.payment.id}` },
+    provider_events: [succeeded(reserved)],
     change,
     response: change.response,
     ...patch,

@@ -15,7 +15,7 @@ export interface ServerProcess {
 
 /**
  * Launches a server over a database and resolves when it serves.
- * @param options.lease_ms the lease of the deliveries that its dispatcher claims
+ * @param options.lease_ms the lease of the deliveries that its dispatcher leases
  * @param options.port the port of a server that was killed before; by default a free port
  */
 export async function launchServer(

@@ -2,8 +2,8 @@
 
 import type {
   AttemptResult,
-  ClaimedDelivery,
   DeliveryPoll,
+  LeasedDelivery,
 } from "../../../shared/store/webhook_store.ts";
 import type { TestService } from "../service/service.ts";
 
@@ -15,7 +15,7 @@ export async function poll(
   { deps, setClock }: TestService,
   at_ms: number,
   requested: Partial<DeliveryPoll> = {},
-): Promise<ClaimedDelivery[]> {
+): Promise<LeasedDelivery[]> {
   await setClock(at_ms);
   return await deps.webhook_store.pollDeliveries({
     results: [],
@@ -34,11 +34,11 @@ export async function poll(
 
 /** The result of an attempt. */
 export function resultOf(
-  claimed: ClaimedDelivery,
+  leased: LeasedDelivery,
   delivered: boolean,
   at_ms: number,
 ): AttemptResult {
-  const { environment_id, id, attempt } = claimed;
+  const { environment_id, id, attempt } = leased;
   const at = new Date(at_ms).toISOString();
   const record = {
     number: attempt,

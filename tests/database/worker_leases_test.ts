@@ -1,5 +1,5 @@
 /**
- * The claims of the provider worker, called as pay_api: a claim has a quota for each kind of work,
+ * The leases of the provider worker, called as pay_api: there is a quota for each kind of work,
  * and the totals of a day that several jobs read count each page once.
  */
 
@@ -8,17 +8,17 @@ import postgres from "postgres";
 import { startService } from "../support/service/service.ts";
 import {
   addAccount,
-  claim,
   openProviderStore,
+  reserve,
   succeeded,
 } from "../support/database/provider_flow.ts";
 
-/** The limit of a claim of the worker. */
+/** The most work that the worker leases at once. */
 const LIMIT = 32;
 const LEASE_MS = 30_000;
 const DAY = "2026-11-23";
 
-Deno.test("the claims of the provider worker", async (t) => {
+Deno.test("the leases of the provider worker", async (t) => {
   const service = await startService();
   const { sql, live } = service;
   const functions = postgres(service.database.functions_url, { max: 1, onnotice: () => {} });
@@ -27,26 +27,29 @@ Deno.test("the claims of the provider worker", async (t) => {
     let now = Date.parse(`${DAY}T12:00:00Z`) - 24 * 3_600_000;
     await service.setClock(now);
     const account_id = await addAccount(sql, live.environment_id);
-    const work = async () => (await store.claimWork(LIMIT, LIMIT, LEASE_MS, now)).work;
-    /** The numbers of pieces that the next claim takes, by kind. */
+    const work = async () => (await store.leaseWork(LIMIT, LIMIT, LEASE_MS, now)).work;
+    /** The numbers of pieces that are leased next, by kind. */
     const poll = async () => {
       const counts: Record<string, number> = {};
       for (const { kind } of await work()) counts[kind] = (counts[kind] ?? 0) + 1;
       return counts;
     };
-    await t.step("claim due provider events before more than a quarter of the calls", async () => {
-      for (let i = 0; i < 2 * LIMIT; i++) {
-        const made = await claim(functions, live, { delay_ms: 0 });
-        if (i % 4 > 0) continue;
-        const { outcome: _, exception: __, booked_minor: ___, ...event } = succeeded(made);
-        await store.storeProviderEvents(account_id, [{ ...event, state: "pending" }]);
-      }
-      assert.deepEqual(await poll(), { event: 16, operation: 15, poll: 1 });
-      assert.deepEqual(await poll(), { operation: 32 });
-      assert.deepEqual((await store.claimWork(LIMIT, 5, LEASE_MS, now)).work.length, 5);
-      assert.deepEqual(await poll(), { operation: 12 });
-      assert.deepEqual(await poll(), {});
-    });
+    await t.step(
+      "lease due provider events before more than a quarter of the operations",
+      async () => {
+        for (let i = 0; i < 2 * LIMIT; i++) {
+          const made = await reserve(functions, live, { delay_ms: 0 });
+          if (i % 4 > 0) continue;
+          const { outcome: _, exception: __, booked_minor: ___, ...event } = succeeded(made);
+          await store.storeProviderEvents(account_id, [{ ...event, state: "pending" }]);
+        }
+        assert.deepEqual(await poll(), { event: 16, operation: 15, poll: 1 });
+        assert.deepEqual(await poll(), { operation: 32 });
+        assert.deepEqual((await store.leaseWork(LIMIT, 5, LEASE_MS, now)).work.length, 5);
+        assert.deepEqual(await poll(), { operation: 12 });
+        assert.deepEqual(await poll(), {});
+      },
+    );
     await sql`update pay.provider_operations set state = 'settled', settled_at = now(),
       next_attempt_at = null, leased_until = null, next_sync_at = null`;
     await sql`delete from pay.provider_events`;

@@ -1,5 +1,5 @@
--- Purpose: steps of pay.poll_deliveries that claim deliveries. A poison delivery is one with an
--- expired lease that has no record, so it may have crashed its dispatcher (ADR 0020). It is claimed
+-- Purpose: steps of pay.poll_deliveries that lease deliveries. A poison delivery is one with an
+-- expired lease that has no record, so it may have crashed its dispatcher (ADR 0020). It is leased
 -- apart.
 
 -- Locks the first due deliveries of each endpoint and returns them; null if there are none. One
@@ -55,7 +55,7 @@ $$;
 
 -- The locked deliveries within the capacity, with their endpoints. No environment and no
 -- account exceeds its limit, however many endpoints it has. Stable: reads with the snapshot of
--- pay_internal.claim_due.
+-- pay_internal.lease_due.
 create or replace function pay_internal.within_capacity(
   p_due pay_internal.due_delivery[],
   p_capacity jsonb,
@@ -97,12 +97,12 @@ begin
 end
 $$;
 
--- Claims the locked deliveries that are within the capacity and whose earlier events are claimed as
+-- Leases the locked deliveries that are within the capacity and whose earlier events are leased as
 -- well.
 -- Concurrency: runs after the statement that has locked them, with a new snapshot. If another
 -- transaction that records an earlier delivery has committed, this function sees its result.
 -- Otherwise that transaction makes the later delivery due after this poll has committed.
-create or replace function pay_internal.claim_due(
+create or replace function pay_internal.lease_due(
   p_due pay_internal.due_delivery[],
   p_capacity jsonb,
   p_limit integer,
@@ -111,7 +111,7 @@ create or replace function pay_internal.claim_due(
   p_leased_until timestamptz,
   p_ahead interval
 )
-returns setof pay.claimed_delivery
+returns setof pay.leased_delivery
 language plpgsql volatile rows 10
 set search_path = pg_catalog, pg_temp
 as $$
@@ -145,7 +145,7 @@ begin
       ) l
     ) earlier
   ),
-  claimed as (
+  leased as (
     update pay.webhook_deliveries d
     set attempt_count = d.attempt_count + 1, leased_until = p_leased_until
     from judged j
@@ -159,16 +159,16 @@ begin
     c.failing_since + p_ahead, false, false, v.body, (
       select row_to_json(w)::text from pay.sandbox_settings w
       where w.environment_id = c.environment_id), c.fault
-  from claimed c
+  from leased c
   join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id
   order by c.rank_of_chain, c.endpoint_id, c.subject_id, c.sequence;
 end
 $$;
 
--- Handles locked deliveries that were not claimed. It cancels a delivery whose endpoint is deleted
+-- Handles locked deliveries that were not leased. It cancels a delivery whose endpoint is deleted
 -- or disabled, and postpones a delivery that waits for an earlier one. A chain that would exceed
 -- the limit stays due as a whole. The first due delivery waits for none of the others. So in a
--- poll that claims nothing this function changes at least one row.
+-- poll that leases nothing this function changes at least one row.
 create or replace function pay_internal.reschedule_deliveries(
   p_due pay_internal.due_delivery[], p_at timestamptz
 )
@@ -223,7 +223,7 @@ begin
   from judged j
   where j.enabled and j.blocker_id is not null
     and (
-      -- A poll has claimed the blocker: this one or another.
+      -- A poll has leased the blocker: this one or another.
       (j.environment_id, j.blocker_id) not in (select o.environment_id, o.id from left_over o)
       -- The blocker is due later: every poll would look at this one in its place.
       or j.blocked_until > j.next_attempt_at
@@ -232,10 +232,10 @@ begin
 end
 $$;
 
--- Claims one poison delivery. A dispatcher has one at a time, so that a crash adds no expired lease
+-- Leases one poison delivery. A dispatcher has one at a time, so that a crash adds no expired lease
 -- to another poison delivery. p_poison_ahead: as in pay_internal.lock_poison. p_ahead: how far the
 -- caller's clock is ahead of the server's. p_aside, p_only: as in pay.poll_deliveries.
-create or replace function pay_internal.claim_poison(
+create or replace function pay_internal.lease_poison(
   p_poison_ahead jsonb,
   p_at timestamptz,
   p_leased_until timestamptz,
@@ -243,30 +243,30 @@ create or replace function pay_internal.claim_poison(
   p_aside text[],
   p_only text
 )
-returns setof pay.claimed_delivery
+returns setof pay.leased_delivery
 language plpgsql volatile rows 10
 set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_longest_look constant interval := '200 ms';
   v_due pay_internal.due_delivery[];
-  v_is_claimed boolean;
+  v_is_leased boolean;
 begin
   loop
     v_due := pay_internal.lock_poison(p_poison_ahead, p_at, p_aside, p_only);
     exit when v_due is null;
-    return query select * from pay_internal.claim_first_poison(v_due, p_leased_until, p_ahead);
-    v_is_claimed := found;
+    return query select * from pay_internal.lease_first_poison(v_due, p_leased_until, p_ahead);
+    v_is_leased := found;
     -- Postpones poison deliveries that wait for an earlier delivery, and cancels those of disabled
     -- endpoints.
     perform pay_internal.reschedule_deliveries(v_due, p_at);
-    exit when v_is_claimed or clock_timestamp() > statement_timestamp() + v_longest_look;
+    exit when v_is_leased or clock_timestamp() > statement_timestamp() + v_longest_look;
   end loop;
 end
 $$;
 
 -- Locks the poison deliveries that may be next, two of each endpoint, and returns them in the order
--- in which the dispatcher claims one; null if there are none. Accounts share the dispatcher's time:
+-- in which the dispatcher leases one; null if there are none. Accounts share the dispatcher's time:
 -- p_ahead, {account: milliseconds}, contains the accounts that have used more of it than the
 -- others. Within an account the poison deliveries with the fewest expired leases come first,
 -- because the one that crashes dispatchers has the most.
@@ -322,17 +322,17 @@ begin
 end
 $$;
 
--- Claims the first of the locked poison deliveries that waits for no earlier delivery.
--- A claim counts the expired lease before it. On the third and every later loss crashed is true:
--- the dispatcher records a crashed attempt under the number of the lost one and does not send the
--- delivery.
--- Concurrency: as pay_internal.claim_due.
-create or replace function pay_internal.claim_first_poison(
+-- Leases the first of the locked poison deliveries that waits for no earlier delivery.
+-- A lease counts the one before it, which has expired. On the third and every later loss crashed is
+-- true: the dispatcher records a crashed attempt under the number of the lost one and does not send
+-- the delivery.
+-- Concurrency: as pay_internal.lease_due.
+create or replace function pay_internal.lease_first_poison(
   p_due pay_internal.due_delivery[],
   p_leased_until timestamptz,
   p_ahead interval
 )
-returns setof pay.claimed_delivery
+returns setof pay.leased_delivery
 language plpgsql volatile rows 10
 set search_path = pg_catalog, pg_temp
 as $$
@@ -362,7 +362,7 @@ begin
     order by c.n
     limit 1
   ),
-  claimed as (
+  leased as (
     update pay.webhook_deliveries d
     set attempt_count = d.attempt_count + case when c.crashed then 0 else 1 end,
       expired_leases = d.expired_leases + case when c.is_expired then 1 else 0 end,
@@ -376,7 +376,7 @@ begin
     v.body, (
       select row_to_json(w)::text from pay.sandbox_settings w
       where w.environment_id = c.environment_id), null
-  from claimed c
+  from leased c
   join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id;
 end
 $$;
