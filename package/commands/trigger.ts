@@ -72,7 +72,7 @@ export const TRIGGER: Command = {
     const response = forwarded ?? responseOf(delivery);
     surroundings.print(
       values["json"]
-        ? `${JSON.stringify({ ...delivery, response }, null, 2)}\n`
+        ? `${JSON.stringify({ ...delivery, answer: response }, null, 2)}\n`
         : describe(delivery, response),
     );
     const { response_status } = response ?? {};

@@ -57,7 +57,7 @@ export async function transcriptLine(c: Context<Env>, n: number): Promise<string
       idempotency_key: shownText(c.req.header("Idempotency-Key") ?? null),
       body: withoutSplitNumbers(shownMember(body, route?.body)),
     },
-    response: {
+    answer: {
       status: c.res.status,
       request_id,
       replayed: c.res.headers.has("Idempotent-Replayed"),

@@ -295,7 +295,7 @@ Deno.test("the client calls every operation", (t) =>
         });
         const { id } = await inside.payments.create({ amount: 1, ...EUR });
         const lines = (await inside.sandbox.transcript()).trimEnd().split("\n");
-        assert.deepEqual(lines.map((line) => JSON.parse(line).response.body.id), [id]);
+        assert.deepEqual(lines.map((line) => JSON.parse(line).answer.body.id), [id]);
         await client.sandboxes.delete(made.id);
       });
 

@@ -79,7 +79,7 @@ Deno.test(`a run of ${REQUESTS} requests`, async (t) => {
       lines.map(({ request }) => `${request.method} ${request.path.split("?")[0]}`),
       sent.map((name) => name.replace(/key_[0-9a-z]{26}/, "key_…")),
     );
-    const failed = lines.filter(({ response }) => response.status >= 500);
+    const failed = lines.filter(({ answer }) => answer.status >= 500);
     assert.deepEqual(failed, []);
   });
   await t.step("covers every operation", () => {

@@ -31,7 +31,7 @@ Deno.test("trigger sends the event to the only endpoint and shows its answer", (
     assert.match(bad.stdout, / {2}422\n {2}unknown order\n$/);
     assert.equal(bad.code, 1);
     const json = await trigger("--json");
-    const { endpoint_id, response } = JSON.parse(json.stdout);
+    const { endpoint_id, answer: response } = JSON.parse(json.stdout);
     assert.deepEqual([json.code, endpoint_id, response], [1, id, {
       response_status: 422,
       error: null,
@@ -73,7 +73,7 @@ Deno.test("trigger finds the endpoint of listen among others, and shows what its
     assert.deepEqual([good.code, good.stderr], [0, ""]);
     receiver.judge = () => new Response("unknown order", { status: 422 });
     const bad = await trigger("--json");
-    const { endpoint_id, response } = JSON.parse(bad.stdout);
+    const { endpoint_id, answer: response } = JSON.parse(bad.stdout);
     assert.deepEqual([bad.code, endpoint_id], [1, id]);
     assert.deepEqual(response, {
       response_status: 422,

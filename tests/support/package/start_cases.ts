@@ -174,7 +174,7 @@ async function listen(
     assert.equal(forwarded.response_status, 200);
     const { id } = JSON.parse(paid.stdout);
     const triggered = await command("trigger", "payment.completed", "--payment", id, "--json");
-    assert.equal(JSON.parse(triggered.stdout).response.response_status, 200, triggered.stderr);
+    assert.equal(JSON.parse(triggered.stdout).answer.response_status, 200, triggered.stderr);
     assert.equal(receiver.arrivals.length, 3);
     for (const { bytes, headers } of receiver.arrivals) {
       await verifyWebhook(bytes, headers.get("Payment-Signature"), secret);
