@@ -73,7 +73,8 @@ export class OperationRunner {
     const settings = clock?.settings ?? null;
     const at_ms = this.#origins.at(settings, clock?.due);
     // An operation can change its payment more than once.
-    const label = () => `operation ${operation!.id} ${operation!.subject.sequence}`;
+    // The text is an input of the ids in seeded sandboxes: another one gives other ids.
+    const label = () => `call ${operation!.id} ${operation!.subject.sequence}`;
     return this.#origins.of({ settings, livemode, at_ms, label });
   }
 
