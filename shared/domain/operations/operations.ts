@@ -1,10 +1,9 @@
 /**
  * The one way of every operation that a provider takes part in (architecture §2): begin, operation,
  * reply, provider events, change, commit. A provider that replies at once, as that of the sandbox
- * does, is asked before the commit, and one statement writes everything. Any other is reserved,
- * asked and
- * recorded: nothing is sent before its reservation is committed, and no database connection is held
- * while the provider answers.
+ * does, is asked before the commit, and one statement writes everything. For any other the operation
+ * is reserved, sent and recorded: nothing is sent before its reservation is committed, and no
+ * database connection is held while the provider works.
  */
 
 import { ApiError } from "../../core/errors.ts";
