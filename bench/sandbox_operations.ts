@@ -2,7 +2,7 @@
 
 import { ChangeWriter } from "../shared/domain/changes/change_writer.ts";
 import { Operations } from "../shared/domain/operations/operations.ts";
-import { createSandboxProvider } from "../shared/sandbox/provider_fault.ts";
+import { createSandboxProvider } from "../shared/sandbox/sandbox_provider.ts";
 import type { FaultStore } from "../shared/sandbox/fault_store.ts";
 import type { Store } from "../shared/store/store.ts";
 

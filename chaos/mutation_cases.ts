@@ -94,7 +94,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: "a dispute that the merchant has won is booked twice",
     edits: [{
-      file: "shared/domain/payments/settlement.ts",
+      file: "shared/domain/payments/payment_steps.ts",
       find: '  change.move("chargeback_reversal", amount_minor);\n',
       replace: `  change.move("chargeback_reversal", amount_minor);
   change.move("chargeback_reversal", amount_minor);\n`,
@@ -175,10 +175,10 @@ export const MUTATIONS: readonly Mutation[] = [
       },
       {
         file: "shared/domain/operations/operations.ts",
-        find: "/** Runs operations. */",
+        find: "/** Begins operations, and reserves them or decides them at once. */",
         replace: `let known_account: Parameters<OperationRunner["run"]>[0] | null = null;
 
-/** Runs operations. */`,
+/** Begins operations, and reserves them or decides them at once. */`,
       },
     ],
     noticed_by: "chaos --live --operations 150",

@@ -11,8 +11,8 @@ import { idGenerator, systemRandom } from "../../shared/core/ids.ts";
 import type { EventContext } from "../../shared/domain/changes/event.ts";
 import { readRefund, readSubject } from "../../shared/domain/changes/read_resource.ts";
 import {
-  decideProviderEvent,
   decideResult,
+  decideStoredEvent,
   effectOn,
 } from "../../shared/domain/operations/decide_result.ts";
 import {
@@ -219,7 +219,7 @@ class Desk {
       const { environment_id } = work;
       const context = contextOf(work);
       const dispute = work.dispute_body === null ? null : JSON.parse(work.dispute_body);
-      const decided = decideProviderEvent(
+      const decided = decideStoredEvent(
         { subject, refund, dispute, deposit: work.deposit, operation: operation },
         environment_id,
         event,

@@ -15,7 +15,7 @@ import { ProviderAccounts } from "../domain/operations/provider_accounts.ts";
 import { ProviderWorker } from "../domain/operations/provider_worker.ts";
 import { createChallenges } from "../sandbox/challenges.ts";
 import { sandboxOrigins } from "../sandbox/sandbox_origins.ts";
-import { createSandboxProvider } from "../sandbox/provider_fault.ts";
+import { createSandboxProvider } from "../sandbox/sandbox_provider.ts";
 import { createSandboxMoves } from "../sandbox/sandbox_moves.ts";
 import { Operations } from "../domain/operations/operations.ts";
 import { createSandboxes } from "../sandbox/disposable_sandboxes.ts";

@@ -58,15 +58,15 @@ interface AppOptions {
   serveKeyless?: (app: Hono<Env>) => void;
 }
 
-/** Builds the app of a function, with `/<name>/<path of an operation>` and `/<name>/health`. */
+/** Builds the app of a function, with `/<name>/<path of a route>` and `/<name>/health`. */
 export function createFunctionApp(
   name: string,
-  operations: readonly Route[],
+  table: readonly Route[],
   deps: Dependencies,
   { world, open = {}, serveKeyless }: AppOptions,
 ): Hono<Env> {
   const app = new Hono<Env>({ getPath: pathBehindMount });
-  const routes = operations.flatMap((route) =>
+  const routes = table.flatMap((route) =>
     route.paths.map((path) => ({ route, path: `/${name}${path}` }))
   );
   const open_paths = ["/health", ...Object.keys(open)].map((path) => `/${name}${path}`);
@@ -116,7 +116,7 @@ function pathBehindMount(request: Request): string {
   return path.startsWith(`${MOUNT}/`) ? path.slice(MOUNT.length) : path;
 }
 
-/** Answers a request to an route. */
+/** Answers a request to a route. */
 function handle(c: Ctx, world: World, route: Route, path: string): Promise<Response> {
   const state = c.get("state");
   state.route_template = path;
@@ -138,7 +138,7 @@ function handle(c: Ctx, world: World, route: Route, path: string): Promise<Respo
     const idempotency_key = mutating ? readIdempotencyKey(headers) : null;
     state.idempotency_key = idempotency_key;
     const sent_id = c.req.param("id") ?? "";
-    const decide = world.read(c, { route, sent_id, idempotency_key });
+    const inWorld = world.read(c, { route, sent_id, idempotency_key });
     const query = parseQuery(route.query, searchParams);
     const body = sent ? parseBody(route.body, sent) : undefined;
 
@@ -173,7 +173,7 @@ function handle(c: Ctx, world: World, route: Route, path: string): Promise<Respo
         body,
         query,
       });
-    const outcome = await decide(scope, run).catch((error) => {
+    const outcome = await inWorld(scope, run).catch((error) => {
       const kind = pathKind(path);
       const is_missing = error instanceof ApiError && error.code === "not_found";
       throw kind && is_missing ? noSuchResource(kind, sent_id) : asSent(error, sent);
@@ -213,9 +213,9 @@ async function keyFirst(
   try {
     return await run();
   } catch (error) {
-    const unrequested = state.key_id === null && error instanceof ApiError &&
+    const is_unadmitted = state.key_id === null && error instanceof ApiError &&
       !NEEDS_NO_KEY.has(error.code);
-    if (unrequested) {
+    if (is_unadmitted) {
       const { store } = c.get("deps");
       await world.admit(c, scope, (access) => store.authenticate(access))
         .catch((refusal) => {

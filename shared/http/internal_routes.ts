@@ -1,5 +1,5 @@
 /**
- * Internal routes that start the dispatcher and the retention. `pg_cron` calls them through
+ * Internal routes that start the workers (of deliveries and of operations) and the retention. `pg_cron` calls them through
  * `pg_net`, or the local server's ticker does (architecture §4). They require a token, which is
  * compared in constant time. Frequent calls are harmless.
  */

@@ -5,7 +5,7 @@
 import { idFloor } from "../core/ids.ts";
 import type { StoredResponse } from "../store/commit_rows.ts";
 import type { PageRequest } from "../store/page_request.ts";
-import type { Call } from "./route.ts";
+import type { RouteInput } from "./route.ts";
 
 /** The query parameters of every list. */
 interface PageQuery {
@@ -20,7 +20,7 @@ type Requested = Pick<PageRequest, "kind" | "parent_id"> & {
 
 /** Answers a page of a list: `{object, url, data, has_more, next_cursor}`. One round trip. */
 export async function responsePage(
-  call: Call<unknown, PageQuery>,
+  call: RouteInput<unknown, PageQuery>,
   url: string,
   { filters, ...request }: Requested,
 ): Promise<StoredResponse> {

@@ -32,7 +32,7 @@ export interface RequestState {
   route_template: string;
   /** Null if the path has none. */
   route: Route | null;
-  /** Requests left to the key or its environment, the smaller number; null without limits. */
+  /** Requests left to the key or its account, the smaller number; null without limits. */
   remaining: number | null;
   code: ErrorCode | null;
   /** Class, SQLSTATE and place of an unexpected error, for the log. */

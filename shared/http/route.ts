@@ -1,5 +1,5 @@
 /**
- * The type of an operation: its paths, scope, schemas, error codes and implementation. The two
+ * The type of a route: its paths, scope, schemas, error codes and implementation. The two
  * functions route by tables of operations, and the OpenAPI document is made from them (ADR 0031).
  */
 
@@ -14,8 +14,8 @@ import type { Dependencies } from "./dependencies.ts";
 export const PAYMENTS_FUNCTION = "api-v1-payments";
 export const SANDBOX_FUNCTION = "api-v1-sandbox";
 
-/** The input of an operation. */
-export interface Call<Body, Query> {
+/** The input of a route. */
+export interface RouteInput<Body, Query> {
   deps: Dependencies;
   request: ServiceRequest;
   /** The text of the caller's key, from which new keys are derived (ADR 0018). */
@@ -30,7 +30,7 @@ export interface Call<Body, Query> {
   query: Query;
 }
 
-/** Groups of operations, in the order of the reference. */
+/** Groups of routes, in the order of the reference. */
 export type RouteGroup =
   | "Payments"
   | "Refunds"
@@ -44,7 +44,7 @@ export type RouteGroup =
   | "Requests"
   | "Sandbox";
 
-/** One operation. */
+/** One route. */
 export interface Route {
   /** Unique name in generated clients: `createPayment`. */
   id: string;
@@ -84,10 +84,10 @@ export interface Route {
    * repeat it all the time and would soon fill the log.
    */
   unlogged?: true;
-  run(call: Call<unknown, unknown>): Promise<Reply | StoredResponse>;
+  run(call: RouteInput<unknown, unknown>): Promise<Reply | StoredResponse>;
 }
 
-/** Returns the scope that a request to an operation needs. */
+/** Returns the scope that a request to a route needs. */
 export function scopeOf(
   { scope, parameter_scopes = {} }: Route,
   query: URLSearchParams,
@@ -96,12 +96,12 @@ export function scopeOf(
   return name === undefined ? scope : parameter_scopes[name]!;
 }
 
-/** Defines an operation. Checks that `run` takes the types of `body` and `query`. */
+/** Defines a route. Checks that `run` takes the types of `body` and `query`. */
 export function route<Body, Query>(
   definition: Omit<Route, "body" | "query" | "run"> & {
     body: z.ZodType<Body>;
     query: z.ZodType<Query>;
-    run(call: Call<Body, Query>): Promise<Reply | StoredResponse>;
+    run(call: RouteInput<Body, Query>): Promise<Reply | StoredResponse>;
   },
 ): Route {
   return definition as unknown as Route;

@@ -29,7 +29,7 @@ interface Requested {
   idempotency_key: string | null;
 }
 
-/** Decides a request, with the access that its world gives. */
+/** Decides a request in its world, which gives the access. */
 type Decide = <T>(
   scope: Scope | null,
   decide: (access: Access, given: Given) => Promise<T>,

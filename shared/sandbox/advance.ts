@@ -32,7 +32,7 @@ import {
   transferAdvances,
 } from "../domain/payments/lifecycle.ts";
 import { canRevertRefund } from "../domain/payments/refund_payment.ts";
-import { declineResponse } from "../domain/payments/settlement.ts";
+import { declineResponse } from "../domain/payments/payment_steps.ts";
 import type { ProviderEvent } from "../domain/providers/connector.ts";
 import { beginOperation, type Operation } from "../domain/providers/operation.ts";
 import type { PayerUrls } from "./challenge_url.ts";
@@ -45,7 +45,7 @@ import {
   hashOf,
   type PayerPage,
   RAIL_FAILURES,
-} from "./sandbox_provider.ts";
+} from "./sandbox_replies.ts";
 
 /** Options of an advance. */
 interface AdvanceOptions {

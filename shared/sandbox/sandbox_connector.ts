@@ -6,7 +6,7 @@
 
 import { METHOD_KINDS } from "../core/vocabulary.ts";
 import type { Connector, OperationPort } from "../domain/providers/connector.ts";
-import { laterReply } from "./sandbox_provider.ts";
+import { laterReply } from "./sandbox_replies.ts";
 
 const port: OperationPort = {
   send: (_account, operation) => Promise.resolve(laterReply(operation)),

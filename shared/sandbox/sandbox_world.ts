@@ -1,5 +1,5 @@
 /**
- * The worlds of the sandboxes, with what a sandbox has and a live key has not: a clock of its own, a
+ * The worlds of all requests, with what a sandbox has and a live environment has not: a clock of its own, a
  * seed with a transcript, declared faults, and a log of its requests.
  */
 

@@ -3550,7 +3550,7 @@ begin
 end
 $$;
 
-create or replace function pay_internal.settle_operations(
+create or replace function pay_internal.write_operation_results(
   p_records jsonb, p_callers pay_internal.caller[]
 )
 returns void
@@ -4626,7 +4626,7 @@ begin
   v_callers := pay_internal.callers_of(v_found);
   if v_callers <> '{}' then
     perform pay_internal.handle_provider_events(v_records, v_document.expects, v_callers);
-    perform pay_internal.settle_operations(v_records, v_callers);
+    perform pay_internal.write_operation_results(v_records, v_callers);
     if v_document.operations is not null then
       perform pay_internal.write_later_operations(v_document.operations, v_callers);
     end if;

@@ -184,7 +184,7 @@ $$;
 
 -- Writes the operations of the recorded records, such as the end of a payment whose payer does
 -- nothing. Each goes to the account of the payment's authorization, and has the API key and the
--- request of that operation. Runs after pay_internal.settle_operations, which learns the provider's
+-- request of that operation. Runs after pay_internal.write_operation_results, which learns the provider's
 -- id of the payment.
 -- p_operations  as pay.commit takes it, each with delay_ms
 create or replace function pay_internal.write_later_operations(
@@ -264,7 +264,7 @@ $$;
 
 -- Writes the results of the recorded records into their operations, and their responses under the
 -- idempotency keys of the operations, where the request is still under way.
-create or replace function pay_internal.settle_operations(
+create or replace function pay_internal.write_operation_results(
   p_records jsonb, p_callers pay_internal.caller[]
 )
 returns void

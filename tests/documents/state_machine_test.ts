@@ -8,7 +8,7 @@ import { readModules } from "../support/documents/imports.ts";
 
 /** The modules with the steps, and the functions in them that move nothing. */
 const STEPS = new Map<string, readonly string[]>([
-  ["shared/domain/payments/settlement.ts", ["CAPTURE_WINDOW_MS", "FAILURES", "declineResponse"]],
+  ["shared/domain/payments/payment_steps.ts", ["CAPTURE_WINDOW_MS", "FAILURES", "declineResponse"]],
   [
     "shared/domain/payments/refund_payment.ts",
     ["refundOf", "canRevertRefund", "sampleRefund"],
@@ -24,7 +24,7 @@ const STEPS = new Map<string, readonly string[]>([
       "invalidDisputeState",
     ],
   ],
-  ["shared/domain/transfers/settlement.ts", []],
+  ["shared/domain/transfers/transfer_steps.ts", []],
 ]);
 /** The rules, which `applyEvent` alone reaches. */
 const RULES = [

@@ -1,5 +1,5 @@
 /**
- * Builds a change of one payment or transfer, for `pay.commit`. Each event raises the `sequence` of
+ * Builds a change of one payment or transfer, for `pay.commit` and `pay.record`. Each event raises the `sequence` of
  * the resource by one and contains the resource as of that event. Money moves only through ledger
  * movements from one account to another. Pure.
  */
@@ -32,7 +32,7 @@ export type TransferChange = ChangeBuilder<Transfer>;
 /** A change of a payment or transfer. */
 export type ResourceChange = PaymentChange | TransferChange;
 
-/** Ids to reserve after a transaction's id for the entries of a leg (`pay.ledger_entry_id`). */
+/** Ids to reserve after a transaction's id for the entries of a leg (`pay_internal.ledger_entry_id`). */
 const ENTRIES_PER_LEG = 2;
 
 /** The debited and the credited account of each kind of movement (contract §3). */

@@ -1,6 +1,6 @@
 /**
- * Creates and changes payments and transfers. The pure modules of `payments` and `transfers` decide
- * a change, and the store commits it whole or not at all.
+ * Creates and changes payments and transfers. The operations and the advances of sandboxes
+ * decide a change, and the store commits it whole or not at all.
  */
 
 import { ApiError } from "../../core/errors.ts";

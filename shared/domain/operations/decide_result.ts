@@ -15,7 +15,7 @@ import type { Effect, Expected, Parts } from "../providers/effect.ts";
 import { ChangeBuilder, type ResourceChange } from "../changes/change_builder.ts";
 import { renderError } from "../changes/error_body.ts";
 import type { EventContext } from "../changes/event.ts";
-import { declineResponse } from "../payments/settlement.ts";
+import { declineResponse } from "../payments/payment_steps.ts";
 import type {
   ProviderEvent,
   ProviderOp,
@@ -139,7 +139,7 @@ function decide(
   options: ReplyOptions,
 ): Decision {
   if ("provider_events" in reply) {
-    return decideProviderEvents(change, operation, reply.provider_events, options);
+    return decideReplyEvents(change, operation, reply.provider_events, options);
   }
   if ("refused" in reply) return decideRefusal(change, operation, reply);
   if ("waiting" in reply) return decideWaiting(change, operation, reply);
@@ -199,7 +199,7 @@ function isAdvanced({ op, subject, refund }: Operation): boolean {
  * result.
  * @param operation null: there is none, or it is settled
  */
-export function decideProviderEvent(
+export function decideStoredEvent(
   { subject, operation, ...parts }: Parts & {
     subject: Payment | Transfer;
     operation: Operation | null;
@@ -220,7 +220,7 @@ export function decideProviderEvent(
   return { effect, record, status };
 }
 
-function decideProviderEvents(
+function decideReplyEvents(
   change: ResourceChange,
   operation: Operation,
   [event, ...others]: readonly [ProviderEvent, ...ProviderEvent[]],

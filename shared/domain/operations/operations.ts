@@ -55,7 +55,7 @@ interface Decided {
   headers?: ReplyAtOnce["headers"];
 }
 
-/** Runs operations. */
+/** Begins operations, and reserves them or decides them at once. */
 export class Operations {
   readonly #store: Store;
   readonly #changes: ChangeWriter;

@@ -16,7 +16,7 @@ import { type Operation, operationOf } from "../providers/operation.ts";
 import { pollAccount, readTotals } from "./account_reader.ts";
 import { applyToAccount, isAccountEvent } from "../providers/apply_to_account.ts";
 import type { OperationRunner } from "./operation_runner.ts";
-import { decideProviderEvent, pointlessRecord } from "./decide_result.ts";
+import { decideStoredEvent, pointlessRecord } from "./decide_result.ts";
 import { accountRecord } from "./event_record.ts";
 import { inOurMode, type ProviderAccounts, type ReadyAccount } from "./provider_accounts.ts";
 
@@ -168,7 +168,7 @@ export class ProviderWorker {
     const is_result = work.operation?.op === event.op && work.operation.state !== "settled";
     const operation = is_result ? operationOf(work.operation!, work) : null;
     const ours = asStored(work, known, subject.livemode);
-    const { effect, record } = decideProviderEvent(
+    const { effect, record } = decideStoredEvent(
       { subject, refund, dispute, deposit: work.deposit, operation },
       environment_id,
       ours,

@@ -15,7 +15,7 @@ import {
   process,
   requireAction,
   waitForMoney,
-} from "./settlement.ts";
+} from "./payment_steps.ts";
 import type { ProviderEvent, ProviderEventOp } from "../providers/connector.ts";
 import { applyEvidence, applyToDispute } from "./apply_to_dispute.ts";
 import { applyToRefund } from "./apply_to_refund.ts";

@@ -17,7 +17,7 @@ import { ChangeBuilder, type PaymentChange } from "../changes/change_builder.ts"
 import type { EventContext, RequestContext } from "../changes/event.ts";
 import { beginOperation, type Begun } from "../providers/operation.ts";
 import type { ProviderOp } from "../providers/connector.ts";
-import { chargeBack, winDispute } from "./settlement.ts";
+import { chargeBack, winDispute } from "./payment_steps.ts";
 
 /** Time in which a sample takes evidence. */
 const SAMPLE_WINDOW_MS = 7 * 24 * 3_600_000;

@@ -11,7 +11,7 @@ import type { Payment } from "../../schema/payment.ts";
 import type { DepositState } from "../../store/provider_rows.ts";
 import type { PaymentChange } from "../changes/change_builder.ts";
 import { type Deposit, isOpenDeposit, missingAmount } from "./lifecycle.ts";
-import { complete, fail, showReceived } from "./settlement.ts";
+import { complete, fail, showReceived } from "./payment_steps.ts";
 import type { ProviderEvent } from "../providers/connector.ts";
 import {
   apply,

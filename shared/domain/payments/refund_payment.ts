@@ -21,7 +21,7 @@ import {
 import type { EventContext, RequestContext } from "../changes/event.ts";
 import { ChangeBuilder, type PaymentChange } from "../changes/change_builder.ts";
 import { beginOperation, type Begun } from "../providers/operation.ts";
-import { FAILURES } from "./settlement.ts";
+import { FAILURES } from "./payment_steps.ts";
 
 /** The input of a new refund, besides its amount. */
 type RefundInput = Pick<CreateRefundBody, "reason" | "metadata" | "destination">;

@@ -3,7 +3,7 @@
 import { formatAmount } from "../../core/currency.ts";
 import type { TransferChange } from "../changes/change_builder.ts";
 import type { ProviderEvent } from "../providers/connector.ts";
-import { cancel, complete, fail } from "./settlement.ts";
+import { cancel, complete, fail } from "./transfer_steps.ts";
 import { apply, type Effect, exception, IGNORED, shown } from "../providers/effect.ts";
 
 /** Applies a provider event to its transfer. */

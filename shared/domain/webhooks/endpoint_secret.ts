@@ -27,7 +27,7 @@ const REFERENCE = /"secret":"whsec_reference:(\d+):([0-9a-f]+)"\}$/;
 /**
  * Most secrets of an endpoint that sign at the same time (ADR 0018). Each secret adds a signature
  * to every delivery, so this bounds the headers. API keys have the same limit
- * (pay.max_live_secrets).
+ * (pay_internal.max_live_secrets).
  */
 const MAX_ACTIVE_SECRETS = 5;
 

@@ -8,7 +8,7 @@ import type postgres from "postgres";
 import { parseApiKey } from "../../../shared/core/api_key.ts";
 import { idGenerator, systemRandom } from "../../../shared/core/ids.ts";
 import { ChangeBuilder } from "../../../shared/domain/changes/change_builder.ts";
-import { complete } from "../../../shared/domain/payments/settlement.ts";
+import { complete } from "../../../shared/domain/payments/payment_steps.ts";
 import { decideCreate, decideRefund } from "../domain/decided_change.ts";
 import type { Payment } from "../../../shared/schema/payment.ts";
 import type { Scope } from "../../../shared/schema/api_key.ts";

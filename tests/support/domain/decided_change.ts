@@ -15,7 +15,7 @@ import { refundOf } from "../../../shared/domain/payments/refund_payment.ts";
 import type { Begun } from "../../../shared/domain/providers/operation.ts";
 import { decideAdvance } from "../../../shared/sandbox/advance.ts";
 import type { PayerUrls } from "../../../shared/sandbox/challenge_url.ts";
-import { replyAtOnce } from "../../../shared/sandbox/sandbox_provider.ts";
+import { replyAtOnce } from "../../../shared/sandbox/sandbox_replies.ts";
 import { transferOf } from "../../../shared/domain/transfers/create_transfer.ts";
 import type { CapturePaymentBody, CreatePaymentBody } from "../../../shared/schema/payment.ts";
 import type { CreateTransferBody } from "../../../shared/schema/transfer.ts";

@@ -2,7 +2,7 @@
 
 import type { FailureCode } from "../../schema/payment.ts";
 import type { TransferChange } from "../changes/change_builder.ts";
-import { FAILURES } from "../payments/settlement.ts";
+import { FAILURES } from "../payments/payment_steps.ts";
 
 /**
  * Completes the transfer: the money has left.

@@ -1,6 +1,6 @@
 /**
  * The steps of a payment. Each function adds one event to a change, with its ledger movement
- * (contract §2). `applyEvent` alone calls them. Pure.
+ * (contract §2). `applyEvent` alone takes them. Pure.
  */
 
 import { formatTime } from "../../core/clock.ts";

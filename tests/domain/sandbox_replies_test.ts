@@ -8,7 +8,7 @@ import type { Network } from "../../shared/core/wallet_address.ts";
 import { systemRandom } from "../../shared/core/ids.ts";
 import { ChangeBuilder } from "../../shared/domain/changes/change_builder.ts";
 import { beginOperation, type Begun } from "../../shared/domain/providers/operation.ts";
-import { replyAtOnce, transactionHash } from "../../shared/sandbox/sandbox_provider.ts";
+import { replyAtOnce, transactionHash } from "../../shared/sandbox/sandbox_replies.ts";
 import { transferOf } from "../../shared/domain/transfers/create_transfer.ts";
 import { CreateTransferBody } from "../../shared/schema/transfer.ts";
 import {

@@ -1,0 +1,385 @@
+/**
+ * The simulated provider of the sandbox (interface §4, contract §2). Its reply is a pure function of
+ * the operation, so the same request always has the same result, on any machine and at any time. It
+ * says what happens to the money; which status follows is decided as with a live provider.
+ */
+
+import { createHash } from "node:crypto";
+import { formatTime } from "../core/clock.ts";
+import { canonicalJson } from "../core/canonical_json.ts";
+import { isStablecoin, type Stablecoin } from "../core/currency.ts";
+import { ETHEREUM_CHAIN_ID, ETHEREUM_CONTRACTS, tokenTransferUri } from "../core/token_contract.ts";
+import type { RandomSource } from "../core/ids.ts";
+import { type Network, withChecksumCase } from "../core/wallet_address.ts";
+import type { Dispute, DisputeReason } from "../schema/dispute.ts";
+import type { MethodKind, NextAction, Payment } from "../schema/payment.ts";
+import type { Transfer } from "../schema/transfer.ts";
+import type { MatchedFault } from "./fault_store.ts";
+import { methodOf } from "../domain/changes/change_builder.ts";
+import { CAPTURE_WINDOW_MS } from "../domain/payments/payment_steps.ts";
+import { isDeposit } from "../domain/payments/lifecycle.ts";
+import type {
+  ProviderEvent,
+  ProviderEventOp,
+  ProviderEventState,
+  ProviderReply,
+} from "../domain/providers/connector.ts";
+import type { Begun, Operation } from "../domain/providers/operation.ts";
+import {
+  OUTCOME_RESULTS,
+  type SimulatedResult,
+  TEST_RESULTS,
+  testCardOf,
+} from "../domain/providers/test_values.ts";
+import { challengeUrl, newChallengeToken, type PayerUrls } from "./challenge_url.ts";
+
+/**
+ * Time after which an operation with a late response, and one whose response is lost, has its
+ * result.
+ */
+const LATE_RESPONSE_MS = 2_000;
+const LOST_RESPONSE_MS = 60_000;
+/** Time in which the payer can send the money of a payment to its address (contract §2). */
+const DEPOSIT_WINDOW_MS = 3_600_000;
+/** Time in which a dispute takes evidence, and after which it is lost (contract §3). */
+const EVIDENCE_WINDOW_MS = 7 * 24 * 3_600_000;
+/** Texts of evidence that decide a dispute at once. */
+const DECISIVE: ReadonlyMap<string, "dispute_won" | "dispute_lost"> = new Map([
+  ["winning_evidence", "dispute_won"],
+  ["losing_evidence", "dispute_lost"],
+]);
+
+/** The failure of each rail, for advances and declared faults. */
+export const RAIL_FAILURES: Record<
+  MethodKind,
+  Pick<ProviderEvent, "failure_code" | "return_code">
+> = {
+  card: { failure_code: "processing_failed" },
+  sepa: { failure_code: "bank_return", return_code: "R01" },
+  swift: { failure_code: "bank_return", return_code: "R01" },
+  stablecoin: { failure_code: "onchain_reverted" },
+};
+
+/** The result of an operation that has none of its own: an advance decides. */
+const WAITING: ProviderReply = { waiting: "an advance" };
+
+/** A declared fault of the provider. */
+type ProviderFault = MatchedFault<"provider">;
+
+/** What the page of the payer's bank needs. */
+export interface PayerPage {
+  random: RandomSource;
+  urls: PayerUrls;
+}
+
+/** Replies to an operation within its request. */
+export function replyAtOnce(
+  { operation, test }: Begun,
+  fault: ProviderFault | null,
+  at_ms: number,
+  page: PayerPage,
+): ProviderReply {
+  const { op, subject } = operation;
+  const simulated = test === null ? null : simulate(test, subject);
+  if (fault) return faultyReply(operation, fault, simulated, test?.is_manual ?? false);
+  if (simulated === null) {
+    return op === "refund" && (subject as Payment).settlement === "manual"
+      ? WAITING
+      : laterReply(operation);
+  }
+  switch (simulated.result) {
+    case "pending": {
+      const address = op === "authorize" && !test?.outcome && addressEvent(operation, at_ms);
+      return address ? { provider_events: [address] } : WAITING;
+    }
+    case "processing":
+      if (test?.is_manual) return { provider_events: [eventOf(operation, "pending")] };
+      return unknown("in_progress", LATE_RESPONSE_MS);
+    case "requires_action":
+      return { provider_events: [challengeEvent(operation, page)] };
+    default:
+      return { provider_events: resultEvents(operation, simulated) };
+  }
+}
+
+/** Replies to an operation that comes later: its result, or the end of a time that nobody used. */
+export function laterReply(operation: Operation): ProviderReply {
+  const { op, subject, request, dispute } = operation;
+  const simulated = request.simulated as SimulatedResult | undefined;
+  if (dispute) return { provider_events: [disputeEvent(operation, dispute)] };
+  switch (op) {
+    case "expire":
+      return { provider_events: [eventOf(operation, "cancelled", { op: "cancel" })] };
+    case "abandon":
+      return { provider_events: endOfTime(operation, subject as Payment) };
+    case "cancel":
+      return { provider_events: [eventOf(operation, "cancelled")] };
+    case "authorize":
+    case "transfer":
+    case "capture":
+      return { provider_events: resultEvents(operation, simulated ?? { result: "completed" }) };
+    default:
+      return { provider_events: [eventOf(operation, "succeeded")] };
+  }
+}
+
+/** The result of a test value, or of the outcome that overrides it. */
+function simulate(
+  { behaviour, outcome, is_manual }: NonNullable<Begun["test"]>,
+  subject: Payment | Transfer,
+): SimulatedResult {
+  if (outcome) return OUTCOME_RESULTS[outcome];
+  if (subject.object === "transfer") {
+    if (is_manual) return { result: "pending" };
+    const response = TEST_RESULTS[behaviour ?? "approve"];
+    return response.result === "failed" ? response : { result: "completed" };
+  }
+  if (!behaviour || is_manual && subject.method_kind !== "card") return { result: "pending" };
+  return TEST_RESULTS[behaviour] as SimulatedResult;
+}
+
+/** Returns the provider events of a result. */
+function resultEvents(
+  operation: Operation,
+  result: SimulatedResult,
+): [ProviderEvent, ...ProviderEvent[]] {
+  const { op, subject } = operation;
+  switch (result.result) {
+    case "declined":
+      return [eventOf(operation, "declined", { decline_code: result.code })];
+    case "failed": {
+      const { code: failure_code, return_code } = result;
+      return [eventOf(operation, "failed", { failure_code, ...(return_code && { return_code }) })];
+    }
+  }
+  if (subject.object === "transfer") {
+    return [eventOf(operation, "succeeded", hashOf(subject))];
+  }
+  if (op === "authorize" && subject.capture === "manual") {
+    return [authorizedEvent(operation)];
+  }
+  const money = eventOf(operation, "succeeded", hashOf(subject));
+  const { amount_minor } = money;
+  if (result.result === "refunded") {
+    return [money, eventOf(operation, "succeeded", { op: "refund", amount_minor })];
+  }
+  if (result.result === "chargeback") {
+    return [money, disputedEvent(operation, amount_minor, result.reason)];
+  }
+  const reason = testDispute(operation);
+  if (reason === undefined) return [money];
+  return [money, disputedEvent(operation, amount_minor, reason)];
+}
+
+/** Returns the reason of the dispute of a card that is disputed at its capture, if it is one. */
+function testDispute({ op, subject }: Operation): DisputeReason | undefined {
+  const method = op === "capture" ? (subject as Payment).method : null;
+  const is_disputed = method?.type === "card" && testCardOf(method.card)?.behaviour === "dispute";
+  return is_disputed ? "fraudulent" : undefined;
+}
+
+function faultyReply(
+  operation: Operation,
+  { fault }: ProviderFault,
+  simulated: SimulatedResult | null,
+  is_manual: boolean,
+): ProviderReply {
+  const { op, subject } = operation;
+  const is_new = op === "authorize" || op === "transfer";
+  if (fault === "timeout") {
+    if (op === "authorize" && is_manual) {
+      return { provider_events: [eventOf(operation, "pending")] };
+    }
+    return unknown("timeout", LOST_RESPONSE_MS, simulated);
+  }
+  if (fault === "declined" && op === "authorize") {
+    return {
+      provider_events: [eventOf(operation, "declined", { decline_code: "payment_declined" })],
+    };
+  }
+  if (fault === "failed" && is_new) {
+    return { provider_events: [eventOf(operation, "failed", RAIL_FAILURES[methodOf(subject)])] };
+  }
+  if (fault === "failed" && op === "refund") {
+    return { provider_events: [eventOf(operation, "failed")] };
+  }
+  return { refused: "provider_refused", message: REFUSED };
+}
+
+const REFUSED = "The provider refused the payment";
+
+/**
+ * Makes the reply of a response that is late or lost. The later one is success, unless the result
+ * of the instrument ends the payment in another way.
+ */
+function unknown(
+  reason: "in_progress" | "timeout",
+  after_ms: number,
+  result: SimulatedResult | null = null,
+): ProviderReply {
+  const is_success = result === null ||
+    ["completed", "pending", "processing", "requires_action"].includes(result.result);
+  return {
+    unknown: reason,
+    may_repeat: true,
+    after_ms,
+    ...(!is_success && { simulated: result }),
+  };
+}
+
+/** Makes the event that the amount is held on the card. The hold ends by itself. */
+export function authorizedEvent(operation: Operation): ProviderEvent {
+  return eventOf(operation, "authorized", {
+    later: { op: "expire", delay_ms: CAPTURE_WINDOW_MS },
+  });
+}
+
+/**
+ * Makes the event that the payer has to authenticate, at the console's page. The token of the page
+ * is the provider's reference of the payment. Where the console is not hosted, the URL is that of
+ * the operation that authenticates.
+ */
+export function challengeEvent(operation: Operation, { random, urls }: PayerPage): ProviderEvent {
+  const { base_url, console_url } = urls;
+  const token = console_url === null ? null : newChallengeToken(random);
+  const url = token === null
+    ? `${base_url}/api-v1-sandbox/payments/${operation.subject.id}/authenticate`
+    : challengeUrl(console_url!, token);
+  return eventOf(operation, "requires_action", {
+    next_action: { type: "authenticate", url },
+    provider_reference: token,
+  });
+}
+
+/** Makes the event that the payer disputes an amount. The dispute ends by itself. */
+export function disputedEvent(
+  operation: Operation,
+  amount_minor: number,
+  reason: DisputeReason = "general",
+): ProviderEvent {
+  return eventOf(operation, "disputed", {
+    op: "dispute",
+    amount_minor,
+    dispute: { reason, evidence_due_by: null },
+    later: { op: "dispute_expire", delay_ms: EVIDENCE_WINDOW_MS },
+  });
+}
+
+/** Makes the event of an operation on a dispute, or of the end of its time. */
+function disputeEvent(operation: Operation, present: Dispute): ProviderEvent {
+  const { amount_minor } = present;
+  if (operation.op !== "dispute_evidence") {
+    return eventOf(operation, "dispute_lost", {
+      op: "dispute",
+      reference: `${present.id}:lost`,
+      amount_minor,
+    });
+  }
+  const { text, submit } = operation.request.dispute!;
+  const evidence = { text: text ?? "", is_submitted: submit };
+  const dispute = { reason: present.reason, evidence_due_by: present.evidence_due_by, evidence };
+  const end = submit ? DECISIVE.get(evidence.text.trim()) : undefined;
+  return end
+    ? eventOf(operation, end, { op: "dispute", amount_minor, dispute })
+    : eventOf(operation, "succeeded", { amount_minor, dispute });
+}
+
+/** Makes the events of a payment whose payer has done nothing, or has not sent the whole amount. */
+function endOfTime(operation: Operation, payment: Payment): [ProviderEvent, ...ProviderEvent[]] {
+  const expired = eventOf(operation, "failed", { failure_code: "expired" });
+  const [final] = isDeposit(payment) ? finalEvents(operation, payment) : [];
+  return final ? [final, expired] : [expired];
+}
+
+/** Makes the event that the money of a payment with an address, if there is some, is final. */
+export function finalEvents(operation: Operation, { amount_received }: Payment): ProviderEvent[] {
+  if (!amount_received) return [];
+  return [
+    eventOf(operation, "succeeded", {
+      op: "authorize",
+      amount_minor: amount_received,
+      is_counted: true,
+    }),
+  ];
+}
+
+/** Makes the event that a payment has an address, or returns null. There is no exchange rate. */
+function addressEvent(operation: Operation, at_ms: number): ProviderEvent | null {
+  const payment = operation.subject as Payment;
+  const { id, currency, amount_minor, method_kind, method } = payment;
+  if (method_kind !== "stablecoin" || method || !isStablecoin(currency)) return null;
+  return eventOf(operation, "pending", {
+    next_action: sendAction(id, currency, amount_minor, formatTime(at_ms + DEPOSIT_WINDOW_MS)),
+    later: { op: "abandon", delay_ms: DEPOSIT_WINDOW_MS },
+  });
+}
+
+function sendAction(
+  payment_id: string,
+  asset: Stablecoin,
+  amount_minor: number,
+  expires_at: string,
+): NextAction {
+  const contract = ETHEREUM_CONTRACTS[asset];
+  const address = sandboxAddress(payment_id);
+  const transfer = { contract, chain_id: ETHEREUM_CHAIN_ID, address, amount_minor };
+  const uri = tokenTransferUri(transfer);
+  const type = "send_stablecoin";
+  return { type, network: "ethereum", asset, contract, address, amount_minor, expires_at, uri };
+}
+
+/**
+ * Makes the address of a sandbox payment from a hash of its id. Nobody has a private key for it, so
+ * tokens that are sent to it by mistake are lost, as with any burn address.
+ */
+function sandboxAddress(payment_id: string): string {
+  const hash = createHash("sha256").update(`sandbox deposit ${payment_id}`).digest("hex");
+  return `0x${withChecksumCase(hash.slice(0, 40))}`;
+}
+
+/** Makes an event about an operation. */
+export function eventOf(
+  { id, op, subject, refund, amount_minor, currency, created_at }: Operation,
+  state: ProviderEventState,
+  more: Partial<ProviderEvent> & { op?: ProviderEventOp } = {},
+): ProviderEvent {
+  return {
+    account_id: "sandbox",
+    reference: `${id}:${more.op ?? op}:${state}`,
+    op,
+    state,
+    subject_id: subject.id,
+    refund_id: refund?.id ?? null,
+    provider_reference: null,
+    amount_minor,
+    currency,
+    at: created_at,
+    livemode: false,
+    ...more,
+  };
+}
+
+/** Returns the hash of the transaction of money from or to a wallet, as a member of an event. */
+export function hashOf(subject: Payment | Transfer): Pick<ProviderEvent, "tx_hash"> {
+  const { amount_minor, currency } = subject;
+  const method = subject.object === "payment" ? subject.method : subject.destination;
+  const wallet = method && "wallet" in method ? method.wallet : null;
+  return wallet ? { tx_hash: transactionHash(amount_minor, currency, wallet) } : {};
+}
+
+/** Makes a transaction hash (`0x` and 32 bytes in hex) from amount, currency and wallet. */
+export function transactionHash(amount_minor: number, currency: string, wallet: {
+  address: string;
+  network: Network;
+  asset: Stablecoin;
+}): string {
+  const { address, network, asset } = wallet;
+  const paid = canonicalJson({
+    amount_minor,
+    currency,
+    address: address.toLowerCase(),
+    network,
+    asset,
+  });
+  return "0x" + createHash("sha256").update(paid).digest("hex");
+}
