@@ -23,7 +23,7 @@ export interface Leased<Job> {
 }
 
 /** The kind of jobs that a worker does. */
-interface WorkerOptions<Job, Result> {
+interface JobWorkerOptions<Job, Result> {
   /**
    * Records results and leases jobs, if `is_stopped` is false. A result that cannot be recorded now
    * is added again by `record`. An error ends the poll, for example without a database.
@@ -41,8 +41,8 @@ interface WorkerOptions<Job, Result> {
 }
 
 /** Does jobs of one kind. */
-export class Worker<Job, Result = never> {
-  readonly #options: WorkerOptions<Job, Result>;
+export class JobWorker<Job, Result = never> {
+  readonly #options: JobWorkerOptions<Job, Result>;
   /** Notifies the worker of the jobs that it has rescheduled. */
   readonly #alarm: Alarm;
   #results: Result[] = [];
@@ -57,7 +57,7 @@ export class Worker<Job, Result = never> {
   #polled: Promise<unknown> = Promise.resolve();
   #is_stopped = false;
 
-  constructor(options: WorkerOptions<Job, Result>) {
+  constructor(options: JobWorkerOptions<Job, Result>) {
     this.#options = options;
     this.#alarm = new Alarm(options.clock, () => void this.notify());
   }

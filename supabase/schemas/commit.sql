@@ -77,8 +77,8 @@ begin
 end
 $$;
 
--- Writes the rows of the committed changes, except operations and events. p_callers: the callers of the
--- committed changes. p_moved: the n of those that change a payment or transfer.
+-- Writes the rows of the committed changes, except operations and events. p_callers: the callers of
+-- the committed changes. p_moved: the n of those that change a payment or transfer.
 create or replace function pay_internal.write_rows(
   p_document pay_internal.document, p_callers pay_internal.caller[], p_moved integer[]
 )

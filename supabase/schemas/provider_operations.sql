@@ -184,8 +184,8 @@ $$;
 
 -- Writes the operations of the recorded records, such as the end of a payment whose payer does
 -- nothing. Each goes to the account of the payment's authorization, and has the API key and the
--- request of that operation. Runs after pay_internal.write_operation_results, which learns the provider's
--- id of the payment.
+-- request of that operation. Runs after pay_internal.write_operation_results, which learns the
+-- provider's id of the payment.
 -- p_operations  as pay.commit takes it, each with delay_ms
 create or replace function pay_internal.write_later_operations(
   p_operations jsonb, p_callers pay_internal.caller[]

@@ -37,7 +37,7 @@ consoleCase("a failed delivery is explained", async (step, { enter, start, origi
     });
     await step("the request and the answer are shown as they were", async () => {
       const failed = page.getByRole("listitem").filter({ hasText: "Attempt 1" }).first();
-      await failed.getByText("Requests and answers").click();
+      await failed.getByText("Requests and responses").click();
       const response = page.getByRole("region", { name: "Answer to attempt 1" });
       await response.waitFor();
       const text = await response.innerText();

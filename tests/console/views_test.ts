@@ -319,7 +319,7 @@ consoleCase("every view is accessible and not too wide", async (step, { open, st
   );
   await view(
     "endpoint-exchanges",
-    () => page.getByText("Requests and answers").first().click(),
+    () => page.getByText("Requests and responses").first().click(),
     () => page.getByRole("region", { name: "Answer to attempt 1" }).first().waitFor(),
   );
   await view("endpoint-failing", async () => {
@@ -327,7 +327,7 @@ consoleCase("every view is accessible and not too wide", async (step, { open, st
     await make({ outcome: "success" });
     await page.getByText(/^Waits for/).waitFor();
     await page.getByRole("listitem").filter({ hasText: "503" })
-      .getByText("Requests and answers").first().click();
+      .getByText("Requests and responses").first().click();
     await page.getByRole("region", { name: "Answer to attempt 1" }).first().waitFor();
   }, () => page.getByText("The newest attempt to deliver an event failed.").waitFor());
   await view("webhooks-failing", () => go("webhooks"), () => page.getByText("Failing").waitFor());

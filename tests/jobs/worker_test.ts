@@ -1,7 +1,7 @@
 /** Worker: it leases, runs and records until nothing is due, and stops without losing a result. */
 
 import assert from "node:assert/strict";
-import { type Leased, Worker } from "../../shared/jobs/worker.ts";
+import { JobWorker, type Leased } from "../../shared/jobs/worker.ts";
 
 /** Resolves after all work that waits only for promises. */
 function settled(): Promise<void> {
@@ -20,7 +20,7 @@ function open({ most = 2, ...options }: { most?: number; collect_ms?: number } =
   const begun = new Map<string, PromiseWithResolvers<void>>();
   const errors: unknown[] = [];
   const state = { failure: null as Error | null, polling: Promise.resolve() };
-  const worker: Worker<string, string> = new Worker<string, string>({
+  const worker: JobWorker<string, string> = new JobWorker<string, string>({
     async recordAndLease(results): Promise<Leased<string>> {
       const leased = worker.is_stopped ? [] : due.splice(0, most);
       polls.push({ results: [...results], leased });
@@ -51,7 +51,7 @@ function open({ most = 2, ...options }: { most?: number; collect_ms?: number } =
   return { worker, due, polls, begun, errors, state, end };
 }
 
-Deno.test("Worker leases until nothing is due, and records what has ended", async () => {
+Deno.test("JobWorker leases until nothing is due, and records what has ended", async () => {
   const { worker, due, polls, end } = open();
   due.push("a", "b", "c");
   const idle = worker.notify();
@@ -62,7 +62,7 @@ Deno.test("Worker leases until nothing is due, and records what has ended", asyn
   assert.deepEqual(polls.at(-1)!.leased, []);
 });
 
-Deno.test("Worker polls again for a notification during a poll, and shares a loop", async () => {
+Deno.test("JobWorker polls again for a notification during a poll, and shares a loop", async () => {
   const { worker, due, polls, state, end } = open();
   const polling = Promise.withResolvers<void>();
   state.polling = polling.promise;
@@ -76,7 +76,7 @@ Deno.test("Worker polls again for a notification during a poll, and shares a loo
   assert.deepEqual(polls.slice(0, 2).map(({ leased }) => leased), [[], ["late"]]);
 });
 
-Deno.test("Worker does not let a slow job hold up others", async () => {
+Deno.test("JobWorker does not let a slow job hold up others", async () => {
   const { worker, due, begun, end } = open({ collect_ms: 20 });
   due.push("slow");
   const idle = worker.notify();
@@ -88,7 +88,7 @@ Deno.test("Worker does not let a slow job hold up others", async () => {
   await idle;
 });
 
-Deno.test("Worker records results of one poll together", async () => {
+Deno.test("JobWorker records results of one poll together", async () => {
   const { worker, due, polls, end } = open({ most: 3, collect_ms: 60_000 });
   const began = performance.now();
   due.push("a", "b");
@@ -102,7 +102,7 @@ Deno.test("Worker records results of one poll together", async () => {
   assert.deepEqual(polls.map(({ results }) => results), [[], ["a", "b"]]);
 });
 
-Deno.test("Worker keeps the results of a failed poll, and does not try again by itself", async () => {
+Deno.test("JobWorker keeps the results of a failed poll, and does not try again by itself", async () => {
   const { worker, due, polls, errors, state, end } = open();
   due.push("a");
   const idle = worker.notify();
@@ -118,7 +118,7 @@ Deno.test("Worker keeps the results of a failed poll, and does not try again by 
   assert.deepEqual(polls[length]!.results, ["a"]);
 });
 
-Deno.test("Worker reports a job that fails, and goes on", async () => {
+Deno.test("JobWorker reports a job that fails, and goes on", async () => {
   const { worker, due, polls, errors, end } = open();
   const failure = new Error("of this job");
   due.push("bad", "good");

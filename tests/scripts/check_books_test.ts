@@ -33,7 +33,7 @@ Deno.test("check-books", async (t) => {
       assert.match(alarms!, /^(ok .+\n)+$/);
       assert.match(
         apart!,
-        /^note {3}invariant_stored_answers .+\n {7}1 breach:\n {7}env_.+\nnote /,
+        /^note {3}invariant_stored_responses .+\n {7}1 breach:\n {7}env_.+\nnote /,
       );
     });
     await t.step("exits with 1 if the ledger of a sandbox does not add up", async () => {

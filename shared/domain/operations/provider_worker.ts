@@ -5,7 +5,7 @@
  */
 
 import type { Clock } from "../../core/clock.ts";
-import { type Leased, Worker } from "../../jobs/worker.ts";
+import { JobWorker, type Leased } from "../../jobs/worker.ts";
 import type { ProviderRecord, ProviderWork, RecordOutcome } from "../../store/provider_rows.ts";
 import type { ProviderStore } from "../../store/provider_store.ts";
 import { applyUnmatched } from "../providers/unmatched.ts";
@@ -44,14 +44,14 @@ interface ProviderWorkerOptions {
 /** Does the work that the database hands out. */
 export class ProviderWorker {
   readonly #options: ProviderWorkerOptions;
-  readonly #worker: Worker<ProviderWork>;
+  readonly #worker: JobWorker<ProviderWork>;
   /** The pieces under way, and how many of them ask a provider. */
   #working = 0;
   #asking = 0;
 
   constructor(options: ProviderWorkerOptions) {
     this.#options = options;
-    this.#worker = new Worker<ProviderWork>({
+    this.#worker = new JobWorker<ProviderWork>({
       recordAndLease: () => this.#lease(),
       run: (work) => this.#run(work),
       clock: options.clock,

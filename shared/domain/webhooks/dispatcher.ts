@@ -21,7 +21,7 @@ import { isUnavailable } from "../../core/database_error.ts";
 import type { RandomSource } from "../../core/ids.ts";
 import { GivenUp, sendBatch } from "../../jobs/batcher.ts";
 import { FairTime } from "../../jobs/fair_time.ts";
-import { type Leased, Worker } from "../../jobs/worker.ts";
+import { JobWorker, type Leased } from "../../jobs/worker.ts";
 import type { AttemptResult, LeasedDelivery, WebhookStore } from "../../store/webhook_store.ts";
 import type { Origins } from "../changes/origin.ts";
 import { crashedAttempt, type EndedAttempt, makeAttempt, type Send } from "./attempt.ts";
@@ -62,7 +62,7 @@ export interface DispatcherOptions {
 /** Leases and sends due deliveries. */
 export class Dispatcher {
   readonly #options: DispatcherOptions;
-  readonly #worker: Worker<Chain, AttemptResult>;
+  readonly #worker: JobWorker<Chain, AttemptResult>;
   readonly #queue = new DeliveryQueue();
   readonly #secrets: EndpointSecrets;
   /** Deliveries whose attempts are under way. */
@@ -75,7 +75,7 @@ export class Dispatcher {
   constructor(options: DispatcherOptions) {
     this.#options = options;
     this.#secrets = new EndpointSecrets(options.settings.master_secret);
-    this.#worker = new Worker<Chain, AttemptResult>({
+    this.#worker = new JobWorker<Chain, AttemptResult>({
       recordAndLease: (results) => this.#recordAndLease(results),
       run: (chain) => this.#send(chain),
       clock: options.clock,
