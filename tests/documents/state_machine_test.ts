@@ -47,6 +47,15 @@ Deno.test("only the steps write events of payments, refunds, disputes and transf
   assert.deepEqual(writers.sort(), [...STEPS.keys(), BEGINNING].sort());
 });
 
+Deno.test("only the card behind a token is amended without an event of its own", () => {
+  const amended = modules.flatMap(([path, { text }]) =>
+    [...text.matchAll(/\.amend\(\{ (\w+)/g)].map(([, member]) => `${path} ${member}`)
+  );
+  assert.deepEqual(amended, ["shared/domain/payments/apply_to_payment.ts method"]);
+  const calls = modules.filter(([, { text }]) => text.includes(".amend("));
+  assert.equal(calls.length, amended.length);
+});
+
 Deno.test("a new payment or transfer gets no other status from the one way of operations", () => {
   const [, { text }] = modules.find(([path]) => path === BEGINNING)!;
   const events = [...text.matchAll(/\.addEvent\("([a-z_.]+)"/g)].map(([, type]) => type);
