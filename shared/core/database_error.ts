@@ -1,5 +1,5 @@
 /**
- * What an error of a statement means: the database is away, a lock was held for too long, or the
+ * Tells the errors of statements apart: the database is away, a lock was held for too long, or the
  * database refuses the statement, which would fail again.
  */
 

@@ -10,7 +10,7 @@ import type { Access } from "../store/outcome.ts";
 import type { Route } from "./route.ts";
 import type { Env, RequestState } from "./request_state.ts";
 
-/** What a world gives to a request. */
+/** The randomness and the settings that a request has from its world. */
 export interface Given {
   random: RandomSource;
   /** Takes part in the ids (`idGenerator`); undefined: they follow the time of the request. */

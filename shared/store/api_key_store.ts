@@ -16,7 +16,7 @@ import {
 /** Most keys of an environment that are neither revoked nor expired, as in `pay_internal.max_active_keys`. */
 export const MAX_ACTIVE_KEYS = 100;
 
-/** What is stored of a new secret. The database never gets its text. */
+/** The parts of a new secret that are stored. The database never gets its text. */
 export interface StoredSecret {
   /** Lower-case hex SHA-256 of the text. */
   hash: string;

@@ -23,7 +23,7 @@ export function captureOf(
 export function cancelOf(payment: Payment, context: RequestContext): Begun {
   if (!isCancellable(payment)) throw invalidState("cancel", payment, nextStatuses(payment));
   const begun = beginOperation(new ChangeBuilder(payment, context), "cancel");
-  // Nobody can call back money that the payer sends. What arrives later is unapplied.
+  // No provider takes part: the payer sends the money. If it comes later, it is unapplied.
   return { ...begun, is_ours: isDeposit(payment) };
 }
 

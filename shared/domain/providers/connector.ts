@@ -95,7 +95,7 @@ export interface TotalsTime {
   to_ms: number;
 }
 
-/** What an account at a provider can do. A connector keeps no state and repeats no request. */
+/** The client of one kind of provider. It keeps no state, and repeats no request. */
 export interface Connector {
   readonly name: string;
   readonly method_kinds: readonly MethodKind[];

@@ -1,4 +1,4 @@
-/** What a provider event does to a resource, with the rows of its change. */
+/** Applies provider events, and returns their effects with the rows of the change. */
 
 import {
   applyEvent,
