@@ -28,7 +28,7 @@ import {
   type ProviderReply,
   type StoredProviderEvent,
 } from "../../shared/domain/providers/connector.ts";
-import { operationOf } from "../../shared/domain/providers/operation.ts";
+import { eventOf, operationOf } from "../../shared/domain/providers/operation.ts";
 import type { ProviderRecord, ProviderWork } from "../../shared/store/provider_rows.ts";
 import {
   createProviderStore,
@@ -162,7 +162,7 @@ class Desk {
     operation: Operation,
     ready: ReadyAccount,
   ): Promise<void> {
-    const { id, op, subject, refund, amount_minor, currency, provider_reference } = operation;
+    const { id } = operation;
     if (work.operation!.state !== "operator") {
       throw new CommandError(
         `${id} left unchanged: the service still asks for its result. Use "retry ${id}", or wait ` +
@@ -182,21 +182,15 @@ class Desk {
         );
       }
     }
-    await this.#record(work, operation, [{
+    const failed = eventOf(operation, "failed", {
       account_id: work.account.id,
       reference: `${id}:failed`,
-      op,
-      state: "failed",
-      subject_id: subject.id,
-      refund_id: refund?.id ?? null,
-      provider_reference,
-      amount_minor,
-      currency,
+      provider_reference: operation.provider_reference,
       at: formatTime(systemClock()),
-      livemode: subject.livemode,
       failure_code: "processing_failed",
       source: "operator",
-    }]);
+    });
+    await this.#record(work, operation, [failed]);
   }
 
   /** Applies a provider event to the payment or refund that the operator has chosen. */

@@ -20,11 +20,14 @@ import { CAPTURE_WINDOW_MS } from "../domain/payments/payment_steps.ts";
 import { isDeposit } from "../domain/payments/lifecycle.ts";
 import type {
   ProviderEvent,
-  ProviderEventOp,
   ProviderEventState,
   ProviderReply,
 } from "../domain/providers/connector.ts";
-import type { Begun, Operation } from "../domain/providers/operation.ts";
+import {
+  type Begun,
+  eventOf as eventAbout,
+  type Operation,
+} from "../domain/providers/operation.ts";
 import {
   OUTCOME_RESULTS,
   type SimulatedResult,
@@ -337,26 +340,13 @@ function sandboxAddress(payment_id: string): string {
   return `0x${withChecksumCase(hash.slice(0, 40))}`;
 }
 
-/** Makes an event about an operation. */
+/** Makes an event of the simulated provider about an operation. */
 export function eventOf(
-  { id, op, subject, refund, amount_minor, currency, created_at }: Operation,
+  operation: Operation,
   state: ProviderEventState,
-  more: Partial<ProviderEvent> & { op?: ProviderEventOp } = {},
+  more: Partial<ProviderEvent> = {},
 ): ProviderEvent {
-  return {
-    account_id: "sandbox",
-    reference: `${id}:${more.op ?? op}:${state}`,
-    op,
-    state,
-    subject_id: subject.id,
-    refund_id: refund?.id ?? null,
-    provider_reference: null,
-    amount_minor,
-    currency,
-    at: created_at,
-    livemode: false,
-    ...more,
-  };
+  return eventAbout(operation, state, { account_id: "sandbox", ...more });
 }
 
 /** Returns the hash of the transaction of money from or to a wallet, as a member of an event. */

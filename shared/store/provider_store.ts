@@ -8,7 +8,7 @@ import { formatTime } from "../core/clock.ts";
 import { Batcher, GivenUp, sendBatch } from "../jobs/batcher.ts";
 import { changedRows, numberedRows } from "./commit_statement.ts";
 import { type Database, toApiError } from "./database.ts";
-import type { OperationResult, OperationRow } from "./operation_row.ts";
+import type { OperationRow } from "./operation_row.ts";
 import type {
   DepositState,
   ProviderEvent,
@@ -26,10 +26,6 @@ export interface ProviderStore {
    * Writes each record whole or not at all. A list is one transaction; single records share one.
    */
   record(records: readonly ProviderRecord[]): Promise<RecordOutcome[]>;
-  /** Notes replies that change nothing but their operations. */
-  noteOperations(
-    operations: readonly (OperationResult & { environment_id: string; id: string })[],
-  ): Promise<void>;
   /**
    * Stores the provider events of an account that are new, for the worker. Returns their number. If
    * the database refuses one, stores the others and throws: the provider event can be money, so its
@@ -105,7 +101,6 @@ interface PresentSubject {
 }
 
 const RECORD = `select * from pay.record(p_document => $1::text)`;
-const NOTE = `select pay.note_operations(p_operations => $1::text)`;
 const STORE_PROVIDER_EVENTS =
   `select pay.store_provider_events(p_account_id => $1::text, p_events => $2::text)::int as stored`;
 const SAVE_CURSOR = `select pay.save_cursor(
@@ -173,10 +168,6 @@ export function createProviderStore(
       return await sent.catch((error) => {
         throw toApiError(error);
       });
-    },
-
-    async noteOperations(operations) {
-      await database.query(NOTE, [JSON.stringify(operations)]);
     },
 
     async storeProviderEvents(account_id, provider_events) {

@@ -169,8 +169,8 @@ interface FailingEndpoint {
   code: string;
 }
 
-/** The answer of a request. */
-interface Reply {
+/** The response of a request. */
+interface Responded {
   response: StoredResponse;
   /** True if it is the stored response of an earlier request. */
   replayed: boolean;
@@ -221,7 +221,7 @@ export interface WebhookStore {
     access: Access,
     delivery: TriggeredDelivery,
     idempotency: Idempotency | null,
-  ): Promise<Reply | null>;
+  ): Promise<Responded | null>;
   /** Records the attempt. Returns the delivery, and stores it as the response of the key. */
   endTrigger(
     access: Access,

@@ -3663,19 +3663,6 @@ begin
 end
 $$;
 
-create or replace function pay.note_operations(p_operations text)
-returns void
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
-begin
-  perform set_config('pay.worker', 'on', true);
-  perform pay_internal.update_operations(p_operations::jsonb);
-end
-$$;
-grant execute on function pay.note_operations(text) to pay_api;
-
 create or replace function pay.list_unsettled_operations(p_all boolean)
 returns table (
   id text, environment_id text, account text, account_id text, op text, subject_id text,

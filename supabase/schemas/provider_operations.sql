@@ -385,18 +385,3 @@ begin
   perform pay_internal.reopen_provider_events(p_operations);
 end
 $$;
-
--- Notes the replies of attempts that change nothing but the operations. p_operations: as
--- pay_internal.update_operations takes it.
-create or replace function pay.note_operations(p_operations text)
-returns void
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
-begin
-  perform set_config('pay.worker', 'on', true);
-  perform pay_internal.update_operations(p_operations::jsonb);
-end
-$$;
-grant execute on function pay.note_operations(text) to pay_api;

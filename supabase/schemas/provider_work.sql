@@ -1,6 +1,6 @@
 -- Purpose: the work of the provider worker: operations to send again, provider events to apply,
 -- objects to sync, and accounts to read (provider_readings.sql). A worker leases work, does it,
--- and records the result (pay.record, pay.note_operations, pay.save_cursor, pay.save_totals_cursor,
+-- and records the result (pay.record, pay.save_cursor, pay.save_totals_cursor,
 -- pay.store_totals).
 --
 -- Concurrency: a worker skips locked rows, so workers never wait for each other

@@ -5,6 +5,7 @@
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
+import { recordResult } from "../support/database/operation_results.ts";
 import { startService } from "../support/service/service.ts";
 import { commit } from "../support/database/commit_list.ts";
 import {
@@ -36,12 +37,12 @@ Deno.test("addresses of payments by stablecoin", async (t) => {
   const open = () => reserve(functions, live, STABLECOIN);
   /** Records the address of a reservation, as the reply of the connector does. */
   const tell = ({ environment_id, operation }: Reserved, address: string) =>
-    store.noteOperations([{
+    recordResult(store, {
       environment_id,
       id: operation.id,
       state: "settled",
       provider_reference: address,
-    }]);
+    });
   const placeOf = ({ operation }: Reserved) =>
     operation.reserved as { index: number; expires_at: string };
   const watched = (account_id: string, after: number | null = null, limit = 100) =>

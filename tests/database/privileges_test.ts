@@ -31,7 +31,6 @@ const ENTRY_FUNCTIONS = [
   "log_requests",
   "make_sandbox",
   "match_fault",
-  "note_operations",
   "note_payout_fees",
   "note_payout_hash",
   "number_request",

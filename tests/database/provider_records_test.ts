@@ -1,11 +1,12 @@
 /**
- * pay.record(), pay.note_operations() and pay.store_provider_events(), called as pay_api: a result
+ * pay.record() and pay.store_provider_events(), called as pay_api: a result
  * is recorded whole or not at all, and a provider event has one effect, however many transactions
  * record it.
  */
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
+import { recordResult } from "../support/database/operation_results.ts";
 import { startService } from "../support/service/service.ts";
 import {
   addAccount,
@@ -195,7 +196,7 @@ Deno.test("the results of operations of providers", async (t) => {
       "a result of an operation that the operator has",
       async (made) => {
         const { environment_id, operation } = made;
-        await store.noteOperations([{ environment_id, id: operation.id, state: "operator" }]);
+        await recordResult(store, { environment_id, id: operation.id, state: "operator" });
         return completion(made);
       },
       "recorded",
@@ -360,7 +361,7 @@ Deno.test("the results of operations of providers", async (t) => {
       const made = await begin();
       const { payment, operation, environment_id } = made;
       const provider_reference = `pi_${payment.id}`;
-      await store.noteOperations([{ environment_id, id: operation.id, provider_reference }]);
+      await recordResult(store, { environment_id, id: operation.id, provider_reference });
       const event = { ...succeeded(made), subject_id: null };
       const unknown = { ...event, reference: `${payment.id}:x`, provider_reference: "pi_other" };
       assert.equal(await store.storeProviderEvents(account_id, [event, unknown, event]), 2);
@@ -378,13 +379,13 @@ Deno.test("the results of operations of providers", async (t) => {
       ]);
     });
     await t.step(
-      "noteOperations() changes what it names, ends the lease, and no settled operation",
+      "a result without an event changes what it names, ends the lease, and no settled operation",
       async () => {
         const made = await begin();
         const { environment_id, operation } = made;
         const next_attempt_at = "2030-01-01T00:00:00.000Z";
         const note = { environment_id, id: operation.id, next_attempt_at, last_reply: "timeout" };
-        await store.noteOperations([{ ...note, may_repeat: false }]);
+        await recordResult(store, { ...note, may_repeat: false });
         const read = async () => {
           const [row] = await sql`
           select state, next_attempt_at, leased_until, last_reply, may_repeat, provider_reference
@@ -403,7 +404,7 @@ Deno.test("the results of operations of providers", async (t) => {
         await store.record([completion(made)]);
         const settled = await read();
         assert.equal(settled.state, "settled");
-        await store.noteOperations([{ ...note, state: "pending", last_reply: "late" }]);
+        await recordResult(store, { ...note, state: "pending", last_reply: "late" });
         assert.deepEqual(await read(), settled);
       },
     );

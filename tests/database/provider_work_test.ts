@@ -5,6 +5,7 @@
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
+import { recordResult } from "../support/database/operation_results.ts";
 import { startService } from "../support/service/service.ts";
 import {
   addAccount,
@@ -98,11 +99,11 @@ Deno.test("pay.lease_provider_work()", async (t) => {
         assert.deepEqual(await names(), []);
         const { environment_id } = live;
         const next_attempt_at = new Date(now + MINUTE_MS).toISOString();
-        await store.noteOperations([{ environment_id, id: operation.id, next_attempt_at }]);
+        await recordResult(store, { environment_id, id: operation.id, next_attempt_at });
         assert.deepEqual(await names(), []);
         await advance(MINUTE_MS);
         assert.deepEqual(await names(), [`operation ${operation.id}`]);
-        await store.noteOperations([{ environment_id, id: operation.id, state: "operator" }]);
+        await recordResult(store, { environment_id, id: operation.id, state: "operator" });
         await advance(HOUR_MS);
         const later = await work();
         assert.deepEqual(later.map(({ kind }) => kind).sort(), ["poll", "sync"]);
@@ -143,7 +144,7 @@ Deno.test("pay.lease_provider_work()", async (t) => {
         const provider_reference = event.provider_reference;
         const next_attempt_at = new Date(now + DAY_MS).toISOString();
         const note = { environment_id, id: operation.id, provider_reference, next_attempt_at };
-        await store.noteOperations([note]);
+        await recordResult(store, note);
         const [found, ...more] = await work();
         assert.equal(more.length, 0);
         const { received_at } = found!.event!;
@@ -196,10 +197,10 @@ Deno.test("pay.lease_provider_work()", async (t) => {
       async () => {
         const { operation, environment_id } = await reserve(functions, live);
         const next_attempt_at = new Date(now + DAY_MS).toISOString();
-        await store.noteOperations([{ environment_id, id: operation.id, next_attempt_at }]);
+        await recordResult(store, { environment_id, id: operation.id, next_attempt_at });
         await advance(10 * MINUTE_MS);
         assert.deepEqual(await names(), []);
-        await store.noteOperations([{ environment_id, id: operation.id, state: "settled" }]);
+        await recordResult(store, { environment_id, id: operation.id, state: "settled" });
       },
     );
     await t.step("syncs a pending refund", async () => {
@@ -218,7 +219,7 @@ Deno.test("pay.lease_provider_work()", async (t) => {
       assert.equal(row!.outcome, "committed");
       const { environment_id } = live;
       const { id } = change.operations[0]!;
-      await store.noteOperations([{ environment_id, id, state: "settled" }]);
+      await recordResult(store, { environment_id, id, state: "settled" });
       await advance(10 * MINUTE_MS);
       const body = JSON.parse(refund.body);
       const found = (await work()).filter(({ kind }) => kind === "sync");

@@ -12,6 +12,7 @@ import {
   type Effect,
   exception,
   type Expected,
+  movementsOf,
   type Parts,
 } from "../providers/effect.ts";
 import { expectedOf } from "../payments/received_money.ts";
@@ -26,7 +27,7 @@ const WAIT_LIMIT_MS = 7 * 24 * 3_600_000;
 /** An event about a resource without parts. */
 export const NO_PARTS: Parts = { refund: null, dispute: null, deposit: null };
 
-/** What an event has done. */
+/** The effect of an event, with what its record needs. */
 export interface Applied {
   effect: Effect;
   /** The signed change of the balance at the provider that the ledger has booked. */
@@ -54,8 +55,7 @@ export function applyEvent(
     ? applyToPayment(change, parts, event)
     : applyToTransfer(change, event);
   const effect = afterUnmatched(change, applied, event, booked_minor);
-  const movements = change.ledger.slice(before);
-  if ("movement" in effect && effect.movement) movements.push(effect.movement);
+  const movements = [...change.ledger.slice(before), ...movementsOf(effect)];
   return { effect, booked_minor: bookedAtProvider(movements), expected };
 }
 
@@ -74,8 +74,7 @@ export function endWait(
   const reason = event.follows_unmatched ? "is unmatched" : "has not come";
   const found = exception(`${event.op} ${event.state} builds on a provider event that ${reason}`);
   const effect = afterUnmatched(change, found, event, event.booked_minor);
-  const booked = "movement" in effect && effect.movement ? [effect.movement] : [];
-  return { effect, booked_minor: bookedAtProvider(booked), expected: {} };
+  return { effect, booked_minor: bookedAtProvider(movementsOf(effect)), expected: {} };
 }
 
 /** Reports whether the change is one of a payment. */

@@ -11,7 +11,7 @@ import type { Change, MovementRow, StoredResponse } from "../../store/commit_row
 import type { OperationResult } from "../../store/operation_row.ts";
 import type { HandledProviderEvent, ProviderRecord } from "../../store/provider_rows.ts";
 import { type Applied, applyEvent, endWait, NO_PARTS } from "./apply_event.ts";
-import type { Effect, Expected, Parts } from "../providers/effect.ts";
+import { type Effect, type Expected, movementsOf, type Parts } from "../providers/effect.ts";
 import { ChangeBuilder, type ResourceChange } from "../changes/change_builder.ts";
 import { renderError } from "../changes/error_body.ts";
 import type { EventContext } from "../changes/event.ts";
@@ -22,7 +22,7 @@ import type {
   ProviderReply,
   StoredProviderEvent,
 } from "../providers/connector.ts";
-import { type Operation, rowOf } from "../providers/operation.ts";
+import { eventOf, type Operation, rowOf } from "../providers/operation.ts";
 import {
   invalidState,
   isDeposit,
@@ -70,7 +70,7 @@ interface ReplyOptions {
   parts?: Parts;
 }
 
-/** What a reply has done. Rows of the resource are in its change. */
+/** The decision about a reply. The rows of the resource are in its change. */
 interface Decision {
   result: OperationResult;
   provider_events: HandledProviderEvent[];
@@ -165,11 +165,15 @@ export function pointlessRecord(operation: Operation): ProviderRecord | null {
     left = subject.status;
   }
   if (left === null) return null;
-  const result = { state: "settled", last_reply: `not sent: it is ${left}` } as const;
+  return unsentRecord(environment_id, id, `it is ${left}`);
+}
+
+/** Makes the record that settles an operation without sending it. */
+export function unsentRecord(environment_id: string, id: string, reason: string): ProviderRecord {
   return {
     environment_id,
     operation_id: id,
-    operation: result,
+    operation: { state: "settled", last_reply: `not sent: ${reason}` },
     provider_events: [],
     change: null,
     response: null,
@@ -232,11 +236,10 @@ function decideReplyEvents(
     const unknown = decideUnknown(change, operation, effect.exception ?? "", false, {
       is_over: true,
     });
-    const movement = effect.outcome === "unmatched" ? effect.movement : null;
     return {
       ...unknown,
       provider_events: [handled(event, change, applied, booked_minor), ...others.map(unhandled)],
-      movements: movement ? [movement] : [],
+      movements: movementsOf(effect),
     };
   }
   const provider_events = [handled(event, change, applied, booked_minor)];
@@ -294,7 +297,7 @@ function decideUnknown(
   const delay_ms = after_ms ?? RETRY_DELAYS_MS[operation.attempts - 1] ?? LAST_DELAY_MS;
   const { subject } = change;
   if (subject.object === "payment" && subject.status === "pending") {
-    applyEvent(change, NO_PARTS, ownEvent(operation, "pending", { op: "authorize" }));
+    applyEvent(change, NO_PARTS, eventOf(operation, "pending", { op: "authorize" }));
   }
   return {
     result: {
@@ -346,7 +349,7 @@ function decideRefusal(
   const is_new = op === "authorize" || op === "transfer";
   // The amount that a refund holds is free again; a capture or cancel leaves its payment as it is.
   if (is_new || refund?.status === "pending") {
-    const failed = ownEvent(operation, "failed", { failure_code: "provider_refused" });
+    const failed = eventOf(operation, "failed", { failure_code: "provider_refused" });
     applyEvent(change, partsOf(operation), failed);
   }
   const is_error = refund === null && (decline_is_error || !is_new);
@@ -361,28 +364,6 @@ function decideRefusal(
       : responseOf(operation, change),
     movements: [],
     expected: {},
-  };
-}
-
-/** Makes an event of our own about an operation, which no provider has reported. */
-export function ownEvent(
-  { id, op, subject, refund, amount_minor, currency, created_at }: Operation,
-  state: ProviderEvent["state"],
-  more: Partial<ProviderEvent> = {},
-): ProviderEvent {
-  return {
-    account_id: "",
-    reference: `${id}:${state}`,
-    op,
-    state,
-    subject_id: subject.id,
-    refund_id: refund?.id ?? null,
-    provider_reference: null,
-    amount_minor,
-    currency,
-    at: created_at,
-    livemode: subject.livemode,
-    ...more,
   };
 }
 

@@ -4,7 +4,7 @@ import { formatTime } from "../../core/clock.ts";
 import type { MovementRow } from "../../store/commit_rows.ts";
 import type { HandledProviderEvent, ProviderRecord } from "../../store/provider_rows.ts";
 import type { Applied } from "./apply_event.ts";
-import { bookedAtProvider, type Effect, type Expected } from "../providers/effect.ts";
+import { bookedAtProvider, type Effect, type Expected, movementsOf } from "../providers/effect.ts";
 import type { ResourceChange } from "../changes/change_builder.ts";
 import type { EventContext } from "../changes/event.ts";
 import type { ProviderEvent } from "../providers/connector.ts";
@@ -58,7 +58,7 @@ export function recordOf(
 ): ProviderRecord {
   const { effect, expected } = applied;
   const has_rows = effect.outcome === "applied" || effect.outcome === "ignored";
-  const movements = movementsIn(effect);
+  const movements = movementsOf(effect);
   return {
     environment_id,
     operation_id: null,
@@ -76,7 +76,7 @@ export function accountRecord(
   effect: Effect,
   was_booked_minor: number,
 ): ProviderRecord {
-  const movements = movementsIn(effect);
+  const movements = movementsOf(effect);
   const booked_minor = bookedAtProvider(movements);
   return {
     environment_id,
@@ -88,10 +88,6 @@ export function accountRecord(
     change: movements.length === 0 ? null : { ...NO_ROWS, ledger: movements },
     response: null,
   };
-}
-
-function movementsIn(effect: Effect): MovementRow[] {
-  return "movement" in effect && effect.movement ? [effect.movement] : [];
 }
 
 /** Makes an event with the outcome of its effect. */

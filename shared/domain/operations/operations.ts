@@ -17,9 +17,9 @@ import type { ResourceChange } from "../changes/change_builder.ts";
 import type { ChangeWriter } from "../changes/change_writer.ts";
 import { type Reply, type ServiceRequest, withoutRateCount } from "../changes/service_request.ts";
 import { OPERATION_DEADLINE_MS, type OperationRunner } from "./operation_runner.ts";
-import { decideAtOnce, ownEvent } from "./decide_result.ts";
+import { decideAtOnce } from "./decide_result.ts";
 import type { ProviderReply } from "../providers/connector.ts";
-import { type Begun, type Operation, rowOf } from "../providers/operation.ts";
+import { type Begun, eventOf, type Operation, rowOf } from "../providers/operation.ts";
 import type { StoredDispute } from "../payments/dispute_payment.ts";
 import { withDispute } from "./load_dispute.ts";
 
@@ -191,7 +191,7 @@ export function changeAtOnce(
 
 /** Makes the change of a cancel that needs no provider. */
 export function cancelled({ change, operation }: Begun): Change {
-  return decideAtOnce(change, operation, { provider_events: [ownEvent(operation, "cancelled")] });
+  return decideAtOnce(change, operation, { provider_events: [eventOf(operation, "cancelled")] });
 }
 
 /** Makes the change that reserves an operation. */

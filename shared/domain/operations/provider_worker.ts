@@ -16,7 +16,7 @@ import { type Operation, operationOf } from "../providers/operation.ts";
 import { pollAccount, readTotals } from "./account_reader.ts";
 import { applyToAccount, isAccountEvent } from "../providers/apply_to_account.ts";
 import type { OperationRunner } from "./operation_runner.ts";
-import { decideStoredEvent, pointlessRecord } from "./decide_result.ts";
+import { decideStoredEvent, pointlessRecord, unsentRecord } from "./decide_result.ts";
 import { accountRecord } from "./event_record.ts";
 import { inOurMode, type ProviderAccounts, type ReadyAccount } from "./provider_accounts.ts";
 
@@ -118,7 +118,11 @@ export class ProviderWorker {
 
   async #operation(work: ProviderWork): Promise<void> {
     // Retention has deleted the payment before its operation was due.
-    if (work.subject_body === null) return void await this.#record(orphanRecord(work));
+    if (work.subject_body === null) {
+      const { environment_id, operation } = work;
+      const reason = "the payment is deleted";
+      return void await this.#record(unsentRecord(environment_id, operation!.id, reason));
+    }
     const operation = operationOf(work.operation!, work);
     const pointless = pointlessRecord(operation);
     if (pointless) await this.#record(pointless);
@@ -252,19 +256,6 @@ function asStored(
     livemode,
   );
   return { ...event, ...ours };
-}
-
-/** Makes the record that settles an operation whose payment is deleted. */
-function orphanRecord({ environment_id, operation }: ProviderWork): ProviderRecord {
-  const settled = { state: "settled", last_reply: "not sent: the payment is deleted" } as const;
-  return {
-    environment_id,
-    operation_id: operation!.id,
-    operation: settled,
-    provider_events: [],
-    change: null,
-    response: null,
-  };
 }
 
 /** Finds the result of an operation at its provider. Never throws. */

@@ -114,6 +114,11 @@ export function apply(build: () => void, found: string | null = null): Effect {
   return { outcome: "applied", exception: found };
 }
 
+/** Returns the movements of the account's money that an effect makes. */
+export function movementsOf(effect: Effect): MovementRow[] {
+  return "movement" in effect && effect.movement ? [effect.movement] : [];
+}
+
 /** Returns the signed change of the balance at the provider that movements book. */
 export function bookedAtProvider(movements: readonly MovementRow[]): number {
   return movements.reduce(

@@ -2,6 +2,7 @@
 
 import { formatTime } from "../../core/clock.ts";
 import type { NewOperationRow, OperationRow, ProviderOp } from "../../store/operation_row.ts";
+import type { ProviderEvent, ProviderEventState } from "../../store/provider_rows.ts";
 import type { Dispute } from "../../schema/dispute.ts";
 import type { Outcome, Payment } from "../../schema/payment.ts";
 import type { Refund } from "../../schema/refund.ts";
@@ -91,4 +92,26 @@ export function rowOf(
   { op, refund_id, amount_minor, request, decline_is_error }: Operation,
 ): Pick<NewOperationRow, "op"> & Partial<NewOperationRow> {
   return { op, refund_id, amount_minor, request, decline_is_error };
+}
+
+/** Makes an event about an operation: our own, or a provider's if `more` names its account. */
+export function eventOf(
+  { id, op, subject, refund, amount_minor, currency, created_at }: Operation,
+  state: ProviderEventState,
+  more: Partial<ProviderEvent> = {},
+): ProviderEvent {
+  return {
+    account_id: "",
+    reference: `${id}:${more.op ?? op}:${state}`,
+    op,
+    state,
+    subject_id: subject.id,
+    refund_id: refund?.id ?? null,
+    provider_reference: null,
+    amount_minor,
+    currency,
+    at: created_at,
+    livemode: subject.livemode,
+    ...more,
+  };
 }
