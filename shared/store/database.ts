@@ -64,18 +64,16 @@ export interface Database {
 /** Opens a pool. It connects at the first statement. */
 export function openDatabase(options: DatabaseOptions): Database {
   outliveLostWrites();
-  const prepare = isPrepared(options);
-  const open = () =>
-    connect(options, options.max_connections ?? DEFAULT_CONNECTIONS, options.idle_s ?? IDLE_S);
+  const open = () => new ConnectionPool(options);
   let pool = open();
-  const retired = new Map<postgres.Sql, ReturnType<typeof setTimeout>>();
-  const end = async (old: postgres.Sql) => {
+  const retired = new Map<ConnectionPool, ReturnType<typeof setTimeout>>();
+  const end = async (old: ConnectionPool) => {
     clearTimeout(retired.get(old));
     retired.delete(old);
-    await old.end({ timeout: 0 }).catch(() => {});
+    await old.destroy();
   };
   /** Replaces a pool with broken connections. Its running statements may go on for `drain_ms`. */
-  const replace = (old: postgres.Sql, drain_ms: number) => {
+  const replace = (old: ConnectionPool, drain_ms: number) => {
     if (pool !== old) return;
     pool = open();
     retired.set(old, setTimeout(() => end(old), drain_ms));
@@ -94,10 +92,10 @@ export function openDatabase(options: DatabaseOptions): Database {
     if (!await health.admits()) throw databaseUnavailable();
     options.on_statement?.(text);
     const from = pool;
-    const rows = from.unsafe(text, parameters as (string | number | null)[], { prepare });
+    const rows = from.run<Row>(text, parameters);
     const leave = () => replace(from, DRAIN_MS);
     try {
-      return withoutHoles(await withinDeadline(rows, health, leave) as unknown as Row[]);
+      return withoutHoles(await withinDeadline(rows, health, leave));
     } catch (error) {
       // The driver would reuse the object of the lost connection with its unsent data (ADR 0009).
       if (LOST.test(codeOf(error) ?? "")) leave();
@@ -125,7 +123,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     },
     async close() {
       health.close();
-      await Promise.all([pool.end({ timeout: 5 }), ...[...retired.keys()].map(end)]);
+      await Promise.all([pool.close(), ...[...retired.keys()].map(end)]);
     },
   };
 }
@@ -139,15 +137,61 @@ function withoutHoles<Row>(rows: Row[]): Row[] {
 }
 
 /**
- * Turns pipelining off, because a statement that waits for a lock would delay the statements behind
- * it. The driver has this option, but its types lack it.
+ * Connections with one statement at a time each: a statement that waits for a lock must not delay
+ * another. The connection that was used last is used first, because its session has warm caches.
+ * The driver's own pool takes them in turns (ADR 0003).
  */
-const ONE_AT_A_TIME = { max_pipeline: 0 };
+class ConnectionPool {
+  readonly #prepare: boolean;
+  readonly #all: readonly postgres.Sql[];
+  /** The last one is used next. */
+  readonly #free: postgres.Sql[];
+  readonly #waiting: ((connection: postgres.Sql) => void)[] = [];
 
-function connect(options: DatabaseOptions, max: number, idle_timeout: number): postgres.Sql {
+  constructor(options: DatabaseOptions) {
+    const { max_connections: length = DEFAULT_CONNECTIONS, idle_s = IDLE_S } = options;
+    this.#prepare = isPrepared(options);
+    this.#all = Array.from({ length }, () => connect(options, idle_s));
+    this.#free = [...this.#all];
+  }
+
+  /** Throws the driver's error. */
+  async run<Row>(text: string, parameters: readonly (string | number | null)[]): Promise<Row[]> {
+    const connection = this.#free.pop() ?? await this.#wait();
+    try {
+      return await connection.unsafe(text, [...parameters], { prepare: this.#prepare }) as Row[];
+    } finally {
+      this.#release(connection);
+    }
+  }
+
+  /** Closes the connections after the statements that run and wait. */
+  async close(): Promise<void> {
+    if (this.#free.length === 0) this.#release(await this.#wait());
+    await Promise.all(this.#all.map((connection) => connection.end({ timeout: 5 })));
+  }
+
+  /** Closes the connections now. Their statements fail. */
+  async destroy(): Promise<void> {
+    await Promise.allSettled(this.#all.map((connection) => connection.end({ timeout: 0 })));
+  }
+
+  #wait(): Promise<postgres.Sql> {
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  #release(connection: postgres.Sql): void {
+    const next = this.#waiting.shift();
+    if (next) next(connection);
+    else this.#free.push(connection);
+  }
+}
+
+/** One connection, which opens at its first statement. */
+function connect(options: DatabaseOptions, idle_timeout: number): postgres.Sql {
   const mode = encryptionOf(options.url);
   return postgres(options.url, {
-    max,
+    max: 1,
     // The driver's TLS does not work on the edge runtime's version of Deno (ADR 0009).
     ssl: false,
     ...(mode !== "disable" && { socket: encryptedSockets(mode, options.authority) }),
@@ -157,7 +201,6 @@ function connect(options: DatabaseOptions, max: number, idle_timeout: number): p
     idle_timeout,
     // A failed attempt fails the request. The next request tries again.
     backoff: false,
-    ...ONE_AT_A_TIME,
     // Saves the round trip that fetches array types, which the service does not use.
     fetch_types: false,
     onnotice: () => {},
@@ -183,7 +226,7 @@ function openProbe(options: DatabaseOptions): Probe {
   let sql: postgres.Sql | null = null;
   return {
     async ask() {
-      sql ??= connect(options, 1, PROBE_IDLE_S);
+      sql ??= connect(options, PROBE_IDLE_S);
       try {
         await sql.unsafe("select 1");
       } catch (error) {
