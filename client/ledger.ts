@@ -32,6 +32,7 @@ export interface ListLedgerEntriesParams extends ListParams {
   transfer_id?: string | undefined;
   transaction_id?: string | undefined;
   account?: LedgerAccount | undefined;
+  currency?: string | undefined;
 }
 
 /**

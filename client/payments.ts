@@ -144,6 +144,7 @@ export interface Refund {
 /** `GET /v1/refunds` */
 export interface ListRefundsParams extends ListParams {
   payment_id?: string | undefined;
+  status?: RefundStatus | undefined;
 }
 
 const PAYMENTS = "/api-v1-payments/v1/payments";

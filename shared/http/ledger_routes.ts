@@ -29,10 +29,10 @@ export const LEDGER_ROUTES: readonly Route[] = [
     response: listOf(LedgerEntry),
     query: ListLedgerEntriesQuery,
     run(call) {
-      const { payment_id, transfer_id, transaction_id, account } = call.query;
+      const { payment_id, transfer_id, transaction_id, account, currency } = call.query;
       return responsePage(call, "/v1/ledger_entries", {
         kind: "ledger_entries",
-        filters: { subject_id: payment_id ?? transfer_id, transaction_id, account },
+        filters: { subject_id: payment_id ?? transfer_id, transaction_id, account, currency },
       });
     },
   }),

@@ -67,11 +67,13 @@ export const REFUND_ROUTES: readonly Route[] = [
     paths: ["/v1/refunds"],
     response: RefundList,
     query: ListRefundsQuery,
-    run: (call) =>
-      responsePage(call, "/v1/refunds", {
+    run: (call) => {
+      const { payment_id, status } = call.query;
+      return responsePage(call, "/v1/refunds", {
         kind: "refunds",
-        filters: { payment_id: call.query.payment_id },
-      }),
+        filters: { payment_id, status },
+      });
+    },
   }),
   readOne({
     id: "getRefund",

@@ -9,6 +9,7 @@ import { DisputeStatus } from "./dispute.ts";
 import { LedgerAccount } from "./ledger.ts";
 import { DEFAULT_PAGE, MAX_PAGE, MAX_REFERENCE } from "./limits.ts";
 import { MethodKind, PaymentStatus } from "./payment.ts";
+import { RefundStatus } from "./refund.ts";
 import { TransferStatus } from "./transfer.ts";
 import { mustBe } from "./requirement.ts";
 import { Currency, Email, id, Time } from "./values.ts";
@@ -73,10 +74,11 @@ export const ListRefundsQuery = z.object({
   limit: Limit,
   starting_after: cursor("re_"),
   payment_id: id("pay_").optional().describe("Only refunds of this payment"),
+  status: RefundStatus.optional().describe("Only refunds in this status"),
 });
 
 /** The query of `GET /v1/payments/{id}/refunds`. */
-export const ListPaymentRefundsQuery = ListRefundsQuery.omit({ payment_id: true });
+export const ListPaymentRefundsQuery = ListRefundsQuery.omit({ payment_id: true, status: true });
 
 /** The query of `GET /v1/disputes`. */
 export const ListDisputesQuery = z.object({
@@ -94,6 +96,7 @@ export const ListLedgerEntriesQuery = z.object({
   transfer_id: id("tr_").optional().describe("Only entries of this transfer"),
   transaction_id: id("txn_").optional().describe("Only entries of this ledger transaction"),
   account: LedgerAccount.optional().describe("Only entries of this account"),
+  currency: Currency.optional().describe("Only entries in this currency"),
 }).superRefine(oneSubject);
 
 /** The query of `GET /v1/transfers`. */

@@ -60,8 +60,8 @@ $$;
 -- credit of a movement whose debit is on the next page. Each query can use one index only, as in
 -- pay_internal.list_range, and is planned once (ADR 0005).
 create or replace function pay_internal.page_movements(
-  p_environment_id text, p_subject_id text, p_transaction_id text, p_account text, p_before text,
-  p_limit integer
+  p_environment_id text, p_subject_id text, p_transaction_id text, p_account text,
+  p_currency text, p_before text, p_limit integer
 )
 returns table (movement pay.ledger_movements, n bigint)
 language plpgsql stable rows 100
@@ -80,7 +80,8 @@ begin
   if p_subject_id is null or p_transaction_id is not null then
     return query
       select r.movement, r.n from (
-        select t as movement, t.debit_account, t.credit_account, row_number() over newest as n
+        select t as movement, t.debit_account, t.credit_account, t.currency,
+          row_number() over newest as n
         from pay.ledger_movements t
         where t.environment_id = any (array[p_environment_id])
           and t.transaction_id between v_first and v_last
@@ -92,12 +93,14 @@ begin
         order by t.environment_id desc, t.transaction_id desc, t.leg desc
         limit v_rows
       ) r
-      where p_account is null or p_account in (r.debit_account, r.credit_account) or r.n = v_rows
+      where r.n = v_rows or coalesce(p_currency = r.currency, true)
+        and coalesce(p_account in (r.debit_account, r.credit_account), true)
       limit p_limit;
   else
     return query
       select r.movement, r.n from (
-        select t as movement, t.debit_account, t.credit_account, row_number() over newest as n
+        select t as movement, t.debit_account, t.credit_account, t.currency,
+          row_number() over newest as n
         from pay.ledger_movements t
         where t.subject_id = any (array[p_subject_id]) and t.environment_id = p_environment_id
           and t.transaction_id < v_before
@@ -107,7 +110,8 @@ begin
         order by t.subject_id desc, t.transaction_id desc, t.leg desc
         limit v_rows
       ) r
-      where p_account is null or p_account in (r.debit_account, r.credit_account) or r.n = v_rows
+      where r.n = v_rows or coalesce(p_currency = r.currency, true)
+        and coalesce(p_account in (r.debit_account, r.credit_account), true)
       limit p_limit;
   end if;
 end
@@ -126,6 +130,7 @@ as $$
 declare
   v_before constant text := coalesce(p_starting_after, '~');
   v_account constant text := p_filters ->> 'account';
+  v_currency constant text := p_filters ->> 'currency';
   v_is_left boolean;
   v_last_shown text;
   v_last_read text;
@@ -148,13 +153,14 @@ begin
         count(*) filter (where entry.is_match) over (order by entry.id desc) as place
       from pay_internal.page_movements(
         p_environment_id, p_filters ->> 'subject_id', p_filters ->> 'transaction_id', v_account,
-        v_before, case when v_account is null then p_limit / 2 else p_limit end + 2
+        v_currency, v_before, case when v_account is null then p_limit / 2 else p_limit end + 2
       ) m
       cross join lateral (
         values ('debit', (m.movement).debit_account), ('credit', (m.movement).credit_account)
       ) as side (direction, account)
       cross join lateral (
-        select coalesce(side.account = v_account, true) as is_match,
+        select coalesce(side.account = v_account, true)
+            and coalesce((m.movement).currency = v_currency, true) as is_match,
           pay_internal.ledger_entry_id(
             (m.movement).transaction_id, (m.movement).leg, side.direction) as id
       ) entry

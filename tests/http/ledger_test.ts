@@ -231,6 +231,7 @@ serviceCase("GET /v1/ledger_entries lists the legs of a transaction", async (t, 
   const LEGS = 13;
   await addLegs(service, id, LEGS);
   await run(service, { outcome: "chargeback" }, []);
+  await run(service, { outcome: "success", currency: "USD" }, ["refund 10"]);
   const foreign = await service.make({ outcome: "success" }, { key: service.other.text });
   const everything = await entriesOf(service, "");
   const of_payment = everything.filter(({ payment_id }) => payment_id === id);
@@ -263,6 +264,12 @@ serviceCase("GET /v1/ledger_entries lists the legs of a transaction", async (t, 
     ["account=available", everything.filter(({ account }) => account === "available")],
     ["account=external", everything.filter(({ account }) => account === "external")],
     ["account=in_transit", []],
+    ["currency=eur", everything.filter(({ currency }) => currency === "EUR")],
+    ["currency=JPY", []],
+    [
+      "account=available&currency=USD",
+      everything.filter(({ account, currency }) => account === "available" && currency === "USD"),
+    ],
     [
       `payment_id=${id}&account=available`,
       of_payment.filter(({ account }) => account === "available"),

@@ -230,6 +230,19 @@ serviceCase("GET /v1/refunds, one and in lists", async (t, service) => {
       assert.deepEqual([response.status, response.body.data], [200, []]);
     });
   }
+  await t.step("GET /v1/refunds?status= lists the refunds in one status", async () => {
+    const waiting = await paymentIn(service, "completed", { settlement: "manual" });
+    const { body: pending } = await refund(service, waiting.id, { amount: 5 });
+    const counts = { pending: 1, completed: 4, failed: 0 };
+    for (const [status, count] of Object.entries(counts)) {
+      const { body } = await all(`${REFUNDS}?status=${status}`);
+      assert.equal(body.data.length, count, status);
+    }
+    const one = `${REFUNDS}?status=pending&payment_id=`;
+    assert.deepEqual((await all(`${one}${waiting.id}`)).body.data, [pending]);
+    assert.deepEqual((await all(`${one}${payment.id}`)).body.data, []);
+    assertRefused(await all(`${REFUNDS}?status=paid`), 400, "invalid_parameter", "status");
+  });
   await t.step("another environment has none of these refunds", async () => {
     const options = { key: service.other.text };
     assert.deepEqual((await service.call("GET", REFUNDS, options)).body.data, []);
