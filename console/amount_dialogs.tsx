@@ -6,10 +6,13 @@ import { REFUND_REASONS } from "../shared/core/vocabulary.ts";
 import { isDeposit, refundable } from "../shared/domain/payments/lifecycle.ts";
 import type { Payment } from "../shared/schema/payment.ts";
 import { call } from "./calls.ts";
+import { metadataOf } from "./create_body.ts";
 import { Dialog } from "./dialog.tsx";
 import { FieldError } from "./failure.ts";
 import { showFlash } from "./flash.tsx";
-import { Form, SelectField, TextField } from "./form.tsx";
+import { SelectField, TextField } from "./fields.tsx";
+import { Form } from "./form.tsx";
+import { MetadataFields, type MetadataRows } from "./metadata_fields.tsx";
 import { formatMinor, parseAmount, plainMinor } from "./money.ts";
 import { label } from "./words.ts";
 
@@ -60,12 +63,14 @@ export function RefundDialog({ payment, close }: { payment: Payment; close: () =
   const [amount, setAmount] = useState(plainMinor(rest, currency));
   const [reason, setReason] = useState<string>("");
   const [address, setAddress] = useState("");
+  const [metadata, setMetadata] = useState<MetadataRows>([]);
 
   const build = (idempotencyKey: string) => {
     const input = {
       ...amountOf(amount, currency),
       ...(reason !== "" && { reason: reason as RefundReason }),
       ...(address.trim() !== "" && { destination: { address: address.trim() } }),
+      ...metadataOf({ metadata }),
     };
     return call("payments", "refund", id, input, { idempotencyKey });
   };
@@ -120,6 +125,7 @@ export function RefundDialog({ payment, close }: { payment: Payment; close: () =
           options={REASONS}
           optional
         />
+        <MetadataFields rows={metadata} set={setMetadata} />
       </Form>
     </Dialog>
   );

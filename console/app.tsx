@@ -1,6 +1,7 @@
 /** The frame of the console: the navigation, the current page, and the panel of API calls. */
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { ApiKeysPage } from "./api_keys_page.tsx";
 import { BalancePage } from "./balance_page.tsx";
 import { call_log, clearLog } from "./calls.ts";
 import { CallPanel } from "./call_panel.tsx";
@@ -9,16 +10,20 @@ import { ClockButton } from "./clock.tsx";
 import { Connect } from "./connect.tsx";
 import { CreatePage } from "./create_page.tsx";
 import { CreateTransferPage } from "./create_transfer_page.tsx";
+import { DisputesPage } from "./disputes_page.tsx";
 import { EndpointPage } from "./endpoint_page.tsx";
 import { EventsPage } from "./events_page.tsx";
 import { FaultsPage, NewFaultPage } from "./faults_page.tsx";
 import { clearFlashOfOtherPage, Flash } from "./flash.tsx";
 import { keepFocus } from "./focus.ts";
+import { IdempotencyKeyPage } from "./idempotency_key_page.tsx";
+import { LedgerPage } from "./ledger_page.tsx";
 import { Logo } from "./logo.tsx";
 import { Empty } from "./notice.tsx";
 import { OwnerPage } from "./owner_page.tsx";
 import { PaymentPage } from "./payment_page.tsx";
 import { PaymentsPage } from "./payments_page.tsx";
+import { RefundsPage } from "./refunds_page.tsx";
 import { RequestsPage } from "./requests_page.tsx";
 import { ReferenceLink } from "./reference.tsx";
 import { ResetDialog } from "./reset_dialog.tsx";
@@ -36,12 +41,15 @@ const CHALLENGE = "challenge";
 /** The sections, in the order of the navigation. */
 const SECTIONS = [
   ["payments", "Payments"],
+  ["refunds", "Refunds"],
+  ["disputes", "Disputes"],
   ["transfers", "Transfers"],
   ["balance", "Balance"],
   ["events", "Events"],
   ["webhooks", "Webhooks"],
   ["requests", "Requests"],
   ["faults", "Faults"],
+  ["keys", "API keys"],
 ] as const;
 
 /**
@@ -59,6 +67,8 @@ export function App() {
 
 function Frame({ api_key }: { api_key: string }) {
   const section = route.value.steps[0] ?? "payments";
+  // The ledger entries are the other half of the balance.
+  const current = section === "ledger" ? "balance" : section;
   const here = place(route.value);
   // Each page of a list begins at its top.
   const cursor = route.value.query["starting_after"];
@@ -110,7 +120,7 @@ function Frame({ api_key }: { api_key: string }) {
             <a
               key={name}
               href={href([name])}
-              aria-current={name === section ? "page" : undefined}
+              aria-current={name === current ? "page" : undefined}
             >
               {label}
             </a>
@@ -192,8 +202,20 @@ function Page({ route: { steps, query } }: { route: Route }) {
       return id === "new" ? <NewEndpointPage /> : <EndpointPage key={id} id={id} query={query} />;
     case "requests":
       return <RequestsPage query={query} />;
+    case "ledger":
+      return <LedgerPage query={query} />;
+    case "keys":
+      return <ApiKeysPage query={query} />;
+    case "idempotency_keys":
+      return <IdempotencyKeyPage key={id} id={id ?? ""} />;
     case "refunds":
+      return id === undefined
+        ? <RefundsPage query={query} />
+        : <OwnerPage key={id} section={section} id={id} />;
     case "disputes":
+      return id === undefined
+        ? <DisputesPage query={query} />
+        : <OwnerPage key={id} section={section} id={id} />;
     case "deliveries":
       return <OwnerPage key={id} section={section} id={id ?? ""} />;
     case "faults":

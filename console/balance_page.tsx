@@ -1,24 +1,15 @@
 /** The page "Balance": the accounts of each currency. */
 
-import type { Balance, LedgerAccount } from "../client/mod.ts";
+import type { Balance } from "../client/mod.ts";
+import { ACCOUNT_TEXTS } from "./accounts.ts";
 import { call } from "./calls.ts";
+import { LinkedRow } from "./linked_row.tsx";
 import { useLive } from "./live.ts";
 import { formatMinor } from "./money.ts";
 import { Empty, Reading } from "./notice.tsx";
+import { href } from "./route.ts";
 import { Money } from "./text.tsx";
 import { label } from "./words.ts";
-
-/** What each account holds, and the sign of its balance. */
-const ACCOUNT_TEXTS: Readonly<Record<LedgerAccount, string>> = {
-  available: "Your money: it can be transferred and refunded. Negative if refunds exceed it.",
-  in_transit: "Transfers that are on their way.",
-  external: "Transfers that have arrived at their destination.",
-  chargebacks: "Money that the payers’ banks have taken back.",
-  processor: "Negative: the money that the payment provider has received for you.",
-  bank: "Negative: the money that the provider has paid out to your bank account.",
-  unapplied: "Money that the provider has received and that matches no payment.",
-  reserve: "Negative: your money that the provider holds back.",
-};
 
 /** The balance by currency. */
 export function BalancePage() {
@@ -27,11 +18,12 @@ export function BalancePage() {
     <>
       <div class="title">
         <h1 tabIndex={-1}>Balance</h1>
+        <a class="button" href={href(["ledger"])}>All ledger entries</a>
       </div>
       <p class="about-page">
         The ledger books each movement of money twice: as a debit of one account and as a credit of
         another. The balance of an account is its credits less its debits, so the balances of a
-        currency add up to zero.
+        currency add up to zero. An account leads to its entries.
       </p>
       <Reading label="balance" live={live} rows={4}>
         {({ balances }) =>
@@ -70,15 +62,17 @@ function CurrencyBalance(props: { currency: string; accounts: Balance["balances"
         </thead>
         <tbody>
           {accounts.map(({ account, debits_minor, credits_minor, amount_minor }) => (
-            <tr key={account}>
+            <LinkedRow key={account}>
               <th scope="row">
-                {label(account)}
+                <a class="row-link" href={href(["ledger"], { account, currency })}>
+                  {label(account)}
+                </a>
                 <p class="quiet">{ACCOUNT_TEXTS[account]}</p>
               </th>
               <td class="right wide-only">{formatMinor(debits_minor, currency)}</td>
               <td class="right wide-only">{formatMinor(credits_minor, currency)}</td>
               <td class="right strong">{formatMinor(amount_minor, currency)}</td>
-            </tr>
+            </LinkedRow>
           ))}
         </tbody>
       </table>

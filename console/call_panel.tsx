@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { Exchange } from "../client/mod.ts";
 import { call_log, type LoggedCall } from "./calls.ts";
 import { jsonText } from "./json.tsx";
+import { href } from "./route.ts";
 import { curlOf, typescriptOf } from "./snippets.ts";
 import { CopyButton } from "./text.tsx";
 
@@ -93,6 +94,7 @@ function CallDetail({ logged }: { logged: LoggedCall }) {
   if (!exchange) return <p class="quiet call-detail">Waiting for an response.</p>;
 
   const text = textOf(tab, exchange, typescriptOf(call, base_url));
+  const key = exchange.request.headers["Idempotency-Key"];
   const move = (event: KeyboardEvent) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (step === undefined) return;
@@ -127,6 +129,11 @@ function CallDetail({ logged }: { logged: LoggedCall }) {
       </pre>
       {(tab === "curl" || tab === "TypeScript") && (
         <p class="quiet">It reads the key from the environment variable API_KEY.</p>
+      )}
+      {tab === "Answer" && key !== undefined && (
+        <p>
+          <a href={href(["idempotency_keys", key])}>Stored record of the idempotency key</a>
+        </p>
       )}
     </div>
   );

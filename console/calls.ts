@@ -7,6 +7,7 @@ import { batch, signal } from "@preact/signals";
 import {
   ApiError,
   type Exchange,
+  type Page,
   PaymentsClient,
   type PaymentsClientOptions,
 } from "../client/mod.ts";
@@ -25,6 +26,8 @@ type Resources = Pick<
   | "webhookEndpoints"
   | "webhookDeliveries"
   | "events"
+  | "apiKeys"
+  | "idempotencyKeys"
   | "ledgerEntries"
   | "balance"
   | "sandbox"
@@ -72,8 +75,14 @@ export function call<R extends keyof Resources, M extends keyof Resources[R] & s
   return { resource, method, args };
 }
 
-/** Makes a call that the user has caused. It is logged, and the client retries it. */
-export async function perform<T>(described: Call<T>): Promise<T> {
+/**
+ * Makes a call that the user has caused. It is logged, and the client retries it.
+ * @param observe gets each attempt
+ */
+export async function perform<T>(
+  described: Call<T>,
+  observe?: (exchange: Exchange) => void,
+): Promise<T> {
   const { base_url } = session.value!;
   const number = ++last_number;
   const entry: LoggedCall = { number, call: described, base_url, exchange: null };
@@ -83,14 +92,18 @@ export async function perform<T>(described: Call<T>): Promise<T> {
       call_log.value = call_log.value.map((logged) =>
         logged.number === number ? { ...logged, exchange } : logged
       );
+      observe?.(exchange);
     },
   });
 }
 
 /** Makes a call that changes something. Then the visible data is read again. */
-export async function change<T>(described: Call<T>): Promise<T> {
+export async function change<T>(
+  described: Call<T>,
+  observe?: (exchange: Exchange) => void,
+): Promise<T> {
   try {
-    return await perform(described);
+    return await perform(described, observe);
   } finally {
     revision.value++;
   }
@@ -99,6 +112,23 @@ export async function change<T>(described: Call<T>): Promise<T> {
 /** Makes a call that the console repeats by itself. It is not logged and not retried. */
 export function readQuietly<T>(described: Call<T>): Promise<T> {
   return run(described, { maxRetries: NO_RETRIES });
+}
+
+/**
+ * Reads all pages of a list from the first one, each when it is needed. They are not logged. Ends
+ * with an error if the session has another key meanwhile.
+ */
+export async function* readPages<T>(described: Call<Page<T>>): AsyncGenerator<Page<T>, void> {
+  const { api_key } = session.value!;
+  const { resource, method, args: [params] } = described;
+  for (let cursor: string | null = null;;) {
+    if (session.value?.api_key !== api_key) throw new Error("The key has changed.");
+    const args = [{ ...params as object, ...(cursor !== null && { starting_after: cursor }) }];
+    const page: Page<T> = await run({ resource, method, args }, {});
+    yield page;
+    if (!page.has_more || page.next_cursor === null) return;
+    cursor = page.next_cursor;
+  }
 }
 
 /** Empties the log. */

@@ -5,8 +5,10 @@ import type { ClockAdvance } from "../client/mod.ts";
 import { call } from "./calls.ts";
 import { Dialog } from "./dialog.tsx";
 import { showFlash } from "./flash.tsx";
-import { Form, SelectField } from "./form.tsx";
+import { SelectField, TextField } from "./fields.tsx";
+import { Form } from "./form.tsx";
 import { useLive } from "./live.ts";
+import { EXAMPLE_TIME, TIME_ZONE, timeOf } from "./times.ts";
 
 /** Seconds and names of the advances that the dialog offers. */
 const ADVANCES = [
@@ -17,6 +19,7 @@ const ADVANCES = [
   ["604800", "7 days"],
   ["2592000", "30 days"],
   ["31536000", "365 days"],
+  ["to", "to a time…"],
 ] as const;
 
 /** Shows the time of the sandbox. A button opens the dialog. */
@@ -49,6 +52,7 @@ function ClockDialog({ now, mode, target, close }: {
   close: () => void;
 }) {
   const [seconds, setSeconds] = useState("86400");
+  const [to, setTo] = useState("");
   const [next, setNext] = useState<string>(mode);
   const done = (clock: ClockAdvance) => {
     close();
@@ -60,7 +64,9 @@ function ClockDialog({ now, mode, target, close }: {
         label="The clock of the sandbox"
         build={(idempotencyKey) =>
           call("sandbox", "setClock", {
-            ...(seconds !== "" && { advance: Number(seconds) }),
+            ...(seconds === "to"
+              ? { to: timeOf("to", to) }
+              : seconds !== "" && { advance: Number(seconds) }),
             mode: next === "frozen" ? "frozen" : "real",
           }, { idempotencyKey })}
         done={done}
@@ -82,11 +88,21 @@ function ClockDialog({ now, mode, target, close }: {
         </p>
         <SelectField
           label="Advance by"
-          params={["advance", "to"]}
+          params={["advance"]}
           value={seconds}
           set={setSeconds}
           options={ADVANCES}
         />
+        {seconds === "to" && (
+          <TextField
+            label="Time"
+            params={["to"]}
+            value={to}
+            set={setTo}
+            placeholder={EXAMPLE_TIME}
+            hint={`In the time zone ${TIME_ZONE}, or RFC 3339. At most 400 days ahead.`}
+          />
+        )}
         <SelectField
           label="After that"
           params={["mode"]}

@@ -5,7 +5,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { apiBaseUrl, isLocalStart } from "./api_base_url.ts";
 import { clearLog, openClient } from "./calls.ts";
 import { type Failure, failureOf } from "./failure.ts";
-import { FieldFault } from "./form.tsx";
+import { FieldFault } from "./fields.tsx";
 import { Logo } from "./logo.tsx";
 import { linked_key } from "./route.ts";
 import { is_stored, judgeKey, session, session_end } from "./session.ts";

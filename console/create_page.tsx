@@ -16,7 +16,8 @@ import {
 import { call } from "./calls.ts";
 import { createBody, type Draft, type Instrument } from "./create_body.ts";
 import { Crumb } from "./crumb.tsx";
-import { Choices, Form, TextField } from "./form.tsx";
+import { Choices, TextField } from "./fields.tsx";
+import { Form } from "./form.tsx";
 import { showDecline, showFlash } from "./flash.tsx";
 import { type ChangeDraft, InstrumentFields } from "./instrument_fields.tsx";
 import { MetadataFields } from "./metadata_fields.tsx";

@@ -2,6 +2,7 @@
 
 import { useState } from "preact/hooks";
 import type { DeliveryAttempt, Page, WebhookDelivery } from "../client/mod.ts";
+import { isTaken } from "./attempts.ts";
 import { call, change } from "./calls.ts";
 import { Exchanges } from "./exchanges.tsx";
 import { type Failure, failureOf } from "./failure.ts";
@@ -15,9 +16,24 @@ import { Status, Time } from "./text.tsx";
 /** The resource that the list shows for each delivery, because the page is about the other one. */
 type OtherEnd = "endpoint" | "payment";
 
-/** The list. */
-export function Deliveries(props: { live: Live<Page<WebhookDelivery>>; shows: OtherEnd }) {
-  const { live, shows } = props;
+/** A delivery, and those that wait for it. */
+interface Group {
+  /** Its id. The page need not have the delivery. */
+  id: string;
+  delivery: WebhookDelivery | undefined;
+  waiting: WebhookDelivery[];
+}
+
+/** Most waiting events that a delivery names. */
+const NAMED = 5;
+
+/** The list. With `grouped` the deliveries that wait are below the one that blocks them. */
+export function Deliveries(props: {
+  live: Live<Page<WebhookDelivery>>;
+  shows: OtherEnd;
+  grouped?: boolean;
+}) {
+  const { live, shows, grouped = false } = props;
   return (
     <Reading label="deliveries" live={live} rows={2}>
       {(page) =>
@@ -35,24 +51,48 @@ export function Deliveries(props: { live: Live<Page<WebhookDelivery>>; shows: Ot
           )
           : (
             <ul class="records">
-              {page.data.map((delivery) => (
-                <Delivery
-                  key={delivery.id}
-                  delivery={delivery}
-                  blocker={page.data.find(({ id }) => id === delivery.blocked_by)}
-                  shows={shows}
-                />
-              ))}
+              {groupsOf(page.data, grouped).map(({ id, delivery, waiting }) =>
+                delivery
+                  ? <Delivery key={id} delivery={delivery} waiting={waiting} shows={shows} />
+                  : <Blocker key={id} id={id} waiting={waiting} shows={shows} />
+              )}
             </ul>
           )}
     </Reading>
   );
 }
 
-function Delivery({ delivery, blocker, shows }: {
+/** The groups, in the order of the newest delivery of each. */
+function groupsOf(deliveries: readonly WebhookDelivery[], grouped: boolean): Group[] {
+  const groups = new Map<string, Group>();
+  for (const delivery of deliveries) {
+    const blocker_id = grouped ? delivery.blocked_by : undefined;
+    const id = blocker_id ?? delivery.id;
+    const group = groups.get(id) ?? { id, delivery: undefined, waiting: [] };
+    groups.set(id, group);
+    if (blocker_id === undefined) group.delivery = delivery;
+    else group.waiting.push(delivery);
+  }
+  return [...groups.values()];
+}
+
+/** A delivery that blocks others of the page and is on another page. */
+function Blocker(
+  { id, waiting, shows }: { id: string; waiting: WebhookDelivery[]; shows: OtherEnd },
+) {
+  const live = useLive(call("webhookDeliveries", "retrieve", id));
+  if (live.data) return <Delivery delivery={live.data} waiting={waiting} shows={shows} />;
+  return (
+    <li>
+      <Reading label="the delivery that blocks" live={live} rows={1}>{() => null}</Reading>
+    </li>
+  );
+}
+
+function Delivery({ delivery, waiting, shows }: {
   delivery: WebhookDelivery;
-  /** The delivery that this one waits for, if the page has it. */
-  blocker: WebhookDelivery | undefined;
+  /** The deliveries that wait for this one, newest first. */
+  waiting: readonly WebhookDelivery[];
   shows: OtherEnd;
 }) {
   const [failure, setFailure] = useState<Failure | null>(null);
@@ -97,23 +137,36 @@ function Delivery({ delivery, blocker, shows }: {
             <Time at={delivery.next_attempt_at} />
           </li>
         )}
-        {delivery.blocked_by !== undefined && (
-          <Waiting blocked_by={delivery.blocked_by} blocker={blocker} />
-        )}
+        {delivery.blocked_by !== undefined && <Waiting blocked_by={delivery.blocked_by} />}
       </ol>
+      {waiting.length > 0 && <WaitingList waiting={waiting} />}
       {delivery.attempts.length > 0 && <Exchanges delivery={delivery} />}
       {failure && <FailureNotice failure={failure} />}
     </li>
   );
 }
 
-/** Names the delivery that another one waits for. Reads it if the page does not have it. */
-function Waiting({ blocked_by, blocker }: {
-  blocked_by: string;
-  blocker: WebhookDelivery | undefined;
-}) {
-  const { data } = useLive(blocker ? null : call("webhookDeliveries", "retrieve", blocked_by));
-  const { event_type, attempts } = blocker ?? data ?? {};
+/** Names the later events that wait for a delivery, oldest first. */
+function WaitingList({ waiting }: { waiting: readonly WebhookDelivery[] }) {
+  const count = waiting.length;
+  return (
+    <p class="waiting">
+      {count === 1 ? "1 later event waits for it: " : `${count} later events wait for it: `}
+      {waiting.toReversed().slice(0, NAMED).map(({ id, event_type }, i) => (
+        <span key={id}>
+          {i > 0 && ", "}
+          <code title={id}>{event_type}</code>
+        </span>
+      ))}
+      {count > NAMED && ` and ${count - NAMED} more`}
+    </p>
+  );
+}
+
+/** Names the delivery that another one waits for. */
+function Waiting({ blocked_by }: { blocked_by: string }) {
+  const { data } = useLive(call("webhookDeliveries", "retrieve", blocked_by));
+  const { event_type, attempts } = data ?? {};
   const last = attempts?.at(-1);
   return (
     <li class="blocked">
@@ -123,10 +176,6 @@ function Waiting({ blocked_by, blocker }: {
       </span>
     </li>
   );
-}
-
-function isTaken({ response_status }: DeliveryAttempt): boolean {
-  return response_status !== null && response_status >= 200 && response_status < 300;
 }
 
 /** The result of an attempt: the status of the response, or the reason why there is none. */

@@ -1,12 +1,13 @@
 /** The disputes of a payment, with the form that sends evidence for an open one. */
 
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import type { Dispute } from "../client/mod.ts";
 import { MAX_PAGE } from "../shared/schema/limits.ts";
 import { useAction } from "./action.ts";
 import { call } from "./calls.ts";
 import { showFlash } from "./flash.tsx";
-import { Form, TextAreaField } from "./form.tsx";
+import { TextAreaField } from "./fields.tsx";
+import { Form } from "./form.tsx";
 import { useLive } from "./live.ts";
 import { Cut, FailureNotice, Reading } from "./notice.tsx";
 import { Id, Money, Status, Time } from "./text.tsx";
@@ -63,16 +64,34 @@ function DisputeItem({ dispute }: { dispute: Dispute }) {
 /** The form that submits evidence. */
 function EvidenceForm({ dispute: { id, evidence } }: { dispute: Dispute }) {
   const [text, setText] = useState(evidence?.text ?? "");
+  // The button that was pressed last.
+  const submit = useRef(true);
+  const press = (is_submit: boolean) => () => {
+    submit.current = is_submit;
+  };
   return (
     <Form
       label="Evidence"
       build={(idempotencyKey) =>
-        call("disputes", "submitEvidence", id, { text }, { idempotencyKey })}
-      done={({ status }) => showFlash(`Evidence submitted: the dispute is ${DONE[status]}.`)}
+        call("disputes", "submitEvidence", id, {
+          text,
+          ...(!submit.current && { submit: false }),
+        }, { idempotencyKey })}
+      done={({ status }) =>
+        showFlash(
+          submit.current
+            ? `Evidence submitted: the dispute is ${DONE[status]}.`
+            : "Evidence saved. The payer’s bank does not see it before you submit it.",
+        )}
       actions={(sending) => (
-        <button type="submit" class="primary" aria-disabled={sending}>
-          {sending ? "Submitting…" : "Submit evidence"}
-        </button>
+        <>
+          <button type="submit" class="primary" aria-disabled={sending} onClick={press(true)}>
+            {sending ? "Sending…" : "Submit evidence"}
+          </button>
+          <button type="submit" aria-disabled={sending} onClick={press(false)}>
+            Save for later
+          </button>
+        </>
       )}
     >
       <TextAreaField

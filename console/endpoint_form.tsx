@@ -9,8 +9,10 @@ import type {
 } from "../client/mod.ts";
 import { EVENT_TYPES } from "../shared/core/vocabulary.ts";
 import { useContext } from "preact/hooks";
+import { metadataOf } from "./create_body.ts";
 import { concerns } from "./failure.ts";
-import { Choices, FieldFault, FormFailure, TextField } from "./form.tsx";
+import { Choices, FieldFault, FormFailure, TextField } from "./fields.tsx";
+import { MetadataFields, type MetadataRows } from "./metadata_fields.tsx";
 
 /** The values of the fields. */
 interface EndpointDraft {
@@ -20,6 +22,7 @@ interface EndpointDraft {
   /** All event types, or those in `events`. */
   wants: "all" | "some";
   events: readonly string[];
+  metadata: MetadataRows;
 }
 
 /** The checked event types when the user begins to choose. */
@@ -28,7 +31,14 @@ const FIRST_CHOICE = ["payment.completed"] satisfies EventType[];
 /** Returns the values of an existing endpoint, or of a new one. */
 export function draftOf(endpoint?: WebhookEndpoint): EndpointDraft {
   if (!endpoint) {
-    return { delivery: "url", url: "", description: "", wants: "all", events: FIRST_CHOICE };
+    return {
+      delivery: "url",
+      url: "",
+      description: "",
+      wants: "all",
+      events: FIRST_CHOICE,
+      metadata: [],
+    };
   }
   const wants_all = endpoint.events.includes("*");
   return {
@@ -37,10 +47,14 @@ export function draftOf(endpoint?: WebhookEndpoint): EndpointDraft {
     description: endpoint.description ?? "",
     wants: wants_all ? "all" : "some",
     events: wants_all ? FIRST_CHOICE : endpoint.events,
+    metadata: Object.entries(endpoint.metadata),
   };
 }
 
-/** Returns the body of the request. */
+/**
+ * Returns the body of the request.
+ * @throws {FieldError} if a name of metadata occurs twice
+ */
 export function endpointBody(draft: EndpointDraft): CreateWebhookEndpointInput {
   return {
     ...(draft.delivery === "inbox"
@@ -48,6 +62,7 @@ export function endpointBody(draft: EndpointDraft): CreateWebhookEndpointInput {
       : { delivery: "url", url: draft.url.trim() }),
     events: (draft.wants === "all" ? ["*"] : draft.events) as Subscription[],
     ...(draft.description !== "" && { description: draft.description }),
+    ...metadataOf(draft),
   };
 }
 
@@ -103,6 +118,7 @@ export function EndpointFields(props: {
         ]}
       />
       {draft.wants === "some" && <EventBoxes {...props} />}
+      <MetadataFields rows={draft.metadata} set={(metadata) => change({ metadata })} />
     </>
   );
 }

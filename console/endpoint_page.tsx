@@ -1,21 +1,28 @@
 /** The page of a webhook endpoint: its settings, its new secret and its deliveries. */
 
 import { useEffect, useState } from "preact/hooks";
-import type { DeliveryStatus, WebhookEndpoint } from "../client/mod.ts";
+import type {
+  DeliveryStatus,
+  ListParams,
+  WebhookDelivery,
+  WebhookEndpoint,
+} from "../client/mod.ts";
 import { DELIVERY_STATUSES } from "../shared/core/vocabulary.ts";
+import { MAX_PAGE } from "../shared/schema/limits.ts";
 import { call, change } from "./calls.ts";
 import { Crumb } from "./crumb.tsx";
 import { Deliveries } from "./deliveries.tsx";
-import { Dialog } from "./dialog.tsx";
-import { draftOf, endpointBody, EndpointFields } from "./endpoint_form.tsx";
+import { DeleteDialog, EditDialog, RotateDialog } from "./endpoint_dialogs.tsx";
+import { EndpointHealth } from "./endpoint_health.tsx";
 import { new_secret, NewSecret } from "./endpoint_secret.tsx";
+import { ExportButton } from "./export_button.tsx";
 import { type Failure, failureOf } from "./failure.ts";
 import { showFlash } from "./flash.tsx";
-import { Form, SelectField } from "./form.tsx";
 import { InboxCard } from "./inbox_card.tsx";
-import { useLive } from "./live.ts";
+import { useLive, useNewest } from "./live.ts";
 import { FailureNotice, Reading } from "./notice.tsx";
 import { Pager } from "./pager.tsx";
+import { RecoverDialog } from "./recover_dialog.tsx";
 import { go } from "./route.ts";
 import { Fact, Facts, Id, Status, Time } from "./text.tsx";
 import { TriggerDialog } from "./trigger_dialog.tsx";
@@ -23,15 +30,21 @@ import { endpointName, label } from "./words.ts";
 
 /** Number of deliveries on a page. */
 const PAGE_SIZE = 20;
-/** Seconds until the older secrets expire, with labels. */
-const OVERLAPS: readonly (readonly [string, string])[] = [
-  ["0", "Now"],
-  ["3600", "After one hour"],
-  ["86400", "After one day"],
-  ["604800", "After one week"],
+/** The columns of the file of deliveries. */
+const COLUMNS = [
+  "id",
+  "created_at",
+  "event_type",
+  "event_id",
+  "payment_id",
+  "status",
+  "attempts.length",
+  "next_attempt_at",
+  "blocked_by",
+  "attempts",
 ];
 
-type Open = "edit" | "rotate" | "delete" | "trigger" | null;
+type Open = "edit" | "rotate" | "delete" | "trigger" | "recover" | null;
 
 /** The page of one endpoint. */
 export function EndpointPage(props: { id: string; query: Readonly<Record<string, string>> }) {
@@ -59,13 +72,16 @@ function EndpointView(props: {
   const [open, setOpen] = useState<Open>(null);
   const [failure, setFailure] = useState<Failure | null>(null);
   const close = () => setOpen(null);
-  const deliveries = useLive(
+  const read = (params: ListParams) =>
     call("webhookDeliveries", "list", {
       endpoint_id: endpoint.id,
-      limit: PAGE_SIZE,
       ...(query["status"] && { status: query["status"] as DeliveryStatus }),
-      ...(query["starting_after"] && { starting_after: query["starting_after"] }),
-    }),
+      ...params,
+    });
+  const { starting_after } = query;
+  const deliveries = useLive(read({ limit: PAGE_SIZE, ...(starting_after && { starting_after }) }));
+  const newest = useNewest(
+    call("webhookDeliveries", "list", { endpoint_id: endpoint.id, limit: MAX_PAGE }),
   );
   const setStatus = async (status: "enabled" | "disabled") => {
     setFailure(null);
@@ -91,6 +107,11 @@ function EndpointView(props: {
         </div>
         <div class="title-actions">
           <button type="button" onClick={() => setOpen("trigger")}>Trigger an event…</button>
+          {is_on && (
+            <button type="button" onClick={() => setOpen("recover")}>
+              Recover since…
+            </button>
+          )}
           <button type="button" onClick={() => setOpen("edit")}>Edit…</button>
           <button type="button" onClick={() => setStatus(is_on ? "disabled" : "enabled")}>
             {is_on ? "Disable" : "Enable"}
@@ -110,25 +131,29 @@ function EndpointView(props: {
       )}
       <NewSecret endpoint_id={endpoint.id} />
       {endpoint.url === null && <InboxCard endpoint_id={endpoint.id} />}
+      {newest && <EndpointHealth deliveries={newest.items} is_cut={newest.is_cut} />}
       <div class="columns">
         <section class="card main-column" aria-labelledby="deliveries">
           <div class="card-title">
             <h2 id="deliveries">Deliveries</h2>
-            <label class="inline">
-              <span>Status</span>
-              <select
-                value={query["status"] ?? ""}
-                onChange={(event) =>
-                  go(["webhooks", endpoint.id], { status: event.currentTarget.value }, true)}
-              >
-                <option value="">Any</option>
-                {DELIVERY_STATUSES.map((status) => (
-                  <option key={status} value={status}>{label(status)}</option>
-                ))}
-              </select>
-            </label>
+            <div class="actions">
+              <label class="inline">
+                <span>Status</span>
+                <select
+                  value={query["status"] ?? ""}
+                  onChange={(event) =>
+                    go(["webhooks", endpoint.id], { status: event.currentTarget.value }, true)}
+                >
+                  <option value="">Any</option>
+                  {DELIVERY_STATUSES.map((status) => (
+                    <option key={status} value={status}>{label(status)}</option>
+                  ))}
+                </select>
+              </label>
+              <ExportButton noun="deliveries" read={read} columns={COLUMNS} />
+            </div>
           </div>
-          <Deliveries live={deliveries} shows="payment" />
+          <Deliveries live={deliveries} shows="payment" grouped />
           {deliveries.data && (
             <Pager page={deliveries.data} steps={["webhooks", endpoint.id]} query={query} />
           )}
@@ -154,10 +179,20 @@ function EndpointView(props: {
             <Fact name="Updated">
               <Time at={endpoint.updated_at} />
             </Fact>
+            {Object.entries(endpoint.metadata).map(([name, value]) => (
+              <Fact key={name} name={`metadata.${name}`}>{value}</Fact>
+            ))}
           </Facts>
         </section>
       </div>
       {open === "trigger" && <TriggerDialog endpoint_id={endpoint.id} close={close} />}
+      {open === "recover" && (
+        <RecoverDialog
+          endpoint={endpoint}
+          since={firstMissed(newest?.items ?? []) ?? endpoint.created_at}
+          close={close}
+        />
+      )}
       {open === "edit" && <EditDialog endpoint={endpoint} close={close} />}
       {open === "rotate" && <RotateDialog endpoint={endpoint} close={close} />}
       {open === "delete" && <DeleteDialog endpoint={endpoint} close={close} />}
@@ -165,110 +200,8 @@ function EndpointView(props: {
   );
 }
 
-interface EndpointDialog {
-  endpoint: WebhookEndpoint;
-  close: () => void;
-}
-
-function EditDialog({ endpoint, close }: EndpointDialog) {
-  const [draft, setDraft] = useState(draftOf(endpoint));
-  return (
-    <Dialog title="Edit the endpoint" close={close}>
-      <Form
-        label="Edit the endpoint"
-        build={(idempotencyKey) => {
-          const body = { ...endpointBody(draft), description: draft.description || null };
-          return call("webhookEndpoints", "update", endpoint.id, body, { idempotencyKey });
-        }}
-        done={() => {
-          close();
-          showFlash("Endpoint changed.");
-        }}
-        actions={(sending) => (
-          <>
-            <button type="submit" class="primary" aria-disabled={sending}>
-              {sending ? "Saving…" : "Save"}
-            </button>
-            <button type="button" onClick={close}>Cancel</button>
-          </>
-        )}
-      >
-        <EndpointFields
-          draft={draft}
-          change={(changed) => setDraft((last) => ({ ...last, ...changed }))}
-        />
-      </Form>
-    </Dialog>
-  );
-}
-
-function RotateDialog({ endpoint, close }: EndpointDialog) {
-  const [expires_in, setExpiresIn] = useState("0");
-  return (
-    <Dialog title="Rotate the signing secret" close={close}>
-      <Form
-        label="Rotate the signing secret"
-        build={(idempotencyKey) =>
-          call(
-            "webhookEndpoints",
-            "rotateSecret",
-            endpoint.id,
-            { expires_in: Number(expires_in) },
-            { idempotencyKey },
-          )}
-        done={({ id, secret }) => {
-          new_secret.value = { endpoint_id: id, secret };
-          close();
-          showFlash("Signing secret rotated.");
-        }}
-        actions={(sending) => (
-          <>
-            <button type="submit" class="primary" aria-disabled={sending}>
-              {sending ? "Rotating…" : "Rotate secret"}
-            </button>
-            <button type="button" onClick={close}>Cancel</button>
-          </>
-        )}
-      >
-        <SelectField
-          label="Older secrets expire"
-          params={["expires_in"]}
-          value={expires_in}
-          set={setExpiresIn}
-          options={OVERLAPS}
-          hint="Until then each delivery is signed with them too. At most 5 secrets are valid."
-        />
-      </Form>
-    </Dialog>
-  );
-}
-
-function DeleteDialog({ endpoint, close }: EndpointDialog) {
-  return (
-    <Dialog title="Delete the endpoint?" close={close}>
-      <Form
-        label="Delete the endpoint"
-        build={(idempotencyKey) =>
-          call("webhookEndpoints", "delete", endpoint.id, { idempotencyKey })}
-        done={() => {
-          close();
-          go(["webhooks"]);
-          showFlash("Endpoint deleted.");
-        }}
-        actions={(sending) => (
-          <>
-            <button type="button" onClick={close} autoFocus>Keep endpoint</button>
-            <button type="submit" class="danger" aria-disabled={sending}>
-              {sending ? "Deleting…" : "Delete endpoint"}
-            </button>
-          </>
-        )}
-      >
-        <p>
-          The API cancels the deliveries that <code>{endpointName(endpoint)}</code>{" "}
-          has not got, and sends nothing more.
-        </p>
-      </Form>
-    </Dialog>
-  );
+/** The time of the oldest delivery that the endpoint has missed, or null. */
+function firstMissed(deliveries: readonly WebhookDelivery[]): string | null {
+  return deliveries.findLast(({ status }) => status === "failed" || status === "cancelled")
+    ?.created_at ?? null;
 }

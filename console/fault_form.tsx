@@ -9,7 +9,7 @@ import {
   PROVIDER_OPERATIONS,
   REQUEST_METHODS,
 } from "../shared/core/vocabulary.ts";
-import { Choices, SelectField, TextField } from "./form.tsx";
+import { Choices, SelectField, TextField } from "./fields.tsx";
 import { label } from "./words.ts";
 
 type Kind = CreateFaultInput["on"];

@@ -3,9 +3,9 @@
 import type { TargetedEvent } from "preact";
 import { useState } from "preact/hooks";
 import { concerns, type Failure, failureOf, FieldError } from "./failure.ts";
-import { FieldFault } from "./form.tsx";
+import { FieldFault } from "./fields.tsx";
 import { go } from "./route.ts";
-import { formatTime, parseTime, TIME_ZONE } from "./times.ts";
+import { EXAMPLE_TIME, formatTime, NOT_A_TIME, parseTime, TIME_ZONE } from "./times.ts";
 
 /** A filter of a list. */
 export interface Filter {
@@ -28,8 +28,6 @@ export const CREATED_FILTERS: readonly Filter[] = [
   { name: "created_after", label: "Created after", is_time: true },
   { name: "created_before", label: "Created before", is_time: true },
 ];
-/** A time as an example, in the form of the list. */
-const EXAMPLE_TIME = "23 Nov 2026, 09:05";
 
 /** Returns the values of the filters in a query, and the failure of one that cannot be sent. */
 export function readFilters(
@@ -46,8 +44,7 @@ export function readFilters(
     is_time && values[name] && parseTime(values[name]) === null
   );
   if (!wrong) return { values, failure: null };
-  const message = `Not a time: write it like ${EXAMPLE_TIME}`;
-  return { values, failure: failureOf(new FieldError(wrong.name, message)) };
+  return { values, failure: failureOf(new FieldError(wrong.name, NOT_A_TIME)) };
 }
 
 /** The fields. A change opens the list with the new filters. */

@@ -3,12 +3,14 @@
 import { signal } from "@preact/signals";
 import type { ApiError } from "../client/mod.ts";
 import { Notice } from "./notice.tsx";
-import { place, route } from "./route.ts";
+import { href, place, route } from "./route.ts";
 
 interface FlashText {
   kind: "good" | "bad";
   text: string;
   code?: string;
+  /** The idempotency key of the request, and what happened to it. */
+  retry?: { key: string; text: string };
 }
 
 /** The message and its page. On other pages it is not shown. */
@@ -22,6 +24,13 @@ export function showFlash(text: string, kind: FlashText["kind"] = "good", code?:
 /** Shows the message about a declined payment, which the API has stored. */
 export function showDecline({ message, code }: ApiError): void {
   showFlash(`${message}. The payment is stored.`, "bad", code);
+}
+
+/** Adds to the message of the current page what happened to the idempotency key of the request. */
+export function addRetry(key: string, text: string): void {
+  const here = place(route.value);
+  const last = flash.value?.place === here ? flash.value : { kind: "good" as const, text: "" };
+  flash.value = { ...last, place: here, retry: { key, text } };
 }
 
 /** Removes the message. */
@@ -41,10 +50,18 @@ export function Flash() {
     <div aria-live="polite">
       {said && (
         <Notice kind={said.kind}>
-          <p>
-            {said.text}
-            {said.code && <code>{said.code}</code>}
-          </p>
+          {said.text !== "" && (
+            <p>
+              {said.text}
+              {said.code && <code>{said.code}</code>}
+            </p>
+          )}
+          {said.retry && (
+            <p>
+              {said.retry.text}{" "}
+              <a href={href(["idempotency_keys", said.retry.key])}>Show the stored record</a>
+            </p>
+          )}
         </Notice>
       )}
     </div>

@@ -10,7 +10,7 @@ import {
   TEST_WALLETS,
 } from "../shared/domain/providers/test_values.ts";
 import { type Draft, kindOf } from "./create_body.ts";
-import { SelectField, TextField } from "./form.tsx";
+import { SelectField, TextField } from "./fields.tsx";
 import { TestValues, tileOf } from "./test_values.tsx";
 import { label, METHOD_NAMES } from "./words.ts";
 

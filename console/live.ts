@@ -4,8 +4,8 @@
  */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { ApiError } from "../client/mod.ts";
-import { type Call, perform, readQuietly, revision } from "./calls.ts";
+import { ApiError, type Page } from "../client/mod.ts";
+import { type Call, perform, readPages, readQuietly, revision } from "./calls.ts";
 
 /** The data of the last successful read, and the error of the last read. */
 export interface Live<T> {
@@ -82,4 +82,54 @@ export function useLive<T>(call: Call<T> | null, options: { logged?: boolean } =
     error: state.key === key ? state.error : null,
     is_stale: state.key !== key,
   };
+}
+
+/** The newest items of a list. */
+interface Newest<T> {
+  items: readonly T[];
+  /** Whether the list has older items. */
+  is_cut: boolean;
+}
+
+/** Milliseconds between two reads of several pages. */
+const NEWEST_INTERVAL_MS = 15_000;
+/** Most pages of a read. */
+const NEWEST_PAGES = 5;
+
+/**
+ * Reads the newest items of a list, several pages of it, and again after each change of the user
+ * and every 15 seconds. Returns null before the first read. A failure keeps the last items: the
+ * list below tells of it.
+ */
+export function useNewest<T>(described: Call<Page<T>>): Newest<T> | null {
+  const key = JSON.stringify(described);
+  const [state, setState] = useState<{ key: string; newest: Newest<T> } | null>(null);
+  const turn = revision.value;
+  useEffect(() => {
+    let stopped = false;
+    const read = async () => {
+      if (document.hidden) return;
+      const items: T[] = [];
+      let is_cut = false;
+      let pages = 0;
+      try {
+        for await (const page of readPages(described)) {
+          if (stopped) return;
+          items.push(...page.data);
+          is_cut = page.has_more;
+          if (++pages === NEWEST_PAGES) break;
+        }
+        if (!stopped) setState({ key, newest: { items, is_cut } });
+      } catch {
+        // The next read is the retry.
+      }
+    };
+    read();
+    const timer = setInterval(read, NEWEST_INTERVAL_MS);
+    return () => {
+      stopped = true;
+      clearInterval(timer);
+    };
+  }, [key, turn]);
+  return state?.key === key ? state.newest : null;
 }

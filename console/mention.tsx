@@ -4,7 +4,7 @@ import { href } from "./route.ts";
 
 /** A link to a resource with its shortened id. */
 export function Mention(
-  { section, id }: { section: "payments" | "transfers" | "webhooks"; id: string },
+  { section, id }: { section: "payments" | "transfers" | "webhooks" | "deliveries"; id: string },
 ) {
   return (
     <a class="mention" href={href([section, id])}>

@@ -2,13 +2,15 @@
 
 import { useContext } from "preact/hooks";
 import { concerns } from "./failure.ts";
-import { FieldFault, FormFailure } from "./form.tsx";
+import { FieldFault, FormFailure } from "./fields.tsx";
 
 type Row = readonly [name: string, value: string];
+/** The rows of a form. */
+export type MetadataRows = readonly Row[];
 
 /** The rows. The error of any row is shown below all of them. */
 export function MetadataFields(
-  props: { rows: readonly Row[]; set: (rows: readonly Row[]) => void },
+  props: { rows: MetadataRows; set: (rows: MetadataRows) => void },
 ) {
   const { rows, set } = props;
   const failure = useContext(FormFailure);

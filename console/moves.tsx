@@ -1,5 +1,6 @@
 /** The card with the buttons that advance a payment or a transfer to another status. */
 
+import { useState } from "preact/hooks";
 import { useAction } from "./action.ts";
 import type { Call } from "./calls.ts";
 import { FailureNotice } from "./notice.tsx";
@@ -10,7 +11,10 @@ interface Move {
   to: string;
   /** The cause of the move in the real world. */
   text: string;
-  call: Call<unknown>;
+  /** The call, with the choice of the user if there is one. */
+  call: (choice: string) => Call<unknown>;
+  /** A choice that the move takes. The first option is chosen at the beginning. */
+  choice?: { label: string; options: readonly (readonly [value: string, label: string])[] };
 }
 
 /** The buttons, or the text `none` if no status can follow. */
@@ -21,21 +25,39 @@ export function Moves({ moves, none }: { moves: readonly Move[]; none: string })
       <h2 id="moves">Advance</h2>
       {moves.length === 0 ? <p class="quiet">{none}</p> : (
         <ul class="moves">
-          {moves.map(({ to, text, call }) => (
-            <li key={to}>
-              <button
-                type="button"
-                aria-disabled={running}
-                onClick={() => run(call, `Advanced to ${label(to).toLowerCase()}.`)}
-              >
-                <span>{label(to)}</span>
-                <span class="quiet">{text}</span>
-              </button>
-            </li>
-          ))}
+          {moves.map((move) => <MoveItem key={move.to} move={move} running={running} run={run} />)}
         </ul>
       )}
       {failure && <FailureNotice failure={failure} />}
     </section>
+  );
+}
+
+function MoveItem(
+  props: { move: Move } & Pick<ReturnType<typeof useAction>, "running" | "run">,
+) {
+  const { move: { to, text, call, choice }, running, run } = props;
+  const [chosen, setChosen] = useState(choice?.options[0]?.[0] ?? "");
+  return (
+    <li>
+      <button
+        type="button"
+        aria-disabled={running}
+        onClick={() => run(call(chosen), `Advanced to ${label(to).toLowerCase()}.`)}
+      >
+        <span>{label(to)}</span>
+        <span class="quiet">{text}</span>
+      </button>
+      {choice && (
+        <label class="inline">
+          <span>{choice.label}</span>
+          <select value={chosen} onChange={({ currentTarget }) => setChosen(currentTarget.value)}>
+            {choice.options.map(([value, name]) => (
+              <option key={value} value={value}>{name}</option>
+            ))}
+          </select>
+        </label>
+      )}
+    </li>
   );
 }

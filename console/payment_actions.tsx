@@ -1,6 +1,8 @@
 /** The actions on a payment. The lifecycle rules of the service decide which of them it shows. */
 
 import { useState } from "preact/hooks";
+import type { DisputeReason } from "../client/mod.ts";
+import { DISPUTE_REASONS } from "../shared/core/vocabulary.ts";
 import {
   advancesOf,
   isCancellable,
@@ -52,11 +54,24 @@ export function PaymentMoves({ payment }: { payment: Payment }) {
       moves={advancesOf(payment).map((to) => ({
         to,
         text: advanceText(payment, to),
-        call: call("sandbox", "advance", payment.id, { to }),
+        ...(to === "chargeback"
+          ? { call: (reason) => dispute(payment, reason as DisputeReason), choice: REASONS }
+          : { call: () => call("sandbox", "advance", payment.id, { to }) }),
       }))}
       none={whyNoMove(payment)}
     />
   );
+}
+
+/** The reasons of a dispute. The first one is the default of the API. */
+const REASONS = {
+  label: "Reason",
+  options: ["general" as const, ...DISPUTE_REASONS.filter((reason) => reason !== "general")]
+    .map((reason) => [reason, label(reason)] as const),
+};
+
+function dispute({ id }: Payment, reason: DisputeReason) {
+  return call("sandbox", "advance", id, { to: "chargeback", reason });
 }
 
 function whyNoMove({ status, amount_refunding }: Payment): string {

@@ -81,7 +81,7 @@ function PaymentView({ payment }: { payment: Payment }) {
               <h2 id="deliveries">Webhook deliveries</h2>
               <button type="button" onClick={() => setTriggering(true)}>Trigger an event…</button>
             </div>
-            <Deliveries live={deliveries} shows="endpoint" />
+            <Deliveries live={deliveries} shows="endpoint" grouped />
             {deliveries.data && <Cut page={deliveries.data} />}
           </section>
         </div>

@@ -3,19 +3,13 @@
 import type { Payment } from "../client/mod.ts";
 import { METHOD_KINDS, PAYMENT_STATUSES } from "../shared/core/vocabulary.ts";
 import { call } from "./calls.ts";
-import { concerns, failureOf } from "./failure.ts";
-import { CREATED_FILTERS, type Filter, Filters, readFilters } from "./filters.tsx";
+import { CREATED_FILTERS, type Filter } from "./filters.tsx";
 import { instrumentText } from "./instrument_text.ts";
 import { LinkedRow } from "./linked_row.tsx";
-import { useLive } from "./live.ts";
-import { Empty, NoItems, Reading } from "./notice.tsx";
-import { Pager } from "./pager.tsx";
+import { ListPage } from "./list_page.tsx";
 import { href } from "./route.ts";
 import { CreatedColumn, Money, Status, Time } from "./text.tsx";
 import { label, METHOD_NAMES } from "./words.ts";
-
-/** Number of payments on a page. */
-const PAGE_SIZE = 20;
 
 const FILTERS: readonly Filter[] = [
   {
@@ -33,69 +27,49 @@ const FILTERS: readonly Filter[] = [
   { name: "customer", label: "Customer’s e-mail", placeholder: "ada@example.com" },
   ...CREATED_FILTERS,
 ];
-const NAMES = FILTERS.map(({ name }) => name);
+
+/** The columns of the file. */
+const COLUMNS = [
+  "id",
+  "created_at",
+  "status",
+  "amount_decimal",
+  "currency",
+  "amount_minor",
+  "amount_captured",
+  "amount_refunded",
+  "amount_disputed",
+  "method_kind",
+  "customer.email",
+  "customer.name",
+  "reference",
+  "description",
+  "failure_code",
+  "metadata",
+];
 
 /** All payments of the sandbox. */
 export function PaymentsPage({ query }: { query: Readonly<Record<string, string>> }) {
-  const { values, failure: unsent } = readFilters(FILTERS, query);
-  const live = useLive(
-    unsent ? null : call("payments", "list", {
-      limit: PAGE_SIZE,
-      ...values,
-      ...(query["starting_after"] && { starting_after: query["starting_after"] }),
-    }),
-    { logged: true },
-  );
-  const failure = unsent ?? (live.error === null ? null : failureOf(live.error));
-  const is_filtered = Object.keys(values).length > 0;
   return (
-    <>
-      <div class="title">
-        <h1 tabIndex={-1}>Payments</h1>
-        <a class="button primary" href={href(["payments", "new"])}>Create payment</a>
-      </div>
-      <Filters
-        label="Filter payments"
-        steps={["payments"]}
-        filters={FILTERS}
-        values={values}
-        failure={failure}
-      />
-      {concerns(failure, NAMES)
-        ? <Empty title="These filters cannot be applied" />
-        : (
-          <Reading label="payments" live={live} rows={6}>
-            {(page) => (
-              <>
-                {page.data.length === 0
-                  ? (
-                    <NoItems page={page}>
-                      <NoPayments is_filtered={is_filtered} />
-                    </NoItems>
-                  )
-                  : <PaymentTable payments={page.data} busy={live.is_stale} />}
-                <Pager page={page} query={query} steps={["payments"]} />
-              </>
-            )}
-          </Reading>
-        )}
-    </>
-  );
-}
-
-function NoPayments({ is_filtered }: { is_filtered: boolean }) {
-  if (is_filtered) {
-    return (
-      <Empty title="No payment matches">
-        <a href={href(["payments"])}>Show all payments</a>
-      </Empty>
-    );
-  }
-  return (
-    <Empty title="No payments yet">
-      <p>Create a payment with a test card and watch its status.</p>
-      <a class="button" href={href(["payments", "new"])}>Create the first payment</a>
-    </Empty>
+    <ListPage
+      section="payments"
+      title="Payments"
+      noun="payments"
+      one="payment"
+      query={query}
+      filters={FILTERS}
+      read={(params) => call("payments", "list", params)}
+      columns={COLUMNS}
+      action={<a class="button primary" href={href(["payments", "new"])}>Create payment</a>}
+      empty={
+        <>
+          <p>Create a payment with a test card and watch its status.</p>
+          <a class="button" href={href(["payments", "new"])}>Create the first payment</a>
+        </>
+      }
+    >
+      {(payments, busy) => <PaymentTable payments={payments} busy={busy} />}
+    </ListPage>
   );
 }
 

@@ -47,6 +47,12 @@ function RefundList({ refunds }: { refunds: readonly Refund[] }) {
               <Id id={refund.id} />
               <Time at={refund.created_at} />
             </div>
+            {Object.entries(refund.metadata).map(([name, value]) => (
+              <p key={name} class="record-line">
+                <span>metadata.{name}</span>
+                <span>{value}</span>
+              </p>
+            ))}
           </li>
         ))}
       </ul>

@@ -5,7 +5,8 @@ import type { Payment, PaymentStatus } from "../shared/schema/payment.ts";
 import { call } from "./calls.ts";
 import { FieldError } from "./failure.ts";
 import { showFlash } from "./flash.tsx";
-import { Form, TextField } from "./form.tsx";
+import { TextField } from "./fields.tsx";
+import { Form } from "./form.tsx";
 import { formatMinor, parseAmount, plainMinor } from "./money.ts";
 
 /** The fields. The default amount is the missing one; 0: there is no default. */

@@ -5,7 +5,7 @@ import {
   TEST_TOKENS,
   type TestValue,
 } from "../shared/domain/providers/test_values.ts";
-import { Choices } from "./form.tsx";
+import { Choices } from "./fields.tsx";
 import { label } from "./words.ts";
 
 /** A value to be picked, with the result that a payment or a transfer with it has. */

@@ -3,6 +3,8 @@
  * for a time takes the same form, so a time of a list can be copied into a filter.
  */
 
+import { FieldError } from "./failure.ts";
+
 const SHOWN = new Intl.DateTimeFormat("en-GB", {
   day: "numeric",
   month: "short",
@@ -21,6 +23,10 @@ const IN_DIGITS = new RegExp(`^(\\d{4})-(\\d{2})-(\\d{2})${CLOCK}$`);
 /** RFC 3339, as the API writes it. */
 const INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2})$/;
 
+/** A time as an example, in the form of the lists. */
+export const EXAMPLE_TIME = "23 Nov 2026, 09:05";
+/** The fault of a text that is not a time. */
+export const NOT_A_TIME = `Not a time: write it like ${EXAMPLE_TIME}`;
 /** The name of the user's time zone, such as `Europe/Berlin`. */
 export const TIME_ZONE: string = SHOWN.resolvedOptions().timeZone;
 
@@ -48,6 +54,16 @@ export function parseTime(text: string): string | null {
   }
   const date = new Date(INSTANT.test(trimmed) ? trimmed : Number.NaN);
   return Number.isNaN(date.getTime()) ? null : date.toISOString();
+}
+
+/**
+ * Parses a time that a form must have.
+ * @throws {FieldError} about the field `param` if the text is not a time
+ */
+export function timeOf(param: string, text: string): string {
+  const time = parseTime(text);
+  if (time === null) throw new FieldError(param, NOT_A_TIME);
+  return time;
 }
 
 function localTime(

@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import { call, perform } from "./calls.ts";
 import { failureOf } from "./failure.ts";
 import { showFlash } from "./flash.tsx";
+import { saveText } from "./save_file.ts";
 
 /** Reads the transcript of the sandbox in use, and saves it as a file. */
 export function TranscriptButton({ seed }: { seed: string }) {
@@ -14,7 +15,7 @@ export function TranscriptButton({ seed }: { seed: string }) {
     try {
       const text = await perform(call("sandbox", "transcript"));
       const name = `transcript-${seed.replaceAll(/[^A-Za-z0-9_-]+/g, "-")}.ndjson`;
-      save(name, text);
+      saveText(name, "application/x-ndjson", text);
       showFlash(`Saved ${text.split("\n").length - 1} requests as ${name}.`);
     } catch (error) {
       const { message, code } = failureOf(error);
@@ -28,14 +29,4 @@ export function TranscriptButton({ seed }: { seed: string }) {
       <span class="wide-only">Save the&nbsp;</span>transcript
     </button>
   );
-}
-
-/** Saves a text as a file of the browser. */
-function save(name: string, text: string): void {
-  const url = URL.createObjectURL(new Blob([text], { type: "application/x-ndjson" }));
-  const link = document.createElement("a");
-  link.href = url;
-  link.download = name;
-  link.click();
-  URL.revokeObjectURL(url);
 }

@@ -67,7 +67,7 @@ function TransferView({ transfer }: { transfer: Transfer }) {
           </section>
           <section class="card" aria-labelledby="deliveries">
             <h2 id="deliveries">Webhook deliveries</h2>
-            <Deliveries live={deliveries} shows="endpoint" />
+            <Deliveries live={deliveries} shows="endpoint" grouped />
             {deliveries.data && <Cut page={deliveries.data} />}
           </section>
         </div>
@@ -76,7 +76,7 @@ function TransferView({ transfer }: { transfer: Transfer }) {
             moves={transferAdvances(transfer).map((to) => ({
               to,
               text: transferAdvanceText(to),
-              call: call("sandbox", "advanceTransfer", transfer_id, { to }),
+              call: () => call("sandbox", "advanceTransfer", transfer_id, { to }),
             }))}
             none={`${label(transfer.status)} is final: no other status can follow.`}
           />

@@ -3,19 +3,13 @@
 import type { Transfer } from "../client/mod.ts";
 import { TRANSFER_STATUSES } from "../shared/core/vocabulary.ts";
 import { call } from "./calls.ts";
-import { concerns, failureOf } from "./failure.ts";
-import { CREATED_FILTERS, type Filter, Filters, readFilters } from "./filters.tsx";
+import { CREATED_FILTERS, type Filter } from "./filters.tsx";
 import { destinationText } from "./instrument_text.ts";
 import { LinkedRow } from "./linked_row.tsx";
-import { useLive } from "./live.ts";
-import { Empty, NoItems, Reading } from "./notice.tsx";
-import { Pager } from "./pager.tsx";
+import { ListPage } from "./list_page.tsx";
 import { href } from "./route.ts";
 import { CreatedColumn, Money, Status, Time } from "./text.tsx";
 import { label } from "./words.ts";
-
-/** Number of transfers on a page. */
-const PAGE_SIZE = 20;
 
 const FILTERS: readonly Filter[] = [
   {
@@ -26,68 +20,44 @@ const FILTERS: readonly Filter[] = [
   { name: "currency", label: "Currency", placeholder: "EUR" },
   ...CREATED_FILTERS,
 ];
-const NAMES = FILTERS.map(({ name }) => name);
+
+/** The columns of the file. */
+const COLUMNS = [
+  "id",
+  "created_at",
+  "status",
+  "amount_decimal",
+  "currency",
+  "amount_minor",
+  "destination",
+  "description",
+  "failure_code",
+  "completed_at",
+  "metadata",
+];
 
 /** All transfers of the sandbox. */
 export function TransfersPage({ query }: { query: Readonly<Record<string, string>> }) {
-  const { values, failure: unsent } = readFilters(FILTERS, query);
-  const live = useLive(
-    unsent ? null : call("transfers", "list", {
-      limit: PAGE_SIZE,
-      ...values,
-      ...(query["starting_after"] && { starting_after: query["starting_after"] }),
-    }),
-    { logged: true },
-  );
-  const failure = unsent ?? (live.error === null ? null : failureOf(live.error));
   return (
-    <>
-      <div class="title">
-        <h1 tabIndex={-1}>Transfers</h1>
-        <a class="button primary" href={href(["transfers", "new"])}>Create transfer</a>
-      </div>
-      <Filters
-        label="Filter transfers"
-        steps={["transfers"]}
-        filters={FILTERS}
-        values={values}
-        failure={failure}
-      />
-      {concerns(failure, NAMES)
-        ? <Empty title="These filters cannot be applied" />
-        : (
-          <Reading label="transfers" live={live} rows={6}>
-            {(page) => (
-              <>
-                {page.data.length === 0
-                  ? (
-                    <NoItems page={page}>
-                      <NoTransfers is_filtered={Object.keys(values).length > 0} />
-                    </NoItems>
-                  )
-                  : <TransferTable transfers={page.data} busy={live.is_stale} />}
-                <Pager page={page} query={query} steps={["transfers"]} />
-              </>
-            )}
-          </Reading>
-        )}
-    </>
-  );
-}
-
-function NoTransfers({ is_filtered }: { is_filtered: boolean }) {
-  if (is_filtered) {
-    return (
-      <Empty title="No transfer matches">
-        <a href={href(["transfers"])}>Show all transfers</a>
-      </Empty>
-    );
-  }
-  return (
-    <Empty title="No transfers yet">
-      <p>A transfer moves money of the available balance to a bank account or a wallet.</p>
-      <a class="button" href={href(["transfers", "new"])}>Create the first transfer</a>
-    </Empty>
+    <ListPage
+      section="transfers"
+      title="Transfers"
+      noun="transfers"
+      one="transfer"
+      query={query}
+      filters={FILTERS}
+      read={(params) => call("transfers", "list", params)}
+      columns={COLUMNS}
+      action={<a class="button primary" href={href(["transfers", "new"])}>Create transfer</a>}
+      empty={
+        <>
+          <p>A transfer moves money of the available balance to a bank account or a wallet.</p>
+          <a class="button" href={href(["transfers", "new"])}>Create the first transfer</a>
+        </>
+      }
+    >
+      {(transfers, busy) => <TransferTable transfers={transfers} busy={busy} />}
+    </ListPage>
   );
 }
 

@@ -26,10 +26,10 @@ import {
   REFUND_REASONS,
   REFUND_STATUSES,
   REQUEST_METHODS,
+  SCOPES,
   TRANSFER_EVENT_TYPES,
   TRANSFER_STATUSES,
 } from "../../shared/core/vocabulary.ts";
-import { SCOPES } from "../../shared/schema/api_key.ts";
 import { LEDGER_ACCOUNTS } from "../../shared/schema/ledger.ts";
 import { Capability, FAILURE_CODES } from "../../shared/schema/payment.ts";
 import { Settlement } from "../../shared/schema/values.ts";

@@ -6,7 +6,8 @@
 import { parseArgs } from "node:util";
 import { DEFAULT_KEY_PREFIX, generateApiKey, type KeyMode } from "../../shared/core/api_key.ts";
 import { isId } from "../../shared/core/ids.ts";
-import { DEFAULT_KEY_OVERLAP_S, MAX_KEY_OVERLAP_S, SCOPES } from "../../shared/schema/api_key.ts";
+import { SCOPES } from "../../shared/core/vocabulary.ts";
+import { DEFAULT_KEY_OVERLAP_S, MAX_KEY_OVERLAP_S } from "../../shared/schema/api_key.ts";
 import { MAX_KEY_NAME } from "../../shared/schema/limits.ts";
 import { Time } from "../../shared/schema/values.ts";
 import { UsageError } from "./command_line.ts";

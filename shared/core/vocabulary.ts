@@ -176,3 +176,18 @@ export const PROVIDER_OPERATIONS = [
 
 /** Methods of requests that a fault can concern. */
 export const REQUEST_METHODS = ["GET", "POST", "PUT", "DELETE"] as const;
+
+/** Scopes of an API key: each permits a group of operations. */
+export const SCOPES = [
+  "payments:read",
+  "payments:write",
+  "refunds:write",
+  "transfers:read",
+  "transfers:write",
+  "webhooks:read",
+  "webhooks:write",
+  "events:read",
+  "ledger:read",
+  "keys:write",
+  "sandbox:write",
+] as const;

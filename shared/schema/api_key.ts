@@ -3,25 +3,12 @@
  */
 
 import * as z from "zod";
+import { SCOPES } from "../core/vocabulary.ts";
 import { cursor, Limit } from "./list.ts";
 import { MAX_KEY_NAME } from "./limits.ts";
 import { mustBe } from "./requirement.ts";
 import { id, Instant, Time } from "./values.ts";
 
-/** Scopes: each permits a group of operations. */
-export const SCOPES = [
-  "payments:read",
-  "payments:write",
-  "refunds:write",
-  "transfers:read",
-  "transfers:write",
-  "webhooks:read",
-  "webhooks:write",
-  "events:read",
-  "ledger:read",
-  "keys:write",
-  "sandbox:write",
-] as const;
 export const Scope = z.enum(SCOPES).describe("A permission of a key");
 export type Scope = z.infer<typeof Scope>;
 

@@ -30,13 +30,12 @@ consoleCase("a failed delivery is explained", async (step, { enter, start, origi
       await page.goto(`${origin}/console/#/webhooks/${id}`);
       await page.getByText("The newest attempt to deliver an event failed.").waitFor();
     });
-    await step("a waiting event names the one that it waits for", async () => {
-      await page.getByText(
-        "Waits for payment.created of the same payment, whose attempt 1 failed: 401",
-      ).waitFor();
+    await step("a failed delivery names the event that waits for it", async () => {
+      await page.getByText("1 later event waits for it: payment.completed").waitFor();
     });
     await step("the request and the answer are shown as they were", async () => {
-      const failed = page.getByRole("listitem").filter({ hasText: "Attempt 1" }).first();
+      const failed = page.getByRole("region", { name: "Deliveries", exact: true })
+        .getByRole("listitem").filter({ hasText: "Attempt 1" }).first();
       await failed.getByText("Requests and responses").click();
       const response = page.getByRole("region", { name: "Answer to attempt 1" });
       await response.waitFor();
@@ -53,14 +52,16 @@ consoleCase("a failed delivery is explained", async (step, { enter, start, origi
       await page.goto(`${origin}/console/#/events`);
       await page.locator(".timeline summary").first().click();
       const deliveries = page.getByRole("region", { name: "Deliveries of this event" });
-      await deliveries.getByText(/Waits for payment.created of the same payment/).waitFor();
+      await deliveries.getByText(
+        "Waits for payment.created of the same payment, whose attempt 1 failed: 401",
+      ).waitFor();
     });
     await step("nothing fails after a success", async () => {
       receiver.judge = () => 200;
       await page.goto(`${origin}/console/#/webhooks/${id}`);
       await page.getByRole("button", { name: /^Redeliver payment.created/ }).click();
       await page.getByText("Failing").waitFor({ state: "detached" });
-      await page.getByText(/Waits for/).waitFor({ state: "detached" });
+      await page.getByText(/waits for it/).waitFor({ state: "detached" });
     });
   } finally {
     await receiver.close();

@@ -94,7 +94,8 @@ consoleCase("every view is accessible and not too wide", async (step, { open, st
     () => pasteKey(page, start.test_key),
     () => page.getByText("No payments yet").waitFor(),
   );
-  for (const place of ["transfers", "balance", "events", "webhooks", "faults"]) {
+  const empty = ["refunds", "disputes", "transfers", "balance", "ledger", "events", "webhooks"];
+  for (const place of [...empty, "faults"]) {
     await view(
       `${place}-empty`,
       () => go(place),
@@ -169,6 +170,10 @@ consoleCase("every view is accessible and not too wide", async (step, { open, st
       () => page.getByRole("radio", { name: instrument, exact: true }).check(),
     );
   }
+  await view("create-idempotency", async () => {
+    await page.getByText("Idempotency", { exact: true }).click();
+    await page.getByLabel(/^Idempotency key/).fill("order-1001");
+  }, () => page.getByText("Stored record of this key").waitFor());
   await view("create-refused", async () => {
     await page.getByRole("radio", { name: "Test card", exact: true }).check();
     await page.getByRole("radio", { name: /^Expired/ }).check();
@@ -295,6 +300,23 @@ consoleCase("every view is accessible and not too wide", async (step, { open, st
   );
   await view("transfers", () => go("transfers"), () => page.getByText("Payout of May").waitFor());
   await view("balance", () => go("balance"), () => page.getByRole("table").first().waitFor());
+  for (const [place, name] of [["refunds", "Refunds"], ["disputes", "Disputes"]] as const) {
+    await view(place, () => go(place), () => page.getByRole("table", { name }).waitFor());
+  }
+  await view(
+    "ledger",
+    () => go("ledger?account=available&currency=EUR"),
+    () => page.getByRole("table", { name: "Ledger entries" }).waitFor(),
+  );
+  await view("keys", () => go("keys"), () => page.getByRole("table").waitFor());
+  await view("dialog-key", async () => {
+    await button("Make a key…").click();
+    await page.getByRole("radio", { name: "Chosen scopes" }).check();
+  }, () => dialog("Make an API key").getByLabel("ledger:read").waitFor());
+  await view("key-secret", async () => {
+    await page.getByLabel("Name").fill("Reports");
+    await button("Make key").click();
+  }, () => page.getByRole("heading", { name: "API key", exact: true }).waitFor());
   await view("events", () => go("events"), () => page.locator(".timeline li").first().waitFor());
   await view("requests", async () => {
     for (let i = 0; i < 2; i++) {
@@ -311,6 +333,11 @@ consoleCase("every view is accessible and not too wide", async (step, { open, st
     }
     await go("requests");
   }, () => page.getByText("replay").first().waitFor());
+  await view(
+    "idempotency-key",
+    () => go("idempotency_keys/order-1001"),
+    () => page.getByRole("region", { name: "The stored response" }).waitFor(),
+  );
   await view("webhooks", () => go("webhooks"), () => page.getByRole("table").waitFor());
   await view(
     "endpoint",
@@ -325,7 +352,7 @@ consoleCase("every view is accessible and not too wide", async (step, { open, st
   await view("endpoint-failing", async () => {
     receiver.judge = () => new Response("down for maintenance", { status: 503 });
     await make({ outcome: "success" });
-    await page.getByText(/^Waits for/).waitFor();
+    await page.getByText(/^1 later event waits for it/).waitFor();
     await page.getByRole("listitem").filter({ hasText: "503" })
       .getByText("Requests and responses").first().click();
     await page.getByRole("region", { name: "Answer to attempt 1" }).first().waitFor();
@@ -339,6 +366,9 @@ consoleCase("every view is accessible and not too wide", async (step, { open, st
   await go(`webhooks/${endpoint}`);
   for (
     const [name, title] of [["Edit…", "Edit the endpoint"], [
+      "Recover since…",
+      "Recover deliveries",
+    ], [
       "Rotate secret…",
       "Rotate the signing secret",
     ], ["Delete…", "Delete the endpoint?"]] as const

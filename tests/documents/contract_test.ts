@@ -8,10 +8,10 @@ import {
   NETWORKS,
   OUTCOMES,
   REFUND_REASONS,
+  SCOPES,
   TRANSFER_STATUSES,
 } from "../../shared/core/vocabulary.ts";
 import { DISABLED_REASONS } from "../../shared/schema/webhook.ts";
-import { SCOPES } from "../../shared/schema/api_key.ts";
 import {
   ListDisputesQuery,
   ListLedgerEntriesQuery,

@@ -4,7 +4,7 @@ import { idempotencyKey, type SampleCall } from "./sample_call.ts";
 import { literal, type LiteralForm } from "./literal.ts";
 
 /** Methods of the client by operation. Their arguments are the id and the body or the query. */
-const CLIENT_METHODS: Readonly<Record<string, string>> = {
+export const CLIENT_METHODS: Readonly<Record<string, string>> = {
   createPayment: "payments.create",
   listPayments: "payments.list",
   getPayment: "payments.retrieve",
@@ -52,6 +52,11 @@ const CLIENT_METHODS: Readonly<Record<string, string>> = {
   getClock: "sandbox.clock",
   setClock: "sandbox.setClock",
   listRequests: "sandbox.listRequests",
+  readTranscript: "sandbox.transcript",
+  createFault: "sandbox.createFault",
+  listFaults: "sandbox.listFaults",
+  getFault: "sandbox.retrieveFault",
+  deleteFault: "sandbox.deleteFault",
   resetSandbox: "sandbox.reset",
   createSandbox: "sandboxes.create",
   listSandboxes: "sandboxes.list",

@@ -1,0 +1,93 @@
+/** The dialogs that rotate and end an API key. */
+
+import { useState } from "preact/hooks";
+import type { ApiKey, ApiKeyWithSecret } from "../client/mod.ts";
+import { call } from "./calls.ts";
+import { ConfirmDialog } from "./confirm_dialog.tsx";
+import { Dialog } from "./dialog.tsx";
+import { SelectField } from "./fields.tsx";
+import { Form } from "./form.tsx";
+import { session } from "./session.ts";
+
+/** Seconds that the older secrets of a rotated key still work, with labels. */
+const OVERLAPS: readonly (readonly [string, string])[] = [
+  ["0", "Now"],
+  ["3600", "After one hour"],
+  ["86400", "After one day"],
+  ["604800", "After 7 days"],
+];
+
+/** Whether the page uses a secret of the key. */
+export function isOwn({ secrets }: ApiKey): boolean {
+  const { api_key } = session.value!;
+  return secrets.some(({ prefix, last4 }) => api_key.startsWith(prefix) && api_key.endsWith(last4));
+}
+
+/** Adds a secret to a key. `done` gets the key with its new secret. */
+export function RotateKeyDialog(props: {
+  of: ApiKey;
+  done: (key: ApiKeyWithSecret) => void;
+  close: () => void;
+}) {
+  const { of: key, done, close } = props;
+  const [expires_in, setExpiresIn] = useState("86400");
+  return (
+    <Dialog title="Rotate the API key" close={close}>
+      <Form
+        build={(idempotencyKey) =>
+          call("apiKeys", "rotate", key.id, { expires_in: Number(expires_in) }, {
+            idempotencyKey,
+          })}
+        done={done}
+        actions={(sending) => (
+          <>
+            <button type="submit" class="primary" aria-disabled={sending}>
+              {sending ? "Rotating…" : "Rotate key"}
+            </button>
+            <button type="button" onClick={close}>Cancel</button>
+          </>
+        )}
+      >
+        <p>
+          {key.name} gets a new secret. Its idempotency keys stay valid.
+          {isOwn(key) &&
+            " This page uses an older secret of the key, and must ask for the new one."}
+        </p>
+        <SelectField
+          label="Older secrets end"
+          params={["expires_in"]}
+          value={expires_in}
+          set={setExpiresIn}
+          options={OVERLAPS}
+          hint="At most 5 secrets of a key work: a sixth ends the oldest."
+        />
+      </Form>
+    </Dialog>
+  );
+}
+
+/** Asks for confirmation, then ends a key. */
+export function EndKeyDialog({ of: key, close }: { of: ApiKey; close: () => void }) {
+  return (
+    <ConfirmDialog
+      title={`End ${key.name}?`}
+      keep="Keep key"
+      act="End key"
+      acting="Ending…"
+      build={(idempotencyKey) => call("apiKeys", "revoke", key.id, { idempotencyKey })}
+      done={`API key ${key.name} ended.`}
+      close={close}
+    >
+      <p>
+        Every program with this key gets 401 at once. An ended key stays ended. The data of the
+        sandbox stays.
+      </p>
+      {isOwn(key) && (
+        <p class="notice warn">
+          This page uses the key: it will ask for another one. Store another key of this sandbox
+          before.
+        </p>
+      )}
+    </ConfirmDialog>
+  );
+}

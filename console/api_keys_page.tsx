@@ -1,0 +1,190 @@
+/**
+ * The API keys of the sandbox: the list, a new key, the rotation and the end of a key. A test key
+ * reaches the keys of its own sandbox only; only the operator makes live keys (contract §5).
+ */
+
+import { signal } from "@preact/signals";
+import { useEffect, useState } from "preact/hooks";
+import type { ApiKey, ApiKeyWithSecret } from "../client/mod.ts";
+import { EndKeyDialog, isOwn, RotateKeyDialog } from "./api_key_dialogs.tsx";
+import { call } from "./calls.ts";
+import { showFlash } from "./flash.tsx";
+import { ListPage } from "./list_page.tsx";
+import { NewKeyDialog } from "./new_key_dialog.tsx";
+import { SecretCard } from "./secret_card.tsx";
+import { CreatedColumn, Time } from "./text.tsx";
+
+/** The columns of the file. */
+const COLUMNS = [
+  "id",
+  "created_at",
+  "name",
+  "scopes",
+  "secrets",
+  "last_used_at",
+  "expires_at",
+  "revoked_at",
+];
+/** The newest secret. It is removed when the user dismisses it or leaves the page. */
+const new_key = signal<ApiKeyWithSecret | null>(null);
+
+/** A dialog about a key. */
+type Open = { dialog: "new" } | { dialog: "rotate" | "end"; key: ApiKey } | null;
+
+/** All keys of the sandbox. */
+export function ApiKeysPage({ query }: { query: Readonly<Record<string, string>> }) {
+  const [open, setOpen] = useState<Open>(null);
+  const close = () => setOpen(null);
+  useEffect(() => () => {
+    new_key.value = null;
+  }, []);
+  const told = new_key.value;
+  return (
+    <>
+      <ListPage
+        section="keys"
+        title="API keys"
+        noun="API keys"
+        one="API key"
+        query={query}
+        filters={[]}
+        read={(params) => call("apiKeys", "list", params)}
+        columns={COLUMNS}
+        action={
+          <button type="button" class="primary" onClick={() => setOpen({ dialog: "new" })}>
+            Make a key…
+          </button>
+        }
+        about={
+          <>
+            <p class="about-page">
+              The test keys of this sandbox. A key can have fewer scopes, an end, and several
+              secrets while you rotate it. Only the operator makes live keys.
+            </p>
+            {told && (
+              <SecretCard
+                name="API key"
+                about={`Store “${told.name}” in the settings of your program.`}
+                secret={told.secret}
+                dismiss={() => new_key.value = null}
+              />
+            )}
+          </>
+        }
+        empty={<p>This sandbox has no keys.</p>}
+      >
+        {(keys, busy) => <KeyTable keys={keys} busy={busy} setOpen={setOpen} />}
+      </ListPage>
+      {open?.dialog === "new" && (
+        <NewKeyDialog
+          done={(key) => {
+            new_key.value = key;
+            close();
+            showFlash(`API key ${key.name} made.`);
+          }}
+          close={close}
+        />
+      )}
+      {open?.dialog === "rotate" && (
+        <RotateKeyDialog
+          of={open.key}
+          done={(key) => {
+            new_key.value = key;
+            close();
+            showFlash(`API key ${key.name} rotated.`);
+          }}
+          close={close}
+        />
+      )}
+      {open?.dialog === "end" && <EndKeyDialog of={open.key} close={close} />}
+    </>
+  );
+}
+
+function KeyTable(
+  props: { keys: readonly ApiKey[]; busy: boolean; setOpen: (open: Open) => void },
+) {
+  const { keys, busy, setOpen } = props;
+  return (
+    <table class="list" aria-label="API keys" aria-busy={busy}>
+      <thead>
+        <tr>
+          <th scope="col">Name</th>
+          <th scope="col">Status</th>
+          <th scope="col" class="wide-only">Scopes</th>
+          <th scope="col" class="wide-only">Last used</th>
+          <CreatedColumn />
+          <td></td>
+        </tr>
+      </thead>
+      <tbody>
+        {keys.map((key) => (
+          <tr key={key.id}>
+            <td class="grow" title={key.id}>
+              {key.name}
+              <p class="quiet">
+                {isOwn(key) && <strong>This page:</strong>}
+                {key.secrets.map(({ prefix, last4 }) => <code key={last4}>{prefix}…{last4}</code>)}
+              </p>
+            </td>
+            <td>
+              <KeyStatus of={key} />
+            </td>
+            <td class="wide-only" title={key.scopes?.join(", ")}>
+              {key.scopes === null
+                ? "All"
+                : key.scopes.length === 1
+                ? <code>{key.scopes[0]}</code>
+                : `${key.scopes.length} scopes`}
+            </td>
+            <td class="when wide-only">
+              {key.last_used_at ? <Time at={key.last_used_at} /> : "Never"}
+            </td>
+            <td class="when wide-only">
+              <Time at={key.created_at} />
+            </td>
+            <td>
+              {key.revoked_at === null && (
+                <div class="record-buttons">
+                  <button
+                    type="button"
+                    class="small"
+                    aria-label={`Rotate ${key.name}…`}
+                    onClick={() => setOpen({ dialog: "rotate", key })}
+                  >
+                    Rotate…
+                  </button>
+                  <button
+                    type="button"
+                    class="small danger"
+                    aria-label={`End ${key.name}…`}
+                    onClick={() => setOpen({ dialog: "end", key })}
+                  >
+                    End…
+                  </button>
+                </div>
+              )}
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+/** Whether a key can be used, and until when. */
+function KeyStatus({ of: { revoked_at, expires_at, secrets } }: { of: ApiKey }) {
+  if (revoked_at !== null) return <span class="status off">Ended</span>;
+  // The clock of the sandbox decides: an expired key has no valid secret.
+  if (secrets.length === 0) return <span class="status off">Expired</span>;
+  return (
+    <>
+      <span class="status good">Works</span>
+      {expires_at && (
+        <span class="quiet">
+          until <Time at={expires_at} />
+        </span>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,63 @@
+/**
+ * Lists as CSV (RFC 4180). Texts of a list come from customers and from programs, and a spreadsheet
+ * runs a cell that begins like a formula. Such a cell gets an apostrophe in front.
+ */
+
+import { plainMinor } from "./money.ts";
+
+/**
+ * A column of a file: the path of a member, such as `customer.email`. `amount_decimal` is the amount
+ * of `amount_minor` in units of the currency.
+ */
+export type Column = string;
+
+/** Marks the file as UTF-8. Without it Excel reads it in the code page of the machine. */
+const BYTE_ORDER_MARK = "\uFEFF";
+const END_OF_ROW = "\r\n";
+/** Separators of spreadsheets. Excel splits at a semicolon in many languages, also inside quotes. */
+const SEPARATORS = ";\\t\\r\\n";
+/**
+ * The place of a formula: at the beginning of a cell or behind a separator, with blanks in front.
+ * Source: OWASP, CSV injection. Some programs also take the characters in full width.
+ */
+const FORMULA = new RegExp(
+  `(?<=^|[${SEPARATORS}])(?=[\\s\\u0000]*[=+\\-@＝＋－＠])|^(?=[\\t\\r])`,
+  "g",
+);
+/** A cell with one of these characters needs quotes. */
+const NEEDS_QUOTES = new RegExp(`[",${SEPARATORS}]`);
+
+/** Returns the first row, with the names of the columns. */
+export function csvHead(columns: readonly Column[]): string {
+  return BYTE_ORDER_MARK + csvRow(columns);
+}
+
+/** Returns the rows of a page. */
+export function csvRows(columns: readonly Column[], items: readonly object[]): string {
+  return items.map((item) => csvRow(columns.map((column) => valueOf(item, column)))).join("");
+}
+
+function csvRow(values: readonly unknown[]): string {
+  return values.map(csvCell).join(",") + END_OF_ROW;
+}
+
+/** Returns a value as a cell. Nothing is an empty cell, and an object is JSON. */
+export function csvCell(value: unknown): string {
+  if (value === null || value === undefined) return "";
+  // The sign of a number begins no formula.
+  if (typeof value === "number" || typeof value === "boolean") return String(value);
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  const harmless = text.replace(FORMULA, "'");
+  return NEEDS_QUOTES.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
+}
+
+function valueOf(item: object, column: Column): unknown {
+  if (column === "amount_decimal") {
+    const { amount_minor, currency } = item as { amount_minor: number; currency: string };
+    return plainMinor(amount_minor, currency);
+  }
+  return column.split(".").reduce<unknown>(
+    (value, name) => (value as Record<string, unknown> | null | undefined)?.[name],
+    item,
+  );
+}

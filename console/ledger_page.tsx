@@ -1,0 +1,112 @@
+/** The ledger entries of all payments and transfers, by account and currency. */
+
+import type { LedgerEntry } from "../client/mod.ts";
+import { ACCOUNT_TEXTS, ACCOUNTS } from "./accounts.ts";
+import { call } from "./calls.ts";
+import { Crumb } from "./crumb.tsx";
+import type { Filter } from "./filters.tsx";
+import { ListPage } from "./list_page.tsx";
+import { Mention } from "./mention.tsx";
+import { href } from "./route.ts";
+import { CreatedColumn, Money, Time } from "./text.tsx";
+import { label } from "./words.ts";
+
+const FILTERS: readonly Filter[] = [
+  {
+    name: "account",
+    label: "Account",
+    options: ACCOUNTS.map((account) => [account, label(account)]),
+  },
+  { name: "currency", label: "Currency", placeholder: "EUR" },
+  { name: "payment_id", label: "Payment", placeholder: "pay_…" },
+  { name: "transfer_id", label: "Transfer", placeholder: "tr_…" },
+  { name: "transaction_id", label: "Transaction", placeholder: "txn_…" },
+];
+
+/** The columns of the file. */
+const COLUMNS = [
+  "id",
+  "created_at",
+  "transaction_id",
+  "account",
+  "direction",
+  "amount_decimal",
+  "currency",
+  "amount_minor",
+  "payment_id",
+  "refund_id",
+  "transfer_id",
+];
+
+/** All ledger entries of the sandbox. */
+export function LedgerPage({ query }: { query: Readonly<Record<string, string>> }) {
+  const account = ACCOUNTS.find((name) => name === query["account"]);
+  return (
+    <>
+      <Crumb section="balance" label="Balance" />
+      <ListPage
+        section="ledger"
+        title={account ? `Ledger: ${label(account).toLowerCase()}` : "Ledger"}
+        noun="ledger entries"
+        one="ledger entry"
+        query={query}
+        filters={FILTERS}
+        read={(params) => call("ledgerEntries", "list", params)}
+        columns={COLUMNS}
+        about={account && <p class="about-page">{ACCOUNT_TEXTS[account]}</p>}
+        empty={<p>The first completed payment creates ledger entries.</p>}
+      >
+        {(entries, busy) => <EntryTable entries={entries} busy={busy} />}
+      </ListPage>
+    </>
+  );
+}
+
+function EntryTable({ entries, busy }: { entries: readonly LedgerEntry[]; busy: boolean }) {
+  return (
+    <table class="list" aria-label="Ledger entries" aria-busy={busy}>
+      <thead>
+        <tr>
+          <th scope="col">Account</th>
+          <th scope="col" class="right">Debit</th>
+          <th scope="col" class="right">Credit</th>
+          <th scope="col" class="wide-only">Of</th>
+          <th scope="col" class="wide-only">Transaction</th>
+          <CreatedColumn />
+        </tr>
+      </thead>
+      <tbody>
+        {entries.map((entry) => <EntryRow key={entry.id} entry={entry} />)}
+      </tbody>
+    </table>
+  );
+}
+
+function EntryRow({ entry }: { entry: LedgerEntry }) {
+  const { account, direction, currency, payment_id, transfer_id, transaction_id } = entry;
+  const of = payment_id !== null
+    ? <Mention section="payments" id={payment_id} />
+    : transfer_id !== null && <Mention section="transfers" id={transfer_id} />;
+  const amount = <Money amount_minor={entry.amount_minor} currency={currency} />;
+  return (
+    <tr>
+      <td>
+        {label(account)}
+        <span class="phone-only">
+          {of} <Time at={entry.created_at} />
+        </span>
+      </td>
+      <td class="right">{direction === "debit" && amount}</td>
+      <td class="right">{direction === "credit" && amount}</td>
+      <td class="wide-only">{of}</td>
+      <td class="grow wide-only">
+        <a href={href(["ledger"], { transaction_id })} title="Both sides of the transaction">
+          <code>{transaction_id}</code>
+        </a>
+      </td>
+      <td class="when wide-only">
+        <Time at={entry.created_at} />
+      </td>
+    </tr>
+  );
+}
