@@ -115,6 +115,32 @@ consoleCase("the page of an endpoint", async (step, { enter, start, origin }) =>
       await until("they arrive", () => receiver.arrivals.length === 5);
       await region("Success").getByText(/^[1-9][\d.]* %$/).waitFor();
     });
+    await step("a long period is recovered in parts", async () => {
+      const bodies: Record<string, unknown>[] = [];
+      await page.route("**/recover", (route) => {
+        bodies.push(route.request().postDataJSON());
+        const is_first = bodies.length === 1;
+        return route.fulfill({
+          status: 202,
+          json: {
+            object: "recovery",
+            endpoint_id: endpoint,
+            count: is_first ? 5_000 : 7,
+            has_more: is_first,
+            next_cursor: is_first ? "whd_1" : null,
+          },
+        });
+      });
+      await page.getByRole("button", { name: "Recover since…" }).click();
+      const dialog = page.getByRole("dialog", { name: "Recover deliveries" });
+      await dialog.getByRole("button", { name: "Recover", exact: true }).click();
+      await dialog.getByText("5,000 deliveries recovered. The period has more.").waitFor();
+      await dialog.getByRole("button", { name: "Recover the rest" }).click();
+      await page.getByText("5,007 deliveries are pending again.").waitFor();
+      const [first, second] = bodies;
+      assert.deepEqual(second, { ...first, starting_after: "whd_1" });
+      await page.unrouteAll({ behavior: "wait" });
+    });
     await step("an inbox is acknowledged", async () => {
       const inbox = await make(`${V1}/webhook_endpoints`, {
         delivery: "inbox",
