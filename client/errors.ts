@@ -7,7 +7,7 @@
  */
 
 import type { Payment } from "./payment.ts";
-import type { DeclineCode, ErrorCode, ErrorType } from "./vocabulary.ts";
+import type { DeclineAdvice, DeclineCode, ErrorCode, ErrorType } from "./vocabulary.ts";
 
 /** The member `error` of the body of an error. */
 export interface ErrorBody {
@@ -19,6 +19,8 @@ export interface ErrorBody {
   request_id: string;
   /** Place in the project's repository that explains the code. */
   doc_url: string;
+  /** With a `DeclineCode`: the next step that helps. */
+  advice?: DeclineAdvice;
   /** With a `DeclineCode`: the stored payment. */
   payment?: Payment;
   /** With `invalid_state`: the current status of the resource. */
@@ -104,13 +106,18 @@ export class ApiError extends PaymentsError {
     return this.body.payment;
   }
 
+  /** The next step that helps, if the payment was declined. */
+  get advice(): DeclineAdvice | undefined {
+    return this.body.advice;
+  }
+
   /**
-   * Whether the error has one of the codes. Narrows the types of `code`, and of `payment` for a
-   * `DeclineCode`.
+   * Whether the error has one of the codes. Narrows the types of `code`, and of `payment` and
+   * `advice` for a `DeclineCode`.
    * @example
    * ```ts
    * if (error instanceof ApiError && error.is("insufficient_funds")) {
-   *   console.log(error.payment.id);
+   *   console.log(error.payment.id, error.advice);
    * }
    * ```
    */
@@ -123,7 +130,8 @@ export class ApiError extends PaymentsError {
 export type ApiErrorOf<Code extends ErrorCode> =
   & ApiError
   & { readonly code: Code }
-  & ([Code] extends [DeclineCode] ? { readonly payment: Payment } : unknown)
+  & ([Code] extends [DeclineCode] ? { readonly payment: Payment; readonly advice: DeclineAdvice }
+    : unknown)
   & ([Code] extends ["invalid_state"]
     ? { readonly body: { current_status: string; allowed: string[] } }
     : unknown);

@@ -129,6 +129,7 @@ export type {
 export {
   type Capability,
   type CaptureMethod,
+  type DeclineAdvice,
   type DeclineCode,
   type DeliveryFault,
   type DeliveryStatus,

@@ -4,6 +4,7 @@ import type { MaskedIban, Metadata, Person, Wallet } from "./values.ts";
 import type {
   Capability,
   CaptureMethod,
+  DeclineAdvice,
   DeclineCode,
   FailureCode,
   MethodKind,
@@ -92,6 +93,8 @@ export interface Payment {
   /** The reason if the payment was declined or failed. */
   failure_code: DeclineCode | FailureCode | null;
   failure_message: string | null;
+  /** With `declined`: the next step that helps. A newer service may send another value. */
+  advice: DeclineAdvice | null;
   /** The reason of the bank if it returned the money, such as `R01`. */
   return_code: string | null;
   livemode: boolean;

@@ -45,6 +45,9 @@ export type DeclineCode =
   | "aml_blocked"
   | "authentication_failed";
 
+/** The next step that helps after a decline. `do_not_retry`: the method will be declined again. */
+export type DeclineAdvice = "retry_later" | "use_another_method" | "do_not_retry" | "authenticate";
+
 /** The reason why a payment, refund or transfer failed after it was accepted. */
 export type FailureCode =
   | "bank_return"

@@ -19,6 +19,7 @@ import { Refunds } from "./refunds.tsx";
 import { Fact, Facts, Id, Money, Status, Time } from "./text.tsx";
 import { Timeline } from "./timeline.tsx";
 import { TriggerDialog } from "./trigger_dialog.tsx";
+import { adviceText } from "./words.ts";
 
 /** The page of a payment. */
 export function PaymentPage({ id }: { id: string }) {
@@ -59,6 +60,12 @@ function PaymentView({ payment }: { payment: Payment }) {
           {payment.failure_message ?? "The payment did not succeed"}{" "}
           <code>{payment.failure_code}</code>
           {payment.return_code && <code>{payment.return_code}</code>}
+          {payment.advice && (
+            <>
+              <br />
+              {adviceText(payment.advice)} <code>{payment.advice}</code>
+            </>
+          )}
         </p>
       )}
       <div class="columns">

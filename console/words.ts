@@ -4,6 +4,7 @@
  */
 
 import type {
+  DeclineAdvice,
   DeliveryStatus,
   DisputeStatus,
   EventType,
@@ -105,6 +106,14 @@ const OTHER_TONES: Readonly<Record<OtherStatus, Tone>> = {
   disabled: "off",
 };
 
+/** The next step after a decline. */
+const ADVICE_WORDS: Readonly<Record<DeclineAdvice, string>> = {
+  retry_later: "Try the same method again in hours or days.",
+  use_another_method: "Ask the payer for another method.",
+  do_not_retry: "Do not try this method again.",
+  authenticate: "Let the payer authenticate a new payment.",
+};
+
 /** Method kinds as people write them. */
 export const METHOD_NAMES: Readonly<Record<MethodKind, string>> = {
   card: "Card",
@@ -116,6 +125,11 @@ export const METHOD_NAMES: Readonly<Record<MethodKind, string>> = {
 /** The name of an endpoint: its URL, or that it has an inbox. */
 export function endpointName({ url }: Pick<WebhookEndpoint, "url">): string {
   return url ?? "Inbox";
+}
+
+/** The next step after a decline. A newer service may send advice that is not listed here. */
+export function adviceText(advice: DeclineAdvice): string {
+  return ADVICE_WORDS[advice] ?? "";
 }
 
 /** A name of the API in plain words: `requires_action` → "Requires action". */

@@ -4,7 +4,7 @@
  */
 
 import { STABLECOINS } from "../../shared/core/currency.ts";
-import { DECLINE_CODES, ERROR_CATALOGUE } from "../../shared/core/errors.ts";
+import { DECLINE_ADVICE, DECLINE_CODES, ERROR_CATALOGUE } from "../../shared/core/errors.ts";
 import {
   CAPTURE_METHODS,
   DELIVERY_STATUSES,
@@ -64,6 +64,11 @@ const TYPES: readonly (readonly [name: string, doc: string, values: readonly str
     "DeclineCode",
     "The code of a decline. The error has the payment, which is stored as `declined`.",
     DECLINE_CODES,
+  ],
+  [
+    "DeclineAdvice",
+    "The next step that helps after a decline. `do_not_retry`: the method will be declined again.",
+    DECLINE_ADVICE,
   ],
   [
     "FailureCode",

@@ -31,20 +31,26 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, ErrorHelp>> = {
   },
   payment_declined: {
     when: "the issuer declined the payment",
-    remedy: "Ask the payer for another card. `payment` is the stored payment.",
+    remedy:
+      "Do as `advice` says: in the sandbox ask the payer for another card. `payment` is the " +
+      "stored payment.",
   },
   insufficient_funds: {
     when: "the card has insufficient funds",
-    remedy: "Ask the payer for another card. `payment` is the stored payment.",
+    remedy:
+      "Do as `advice` says: in the sandbox try the same card again in hours or days, with a " +
+      "new payment. `payment` is the stored payment.",
   },
   aml_blocked: {
     when: "the payment was blocked by fraud and money-laundering checks",
-    remedy: "Do not try the payment again. `payment` is the stored payment.",
+    remedy:
+      "Do as `advice` says: in the sandbox do not try the card again. `payment` is the stored " +
+      "payment.",
   },
   authentication_failed: {
     when: "the payer failed to authenticate",
-    remedy: "Create a new payment, and let the payer authenticate again. `payment` is the stored " +
-      "payment.",
+    remedy: "`advice` is `authenticate`: create a new payment, and let the payer authenticate " +
+      "again. `payment` is the stored payment.",
   },
   provider_refused: {
     when: "the provider has refused the request, and nothing has happened there",

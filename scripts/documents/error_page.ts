@@ -25,6 +25,13 @@ export function renderErrorPage(): string {
     "",
     "A 402 stores the payment. Any other 4xx means that nothing happened.",
     "",
+    ...wrap(
+      "A decline has `advice`, the next step that helps: `retry_later` (the same method in hours or " +
+        "days), `use_another_method` (or its data again), `do_not_retry` (the method will be declined " +
+        "again) or `authenticate` (a new payment that the payer authenticates). With a live key it is " +
+        "the provider's own where it gives one.",
+    ),
+    "",
     ...renderTable(["Code", "HTTP", "Type"], ERROR_CODES.map(rowOf)),
     "",
     ...ERROR_CODES.flatMap(sectionOf),

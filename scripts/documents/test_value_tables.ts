@@ -1,6 +1,7 @@
 /** The tables of test values in docs/errors.md and in the introduction of the reference. */
 
 import { normalizeCardNumber } from "../../shared/core/card_number.ts";
+import { USUAL_ADVICE } from "../../shared/core/errors.ts";
 import { OUTCOMES } from "../../shared/core/vocabulary.ts";
 import {
   OUTCOME_RESULTS,
@@ -52,7 +53,7 @@ function resultText(
     case "refused":
       return "no payment: error `invalid_parameter`";
     case "declined":
-      return `\`declined\`, error \`${response.code}\``;
+      return `\`declined\`, error \`${response.code}\`, advice \`${USUAL_ADVICE[response.code]}\``;
     case "failed":
       return `\`failed\`, \`${response.code}\``;
     case "processing":

@@ -44,6 +44,25 @@ export const DECLINE_CODES = [
 /** A code with which an issuer says no. */
 export type DeclineCode = typeof DECLINE_CODES[number];
 
+/** The next steps that help after a decline (contract §2). */
+export const DECLINE_ADVICE = [
+  "retry_later",
+  "use_another_method",
+  "do_not_retry",
+  "authenticate",
+] as const;
+
+/** The next step that helps after a decline. */
+export type DeclineAdvice = typeof DECLINE_ADVICE[number];
+
+/** The advice of each code, unless the provider gives its own. */
+export const USUAL_ADVICE: Readonly<Record<DeclineCode, DeclineAdvice>> = {
+  payment_declined: "use_another_method",
+  insufficient_funds: "retry_later",
+  aml_blocked: "do_not_retry",
+  authentication_failed: "authenticate",
+};
+
 /** The page of this repository that explains each code under its own heading. */
 export const ERROR_PAGE = "docs/errors.md";
 

@@ -4,7 +4,7 @@
 
 import * as z from "zod";
 import { ERROR_CATALOGUE, type ErrorCode } from "../core/errors.ts";
-import { Payment } from "./payment.ts";
+import { DeclineAdvice, Payment } from "./payment.ts";
 import { id } from "./values.ts";
 
 /** Every code, in the order of the catalogue. */
@@ -26,6 +26,7 @@ export const ErrorBody = z.object({
     request_id: id("req_").describe("The value of the header `Request-Id`"),
     doc_url: z.string().meta({ format: "uri-reference" })
       .describe("The explanation of the code: a path in the project's repository"),
+    advice: DeclineAdvice.optional(),
     payment: Payment.optional().describe("With a decline: the payment, which is stored"),
     required_scope: z.string().nullable().optional()
       .describe("With `permission_denied`: the scope that the key lacks"),

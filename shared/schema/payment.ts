@@ -4,7 +4,7 @@
  */
 
 import * as z from "zod";
-import { DECLINE_CODES, ERROR_PAGE } from "../core/errors.ts";
+import { DECLINE_ADVICE, DECLINE_CODES, ERROR_PAGE } from "../core/errors.ts";
 import {
   CAPTURE_METHODS,
   FINAL_PAYMENT_STATUSES,
@@ -55,6 +55,12 @@ export const Outcome = z.enum(OUTCOMES).describe(
   "Forces this result and overrides the instrument. Test keys only",
 );
 export type Outcome = z.infer<typeof Outcome>;
+
+/** The next step that helps after a decline (contract §2). */
+export const DeclineAdvice = z.enum(DECLINE_ADVICE).describe(
+  "The next step after a decline: the same method again in hours or days, another method or its " +
+    "data again, none, or a new payment in which the payer authenticates",
+);
 
 /** A sum of amounts, 0 or more, in minor units. */
 const Sum = z.number().int().min(0);
@@ -358,6 +364,7 @@ export const Payment = z.object({
   failure_code: z.enum([...DECLINE_CODES, ...FAILURE_CODES]).nullable()
     .describe("The reason of a decline or a failure, for programs; null without one"),
   failure_message: z.string().nullable().describe("The reason of the failure in words, for people"),
+  advice: DeclineAdvice.nullable(),
   return_code: z.string().nullable().describe("The bank's code of a return, such as `R01`"),
   livemode: z.boolean(),
   sequence: z.number().int().min(1)

@@ -4,7 +4,7 @@
  * provider_store.ts passes them on.
  */
 
-import type { DeclineCode } from "../core/errors.ts";
+import type { DeclineAdvice, DeclineCode } from "../core/errors.ts";
 import type { DisputeReason } from "../schema/dispute.ts";
 import type { FailureCode, NextAction, ShownCard } from "../schema/payment.ts";
 import type { ChangedRows, StoredResponse } from "./commit_rows.ts";
@@ -59,6 +59,8 @@ export interface ProviderEvent {
   livemode: boolean;
   /** The reason of a decline. */
   decline_code?: DeclineCode;
+  /** The provider's own advice after a decline. Absent: the usual one of the code. */
+  advice?: DeclineAdvice;
   /** The reason of a failure. */
   failure_code?: FailureCode;
   /** The transaction on chain. */

@@ -1,8 +1,12 @@
 /** Stripe's error codes in our words. */
 
 import assert from "node:assert/strict";
-import { declineCodeOf, readErrorResponse } from "../../shared/connectors/stripe/stripe_errors.ts";
-import type { DeclineCode } from "../../shared/core/errors.ts";
+import {
+  adviceOf,
+  declineCodeOf,
+  readErrorResponse,
+} from "../../shared/connectors/stripe/stripe_errors.ts";
+import type { DeclineAdvice, DeclineCode } from "../../shared/core/errors.ts";
 import type { ProviderOp } from "../../shared/domain/providers/connector.ts";
 
 const DECLINES: [decline_code: string, code: string, ours: DeclineCode][] = [
@@ -48,6 +52,31 @@ for (const [decline_code, code, ours] of DECLINES) {
 Deno.test("declineCodeOf() a payment that Stripe has blocked is aml_blocked", () => {
   assert.equal(declineCodeOf({ decline_code: "generic_decline" }, "blocked"), "aml_blocked");
 });
+
+const ADVICE: [error: Parameters<typeof adviceOf>[1], ours: DeclineAdvice | undefined][] = [
+  [{ advice_code: "try_again_later", decline_code: "generic_decline" }, "retry_later"],
+  [{ advice_code: "confirm_card_data", decline_code: "insufficient_funds" }, "use_another_method"],
+  [{ advice_code: "do_not_try_again", decline_code: "lost_card" }, "do_not_retry"],
+  // The issuer's word on this decline counts more than its code.
+  [{ advice_code: "do_not_try_again", decline_code: "issuer_not_available" }, "do_not_retry"],
+  [{ advice_code: "advice_of_next_year", decline_code: "generic_decline" }, undefined],
+  [{ decline_code: "issuer_not_available" }, "retry_later"],
+  [{ decline_code: "processing_error", code: "processing_error" }, "retry_later"],
+  [{ code: "processing_error" }, "retry_later"],
+  [{ decline_code: "reenter_transaction" }, "retry_later"],
+  [{ decline_code: "revocation_of_all_authorizations" }, "do_not_retry"],
+  [{ decline_code: "revocation_of_authorization" }, "do_not_retry"],
+  [{ decline_code: "stop_payment_order" }, "do_not_retry"],
+  [{ advice_code: null, decline_code: "stolen_card", code: "card_declined" }, undefined],
+  [{ advice_code: "do_not_try_again", decline_code: "authentication_required" }, undefined],
+  [{}, undefined],
+];
+
+for (const [error, ours] of ADVICE) {
+  Deno.test(`adviceOf() ${JSON.stringify(error)} is ${ours ?? "the usual one"}`, () => {
+    assert.deepEqual(adviceOf(declineCodeOf(error), error), ours ? { advice: ours } : {});
+  });
+}
 
 const INVALID = "invalid_request_error";
 const refused = (param?: string) =>

@@ -184,6 +184,12 @@ Deno.test("intentEvents() takes the reason of a block from the charge", () => {
   assert.equal(event!.decline_code, "aml_blocked");
 });
 
+Deno.test("intentEvents() of a decline has the issuer's advice", () => {
+  const last_payment_error = { type: "card_error", advice_code: "try_again_later" } as never;
+  const [event] = eventsOf({ ...declinedIntent("generic_decline"), last_payment_error });
+  assert.equal(event!.advice, "retry_later");
+});
+
 Deno.test("intentEvents() ignores ids of other programs in the metadata", () => {
   const [event] = eventsOf(intent({ metadata: { payment: "order 7" } }));
   assert.equal(event!.subject_id, null);

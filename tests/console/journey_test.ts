@@ -179,6 +179,7 @@ consoleCase("from an API key to a delivered webhook", async (step, { enter, star
     await page.getByRole("radio", { name: /···· 9995/ }).check();
     await button(page, "Create payment").click();
     await said(page).getByText("insufficient_funds").waitFor();
+    await page.getByText("Try the same method again in hours or days. retry_later").waitFor();
     assert.equal(await status(page).innerText(), "Declined");
   });
 

@@ -88,6 +88,7 @@ testMoves([
       status: "declined",
       failure_code: "authentication_failed",
       failure_message: "The payer failed to authenticate",
+      advice: "authenticate",
       next_action: null,
     },
   },

@@ -36,10 +36,10 @@ const REACHED: [code: string, param: string | null, more: string[], provoke: Pro
   ["invalid_json", null, [], post(PAYMENTS, { body: "{" })],
   ["invalid_json", "metadata.a", [], post(PAYMENTS, { body: `{"metadata":{"a":x}}` })],
   ["unauthorized", null, [], post(PAYMENTS, { key: null })],
-  ["payment_declined", null, ["payment"], ({ pay }) => pay(card("4000000000000002"))],
-  ["insufficient_funds", null, ["payment"], ({ pay }) => pay(card("4000000000009995"))],
-  ["aml_blocked", null, ["payment"], ({ pay }) => pay(card("4100000000000019"))],
-  ["authentication_failed", null, ["payment"], async (service) => {
+  ["payment_declined", null, ["advice", "payment"], ({ pay }) => pay(card("4000000000000002"))],
+  ["insufficient_funds", null, ["advice", "payment"], ({ pay }) => pay(card("4000000000009995"))],
+  ["aml_blocked", null, ["advice", "payment"], ({ pay }) => pay(card("4100000000000019"))],
+  ["authentication_failed", null, ["advice", "payment"], async (service) => {
     const { id } = await paymentIn(service, "requires_action");
     const body = { result: "failure" };
     return service.call("POST", `${SANDBOX}/payments/${id}/authenticate`, { body });

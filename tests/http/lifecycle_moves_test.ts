@@ -86,6 +86,7 @@ const NOT_AUTHENTICATED: Effect = {
     next_action: null,
     failure_code: "authentication_failed",
     failure_message: "The payer failed to authenticate",
+    advice: "authenticate",
   },
 };
 

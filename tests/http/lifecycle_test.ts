@@ -33,7 +33,7 @@ interface Move {
   members?: Record<string, unknown>;
 }
 
-const DECLINED = { failure_code: "payment_declined" };
+const DECLINED = { failure_code: "payment_declined", advice: "use_another_method" };
 const CAPTURE: Move = {
   events: ["payment.completed"],
   ledger: ["capture processor>available 1000 EUR"],

@@ -15,6 +15,12 @@ const COMPLETED: Result = [201, "completed", null];
 const RETURNED: Result = [201, "failed", "bank_return", "R01"];
 const REVERTED: Result = [201, "failed", "onchain_reverted"];
 const WALLET = "0x000000000000000000000000000000000000";
+/** The advice of each decline. */
+const ADVICE: Record<string, string> = {
+  payment_declined: "use_another_method",
+  insufficient_funds: "retry_later",
+  aml_blocked: "do_not_retry",
+};
 
 const VALUES: [value: string, Record<string, unknown>, kind: string, Result][] = [
   ["4242 4242 4242 4242", card("4242 4242 4242 4242"), "card", COMPLETED],
@@ -108,10 +114,13 @@ serviceCase("POST /v1/payments answers each test value as documented", async (t,
         [payment.status, payment.failure_code, payment.return_code, payment.method_kind],
         [status, code, return_code, kind],
       );
+      const advice = status === "declined" ? ADVICE[code!] : null;
+      assert.equal(payment.advice, advice);
       assert.equal(payment.capability, `${kind}_payment`);
       assert.equal(typeof payment.failure_message, code === null ? "object" : "string");
       if (http === 402) {
-        assert.deepEqual([response.body.error.code, response.body.error.type], [code, "payment"]);
+        const { error } = response.body;
+        assert.deepEqual([error.code, error.type, error.advice], [code, "payment", advice]);
         assert.equal(response.headers.get("Location"), null);
       } else {
         assert.equal(

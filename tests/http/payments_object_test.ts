@@ -10,8 +10,8 @@ import { APPROVED, card, PAYMENTS, serviceCase } from "../support/service/servic
 const MEMBERS = "id object status amount amount_minor currency amount_refunded amount_refunding " +
   "amount_captured amount_disputed amount_received capability method_kind method customer payer " +
   "description reference metadata next_action return_url capture capture_before settlement " +
-  "failure_code failure_message return_code livemode sequence created_at updated_at completed_at " +
-  "cancelled_at";
+  "failure_code failure_message advice return_code livemode sequence created_at updated_at " +
+  "completed_at cancelled_at";
 const AT = Date.parse("2026-03-04T05:06:07.089Z");
 const AT_TEXT = "2026-03-04T05:06:07.089Z";
 const PERSON = { email: "ada@example.com", name: "Ada" };
@@ -43,6 +43,7 @@ const FRESH = {
   settlement: "instant",
   failure_code: null,
   failure_message: null,
+  advice: null,
   return_code: null,
   livemode: false,
   sequence: 1,

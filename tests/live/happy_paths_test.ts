@@ -35,22 +35,25 @@ liveCase("POST /v1/payments with a live key takes the money and books the fee", 
   await assertBalanced(given);
 });
 
-const DECLINES: [token: string, code: string][] = [
-  ["pm_card_chargeDeclined", "payment_declined"],
-  ["pm_card_chargeDeclinedInsufficientFunds", "insufficient_funds"],
-  ["pm_card_chargeDeclinedFraudulent", "aml_blocked"],
-  ["pm_card_chargeDeclinedExpiredCard", "payment_declined"],
-  ["pm_card_chargeDeclinedLostCard", "payment_declined"],
-  ["pm_card_authenticationRequired", "authentication_failed"],
+const DECLINES: [token: string, code: string, advice: string][] = [
+  ["pm_card_chargeDeclined", "payment_declined", "use_another_method"],
+  ["pm_card_chargeDeclinedInsufficientFunds", "insufficient_funds", "retry_later"],
+  ["pm_card_chargeDeclinedFraudulent", "aml_blocked", "do_not_retry"],
+  ["pm_card_chargeDeclinedExpiredCard", "payment_declined", "use_another_method"],
+  ["pm_card_chargeDeclinedProcessingError", "payment_declined", "retry_later"],
+  ["pm_card_chargeDeclinedLostCard", "payment_declined", "do_not_retry"],
+  ["pm_card_authenticationRequired", "authentication_failed", "authenticate"],
 ];
 liveCase("POST /v1/payments a declined card answers 402 with the payment", async (given, t) => {
-  for (const [token, code] of DECLINES) {
-    await t.step(`${token} is ${code}`, async () => {
+  for (const [token, code, advice] of DECLINES) {
+    await t.step(`${token} is ${code}: ${advice}`, async () => {
       const declined = await given.pay({ card: { token } });
       assert.equal(declined.status, 402, declined.text);
       assert.equal(declined.body.error.code, code);
       assert.equal(declined.body.error.payment.status, "declined");
       assert.equal(declined.body.error.payment.failure_code, code);
+      assert.equal(declined.body.error.advice, advice);
+      assert.equal(declined.body.error.payment.advice, advice);
       const { id } = declined.body.error.payment;
       assert.deepEqual(await eventTypes(given, id), ["payment.created", "payment.declined"]);
     });

@@ -99,10 +99,17 @@ export async function buildDocument(examples?: Examples): Promise<Json> {
   };
 }
 
-/** Reads the text above the operations, with the tables of test values. */
+/** Reads the text above the operations, with the tables of test values, without their padding. */
 async function readIntroduction(): Promise<string> {
   const text = await Deno.readTextFile(INTRODUCTION);
   if (!text.includes(TEST_VALUES)) throw new Error(`introduction.md has no ${TEST_VALUES}`);
-  const tables = [...CARD_TABLE, "", ...TOKEN_TABLE, "", ...ACCOUNT_TABLE].join("\n");
+  const tables = [...CARD_TABLE, "", ...TOKEN_TABLE, "", ...ACCOUNT_TABLE]
+    .map(withoutPadding).join("\n");
   return text.replace(TEST_VALUES, tables).trim();
+}
+
+/** A line of a table without the spaces and dashes that align its columns. */
+function withoutPadding(line: string): string {
+  const cells = line.split("|").map((cell) => cell.trim().replace(/^-+$/, "---"));
+  return cells.join(" | ").trim();
 }

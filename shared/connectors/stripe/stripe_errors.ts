@@ -1,9 +1,10 @@
 /**
- * Stripe's error codes in our words: the reason of a decline, and the reply to a refused operation.
- * Pure. Sources: docs.stripe.com/declines/codes, /error-codes, /error-low-level.
+ * Stripe's error codes in our words: the reason of a decline with its advice, and the reply to a
+ * refused operation. Pure. Sources: docs.stripe.com/declines/codes, /declines/card, /error-codes,
+ * /error-low-level.
  */
 
-import type { DeclineCode } from "../../core/errors.ts";
+import type { DeclineAdvice, DeclineCode } from "../../core/errors.ts";
 import type { ProviderOp, ProviderReply } from "../../domain/providers/connector.ts";
 import type { StripeResponse, StripeUnknown } from "./stripe_call.ts";
 import { expandedOf, StripeError } from "./stripe_objects.ts";
@@ -25,6 +26,22 @@ const DECLINES: ReadonlyMap<string, DeclineCode> = new Map([
   ["mobile_device_authentication_required", "authentication_failed"],
   ["fraudulent", "aml_blocked"],
   ["merchant_blacklist", "aml_blocked"],
+]);
+
+/**
+ * Advice by Stripe's advice codes, which are the issuer's word on one decline, and by the decline
+ * codes that say more than the usual advice of our code.
+ */
+const ADVICE: ReadonlyMap<string, DeclineAdvice> = new Map([
+  ["try_again_later", "retry_later"],
+  ["confirm_card_data", "use_another_method"],
+  ["do_not_try_again", "do_not_retry"],
+  ["issuer_not_available", "retry_later"],
+  ["processing_error", "retry_later"],
+  ["reenter_transaction", "retry_later"],
+  ["revocation_of_all_authorizations", "do_not_retry"],
+  ["revocation_of_authorization", "do_not_retry"],
+  ["stop_payment_order", "do_not_retry"],
 ]);
 
 /** Codes that mean: the payment is in another state, such as after a click in the dashboard. */
@@ -59,6 +76,20 @@ export function declineCodeOf(
   if (outcome_type === "blocked") return "aml_blocked";
   return DECLINES.get(error.decline_code ?? "") ?? DECLINES.get(error.code ?? "") ??
     "payment_declined";
+}
+
+/**
+ * Returns Stripe's advice after a decline. Absent: the usual one of our code. Stripe has no advice
+ * to authenticate, so that code decides alone.
+ */
+export function adviceOf(
+  code: DeclineCode,
+  error: Pick<StripeError, "advice_code" | "code" | "decline_code">,
+): { advice?: DeclineAdvice } {
+  if (code === "authentication_failed") return {};
+  const said = [error.advice_code, error.decline_code, error.code];
+  const advice = said.map((text) => ADVICE.get(text ?? "")).find((one) => one !== undefined);
+  return advice === undefined ? {} : { advice };
 }
 
 /** A reply to a response other than 200, or a wish to sync the payment first. */

@@ -42,6 +42,8 @@ export const PaymentMethod = z.object({
 /** The error of a refused request, and of the last attempt of a payment. */
 export const StripeError = z.object({
   type: z.string(),
+  /** The issuer's advice after a decline. */
+  advice_code: z.string().nullish(),
   code: z.string().nullish(),
   decline_code: z.string().nullish(),
   param: z.string().nullish(),

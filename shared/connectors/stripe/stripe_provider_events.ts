@@ -20,7 +20,7 @@ import type {
   ProviderEventState,
 } from "../../domain/providers/connector.ts";
 import { fromStripeAmount } from "./stripe_amount.ts";
-import { declineCodeOf } from "./stripe_errors.ts";
+import { adviceOf, declineCodeOf } from "./stripe_errors.ts";
 import {
   ABANDONED,
   BalanceTransaction,
@@ -93,6 +93,7 @@ interface Draft {
   seconds: number;
   more?: Pick<
     ProviderEvent,
+    | "advice"
     | "capture_before"
     | "card"
     | "decline_code"
@@ -195,7 +196,8 @@ function intentState(
       if (error === null) return null;
       const decline_code = declineCodeOf(error, charge?.outcome?.type);
       const state = "declined";
-      return { reference_state: state, op, state, amount, more: { decline_code } };
+      const more = { decline_code, ...adviceOf(decline_code, error) };
+      return { reference_state: state, op, state, amount, more };
     }
     case "canceled":
       return cancelledState(intent);

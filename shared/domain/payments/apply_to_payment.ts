@@ -105,7 +105,7 @@ function applyOutcome(change: PaymentChange, event: ProviderEvent): Effect {
     case "declined":
       if (!canBecome(payment, "declined")) return IGNORED;
       return apply(() => {
-        decline(change, event.decline_code ?? "payment_declined");
+        decline(change, event.decline_code ?? "payment_declined", event.advice);
         closeAtProvider(change, event);
       });
     case "failed":

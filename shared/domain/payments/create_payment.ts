@@ -114,6 +114,7 @@ function newPayment(
     settlement: context.livemode ? null : body.settlement ?? "instant",
     failure_code: null,
     failure_message: null,
+    advice: null,
     return_code: null,
     livemode: context.livemode,
     sequence: 0,

@@ -4,7 +4,7 @@
  */
 
 import { formatTime } from "../../core/clock.ts";
-import { ApiError, type DeclineCode } from "../../core/errors.ts";
+import { ApiError, type DeclineAdvice, type DeclineCode, USUAL_ADVICE } from "../../core/errors.ts";
 import type { FailureCode, NextAction, Payment } from "../../schema/payment.ts";
 import type { StoredResponse } from "../../store/commit_rows.ts";
 import { renderError } from "../changes/error_body.ts";
@@ -96,12 +96,20 @@ export function requireAction(change: PaymentChange, next_action: NextAction): v
   }
 }
 
-/** Declines the payment. */
-export function decline(change: PaymentChange, code: DeclineCode): void {
+/**
+ * Declines the payment.
+ * @param advice the provider's own
+ */
+export function decline(
+  change: PaymentChange,
+  code: DeclineCode,
+  advice: DeclineAdvice = USUAL_ADVICE[code],
+): void {
   change.addEvent("payment.declined", {
     status: "declined",
     failure_code: code,
     failure_message: DECLINES[code],
+    advice,
     next_action: null,
   });
 }
@@ -158,6 +166,6 @@ export function declineResponse(
   code: DeclineCode,
   request_id: string,
 ): StoredResponse {
-  const error = new ApiError(code, DECLINES[code], { payment });
+  const error = new ApiError(code, DECLINES[code], { advice: payment.advice, payment });
   return { status: error.status, body: renderError(error, request_id) };
 }

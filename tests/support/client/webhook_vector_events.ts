@@ -38,6 +38,7 @@ const PAYMENT = {
   settlement: "instant",
   failure_code: null,
   failure_message: null,
+  advice: null,
   return_code: null,
   livemode: false,
   sequence: 2,

@@ -141,6 +141,7 @@ export function paymentWith(members: Partial<Payment>): Payment {
     settlement: "instant",
     failure_code: null,
     failure_message: null,
+    advice: null,
     return_code: null,
     livemode: false,
     sequence: 3,

@@ -241,6 +241,7 @@ function decline(work: Work, intent: StripeObject, decline_code: string): Outcom
     code,
     message: "Your card was declined.",
     payment_method: paymentMethod(intent.payment_method, intent._token),
+    ...(intent._token.advice && { advice_code: intent._token.advice }),
   };
   if (decline_code === UNAUTHENTICATED) {
     error.type = "invalid_request_error";

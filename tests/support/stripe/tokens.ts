@@ -9,6 +9,8 @@ export interface Token {
   card: EnginePayment["card"];
   /** The decline code, if the card is declined. */
   decline: string;
+  /** The issuer's advice after the decline. */
+  advice?: string;
   dispute?: boolean;
   refund?: "pending" | "failed";
 }
@@ -20,7 +22,8 @@ const card = (last4: string, more: Partial<Token> = {}): Token => ({
   last4,
   ...more,
 });
-const declined = (last4: string, decline: string) => card(last4, { card: "declined", decline });
+const declined = (last4: string, decline: string, more: Partial<Token> = {}) =>
+  card(last4, { card: "declined", decline, ...more });
 
 const TOKENS: ReadonlyMap<string, Token> = new Map([
   ["pm_card_visa", card("4242")],
@@ -32,7 +35,7 @@ const TOKENS: ReadonlyMap<string, Token> = new Map([
   ["pm_card_chargeDeclinedExpiredCard", declined("0069", "expired_card")],
   ["pm_card_chargeDeclinedIncorrectCvc", declined("0127", "incorrect_cvc")],
   ["pm_card_chargeDeclinedProcessingError", declined("0119", "processing_error")],
-  ["pm_card_chargeDeclinedLostCard", declined("9987", "lost_card")],
+  ["pm_card_chargeDeclinedLostCard", declined("9987", "lost_card", { advice: "do_not_try_again" })],
   ["pm_card_authenticationRequired", card("3184", { card: "authenticated" })],
   [
     "pm_card_authenticationRequiredChargeDeclinedInsufficientFunds",
