@@ -4,6 +4,7 @@
 
 import { ApiKeys } from "./api_keys.ts";
 import { Disputes } from "./disputes.ts";
+import { readVariable } from "./environment.ts";
 import type { Exchange, Fetch } from "./exchange.ts";
 import { Balances, LedgerEntries } from "./ledger.ts";
 import { Payments, Refunds } from "./payments.ts";
@@ -23,10 +24,13 @@ import { Events, WebhookDeliveries, WebhookEndpoints } from "./webhooks.ts";
 
 /** Options of a client. */
 export interface PaymentsClientOptions {
-  /** `sk_test_…` or `sk_live_…` */
-  apiKey: string;
-  /** URL of the functions: `https://<ref>.supabase.co/functions/v1`. */
-  baseUrl: string;
+  /** `sk_test_…` or `sk_live_…`. If it is left out: the variable `PAYMENTS_API_KEY`. */
+  apiKey?: string;
+  /**
+   * URL of the functions: `https://<ref>.supabase.co/functions/v1`. If it is left out: the variable
+   * `PAYMENTS_BASE_URL`.
+   */
+  baseUrl?: string;
   /** By default the global `fetch`. */
   fetch?: Fetch | undefined;
   /** Maximum of retries of a request. By default 2; 0 turns retries off. */
@@ -51,7 +55,7 @@ export interface PaymentsClientOptions {
  * `idempotency_in_progress`.
  * @example
  * ```ts
- * const client = new PaymentsClient({ apiKey, baseUrl });
+ * const client = new PaymentsClient(); // reads PAYMENTS_BASE_URL and PAYMENTS_API_KEY
  * const payment = await client.payments.create({
  *   amount: 1999,
  *   currency: "EUR",
@@ -76,12 +80,13 @@ export class PaymentsClient {
 
   /**
    * Creates a client. Sends no request.
-   * @throws {TypeError} if an option is invalid
+   * @throws {TypeError} if the key or the URL is missing, or if an option is invalid
    */
-  constructor(options: PaymentsClientOptions) {
+  constructor(options: PaymentsClientOptions = {}) {
+    const { apiKey, baseUrl } = requiredOptions(options);
     const transport = new Transport({
-      apiKey: checkedKey(options.apiKey),
-      baseUrl: checkedBaseUrl(options.baseUrl),
+      apiKey: checkedKey(apiKey),
+      baseUrl: checkedBaseUrl(baseUrl),
       // Browsers throw if `fetch` is not called as a method of the global object.
       fetch: options.fetch ?? ((url, init) => globalThis.fetch(url, init)),
       maxRetries: checkedRetries(options.maxRetries ?? DEFAULT_MAX_RETRIES),
@@ -106,20 +111,52 @@ export class PaymentsClient {
   }
 }
 
-/** The error does not contain the key, because messages end up in logs. */
-function checkedKey(apiKey: unknown): string {
-  if (typeof apiKey === "string" && /^[\x21-\x7e]+$/.test(apiKey)) return apiKey;
+/** The variable of each option that every client needs. */
+const VARIABLES = { baseUrl: "PAYMENTS_BASE_URL", apiKey: "PAYMENTS_API_KEY" } as const;
+
+/** The value of an option, and the name of its place for messages. */
+interface Setting {
+  value: unknown;
+  name: string;
+}
+
+/**
+ * Returns the base URL and the key: the options, or the variables in place of those that are left
+ * out. An option that is undefined counts as given, so that the missing key of one account is an
+ * error and never becomes the key of another.
+ */
+function requiredOptions(options: PaymentsClientOptions): Record<keyof typeof VARIABLES, Setting> {
+  const setting = (option: keyof typeof VARIABLES): Setting => {
+    if (option in options) return { value: options[option], name: option };
+    const name = VARIABLES[option];
+    return { value: readVariable(name), name };
+  };
+  const settings = { baseUrl: setting("baseUrl"), apiKey: setting("apiKey") };
+  const missing = (["baseUrl", "apiKey"] as const).filter((option) =>
+    settings[option].value === undefined
+  );
+  if (missing.length === 0) return settings;
+  const it = missing.length === 1 ? "it" : "them";
+  const variables = missing.map((option) => VARIABLES[option]).join(" and ");
   throw new TypeError(
-    "apiKey is empty, or contains white space or other characters that an API key cannot have. " +
-      "Does this environment have the setting with your key?",
+    `PaymentsClient has no ${missing.join(" and no ")}: pass ${it}, or leave ${it} out and set ` +
+      `${variables} in the environment of the program`,
   );
 }
 
-function checkedBaseUrl(baseUrl: unknown): string {
-  const text = String(baseUrl).replace(/(?<!\/)\/+$/, "");
+/** The error does not contain the key, because messages end up in logs. */
+function checkedKey({ value, name }: Setting): string {
+  if (typeof value === "string" && /^[\x21-\x7e]+$/.test(value)) return value;
+  throw new TypeError(
+    `${name} is empty, or contains white space or other characters that an API key cannot have`,
+  );
+}
+
+function checkedBaseUrl({ value, name }: Setting): string {
+  const text = String(value).replace(/(?<!\/)\/+$/, "");
   if (/^https?:\/\/[^\s?#]+$/.test(text) && isUrl(text)) return text;
   throw new TypeError(
-    `baseUrl ${JSON.stringify(baseUrl)} is not a URL of the functions, such as ` +
+    `${name} ${JSON.stringify(value)} is not a URL of the functions, such as ` +
       "https://<ref>.supabase.co/functions/v1",
   );
 }

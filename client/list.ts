@@ -21,14 +21,23 @@ export interface Page<T> {
 
 /** Parameters of every list. */
 export interface ListParams {
-  /**
-   * Maximum of items of a page, 1 to 100. By default 10. An iteration makes the fewest requests
-   * with 100.
-   */
+  /** Maximum of items of a page, 1 to 100. By default 10; 100 where you iterate over items. */
   limit?: number | undefined;
   /** `next_cursor` of the page before, or the id of an item. The page begins after it. */
   starting_after?: string | undefined;
 }
+
+/** Maximum of items of a page (contract §5). */
+const PAGE_MAX = 100;
+/** Maximum of items that `toArray` holds in memory: 10 000 payments have about 12 MB. */
+const ARRAY_MAX = 10_000;
+
+/** Requests the page after a cursor, or the first one, with the parameters of the list. */
+type FetchPage<T> = (
+  starting_after: string | undefined,
+  /** Items of the page if the parameters have no `limit`. Undefined: as the API does. */
+  limit: number | undefined,
+) => Promise<Page<T>>;
 
 /**
  * A list. The client sends the first request when you await or iterate the list, and requests the
@@ -36,14 +45,15 @@ export interface ListParams {
  * @example
  * ```ts
  * const page = await client.payments.list({ limit: 20 });
- * for await (const payment of client.payments.list({ limit: 100 })) console.log(payment.id);
+ * for await (const payment of client.payments.list().all()) console.log(payment.id);
+ * const newest = await client.payments.list().toArray({ max: 500 });
  * ```
  */
 export class List<T> implements PromiseLike<Page<T>>, AsyncIterable<T> {
-  readonly #fetch: (starting_after: string | undefined) => Promise<Page<T>>;
+  readonly #fetch: FetchPage<T>;
   #first: Promise<Page<T>> | undefined;
 
-  constructor(fetch: (starting_after: string | undefined) => Promise<Page<T>>) {
+  constructor(fetch: FetchPage<T>) {
     this.#fetch = fetch;
   }
 
@@ -71,22 +81,52 @@ export class List<T> implements PromiseLike<Page<T>>, AsyncIterable<T> {
   }
 
   /** Iterates over all pages from the first one. Each page is requested when it is needed. */
-  async *pages(): AsyncGenerator<Page<T>, void, undefined> {
-    let page = await this.#firstPage();
+  pages(): AsyncGenerator<Page<T>, void, undefined> {
+    return this.#pages();
+  }
+
+  /**
+   * Iterates over the items of all pages from the first one. Each page is requested when it is
+   * needed, so a `break` ends the requests.
+   */
+  async *all(): AsyncGenerator<T, void, undefined> {
+    for await (const page of this.#pages(PAGE_MAX)) yield* page.data;
+  }
+
+  /** Iterates over the items of all pages, as `all` does. */
+  [Symbol.asyncIterator](): AsyncGenerator<T, void, undefined> {
+    return this.all();
+  }
+
+  /**
+   * Resolves to the items of all pages from the first one, at most `max` of them. The list can
+   * continue after that.
+   * @param options.max 1 to 10 000
+   * @throws {TypeError} if `max` is invalid
+   */
+  async toArray({ max }: { max: number }): Promise<T[]> {
+    if (!Number.isInteger(max) || max < 1 || max > ARRAY_MAX) {
+      throw new TypeError(`max is ${max}: it must be a whole number from 1 to ${ARRAY_MAX}`);
+    }
+    const items: T[] = [];
+    for await (const page of this.#pages(Math.min(max, PAGE_MAX))) {
+      items.push(...page.data);
+      if (items.length >= max) break;
+    }
+    return items.slice(0, max);
+  }
+
+  async *#pages(limit?: number): AsyncGenerator<Page<T>, void, undefined> {
+    let page = await this.#firstPage(limit);
     yield page;
     while (page.has_more && page.next_cursor !== null) {
-      page = await this.#fetch(page.next_cursor);
+      page = await this.#fetch(page.next_cursor, limit);
       yield page;
     }
   }
 
-  /** Iterates over the items of all pages from the first one. */
-  async *[Symbol.asyncIterator](): AsyncGenerator<T, void, undefined> {
-    for await (const page of this.pages()) yield* page.data;
-  }
-
-  #firstPage(): Promise<Page<T>> {
-    return this.#first ??= this.#fetch(undefined);
+  #firstPage(limit?: number): Promise<Page<T>> {
+    return this.#first ??= this.#fetch(undefined, limit);
   }
 }
 
@@ -97,11 +137,15 @@ export function listOf<T>(
   params: ListParams = {},
   options: ReadOptions = {},
 ): List<T> {
-  return new List((cursor) =>
+  return new List((cursor, limit) =>
     transport.send<Page<T>>({
       method: "GET",
       path,
-      query: cursor === undefined ? params : { ...params, starting_after: cursor },
+      query: {
+        ...params,
+        limit: params.limit ?? limit,
+        ...(cursor !== undefined && { starting_after: cursor }),
+      },
     }, options)
   );
 }

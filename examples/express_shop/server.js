@@ -5,10 +5,7 @@ import { createShop } from "./shop.js";
 
 const port = Number(process.env.PORT ?? 3000);
 const shop = createShop({
-  client: new PaymentsClient({
-    apiKey: setting("PAYMENTS_API_KEY"),
-    baseUrl: setting("PAYMENTS_BASE_URL"),
-  }),
+  client: new PaymentsClient(), // reads PAYMENTS_BASE_URL and PAYMENTS_API_KEY
   webhookSecret: setting("WEBHOOK_SECRET"),
   publicUrl: process.env.PUBLIC_URL ?? `http://127.0.0.1:${port}`,
   adminToken: setting("ADMIN_TOKEN"),

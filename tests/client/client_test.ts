@@ -10,6 +10,7 @@ import {
   TimeoutError,
   UnexpectedResponseError,
 } from "../../client/mod.ts";
+import { type EnvironmentHolder, readVariable } from "../../client/environment.ts";
 import { userAgentHeader, VERSION } from "../../client/user_agent.ts";
 import { API_KEY, error, json, withServer } from "../support/client/scripted_server.ts";
 
@@ -353,6 +354,100 @@ for (const [name, options] of WRONG) {
       return !error.message.includes(API_KEY);
     });
   });
+}
+
+/** Runs a function with these variables of the environment, or without those that are undefined. */
+async function withVariables(
+  variables: Record<"PAYMENTS_BASE_URL" | "PAYMENTS_API_KEY", string | undefined>,
+  run: () => void | Promise<void>,
+): Promise<void> {
+  const before = Object.keys(variables).map((name) => [name, Deno.env.get(name)] as const);
+  const set = (name: string, value: string | undefined) =>
+    value === undefined ? Deno.env.delete(name) : Deno.env.set(name, value);
+  for (const [name, value] of Object.entries(variables)) set(name, value);
+  try {
+    await run();
+  } finally {
+    for (const [name, value] of before) set(name, value);
+  }
+}
+
+Deno.test("PaymentsClient() reads PAYMENTS_BASE_URL and PAYMENTS_API_KEY; options come first", () =>
+  withServer(
+    [json(200, PAYMENT)],
+    ({ base_url, requested }) =>
+      withVariables({ PAYMENTS_BASE_URL: base_url, PAYMENTS_API_KEY: API_KEY }, async () => {
+        await new PaymentsClient().payments.retrieve("pay_1");
+        await new PaymentsClient({ apiKey: "sk_test_other" }).payments.retrieve("pay_1");
+        assert.deepEqual(
+          requested.map(({ headers }) => headers.get("Authorization")),
+          [`Bearer ${API_KEY}`, "Bearer sk_test_other"],
+        );
+      }),
+  ));
+
+const KEY_AND_URL = {
+  PAYMENTS_BASE_URL: "https://example.com/functions/v1",
+  PAYMENTS_API_KEY: API_KEY,
+};
+const MISSING: [
+  variables: Partial<typeof KEY_AND_URL>,
+  options: { apiKey?: string | undefined; baseUrl?: string | undefined },
+  message: RegExp,
+][] = [
+  [
+    {},
+    {},
+    /^PaymentsClient has no baseUrl and no apiKey: .* set PAYMENTS_BASE_URL and PAYMENTS_API_KEY in/,
+  ],
+  [
+    { ...KEY_AND_URL, PAYMENTS_API_KEY: "" },
+    {},
+    /^PaymentsClient has no apiKey: pass it, .* set PAYMENTS_API_KEY in/,
+  ],
+  [{}, { apiKey: API_KEY }, /^PaymentsClient has no baseUrl: .* set PAYMENTS_BASE_URL in/],
+  // The missing key of one account never becomes the key of another.
+  [KEY_AND_URL, { apiKey: undefined }, /^PaymentsClient has no apiKey/],
+  [
+    { ...KEY_AND_URL, PAYMENTS_API_KEY: `${API_KEY}\n` },
+    {},
+    /^PAYMENTS_API_KEY is empty, or contains/,
+  ],
+  [
+    { ...KEY_AND_URL, PAYMENTS_BASE_URL: "example.com" },
+    {},
+    /^PAYMENTS_BASE_URL "example.com" is not/,
+  ],
+];
+for (const [variables, options, message] of MISSING) {
+  const given = Object.keys(variables).join(", ") || "no variables";
+  Deno.test(`PaymentsClient(${Deno.inspect(options)}) with ${given}: ${message.source}`, () =>
+    withVariables(
+      { PAYMENTS_BASE_URL: undefined, PAYMENTS_API_KEY: undefined, ...variables },
+      () => {
+        assert.throws(
+          () => new PaymentsClient(options as { apiKey: string }),
+          (error: Error) => {
+            assert.ok(error instanceof TypeError);
+            assert.match(error.message, message);
+            return !error.message.includes(API_KEY);
+          },
+        );
+      },
+    ));
+}
+
+const HOLDERS: [runtime: string, EnvironmentHolder, found: string | undefined][] = [
+  ["Deno", { Deno: { env: { get: (name) => `${name} of Deno` } }, process: {} }, "KEY of Deno"],
+  ["Node", { process: { env: { KEY: "of Node" } } }, "of Node"],
+  ["Node without the variable", { process: { env: {} } }, undefined],
+  ["Node with an empty variable", { process: { env: { KEY: "" } } }, undefined],
+  ["a browser", {}, undefined],
+  ["a browser with a part of Node", { process: {} }, undefined],
+];
+for (const [runtime, holder, found] of HOLDERS) {
+  Deno.test(`readVariable() on ${runtime}: ${found ?? "none"}`, () =>
+    assert.equal(readVariable("KEY", holder), found));
 }
 
 Deno.test("a call with invalid options throws and sends nothing", () =>

@@ -95,6 +95,48 @@ Deno.test("list().pages() iterates over pages", () =>
     assert.deepEqual(sizes, [2, 2, 1]);
   }));
 
+Deno.test("list().all() gives every item, in pages of 100 unless limit says otherwise", () =>
+  withServer([pages], async ({ client, requested }) => {
+    const ids = (await Array.fromAsync(client.payments.list().all())).map(({ id }) => id);
+    assert.deepEqual(ids, ["pay_1", "pay_2", "pay_3", "pay_4", "pay_5"]);
+    await Array.fromAsync(client.payments.list({ limit: 4, currency: "EUR" }).all());
+    assert.deepEqual(requested.map(({ path }) => path.split("?")[1]), [
+      "limit=100",
+      "limit=4&currency=EUR",
+      "limit=4&currency=EUR&starting_after=pay_4",
+    ]);
+  }));
+
+const ARRAYS: [max: number, limit: number | undefined, items: number, queries: string[]][] = [
+  [10_000, undefined, 5, ["limit=100"]],
+  [3, undefined, 3, ["limit=3"]],
+  [3, 2, 3, ["limit=2", "limit=2&starting_after=pay_2"]],
+  [4, 2, 4, ["limit=2", "limit=2&starting_after=pay_2"]],
+];
+for (const [max, limit, items, queries] of ARRAYS) {
+  Deno.test(`list({ limit: ${limit} }).toArray({ max: ${max} }) has ${items} items`, () =>
+    withServer([pages], async ({ client, requested }) => {
+      const found = await client.payments.list({ limit }).toArray({ max });
+      assert.deepEqual(
+        found.map(({ id }) => id),
+        [1, 2, 3, 4, 5].slice(0, items).map((n) => `pay_${n}`),
+      );
+      assert.deepEqual(requested.map(({ path }) => path.split("?")[1]), queries);
+    }));
+}
+
+Deno.test("list().toArray() refuses a missing or wrong max, and sends nothing", () =>
+  withServer([pages], async ({ client, requested }) => {
+    for (const max of [undefined, 0, -1, 1.5, NaN, Infinity, 10_001]) {
+      const array = client.payments.list().toArray({ max: max as number });
+      await assert.rejects(
+        array,
+        (error) => error instanceof TypeError && /^max is /.test(error.message),
+      );
+    }
+    assert.equal(requested.length, 0);
+  }));
+
 Deno.test("list() omits undefined parameters and encodes the others", () =>
   withServer([pages], async ({ client, requested }) => {
     await client.payments.list({ status: undefined, reference: "a&b=c d" });

@@ -12,8 +12,8 @@ import { CORS_HEADERS, payerOf } from "../_shared/payer.ts";
 /** The shop decides the price, never the browser. */
 const PRODUCTS = new Map([["print", { amount: 2500, currency: "EUR" }]]);
 
+/** Reads PAYMENTS_API_KEY. */
 const client = new PaymentsClient({
-  apiKey: Deno.env.get("PAYMENTS_API_KEY")!,
   // By default the service is in this project.
   baseUrl: Deno.env.get("PAYMENTS_BASE_URL") ?? `${Deno.env.get("SUPABASE_URL")}/functions/v1`,
 });
