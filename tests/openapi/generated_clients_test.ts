@@ -4,6 +4,7 @@
  */
 
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 import { CLIENT_LANGUAGES, isLeftOut, runClient } from "../support/openapi/generated_clients.ts";
 import { withServedService } from "../support/service/served_service.ts";
@@ -11,7 +12,7 @@ import { withServedService } from "../support/service/served_service.ts";
 const EXPECTED = [
   "create: completed 1999 EUR",
   "create again: true",
-  "decline: payment_declined declined",
+  "decline: payment_declined declined use_another_method",
   "list: 2 declined false",
   "refund: completed 500 partially_refunded",
 ];
@@ -27,6 +28,10 @@ for (const language of CLIENT_LANGUAGES) {
         withTemporaryFolder(async (folder) => {
           const env = { BASE_URL: base_url, TEST_KEY: service.key.text };
           assert.deepEqual(await runClient(language, folder, env), EXPECTED);
+          if (language.size === undefined) return;
+          const { file, lines_max } = language.size;
+          const lines = (await Deno.readTextFile(join(folder, file))).split("\n").length;
+          assert.ok(lines <= lines_max, `${file} has ${lines} lines`);
         })
       ),
   });

@@ -34,7 +34,7 @@ public class GeneratedClient {
         } catch (ApiException declined) {
             ErrorBody body = ErrorBody.fromJson(declined.getResponseBody());
             System.out.println("decline: " + body.getError().getCode() + " "
-                + body.getError().getPayment().getStatus());
+                + body.getError().getPayment().getStatus() + " " + body.getError().getAdvice());
         }
 
         PaymentList page = payments.listPayments(10, null, null, null, null, null, null, null, null);

@@ -38,11 +38,11 @@ func main() {
 
 	declined, err := client.CreatePaymentWithResponse(
 		ctx, keyed("declined"), order("4000 0000 0000 0002"))
-	if err != nil || declined.JSON402 == nil {
+	if err != nil || declined.JSONDefault == nil {
 		log.Fatal(err, string(declined.Body))
 	}
-	refusal := declined.JSON402.Error
-	fmt.Println("decline:", refusal.Code, refusal.Payment.Status)
+	refusal := declined.JSONDefault.Error
+	fmt.Println("decline:", refusal.Code, refusal.Payment.Status, *refusal.Advice)
 
 	limit := 10
 	page, err := client.ListPaymentsWithResponse(ctx, &payments.ListPaymentsParams{Limit: &limit})

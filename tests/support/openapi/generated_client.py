@@ -46,7 +46,7 @@ error = create_payment.sync(
     client=client, body=order("4000 0000 0000 0002"), idempotency_key="declined"
 )
 assert isinstance(error, ErrorBody) and isinstance(error.error.payment, Payment), error
-print("decline:", error.error.code, error.error.payment.status)
+print("decline:", error.error.code, error.error.payment.status, error.error.advice)
 
 page = list_payments.sync(client=client, limit=10)
 assert isinstance(page, PaymentList), page

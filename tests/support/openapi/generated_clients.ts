@@ -10,6 +10,8 @@ import { fileURLToPath } from "node:url";
 const PROJECT = fileURLToPath(new URL("../../../", import.meta.url));
 const DOCUMENT = join(PROJECT, "docs/openapi.json");
 const PROGRAMS = join(PROJECT, "tests/support/openapi");
+/** The configurations that readers copy beside the document. */
+const CONFIGURATIONS = join(PROJECT, "docs/clients");
 /** The folder with the generators. */
 const INSTALLED = Deno.env.get("CLIENT_GENERATORS");
 
@@ -21,8 +23,8 @@ interface ClientLanguage {
   needs: string;
   /** Makes the client and compiles the program, in an empty folder. Returns the program. */
   build(folder: string, installed: string): Promise<readonly string[]>;
-  /** Environment variables of the program. */
-  env?: Readonly<Record<string, string>>;
+  /** The file of the client in that folder, and the most lines that it may have. */
+  size?: { file: string; lines_max: number };
 }
 
 /** Every language that CI compiles. */
@@ -31,12 +33,14 @@ export const CLIENT_LANGUAGES: readonly ClientLanguage[] = [
     name: "Go",
     generator: "oapi-codegen",
     needs: "go/oapi-codegen",
+    size: { file: "payments/client.gen.go", lines_max: 8_500 },
     async build(folder, installed) {
       const module = join(installed, "go");
       await Deno.mkdir(join(folder, "payments"));
-      const client = join(folder, "payments/client.gen.go");
-      const options = ["-package", "payments", "-generate", "types,client", "-o", client];
-      await runIn(folder, [join(module, "oapi-codegen"), ...options, DOCUMENT]);
+      for (const name of ["go.yaml", "go_overlay.yaml"]) {
+        await Deno.copyFile(join(CONFIGURATIONS, name), join(folder, name));
+      }
+      await runIn(folder, [join(module, "oapi-codegen"), "-config", "go.yaml", DOCUMENT]);
       for (const name of ["go.mod", "go.sum"]) {
         await Deno.copyFile(join(module, name), join(folder, name));
       }
