@@ -45,6 +45,7 @@ const COLUMNS = [
   "reference",
   "description",
   "failure_code",
+  "advice",
   "metadata",
 ];
 
