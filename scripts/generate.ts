@@ -10,6 +10,12 @@ import { renderClientVocabulary } from "./documents/client_vocabulary.ts";
 import { renderErrorCatalogue } from "./documents/error_catalogue_sql.ts";
 import { renderErrorPage } from "./documents/error_page.ts";
 import { replaceBlock } from "./documents/generated_block.ts";
+import {
+  renderClientReadme,
+  renderPackageReadme,
+  renderReadme,
+  renderTestingPage,
+} from "./documents/installation.ts";
 import { renderLifecycleDiagram } from "./documents/lifecycle_diagram.ts";
 import { isServedModule, renderDocument, renderServedModule } from "./documents/openapi/openapi.ts";
 
@@ -33,6 +39,10 @@ export const GENERATED_FILES: readonly GeneratedFile[] = [
     path: "docs/architecture.md",
     render: (committed) => replaceBlock(committed, "lifecycle", renderLifecycleDiagram()),
   },
+  { path: "README.md", render: (committed) => renderReadme(committed) },
+  { path: "docs/testing.md", render: (committed) => renderTestingPage(committed) },
+  { path: "client/README.md", render: (committed) => renderClientReadme(committed) },
+  { path: "package/README.md", render: (committed) => renderPackageReadme(committed) },
   { path: "docs/openapi.json", render: renderDocument },
   {
     path: "shared/http/openapi_document.ts",

@@ -14,9 +14,13 @@ import PACKAGE from "../../package/package.json" with { type: "json" };
 import { MOUNT } from "../local/local_server.ts";
 import { MIGRATIONS_DIR } from "../schema/migrate.ts";
 import { buildConsoleSite } from "../sites/console_site.ts";
-import { buildReferenceSite } from "../sites/reference_site.ts";
+import { buildReferenceSite, SCALAR } from "../sites/reference_site.ts";
 import { PACKAGED_ORIGIN, writeSiteFolder } from "../sites/site_folder.ts";
-import { renderNotices } from "./notices.ts";
+import { renderPackageReadme } from "../documents/installation.ts";
+import { PUBLICATION, type Publication } from "../release/publication.ts";
+import { writeManifestAndPage } from "./manifest_and_page.ts";
+import { bundledPackages, renderNotices } from "./notices.ts";
+import { packFolder, runNpmProgram, runProgram } from "./run_program.ts";
 
 const PROJECT_DIR = fileURLToPath(new URL("../../", import.meta.url));
 const ARTIFACTS = join(PROJECT_DIR, "artifacts");
@@ -27,6 +31,8 @@ const PROGRAMS = {
 } as const;
 /** The module for `import` and `require`: Jest and older releases of Node only require CommonJS. */
 const LIBRARY = "dist/mod.cjs";
+/** The modules whose npm packages are in the bundles. */
+const BUNDLED = ["scripts/local/package_start.ts", "console/main.tsx", "package/cli.ts"];
 /** The compiler of the client's package, which writes the types of this one too. */
 const TYPESCRIPT = "typescript@7.0.2";
 
@@ -40,12 +46,21 @@ if (import.meta.main) {
   }
 }
 
+/** The npm packages in the bundles. */
+export function packagesInBundles() {
+  return bundledPackages(PROJECT_DIR, BUNDLED);
+}
+
 /**
  * Makes the package.
  * @param parent the folder for the package's folder and archive
+ * @param publication where the package is installed from, for its page
  * @returns the path of the archive
  */
-async function buildPackage(parent: string): Promise<string> {
+export async function buildPackage(
+  parent: string,
+  publication: Publication = PUBLICATION,
+): Promise<string> {
   const folder = join(parent, PACKAGE.name);
   await Deno.remove(folder, { recursive: true }).catch(() => {});
   await Deno.mkdir(folder, { recursive: true });
@@ -55,20 +70,28 @@ async function buildPackage(parent: string): Promise<string> {
     writeTypes(join(folder, "types")),
     writeSites(join(folder, "sites")),
     copyMigrations(join(folder, "supabase", "migrations")),
-    renderNotices(PROJECT_DIR, ["scripts/local/package_start.ts", "console/main.tsx"])
-      .then((text) => Deno.writeTextFile(join(folder, "THIRD_PARTY_NOTICES"), text)),
-    ...["package/package.json", "package/README.md", "LICENSE"].map((path) =>
-      Deno.copyFile(join(PROJECT_DIR, path), join(folder, path.split("/").at(-1)!))
+    renderAllNotices().then((text) =>
+      Deno.writeTextFile(join(folder, "THIRD_PARTY_NOTICES"), text)
     ),
+    writeManifestAndPage(folder, "package", renderPackageReadme, publication),
+    Deno.copyFile(join(PROJECT_DIR, "LICENSE"), join(folder, "LICENSE")),
   ]);
   if (Deno.build.os !== "windows") await Deno.chmod(join(folder, "dist/cli.js"), 0o755);
-  const packed = await run(["npm", "pack", "--silent", folder], parent);
-  return join(parent, packed.trim().split("\n").at(-1)!);
+  return await packFolder(folder, parent);
+}
+
+/** The licenses of the packages in the bundles, and of files of others that the sites have. */
+async function renderAllNotices(): Promise<string> {
+  const font = await Deno.readTextFile(join(PROJECT_DIR, "console/geist_license.txt"));
+  return renderNotices(await packagesInBundles(), [
+    [`${SCALAR.name} ${SCALAR.version}`, `License: ${SCALAR.license}`],
+    ["Geist, the font", font],
+  ]);
 }
 
 async function bundle(entry: string, path: string, format: "esm" | "cjs"): Promise<void> {
   const options = ["--quiet", "--platform=deno", `--format=${format}`, "--output", path];
-  await run([Deno.execPath(), "bundle", ...options, entry], PROJECT_DIR);
+  await runProgram([Deno.execPath(), "bundle", ...options, entry], { cwd: PROJECT_DIR });
 }
 
 /** Writes the module. Its last line is not executed: Node reads the names for `import` from it. */
@@ -80,13 +103,12 @@ async function writeLibrary(path: string): Promise<void> {
 
 /** Writes declarations. `deno check` has checked the types, with those of Node. */
 async function writeTypes(folder: string): Promise<void> {
-  await run([
-    ...["npm", "exec", "--yes", `--package=${TYPESCRIPT}`, "--", "tsc"],
-    ...["--declaration", "--emitDeclarationOnly", "--noCheck", "--ignoreConfig"],
+  await runNpmProgram(TYPESCRIPT, [
+    ...["tsc", "--declaration", "--emitDeclarationOnly", "--noCheck", "--ignoreConfig"],
     ...["--rewriteRelativeImportExtensions", "--resolveJsonModule", "--target", "es2022"],
     ...["--module", "nodenext", "--types", "", "--rootDir", ".", "--outDir", folder],
     "package/mod.ts",
-  ], PROJECT_DIR);
+  ], { cwd: PROJECT_DIR });
   // The types are those of a CommonJS module.
   await Deno.writeTextFile(join(folder, "package.json"), '{ "type": "commonjs" }\n');
 }
@@ -107,17 +129,4 @@ async function copyMigrations(folder: string): Promise<void> {
   for await (const { name } of Deno.readDir(MIGRATIONS_DIR)) {
     await Deno.copyFile(join(MIGRATIONS_DIR, name), join(folder, name));
   }
-}
-
-/** Runs a program and returns its output. Throws an error with its output if it fails. */
-async function run([program, ...args]: readonly string[], cwd: string): Promise<string> {
-  const { success, stdout, stderr } = await new Deno.Command(program!, {
-    args: [...args],
-    cwd,
-    env: { NO_COLOR: "1", DENO_NO_UPDATE_CHECK: "1", npm_config_update_notifier: "false" },
-    stdin: "null",
-  }).output();
-  const [printed, errors] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
-  if (!success) throw new Error(`${program} ${args.join(" ")} failed:\n${printed}${errors}`);
-  return printed!;
 }

@@ -8,6 +8,7 @@ interface ModuleGraph {
   npmPackages: Record<string, InstalledPackage>;
 }
 
+/** An npm package in the cache of Deno. */
 interface InstalledPackage {
   name: string;
   version: string;
@@ -18,8 +19,11 @@ interface InstalledPackage {
 
 const LICENSE_FILE = /^(licen[cs]e|copying|unlicense)(\.\w+)?$/i;
 
-/** Returns the license texts of the packages that these modules of the project import. */
-export async function renderNotices(project_dir: string, entries: string[]): Promise<string> {
+/** Returns the npm packages that these modules of the project import, sorted by name. */
+export async function bundledPackages(
+  project_dir: string,
+  entries: readonly string[],
+): Promise<InstalledPackage[]> {
   const found = new Map<string, InstalledPackage>();
   for (const entry of entries) {
     const { modules, npmPackages } = await readGraph(project_dir, entry);
@@ -31,10 +35,21 @@ export async function renderNotices(project_dir: string, entries: string[]): Pro
       for (const dependency of one.dependencies) ids.add(dependency);
     }
   }
-  const notices = [...found].sort(([a], [b]) => a < b ? -1 : 1).map(async ([title, one]) =>
-    `${title}\n\n${(await readLicense(one.localPath)).trim()}\n`
+  return [...found].sort(([a], [b]) => a < b ? -1 : 1).map(([, one]) => one);
+}
+
+/** Returns the license texts of packages, and of other works by their names. */
+export async function renderNotices(
+  packages: readonly InstalledPackage[],
+  others: readonly (readonly [name: string, license: string])[],
+): Promise<string> {
+  const licenses = await Promise.all(
+    packages.map(async ({ name, version, localPath }) =>
+      [`${name} ${version}`, await readLicense(localPath)] as const
+    ),
   );
-  return (await Promise.all(notices)).join(`\n${"-".repeat(80)}\n\n`);
+  return [...licenses, ...others].map(([name, text]) => `${name}\n\n${text.trim()}\n`)
+    .join(`\n${"-".repeat(80)}\n\n`);
 }
 
 async function readLicense(folder: string): Promise<string> {

@@ -10,9 +10,11 @@ import { runWithPackage } from "../npm_package.ts";
 import { buildReferenceDocument } from "./reference_document.ts";
 import type { StaticFile, StaticSite } from "./static_site.ts";
 
-const SCALAR = {
+/** The npm package of Scalar. Its script has its dependencies in it. */
+export const SCALAR = {
   name: "@scalar/api-reference",
   version: "1.72.1",
+  license: "MIT",
   integrity:
     "sha512-XpEJ0rfc/cXbCrR+iC4kK0o/WwX2dTtGQbT049OlPKAHD6IMIFdTeGz2r+M27P2EDWKyUITRm/NzlP8z2pw/Ow==",
 };

@@ -1,15 +1,14 @@
 /**
  * No page and no program tells its reader to fetch a package of this project from a registry before
  * it is published: somebody else could publish one of this name, and its code would run at every
- * reader's. `private` in the package.json of a package is the one place that says so, and npm then
- * refuses to publish it.
+ * reader's. `PUBLICATION` says whether one is.
  */
 
 import assert from "node:assert/strict";
 import CLIENT from "../../client/package.json" with { type: "json" };
 import PACKAGE from "../../package/package.json" with { type: "json" };
+import { PUBLICATION } from "../../scripts/release/publication.ts";
 import { projectFiles, readProjectFile } from "../support/documents/project_files.ts";
-import { codeBlocks } from "../support/documents/readme_document.ts";
 
 /** Files whose text a reader can run. Tests have such commands as cases. */
 const ENDINGS = [".md", ".ts", ".tsx", ".js", ".mjs", ".py", ".json", ".yml", ".html"];
@@ -60,24 +59,18 @@ for (
   }
 }
 
-Deno.test("no page and no program fetches an unpublished package of this project", async () => {
-  const paths = await projectFiles(ENDINGS);
-  const found: string[] = [];
-  for (const path of paths.filter((path) => !path.startsWith("tests/"))) {
-    const text = await readProjectFile(path);
-    for (const { name, private: is_unpublished } of [PACKAGE, CLIENT]) {
-      if (!is_unpublished) continue;
-      found.push(...fetchesOf(text, name).map((command) => `${path}: ${command}`));
+Deno.test({
+  name: "no page and no program fetches an unpublished package of this project",
+  ignore: PUBLICATION.is_published,
+  fn: async () => {
+    const paths = await projectFiles(ENDINGS);
+    const found: string[] = [];
+    for (const path of paths.filter((path) => !path.startsWith("tests/"))) {
+      const text = await readProjectFile(path);
+      for (const { name } of [PACKAGE, CLIENT]) {
+        found.push(...fetchesOf(text, name).map((command) => `${path}: ${command}`));
+      }
     }
-  }
-  assert.deepEqual(found, []);
-});
-
-Deno.test("README.md begins with the clone until the package is published", async () => {
-  const [first] = codeBlocks(await readProjectFile("README.md"));
-  const [command] = first!.text.split("\n");
-  assert.match(
-    command!,
-    PACKAGE.private ? /^git clone </ : new RegExp(`^npx ${PACKAGE.name} start$`),
-  );
+    assert.deepEqual(found, []);
+  },
 });

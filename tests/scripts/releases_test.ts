@@ -12,7 +12,7 @@ import {
   releasedFiles,
   type Releases,
 } from "../../scripts/schema/releases.ts";
-import { readChangelog, readVersions } from "../../scripts/schema/version.ts";
+import { readChangelog, readVersions } from "../../scripts/release/version.ts";
 import { testServer } from "../support/database/database.ts";
 import { PROJECT_DIR } from "../support/local/local_start.ts";
 
@@ -108,24 +108,41 @@ Deno.test("hashUnreleased() hashes only unreleased files", () =>
 
 /** Commands that change nothing: script, arguments, exit code and message. */
 const REFUSED: [script: string, args: string[], code: number, said: RegExp][] = [
-  ["release", [], 2, /^Usage: deno task release VERSION/],
-  ["release", ["v1"], 2, /^Usage: deno task release VERSION/],
+  ["release/release", [], 2, /^Usage: deno task release VERSION/],
+  ["release/release", ["v1"], 2, /^Usage: deno task release VERSION/],
+  ["release/release", ["--check", "v1"], 2, /^Usage: deno task release VERSION/],
   [
-    "release",
+    "release/release",
+    ["--check", "99.0.0"],
+    1,
+    /^deno\.json has version .*CHANGELOG\.md has no .*supabase\/releases\.json does not .*99\.0\.0/s,
+  ],
+  [
+    "release/release",
     ["99.0.0"],
     1,
     /^deno\.json has version .*, not 99\.0\.0\n.*CHANGELOG\.md has no .*\n99\.0\.0 was not released$/s,
   ],
-  ["schema_dump", ["--release"], 2, /^Usage: deno task schema \[--check \| --release NAME\]/],
-  ["schema_dump", ["--chekc"], 2, /^Usage: deno task schema/],
-  ["schema_dump", ["--check", "now"], 2, /^Usage: deno task schema/],
-  ["schema_dump", ["--release", "a-b"], 1, /^--release "a-b": the name of a migration must only/],
+  [
+    "schema/schema_dump",
+    ["--release"],
+    2,
+    /^Usage: deno task schema \[--check \| --release NAME\]/,
+  ],
+  ["schema/schema_dump", ["--chekc"], 2, /^Usage: deno task schema/],
+  ["schema/schema_dump", ["--check", "now"], 2, /^Usage: deno task schema/],
+  [
+    "schema/schema_dump",
+    ["--release", "a-b"],
+    1,
+    /^--release "a-b": the name of a migration must only/,
+  ],
 ];
 
 for (const [script, args, code, said] of REFUSED) {
-  Deno.test(`scripts/schema/${script}.ts ${args.join(" ")} is refused`, async () => {
+  Deno.test(`scripts/${script}.ts ${args.join(" ")} is refused`, async () => {
     const output = await new Deno.Command(Deno.execPath(), {
-      args: ["run", "-A", `scripts/schema/${script}.ts`, ...args],
+      args: ["run", "-A", `scripts/${script}.ts`, ...args],
       cwd: PROJECT_DIR,
       env: { TEST_DATABASE_URL: testServer().superuser_url },
       stdin: "null",

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { readProjectFile } from "./project_files.ts";
+import { readCloneDocument } from "./clone_documents.ts";
 import { codeBlocks } from "./readme_document.ts";
 
 /** A whole program of a document. */
@@ -35,7 +35,7 @@ export async function runProgram(
   { document, fence, file, command: [name, ...args] }: Program,
   folder: string,
 ): Promise<{ id: string | undefined; status: string | undefined }> {
-  const page = await readProjectFile(document);
+  const page = await readCloneDocument(document);
   const blocks = codeBlocks(page).filter(({ language }) => language === fence);
   assert.equal(blocks.length, 1, `${fence} blocks of ${document}`);
   assert.ok(page.includes(` ${file}\``), `${document} does not say how to run ${file}`);

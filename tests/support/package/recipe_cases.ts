@@ -2,6 +2,8 @@
 
 import assert from "node:assert/strict";
 import { basename, dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { readCloneDocument } from "../documents/clone_documents.ts";
 import { codeBlocks } from "../documents/readme_document.ts";
 import { install, type InstalledPackage, runCommand } from "./installed_package.ts";
 import type { PackageCase } from "./start_cases.ts";
@@ -9,7 +11,7 @@ import type { PackageCase } from "./start_cases.ts";
 const JEST = "jest@30.2.0";
 const VITEST = "vitest@5.1.1";
 const PLAYWRIGHT = "@playwright/test@1.65.1";
-const ACTIONLINT = "github.com/rhysd/actionlint/cmd/actionlint@v1.7.7";
+const ACTIONLINT = fileURLToPath(new URL("../../../.ci/actionlint", import.meta.url));
 const IN_CI = Deno.env.get("CI") !== undefined;
 const CHROMIUM = "/usr/bin/chromium";
 /** Tests use the Chromium of the system, because Playwright would fetch its own. */
@@ -18,7 +20,7 @@ const PLAYWRIGHT_CONFIG = `export default {
   use: { launchOptions: { executablePath: "${CHROMIUM}", args: ["--no-sandbox"] } },
 };`;
 
-const page = await Deno.readTextFile(new URL("../../../docs/testing.md", import.meta.url));
+const page = await readCloneDocument("docs/testing.md");
 /** The blocks that begin with the name of a file, by that name. */
 const files = new Map(
   codeBlocks(page).flatMap(({ text }) => {
@@ -119,7 +121,7 @@ async function installFromClone({ clone, env, ...installed }: InstalledPackage):
   assert.match(await succeed(project, ["npx", "jest"]), /Tests: +1 passed/);
 
   // Compiling the linter takes some seconds, so only CI does it.
-  if (IN_CI) await fetching(checkout, `go run ${ACTIONLINT} .github/workflows/test.yml`);
+  if (IN_CI) await fetching(checkout, `"${ACTIONLINT}" .github/workflows/test.yml`);
   const steps = [...(await Deno.readTextFile(workflow)).matchAll(/- run: (.*)/g)];
   const [install, test] = steps.map(([, command]) => command!);
   assert.equal(install, "npm ci");

@@ -1,15 +1,13 @@
 /** What `payments-sandbox start` must do in a folder of a user. */
 
 import assert from "node:assert/strict";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { verifyWebhook } from "../../../client/mod.ts";
 import { openRecorder } from "../webhook/recording_receiver.ts";
 import {
   type InstalledPackage,
   linesOf,
   lineWith,
-  nodeProgram,
-  OTHER_NODES,
   otherAccount,
   type PackageCommand,
   runCommand,
@@ -37,13 +35,6 @@ export const START_CASES: readonly PackageCase[] = [
     },
   },
   { name: "start runs the service with nothing but Node", run: (installed) => start(installed) },
-  ...OTHER_NODES.map((major): PackageCase => ({
-    name: `start runs the service on Node ${major}`,
-    run: async (installed) => {
-      const PATH = `${dirname(await nodeProgram(major))}:${Deno.env.get("PATH")}`;
-      await start({ ...installed, env: { ...installed.env, PATH } });
-    },
-  })),
   {
     name: "start runs the service as another account than root",
     run: async (installed) => {

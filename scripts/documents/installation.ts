@@ -1,0 +1,130 @@
+/**
+ * The parts of documents that say how to get the service and the packages: from a clone, or from the
+ * registries once they have a version (scripts/release/publication.ts).
+ */
+
+import CLIENT from "../../client/package.json" with { type: "json" };
+import PACKAGE from "../../package/package.json" with { type: "json" };
+import { PUBLICATION, type Publication } from "../release/publication.ts";
+import { replaceBlock } from "./generated_block.ts";
+
+const NODE = "[Node.js](https://nodejs.org) 20 or newer";
+const ARCHIVE = `${PACKAGE.name}-${PACKAGE.version}.tgz`;
+const CLIENT_ARCHIVE = `${CLIENT.name.replace("@", "").replace("/", "-")}-${CLIENT.version}.tgz`;
+
+/** Where the programs of the README import the client from in a clone, by a name that they import. */
+const IMPORTS = [
+  ["verifyWebhook", "../client/webhook_signature.ts"],
+  ["PaymentsClient", "./client/mod.ts"],
+] as const;
+
+/** Returns README.md with its first command and its imports. */
+export function renderReadme(committed: string, publication = PUBLICATION): string {
+  const readme = replaceBlock(committed, "start", renderStart(publication));
+  return IMPORTS.reduce((text, [name, in_clone]) => {
+    const from = publication.is_published ? `npm:${CLIENT.name}` : in_clone;
+    return text.replace(new RegExp(`(import { ${name} } from )"[^"]*"`), `$1"${from}"`);
+  }, readme);
+}
+
+function renderStart({ is_published, repository }: Publication): string {
+  if (is_published) {
+    return `You need ${NODE}. Start the service in a new folder:
+
+\`\`\`console
+npx ${PACKAGE.name} start
+\`\`\`
+
+For the tests of your project run \`npm install --save-dev ${PACKAGE.name}\`
+([how](docs/testing.md)). In a clone, \`npx -y deno@2.9.6 task start\` starts it from the sources.`;
+  }
+  return `You need [Git](https://git-scm.com) and ${NODE}. Clone this
+repository and start the service in the folder of the clone:
+
+\`\`\`console
+git clone ${repository ?? "<the URL of this repository>"} payments
+cd payments
+npx -y deno@2.9.6 task start
+\`\`\`
+
+No registry has the npm package yet: \`npx -y deno@2.9.6 task package\` makes it for the tests of your
+project ([how](docs/testing.md)).`;
+}
+
+/** Returns docs/testing.md with the installation of the npm package. */
+export function renderTestingPage(committed: string, publication = PUBLICATION): string {
+  return replaceBlock(committed, "installation", renderTestingInstallation(publication));
+}
+
+function renderTestingInstallation({ is_published }: Publication): string {
+  if (is_published) {
+    return `Install it in the folder of your project:
+
+\`\`\`sh
+npm install --save-dev ${PACKAGE.name}
+\`\`\``;
+  }
+  return `It is in no registry, so you make its archive in a clone of this project and keep the archive in
+your project.
+
+1. Make the archive in the clone. This prints its path:
+
+   \`\`\`sh
+   npx -y deno@2.9.6 task package
+   \`\`\`
+
+2. In the folder of your project copy the archive from the clone, and install it. Commit the
+   archive, \`package.json\` and \`package-lock.json\`: then \`npm ci\` works in CI and for everybody.
+
+   \`\`\`sh
+   mkdir -p vendor
+   cp "$clone/artifacts/${ARCHIVE}" vendor/
+   npm install --save-dev ./vendor/${ARCHIVE}
+   \`\`\`
+
+   \`clone\` is the path of the clone. After a new archive run the commands again.`;
+}
+
+/** Returns package/README.md, which npm shows, with the installation and the first start. */
+export function renderPackageReadme(committed: string, publication = PUBLICATION): string {
+  return replaceBlock(committed, "installation", renderPackageInstallation(publication));
+}
+
+function renderPackageInstallation({ is_published }: Publication): string {
+  if (is_published) {
+    return `\`\`\`console
+npx ${PACKAGE.name} start
+\`\`\``;
+  }
+  return `The package is in no registry: [a page of the project](../docs/testing.md) says how to make and
+install it.
+
+\`\`\`console
+npx --no-install ${PACKAGE.name} start
+\`\`\``;
+}
+
+/** Returns client/README.md with the installation. */
+export function renderClientReadme(committed: string, publication = PUBLICATION): string {
+  return replaceBlock(committed, "installation", renderClientInstallation(publication));
+}
+
+function renderClientInstallation({ is_published }: Publication): string {
+  if (is_published) {
+    return `Install it from npm, as ES modules:
+
+\`\`\`console
+npm install ${CLIENT.name}
+\`\`\`
+
+On Deno and in an edge function use \`deno add jsr:${CLIENT.name}\`.`;
+  }
+  return `Build and install it from a clone, as ES modules:
+
+\`\`\`console
+npm pack ./client
+npm install ./${CLIENT_ARCHIVE}
+\`\`\`
+
+On Deno and in an edge function import \`mod.ts\` without a build.`;
+}

@@ -1,0 +1,38 @@
+/** Makes the archive of the client for npm, and its folder for JSR. */
+
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { renderClientReadme } from "../documents/installation.ts";
+import type { Publication } from "../release/publication.ts";
+import { writeManifestAndPage } from "./manifest_and_page.ts";
+import { packFolder } from "./run_program.ts";
+
+const CLIENT_DIR = fileURLToPath(new URL("../../client/", import.meta.url));
+/** Folders of `client/` that are not sources. */
+const LEFT_OUT = new Set(["dist", "node_modules"]);
+
+/**
+ * Makes the client as registries get it.
+ * @param parent the folder for the archive, and for the folder `jsr`
+ * @returns the paths of both
+ */
+export async function buildClient(
+  parent: string,
+  publication: Publication,
+): Promise<{ archive: string; jsr: string }> {
+  const jsr = join(parent, "jsr");
+  await copyFolder(CLIENT_DIR, jsr);
+  await writeManifestAndPage(jsr, "client", renderClientReadme, publication);
+  const archive = await packFolder(jsr, parent);
+  await Deno.remove(join(jsr, "dist"), { recursive: true });
+  return { archive, jsr };
+}
+
+async function copyFolder(from: string, to: string): Promise<void> {
+  await Deno.mkdir(to);
+  for await (const { name, isDirectory } of Deno.readDir(from)) {
+    if (LEFT_OUT.has(name)) continue;
+    if (isDirectory) await copyFolder(join(from, name), join(to, name));
+    else await Deno.copyFile(join(from, name), join(to, name));
+  }
+}

@@ -1,0 +1,124 @@
+/**
+ * The bill of materials of a package (SBOM, CycloneDX) and the licenses of everything in it. npm
+ * makes it from a lock file of the packages that are bundled, and of those that the package manager
+ * installs beside them.
+ */
+
+import { join } from "node:path";
+import { runProgram } from "../package/run_program.ts";
+import type { Manifest } from "./publication.ts";
+
+/** A package that is a part of the published one. */
+interface Part {
+  name: string;
+  version: string;
+}
+
+/** A part as the bill names it. */
+export interface Component extends Part {
+  /** Its SPDX expression. Null: the package names none. */
+  license: string | null;
+}
+
+/** A package of which only a built file is in the published one, with its hash in npm. */
+interface Embedded extends Component {
+  /** `sha512-` and base64. */
+  integrity: string;
+}
+
+/** The members of CycloneDX that are read here. */
+interface Bill {
+  components: CycloneComponent[];
+}
+
+interface CycloneComponent extends Part {
+  licenses?: { license?: { id?: string; name?: string }; expression?: string }[];
+}
+
+/** Licenses that let users pass the packages on without further duties than to name the authors. */
+const ALLOWED = new Set([
+  ...["0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "Unlicense"],
+]);
+
+/**
+ * Writes the bill of a package.
+ * @param bundled the packages in its bundles
+ * @param embedded packages whose own dependencies are inside the file that is taken from them
+ * @returns its components
+ * @throws {Error} if npm resolves a bundled package to another version than the bundle has
+ */
+export async function writeBill(
+  path: string,
+  { name, version, license, description, optionalDependencies }: Manifest,
+  bundled: readonly Part[],
+  embedded: readonly Embedded[] = [],
+): Promise<Component[]> {
+  const folder = await Deno.makeTempDir({ prefix: "payments-bill-" });
+  try {
+    const dependencies = Object.fromEntries(bundled.map((one) => [one.name, one.version]));
+    const manifest = { name, version, license, description, dependencies, optionalDependencies };
+    await Deno.writeTextFile(join(folder, "package.json"), JSON.stringify(manifest));
+    const npm = (...args: string[]) => runProgram(["npm", ...args], { cwd: folder });
+    await npm("install", "--package-lock-only", "--ignore-scripts", "--no-audit", "--no-fund");
+    const printed = await npm("sbom", "--package-lock-only", "--sbom-format=cyclonedx");
+    const { components, ...bill } = JSON.parse(printed) as Bill;
+    const installed = Object.keys(optionalDependencies ?? {});
+    const listed = components.filter((one) => !installed.includes(one.name)).map(titleOf);
+    const differing = new Set(listed).symmetricDifference(new Set(bundled.map(titleOf)));
+    if (differing.size > 0) {
+      throw new Error(`The bundles and their bill differ in ${[...differing].join(", ")}`);
+    }
+    components.push(...embedded.map(componentOf));
+    await Deno.writeTextFile(path, `${JSON.stringify({ ...bill, components }, null, 2)}\n`);
+    return components.map(({ name, version, licenses }) => ({
+      name,
+      version,
+      license: licenses?.map(({ license, expression }) =>
+        expression ?? license?.id ?? license?.name
+      ).join(" AND ") ?? null,
+    }));
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+function componentOf({ name, version, license, integrity }: Embedded) {
+  return {
+    "bom-ref": `${name}@${version}`,
+    type: "library",
+    name,
+    version,
+    purl: `pkg:npm/${name.replace("@", "%40")}@${version}`,
+    hashes: [{
+      alg: "SHA-512",
+      content: Uint8Array.fromBase64(integrity.replace("sha512-", "")).toHex(),
+    }],
+    licenses: [{ license: { id: license! } }],
+  };
+}
+
+/** Returns the parts whose license must be read by a person before a release, a sentence for each. */
+export function findLicenseProblems(components: readonly Component[]): string[] {
+  return components.filter(({ license }) => !isAllowed(license)).map((one) =>
+    `${titleOf(one)} has the license ${
+      one.license ?? "(none)"
+    }: read it, and add it to ALLOWED in ` +
+    "scripts/release/bill_of_materials.ts or replace the package"
+  );
+}
+
+/** Whether users may choose an allowed license. */
+function isAllowed(license: string | null): boolean {
+  const choices = license?.replace(/^\((.*)\)$/, "$1").split(" OR ") ?? [];
+  return choices.some((choice) => ALLOWED.has(choice));
+}
+
+/** Returns a line for each component, sorted: its license, name and version. */
+export function listLicenses(components: readonly Component[]): string {
+  const lines = components.map((one) => `${(one.license ?? "").padEnd(14)} ${titleOf(one)}\n`);
+  return [...new Set(lines)].sort().join("");
+}
+
+function titleOf({ name, version }: Part): string {
+  return `${name} ${version}`;
+}
