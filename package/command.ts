@@ -75,6 +75,19 @@ export const SERVICE_OPTIONS: Readonly<Record<string, Option>> = {
   key: { type: "string", value: "KEY", help: "an API key; default: that of this folder" },
   "data-dir": { type: "string", value: "FOLDER", help: "data of the local start (.local)" },
 };
+/** An option of commands that can change live data. */
+export const LIVE_OPTION: Readonly<Record<string, Option>> = {
+  live: { type: "boolean", help: "allow a live key, which changes real data" },
+};
+/** Options of commands that change something once. */
+export const CHANGE_OPTIONS: Readonly<Record<string, Option>> = {
+  "idempotency-key": {
+    type: "string",
+    value: "KEY",
+    help: "a retry with this key changes nothing",
+  },
+  ...LIVE_OPTION,
+};
 
 /**
  * Parses the arguments of a command.
@@ -129,6 +142,28 @@ export function wholeNumberOf(
   if (/^\d+$/.test(text) && number >= least && number <= most) return number;
   const bounds = most === Number.MAX_SAFE_INTEGER ? `from ${least}` : `from ${least} to ${most}`;
   throw new UsageError(`--${name} must be a whole number ${bounds}`);
+}
+
+/**
+ * Returns the one argument of a command.
+ * @param missing the message of the error if there is none
+ * @throws {UsageError} if there is none, or more than one
+ */
+export function onlyArgument([first, ...more]: readonly string[], missing: string): string {
+  if (!first) throw new UsageError(missing);
+  refuseArguments(more);
+  return first;
+}
+
+/**
+ * Returns the only argument of a command, which is an id.
+ * @param example the form of the id, such as `pay_…`
+ * @throws {UsageError} if it is missing or cannot be an id
+ */
+export function idArgument(args: readonly string[], example: string): string {
+  const id = onlyArgument(args, `The id is missing: ${example}`);
+  if (/^\w+$/.test(id)) return id;
+  throw new UsageError(`"${id}" is no id: ${example}`);
 }
 
 /** Refuses arguments of a command that takes none. */

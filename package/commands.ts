@@ -3,10 +3,19 @@
 import type { Command } from "./command.ts";
 import { CLOCK_ADVANCE } from "./commands/clock_advance.ts";
 import { completionCommand } from "./commands/completion.ts";
+import { ENDPOINTS_LIST } from "./commands/endpoints_list.ts";
+import { EVENTS_LIST } from "./commands/events_list.ts";
+import { EVENTS_RESEND } from "./commands/events_resend.ts";
 import { LISTEN } from "./commands/listen.ts";
 import { LOGS_TAIL } from "./commands/logs_tail.ts";
 import { OPEN } from "./commands/open.ts";
+import { PAYMENTS_CANCEL } from "./commands/payments_cancel.ts";
+import { PAYMENTS_CAPTURE } from "./commands/payments_capture.ts";
 import { PAYMENTS_CREATE } from "./commands/payments_create.ts";
+import { PAYMENTS_GET } from "./commands/payments_get.ts";
+import { PAYMENTS_LIST } from "./commands/payments_list.ts";
+import { PAYMENTS_REFUND } from "./commands/payments_refund.ts";
+import { RESET } from "./commands/reset.ts";
 import { RUN } from "./commands/run.ts";
 import { SANDBOX_NEW } from "./commands/sandbox_new.ts";
 import { START } from "./commands/start.ts";
@@ -18,9 +27,18 @@ export const COMMANDS: readonly Command[] = [
   START,
   RUN,
   PAYMENTS_CREATE,
-  SANDBOX_NEW,
+  PAYMENTS_CAPTURE,
+  PAYMENTS_REFUND,
+  PAYMENTS_CANCEL,
+  PAYMENTS_GET,
+  PAYMENTS_LIST,
+  EVENTS_LIST,
+  EVENTS_RESEND,
+  ENDPOINTS_LIST,
   LISTEN,
   TRIGGER,
+  SANDBOX_NEW,
+  RESET,
   CLOCK_ADVANCE,
   LOGS_TAIL,
   OPEN,

@@ -19,7 +19,11 @@ ${
   }
 
 Examples:
-${commands.map(({ examples }) => `  ${PACKAGE_NAME} ${examples[0]}`).join("\n")}
+${
+    commands.filter(({ args }) => args !== "ID").map(({ examples }) =>
+      `  ${PACKAGE_NAME} ${examples[0]}`
+    ).join("\n")
+  }
 
 --help (-h) after a command shows its options and more examples. --version (-v) prints the version.
 Exit codes: 0 success, 1 failure, 2 invalid arguments; \`run\` has the exit code of its command.

@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { PaymentsClient } from "../client/mod.ts";
+import { PaymentsClient, type RequestOptions } from "../client/mod.ts";
 import { fetchSparingFaults } from "../console/sparing_fetch.ts";
 import { CommandError, type Surroundings, textOf, UsageError, type Values } from "./command.ts";
 import { dataDir } from "./data_folder.ts";
@@ -26,26 +26,29 @@ export const VARIABLES = { base_url: "PAYMENTS_BASE_URL", key: "PAYMENTS_API_KEY
  * @throws {CommandError} if none of these places has both
  */
 export function findService(values: Values, surroundings: Surroundings): ServiceAccess {
-  const { env } = surroundings;
-  const places = [
-    {
-      base_url: textOf(values, "base-url"),
-      key: textOf(values, "key"),
-      are: "--base-url and --key",
-      Fault: UsageError,
-    },
-    {
-      base_url: env(VARIABLES.base_url),
-      key: env(VARIABLES.key),
-      are: `${VARIABLES.base_url} and ${VARIABLES.key}`,
-      Fault: CommandError,
-    },
-  ];
-  for (const { base_url, key, are, Fault } of places) {
-    if (base_url && key) return { base_url, key, Fault };
-    if (base_url || key) throw new Fault(`Set both ${are}, or neither`);
-  }
-  return readCredentials(join(dataDir(values, surroundings), "credentials.json"));
+  const [base_url, key] = [textOf(values, "base-url"), textOf(values, "key")];
+  return bothOrNeither({ base_url, key, Fault: UsageError }, "--base-url and --key") ??
+    serviceOfEnvironment(surroundings) ??
+    readCredentials(join(dataDir(values, surroundings), "credentials.json"));
+}
+
+/**
+ * Returns the service that the environment names, or null if it names none.
+ * @throws {CommandError} if only one of the variables is set
+ */
+export function serviceOfEnvironment({ env }: Pick<Surroundings, "env">): ServiceAccess | null {
+  const [base_url, key] = [env(VARIABLES.base_url), env(VARIABLES.key)];
+  const names = `${VARIABLES.base_url} and ${VARIABLES.key}`;
+  return bothOrNeither({ base_url, key, Fault: CommandError }, names);
+}
+
+/** Values of one place, of which some can be missing. */
+type Found = Partial<Record<"base_url" | "key", string | undefined>> & Pick<ServiceAccess, "Fault">;
+
+function bothOrNeither({ base_url, key, Fault }: Found, names: string): ServiceAccess | null {
+  if (base_url && key) return { base_url, key, Fault };
+  if (base_url || key) throw new Fault(`Set both ${names}, or neither`);
+  return null;
 }
 
 /**
@@ -53,16 +56,47 @@ export function findService(values: Values, surroundings: Surroundings): Service
  * `logs tail` read all the time, beside the program for which the faults are.
  */
 export function openClient(values: Values, surroundings: Surroundings): PaymentsClient {
-  const { base_url, key, Fault } = findService(values, surroundings);
+  return clientOf(findService(values, surroundings));
+}
+
+/**
+ * Returns a client of that service for a command that changes something, and the options of its
+ * request.
+ * @throws {UsageError} if the key is a live key and `--live` is not given, or a value is invalid
+ */
+export function openChange(
+  values: Values,
+  surroundings: Surroundings,
+): { client: PaymentsClient; options: RequestOptions } {
+  const access = findService(values, surroundings);
+  if (!isTestKey(access.key) && !values["live"]) {
+    throw new UsageError(
+      "The key is no test key, and the command changes real data: give --live, or use a test key",
+    );
+  }
+  const idempotencyKey = textOf(values, "idempotency-key");
+  if (idempotencyKey !== undefined && !/^[\x21-\x7e]{1,255}$/.test(idempotencyKey)) {
+    throw new UsageError("--idempotency-key must have 1 to 255 visible ASCII characters");
+  }
+  return { client: clientOf(access), options: { idempotencyKey } };
+}
+
+/** Returns a client of a service. */
+export function clientOf({ base_url, key, Fault }: ServiceAccess): PaymentsClient {
   try {
     return new PaymentsClient({
       apiKey: key,
       baseUrl: base_url,
-      fetch: key.includes("_test_") ? fetchSparingFaults : undefined,
+      fetch: isTestKey(key) ? fetchSparingFaults : undefined,
     });
   } catch (error) {
     throw new Fault((error as Error).message);
   }
+}
+
+/** Whether a key has the form of a test key. Only these move no real money. */
+export function isTestKey(key: string): boolean {
+  return /^[a-z][a-z0-9]*_test_/.test(key);
 }
 
 function readCredentials(path: string): ServiceAccess {

@@ -12,3 +12,8 @@ export function localTime(at: Date = new Date()): string {
 export function oneLine(text: string): string {
   return text.slice(0, MAX_CHARACTERS).replace(/[\p{Cc}\p{Cf}\s]+/gu, " ").trim();
 }
+
+/** Returns a number with its noun, such as `2 payments`. */
+export function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? "" : "s"}`;
+}

@@ -1,9 +1,18 @@
 /** `clock advance`: advances the clock of the sandbox, and shows what became due and was done. */
 
 import type { ClockAdvance } from "../../client/mod.ts";
-import { type Command, EXIT, JSON_OPTION, SERVICE_OPTIONS, UsageError } from "../command.ts";
+import {
+  type Command,
+  EXIT,
+  JSON_OPTION,
+  onlyArgument,
+  SERVICE_OPTIONS,
+  UsageError,
+} from "../command.ts";
 import { parseDuration } from "../duration.ts";
+import { printResult } from "../output.ts";
 import { openClient } from "../service_access.ts";
+import { count } from "../terminal_text.ts";
 
 /** The bound of the API in seconds: 400 days. */
 const MAX_ADVANCE_S = 34_560_000;
@@ -14,9 +23,8 @@ export const CLOCK_ADVANCE: Command = {
   summary: "Advance the clock of the sandbox, and show what became due",
   options: { ...JSON_OPTION, ...SERVICE_OPTIONS },
   examples: ["clock advance 30d", "clock advance 1h30m --json"],
-  async run(values, [duration, ...more], surroundings) {
-    if (duration === undefined) throw new UsageError("The duration is missing: 30d");
-    if (more.length > 0) throw new UsageError(`Unexpected argument "${more[0]}". See --help`);
+  async run(values, args, surroundings) {
+    const duration = onlyArgument(args, "The duration is missing: 30d");
     const seconds = parseDuration(duration);
     if (seconds === null || seconds < 1 || seconds > MAX_ADVANCE_S) {
       throw new UsageError(
@@ -25,8 +33,7 @@ export const CLOCK_ADVANCE: Command = {
     }
     const client = openClient(values, surroundings);
     const clock = await client.sandbox.setClock({ advance: seconds });
-    const text = values["json"] ? JSON.stringify(clock, null, 2) : describe(clock);
-    surroundings.print(`${text}\n`);
+    printResult(clock, describe, values, surroundings);
     return EXIT.success;
   },
 };
@@ -40,8 +47,4 @@ function describe({ now, mode, did }: ClockAdvance): string {
     count(did.purged, "purged row"),
   ];
   return `${now}  ${mode}\n  ${done.join(", ")}`;
-}
-
-function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? "" : "s"}`;
 }

@@ -61,10 +61,10 @@ export const LISTEN: Command = {
     const url = receiverOf(values);
     const client = openClient(values, surroundings);
     const listener = await findListener(client, url, values, surroundings);
-    const stop = stopSignal();
     if (values["print-secret"] && !values["json"]) surroundings.print(`${listener.secret}\n`);
     else announce(listener, url, values, surroundings);
     if (values["print-secret"]) return EXIT.success;
+    const stop = stopSignal();
     const responses = new ResponsesOfListener(dataDir(values, surroundings), listener.endpoint_id);
     try {
       await forwardAll(client, listener.endpoint_id, {

@@ -4,7 +4,7 @@ import { spawn } from "node:child_process";
 import process from "node:process";
 import { keyLink } from "../../console/key_link.ts";
 import { type Command, EXIT, JSON_OPTION, refuseArguments, SERVICE_OPTIONS } from "../command.ts";
-import { findService } from "../service_access.ts";
+import { findService, isTestKey } from "../service_access.ts";
 
 /** The programs that open an address in the browser of the user. */
 const OPENERS: Readonly<Record<string, string[]>> = {
@@ -26,9 +26,7 @@ export const OPEN: Command = {
     refuseArguments(args);
     const { base_url, key } = findService(values, surroundings);
     // The console takes test keys only, so a live key must not get into the history of the browser.
-    const url = key.includes("_test_")
-      ? keyLink(base_url, key)
-      : new URL("/console/", base_url).href;
+    const url = isTestKey(key) ? keyLink(base_url, key) : new URL("/console/", base_url).href;
     surroundings.print(values["json"] ? `${JSON.stringify({ url })}\n` : `${url}\n`);
     if (values["print"]) return EXIT.success;
     const [program, ...first] = OPENERS[process.platform] ?? OPENERS["linux"]!;

@@ -1,8 +1,8 @@
 /** `payments create`: makes a payment. */
 
 import { ApiError, type CreatePaymentInput, type Outcome, type Payment } from "../../client/mod.ts";
-import { formatAmount } from "../../shared/core/currency.ts";
 import {
+  CHANGE_OPTIONS,
   type Command,
   EXIT,
   JSON_OPTION,
@@ -13,7 +13,9 @@ import {
   type Values,
   wholeNumberOf,
 } from "../command.ts";
-import { openClient } from "../service_access.ts";
+import { printResult } from "../output.ts";
+import { paymentText } from "../payment_text.ts";
+import { openChange } from "../service_access.ts";
 
 /** The card that is always approved. */
 const CARD = "4242424242424242";
@@ -38,7 +40,7 @@ export const PAYMENTS_CREATE: Command = {
     capture: { type: "string", value: "METHOD", help: "manual only authorizes the amount" },
     email: { type: "string", value: "ADDRESS", help: "of the customer" },
     reference: { type: "string", value: "TEXT", help: "your own reference" },
-    "idempotency-key": { type: "string", value: "KEY", help: "a retry with this key pays once" },
+    ...CHANGE_OPTIONS,
     ...JSON_OPTION,
     ...SERVICE_OPTIONS,
   },
@@ -50,14 +52,10 @@ export const PAYMENTS_CREATE: Command = {
   async run(values, args, surroundings) {
     refuseArguments(args);
     const input = readInput(values);
-    const client = openClient(values, surroundings);
-    const key = textOf(values, "idempotency-key");
-    const print = (payment: Payment) => {
-      const text = values["json"] ? JSON.stringify(payment, null, 2) : describe(payment);
-      surroundings.print(`${text}\n`);
-    };
+    const { client, options } = openChange(values, surroundings);
+    const print = (payment: Payment) => printResult(payment, paymentText, values, surroundings);
     try {
-      print(await client.payments.create(input, key === undefined ? {} : { idempotencyKey: key }));
+      print(await client.payments.create(input, options));
       return EXIT.success;
     } catch (error) {
       // A declined payment is stored, so its id is part of the output. The error follows.
@@ -94,10 +92,4 @@ function readInput(values: Values): CreatePaymentInput {
 
 function testCard(number: string) {
   return { number, exp_month: 12, exp_year: new Date().getFullYear() + YEARS_AHEAD, cvc: CVC };
-}
-
-/** One line: id, status, amount, and the page of 3-D Secure if the payer must go there. */
-function describe({ id, status, amount, currency, next_action }: Payment): string {
-  const line = `${id}  ${status}  ${formatAmount(amount, currency)}`;
-  return next_action?.type === "authenticate" ? `${line}\n  payer: ${next_action.url}` : line;
 }

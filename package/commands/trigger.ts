@@ -1,5 +1,6 @@
 /**
- * `trigger`: sends an event of a payment to a webhook endpoint, and shows the receiver's response.
+ * `trigger`: sends an event to a webhook endpoint, and shows the receiver's response. Without a
+ * payment it makes the objects that have the event, so the endpoint also gets their other events.
  */
 
 import type {
@@ -13,6 +14,7 @@ import {
   CommandError,
   EXIT,
   JSON_OPTION,
+  onlyArgument,
   SERVICE_OPTIONS,
   type Surroundings,
   textOf,
@@ -25,11 +27,14 @@ import type { ForwardResult } from "../forwarding.ts";
 import { knownListeners } from "../listener.ts";
 import { findService, openClient } from "../service_access.ts";
 import { oneLine } from "../terminal_text.ts";
+import { makeTriggerObject, TRIGGER_TYPES } from "../trigger_objects.ts";
 
 /** Longer than `listen` waits for its receiver (15 s), and than one read of the inbox takes. */
 const RESPONSE_MS = 17_000;
 /** Time between two looks at the responses of `listen`. */
 const INTERVAL_MS = 50;
+/** Time between two reads of a delivery. Each is a request. */
+const READ_INTERVAL_MS = 200;
 
 /** The answer of the receiver: its status or the error, and the beginning of its text. */
 interface ApiResponse {
@@ -41,9 +46,13 @@ interface ApiResponse {
 export const TRIGGER: Command = {
   name: "trigger",
   args: "EVENT",
-  summary: "Send an event of a payment to a webhook endpoint, and show the answer",
+  summary: "Send an event to a webhook endpoint, and show the answer",
   options: {
-    payment: { type: "string", value: "ID", help: "the payment, pay_… (required)" },
+    payment: {
+      type: "string",
+      value: "ID",
+      help: "pay_…; default: a new one, with a refund or the like",
+    },
     endpoint: {
       type: "string",
       value: "ID",
@@ -52,23 +61,25 @@ export const TRIGGER: Command = {
     ...JSON_OPTION,
     ...SERVICE_OPTIONS,
   },
-  examples: ["trigger payment.completed --payment pay_1m7wvb3bsdsgqhzksxxwbk1970"],
-  async run(values, [event, ...more], surroundings) {
-    if (event === undefined) throw new UsageError("The event is missing: payment.completed");
-    if (more.length > 0) throw new UsageError(`Unexpected argument "${more[0]}". See --help`);
+  examples: [
+    "trigger payment.refunded",
+    "trigger payment.completed --payment pay_1m7wvb3bsdsgqhzksxxwbk1970",
+  ],
+  async run(values, args, surroundings) {
+    const event = onlyArgument(args, "The event is missing: payment.completed") as EventType;
     const payment_id = textOf(values, "payment");
-    if (payment_id === undefined) throw new UsageError("--payment is missing: pay_…");
+    if (payment_id === undefined && !TRIGGER_TYPES.includes(event)) {
+      throw new UsageError(`"${event}" is no event type: ${TRIGGER_TYPES.join(", ")}`);
+    }
     const client = openClient(values, surroundings);
     const endpoint_id = textOf(values, "endpoint") ??
       await defaultEndpoint(client, values, surroundings);
-    const { id } = await client.sandbox.trigger({
-      endpoint_id,
-      event: event as EventType,
-      payment_id,
-    });
+    const id = payment_id === undefined
+      ? await deliveryOfNewEvent(client, event, endpoint_id)
+      : (await client.sandbox.trigger({ endpoint_id, event, payment_id })).id;
     const data_dir = dataDir(values, surroundings);
     const forwarded = await responseOfListener(data_dir, endpoint_id, id);
-    const delivery = await client.webhookDeliveries.retrieve(id);
+    const delivery = await attemptedDelivery(client, id);
     const response = forwarded ?? responseOf(delivery);
     surroundings.print(
       values["json"]
@@ -104,6 +115,48 @@ async function defaultEndpoint(
 function list(endpoints: readonly WebhookEndpoint[]): string {
   return endpoints.map(({ id, url, description }) => `  ${id}  ${url ?? description ?? "inbox"}`)
     .join("\n");
+}
+
+/**
+ * Makes objects that have an event of this type, and returns the id of its delivery. An endpoint
+ * that is not subscribed to the type gets the event by a trigger.
+ */
+async function deliveryOfNewEvent(
+  client: PaymentsClient,
+  event: EventType,
+  endpoint_id: string,
+): Promise<string> {
+  await client.webhookEndpoints.retrieve(endpoint_id);
+  const object = await makeTriggerObject(client, event);
+  const deliveries = client.webhookDeliveries.list({ endpoint_id, ...object, limit: 100 });
+  for await (const { id, event_type } of deliveries) if (event_type === event) return id;
+  const { payment_id, transfer_id } = object;
+  if (payment_id !== undefined) {
+    return (await client.sandbox.trigger({ endpoint_id, event, payment_id })).id;
+  }
+  throw new CommandError(
+    `${transfer_id} has the event, but ${endpoint_id} is not subscribed to ${event}`,
+  );
+}
+
+/**
+ * Waits for the first attempt of a delivery, or until it is in an inbox.
+ * @throws {CommandError} if an earlier event keeps it waiting, or it takes too long
+ */
+async function attemptedDelivery(client: PaymentsClient, id: string): Promise<WebhookDelivery> {
+  const end = performance.now() + RESPONSE_MS;
+  while (performance.now() < end) {
+    const delivery = await client.webhookDeliveries.retrieve(id);
+    const { status, attempts, blocked_by } = delivery;
+    if (status !== "pending" || attempts.length > 0) return delivery;
+    const first = blocked_by && await client.webhookDeliveries.retrieve(blocked_by);
+    if (first && first.attempts.length > 0) {
+      const earlier = describe(first, responseOf(first)).trimEnd();
+      throw new CommandError(`${id} waits until the endpoint takes an earlier event:\n${earlier}`);
+    }
+    await new Promise((resolve) => setTimeout(resolve, READ_INTERVAL_MS));
+  }
+  throw new CommandError(`${id} was not sent for ${RESPONSE_MS / 1000} s`);
 }
 
 /**

@@ -61,12 +61,25 @@ for (
 /** Arguments without a service, the exit code, and the code of the error as JSON. */
 const MISTAKES = [
   [[], ["strat"], 2, "invalid_arguments", /^Unknown command "strat"/],
-  [[], ["payments"], 2, "invalid_arguments", /^"payments" is no command: payments create/],
+  [[], ["payments"], 2, "invalid_arguments", /^"payments" is no command: payments create, /],
   [[], ["payments", "crate"], 2, "invalid_arguments", /^"payments crate" is no command/],
   [[], ["payments", "create", "--amuont", "1"], 2, "invalid_arguments", /'--amuont'/],
   [[], ["payments", "create"], 2, "invalid_arguments", /^--amount is missing/],
   [[], ["payments", "create", "--amount"], 2, "invalid_arguments", /--amount/],
   [[], ["payments", "create", "--amount", "1.5"], 2, "invalid_arguments", /whole number/],
+  [[], ["payments", "capture"], 2, "invalid_arguments", /^The id is missing: pay_…/],
+  [[], ["payments", "cancel", ".."], 2, "invalid_arguments", /^"\.\." is no id: pay_…/],
+  [[], ["payments", "get", "pay_1", "pay_2"], 2, "invalid_arguments", /argument "pay_2"/],
+  [[], ["payments", "refund", "pay_1", "--amount", "0"], 2, "invalid_arguments", /--amount must/],
+  [[], ["events", "list", "--limit", "101"], 2, "invalid_arguments", /--limit .* from 1 to 100/],
+  [[], ["trigger", "payment.paid"], 2, "invalid_arguments", /is no event type: payment\.created, /],
+  [
+    ["PAYMENTS_API_KEY", "PAYMENTS_BASE_URL"],
+    ["reset"],
+    2,
+    "invalid_arguments",
+    /^--yes is missing/,
+  ],
   [[], ["logs", "tail", "--base-url", "http://127.0.0.1:9"], 2, "invalid_arguments", /Set both/],
   [
     [],
@@ -93,7 +106,7 @@ const MISTAKES = [
   [["PAYMENTS_API_KEY"], ["logs", "tail"], 1, "command_failed", /Set both PAYMENTS_BASE_URL/],
   [
     ["PAYMENTS_API_KEY", "PAYMENTS_BASE_URL"],
-    ["payments", "create", "--amount", "1"],
+    ["payments", "list"],
     1,
     "connection_failed",
     /got no answer/,
@@ -116,6 +129,19 @@ for (const [variables, args, code, error_code, message] of MISTAKES) {
   });
 }
 
+for (
+  const words of ["payments create --amount 1", "payments refund pay_1", "events resend evt_1"]
+) {
+  Deno.test(`${words} needs --live with a live key, and then sends it`, async () => {
+    const args = [...words.split(" "), "--base-url", "http://127.0.0.1:9", "--key", "sk_live_1"];
+    const refused = await call(args);
+    assert.deepEqual([refused.code, refused.stdout], [2, ""]);
+    assert.match(refused.stderr, /give --live, or use a test key\n$/);
+    const allowed = await call([...args, "--live", "--json"]);
+    assert.equal(JSON.parse(allowed.stdout).error.code, "connection_failed");
+  });
+}
+
 Deno.test("docs/testing.md lists every command and no other", async () => {
   const page = await Deno.readTextFile(new URL("../../docs/testing.md", import.meta.url));
   const shown = tableRows(page, "Command").map(([command]) => codeTexts(command!)[0]);
@@ -126,7 +152,7 @@ Deno.test("docs/testing.md lists every command and no other", async () => {
 for (
   const [line, expected] of [
     ["", COMMANDS.map(({ name }) => name.split(" ")[0]!)],
-    ["payments ", ["create"]],
+    ["payments ", ["cancel", "capture", "create", "get", "list", "refund"]],
     ["start --t", ["--temporary"]],
     ["payments create --json --cur", ["--currency"]],
     ["listen --f", ["--forward-to"]],

@@ -1,9 +1,12 @@
-/** `trigger`: which endpoint it chooses, and which answer it shows. */
+/** `trigger`: which endpoint it chooses, which objects it makes, and which response it shows. */
 
 import assert from "node:assert/strict";
 import type { PaymentsClient } from "../../client/mod.ts";
 import { freePort } from "../support/common/free_port.ts";
 import { call } from "../support/package/command_line.ts";
+import { TRIGGER_TYPES } from "../../package/trigger_objects.ts";
+import { EVENT_TYPES } from "../../shared/core/vocabulary.ts";
+import { withServedService } from "../support/service/served_service.ts";
 import { onlyEndpoint, withListenCase } from "../support/package/listen_case.ts";
 
 const EVENT = "payment.completed";
@@ -92,4 +95,54 @@ Deno.test("trigger finds the endpoint of listen among others, and shows what its
     // A killed one leaves its file.
     await (await listen("--events", "transfer.created")).end("SIGKILL");
     assert.equal((await trigger()).code, 0);
+  }));
+
+/** Types that no payment by card of a sandbox has: the endpoint gets them by a trigger. */
+const TRIGGERED: readonly string[] = ["payment.pending", "webhook_endpoint.disabled", "ping"];
+
+Deno.test("trigger without a payment makes the objects of every event type", () =>
+  withServedService(async ({ service, base_url, client }) => {
+    assert.deepEqual([...TRIGGER_TYPES].sort(), [...EVENT_TYPES].sort());
+    const env = { PAYMENTS_BASE_URL: base_url, PAYMENTS_API_KEY: service.key.text };
+    const { id } = await client.webhookEndpoints.create({ delivery: "inbox" });
+    for (const type of TRIGGER_TYPES) {
+      const { code, stdout, stderr } = await call(["trigger", type, "--json"], env, "/nowhere");
+      assert.equal(code, 0, `${type}: ${stdout}${stderr}`);
+      const { id: delivery_id, event_type } = JSON.parse(stdout);
+      assert.equal(event_type, type);
+      const page = await client.webhookEndpoints.inbox(id, { limit: 100 });
+      const found = page.data.find((one) => one.id === delivery_id)!;
+      const { triggered = false, data: { object } } = JSON.parse(found.body);
+      assert.equal(triggered, TRIGGERED.includes(type), type);
+      const [kind, status] = type.split(".");
+      if (kind === "payment" && status !== "created") assert.equal(object.status, status, type);
+      await client.webhookEndpoints.inbox(id, { after: page.next_cursor, limit: 1 });
+    }
+  }));
+
+Deno.test("trigger without a payment sends the events of the objects in their order", () =>
+  withListenCase(async ({ client, env, folder, receiver }) => {
+    const trigger = (type: string) => call(["trigger", type], env, folder);
+    const url = receiver.url("/hooks");
+    const { id } = await client.webhookEndpoints.create({ url });
+    const good = await trigger("payment.refunded");
+    assert.match(good.stdout, /^whd_\w+ {2}payment\.refunded {2}delivered {2}200\n$/, good.stderr);
+    const types = receiver.arrivals.map(({ event }) => event.type);
+    assert.deepEqual(types.slice(0, 3), ["payment.created", "payment.completed", "refund.created"]);
+    assert.equal(receiver.arrivals.filter(({ event }) => event.type === types.at(-1)).length, 1);
+
+    // The receiver does not take the event before, so it gets no other.
+    receiver.judge = ({ event }) => event.type === "payment.created" ? 500 : 200;
+    const blocked = await trigger("payment.completed");
+    assert.deepEqual([blocked.code, blocked.stdout], [1, ""]);
+    assert.match(
+      blocked.stderr,
+      /^whd_\w+ waits until the endpoint takes an earlier event:\nwhd_\w+ {2}payment\.created .* 500\n$/,
+    );
+    await client.webhookEndpoints.update(id, { events: ["refund.failed"] });
+    assert.equal((await trigger("payment.declined")).code, 0);
+    assert.equal(receiver.arrivals.at(-1)!.event.triggered, true);
+    const transfer = await trigger("transfer.completed");
+    assert.match(transfer.stderr, /^tr_\w+ has the event, but whe_\w+ is not subscribed to /);
+    assert.equal(transfer.code, 1);
   }));

@@ -1,18 +1,39 @@
-/** The command line of the npm package, run from its sources. */
+/** The command line of the npm package, run from its sources: in this process, or as a program. */
 
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { until } from "../common/until.ts";
-import { type PackageCommand, runCommand } from "./installed_package.ts";
+import { runCommand } from "../../../package/run_command.ts";
+import type { PackageCommand } from "./installed_package.ts";
 
-const PROGRAM = fileURLToPath(new URL("../../../package/cli.ts", import.meta.url));
+const PROJECT_DIR = new URL("../../../", import.meta.url);
+/**
+ * The arguments of Deno that run the program. Deno would take the package.json beside the program
+ * for the configuration of the project.
+ */
+export const PROGRAM = [
+  "run",
+  "-A",
+  `--config=${fileURLToPath(new URL("deno.json", PROJECT_DIR))}`,
+  fileURLToPath(new URL("package/cli.ts", PROJECT_DIR)),
+];
 /** No service, unless a test names one. */
-const NO_SERVICE = { PAYMENTS_BASE_URL: "", PAYMENTS_API_KEY: "", DATA_DIR: "" };
+export const NO_SERVICE = { PAYMENTS_BASE_URL: "", PAYMENTS_API_KEY: "", DATA_DIR: "" };
 
-/** Runs a command until it ends. */
-export function call(args: readonly string[], env: PackageCommand["env"] = {}, cwd = Deno.cwd()) {
-  const command = [Deno.execPath(), "run", "-A", PROGRAM, ...args];
-  return runCommand({ args: command, cwd, env: { ...NO_SERVICE, ...env } });
+/** Runs a command until it ends, in this process. */
+export async function call(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  cwd = Deno.cwd(),
+) {
+  const texts = { stdout: "", stderr: "" };
+  const code = await runCommand(args, {
+    env: (name) => env[name] || undefined,
+    cwd,
+    print: (text) => void (texts.stdout += text),
+    printMessage: (line) => void (texts.stderr += `${line}\n`),
+  });
+  return { code, ...texts };
 }
 
 /** A command that runs until it is stopped. */
@@ -35,7 +56,7 @@ export function launch(
   cwd: string,
 ): RunningCommand {
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", PROGRAM, ...args],
+    args: [...PROGRAM, ...args],
     cwd,
     env: { NO_COLOR: "1", ...NO_SERVICE, ...env },
     stdin: "null",
