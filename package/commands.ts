@@ -8,6 +8,7 @@ import { EVENTS_LIST } from "./commands/events_list.ts";
 import { EVENTS_RESEND } from "./commands/events_resend.ts";
 import { LISTEN } from "./commands/listen.ts";
 import { LOGS_TAIL } from "./commands/logs_tail.ts";
+import { MCP } from "./commands/mcp.ts";
 import { OPEN } from "./commands/open.ts";
 import { PAYMENTS_CANCEL } from "./commands/payments_cancel.ts";
 import { PAYMENTS_CAPTURE } from "./commands/payments_capture.ts";
@@ -42,6 +43,7 @@ export const COMMANDS: readonly Command[] = [
   CLOCK_ADVANCE,
   LOGS_TAIL,
   OPEN,
+  MCP,
   completionCommand(PACKAGE_NAME, () => COMMANDS),
 ];
 

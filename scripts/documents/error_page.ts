@@ -39,6 +39,12 @@ export function renderErrorPage(): string {
   ].join("\n");
 }
 
+/** Returns the section of a code as Markdown, with the values that its messages refer to. */
+export function explainError(code: ErrorCode): string {
+  const values = code === "invalid_parameter" ? valueSections() : [];
+  return [...sectionOf(code), ...values].join("\n");
+}
+
 function rowOf(code: ErrorCode): string[] {
   const { status, type } = ERROR_CATALOGUE[code];
   return [code, String(status), `\`${type}\``];

@@ -24,15 +24,17 @@ import { packFolder, runNpmProgram, runProgram } from "./run_program.ts";
 
 const PROJECT_DIR = fileURLToPath(new URL("../../", import.meta.url));
 const ARTIFACTS = join(PROJECT_DIR, "artifacts");
-/** The programs, by the paths of their bundles. The depth of a path is part of the program. */
-const PROGRAMS = {
-  "dist/cli.js": "package/cli.ts",
-  "dist/service/start.js": "scripts/local/package_start.ts",
-} as const;
+/**
+ * The command line, in `dist/cli.js`. What a command imports when it runs is in a file of its own,
+ * so the SDK of `mcp` makes no other command slower.
+ */
+const COMMAND_LINE = "package/cli.ts";
+/** The service. The depth of both paths in the package is part of the program. */
+const SERVICE = { entry: "scripts/local/package_start.ts", path: "dist/service/start.js" } as const;
 /** The module for `import` and `require`: Jest and older releases of Node only require CommonJS. */
 const LIBRARY = "dist/mod.cjs";
 /** The modules whose npm packages are in the bundles. */
-const BUNDLED = ["scripts/local/package_start.ts", "console/main.tsx", "package/cli.ts"];
+const BUNDLED = [SERVICE.entry, "console/main.tsx", COMMAND_LINE];
 /** The compiler of the client's package, which writes the types of this one too. */
 const TYPESCRIPT = "typescript@7.0.2";
 
@@ -65,7 +67,8 @@ export async function buildPackage(
   await Deno.remove(folder, { recursive: true }).catch(() => {});
   await Deno.mkdir(folder, { recursive: true });
   await Promise.all([
-    ...Object.entries(PROGRAMS).map(([path, entry]) => bundle(entry, join(folder, path), "esm")),
+    bundle(COMMAND_LINE, "esm", ["--code-splitting", "--outdir", join(folder, "dist")]),
+    bundle(SERVICE.entry, "esm", ["--output", join(folder, SERVICE.path)]),
     writeLibrary(join(folder, LIBRARY)),
     writeTypes(join(folder, "types")),
     writeSites(join(folder, "sites")),
@@ -89,14 +92,14 @@ async function renderAllNotices(): Promise<string> {
   ]);
 }
 
-async function bundle(entry: string, path: string, format: "esm" | "cjs"): Promise<void> {
-  const options = ["--quiet", "--platform=deno", `--format=${format}`, "--output", path];
+async function bundle(entry: string, format: "esm" | "cjs", output: string[]): Promise<void> {
+  const options = ["--quiet", "--platform=deno", `--format=${format}`, ...output];
   await runProgram([Deno.execPath(), "bundle", ...options, entry], { cwd: PROJECT_DIR });
 }
 
 /** Writes the module. Its last line is not executed: Node reads the names for `import` from it. */
 async function writeLibrary(path: string): Promise<void> {
-  await bundle("package/mod.ts", path, "cjs");
+  await bundle("package/mod.ts", "cjs", ["--output", path]);
   const names = Object.keys(library).join(", ");
   await Deno.writeTextFile(path, `0 && (module.exports = { ${names} });\n`, { append: true });
 }

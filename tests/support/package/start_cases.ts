@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { verifyWebhook } from "../../../client/mod.ts";
+import { connectAgent } from "./agent_client.ts";
 import { openRecorder } from "../webhook/recording_receiver.ts";
 import {
   type InstalledPackage,
@@ -60,6 +61,27 @@ export const START_CASES: readonly PackageCase[] = [
         "postgres-17.10",
       ]);
       await Promise.resolve();
+    },
+  },
+  {
+    name: "mcp gives an agent a sandbox of its own, which ends with the agent",
+    run: async ({ program, path, env }) => {
+      const variables = { ...env, PATH: Deno.env.get("PATH")! };
+      const agent = await connectAgent({
+        command: program,
+        args: ["mcp"],
+        env: variables,
+        cwd: path,
+      });
+      const { base_url, test_key, console_url } = (await agent.call("get_sandbox")).value;
+      assert.ok(console_url.endsWith(`#key=${test_key}`));
+      const order = { amount: 1999, currency: "EUR", outcome: "success" };
+      const { id } = (await agent.call("create_payment", order)).value;
+      const url = `${base_url}/api-v1-payments/v1/payments/${id}`;
+      const headers = { Authorization: `Bearer ${test_key}` };
+      assert.equal((await (await fetch(url, { headers })).json()).status, "completed");
+      await agent.close();
+      await assert.rejects(fetch(url, { headers }));
     },
   },
   {
