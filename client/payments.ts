@@ -84,6 +84,8 @@ export interface ListPaymentsParams extends ListParams {
   reference?: string | undefined;
   /** The e-mail address of the customer, exactly as the payment has it. */
   customer?: string | undefined;
+  /** Your own id of the customer. */
+  customer_id?: string | undefined;
   /** RFC 3339, exclusive. */
   created_after?: string | undefined;
   /** RFC 3339, exclusive. */

@@ -9,6 +9,8 @@ export type Metadata = Record<string, string>;
 
 /** The payer. */
 export interface Person {
+  /** Your own id of the customer, at most 64 characters. Payments can be listed by it. */
+  id?: string | undefined;
   email: string;
   name?: string | undefined;
 }

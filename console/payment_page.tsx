@@ -136,6 +136,7 @@ function Details({ payment }: { payment: Payment }) {
       <Fact name="Return URL">{payment.return_url}</Fact>
       <Fact name="Customer">{customer?.email}</Fact>
       <Fact name="Name">{customer?.name}</Fact>
+      <Fact name="Customer id">{customer?.id}</Fact>
       <Fact name="Description">{payment.description}</Fact>
       <Fact name="Reference">{payment.reference}</Fact>
       {method?.type === "stablecoin" && (

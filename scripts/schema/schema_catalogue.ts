@@ -69,7 +69,7 @@ const ROLES = `
     case when rolcreaterole then 'createrole' else 'nocreaterole' end,
     case when rolcreatedb then 'createdb' else 'nocreatedb' end) as line
   from pg_roles
-  where rolname in ('pay_owner', 'pay_api', 'pay_operator')
+  where rolname in ('pay_owner', 'pay_api', 'pay_operator', 'pay_reader')
   order by rolname collate "C"`;
 
 /**

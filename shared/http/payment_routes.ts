@@ -52,7 +52,7 @@ export const PAYMENT_ROUTES: readonly Route[] = [
     response: listOf(Payment),
     query: ListPaymentsQuery,
     run(call) {
-      const { status, currency, method_kind, reference, customer } = call.query;
+      const { status, currency, method_kind, reference, customer, customer_id } = call.query;
       const { created_after, created_before } = call.query;
       return responsePage(call, "/v1/payments", {
         kind: "payments",
@@ -62,6 +62,7 @@ export const PAYMENT_ROUTES: readonly Route[] = [
           method_kind,
           reference,
           customer,
+          customer_id,
           ...createdBetween("pay_", created_after, created_before),
         },
       });

@@ -22,7 +22,7 @@ const PLAIN_STEP = /^(?:v[0-9]|[a-z_]{1,40})$/;
 const PLAIN_VALUE =
   /^(?:[a-z]{2,4}_[0-9a-z]{26}|[a-z_.*]{1,40}|[A-Z]{3,5}|[0-9]{1,4}|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{5,15}(?:Z|[+-][0-9]{2}:[0-9]{2}))$/;
 /** Parameters whose value is free text, even if it looks like a word. */
-const FREE_TEXT: ReadonlySet<string> = new Set(["reference", "customer"]);
+const FREE_TEXT: ReadonlySet<string> = new Set(["reference", "customer", "customer_id"]);
 
 /** Makes the entry of a request, or null if it does not belong into the log of a sandbox. */
 export function requestLogEntry(state: RequestState, seen: Seen): RequestLogEntry | null {

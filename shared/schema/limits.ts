@@ -8,6 +8,8 @@ export const MAX_AMOUNT_MINOR = 999_999_999_999;
 export const MAX_DESCRIPTION = 500;
 /** Characters of a merchant's reference (contract §2). */
 export const MAX_REFERENCE = 255;
+/** Characters of a merchant's id of a customer (contract §2). */
+export const MAX_CUSTOMER_ID = 64;
 /** Characters of a return URL. The service chose the number. */
 export const MAX_RETURN_URL = 2_048;
 /** Entries of metadata (contract §2). */

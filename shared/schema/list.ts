@@ -12,7 +12,7 @@ import { MethodKind, PaymentStatus } from "./payment.ts";
 import { RefundStatus } from "./refund.ts";
 import { TransferStatus } from "./transfer.ts";
 import { mustBe } from "./requirement.ts";
-import { Currency, Email, id, Time } from "./values.ts";
+import { Currency, CustomerId, Email, id, Time } from "./values.ts";
 
 const LIMIT_WORDS = `a whole number from 1 to ${MAX_PAGE}`;
 /** The query parameter `limit`, in decimal digits. */
@@ -65,6 +65,7 @@ export const ListPaymentsQuery = z.object({
     .describe("Only payments with this reference"),
   customer: Email.optional()
     .describe("Only payments whose customer has exactly this e-mail address"),
+  customer_id: CustomerId.optional().describe("Only payments whose customer has this `id`"),
   created_after: After,
   created_before: Before,
 });

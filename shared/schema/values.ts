@@ -9,6 +9,7 @@ import { idPattern, type IdPrefix } from "../core/ids.ts";
 import { NETWORKS } from "../core/vocabulary.ts";
 import {
   MAX_AMOUNT_MINOR,
+  MAX_CUSTOMER_ID,
   MAX_DESCRIPTION,
   MAX_EMAIL,
   MAX_METADATA_ENTRIES,
@@ -78,8 +79,14 @@ export const Email = mustBe(
   `an e-mail address such as "ada@example.com", of at most ${MAX_EMAIL} characters`,
 );
 
+/** The merchant's own id of a customer. */
+export const CustomerId = z.string().min(1).max(MAX_CUSTOMER_ID);
+
 /** The payer: `customer` in variant A, `payer` in variant B. */
 export const Person = z.object({
+  id: CustomerId.optional().describe(
+    "Your own id of the customer. Lists of payments can filter by it",
+  ),
   email: Email.describe("E-mail address of the person"),
   name: z.string().min(1).max(MAX_NAME).optional().describe("Name of the person"),
 }).describe("The payer. `customer` and `payer` are two names for the same person");

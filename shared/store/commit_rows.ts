@@ -33,6 +33,8 @@ export interface PaymentRow {
   currency: string;
   method_kind: MethodKind;
   reference: string | null;
+  /** Absent without one: most payments have none. */
+  customer_id?: string;
   sequence: number;
   created_at: string;
   updated_at: string;

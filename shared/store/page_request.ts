@@ -20,7 +20,7 @@ export interface PageRequest {
 
 /** The filters whose index has the order of the list (`pay_internal.list_column`). */
 const INDEXED: Readonly<Partial<Record<ListKind, readonly string[]>>> = {
-  payments: ["reference", "status"],
+  payments: ["reference", "customer_id", "status"],
   refunds: ["payment_id"],
   disputes: ["payment_id", "status"],
   transfers: ["status"],

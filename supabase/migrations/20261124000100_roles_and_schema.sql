@@ -3,6 +3,7 @@
 -- pay_owner    owns every table and function; cannot log in, cannot bypass row-level security.
 -- pay_api      may execute the entry functions of the HTTP functions, and nothing else.
 -- pay_operator may execute the operator's functions (environments, API keys), and nothing else.
+-- pay_reader   owns the views of pay.expose, and may read nothing without them; cannot log in.
 --
 -- Migrations run as a role that need not be a superuser (on Supabase: postgres). Each one becomes
 -- pay_owner for its own length: membership is granted at its top and taken back at its end, so
@@ -12,7 +13,7 @@ do $$
 declare
   v_role text;
 begin
-  foreach v_role in array array['pay_owner', 'pay_api', 'pay_operator'] loop
+  foreach v_role in array array['pay_owner', 'pay_api', 'pay_operator', 'pay_reader'] loop
     if not exists (select from pg_catalog.pg_roles where rolname = v_role) then
       execute pg_catalog.format('create role %I nologin', v_role);
     end if;

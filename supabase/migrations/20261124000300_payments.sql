@@ -22,6 +22,7 @@ create table pay.payments (
   currency text collate "C" not null,
   method_kind text collate "C" not null,
   reference text collate "C",
+  customer_id text collate "C",
   sequence integer not null,
   created_at timestamptz not null,
   updated_at timestamptz not null,
@@ -70,6 +71,7 @@ comment on column pay.payments.amount_refunded is 'Sum of the payment''s refunds
 comment on column pay.payments.currency is 'ISO 4217 code.';
 comment on column pay.payments.method_kind is 'The kind of payment method, as in answers.';
 comment on column pay.payments.reference is 'The merchant''s own reference, here because lists filter by it.';
+comment on column pay.payments.customer_id is 'The merchant''s own id of the customer, here because lists and the views of pay.expose filter by it.';
 comment on column pay.payments.sequence is 'Number of the payment''s newest event. A change compares it and sets it.';
 comment on column pay.payments.created_at is 'Time of creation.';
 comment on column pay.payments.updated_at is 'Time of the last change.';
@@ -85,6 +87,12 @@ comment on column pay.payments.body is 'The payment as JSON text, as it is answe
 create index payments_reference on pay.payments (reference, environment_id, id)
   where reference is not null;
 comment on index pay.payments_reference is 'pay_internal.list_column: lists with reference=.';
+
+-- Lists with customer_id=, and the views of pay.expose. A payment without a customer id, which is
+-- the usual one, is not in it and pays nothing.
+create index payments_customer on pay.payments (customer_id, environment_id, id)
+  where customer_id is not null;
+comment on index pay.payments_customer is 'pay_internal.list_column: lists with customer_id=.';
 
 -- Lists with status= other than completed; completed is common enough for the primary key.
 create index payments_status on pay.payments (status, environment_id, id)

@@ -1502,6 +1502,258 @@ begin
 end
 $$;
 
+create or replace function pay_internal.exposed_columns(p_kind text)
+returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select case p_kind
+    when 'payments' then
+      'id object:text status amount=amount_minor amount_minor currency amount_refunded'
+      ' amount_refunding amount_captured:bigint amount_disputed amount_received:bigint'
+      ' capability:text method_kind method:jsonb customer:jsonb payer:jsonb description:text'
+      ' reference metadata:own next_action:jsonb return_url:text capture:text'
+      ' capture_before:timestamptz settlement:text failure_code:text failure_message:text'
+      ' advice:text return_code:text livemode:boolean sequence created_at updated_at'
+      ' completed_at:timestamptz cancelled_at:timestamptz'
+    when 'refunds' then
+      'id object:text payment_id payment_status:text amount=amount_minor amount_minor currency'
+      ' status failure_code:text failure_message:text reason:text metadata:own destination:jsonb'
+      ' livemode:boolean created_at updated_at:timestamptz'
+    when 'disputes' then
+      'id object:text payment_id amount_minor currency reason:text status evidence:own'
+      ' evidence_due_by:timestamptz created_at closed_at:timestamptz'
+    when 'transfers' then
+      'id object:text status amount=amount_minor amount_minor currency destination:jsonb'
+      ' description:text metadata:jsonb failure_code:text failure_message:text return_code:text'
+      ' livemode:boolean sequence created_at updated_at completed_at:timestamptz'
+      ' cancelled_at:timestamptz'
+  end
+$$;
+
+create or replace function pay_internal.exposed_list(p_kind text)
+returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select string_agg(case c.type
+      when '' then format('t.%I', c.source)
+      when 'text' then format('t.body::json ->> %L', c.name)
+      when 'jsonb' then format('nullif((t.body::json -> %L)::text, ''null'')::jsonb', c.name)
+      when 'own' then format('case t.reader when ''service_role''
+        then nullif((t.body::json -> %L)::text, ''null'')::jsonb end', c.name)
+      else format('(t.body::json ->> %L)::%s', c.name, c.type)
+    end || format(' as %I', c.name), ', ' order by c.n)
+  from (
+    select w.n, split_part(split_part(w.word, ':', 1), '=', 1) as name,
+      split_part(w.word, ':', 2) as type,
+      coalesce(nullif(split_part(w.word, '=', 2), ''), w.word) as source
+    from regexp_split_to_table(pay_internal.exposed_columns(p_kind), ' +')
+      with ordinality as w (word, n)
+  ) c
+$$;
+
+create or replace function pay_internal.exposed_view(p_kind text)
+returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select format(
+    'create view payments.%1$I as
+     select %2$s from (
+       select t.*, name ''service_role'' as reader from pay.%1$I t %3$s
+     ) t
+     where t.environment_id = (select e.id from pay.environments e) and t.reader = current_user',
+    p_kind, pay_internal.exposed_list(p_kind),
+    case p_kind
+      when 'transfers' then ''
+      when 'payments' then
+        'union all select t.*, ''authenticated'' from pay.payments t
+         where t.customer_id = (select auth.uid())::text'
+      else format(
+        'union all select t.*, ''authenticated'' from pay.payments p
+         join pay.%I t on t.payment_id = p.id and t.environment_id = p.environment_id
+         where p.customer_id = (select auth.uid())::text', p_kind)
+    end
+  )
+$$;
+
+create or replace function pay_internal.open_to_reader(p_public_id text)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_table text;
+begin
+  execute format(
+    'create policy environments_exposed on pay.environments for select to pay_reader
+     using (public_id = %L and retired_at is null)', p_public_id);
+  create policy payments_exposed on pay.payments for select to pay_reader using (
+    coalesce(environment_id = (select e.id from pay.environments e), false)
+    and ((select current_user = 'service_role')
+      or (select current_user = 'authenticated') and customer_id = (select auth.uid())::text)
+  );
+  foreach v_table in array array['refunds', 'disputes'] loop
+    execute format(
+      'create policy %1$I on pay.%2$I for select to pay_reader using (
+         coalesce(environment_id = (select e.id from pay.environments e), false)
+         and ((select current_user = ''service_role'') or payment_id = (
+           select p.id from pay.payments p
+           where p.environment_id = %2$I.environment_id and p.id = %2$I.payment_id
+         ))
+       )', v_table || '_exposed', v_table);
+  end loop;
+  create policy transfers_exposed on pay.transfers for select to pay_reader using (
+    coalesce(environment_id = (select e.id from pay.environments e), false)
+    and (select current_user = 'service_role')
+  );
+  grant select on pay.environments, pay.payments, pay.refunds, pay.disputes, pay.transfers
+    to pay_reader;
+end
+$$;
+
+create or replace function pay_internal.broadcast_payment()
+returns trigger
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if exists (
+    select from pay.environments e where e.id = new.environment_id and e.public_id = tg_argv[0]
+  ) then
+    call payments.broadcast('payments:' || new.customer_id, jsonb_build_object(
+      'object', 'payment', 'id', new.id, 'status', new.status, 'sequence', new.sequence));
+  end if;
+  return null;
+exception when others then
+  raise warning 'The broadcast of % failed: % %', new.id, sqlstate, sqlerrm;
+  return null;
+end
+$$;
+
+create or replace function pay_internal.make_broadcast(p_public_id text)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if to_regprocedure('realtime.send(jsonb, text, text, boolean)') is null then
+    return;
+  end if;
+  execute $make$
+    create procedure payments.broadcast(p_topic text, p_payload jsonb)
+    language plpgsql security definer
+    set search_path = pg_catalog, pg_temp
+    as $body$
+    begin
+      perform realtime.send(p_payload, 'payment', p_topic, true);
+    end
+    $body$
+  $make$;
+  revoke execute on procedure payments.broadcast(text, jsonb) from public;
+  grant execute on procedure payments.broadcast(text, jsonb) to pay_owner;
+  grant usage on schema payments to pay_owner;
+  execute format(
+    'create trigger payments_broadcast after insert or update on pay.payments
+     for each row when (new.customer_id is not null)
+     execute function pay_internal.broadcast_payment(%L)', p_public_id);
+  begin
+    create policy payments_of_customer on realtime.messages for select to authenticated
+      using (extension = 'broadcast'
+        and (select realtime.topic()) = 'payments:' || (select auth.uid())::text);
+  exception when insufficient_privilege then
+    raise warning 'The policy payments_of_customer is not made: this role may not change %',
+      'realtime.messages, so nobody can join a channel';
+  end;
+end
+$$;
+
+create or replace function pay.expose(account text, mode text)
+returns text
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp set jit = off set lock_timeout = '3s'
+as $$
+declare
+  v_public_id text;
+  v_kind text;
+begin
+  if mode is null or mode not in ('test', 'live') then
+    raise exception 'mode must be test or live' using errcode = 'invalid_parameter_value';
+  end if;
+  if to_regrole('service_role') is null or to_regrole('authenticated') is null
+    or to_regprocedure('auth.uid()') is null
+  then
+    raise exception
+      'pay.expose needs a Supabase project: service_role, authenticated or auth.uid() is missing'
+      using errcode = 'undefined_object';
+  end if;
+  v_public_id := pay.find_environment(account, mode = 'live');
+  if v_public_id is null then
+    raise exception 'account: there is no % environment of this account', mode
+      using errcode = 'invalid_parameter_value',
+        hint = 'Its first API key makes it: deno task keys create';
+  end if;
+  perform pay.unexpose();
+  if to_regnamespace('payments') is not null then
+    raise exception 'A schema payments exists that is not of pay.expose: rename it first'
+      using errcode = 'duplicate_schema';
+  end if;
+  execute format('grant pay_owner, pay_reader to %I', current_user);
+  perform pay_internal.open_to_reader(v_public_id);
+  create schema payments authorization pay_reader;
+  execute format('comment on schema payments is %L', format(
+    'The payments of %s (%s): made by pay.expose, taken away by pay.unexpose.', account, mode));
+  foreach v_kind in array array['payments', 'refunds', 'disputes', 'transfers'] loop
+    execute pay_internal.exposed_view(v_kind);
+    execute format('alter view payments.%I owner to pay_reader', v_kind);
+    execute format('grant select on payments.%I to service_role, authenticated', v_kind);
+  end loop;
+  perform pay_internal.make_broadcast(v_public_id);
+  grant usage on schema payments to service_role, authenticated;
+  execute format('revoke pay_owner, pay_reader from %I', current_user);
+  notify pgrst, 'reload schema';
+  return v_public_id;
+end
+$$;
+grant execute on function pay.expose(text, text) to pay_operator;
+
+create or replace function pay.unexpose()
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp set jit = off set lock_timeout = '3s'
+as $$
+declare
+  v_table text;
+begin
+  perform pg_advisory_xact_lock(hashtextextended('exposure', 0));
+  execute format('grant pay_owner, pay_reader to %I', current_user);
+  drop trigger if exists payments_broadcast on pay.payments;
+  foreach v_table in array array['payments', 'refunds', 'disputes', 'transfers', 'environments']
+  loop
+    execute format('drop policy if exists %I on pay.%I', v_table || '_exposed', v_table);
+    execute format('revoke all on pay.%I from pay_reader', v_table);
+  end loop;
+  if exists (
+    select from pg_namespace n where n.nspname = 'payments' and n.nspowner = 'pay_reader'::regrole
+  ) then
+    drop view payments.payments, payments.refunds, payments.disputes, payments.transfers;
+    drop procedure if exists payments.broadcast(text, jsonb);
+    drop schema payments;
+  end if;
+  if to_regclass('realtime.messages') is not null then
+    begin
+      drop policy if exists payments_of_customer on realtime.messages;
+    exception when insufficient_privilege then
+      raise warning 'The owner of realtime.messages can drop its policy payments_of_customer';
+    end;
+  end if;
+  execute format('revoke pay_owner, pay_reader from %I', current_user);
+  notify pgrst, 'reload schema';
+end
+$$;
+grant execute on function pay.unexpose() to pay_operator;
+
 create or replace function pay.read_outbox()
 returns table (
   due_deliveries bigint,
@@ -2461,6 +2713,7 @@ as $$
     case p_kind
       when 'payments' then case
         when p_filters ? 'reference' then 'reference'
+        when p_filters ? 'customer_id' then 'customer_id'
         when p_filters ->> 'status' <> 'completed' then 'status'
       end
       when 'refunds' then case when p_filters ? 'payment_id' then 'payment_id' end
@@ -2504,7 +2757,7 @@ as $$
   || ' and t.id < $3 and t.id >= $4'
   -- The predicates of the partial indexes.
   || case
-    when p_column = 'reference' then ' and t.reference is not null'
+    when p_column in ('reference', 'customer_id') then format(' and t.%I is not null', p_column)
     when p_kind = 'payments' and p_column = 'status' then ' and t.status <> ''completed'''
     else ''
   end
@@ -2864,15 +3117,17 @@ as $$
 begin
   insert into pay.payments
     (environment_id, id, status, amount_minor, amount_refunded, amount_refunding, amount_released,
-      amount_disputed, currency, method_kind, reference, sequence, created_at, updated_at, body)
+      amount_disputed, currency, method_kind, reference, customer_id, sequence, created_at,
+      updated_at, body)
   select caller.environment_id, p.id, p.status, p.amount_minor, p.amount_refunded,
     coalesce(p.amount_refunding, 0), coalesce(p.amount_released, 0),
     coalesce(p.amount_disputed, 0),
-    p.currency, p.method_kind, p.reference, p.sequence, p.created_at, p.updated_at, p.body
+    p.currency, p.method_kind, p.reference, p.customer_id, p.sequence, p.created_at, p.updated_at,
+    p.body
   from jsonb_to_recordset(p_payments) as p (
     n integer, id text, status text, amount_minor bigint, amount_refunded bigint,
     amount_refunding bigint, amount_released bigint, amount_disputed bigint, currency text,
-    method_kind text, reference text, sequence integer, created_at timestamptz,
+    method_kind text, reference text, customer_id text, sequence integer, created_at timestamptz,
     updated_at timestamptz, body text
   )
   join unnest(p_callers) caller on caller.n = p.n

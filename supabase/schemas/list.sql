@@ -32,6 +32,7 @@ as $$
     case p_kind
       when 'payments' then case
         when p_filters ? 'reference' then 'reference'
+        when p_filters ? 'customer_id' then 'customer_id'
         when p_filters ->> 'status' <> 'completed' then 'status'
       end
       when 'refunds' then case when p_filters ? 'payment_id' then 'payment_id' end
@@ -85,7 +86,7 @@ as $$
   || ' and t.id < $3 and t.id >= $4'
   -- The predicates of the partial indexes.
   || case
-    when p_column = 'reference' then ' and t.reference is not null'
+    when p_column in ('reference', 'customer_id') then format(' and t.%I is not null', p_column)
     when p_kind = 'payments' and p_column = 'status' then ' and t.status <> ''completed'''
     else ''
   end

@@ -74,6 +74,7 @@ const OPERATOR_FUNCTIONS = [
   "dismiss_provider_event",
   "due_wake",
   "export_payouts",
+  "expose",
   "find_environment",
   "forget_breaches",
   "list_api_keys",
@@ -101,6 +102,7 @@ const OPERATOR_FUNCTIONS = [
   "reread_account",
   "revoke_api_key",
   "rotate_api_key",
+  "unexpose",
   "wake_dispatcher",
 ];
 /**
@@ -116,7 +118,7 @@ type Query = (text: string) => Promise<Record<string, unknown>[]>;
 const NOTHING: [what: string, query: string, violation: string][] = [
   [
     "a role of the service that can log in or bypass row-level security",
-    `select rolname from pg_roles where rolname in ('pay_owner', 'pay_api', 'pay_operator')
+    `select rolname from pg_roles where rolname in ('pay_owner', 'pay_api', 'pay_operator', 'pay_reader')
      and (rolcanlogin or rolsuper or rolbypassrls or rolcreaterole or rolcreatedb
        or rolreplication)`,
     "alter role pay_owner bypassrls",
@@ -124,8 +126,9 @@ const NOTHING: [what: string, query: string, violation: string][] = [
   [
     // From PostgreSQL 16 on, the role that creates a role may grant it. This is stored as a
     // membership by which it neither inherits the role's privileges nor becomes the role.
-    "a member of pay_owner, or a role that it belongs to",
-    `select * from pg_auth_members m where 'pay_owner'::regrole in (roleid, member)
+    "a member of pay_owner or pay_reader, or a role that they belong to",
+    `select * from pg_auth_members m
+     where ('pay_owner'::regrole in (roleid, member) or 'pay_reader'::regrole in (roleid, member))
      and coalesce((to_jsonb(m) ->> 'inherit_option')::boolean
        or (to_jsonb(m) ->> 'set_option')::boolean, true)`,
     "grant pay_owner to pay_api",
@@ -222,9 +225,10 @@ const NOTHING: [what: string, query: string, violation: string][] = [
   [
     "an entry function that runs with its caller's rights",
     // wake_dispatcher posts with the rights of the job that calls it, and reads through due_wake.
-    // read_cron and read_wakes have the rights of their caller.
+    // read_cron and read_wakes have the rights of their caller. expose and unexpose make a schema,
+    // which only the role that deploys can.
     `select proname from pg_proc p where pronamespace = 'pay'::regnamespace and not prosecdef
-     and proname not in ('wake_dispatcher', 'read_cron', 'read_wakes')
+     and proname not in ('wake_dispatcher', 'read_cron', 'read_wakes', 'expose', 'unexpose')
      and exists (select from aclexplode(p.proacl) a where a.grantee <> p.proowner)`,
     "alter function pay.load security invoker",
   ],

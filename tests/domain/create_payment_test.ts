@@ -329,6 +329,7 @@ const REFUSED: [body: Record<string, unknown>, param: string, livemode?: true][]
   [{ card: { token: "pm_constructor" } }, "card.token"],
   [{ method_kind: "sepa", currency: "USD" }, "currency"],
   [{ customer: { email: "a@b.co" }, payer: { email: "c@d.co" } }, "payer"],
+  [{ customer: { id: "a", email: "a@b.co" }, payer: { email: "a@b.co" } }, "payer"],
   [{ capture: "manual", iban: "DE89370400440532013000" }, "capture"],
   [{ capture: "manual", wallet: WALLET }, "capture"],
   [{ capture: "manual", method_kind: "swift" }, "capture"],

@@ -7,10 +7,14 @@ import assert from "node:assert/strict";
 import { createClient } from "@supabase/supabase-js";
 import { until } from "../support/common/until.ts";
 import { missingPrograms } from "../support/documents/readme_shell.ts";
+import { tryStack } from "../../examples/supabase_orders/try_stack.ts";
+import { openExposedProject } from "../support/exposure/exposed_project.ts";
+import { startSupabaseApi } from "../support/exposure/supabase_api.ts";
 import { openSupabaseProject } from "../support/examples/supabase_project.ts";
 
 const ADA = "00000000-0000-4000-8000-0000000000ad";
 const BOB = "00000000-0000-4000-8000-0000000000b0";
+const TYPES = new URL("../../examples/supabase_orders/web/database.types.ts", import.meta.url);
 
 interface Row {
   status: string;
@@ -29,7 +33,7 @@ function token(claims: object): string {
   return `${part({ alg: "HS256", typ: "JWT" })}.${part(claims)}.signature`;
 }
 
-const tokenOf = (sub: string) => token({ sub, role: "authenticated" });
+const tokenOf = (sub: string) => token({ sub, role: "authenticated", email: `${sub}@example.com` });
 
 Deno.test({
   name: "examples/supabase_orders writes its orders next to the service",
@@ -59,6 +63,15 @@ Deno.test({
       await until(`the order is ${status}`, async () => (await read(id))?.status === status);
       return (await read(id))!;
     };
+    /** Runs a statement as the Data API does. */
+    const as = (role: string, sub: string, statement: string) =>
+      sql.begin(async (transaction) => {
+        await transaction`select set_config('request.jwt.claims', ${
+          JSON.stringify({ sub })
+        }, true)`;
+        await transaction.unsafe(`set local role ${role}`);
+        return await transaction.unsafe(statement);
+      });
     const paid_id = crypto.randomUUID();
 
     await t.step("Supabase verifies the token of a payer, and none of a webhook", () => {
@@ -219,15 +232,6 @@ Deno.test({
       assert.match(response.headers.get("Access-Control-Allow-Headers")!, /authorization/);
     });
     await t.step("payers read their own orders, and nobody writes them", async () => {
-      /** Runs a statement as the Data API does. */
-      const as = (role: string, sub: string, statement: string) =>
-        sql.begin(async (transaction) => {
-          await transaction`select set_config('request.jwt.claims', ${
-            JSON.stringify({ sub })
-          }, true)`;
-          await transaction.unsafe(`set local role ${role}`);
-          return await transaction.unsafe(statement);
-        });
       const all = "select id from public.orders";
       assert.equal((await as("authenticated", ADA, all)).length, 7);
       assert.equal((await as("authenticated", BOB, all)).length, 1);
@@ -242,5 +246,37 @@ Deno.test({
         await assert.rejects(as(role, ADA, statement), { code: "42501" }, statement);
       }
     });
+    await t.step("the user is the customer of the payment, and reads it", async () => {
+      await sql`select pay.expose('one', 'test')`;
+      const by_telephone = crypto.randomUUID();
+      await checkout(order(by_telephone), token({ sub: BOB, role: "authenticated", email: "" }));
+      const { payment_id } = await reaches(by_telephone, "paid");
+      assert.equal((await client.payments.retrieve(payment_id!)).customer, null);
+      const { data } = await client.payments.list({ customer_id: BOB });
+      assert.equal(data.length, 1);
+      const seen = await as("authenticated", BOB, "select id from payments.payments");
+      assert.deepEqual(seen.map(({ id }) => id), data.map(({ id }) => id));
+    });
+    await t.step("web/database.types.ts is the output of the CLI", async () => {
+      assert.equal(await Deno.readTextFile(TYPES), await project.types());
+    });
   },
+});
+
+Deno.test("examples/supabase_orders/web shows a user its payments, live", async () => {
+  await using project = await openExposedProject(17);
+  const api = startSupabaseApi(project);
+  await project.deployer`select pay.expose('acme', 'test')`;
+  const said: string[] = [];
+  try {
+    await tryStack({
+      API_URL: api.url,
+      ANON_KEY: api.anon_key,
+      SERVICE_ROLE_KEY: api.service_key,
+      PAYMENTS_API_KEY: project.test_key,
+    }, (line) => said.push(line));
+  } finally {
+    await api.close();
+  }
+  assert.equal(said.length, 8, said.join("\n"));
 });

@@ -37,6 +37,7 @@ const PLACES: [name: string, place: Place][] = [
   ["wallet", (n) => ({ wallet: n })],
   ["wallet.address", (n) => ({ wallet: { address: n } })],
   ["customer.name", (n) => ({ customer: { email: "a@b.example", name: `Mr ${n}` } })],
+  ["customer.id", (n) => ({ customer: { id: n, email: "a@b.example" } })],
   ["customer.email", (n) => ({ customer: { email: `${n}@b.example` } })],
   ["payer.email", (n) => ({ payer: { email: `a@${n}.example` } })],
   ["description", (n) => ({ description: `paid with ${n}` })],

@@ -20,7 +20,7 @@ interface Shown {
   currency: string;
   method_kind: string;
   reference: string | null;
-  customer: { email: string } | null;
+  customer: { id?: string; email: string } | null;
   created_at: string;
 }
 
@@ -104,7 +104,8 @@ function customerOf(n: number): Record<string, unknown> {
   const email = ["ada@example.com", "Ada@example.com", "o'hara@example.com"][n % 4];
   if (email === undefined) return {};
   // The texts of the others must not be taken for the e-mail address.
-  const person = { email, name: "ada@example.com" };
+  const id = ["u1", "U1", "u'2"][n % 3]!;
+  const person = { ...(n % 8 > 1 && { id }), email, name: "ada@example.com" };
   return {
     ...(n % 2 === 0 ? { customer: person } : { payer: person }),
     description: "o'hara@example.com",
@@ -136,6 +137,20 @@ const FILTERS: Filter[] = [
   [{ customer: "o'hara@example.com" }, (p) => p.customer?.email === "o'hara@example.com"],
   [{ customer: "grace@example.com" }, () => false],
   [{ customer: "da@example.com" }, () => false],
+  [{ customer_id: "u1" }, (p) => p.customer?.id === "u1"],
+  [{ customer_id: "U1" }, (p) => p.customer?.id === "U1"],
+  [{ customer_id: "u'2" }, (p) => p.customer?.id === "u'2"],
+  [{ customer_id: "u1 " }, () => false],
+  [
+    { customer_id: "u1", status: "completed" },
+    (p) => p.customer?.id === "u1" && p.status === "completed",
+  ],
+  [
+    { customer_id: "u1", customer: "ada@example.com", reference: "order 0" },
+    (p) =>
+      p.customer?.id === "u1" && p.customer.email === "ada@example.com" &&
+      p.reference === "order 0",
+  ],
   [{ created_after: at(10) }, (p) => p.created_at > at(10)],
   [{ created_after: at(9.999) }, (p) => p.created_at > at(9.999)],
   [{ created_before: at(10) }, (p) => p.created_at < at(10)],

@@ -79,6 +79,11 @@ const CASES: [string, Record<string, unknown>, Record<string, unknown>][] = [
     customer: { email: "a@b.co" },
     payer: { email: "a@b.co" },
   }],
+  ["a person with an id", { ...A, customer: { email: "a@b.co", id: "i".repeat(64) } }, {
+    ...A_AND_B,
+    customer: { id: "i".repeat(64), email: "a@b.co" },
+    payer: { id: "i".repeat(64), email: "a@b.co" },
+  }],
   ["texts", { ...B, payer: undefined, description: "d".repeat(500), reference: "r".repeat(255) }, {
     ...A_AND_B,
     customer: null,

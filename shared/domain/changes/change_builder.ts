@@ -292,6 +292,7 @@ function paymentRow(payment: Payment, body: string): PaymentRow {
     currency: payment.currency,
     method_kind: payment.method_kind,
     reference: payment.reference,
+    ...(payment.customer?.id !== undefined && { customer_id: payment.customer.id }),
     sequence: payment.sequence,
     created_at: payment.created_at,
     updated_at: payment.updated_at,

@@ -127,7 +127,8 @@ function newPayment(
 
 function agreedPerson(body: CreatePaymentBody): Payment["customer"] {
   const { customer, payer } = body;
-  if (customer && payer && (customer.email !== payer.email || customer.name !== payer.name)) {
+  const members = ["id", "email", "name"] as const;
+  if (customer && payer && members.some((member) => customer[member] !== payer[member])) {
     throw invalidParameter(
       "payer",
       '"payer" is another name for "customer": send one of them, or the same values in both',

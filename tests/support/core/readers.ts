@@ -67,7 +67,7 @@ const BODIES: Record<string, Record<string, unknown>> = {
     amount: 1999,
     currency: "EUR",
     capability: "card_payment",
-    customer: { email: "zoë.o'hara+x@mail.example.com", name: "Zoë O'Hara" },
+    customer: { id: "zoë/7", email: "zoë.o'hara+x@mail.example.com", name: "Zoë O'Hara" },
     description: "Order 17, 2 × tea",
     reference: "order-2026-11-22-000123",
     metadata: { cart: "a b" },

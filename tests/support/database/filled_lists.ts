@@ -43,9 +43,10 @@ export async function fillLists(
   await insert(
     "payments",
     "pay_",
-    "status, amount_minor, amount_refunded, currency, method_kind, reference, sequence, updated_at, body",
+    `status, amount_minor, amount_refunded, currency, method_kind, reference, customer_id, sequence,
+     updated_at, body`,
     `case when n % 3 = 0 then 'declined' else 'completed' end, 1, 0, ${currency}, 'card',
-     case when n % 2 = 0 then 'often' end, 1, now(),
+     case when n % 2 = 0 then 'often' end, case when n % 7 = 0 then 'u' || n % 5 end, 1, now(),
      case when n % 5 = 0 then '{"id":"' || n || '","customer":{"email":"${CUSTOMER}"}}'
        else '{"id":"' || n || '","customer":null}' end`,
   );
@@ -132,18 +133,22 @@ const PREFIXES: Readonly<Partial<Record<ListKind, string>>> = {
   transfers: "tr_",
 };
 
-/** Combinations with the filter by customer, whose rows are in no index. */
-const BY_CUSTOMER: readonly FilteredList[] = [
-  {},
-  { status: "completed" },
-  { status: "declined" },
-  { reference: "often" },
-  { reference: "often", status: "declined", currency: "USD" },
-  { method_kind: "card", id_before: idOf("pay_", 5_000) },
-].map((others) => ({
-  kind: "payments",
-  filters: { customer: CUSTOMER, ...others } as Record<string, string>,
-}));
+/** Combinations with the filters by customer. The e-mail address is in no index. */
+const BY_CUSTOMER: readonly FilteredList[] = [{ customer: CUSTOMER }, { customer_id: "u0" }, {
+  customer_id: "nobody",
+}].flatMap((who) =>
+  [
+    {},
+    { status: "completed" },
+    { status: "declined" },
+    { reference: "often" },
+    { reference: "often", status: "declined", currency: "USD" },
+    { method_kind: "card", id_before: idOf("pay_", 5_000) },
+  ].map((others) => ({
+    kind: "payments",
+    filters: { ...who, ...others } as Record<string, string>,
+  }))
+);
 
 /** Returns every list with every combination of its filters and its bounds of the id. */
 export function everyCombination(rows: number): FilteredList[] {

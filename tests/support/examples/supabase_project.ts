@@ -16,9 +16,6 @@ import { copyProject, PROJECT_REF } from "../supabase/supabase_cli.ts";
 import { startSupabaseServer } from "../supabase/supabase_server.ts";
 
 const README = new URL("../../../examples/supabase_orders/README.md", import.meta.url);
-/** Supabase's own function, which the policy calls. It reads the claims that the Data API sets. */
-const AUTH_UID = `create function auth.uid() returns uuid language sql stable as $$
-  select (nullif(current_setting('request.jwt.claims', true), '')::jsonb ->> 'sub')::uuid $$`;
 
 /** The running project. */
 interface SupabaseProject {
@@ -31,6 +28,8 @@ interface SupabaseProject {
   webhook_url: string;
   /** Settings of the functions in config.toml, by name. */
   verify_jwt: Record<string, unknown>;
+  /** The types that the CLI generates for the tables and views of the example, formatted. */
+  types(): Promise<string>;
   /** Lines that the functions of the example have printed. */
   complaints(): string[];
   [Symbol.asyncDispose](): Promise<void>;
@@ -47,7 +46,6 @@ export async function openSupabaseProject(): Promise<SupabaseProject> {
   opening.defer(() => server.close());
   const sql = postgres(server.admin_url, { max: 1, onnotice: () => {} });
   opening.defer(() => sql.end());
-  await sql.unsafe(AUTH_UID);
 
   const run = async (script: string) => {
     const { code, stdout, stderr } = await project.runScript(script, api.profile, server.url);
@@ -111,6 +109,24 @@ export async function openSupabaseProject(): Promise<SupabaseProject> {
     verify_jwt: Object.fromEntries(
       [...api.functions].map(([name, { metadata }]) => [name, metadata["verify_jwt"]]),
     ),
+    async types() {
+      const target = `--remote=${server.url}`;
+      const { code, stdout, stderr } = await project.run(
+        ...["gen", "types", "--schema", "public,payments", target],
+      );
+      assert.equal(code, 0, stderr);
+      // The CLI first says that the server of the test has no TLS.
+      const types = stdout.slice(stdout.indexOf("export type Json"));
+      const format = new Deno.Command(Deno.execPath(), {
+        args: ["fmt", "--line-width", "100", "--ext", "ts", "-"],
+        stdin: "piped",
+        stdout: "piped",
+      }).spawn();
+      const writer = format.stdin.getWriter();
+      await writer.write(new TextEncoder().encode(types));
+      await writer.close();
+      return new TextDecoder().decode((await format.output()).stdout);
+    },
     complaints: () => [checkout, webhook].flatMap(({ complaints }: FunctionProcess) => complaints),
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };

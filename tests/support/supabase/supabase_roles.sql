@@ -27,6 +27,10 @@ grant usage on schema extensions to anon, authenticated, service_role;
 create schema auth;
 create schema storage;
 grant usage on schema auth, storage to anon, authenticated, service_role, postgres;
+-- The id of the signed-in user, from the token that the Data API passes on.
+create function auth.uid() returns uuid language sql stable as $$
+  select (nullif(current_setting('request.jwt.claims', true), '')::jsonb ->> 'sub')::uuid
+$$;
 
 -- Supabase grants its API roles all rights on the tables and functions that supabase_admin or
 -- postgres creates in the schema public.

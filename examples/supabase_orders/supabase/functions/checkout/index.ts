@@ -7,7 +7,7 @@
 
 import { ApiError, type Payment, PaymentsClient } from "@payments-api/client";
 import { nextAttempt, type OpenOrder, openOrder, storePayment, UUID } from "../_shared/orders.ts";
-import { CORS_HEADERS, payerOf } from "../_shared/payer.ts";
+import { CORS_HEADERS, type Payer, payerOf } from "../_shared/payer.ts";
 
 /** The shop decides the price, never the browser. */
 const PRODUCTS = new Map([["print", { amount: 2500, currency: "EUR" }]]);
@@ -22,17 +22,17 @@ const RETURN_URL = Deno.env.get("SHOP_RETURN_URL") ?? "http://127.0.0.1:3000/ord
 
 Deno.serve(async (request) => {
   if (request.method === "OPTIONS") return new Response(null, { headers: CORS_HEADERS });
-  const user_id = payerOf(request);
-  if (user_id === null) return respond(401, { error: "Sign in first" });
+  const payer = payerOf(request);
+  if (payer === null) return respond(401, { error: "Sign in first" });
   const { order_id, product, token } = await request.json().catch(() => ({}));
   const price = PRODUCTS.get(product);
   if (!UUID.test(order_id) || !price || typeof token !== "string") {
     return respond(400, { error: "Send order_id (a UUID), a product that we sell, and a token" });
   }
-  const order = await openOrder({ id: order_id, user_id, product, ...price });
+  const order = await openOrder({ id: order_id, user_id: payer.id, product, ...price });
   if (order === null) return respond(404, { error: "There is no such order" });
   try {
-    const payment = await paymentOf(order, token);
+    const payment = await paymentOf(order, payer, token);
     const { next_action } = payment;
     const url = next_action?.type === "authenticate" ? next_action.url : null;
     return respond(200, { status: payment.status, url });
@@ -46,16 +46,16 @@ Deno.serve(async (request) => {
 });
 
 /** Returns the payment of an order. Creates it, and one more if the last one charged nothing. */
-async function paymentOf(order: OpenOrder, token: string): Promise<Payment> {
+async function paymentOf(order: OpenOrder, payer: Payer, token: string): Promise<Payment> {
   // A key is valid for 24 hours. After that time the order knows its payment.
-  if (order.payment_id === null) return await pay(order, token);
+  if (order.payment_id === null) return await pay(order, payer, token);
   const payment = await client.payments.retrieve(order.payment_id);
   const is_payable_again = payment.status === "declined" || payment.status === "failed";
-  return is_payable_again ? await pay(await nextAttempt(order), token) : payment;
+  return is_payable_again ? await pay(await nextAttempt(order), payer, token) : payment;
 }
 
 /** Creates the payment of an order. Returns it also if the card is declined. */
-async function pay(order: OpenOrder, token: string): Promise<Payment> {
+async function pay(order: OpenOrder, payer: Payer, token: string): Promise<Payment> {
   const { id, amount, currency, attempt } = order;
   const return_url = new URL(RETURN_URL);
   return_url.searchParams.set("order", id);
@@ -63,6 +63,8 @@ async function pay(order: OpenOrder, token: string): Promise<Payment> {
     amount,
     currency,
     card: { token },
+    // By this id the user may read the payment (web/my_payments.ts).
+    ...(payer.email !== null && { customer: { id: payer.id, email: payer.email } }),
     reference: id,
     metadata: { attempt: String(attempt) },
     return_url: return_url.href,
