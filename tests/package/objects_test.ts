@@ -19,6 +19,7 @@ Deno.test("payments capture, refund, cancel, get and list do what the API does",
         card: CARD,
         capture: "manual",
         reference,
+        customer: { email: "ada@example.com", id: "user-7" },
       });
     const { id } = await authorize("order-7");
     const captured = await run("capture", id, "--amount", "1500");
@@ -62,11 +63,15 @@ Deno.test("payments capture, refund, cancel, get and list do what the API does",
       ...filters,
       "--reference",
       "order-7",
+      "--customer-id",
+      "user-7",
       "--created-after",
       "2020-01-01T00:00:00Z",
     );
     assert.match(found.stdout, new RegExp(`^${id}  refunded .*  order-7\n$`));
-    assert.equal((await run("list", "--customer", "nobody@example.com")).stdout, "");
+    for (const filter of [["--customer", "nobody@example.com"], ["--customer-id", "user-8"]]) {
+      assert.equal((await run("list", ...filter)).stdout, "");
+    }
     assert.equal((await run("list", "--status", "paid")).code, 2);
   }));
 
