@@ -40,6 +40,7 @@ const COLUMNS = [
   "amount_refunded",
   "amount_disputed",
   "method_kind",
+  "customer.id",
   "customer.email",
   "customer.name",
   "reference",

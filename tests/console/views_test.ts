@@ -130,7 +130,7 @@ consoleCase("every view is accessible and not too wide", async (step, { open, st
   const endpoint = page.url().split("/").at(-1)!;
 
   const completed = await make({
-    customer: { email: "grace@example.com" },
+    customer: { id: "user-1906", email: "grace@example.com" },
     description: "Two chairs and a table",
     metadata: { order_id: "6735" },
     card: { number: "4242424242424242", exp_month: 12, exp_year: 2034, cvc: "123" },

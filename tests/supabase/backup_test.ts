@@ -20,6 +20,7 @@ import { shellBlock } from "../support/documents/operations_document.ts";
 import { makeSandboxKey } from "../support/database/api_keys.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const REALTIME = new URL("../support/exposure/supabase_realtime.sql", import.meta.url);
 const PAYMENTS = 60;
 /** The target project has migrations of its own. */
 const MIGRATIONS_OF_ITS_OWN = `
@@ -55,6 +56,9 @@ Deno.test({
       await migrate(old_server.url);
       const key = await makeSandboxKey(old_server.url);
       const first = await responsesOf(old_server.url, key);
+      // The schema payments is not in the backup, but what pay.expose makes in our tables is.
+      await before.unsafe(await Deno.readTextFile(REALTIME)).simple();
+      await exposeOn(old_server.url);
       await runShell(await shellBlock("Backup"), env);
       const as_postgres = postgres(new_server.url, { max: 1, onnotice: () => {} });
       await as_postgres.unsafe(MIGRATIONS_OF_ITS_OWN).simple();
@@ -93,6 +97,13 @@ Deno.test({
       // Every repeated request is a replay.
       assert.deepEqual(await responsesOf(new_server.url, key), first);
       assert.equal(await count(after), PAYMENTS);
+      // The trigger is there without its procedure. That fails no payment.
+      await after`update pay.payments set customer_id = 'u1'`;
+      await exposeOn(new_server.url);
+      assert.equal(
+        (await after`select from pg_trigger where tgname = 'payments_broadcast'`).length,
+        0,
+      );
     } finally {
       await Promise.all([before.end(), after.end()]);
       await Promise.all([old_server.close(), new_server.close()]);
@@ -100,6 +111,13 @@ Deno.test({
     }
   },
 });
+
+/** Shows the sandbox to the users of the project. */
+async function exposeOn(url: string): Promise<void> {
+  const sql = postgres(url, { max: 1, onnotice: () => {} });
+  await sql`select pay.expose('one', 'test')`;
+  await sql.end();
+}
 
 /** Creates payments, each with its own idempotency key. Returns the responses. */
 async function responsesOf(database_url: string, key: string): Promise<string[]> {
