@@ -86,6 +86,8 @@ export interface ListPaymentsParams extends ListParams {
   customer?: string | undefined;
   /** Your own id of the customer. */
   customer_id?: string | undefined;
+  /** A text in the reference, the description, or the e-mail address or name of the customer. */
+  search?: string | undefined;
   /** RFC 3339, exclusive. */
   created_after?: string | undefined;
   /** RFC 3339, exclusive. */

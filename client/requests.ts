@@ -45,6 +45,13 @@ export interface LoggedRequest {
   /** `web_page`: a browser sent it for a page, such as the console. `program`: anything else. */
   source: "program" | "web_page";
   created_at: string;
+  /**
+   * The body with `…` in place of card numbers, IBANs, security codes, secrets and unknown members.
+   * Null: not stored. Only `retrieveRequest` has it.
+   */
+  request_body?: Record<string, unknown> | null | undefined;
+  /** The body of the response, as `request_body`. */
+  response_body?: Record<string, unknown> | null | undefined;
 }
 
 /** Operations on idempotency keys. A failed one throws a `PaymentsError`. */

@@ -81,7 +81,7 @@ export interface ListRequestsParams extends ListParams {
   method?: string | undefined;
   /** The whole path from the name of the function on. */
   path?: string | undefined;
-  /** HTTP status, such as `402`. */
+  /** HTTP status, such as `402`, or a class of them, such as `4xx`. */
   status?: string | undefined;
   request_id?: string | undefined;
   idempotency_key?: string | undefined;
@@ -156,6 +156,11 @@ export class Sandbox {
   /** Lists the requests that the sandbox has answered, newest first: the last 1 000. */
   listRequests(params?: ListRequestsParams, options?: ReadOptions): List<LoggedRequest> {
     return listOf(this.#transport, [`${SANDBOX}/requests`], params, options);
+  }
+
+  /** Retrieves a request of the log with its bodies. */
+  retrieveRequest(id: string, options?: ReadOptions): Promise<LoggedRequest> {
+    return this.#transport.send({ method: "GET", path: [`${SANDBOX}/requests`, id] }, options);
   }
 
   /**

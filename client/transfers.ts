@@ -71,6 +71,8 @@ export interface Transfer {
 export interface ListTransfersParams extends ListParams {
   status?: TransferStatus | undefined;
   currency?: string | undefined;
+  /** A text in the description. */
+  search?: string | undefined;
   /** RFC 3339, exclusive. */
   created_after?: string | undefined;
   /** RFC 3339, exclusive. */

@@ -12,7 +12,7 @@ import { showFlash } from "./flash.tsx";
 import { ListPage } from "./list_page.tsx";
 import { NewKeyDialog } from "./new_key_dialog.tsx";
 import { SecretCard } from "./secret_card.tsx";
-import { CreatedColumn, Time } from "./text.tsx";
+import { Time, TimeColumn } from "./text.tsx";
 
 /** The columns of the file. */
 const COLUMNS = [
@@ -113,7 +113,7 @@ function KeyTable(
           <th scope="col">Status</th>
           <th scope="col" class="wide-only">Scopes</th>
           <th scope="col" class="wide-only">Last used</th>
-          <CreatedColumn />
+          <TimeColumn />
           <td></td>
         </tr>
       </thead>

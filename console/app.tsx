@@ -12,10 +12,12 @@ import { CreatePage } from "./create_page.tsx";
 import { CreateTransferPage } from "./create_transfer_page.tsx";
 import { DisputesPage } from "./disputes_page.tsx";
 import { EndpointPage } from "./endpoint_page.tsx";
+import { EventPage } from "./event_page.tsx";
 import { EventsPage } from "./events_page.tsx";
-import { FaultsPage, NewFaultPage } from "./faults_page.tsx";
+import { FaultPage, FaultsPage, NewFaultPage } from "./faults_page.tsx";
 import { clearFlashOfOtherPage, Flash } from "./flash.tsx";
 import { keepFocus } from "./focus.ts";
+import { HomePage } from "./home_page.tsx";
 import { IdempotencyKeyPage } from "./idempotency_key_page.tsx";
 import { LedgerPage } from "./ledger_page.tsx";
 import { Logo } from "./logo.tsx";
@@ -24,13 +26,18 @@ import { OwnerPage } from "./owner_page.tsx";
 import { PaymentPage } from "./payment_page.tsx";
 import { PaymentsPage } from "./payments_page.tsx";
 import { RefundsPage } from "./refunds_page.tsx";
+import { RequestPage } from "./request_page.tsx";
 import { RequestsPage } from "./requests_page.tsx";
 import { ReferenceLink } from "./reference.tsx";
 import { ResetDialog } from "./reset_dialog.tsx";
 import { forgetLists, go, href, place, type Route, route } from "./route.ts";
-import { Time } from "./text.tsx";
 import { SandboxesDialog } from "./sandboxes_dialog.tsx";
+import { SearchField } from "./search_field.tsx";
+import { SearchPage } from "./search_page.tsx";
 import { endSession, is_stored, leaveSandbox, maskedKey, session } from "./session.ts";
+import { Time } from "./text.tsx";
+import { TIME_ZONE } from "./times.ts";
+import { pageName, sectionName } from "./titles.ts";
 import { TranscriptButton } from "./transcript_button.tsx";
 import { EndpointsPage, NewEndpointPage } from "./endpoints_page.tsx";
 import { TransferPage } from "./transfer_page.tsx";
@@ -40,16 +47,17 @@ import { TransfersPage } from "./transfers_page.tsx";
 const CHALLENGE = "challenge";
 /** The sections, in the order of the navigation. */
 const SECTIONS = [
-  ["payments", "Payments"],
-  ["refunds", "Refunds"],
-  ["disputes", "Disputes"],
-  ["transfers", "Transfers"],
-  ["balance", "Balance"],
-  ["events", "Events"],
-  ["webhooks", "Webhooks"],
-  ["requests", "Requests"],
-  ["faults", "Faults"],
-  ["keys", "API keys"],
+  "home",
+  "payments",
+  "refunds",
+  "disputes",
+  "transfers",
+  "balance",
+  "events",
+  "webhooks",
+  "requests",
+  "faults",
+  "keys",
 ] as const;
 
 /**
@@ -66,7 +74,7 @@ export function App() {
 }
 
 function Frame({ api_key }: { api_key: string }) {
-  const section = route.value.steps[0] ?? "payments";
+  const section = route.value.steps[0] ?? "home";
   // The ledger entries are the other half of the balance.
   const current = section === "ledger" ? "balance" : section;
   const here = place(route.value);
@@ -88,13 +96,17 @@ function Frame({ api_key }: { api_key: string }) {
   useEffect(() => forgetLists, []);
   // A layout effect runs before the browser paints. Later, it could undo a Tab of the user.
   useLayoutEffect(() => {
-    document.title = `${SECTIONS.find(([name]) => name === section)?.[1] ?? "Console"} · Sandbox`;
     // Screen readers and the keyboard continue at the heading of the new page.
     main.current?.querySelector<HTMLElement>("h1")?.focus({ preventScroll: is_first.current });
     if (!is_first.current) scrollTo(0, 0);
     is_first.current = false;
     clearFlashOfOtherPage();
   }, [here, cursor]);
+
+  const title = `${pageName(route.value)} · ${disposable?.sandbox.name ?? "Sandbox"}`;
+  useLayoutEffect(() => {
+    document.title = title;
+  }, [title]);
 
   const leave = () => {
     clearLog();
@@ -112,17 +124,18 @@ function Frame({ api_key }: { api_key: string }) {
         Skip to the content
       </a>
       <header class="side">
-        <a class="home" href={href(["payments"])}>
+        <a class="home" href={href([])}>
           <Logo />
         </a>
+        <SearchField />
         <nav ref={sections} aria-label="Sections">
-          {SECTIONS.map(([name, label]) => (
+          {SECTIONS.map((name) => (
             <a
               key={name}
-              href={href([name])}
+              href={href(name === "home" ? [] : [name])}
               aria-current={name === current ? "page" : undefined}
             >
-              {label}
+              {sectionName(name)}
             </a>
           ))}
           <ReferenceLink section={section} />
@@ -160,6 +173,7 @@ function Frame({ api_key }: { api_key: string }) {
           <button type="button" class="plain" onClick={leave}>
             Forget<span class="wide-only">&nbsp;key</span>
           </button>
+          <p class="zone wide-only">Times in {TIME_ZONE}</p>
           <label
             class="check keep wide-only"
             title="The session storage of the browser holds the key until you close the tab or forget the key"
@@ -185,8 +199,12 @@ function Frame({ api_key }: { api_key: string }) {
 }
 
 function Page({ route: { steps, query } }: { route: Route }) {
-  const [section = "payments", id] = steps;
+  const [section = "home", id] = steps;
   switch (section) {
+    case "home":
+      return <HomePage query={query} />;
+    case "search":
+      return <SearchPage text={query["q"] ?? ""} />;
     case "payments":
       if (id === undefined) return <PaymentsPage query={query} />;
       return id === "new" ? <CreatePage /> : <PaymentPage key={id} id={id} />;
@@ -196,12 +214,12 @@ function Page({ route: { steps, query } }: { route: Route }) {
     case "balance":
       return <BalancePage />;
     case "events":
-      return <EventsPage query={query} />;
+      return id === undefined ? <EventsPage query={query} /> : <EventPage key={id} id={id} />;
     case "webhooks":
       if (id === undefined) return <EndpointsPage />;
       return id === "new" ? <NewEndpointPage /> : <EndpointPage key={id} id={id} query={query} />;
     case "requests":
-      return <RequestsPage query={query} />;
+      return id === undefined ? <RequestsPage query={query} /> : <RequestPage key={id} id={id} />;
     case "ledger":
       return <LedgerPage query={query} />;
     case "keys":
@@ -219,13 +237,14 @@ function Page({ route: { steps, query } }: { route: Route }) {
     case "deliveries":
       return <OwnerPage key={id} section={section} id={id ?? ""} />;
     case "faults":
-      return id === "new" ? <NewFaultPage /> : <FaultsPage query={query} />;
+      if (id === undefined) return <FaultsPage query={query} />;
+      return id === "new" ? <NewFaultPage /> : <FaultPage key={id} id={id} />;
     default:
       return (
         <>
           <h1 tabIndex={-1}>Page not found</h1>
           <Empty title="No such page">
-            <a href={href(["payments"])}>Go to the payments</a>
+            <a href={href([])}>Go to the home page</a>
           </Empty>
         </>
       );

@@ -1,12 +1,13 @@
 /** The panel of API calls, with the request, the response, curl and TypeScript of each call. */
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import type { Exchange } from "../client/mod.ts";
-import { call_log, type LoggedCall } from "./calls.ts";
+import { call_log, type LoggedCall, REQUEST } from "./calls.ts";
 import { jsonText } from "./json.tsx";
+import { shortened } from "./resource_link.ts";
 import { href } from "./route.ts";
-import { curlOf, typescriptOf } from "./snippets.ts";
-import { CopyButton } from "./text.tsx";
+import { SnippetTabs } from "./snippet_tabs.tsx";
+import { curlOf, fetchOf, typescriptOf } from "./snippets.ts";
 
 const TABS = ["Request", "Answer", "curl", "TypeScript"] as const;
 type Tab = typeof TABS[number];
@@ -76,9 +77,7 @@ function CallLine({ logged: { exchange, call } }: { logged: LoggedCall }) {
 
 /** The path after the name of the function, with shortened ids. */
 function shortPath(url: string): string {
-  return pathOf(url)
-    .replace(/^\/api-v1-[a-z]+/, "")
-    .replace(/([a-z]+_)[0-9a-z]{22}([0-9a-z]{4})/g, "$1…$2");
+  return shortened(pathOf(url).replace(/^\/api-v1-[a-z]+/, ""));
 }
 
 /** The path after the base URL. */
@@ -88,53 +87,26 @@ function pathOf(url: string): string {
 }
 
 function CallDetail({ logged }: { logged: LoggedCall }) {
-  const [tab, setTab] = useState<Tab>("Request");
-  const tabs = useRef<HTMLDivElement>(null);
   const { exchange, call, base_url } = logged;
   if (!exchange) return <p class="quiet call-detail">Waiting for an response.</p>;
-
-  const text = textOf(tab, exchange, typescriptOf(call, base_url));
+  const typescript = call.resource === REQUEST
+    ? fetchOf(exchange.request)
+    : typescriptOf(call, base_url);
+  const texts = Object.fromEntries(TABS.map((tab) => [tab, textOf(tab, exchange, typescript)]));
   const key = exchange.request.headers["Idempotency-Key"];
-  const move = (event: KeyboardEvent) => {
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    if (step === undefined) return;
-    event.preventDefault();
-    const next = (TABS.indexOf(tab) + step + TABS.length) % TABS.length;
-    setTab(TABS[next]!);
-    tabs.current?.querySelectorAll<HTMLElement>("[role=tab]")[next]?.focus();
-  };
   return (
     <div class="call-detail">
-      <div class="tabs">
-        <div role="tablist" aria-label="The call as" ref={tabs} onKeyDown={move}>
-          {TABS.map((name) => (
-            <button
-              key={name}
-              type="button"
-              role="tab"
-              id={`tab-${name}`}
-              aria-selected={name === tab}
-              aria-controls="call-text"
-              tabIndex={name === tab ? 0 : -1}
-              onClick={() => setTab(name)}
-            >
-              {name}
-            </button>
-          ))}
-        </div>
-        <CopyButton text={text} label={`Copy ${tab}`} />
-      </div>
-      <pre id="call-text" role="tabpanel" aria-labelledby={`tab-${tab}`} tabIndex={0}>
-        <code>{text}</code>
-      </pre>
-      {(tab === "curl" || tab === "TypeScript") && (
-        <p class="quiet">It reads the key from the environment variable API_KEY.</p>
-      )}
-      {tab === "Answer" && key !== undefined && (
-        <p>
-          <a href={href(["idempotency_keys", key])}>Stored record of the idempotency key</a>
-        </p>
-      )}
+      <SnippetTabs
+        label="The call as"
+        texts={texts}
+        note={(tab) => {
+          if (tab === "curl" || tab === "TypeScript") {
+            return "It reads the key from the environment variable API_KEY.";
+          }
+          if (tab !== "Answer" || key === undefined) return null;
+          return <a href={href(["idempotency_keys", key])}>Stored record of the idempotency key</a>;
+        }}
+      />
     </div>
   );
 }

@@ -11,6 +11,9 @@ import {
   PaymentsClient,
   type PaymentsClientOptions,
 } from "../client/mod.ts";
+import { DEFAULT_MAX_RETRIES, DEFAULT_TIMEOUT_MS } from "../client/request_options.ts";
+import { RUNTIME } from "../client/runtime.ts";
+import { type ApiRequest, Transport } from "../client/transport.ts";
 import { showFlash } from "./flash.tsx";
 import { go } from "./route.ts";
 import { endSession, leaveSandbox, session } from "./session.ts";
@@ -73,6 +76,14 @@ export function call<R extends keyof Resources, M extends keyof Resources[R] & s
   ...args: Parameters<MethodOf<R, M>>
 ): Call<Awaited<ReturnType<MethodOf<R, M>>>> {
   return { resource, method, args };
+}
+
+/** The resource of a call that is a request in its own words. */
+export const REQUEST = "request";
+
+/** Describes a request that no method of the client stands for, such as one of the log. */
+export function requestCall(request: ApiRequest, idempotencyKey: string): Call<unknown> {
+  return { resource: REQUEST, method: request.method, args: [request, { idempotencyKey }] };
 }
 
 /**
@@ -153,13 +164,35 @@ export function openClient(
   });
 }
 
+/** Makes the transport of such a client. */
+function openTransport(
+  apiKey: string,
+  baseUrl: string,
+  { maxRetries = DEFAULT_MAX_RETRIES, onExchange }: Parameters<typeof openClient>[2] = {},
+): Transport {
+  return new Transport({
+    apiKey,
+    baseUrl,
+    fetch: fetchSparingFaults,
+    maxRetries,
+    timeoutMs: DEFAULT_TIMEOUT_MS,
+    onExchange,
+    strict: false,
+    runtime: RUNTIME,
+  });
+}
+
 async function run<T>(
   { resource, method, args }: Call<T>,
   options: Parameters<typeof openClient>[2],
 ): Promise<T> {
   const { api_key, base_url } = session.value!;
-  const client = openClient(api_key, base_url, options);
   try {
+    if (resource === REQUEST) {
+      const [request, sent] = args as [ApiRequest, { idempotencyKey: string }];
+      return await openTransport(api_key, base_url, options).send<T>(request, sent);
+    }
+    const client = openClient(api_key, base_url, options);
     const api = client as unknown as Record<string, Record<string, (...args: unknown[]) => T>>;
     return await api[resource]![method]!(...args);
   } catch (error) {

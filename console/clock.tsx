@@ -37,7 +37,7 @@ export function ClockButton() {
         title={`The clock of the sandbox shows ${now}`}
         onClick={() => setOpen(true)}
       >
-        {is_real ? "Clock" : now.slice(0, 16).replace("T", " ")}
+        {is_real ? "Clock" : `${now.slice(0, 16).replace("T", " ")} UTC`}
         {mode === "frozen" && <span class="wide-only">&nbsp;· frozen</span>}
       </button>
       {open && <ClockDialog now={now} mode={mode} target={target} close={() => setOpen(false)} />}

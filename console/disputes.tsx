@@ -3,13 +3,14 @@
 import { useRef, useState } from "preact/hooks";
 import type { Dispute } from "../client/mod.ts";
 import { MAX_PAGE } from "../shared/schema/limits.ts";
-import { useAction } from "./action.ts";
 import { call } from "./calls.ts";
+import { ConfirmDialog } from "./confirm_dialog.tsx";
 import { showFlash } from "./flash.tsx";
 import { TextAreaField } from "./fields.tsx";
 import { Form } from "./form.tsx";
 import { useLive } from "./live.ts";
-import { Cut, FailureNotice, Reading } from "./notice.tsx";
+import { formatMinor } from "./money.ts";
+import { Cut, Reading } from "./notice.tsx";
 import { Id, Money, Status, Time } from "./text.tsx";
 import { label } from "./words.ts";
 
@@ -115,21 +116,29 @@ const DONE: Readonly<Record<Dispute["status"], string>> = {
 };
 
 /** The button that gives up a dispute. */
-function Accept({ dispute: { id } }: { dispute: Dispute }) {
-  const { failure, running, run } = useAction();
+function Accept({ dispute: { id, amount_minor, currency } }: { dispute: Dispute }) {
+  const [open, setOpen] = useState(false);
   return (
-    <>
-      <div class="record-buttons">
-        <button
-          type="button"
-          class="small"
-          aria-disabled={running}
-          onClick={() => run(call("disputes", "accept", id), "Dispute accepted: it is lost.")}
+    <div class="record-buttons">
+      <button type="button" class="small" onClick={() => setOpen(true)}>
+        Accept the dispute…
+      </button>
+      {open && (
+        <ConfirmDialog
+          title="Accept the dispute?"
+          keep="Keep the dispute open"
+          act="Accept the dispute"
+          acting="Accepting…"
+          build={(idempotencyKey) => call("disputes", "accept", id, { idempotencyKey })}
+          done="Dispute accepted: it is lost."
+          close={() => setOpen(false)}
         >
-          Accept the dispute
-        </button>
-      </div>
-      {failure && <FailureNotice failure={failure} />}
-    </>
+          <p>
+            The dispute is lost at once: the payer keeps {formatMinor(amount_minor, currency)}{" "}
+            {currency}, and no evidence is possible any more.
+          </p>
+        </ConfirmDialog>
+      )}
+    </div>
   );
 }

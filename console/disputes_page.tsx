@@ -8,7 +8,7 @@ import { LinkedRow } from "./linked_row.tsx";
 import { ListPage } from "./list_page.tsx";
 import { Mention } from "./mention.tsx";
 import { href } from "./route.ts";
-import { CreatedColumn, Money, Status, Time } from "./text.tsx";
+import { Money, Status, Time, TimeColumn } from "./text.tsx";
 import { label } from "./words.ts";
 
 const FILTERS: readonly Filter[] = [
@@ -70,7 +70,7 @@ function DisputeTable({ disputes, busy }: { disputes: readonly Dispute[]; busy: 
           <th scope="col">Payment</th>
           <th scope="col" class="wide-only">Reason</th>
           <th scope="col" class="wide-only">Evidence until</th>
-          <CreatedColumn />
+          <TimeColumn />
         </tr>
       </thead>
       <tbody>

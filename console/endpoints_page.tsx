@@ -13,7 +13,7 @@ import { LinkedRow } from "./linked_row.tsx";
 import { useLive } from "./live.ts";
 import { Empty, Reading } from "./notice.tsx";
 import { go, href, hrefOfList } from "./route.ts";
-import { Status, Time } from "./text.tsx";
+import { Status, Time, TimeColumn } from "./text.tsx";
 import { endpointName } from "./words.ts";
 
 /** All endpoints. */
@@ -51,7 +51,7 @@ function EndpointTable({ endpoints }: { endpoints: readonly WebhookEndpoint[] })
           <th scope="col">URL</th>
           <th scope="col">Status</th>
           <th scope="col">Events</th>
-          <th scope="col" class="wide-only">Created</th>
+          <TimeColumn />
         </tr>
       </thead>
       <tbody>

@@ -12,7 +12,7 @@ import { useLive } from "./live.ts";
 import { Empty, FailureNotice, Reading } from "./notice.tsx";
 import { Pager } from "./pager.tsx";
 import { go, href, hrefOfList } from "./route.ts";
-import { Time } from "./text.tsx";
+import { Time, TimeColumn } from "./text.tsx";
 import { label } from "./words.ts";
 
 /** Number of faults on a page. */
@@ -43,7 +43,7 @@ export function FaultsPage({ query }: { query: Readonly<Record<string, string>> 
             )
             : (
               <>
-                <FaultTable faults={page.data} />
+                <FoldedFaults faults={page.data} />
                 <Pager page={page} steps={["faults"]} query={query} />
               </>
             )}
@@ -52,17 +52,53 @@ export function FaultsPage({ query }: { query: Readonly<Record<string, string>> 
   );
 }
 
-function FaultTable({ faults }: { faults: readonly Fault[] }) {
+/** The faults that can still happen. Those that cannot are folded away below. */
+function FoldedFaults({ faults }: { faults: readonly Fault[] }) {
+  const open = faults.filter(({ left }) => left > 0);
+  const spent = faults.filter(({ left }) => left === 0);
+  return (
+    <>
+      {open.length > 0
+        ? <FaultTable faults={open} label="Declared faults" />
+        : <Empty title="No fault can still happen" />}
+      {spent.length > 0 && (
+        <details class="spent">
+          <summary>{spent.length === 1 ? "1 spent fault" : `${spent.length} spent faults`}</summary>
+          <FaultTable faults={spent} label="Spent faults" />
+        </details>
+      )}
+    </>
+  );
+}
+
+/** The page of one fault. */
+export function FaultPage({ id }: { id: string }) {
+  const live = useLive(call("sandbox", "retrieveFault", id), { logged: true });
+  return (
+    <>
+      <div class="title">
+        <Crumb section="faults" label="Faults" />
+        <h1 tabIndex={-1}>Fault</h1>
+      </div>
+      <Reading label="this fault" live={live} rows={1}>
+        {(fault) => <FaultTable faults={[fault]} label="The fault" leave={() => go(["faults"])} />}
+      </Reading>
+    </>
+  );
+}
+
+function FaultTable(props: { faults: readonly Fault[]; label: string; leave?: () => void }) {
+  const { faults, leave } = props;
   const { failure, running, run } = useAction();
   return (
     <>
       {failure && <FailureNotice failure={failure} />}
-      <table class="list" aria-label="Declared faults">
+      <table class="list" aria-label={props.label}>
         <thead>
           <tr>
             <th scope="col">Fault</th>
             <th scope="col">Left</th>
-            <th scope="col" class="wide-only">Declared</th>
+            <TimeColumn name="Declared" />
             <td></td>
           </tr>
         </thead>
@@ -82,7 +118,9 @@ function FaultTable({ faults }: { faults: readonly Fault[] }) {
                   type="button"
                   aria-disabled={running}
                   aria-label={`Delete the fault ${fault.id}`}
-                  onClick={() => run(call("sandbox", "deleteFault", fault.id), "Fault deleted.")}
+                  onClick={() =>
+                    run(call("sandbox", "deleteFault", fault.id), "Fault deleted.")
+                      .then((is_done) => is_done && leave?.())}
                 >
                   Delete
                 </button>

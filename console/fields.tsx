@@ -96,13 +96,18 @@ export function TextAreaField(props: {
   value: string;
   set: (value: string) => void;
   hint?: ComponentChildren;
+  /** Visible lines. By default 4. */
+  rows?: number;
+  mono?: boolean;
 }) {
   return (
     <Field {...props}>
       {(attributes) => (
         <textarea
           {...attributes}
-          rows={4}
+          class={props.mono ? "mono" : undefined}
+          spellcheck={!props.mono}
+          rows={props.rows ?? 4}
           value={props.value}
           autoComplete="off"
           onInput={(event) => props.set(event.currentTarget.value)}

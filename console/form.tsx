@@ -24,6 +24,8 @@ export function Form<T>(props: {
   /** Handles errors that are a result for this form. Returns true if it has handled the error. */
   settle?: (error: unknown) => boolean;
   actions: (sending: boolean) => ComponentChildren;
+  /** True: the form itself chooses the idempotency key, so it has no fields for it. */
+  chooses_key?: boolean;
   children: ComponentChildren;
 }) {
   const [failure, setFailure] = useState<Failure | null>(null);
@@ -67,7 +69,7 @@ export function Form<T>(props: {
       <FormFailure.Provider value={failure}>
         {failure && <FailureNotice failure={failure} retries />}
         {props.children}
-        <IdempotencyFields choice={choice} set={setChoice} />
+        {!props.chooses_key && <IdempotencyFields choice={choice} set={setChoice} />}
       </FormFailure.Provider>
       <div class="actions">{props.actions(sending)}</div>
     </form>

@@ -8,7 +8,7 @@ import type { Filter } from "./filters.tsx";
 import { ListPage } from "./list_page.tsx";
 import { Mention } from "./mention.tsx";
 import { href } from "./route.ts";
-import { CreatedColumn, Money, Time } from "./text.tsx";
+import { Money, Time, TimeColumn } from "./text.tsx";
 import { label } from "./words.ts";
 
 const FILTERS: readonly Filter[] = [
@@ -72,7 +72,7 @@ function EntryTable({ entries, busy }: { entries: readonly LedgerEntry[]; busy: 
           <th scope="col" class="right">Credit</th>
           <th scope="col" class="wide-only">Of</th>
           <th scope="col" class="wide-only">Transaction</th>
-          <CreatedColumn />
+          <TimeColumn />
         </tr>
       </thead>
       <tbody>

@@ -28,8 +28,13 @@ const MAX_INTERVAL_MS = 15_000;
  * Repeats a call while the component is shown, and returns its newest response.
  * @param call the call, or null for none
  * @param options.logged whether the first call is logged, because the user has caused it
+ * @param options.every_ms milliseconds between two reads
  */
-export function useLive<T>(call: Call<T> | null, options: { logged?: boolean } = {}): Live<T> {
+export function useLive<T>(
+  call: Call<T> | null,
+  options: { logged?: boolean; every_ms?: number } = {},
+): Live<T> {
+  const { every_ms = INTERVAL_MS } = options;
   const key = JSON.stringify(call);
   const [state, setState] = useState<{ key: string; data: T | null; error: unknown }>({
     key,
@@ -43,7 +48,7 @@ export function useLive<T>(call: Call<T> | null, options: { logged?: boolean } =
     if (call === null) return;
     let stopped = false;
     let timer: ReturnType<typeof setTimeout> | undefined;
-    let wait_ms = INTERVAL_MS;
+    let wait_ms = every_ms;
 
     const read = async () => {
       timer = undefined;
@@ -54,7 +59,7 @@ export function useLive<T>(call: Call<T> | null, options: { logged?: boolean } =
       try {
         const data = await (is_requested ? perform(call) : readQuietly(call));
         if (stopped) return;
-        wait_ms = INTERVAL_MS;
+        wait_ms = every_ms;
         setState({ key, data, error: null });
       } catch (error) {
         if (stopped) return;

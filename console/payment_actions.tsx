@@ -10,40 +10,55 @@ import {
   refundable,
 } from "../shared/domain/payments/lifecycle.ts";
 import type { Payment } from "../shared/schema/payment.ts";
-import { useAction } from "./action.ts";
 import { RefundDialog } from "./amount_dialogs.tsx";
 import { call } from "./calls.ts";
+import { ConfirmDialog } from "./confirm_dialog.tsx";
+import { formatMinor } from "./money.ts";
 import { Moves } from "./moves.tsx";
-import { FailureNotice } from "./notice.tsx";
 import { advanceText, label } from "./words.ts";
 
 /** The buttons to refund and to cancel, if the status allows it. */
 export function PaymentActions({ payment }: { payment: Payment }) {
-  const [refunding, setRefunding] = useState(false);
-  const { failure, running, run } = useAction();
+  const [open, setOpen] = useState<"refund" | "cancel" | null>(null);
+  const close = () => setOpen(null);
   return (
     <div class="title-actions">
       {isCancellable(payment) && (
-        <button
-          type="button"
-          aria-disabled={running}
-          onClick={() => run(call("payments", "cancel", payment.id), "Payment cancelled.")}
-        >
-          Cancel payment
-        </button>
+        <button type="button" onClick={() => setOpen("cancel")}>Cancel payment…</button>
       )}
       {isRefundable(payment) && refundable(payment) > 0 && (
         <button
           type="button"
           class="primary"
-          onClick={() => setRefunding(true)}
+          onClick={() => setOpen("refund")}
         >
           Refund…
         </button>
       )}
-      {failure && <FailureNotice failure={failure} />}
-      {refunding && <RefundDialog payment={payment} close={() => setRefunding(false)} />}
+      {open === "refund" && <RefundDialog payment={payment} close={close} />}
+      {open === "cancel" && <CancelDialog payment={payment} close={close} />}
     </div>
+  );
+}
+
+function CancelDialog({ payment, close }: { payment: Payment; close: () => void }) {
+  const amount = `${formatMinor(payment.amount_minor, payment.currency)} ${payment.currency}`;
+  return (
+    <ConfirmDialog
+      title="Cancel the payment?"
+      keep="Keep payment"
+      act="Cancel payment"
+      acting="Cancelling…"
+      build={(idempotencyKey) => call("payments", "cancel", payment.id, { idempotencyKey })}
+      done="Payment cancelled."
+      close={close}
+    >
+      <p>
+        {payment.status === "authorized"
+          ? `The card gets the ${amount} back that are held on it, and no capture can take them.`
+          : `The payer can no longer pay the ${amount}.`} A cancelled payment stays cancelled.
+      </p>
+    </ConfirmDialog>
   );
 }
 

@@ -8,7 +8,7 @@ import { instrumentText } from "./instrument_text.ts";
 import { LinkedRow } from "./linked_row.tsx";
 import { ListPage } from "./list_page.tsx";
 import { href } from "./route.ts";
-import { CreatedColumn, Money, Status, Time } from "./text.tsx";
+import { Money, Status, Time, TimeColumn } from "./text.tsx";
 import { label, METHOD_NAMES } from "./words.ts";
 
 const FILTERS: readonly Filter[] = [
@@ -75,7 +75,8 @@ export function PaymentsPage({ query }: { query: Readonly<Record<string, string>
   );
 }
 
-function PaymentTable({ payments, busy }: { payments: readonly Payment[]; busy: boolean }) {
+/** The table of payments. */
+export function PaymentTable({ payments, busy }: { payments: readonly Payment[]; busy: boolean }) {
   return (
     <table class="list" aria-label="Payments" aria-busy={busy}>
       <thead>
@@ -85,7 +86,7 @@ function PaymentTable({ payments, busy }: { payments: readonly Payment[]; busy: 
           <th scope="col">Method</th>
           <th scope="col" class="wide-only">Reference</th>
           <th scope="col" class="wide-only">Description and customer</th>
-          <CreatedColumn />
+          <TimeColumn />
         </tr>
       </thead>
       <tbody>

@@ -5,11 +5,15 @@ import type { LoggedRequest } from "../client/mod.ts";
 import { call } from "./calls.ts";
 import { concerns, failureOf } from "./failure.ts";
 import { type Filter, Filters, readFilters } from "./filters.tsx";
+import { LinkedRow } from "./linked_row.tsx";
 import { useLive } from "./live.ts";
+import { endOfPath, statusTone } from "./logged_request.ts";
+import { Mention } from "./mention.tsx";
 import { Empty, NoItems, Reading } from "./notice.tsx";
 import { Pager } from "./pager.tsx";
+import { hrefOf, idIn } from "./resource_link.ts";
 import { href } from "./route.ts";
-import { Time } from "./text.tsx";
+import { Time, TimeColumn } from "./text.tsx";
 
 /** Number of requests on a page. */
 const PAGE_SIZE = 20;
@@ -22,7 +26,7 @@ const FILTERS: readonly Filter[] = [
     none: "My programs",
     options: [["web_page", "Web pages"], [ANY_SOURCE, "Any"]],
   },
-  { name: "status", label: "HTTP status", placeholder: "402" },
+  { name: "status", label: "HTTP status", placeholder: "402 or 4xx" },
   { name: "idempotency_key", label: "Idempotency key", placeholder: "order-1001" },
   { name: "path", label: "Path", placeholder: "/api-v1-payments/v1/payments" },
   { name: "request_id", label: "Request id", placeholder: "req_…" },
@@ -100,16 +104,20 @@ function NoRequests({ is_filtered, source }: { is_filtered: boolean; source: str
   );
 }
 
-function RequestTable({ requests, busy }: { requests: readonly LoggedRequest[]; busy: boolean }) {
+/** The table of requests. */
+export function RequestTable(
+  { requests, busy }: { requests: readonly LoggedRequest[]; busy: boolean },
+) {
   return (
     <table class="list" aria-label="Requests" aria-busy={busy}>
       <thead>
         <tr>
           <th scope="col">Status</th>
           <th scope="col">Request</th>
+          <th scope="col" class="wide-only">Resource</th>
           <th scope="col" class="wide-only">Idempotency key</th>
           <th scope="col" class="right wide-only">Duration</th>
-          <th scope="col" class="wide-only">Time</th>
+          <TimeColumn name="Time" />
         </tr>
       </thead>
       <tbody>
@@ -120,27 +128,24 @@ function RequestTable({ requests, busy }: { requests: readonly LoggedRequest[]; 
 }
 
 function RequestRow({ request }: { request: LoggedRequest }) {
-  const { status, method, path, query, error_code, idempotency_key, idempotent_replay, source } =
-    request;
-  const target = `${path}${query === null ? "" : `?${query}`}`;
-  const place = placeOf(path);
+  const { id, status, method, path, query, idempotency_key } = request;
+  const resource = idIn(path);
   return (
-    <tr>
+    <LinkedRow>
       <td>
-        <span class={`status ${toneOf(status)}`}>{status}</span>
-        {error_code !== null && <span class="tag">{error_code}</span>}
-        {idempotent_replay && <span class="tag">replay</span>}
-        {source === "web_page" && <span class="tag">web page</span>}
+        <span class={`status ${statusTone(status)}`}>{status}</span>
+        <RequestTags request={request} />
       </td>
-      <td class="grow whole" title={`${method} ${target} · ${request.id}`}>
-        <code>{method}</code> {place === null ? <Path text={target} /> : (
-          <a href={place}>
-            <Path text={target} />
-          </a>
-        )}
+      <td class="grow whole" title={`${method} ${path}${query === null ? "" : `?${query}`}`}>
+        <a class="row-link" href={href(["requests", id])}>
+          <code>{method}</code> <Path text={endOfPath(request)} />
+        </a>
         <span class="phone-only">
           <Time at={request.created_at} />
         </span>
+      </td>
+      <td class="wide-only">
+        {resource !== null && hrefOf(resource) !== null && <Mention id={resource} />}
       </td>
       <td class="wide-only">
         {idempotency_key !== null && (
@@ -148,7 +153,7 @@ function RequestRow({ request }: { request: LoggedRequest }) {
             href={href(["requests"], { source: "any", idempotency_key })}
             title={idempotency_key}
           >
-            <code>{shortened(idempotency_key)}</code>
+            <code>{cutKey(idempotency_key)}</code>
           </a>
         )}
       </td>
@@ -156,25 +161,20 @@ function RequestRow({ request }: { request: LoggedRequest }) {
       <td class="when wide-only">
         <Time at={request.created_at} />
       </td>
-    </tr>
+    </LinkedRow>
   );
 }
 
-/** The pages of the resources that a path can name, by the prefix of their ids. */
-const SECTION_OF: Readonly<Record<string, string>> = {
-  pay: "payments",
-  tr: "transfers",
-  whe: "webhooks",
-  re: "refunds",
-  dp: "disputes",
-  whd: "deliveries",
-};
-
-/** The page of the resource that a path names; null: it names none. */
-function placeOf(path: string): string | null {
-  const [id, prefix] = /\b([a-z]{2,4})_[0-9a-z]{26}/.exec(path) ?? [];
-  const section = SECTION_OF[prefix ?? ""];
-  return id === undefined || section === undefined ? null : href([section, id]);
+/** The error code of a request, and whether it is a replay or from a web page. */
+export function RequestTags({ request }: { request: LoggedRequest }) {
+  const { error_code, idempotent_replay, source } = request;
+  return (
+    <>
+      {error_code !== null && <span class="tag">{error_code}</span>}
+      {idempotent_replay && <span class="tag">replay</span>}
+      {source === "web_page" && <span class="tag">web page</span>}
+    </>
+  );
 }
 
 /** A path, which can break before each of its steps. Its end tells what the request does. */
@@ -194,11 +194,6 @@ function Path({ text }: { text: string }) {
 /** Characters of an idempotency key in the table. */
 const KEY_CHARACTERS = 14;
 
-function shortened(key: string): string {
+function cutKey(key: string): string {
   return key.length <= KEY_CHARACTERS ? key : `${key.slice(0, KEY_CHARACTERS - 1)}…`;
-}
-
-function toneOf(status: number): "good" | "warn" | "bad" {
-  if (status < 400) return "good";
-  return status < 500 ? "warn" : "bad";
 }

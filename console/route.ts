@@ -21,7 +21,7 @@ export const route = signal<Route>(readHash());
 
 effect(() => {
   const { steps, query } = route.value;
-  const [section = "payments"] = steps;
+  const [section = "home"] = steps;
   if (steps.length <= 1) shown_lists.set(section, href([section], query));
 });
 

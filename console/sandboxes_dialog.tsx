@@ -2,14 +2,14 @@
 
 import { useState } from "preact/hooks";
 import type { DisposableSandbox } from "../client/mod.ts";
-import { useAction } from "./action.ts";
 import { call } from "./calls.ts";
+import { ConfirmDialog } from "./confirm_dialog.tsx";
 import { Dialog } from "./dialog.tsx";
 import { showFlash } from "./flash.tsx";
 import { SelectField, TextField } from "./fields.tsx";
 import { Form } from "./form.tsx";
 import { useLive } from "./live.ts";
-import { Cut, FailureNotice, Reading } from "./notice.tsx";
+import { Cut, Reading } from "./notice.tsx";
 import { go } from "./route.ts";
 import { known_sandboxes, switchSandbox } from "./session.ts";
 import { Time } from "./text.tsx";
@@ -29,7 +29,7 @@ export function SandboxesDialog({ close }: { close: () => void }) {
   const [seed, setSeed] = useState("");
   const [lifetime, setLifetime] = useState("3600");
   const list = useLive(call("sandboxes", "list", { limit: SHOWN }));
-  const action = useAction();
+  const [deleting, setDeleting] = useState<DisposableSandbox | null>(null);
   const open = (sandbox: DisposableSandbox, test_key: string) => {
     close();
     switchSandbox(sandbox, test_key);
@@ -43,7 +43,6 @@ export function SandboxesDialog({ close }: { close: () => void }) {
         by itself, and the service deletes its data. This page knows the keys of the sandboxes that
         it has made as long as it knows yours.
       </p>
-      {action.failure && <FailureNotice failure={action.failure} />}
       <Reading label="the disposable sandboxes" live={list} rows={1}>
         {(page) => (
           <>
@@ -72,14 +71,9 @@ export function SandboxesDialog({ close }: { close: () => void }) {
                     <button
                       type="button"
                       aria-label={`Delete ${nameOf(sandbox)}`}
-                      aria-disabled={action.running}
-                      onClick={() =>
-                        action.run(
-                          call("sandboxes", "delete", sandbox.id),
-                          `Deleted the sandbox ${nameOf(sandbox)}.`,
-                        )}
+                      onClick={() => setDeleting(sandbox)}
                     >
-                      Delete
+                      Delete…
                     </button>
                   </li>
                 );
@@ -123,6 +117,22 @@ export function SandboxesDialog({ close }: { close: () => void }) {
           options={LIFETIMES}
         />
       </Form>
+      {deleting && (
+        <ConfirmDialog
+          title={`Delete ${nameOf(deleting)}?`}
+          keep="Keep sandbox"
+          act="Delete sandbox"
+          acting="Deleting…"
+          build={(idempotencyKey) => call("sandboxes", "delete", deleting.id, { idempotencyKey })}
+          done={`Deleted the sandbox ${nameOf(deleting)}.`}
+          close={() => setDeleting(null)}
+        >
+          <p>
+            Its keys stop working at once, nothing more is sent to its endpoints, and the service
+            deletes its data.
+          </p>
+        </ConfirmDialog>
+      )}
     </Dialog>
   );
 }

@@ -1,6 +1,7 @@
 /**
- * Snippets of a call to copy: a command for a shell, and a module for the TypeScript client. They
- * do not contain the key, but read it from the environment variable API_KEY.
+ * Snippets to copy: of a request as a command for a shell, and in TypeScript and Python without the
+ * client; of a call as a module for the TypeScript client. They do not contain the key, but read it
+ * from the environment variable API_KEY.
  */
 
 import type { Exchange } from "../client/mod.ts";
@@ -12,23 +13,61 @@ export interface DescribedCall {
   args: readonly unknown[];
 }
 
-/** Headers that curl sets by itself or that only a browser sends. */
+/** Headers that every snippet sets by itself or that only a browser sends. */
 const OWN_HEADERS = new Set(["authorization", "accept", "user-agent"]);
 
 /** Returns the request as a command for a POSIX shell. */
 export function curlOf({ method, url, headers, body }: Exchange["request"]): string {
   const lines = [`curl ${method === "GET" ? "" : `-X ${method} `}${quote(url)}`];
   lines.push('-H "Authorization: Bearer $API_KEY"');
-  for (const [name, value] of Object.entries(headers)) {
-    if (!OWN_HEADERS.has(name.toLowerCase())) lines.push(`-H ${quote(`${name}: ${value}`)}`);
-  }
+  for (const [name, value] of shownHeaders(headers)) lines.push(`-H ${quote(`${name}: ${value}`)}`);
   if (body !== null) lines.push(`-d ${quote(body)}`);
   return lines.join(" \\\n  ");
 }
 
+/** Returns the request as a TypeScript module that needs no package. */
+export function fetchOf({ method, url, headers, body }: Exchange["request"]): string {
+  const lines = [
+    `const response = await fetch(${JSON.stringify(url)}, {`,
+    `  method: "${method}",`,
+    "  headers: {",
+    "    Authorization: `Bearer ${process.env.API_KEY}`,",
+    ...shownHeaders(headers).map(([name, value]) =>
+      `    ${JSON.stringify(name)}: ${JSON.stringify(value)},`
+    ),
+    "  },",
+  ];
+  if (body !== null) {
+    lines.push(`  body: JSON.stringify(${literal(JSON.parse(body), "  ", TYPESCRIPT)}),`);
+  }
+  return [...lines, "});", "console.log(response.status, await response.json());"].join("\n");
+}
+
+/** Returns the request as a Python program with the package requests. */
+export function pythonOf({ method, url, headers, body }: Exchange["request"]): string {
+  const lines = [
+    "import os",
+    "",
+    "import requests",
+    "",
+    "response = requests.request(",
+    `    "${method}",`,
+    `    ${JSON.stringify(url)},`,
+    "    headers={",
+    '        "Authorization": f"Bearer {os.environ[\'API_KEY\']}",',
+    ...shownHeaders(headers).map(([name, value]) =>
+      `        ${JSON.stringify(name)}: ${JSON.stringify(value)},`
+    ),
+    "    },",
+  ];
+  if (body !== null) lines.push(`    json=${literal(JSON.parse(body), "    ", PYTHON)},`);
+  return [...lines, "    timeout=30,", ")", "print(response.status_code, response.json())"]
+    .join("\n");
+}
+
 /** Returns the call as a module that uses the client in `client/`. */
 export function typescriptOf({ resource, method, args }: DescribedCall, base_url: string): string {
-  const shown = args.map((arg) => literal(arg, ""));
+  const shown = args.map((arg) => literal(arg, "", TYPESCRIPT));
   return [
     'import { PaymentsClient } from "@payments-api/client";',
     "",
@@ -42,20 +81,49 @@ export function typescriptOf({ resource, method, args }: DescribedCall, base_url
   ].join("\n");
 }
 
-/** Returns a JSON value as TypeScript. Names that need no quotes have none. */
-function literal(value: unknown, indent: string): string {
-  if (typeof value !== "object" || value === null) return JSON.stringify(value);
-  const inner = `${indent}  `;
-  if (Array.isArray(value)) return `[${value.map((item) => literal(item, inner)).join(", ")}]`;
+/** The literals of a language. */
+interface Language {
+  constant(value: boolean | null): string;
+  /** The name of a member. */
+  name(name: string): string;
+  step: string;
+}
+
+const TYPESCRIPT: Language = {
+  constant: String,
+  name(name) {
+    // A quoted "__proto__" would set the prototype. In brackets it is an ordinary name.
+    if (name === "__proto__") return '["__proto__"]';
+    return /^[A-Za-z_$][\w$]*$/.test(name) ? name : JSON.stringify(name);
+  },
+  step: "  ",
+};
+
+const PYTHON: Language = {
+  constant: (value) => value === null ? "None" : value ? "True" : "False",
+  name: (name) => JSON.stringify(name),
+  step: "    ",
+};
+
+/** Returns a JSON value as a literal of a language. `indent` is that of the line it begins on. */
+function literal(value: unknown, indent: string, language: Language): string {
+  if (value === null || typeof value === "boolean") return language.constant(value);
+  if (typeof value !== "object") return JSON.stringify(value);
+  const inner = `${indent}${language.step}`;
+  if (Array.isArray(value)) {
+    return `[${value.map((item) => literal(item, inner, language)).join(", ")}]`;
+  }
   const members = Object.entries(value).filter(([, member]) => member !== undefined);
   if (members.length === 0) return "{}";
-  const lines = members.map(([name, member]) => {
-    // A quoted "__proto__" would set the prototype. In brackets it is an ordinary name.
-    const key = name === "__proto__" ? '["__proto__"]' : JSON.stringify(name);
-    const shown = /^[A-Za-z_$][\w$]*$/.test(name) && name !== "__proto__" ? name : key;
-    return `${inner}${shown}: ${literal(member, inner)},\n`;
-  });
+  const lines = members.map(([name, member]) =>
+    `${inner}${language.name(name)}: ${literal(member, inner, language)},\n`
+  );
   return `{\n${lines.join("")}${indent}}`;
+}
+
+/** Returns the headers that a snippet sends itself. */
+function shownHeaders(headers: Exchange["request"]["headers"]): [name: string, value: string][] {
+  return Object.entries(headers).filter(([name]) => !OWN_HEADERS.has(name.toLowerCase()));
 }
 
 function quote(text: string): string {

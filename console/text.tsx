@@ -28,11 +28,11 @@ export function Time({ at }: { at: string }) {
   );
 }
 
-/** The head of the column with the time of creation, with the time zone of all times. */
-export function CreatedColumn() {
+/** The head of a column with times, with the time zone of all times. By default of the creation. */
+export function TimeColumn({ name = "Created" }: { name?: string }) {
   return (
     <th scope="col" class="wide-only">
-      Created <span class="zone">{TIME_ZONE}</span>
+      {name} <span class="zone">{TIME_ZONE}</span>
     </th>
   );
 }

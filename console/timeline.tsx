@@ -10,6 +10,7 @@ import type { Subject } from "./ledger.tsx";
 import { useLive } from "./live.ts";
 import { Mention } from "./mention.tsx";
 import { Cut, Empty, NoItems, Reading } from "./notice.tsx";
+import { href } from "./route.ts";
 import { Money, Time } from "./text.tsx";
 import { eventNote, eventTone } from "./words.ts";
 
@@ -78,7 +79,12 @@ function EventItem(props: { event: Event; note: string | null; is_elsewhere: boo
           )}
           <Time at={event.created_at} />
         </summary>
-        {open && is_elsewhere && <About object={object} />}
+        {open && (
+          <p class="about">
+            {is_elsewhere && <About object={object} />}
+            <a href={href(["events", event.id])}>Open the event</a>
+          </p>
+        )}
         {open && <Json value={event} label={`Payload of ${event.type}`} />}
         {open && is_elsewhere && <EventDeliveries id={event.id} />}
       </details>
@@ -95,7 +101,7 @@ function About({ object }: { object: Event["data"]["object"] }) {
     : object.object === "refund" || object.object === "dispute"
     ? <Mention section="payments" id={object.payment_id} />
     : null;
-  return link && <p class="about">About {link}</p>;
+  return link && <span>About {link}</span>;
 }
 
 /** The deliveries of an event, one for each endpoint. */

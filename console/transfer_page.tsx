@@ -1,17 +1,19 @@
 /** The page of a transfer: status, actions, timeline, ledger and deliveries. */
 
+import { useState } from "preact/hooks";
 import type { Transfer } from "../client/mod.ts";
 import { transferAdvances } from "../shared/domain/payments/lifecycle.ts";
 import { MAX_PAGE } from "../shared/schema/limits.ts";
-import { useAction } from "./action.ts";
 import { call } from "./calls.ts";
+import { ConfirmDialog } from "./confirm_dialog.tsx";
 import { Crumb } from "./crumb.tsx";
 import { Deliveries } from "./deliveries.tsx";
 import { destinationText } from "./instrument_text.ts";
 import { Ledger } from "./ledger.tsx";
 import { useLive } from "./live.ts";
+import { formatMinor } from "./money.ts";
 import { Moves } from "./moves.tsx";
-import { Cut, FailureNotice, Reading } from "./notice.tsx";
+import { Cut, Reading } from "./notice.tsx";
 import { Fact, Facts, Id, Money, Status, Time } from "./text.tsx";
 import { Timeline } from "./timeline.tsx";
 import { label, transferAdvanceText } from "./words.ts";
@@ -46,7 +48,7 @@ function TransferView({ transfer }: { transfer: Transfer }) {
             <Id id={transfer_id} />
           </p>
         </div>
-        {transfer.status === "pending" && <CancelButton id={transfer_id} />}
+        {transfer.status === "pending" && <CancelButton transfer={transfer} />}
       </div>
       {transfer.failure_code && (
         <p class="notice bad">
@@ -90,18 +92,27 @@ function TransferView({ transfer }: { transfer: Transfer }) {
   );
 }
 
-function CancelButton({ id }: { id: string }) {
-  const { failure, running, run } = useAction();
+function CancelButton({ transfer: { id, amount_minor, currency } }: { transfer: Transfer }) {
+  const [open, setOpen] = useState(false);
   return (
     <div class="title-actions">
-      <button
-        type="button"
-        aria-disabled={running}
-        onClick={() => run(call("transfers", "cancel", id), "Transfer cancelled.")}
-      >
-        Cancel transfer
-      </button>
-      {failure && <FailureNotice failure={failure} />}
+      <button type="button" onClick={() => setOpen(true)}>Cancel transfer…</button>
+      {open && (
+        <ConfirmDialog
+          title="Cancel the transfer?"
+          keep="Keep transfer"
+          act="Cancel transfer"
+          acting="Cancelling…"
+          build={(idempotencyKey) => call("transfers", "cancel", id, { idempotencyKey })}
+          done="Transfer cancelled."
+          close={() => setOpen(false)}
+        >
+          <p>
+            {formatMinor(amount_minor, currency)} {currency}{" "}
+            go back to the available balance. A cancelled transfer stays cancelled.
+          </p>
+        </ConfirmDialog>
+      )}
     </div>
   );
 }

@@ -8,7 +8,7 @@ import { destinationText } from "./instrument_text.ts";
 import { LinkedRow } from "./linked_row.tsx";
 import { ListPage } from "./list_page.tsx";
 import { href } from "./route.ts";
-import { CreatedColumn, Money, Status, Time } from "./text.tsx";
+import { Money, Status, Time, TimeColumn } from "./text.tsx";
 import { label } from "./words.ts";
 
 const FILTERS: readonly Filter[] = [
@@ -61,7 +61,10 @@ export function TransfersPage({ query }: { query: Readonly<Record<string, string
   );
 }
 
-function TransferTable({ transfers, busy }: { transfers: readonly Transfer[]; busy: boolean }) {
+/** The table of transfers. */
+export function TransferTable(
+  { transfers, busy }: { transfers: readonly Transfer[]; busy: boolean },
+) {
   return (
     <table class="list" aria-label="Transfers" aria-busy={busy}>
       <thead>
@@ -70,7 +73,7 @@ function TransferTable({ transfers, busy }: { transfers: readonly Transfer[]; bu
           <th scope="col">Status</th>
           <th scope="col">Destination</th>
           <th scope="col" class="wide-only">Description</th>
-          <CreatedColumn />
+          <TimeColumn />
         </tr>
       </thead>
       <tbody>

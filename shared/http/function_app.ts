@@ -46,6 +46,7 @@ const NEEDS_NO_KEY: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "service_unavailable",
 ]);
 
+const JSON_TYPE = "application/json";
 /** Methods whose requests can carry an idempotency key. */
 const MUTATING: ReadonlySet<string> = new Set(["POST", "PUT", "DELETE"]);
 
@@ -245,7 +246,7 @@ function identify(route: Route, id: string, key: string, body: ReadBody): Idempo
 function respond(
   c: Ctx,
   outcome: Reply | StoredResponse,
-  media_type = "application/json",
+  media_type = JSON_TYPE,
 ): Response {
   const { response, replayed, headers = {} }: Reply = "response" in outcome
     ? outcome
@@ -253,7 +254,9 @@ function respond(
   for (const [name, value] of Object.entries(headers)) c.header(name, value);
   if (replayed) c.header("Idempotent-Replayed", "true");
   if (response.status === 201) c.header("Location", locationOf(response, c.get("deps").base_url));
-  if (response.status >= 400) c.get("state").code = JSON.parse(response.body).error.code;
+  const state = c.get("state");
+  if (response.status >= 400) state.code = JSON.parse(response.body).error.code;
+  if (media_type === JSON_TYPE) state.response_body = response.body;
   return c.body(response.body, response.status as 200, { "Content-Type": media_type });
 }
 
@@ -270,8 +273,9 @@ function renderFailure(c: Ctx, error: Error): Response {
   state.code = shown.code;
   const cause = shown === error ? error.cause : error;
   if (cause !== undefined) state.fault = faultOf(cause);
-  return c.body(renderError(shown, state.request_id), shown.status as 500, {
-    "Content-Type": "application/json",
+  state.response_body = renderError(shown, state.request_id);
+  return c.body(state.response_body, shown.status as 500, {
+    "Content-Type": JSON_TYPE,
     ...shown.headers,
   });
 }

@@ -35,6 +35,7 @@ export function observe(deps: Dependencies, world: World): MiddlewareHandler<Env
       at_ms,
       key: null,
       body: null,
+      response_body: null,
       key_id: null,
       environment_id: null,
       idempotency_key: null,

@@ -27,6 +27,7 @@ const COLLECTIONS: Readonly<Record<string, PathKind>> = {
   webhook_deliveries: { prefix: "whd_", noun: "webhook delivery" },
   events: { prefix: "evt_", noun: "event" },
   sandboxes: { prefix: "env_", noun: "disposable sandbox", home: SANDBOX_FUNCTION },
+  requests: { prefix: "req_", noun: "request", home: SANDBOX_FUNCTION },
   faults: { prefix: "flt_", noun: "fault", home: SANDBOX_FUNCTION },
 };
 

@@ -52,7 +52,8 @@ export const PAYMENT_ROUTES: readonly Route[] = [
     response: listOf(Payment),
     query: ListPaymentsQuery,
     run(call) {
-      const { status, currency, method_kind, reference, customer, customer_id } = call.query;
+      const { status, currency, method_kind, reference, customer, customer_id, search } =
+        call.query;
       const { created_after, created_before } = call.query;
       return responsePage(call, "/v1/payments", {
         kind: "payments",
@@ -63,6 +64,7 @@ export const PAYMENT_ROUTES: readonly Route[] = [
           reference,
           customer,
           customer_id,
+          search,
           ...createdBetween("pay_", created_after, created_before),
         },
       });

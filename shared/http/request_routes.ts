@@ -10,6 +10,7 @@ import { listOf } from "../schema/list.ts";
 import { IdempotencyKey, ListRequestsQuery, LoggedRequest } from "../schema/request.ts";
 import { PAYMENTS_FUNCTION, type Route, route, SANDBOX_FUNCTION } from "./route.ts";
 import { responsePage } from "./page.ts";
+import { readOne } from "./read_one.ts";
 
 const reads = {
   group: "Requests",
@@ -55,8 +56,7 @@ export const listRequests: Route = route({
   summary: "List requests",
   description:
     "The log of the sandbox's requests, newest first: the last 1 000 of at most 30 days. Reads " +
-    "of this list and of inboxes are not in it. It shows no bodies and no headers but " +
-    "`Idempotency-Key`.",
+    "of this list and of inboxes are not in it. It shows no headers but `Idempotency-Key`.",
   paths: ["/requests", "/v1/requests"],
   scope: "sandbox:write",
   test_only: true,
@@ -73,6 +73,24 @@ export const listRequests: Route = route({
     });
   },
 });
+
+/** `GET /requests/{id}`, an operation of `api-v1-sandbox`. */
+export const getRequest: Route = {
+  ...readOne({
+    id: "getRequest",
+    group: "Requests",
+    home: SANDBOX_FUNCTION,
+    summary: "Get a request",
+    description: "A request of the log with its bodies, without secrets.",
+    paths: ["/requests/:id", "/v1/requests/:id"],
+    kind: "requests",
+    scope: "sandbox:write",
+    test_only: true,
+    response: LoggedRequest,
+    before: ({ request_log }) => request_log.flush(),
+  }),
+  unlogged: true,
+};
 
 /** Makes the 404 for an idempotency key that the API key has not used within the retention. */
 function unknownKey(): ApiError {

@@ -22,6 +22,8 @@ export interface RequestState {
   key: PresentedKey | null;
   /** The body after its parsing; null without a readable one. */
   body: unknown;
+  /** The body of the response as JSON text; null without one, and before it is made. */
+  response_body: string | null;
   /** The id of the API key; null before the database has admitted the key. */
   key_id: string | null;
   /** The environment of the key; null as long as `key_id` is. */

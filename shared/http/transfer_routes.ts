@@ -46,10 +46,15 @@ export const TRANSFER_ROUTES: readonly Route[] = [
     query: ListTransfersQuery,
     response: listOf(Transfer),
     run(call) {
-      const { status, currency, created_after, created_before } = call.query;
+      const { status, currency, search, created_after, created_before } = call.query;
       return responsePage(call, "/v1/transfers", {
         kind: "transfers",
-        filters: { status, currency, ...createdBetween("tr_", created_after, created_before) },
+        filters: {
+          status,
+          currency,
+          search,
+          ...createdBetween("tr_", created_after, created_before),
+        },
       });
     },
   }),

@@ -2,7 +2,7 @@
  * The entry of a request in the log of its sandbox (store/request_log.ts). An entry has the path
  * and the query in a form without the client's own text: ids, words of the API, numbers and times
  * stay, and everything else is masked (security §2, leaks through logs). It has no header but the
- * idempotency key, and no body.
+ * idempotency key. Bodies are a part of some entries (`logged_bodies.ts`).
  */
 
 import { formatTime } from "../core/clock.ts";
@@ -10,6 +10,7 @@ import { memberOf } from "../schema/requirement.ts";
 import type { RequestLogEntry } from "../store/request_log.ts";
 import type { RequestState } from "../http/request_state.ts";
 import type { Seen } from "../http/world.ts";
+import type { LoggedBodies } from "./logged_bodies.ts";
 
 /** Replaces text of the client. */
 const MASK = "***";
@@ -22,10 +23,14 @@ const PLAIN_STEP = /^(?:v[0-9]|[a-z_]{1,40})$/;
 const PLAIN_VALUE =
   /^(?:[a-z]{2,4}_[0-9a-z]{26}|[a-z_.*]{1,40}|[A-Z]{3,5}|[0-9]{1,4}|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{5,15}(?:Z|[+-][0-9]{2}:[0-9]{2}))$/;
 /** Parameters whose value is free text, even if it looks like a word. */
-const FREE_TEXT: ReadonlySet<string> = new Set(["reference", "customer", "customer_id"]);
+const FREE_TEXT: ReadonlySet<string> = new Set(["reference", "customer", "customer_id", "search"]);
 
 /** Makes the entry of a request, or null if it does not belong into the log of a sandbox. */
-export function requestLogEntry(state: RequestState, seen: Seen): RequestLogEntry | null {
+export function requestLogEntry(
+  state: RequestState,
+  seen: Seen,
+  bodies: LoggedBodies,
+): RequestLogEntry | null {
   const { key, key_id, environment_id, route, code, idempotency_key } = state;
   if (key_id === null || environment_id === null || key!.livemode) return null;
   if (route?.unlogged) return null;
@@ -46,6 +51,7 @@ export function requestLogEntry(state: RequestState, seen: Seen): RequestLogEntr
     duration_us: Math.round(seen.duration_ms * 1000),
     ...(seen.is_from_page && { source: "web_page" as const }),
     at: formatTime(state.at_ms),
+    ...bodies.of(state),
   };
 }
 

@@ -16,7 +16,7 @@ import { paymentOf } from "../domain/payments/create_payment.ts";
 import { DISPOSABLE_SANDBOX_ROUTES } from "./disposable_sandbox_routes.ts";
 import { FAULT_ROUTES } from "./fault_routes.ts";
 import { type Route, route, SANDBOX_FUNCTION } from "../http/route.ts";
-import { listRequests } from "../http/request_routes.ts";
+import { getRequest, listRequests } from "../http/request_routes.ts";
 import { webhooksOf } from "../http/webhook_routes.ts";
 
 const sandbox = {
@@ -174,5 +174,6 @@ export const SANDBOX_ROUTES: readonly Route[] = [
   }),
   ...DISPOSABLE_SANDBOX_ROUTES,
   listRequests,
+  getRequest,
   ...FAULT_ROUTES,
 ];

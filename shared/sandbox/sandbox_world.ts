@@ -5,6 +5,7 @@
 
 import { ApiError } from "../core/errors.ts";
 import type { Dependencies } from "../http/dependencies.ts";
+import { LoggedBodies } from "./logged_bodies.ts";
 import { requestLogEntry } from "./request_log_entry.ts";
 import { withPresentSettings } from "./present_settings.ts";
 import {
@@ -26,6 +27,7 @@ const TRANSCRIPT = /\/transcript$/;
 export function sandboxWorld(deps: Dependencies): World {
   const { random, request_log } = deps;
   const { logs_requests } = sandboxOf(deps);
+  const bodies = new LoggedBodies();
   return {
     around: storeTranscript(),
     inside: numberRequests((path) => TRANSCRIPT.test(path)),
@@ -67,7 +69,7 @@ export function sandboxWorld(deps: Dependencies): World {
     responseTo: (c, error) => error instanceof ConnectionLost ? breakOff(c) : null,
 
     log(state, seen) {
-      const entry = logs_requests ? requestLogEntry(state, seen) : null;
+      const entry = logs_requests ? requestLogEntry(state, seen, bodies) : null;
       if (entry) request_log.logRequest(entry);
     },
   };

@@ -10,6 +10,9 @@ export const MAX_DESCRIPTION = 500;
 export const MAX_REFERENCE = 255;
 /** Characters of a merchant's id of a customer (contract §2). */
 export const MAX_CUSTOMER_ID = 64;
+/** Fewest and most characters of a search in a list. The service chose the numbers. */
+export const MIN_SEARCH = 2;
+export const MAX_SEARCH = 100;
 /** Characters of a return URL. The service chose the number. */
 export const MAX_RETURN_URL = 2_048;
 /** Entries of metadata (contract §2). */

@@ -7,7 +7,7 @@ import * as z from "zod";
 import type { IdPrefix } from "../core/ids.ts";
 import { DisputeStatus } from "./dispute.ts";
 import { LedgerAccount } from "./ledger.ts";
-import { DEFAULT_PAGE, MAX_PAGE, MAX_REFERENCE } from "./limits.ts";
+import { DEFAULT_PAGE, MAX_PAGE, MAX_REFERENCE, MAX_SEARCH, MIN_SEARCH } from "./limits.ts";
 import { MethodKind, PaymentStatus } from "./payment.ts";
 import { RefundStatus } from "./refund.ts";
 import { TransferStatus } from "./transfer.ts";
@@ -26,6 +26,8 @@ export const Limit = mustBe(
 
 const After = Time.optional().describe("Only items created after this RFC 3339 time");
 const Before = Time.optional().describe("Only items created before this RFC 3339 time");
+
+const Search = z.string().min(MIN_SEARCH).max(MAX_SEARCH).optional();
 
 /** Makes the schema of `starting_after` for a list whose ids have this prefix. */
 export function cursor(prefix: IdPrefix) {
@@ -66,6 +68,10 @@ export const ListPaymentsQuery = z.object({
   customer: Email.optional()
     .describe("Only payments whose customer has exactly this e-mail address"),
   customer_id: CustomerId.optional().describe("Only payments whose customer has this `id`"),
+  search: Search.describe(
+    "Only payments with this text in the reference, the description, or the e-mail address or " +
+      "name of the customer",
+  ),
   created_after: After,
   created_before: Before,
 });
@@ -106,6 +112,7 @@ export const ListTransfersQuery = z.object({
   starting_after: cursor("tr_"),
   status: TransferStatus.optional().describe("Only transfers in this status"),
   currency: Currency.optional().describe("Only transfers in this currency"),
+  search: Search.describe("Only transfers with this text in the description"),
   created_after: After,
   created_before: Before,
 });

@@ -37,6 +37,8 @@ export const RequestSource = z.enum(["program", "web_page"]).describe(
   "`web_page`: a browser sent the request for a page, such as the console. `program`: anything else",
 );
 
+const LoggedBody = z.record(z.string(), z.unknown()).nullable().optional();
+
 /** A request in the log of a sandbox. */
 export const LoggedRequest = z.object({
   id: id("req_").describe("Id of the request, as in the header `Request-Id` of its answer"),
@@ -54,12 +56,17 @@ export const LoggedRequest = z.object({
   api_key_id: id("key_").describe("Id of the API key that sent the request"),
   source: RequestSource,
   created_at: Instant.describe("Time at which the request arrived"),
+  request_body: LoggedBody.describe(
+    "Body with `…` in place of secrets and of unknown members. Null: not stored. Only the read of " +
+      "one request has it",
+  ),
+  response_body: LoggedBody.describe("Body of the answer, as `request_body`"),
 }).describe("A request that a sandbox has answered");
 export type LoggedRequest = z.infer<typeof LoggedRequest>;
 
 const METHOD_WORDS = 'an HTTP method such as "POST"';
 const PATH_FORM_WORDS = 'a path that begins with the function: "/api-v1-payments/v1/payments"';
-const STATUS_WORDS = "an HTTP status from 100 to 599";
+const STATUS_WORDS = "an HTTP status from 100 to 599, or a class of them such as 4xx";
 
 /** The query of `GET /requests`. */
 export const ListRequestsQuery = z.object({
@@ -75,7 +82,8 @@ export const ListRequestsQuery = z.object({
     PATH_FORM_WORDS,
   ),
   status: mustBe(
-    z.string().regex(/^[1-5][0-9]{2}$/).optional().describe("Only answers with this HTTP status"),
+    z.string().regex(/^[1-5](?:[0-9]{2}|xx)$/).optional()
+      .describe("Only answers with this HTTP status or class of statuses, such as 4xx"),
     STATUS_WORDS,
   ),
   request_id: id("req_").optional().describe("Only the request with this id"),

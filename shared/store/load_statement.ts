@@ -18,7 +18,8 @@ export type ResourceKind =
   | "shown_webhook_endpoints"
   | "webhook_deliveries"
   | "idempotency_keys"
-  | "faults";
+  | "faults"
+  | "requests";
 
 /** The statement. */
 export const LOAD = `select * from pay.load(p_requests => $1::text)`;

@@ -5,14 +5,14 @@
 import type { ResourceKind } from "./load_statement.ts";
 
 /** Kinds of resources that can be listed. */
-export type ListKind = Exclude<ResourceKind, "idempotency_keys"> | "ledger_entries" | "requests";
+export type ListKind = Exclude<ResourceKind, "idempotency_keys"> | "ledger_entries";
 
 /** A page to read. */
 export interface PageRequest {
   kind: ListKind;
   limit: number;
   starting_after: string | null;
-  /** Equality by column; `id_from` (inclusive) and `id_before` (exclusive) bound the id. */
+  /** `pay_internal.list_condition`; `id_from` (inclusive) and `id_before` (exclusive) bound the id. */
   filters: Record<string, string>;
   /** A payment that must exist, else the list is 404. */
   parent_id?: string;

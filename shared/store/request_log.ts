@@ -30,6 +30,9 @@ export interface RequestLogEntry {
   source?: "web_page";
   /** RFC 3339: the arrival of the request. */
   at: string;
+  /** JSON text without secrets. */
+  request_body?: string;
+  response_body?: string;
 }
 
 /** A replay of the stored response of an idempotency key. */

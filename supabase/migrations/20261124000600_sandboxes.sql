@@ -165,9 +165,13 @@ create table pay.requests (
   duration_us integer not null,
   created_at timestamptz not null,
   source text collate "C" not null default 'program',
+  request_body text,
+  response_body text,
   -- The only index: the log of a sandbox is short, so a filter reads all of it.
   constraint requests_pkey primary key (environment_id, id),
-  constraint requests_source_known check (source in ('program', 'web_page'))
+  constraint requests_source_known check (source in ('program', 'web_page')),
+  constraint requests_bodies_bounded check (
+    octet_length(request_body) <= 16384 and octet_length(response_body) <= 16384)
 );
 comment on table pay.requests is 'The log of the requests of sandboxes: 30 days, and the last 1 000 of each sandbox.';
 comment on column pay.requests.environment_id is 'The sandbox.';
@@ -184,6 +188,10 @@ comment on column pay.requests.duration_us is 'Microseconds from the arrival of 
 comment on column pay.requests.created_at is 'Time at which the request arrived.';
 comment on column pay.requests.source is
   'web_page: a browser sent the request for a page such as the console. program: everything else.';
+comment on column pay.requests.request_body is
+  'The body as JSON text, without card numbers, IBANs, security codes, secrets and unknown members; null: not stored.';
+comment on column pay.requests.response_body is
+  'The body of the answer as JSON text, without secrets; null: not stored.';
 
 create table pay.transcript_lines (
   environment_id text collate "C" not null,

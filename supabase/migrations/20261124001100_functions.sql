@@ -2731,16 +2731,31 @@ as $$
   )
 $$;
 
-create or replace function pay_internal.list_value(p_kind text, p_name text)
+create or replace function pay_internal.list_condition(p_kind text, p_name text)
 returns text
 language sql immutable
 set search_path = pg_catalog, pg_temp
 as $$
   select case
-    when p_kind = 'payments' and p_name = 'customer'
-      then 'case when strpos(t.body, $2 ->> ''customer'') > 0
-        then t.body::json #>> ''{customer,email}'' end'
-    else format('t.%I::text', p_name)
+    when p_name = 'search' then $condition$
+      case when strpos(lower(t.body collate "C"),
+          lower(btrim(to_json($2 ->> 'search')::text, '"') collate "C")) > 0
+        then exists (
+          select from json_to_record(t.body::json) r (
+            reference text, description text, customer json
+          )
+          cross join lateral (
+            values (r.reference), (r.description), (r.customer ->> 'email'), (r.customer ->> 'name')
+          ) v (shown)
+          where strpos(lower(v.shown collate "C"), lower($2 ->> 'search' collate "C")) > 0
+        ) end $condition$
+    when p_kind = 'payments' and p_name = 'customer' then $condition$
+      case when strpos(t.body, $2 ->> 'customer') > 0
+        then t.body::json #>> '{customer,email}' end = $2 ->> 'customer' $condition$
+    -- A class of statuses is 4xx.
+    when p_kind = 'requests' and p_name = 'status' then $condition$
+      (t.status::text = $2 ->> 'status' or t.status / 100 || 'xx' = $2 ->> 'status') $condition$
+    else format('t.%1$I::text = $2 ->> %1$L', p_name)
   end
 $$;
 
@@ -2858,7 +2873,7 @@ begin
   v_few := pay_internal.list_subject(p_environment_id, p_kind, v_filters);
   v_column := case when v_few is null then pay_internal.list_column(p_kind, v_filters) end;
   select coalesce(
-    string_agg(format('%s = $2 ->> %L', pay_internal.list_value(p_kind, c), c), ' and '), 'true'
+    string_agg(pay_internal.list_condition(p_kind, c), ' and '), 'true'
   )
   into v_match
   from jsonb_object_keys(v_filters - array[coalesce(v_column, ''), 'id_from', 'id_before']) c;
@@ -3051,6 +3066,9 @@ begin
       into body, detail
       from pay.webhook_endpoints t
       join pay.environments e on e.id = t.environment_id
+      where t.environment_id = p_environment_id and t.id = p_id;
+    when 'requests' then
+      select pay_internal.whole_request_body(t) into body from pay.requests t
       where t.environment_id = p_environment_id and t.id = p_id;
     when 'faults' then
       select pay_internal.fault_body(t) into body from pay.faults t
@@ -6055,6 +6073,16 @@ as $$
   ) t
 $$;
 
+create or replace function pay_internal.whole_request_body(p_request pay.requests)
+returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select left(pay_internal.request_body(p_request), -1)
+    || ',"request_body":' || coalesce(p_request.request_body, 'null')
+    || ',"response_body":' || coalesce(p_request.response_body, 'null') || '}'
+$$;
+
 create or replace function pay.log_requests(p_keys text, p_requests text, p_replays text)
 returns void
 language plpgsql volatile security definer
@@ -6094,13 +6122,15 @@ begin
       for share of e skip locked
     )
     insert into pay.requests (environment_id, id, api_key_id, method, path, query, status,
-      error_code, idempotency_key, is_replay, duration_us, source, created_at)
+      error_code, idempotency_key, is_replay, duration_us, source, created_at, request_body,
+      response_body)
     select k.environment_id, r.id, k.id, r.method, r.path, r.query, r.status, r.error_code,
       r.idempotency_key, coalesce(r.is_replay, false), r.duration_us,
-      coalesce(r.source, 'program'), r.at
+      coalesce(r.source, 'program'), r.at, r.request_body, r.response_body
     from jsonb_to_recordset(p_requests::jsonb) as r (
       k integer, id text, method text, path text, query text, status smallint, error_code text,
-      idempotency_key text, is_replay boolean, duration_us integer, source text, at timestamptz
+      idempotency_key text, is_replay boolean, duration_us integer, source text, at timestamptz,
+      request_body text, response_body text
     )
     join known k on k.k = r.k
     on conflict on constraint requests_pkey do nothing;

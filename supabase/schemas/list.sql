@@ -50,21 +50,38 @@ as $$
   )
 $$;
 
--- The text that a filter is compared with; $2 as in pay_internal.list_query. Most filters are
--- columns. The e-mail address of a payment's customer is only in its body: a column would cost
--- every create more than the filter costs a page, which reads pay_internal.page_rows() bodies at
--- most (ADR 0005). JSON escapes no character of an e-mail address, so only bodies that contain the
--- address are parsed.
-create or replace function pay_internal.list_value(p_kind text, p_name text)
+-- The condition of a filter; $2 as in pay_internal.list_query. Most filters are columns. The e-mail
+-- address of a payment's customer and the texts of a search are only in its body: columns would
+-- cost every create more than the filter costs a page, which reads pay_internal.page_rows() bodies
+-- at most (ADR 0005). Only bodies that contain the text are parsed. JSON escapes no character of an
+-- e-mail address; of the text of a search it escapes the same characters as in the body. Without
+-- its quotes that JSON can begin or end within an escape, so it finds too many bodies and never too
+-- few.
+create or replace function pay_internal.list_condition(p_kind text, p_name text)
 returns text
 language sql immutable
 set search_path = pg_catalog, pg_temp
 as $$
   select case
-    when p_kind = 'payments' and p_name = 'customer'
-      then 'case when strpos(t.body, $2 ->> ''customer'') > 0
-        then t.body::json #>> ''{customer,email}'' end'
-    else format('t.%I::text', p_name)
+    when p_name = 'search' then $condition$
+      case when strpos(lower(t.body collate "C"),
+          lower(btrim(to_json($2 ->> 'search')::text, '"') collate "C")) > 0
+        then exists (
+          select from json_to_record(t.body::json) r (
+            reference text, description text, customer json
+          )
+          cross join lateral (
+            values (r.reference), (r.description), (r.customer ->> 'email'), (r.customer ->> 'name')
+          ) v (shown)
+          where strpos(lower(v.shown collate "C"), lower($2 ->> 'search' collate "C")) > 0
+        ) end $condition$
+    when p_kind = 'payments' and p_name = 'customer' then $condition$
+      case when strpos(t.body, $2 ->> 'customer') > 0
+        then t.body::json #>> '{customer,email}' end = $2 ->> 'customer' $condition$
+    -- A class of statuses is 4xx.
+    when p_kind = 'requests' and p_name = 'status' then $condition$
+      (t.status::text = $2 ->> 'status' or t.status / 100 || 'xx' = $2 ->> 'status') $condition$
+    else format('t.%1$I::text = $2 ->> %1$L', p_name)
   end
 $$;
 
@@ -199,7 +216,7 @@ begin
   v_few := pay_internal.list_subject(p_environment_id, p_kind, v_filters);
   v_column := case when v_few is null then pay_internal.list_column(p_kind, v_filters) end;
   select coalesce(
-    string_agg(format('%s = $2 ->> %L', pay_internal.list_value(p_kind, c), c), ' and '), 'true'
+    string_agg(pay_internal.list_condition(p_kind, c), ' and '), 'true'
   )
   into v_match
   from jsonb_object_keys(v_filters - array[coalesce(v_column, ''), 'id_from', 'id_before']) c;
@@ -290,7 +307,7 @@ $$;
 --               kind            the name of the table
 --               limit           the maximum number of items of the page
 --               starting_after  the cursor; null for the first page
---               filters         absent without filters. Equality on columns of the table; id_from
+--               filters         absent without filters: pay_internal.list_condition; id_from
 --                               (inclusive) and id_before (exclusive) bound the id and thereby the
 --                               time
 --               parent_id       absent, or a payment that must exist

@@ -50,6 +50,9 @@ begin
       from pay.webhook_endpoints t
       join pay.environments e on e.id = t.environment_id
       where t.environment_id = p_environment_id and t.id = p_id;
+    when 'requests' then
+      select pay_internal.whole_request_body(t) into body from pay.requests t
+      where t.environment_id = p_environment_id and t.id = p_id;
     when 'faults' then
       select pay_internal.fault_body(t) into body from pay.faults t
       where t.environment_id = p_environment_id and t.id = p_id;

@@ -7,6 +7,7 @@ language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 1000 $$;
 
+-- A request as lists show it, without its bodies.
 create or replace function pay_internal.request_body(p_request pay.requests)
 returns text
 language sql stable
@@ -30,13 +31,24 @@ as $$
   ) t
 $$;
 
+-- A request with its bodies, as the read of one request shows it.
+create or replace function pay_internal.whole_request_body(p_request pay.requests)
+returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select left(pay_internal.request_body(p_request), -1)
+    || ',"request_body":' || coalesce(p_request.request_body, 'null')
+    || ',"response_body":' || coalesce(p_request.response_body, 'null') || '}'
+$$;
+
 -- Writes what the functions have logged behind their responses. The service calls it.
 -- p_keys      [{k, environment_id, api_key_id}]: the API keys of the requests, by numbers. A key
 --             that has left the environment, because the sandbox was reset meanwhile, is left out
 --             with its requests, and so is a live key
 -- p_requests  [{k, id, method, path, query, status, error_code, idempotency_key, is_replay,
---             duration_us, source, at}]: requests for the logs of sandboxes; without a source it
---             is program
+--             duration_us, source, at, request_body, response_body}]: requests for the logs of
+--             sandboxes; without a source it is program. The bodies are JSON text without secrets
 -- p_replays   [{environment_id, api_key_id, key, count}]: replays of stored responses
 -- The commit does not wait for the disk: a crash of the server can lose the last entries.
 -- Concurrency: locks idempotency keys in the order in which pay_internal.find_answers deletes them.
@@ -81,13 +93,15 @@ begin
       for share of e skip locked
     )
     insert into pay.requests (environment_id, id, api_key_id, method, path, query, status,
-      error_code, idempotency_key, is_replay, duration_us, source, created_at)
+      error_code, idempotency_key, is_replay, duration_us, source, created_at, request_body,
+      response_body)
     select k.environment_id, r.id, k.id, r.method, r.path, r.query, r.status, r.error_code,
       r.idempotency_key, coalesce(r.is_replay, false), r.duration_us,
-      coalesce(r.source, 'program'), r.at
+      coalesce(r.source, 'program'), r.at, r.request_body, r.response_body
     from jsonb_to_recordset(p_requests::jsonb) as r (
       k integer, id text, method text, path text, query text, status smallint, error_code text,
-      idempotency_key text, is_replay boolean, duration_us integer, source text, at timestamptz
+      idempotency_key text, is_replay boolean, duration_us integer, source text, at timestamptz,
+      request_body text, response_body text
     )
     join known k on k.k = r.k
     on conflict on constraint requests_pkey do nothing;

@@ -31,7 +31,7 @@ consoleCase("the clock is advanced, frozen and shown", async (step, { enter, sta
   });
   await step("the head shows the time of a frozen clock", async () => {
     const { now } = await shown();
-    const text = `${now.slice(0, 16).replace("T", " ")} · frozen`;
+    const text = `${now.slice(0, 16).replace("T", " ")} UTC · frozen`;
     await page.locator(".clock", { hasText: text }).waitFor();
   });
   await step("what became due is told", async () => {

@@ -70,7 +70,7 @@ consoleCase("captures, pending refunds and disputes are decided", async (step, p
     await hasStatus(page, "Completed");
     assert.match(await section(page, "Details").innerText(), /Captured\s+15\.00 EUR/);
     assert.equal(await page.getByText("Capture before").count(), 0);
-    assert.equal(await button(page, "Cancel payment").count(), 0);
+    assert.equal(await button(page, "Cancel payment…").count(), 0);
   });
 
   const refundDialog = page.getByRole("dialog", { name: "Refund" });
@@ -152,6 +152,7 @@ consoleCase("captures, pending refunds and disputes are decided", async (step, p
     await said(page).getByText("Evidence submitted: the dispute is under review.").waitFor();
     await disputes.getByText("Evidence: A signed receipt").waitFor();
     assert.equal(await button(page, "Submit evidence").count(), 0);
+    await button(page, "Accept the dispute…").click();
     await button(page, "Accept the dispute").click();
     await said(page).getByText("Dispute accepted: it is lost.").waitFor();
     await disputes.getByText("Lost", { exact: true }).waitFor();
@@ -182,6 +183,7 @@ consoleCase("captures, pending refunds and disputes are decided", async (step, p
     await button(page, "Authenticate").click();
     await said(page).getByText("Authenticated: the payment is authorized.").waitFor();
     await hasStatus(page, "Authorized");
+    await button(page, "Cancel payment…").click();
     await button(page, "Cancel payment").click();
     await hasStatus(page, "Cancelled");
     assert.equal(await button(page, "Capture…").count(), 0);

@@ -76,7 +76,7 @@ consoleCase("requests of programs appear by themselves", async (step, { enter, s
   await step("there is none before", () => page.getByText("No requests yet").waitFor());
   await step("a request of a program appears without a reload", async () => {
     await pay("EUR");
-    await rows.filter({ hasText: "/api-v1-payments/v1/payments" }).waitFor();
+    await rows.filter({ hasText: "POST /payments" }).waitFor();
   });
   await step("so does the next one, at the top", async () => {
     await pay("EURO");

@@ -73,7 +73,7 @@ consoleCase("the page of an endpoint", async (step, { enter, start, origin }) =>
       await failures.getByText("503").first().waitFor();
       await failures.getByText("payment.created").first().waitFor();
       assert.match(await region("Success").innerText(), /^Success\s+0 %/);
-      await region("Success").getByRole("img", { name: /0 succeeded, [1-9]\d* failed$/ }).waitFor();
+      await region("Success").getByRole("img", { name: /Succeeded 0, Failed [1-9]\d*$/ }).waitFor();
     });
     await step("the deliveries that wait are below the one that blocks them", async () => {
       const items = region("Deliveries").locator(".records > li");

@@ -90,7 +90,8 @@ consoleCase("an API error appears at its field, with its code", async (step, { e
       await start.call("POST", `${PAYMENTS}/${id}/cancel`);
       await route.continue();
     });
-    await page.getByRole("button", { name: "Cancel payment" }).click();
+    await page.getByRole("button", { name: "Cancel payment…" }).click();
+    await page.getByRole("button", { name: "Cancel payment", exact: true }).click();
     await page.locator(".under-title").getByText("Cancelled").waitFor();
   });
 });

@@ -206,7 +206,7 @@ consoleCase("from an API key to a delivered webhook", async (step, { enter, star
   await step("one pending payment is advanced, another is cancelled", async () => {
     await section(page, "Advance").getByRole("button", { name: /^Processing/ }).click();
     await page.locator(".under-title").getByText("Processing").waitFor();
-    assert.equal(await button(page, "Cancel payment").count(), 0);
+    assert.equal(await button(page, "Cancel payment…").count(), 0);
     await section(page, "Advance").getByRole("button", { name: /^Completed/ }).click();
     await page.locator(".under-title").getByText("Completed").waitFor();
     const { body } = await start.call("POST", "/api-v1-payments/v1/payments", {
@@ -215,6 +215,10 @@ consoleCase("from an API key to a delivered webhook", async (step, { enter, star
     });
     await page.goto(`${page.url().split("#")[0]}#/payments/${(body as { id: string }).id}`);
     await heading(page, "5 JPY").waitFor();
+    await button(page, "Cancel payment…").click();
+    await button(page, "Keep payment").click();
+    await page.locator(".under-title").getByText("Pending").waitFor();
+    await button(page, "Cancel payment…").click();
     await button(page, "Cancel payment").click();
     await page.locator(".under-title").getByText("Cancelled").waitFor();
   });
@@ -320,6 +324,7 @@ consoleCase("from an API key to a delivered webhook", async (step, { enter, star
     await start.call("POST", "/api-v1-sandbox/sandboxes", { name: "PR 18" });
     await button(page, "Sandboxes…").click();
     await dialog.getByRole("button", { name: "Delete PR 18" }).click();
+    await button(page, "Delete sandbox").click();
     await dialog.getByText("No disposable sandboxes yet").waitFor();
     await dialog.getByRole("button", { name: "Close" }).click();
   });

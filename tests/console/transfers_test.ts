@@ -64,12 +64,13 @@ consoleCase("a transfer from its creation to its ledger", async (step, { start, 
     await region(page, "Advance").getByRole("button", { name: /^Failed/ }).click();
     await page.getByText("bank_return").waitFor();
     assert.equal(await status(page).innerText(), "Failed");
-    assert.equal(await button(page, "Cancel transfer").count(), 0);
+    assert.equal(await button(page, "Cancel transfer…").count(), 0);
   });
 
   await step("another one is cancelled", async () => {
     await create("30.00", "manual");
     await page.getByRole("heading", { name: "30.00 EUR" }).waitFor();
+    await button(page, "Cancel transfer…").click();
     await button(page, "Cancel transfer").click();
     await page.getByText("Transfer cancelled.").waitFor();
     await page.locator(".under-title").getByText("Cancelled").waitFor();

@@ -90,8 +90,13 @@ consoleCase("every view is accessible and not too wide", async (step, { open, st
     await button("Open the sandbox").click();
   }, () => page.getByText("This is not a complete test key").waitFor());
   await view(
-    "payments-empty",
+    "home-empty",
     () => pasteKey(page, start.test_key),
+    () => page.getByText("No payments yet").waitFor(),
+  );
+  await view(
+    "payments-empty",
+    () => go("payments"),
     () => page.getByText("No payments yet").waitFor(),
   );
   const empty = ["refunds", "disputes", "transfers", "balance", "ledger", "events", "webhooks"];
@@ -222,7 +227,7 @@ consoleCase("every view is accessible and not too wide", async (step, { open, st
   await view(
     "payment-pending",
     () => go(`payments/${pending}`),
-    () => button("Cancel payment").waitFor(),
+    () => button("Cancel payment…").waitFor(),
   );
   await view(
     "payment-chargeback",
@@ -288,8 +293,14 @@ consoleCase("every view is accessible and not too wide", async (step, { open, st
   await view(
     "transfer-pending",
     async () => go(`transfers/${await transfer({ settlement: "manual" })}`),
-    () => button("Cancel transfer").waitFor(),
+    () => button("Cancel transfer…").waitFor(),
   );
+  await view(
+    "dialog-cancel",
+    () => button("Cancel transfer…").click(),
+    () => dialog("Cancel the transfer?").waitFor(),
+  );
+  await page.keyboard.press("Escape");
   await view(
     "transfer-failed",
     async () =>
@@ -338,6 +349,30 @@ consoleCase("every view is accessible and not too wide", async (step, { open, st
     () => go("idempotency_keys/order-1001"),
     () => page.getByRole("region", { name: "The stored response" }).waitFor(),
   );
+  await go("requests");
+  await view(
+    "request",
+    () => page.getByText("replay").first().click(),
+    () => page.getByRole("region", { name: "Request body as JSON" }).waitFor(),
+  );
+  await view(
+    "dialog-send-again",
+    () => button("Send again…").click(),
+    () => dialog("Send again").getByLabel("Body").waitFor(),
+  );
+  await page.keyboard.press("Escape");
+  await view(
+    "event",
+    () =>
+      go("events").then(() => page.locator(".timeline summary").first().click())
+        .then(() => page.getByRole("link", { name: "Open the event" }).click()),
+    () => page.getByRole("heading", { name: "Payload" }).waitFor(),
+  );
+  await view(
+    "search",
+    () => go("search?q=ada"),
+    () => page.getByText("No transfer matches").waitFor(),
+  );
   await view("webhooks", () => go("webhooks"), () => page.getByRole("table").waitFor());
   await view(
     "endpoint",
@@ -358,6 +393,21 @@ consoleCase("every view is accessible and not too wide", async (step, { open, st
     await page.getByRole("region", { name: "Answer to attempt 1" }).first().waitFor();
   }, () => page.getByText("The newest attempt to deliver an event failed.").waitFor());
   await view("webhooks-failing", () => go("webhooks"), () => page.getByText("Failing").waitFor());
+  await view("home", async () => {
+    const path = `${start.base_url}/api-v1-payments/v1/payments`;
+    await fetch(path, { method: "POST", headers: { Authorization: `Bearer ${start.test_key}` } });
+    await go("");
+  }, async () => {
+    await page.getByRole("img", { name: /^Volume in EUR/ }).waitFor();
+    await page.getByText("Show as a table").first().click();
+    await page.getByRole("region", { name: "Failing endpoints" }).getByText("Failing").last()
+      .waitFor();
+    await page.getByRole("region", { name: "Last errors" }).getByText("400").first().waitFor();
+    await page.getByRole("region", { name: "What comes next" }).getByText(
+      "Time to authenticate ends",
+    )
+      .first().waitFor();
+  });
   await view(
     "event-deliveries",
     () => go("events").then(() => page.locator(".timeline summary").first().click()),

@@ -168,6 +168,7 @@ const VIOLATIONS: Violation[] = [
   ["ledger_totals_stripe_in_range", "ledger_totals", { stripe: 64 }],
   ["rate_counters_pkey", "rate_counters", {}],
   ["requests_source_known", "requests", { id: "req_x", source: "console" }],
+  ["requests_bodies_bounded", "requests", { id: "req_x", response_body: "x".repeat(16_385) }],
   ["requests_pkey", "requests", {}],
   ["rate_counters_stripe_in_range", "rate_counters", { stripe: 64 }],
   ["transfers_pkey", "transfers", {}],

@@ -283,6 +283,12 @@ Deno.test("the client calls every operation", (t) =>
         const { data } = await client.sandbox.listRequests({ idempotency_key: idempotencyKey });
         assert.ok(Array.isArray(data));
         for (const request of data) assertShape(LoggedRequest, request);
+        const logged = assertShape(
+          LoggedRequest,
+          await client.sandbox.retrieveRequest(data.at(-1)!.id),
+        );
+        assert.deepEqual(logged.request_body, { amount: 5, ...EUR });
+        assert.deepEqual(logged.response_body, made);
       });
       await t.step("seeded sandboxes", async () => {
         const made = assertShape(
@@ -361,7 +367,7 @@ Deno.test("the client calls every operation", (t) =>
     } finally {
       await hooks.close();
     }
-  }));
+  }, { request_log: true }));
 
 Deno.test("the client gets the same result for the same idempotency key", () =>
   withServedService(async ({ client, exchanges }) => {

@@ -165,7 +165,7 @@ serviceCase("canaries on every route and in every error", async (t, service) => 
     assert.deepEqual(found(dump, { card, test_card, iban, key, amex: AMEX.number }), []);
     // Ids and times contain the four digits as well, so the test looks for them as a number of
     // their own.
-    assert.doesNotMatch(dump, new RegExp(`"cvc|[":' ]${cvc}[",' ]`));
+    assert.doesNotMatch(dump, new RegExp(`"cvc(?!"*:"*…")|[":' ]${cvc}[",' ]`));
     // The dump contains the stored canaries, which shows that the search works.
     const kept = { email: CANARY.email, key: CANARY.idempotency_key, url: CANARY.url };
     assert.equal(found(dump, kept).length, Object.keys(kept).length);
@@ -183,7 +183,7 @@ serviceCase("canaries on every route and in every error", async (t, service) => 
       );
       if (rows.count > 0) holding.add(column);
     }
-    assert.deepEqual([...holding], ["body"]);
+    assert.deepEqual([...holding].sort(), ["body", "request_body", "response_body"]);
   });
 }, { request_log: true });
 

@@ -7,6 +7,7 @@ import assert from "node:assert/strict";
 import type { TestService } from "../support/service/service.ts";
 import {
   APPROVED,
+  assertRefused,
   KINDS,
   paymentIn,
   PAYMENTS,
@@ -21,6 +22,7 @@ interface Shown {
   method_kind: string;
   reference: string | null;
   customer: { id?: string; email: string } | null;
+  description: string | null;
   created_at: string;
 }
 
@@ -151,6 +153,18 @@ const FILTERS: Filter[] = [
       p.customer?.id === "u1" && p.customer.email === "ada@example.com" &&
       p.reference === "order 0",
   ],
+  // The name of each customer is ada@example.com, and a description is an e-mail address.
+  [{ search: "ADA@Example" }, (p) => p.customer !== null],
+  [{ search: "o'hara@" }, (p) => p.customer !== null],
+  [{ search: "rder 0" }, (p) => p.reference === "order 0"],
+  [{ search: "grace@example.com" }, () => false],
+  [{ search: "payment" }, () => false],
+  [{ search: "_%" }, () => false],
+  [{ search: "' or true --" }, () => false],
+  [
+    { search: "ORDER", status: "completed", created_after: at(4) },
+    (p) => p.reference !== null && p.status === "completed" && p.created_at > at(4),
+  ],
   [{ created_after: at(10) }, (p) => p.created_at > at(10)],
   [{ created_after: at(9.999) }, (p) => p.created_at > at(9.999)],
   [{ created_before: at(10) }, (p) => p.created_at < at(10)],
@@ -220,6 +234,41 @@ serviceCase("GET /v1/payments filters by its fields", async (t, service) => {
       assert.deepEqual(met, expected);
     });
   }
+});
+
+serviceCase("GET /v1/payments finds a search as it was typed", async (t, service) => {
+  const customer = { email: "ada@example.com" };
+  const TEXTS = ['a "quoted" back\\slash', "line\nbreak", "Zoë's — 100 %", "tab\there", '"end"'];
+  for (const text of TEXTS) await service.pay({ description: `<${text}>`, customer });
+  for (const text of TEXTS) {
+    await t.step(JSON.stringify(text), async () => {
+      const { body } = await list(service, String(new URLSearchParams({ search: text })));
+      assert.deepEqual(body.data.map(({ description }: Shown) => description), [`<${text}>`]);
+    });
+  }
+  await t.step("letters beyond A to Z match in the same case only", async () => {
+    const count = async (search: string) =>
+      (await list(service, String(new URLSearchParams({ search })))).body.data.length;
+    assert.deepEqual([await count("zoë"), await count("ZOË")], [1, 0]);
+  });
+  for (const search of ["x", "x".repeat(101), "4242 4242 4242 4242"]) {
+    await t.step(`${search.slice(0, 20)} (${search.length}) is refused`, async () => {
+      const response = await list(service, String(new URLSearchParams({ search })));
+      assertRefused(response, 400, "invalid_parameter", "search");
+    });
+  }
+  await t.step("transfers are found by their description", async () => {
+    await service.pay({ ...APPROVED.card, amount: 5000, currency: "EUR" });
+    const transfers = "/api-v1-payments/v1/transfers";
+    const body = { amount: 100, currency: "EUR", destination: APPROVED.sepa };
+    await service.call("POST", transfers, { body: { ...body, description: "Payout of May" } });
+    await service.call("POST", transfers, { body });
+    const found = await service.call("GET", `${transfers}?search=OF%20MAY`);
+    assert.deepEqual(
+      found.body.data.map(({ description }: Shown) => description),
+      ["Payout of May"],
+    );
+  });
 });
 
 /** The value of `pay_internal.page_bytes()`. */

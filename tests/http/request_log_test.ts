@@ -111,6 +111,14 @@ serviceCase("GET /requests has a line for each answer, newest first", async (t, 
       null,
       false,
     ]],
+    ["search", () => send("GET", `${PAYMENTS}?search=jane`), [
+      PAYMENTS,
+      "search=***",
+      200,
+      null,
+      null,
+      false,
+    ]],
     ["customer", () => send("GET", `${PAYMENTS}?customer=jane%40example.com&limit=3`), [
       PAYMENTS,
       "customer=***&limit=3",
@@ -206,6 +214,8 @@ serviceCase("GET /requests has filters and a cursor", async (t, service) => {
     [`path=${PAYMENTS}`, ({ path }) => path === PAYMENTS, 6],
     ["status=404", ({ status }) => status === 404, 1],
     ["status=201", ({ status }) => status === 201, 6],
+    ["status=4xx", ({ status }) => status === 404, 1],
+    ["status=5xx", () => false, 0],
     [
       "source=program",
       ({ idempotency_key, status }) => idempotency_key !== null || status === 404,
@@ -247,6 +257,8 @@ serviceCase("GET /requests has filters and a cursor", async (t, service) => {
     "method=get",
     "status=99",
     "status=abc",
+    "status=xxx",
+    "status=4XX",
     "request_id=pay_1",
     "limit=0",
   ];
@@ -259,6 +271,83 @@ serviceCase("GET /requests has filters and a cursor", async (t, service) => {
   await t.step("an unknown cursor is refused", async () => {
     const response = await service.call("GET", `${LOG}?starting_after=req_${"0".repeat(26)}`);
     assertRefused(response, 400, "invalid_parameter", "starting_after");
+  });
+}, LOGGED);
+
+serviceCase("GET /requests/{id} shows the bodies without secrets", async (t, service) => {
+  /** Sends a request and reads it from the log. */
+  const logged = async (sent: ReturnType<typeof service.call>) => {
+    const response = await sent;
+    const id = response.headers.get("Request-Id")!;
+    const { status, body, text } = await service.call("GET", `${LOG}/${id}`);
+    assert.equal(status, 200, text);
+    return { response, body, text };
+  };
+  const CARD = { number: "4242 4242 4242 4242", exp_month: 12, exp_year: 2034, cvc: "987" };
+  await t.step("a create by card", async () => {
+    const { response, body } = await logged(service.pay({
+      ...CREATE,
+      description: "Two chairs",
+      metadata: { cart: "7" },
+      card: CARD,
+      unknwn_member: "secret",
+    }, { idempotency_key: "k-1" }));
+    assert.deepEqual(body.request_body, {
+      ...CREATE,
+      description: "Two chairs",
+      metadata: { cart: "7" },
+      card: { ...CARD, number: "…", cvc: "…" },
+      unknwn_member: "…",
+    });
+    assert.deepEqual(body.response_body, response.body);
+    const { request_body: _, response_body: __, ...line } = body;
+    assert.deepEqual(line, (await read(service, "?limit=1"))[0]);
+  });
+  await t.step("a refused request", async () => {
+    const { response, body } = await logged(service.pay({ amount: -1, iban: "DE89 3704" }));
+    assert.deepEqual(body.request_body, { amount: -1, currency: "EUR", iban: "…" });
+    assert.deepEqual(body.response_body, response.body);
+  });
+  await t.step("a body that is no JSON, and a read", async () => {
+    const broken = await logged(service.call("POST", PAYMENTS, { body: "{" }));
+    assert.equal(broken.body.request_body, null);
+    assert.equal(broken.body.response_body.error.code, "invalid_json");
+    const got = await logged(service.call("GET", `${PAYMENTS}?limit=1`));
+    assert.equal(got.body.request_body, null);
+    assert.equal(got.body.response_body.object, "list");
+  });
+  await t.step("secrets of endpoints and keys", async () => {
+    const { response, body, text } = await logged(
+      service.call("POST", ENDPOINTS, { body: { delivery: "inbox" } }),
+    );
+    assert.match(response.body.secret, /^whsec_/);
+    assert.equal(body.response_body.secret, "…");
+    assert.ok(!text.includes(response.body.secret));
+    const made = await logged(service.call("POST", `${SANDBOX}/sandboxes`, { body: {} }));
+    assert.ok(!made.text.includes(made.response.body.test_key));
+    assert.equal(made.body.response_body.test_key, "…");
+  });
+  await t.step("a body of more than 16 KiB is not stored", async () => {
+    const metadata = Object.fromEntries(
+      Array.from({ length: 40 }, (_, i) => [`name_${i}`, "é".repeat(450)]),
+    );
+    const { body } = await logged(service.pay({ ...CREATE, metadata }));
+    assert.deepEqual([body.request_body, body.response_body], [null, null]);
+  });
+  await t.step("of a second, those of the first 20 requests are stored", async () => {
+    await service.setClock(Date.now() + 60_000);
+    for (let i = 0; i < 22; i++) await service.pay(CREATE);
+    await service.deps.request_log.flush();
+    const rows = await service.sql`select request_body is not null as has_body from pay.requests
+      where environment_id = ${service.key.environment_id} order by id desc limit 22`;
+    assert.equal(rows.filter(({ has_body }) => has_body).length, 20);
+  });
+  await t.step("an unknown request, and one of another sandbox, are 404", async () => {
+    const theirs = await service.pay(CREATE, { key: service.other.text });
+    const id = theirs.headers.get("Request-Id");
+    for (const path of [`${LOG}/${id}`, `${LOG}/req_${"0".repeat(26)}`, `${LOG}/pay_1`]) {
+      assertRefused(await service.call("GET", path), 404, "not_found");
+    }
   });
 }, LOGGED);
 

@@ -18,6 +18,7 @@ const REQUESTS = 400;
 /** Operations that the run leaves out. */
 const LEFT_OUT: Record<string, string> = {
   listRequests: "it has real times, and requests are written behind their answers",
+  getRequest: "it is an entry of that list",
   readTranscript: "it is no part of a run",
   resetSandbox: "it begins the run again, so no transcript has it",
 };

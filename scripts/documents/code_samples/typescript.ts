@@ -52,6 +52,7 @@ export const CLIENT_METHODS: Readonly<Record<string, string>> = {
   getClock: "sandbox.clock",
   setClock: "sandbox.setClock",
   listRequests: "sandbox.listRequests",
+  getRequest: "sandbox.retrieveRequest",
   readTranscript: "sandbox.transcript",
   createFault: "sandbox.createFault",
   listFaults: "sandbox.listFaults",

@@ -57,6 +57,9 @@ export const CANCELLABLE_STATUSES: readonly PaymentStatus[] = [
   "authorized",
 ];
 
+/** Time after which a payment ends whose payer does not authenticate (contract §2). */
+export const AUTHENTICATION_WINDOW_MS = 24 * 3_600_000;
+
 /** Reports whether the provider has declined the payment, or the payment has failed. */
 export function isUnsuccessful({ status }: Pick<Payment | Transfer, "status">): boolean {
   return status === "declined" || status === "failed";

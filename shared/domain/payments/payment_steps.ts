@@ -9,7 +9,7 @@ import type { FailureCode, NextAction, Payment } from "../../schema/payment.ts";
 import type { StoredResponse } from "../../store/commit_rows.ts";
 import { renderError } from "../changes/error_body.ts";
 import type { PaymentChange } from "../changes/change_builder.ts";
-import { isRefundable, refundable, refundStatus } from "./lifecycle.ts";
+import { AUTHENTICATION_WINDOW_MS, isRefundable, refundable, refundStatus } from "./lifecycle.ts";
 
 /** Messages of declines, for people. */
 const DECLINES: Record<DeclineCode, string> = {
@@ -29,8 +29,6 @@ export const FAILURES: Record<FailureCode, string> = {
   provider_refused: "The provider refused the payment",
 };
 
-/** Time after which a payment ends whose payer does not authenticate (contract §2). */
-const AUTHENTICATION_WINDOW_MS = 24 * 3_600_000;
 /**
  * Time after which an uncaptured authorization ends, unless the provider names one (contract §2).
  */

@@ -82,6 +82,8 @@ export const ROUTES: ListedRoute[] = [
   ["DELETE", "/api-v1-sandbox/v1/sandboxes/:env", "sandbox:write"],
   ["GET", "/api-v1-sandbox/requests", "sandbox:write"],
   ["GET", "/api-v1-sandbox/v1/requests", "sandbox:write"],
+  ["GET", "/api-v1-sandbox/requests/:req", "sandbox:write"],
+  ["GET", "/api-v1-sandbox/v1/requests/:req", "sandbox:write"],
   ["POST", "/api-v1-sandbox/faults", "sandbox:write"],
   ["POST", "/api-v1-sandbox/v1/faults", "sandbox:write"],
   ["GET", "/api-v1-sandbox/faults", "sandbox:write"],

@@ -56,7 +56,7 @@ export function wrongQueries(query: z.ZodType): WrongValue[] {
     if (/created/.test(nameOf(path))) values.push("2026-01-31", "9999-12-31T23:59:59-01:00");
     if (nameOf(path) === "limit") values.push("0", "101");
     // Every text of these is valid, except an empty or too long one.
-    const wrong = ["reference", "customer_id", "idempotency_key"].includes(nameOf(path))
+    const wrong = ["reference", "customer_id", "idempotency_key", "search"].includes(nameOf(path))
       ? ["", "x".repeat(300)]
       : values;
     return wrong.map((value) => ({

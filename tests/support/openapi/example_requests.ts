@@ -436,7 +436,9 @@ export const EXAMPLE_REQUESTS: readonly ExampleRequest[] = [
     name: "page",
     summary: "The requests with an idempotency key",
     query: "limit=1&idempotency_key=order-1002",
+    save: "request",
   },
+  { operation: "getRequest", name: "request", summary: "A request with its bodies", of: "request" },
   {
     operation: "createWebhookEndpoint",
     name: "some",

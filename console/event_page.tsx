@@ -1,0 +1,204 @@
+/** The page of an event: what changed since the event before, its deliveries and its payload. */
+
+import type { Event } from "../client/mod.ts";
+import { MAX_PAGE } from "../shared/schema/limits.ts";
+import { call } from "./calls.ts";
+import { Crumb } from "./crumb.tsx";
+import { Deliveries } from "./deliveries.tsx";
+import { Json } from "./json.tsx";
+import { type JsonChange, jsonChanges } from "./json_changes.ts";
+import { useLive } from "./live.ts";
+import { Mention } from "./mention.tsx";
+import { Cut, Reading } from "./notice.tsx";
+import { href } from "./route.ts";
+import { CopyButton, Fact, Facts, Id, Money, Time } from "./text.tsx";
+import { eventNote, eventTone } from "./words.ts";
+
+type Resource = Event["data"]["object"];
+
+/** Members that change with every event. */
+const ALWAYS: ReadonlySet<string> = new Set(["sequence", "updated_at"]);
+/** Words for the kinds of resources. */
+const NOUNS: Readonly<Record<string, string>> = { webhook_endpoint: "webhook endpoint" };
+
+/** The page of an event. */
+export function EventPage({ id }: { id: string }) {
+  const live = useLive(call("events", "retrieve", id), { logged: true });
+  return (
+    <>
+      <Crumb section="events" label="Events" />
+      {live.data === null && <h1 tabIndex={-1}>Event</h1>}
+      <Reading label="this event" live={live} rows={5}>
+        {(event) => <EventView event={event} />}
+      </Reading>
+    </>
+  );
+}
+
+function EventView({ event }: { event: Event }) {
+  const { id, type, data: { object } } = event;
+  const deliveries = useLive(
+    call("webhookDeliveries", "list", { event_id: id, limit: MAX_PAGE }),
+  );
+  const note = eventNote(type);
+  return (
+    <>
+      <div class="title payment-title">
+        <div>
+          <h1 tabIndex={-1} class="url">{type}</h1>
+          <p class="under-title">
+            <span class={`status ${eventTone(type)}`}>{note ?? nounOf(object)}</span>
+            {event.triggered && <span class="tag">triggered</span>}
+            <Time at={event.created_at} />
+            <Id id={id} />
+          </p>
+        </div>
+      </div>
+      <div class="columns">
+        <div class="main-column">
+          <section class="card" aria-labelledby="changes">
+            <h2 id="changes">What changed</h2>
+            <Changes event={event} />
+          </section>
+          <section class="card" aria-labelledby="deliveries">
+            <h2 id="deliveries">Webhook deliveries</h2>
+            <Deliveries live={deliveries} shows="endpoint" />
+            {deliveries.data && <Cut page={deliveries.data} />}
+          </section>
+          <section class="card body" aria-labelledby="payload">
+            <div class="card-title">
+              <h2 id="payload">Payload</h2>
+              <CopyButton text={JSON.stringify(event, null, 2)} label="Copy the payload">
+                Copy
+              </CopyButton>
+            </div>
+            <Json value={event} label={`Payload of ${type}`} />
+          </section>
+        </div>
+        <section class="card side-column details" aria-labelledby="details">
+          <h2 id="details">Details</h2>
+          <Details event={event} />
+        </section>
+      </div>
+    </>
+  );
+}
+
+function Details({ event: { data: { object }, request, sequence } }: { event: Event }) {
+  const owner = ownerOf(object);
+  return (
+    <Facts>
+      {owner && (
+        <Fact name={owner.section === "payments" ? "Payment" : "Transfer"}>
+          <Mention {...owner} />
+        </Fact>
+      )}
+      {object.object === "webhook_endpoint" && (
+        <Fact name="Endpoint">
+          <Mention section="webhooks" id={object.id} />
+        </Fact>
+      )}
+      {"amount_minor" in object && (
+        <Fact name="Amount">
+          <Money amount_minor={object.amount_minor} currency={object.currency} />
+        </Fact>
+      )}
+      <Fact name="Sequence">{sequence}</Fact>
+      <Fact name="Request">
+        {request.id === null
+          ? "None: a provider, the payer or the clock"
+          : <a class="mention" href={href(["requests", request.id])}>…{request.id.slice(-6)}</a>}
+      </Fact>
+      <Fact name="Idempotency key">{request.idempotency_key}</Fact>
+    </Facts>
+  );
+}
+
+/** The members of the resource that differ from the event before, if there is one. */
+function Changes({ event }: { event: Event }) {
+  const { id, data: { object } } = event;
+  const owner = ownerOf(object);
+  const subject = owner?.section === "transfers"
+    ? { transfer_id: owner.id }
+    : owner && { payment_id: owner.id };
+  const live = useLive(
+    subject && call("events", "list", { ...subject, starting_after: id, limit: MAX_PAGE }),
+  );
+  if (event.triggered) return <p class="quiet">A trigger sent it. Nothing changed.</p>;
+  if (subject === null) return <p class="quiet">The API has no earlier event to compare with.</p>;
+  return (
+    <Reading label="the event before" live={live} rows={2}>
+      {({ data }) => {
+        const before = data.find((other) => !other.triggered && other.data.object.id === object.id);
+        if (!before) return <p class="quiet">This is the first event of the {nounOf(object)}.</p>;
+        const changes = jsonChanges(before.data.object, object)
+          .filter(({ path }) => !ALWAYS.has(path));
+        return <ChangeTable before={before} changes={changes} />;
+      }}
+    </Reading>
+  );
+}
+
+function ChangeTable({ before, changes }: { before: Event; changes: readonly JsonChange[] }) {
+  return (
+    <>
+      <p class="about">
+        Since <a href={href(["events", before.id])}>{before.type}</a>,{" "}
+        <Time at={before.created_at} />
+      </p>
+      {changes.length === 0
+        ? <p class="quiet">No member changed.</p>
+        : (
+          <table class="changes" aria-label="What changed">
+            <thead>
+              <tr>
+                <th scope="col">Member</th>
+                <th scope="col">Before</th>
+                <th scope="col">After</th>
+              </tr>
+            </thead>
+            <tbody>
+              {changes.map(({ path, before, after }) => (
+                <tr key={path}>
+                  <th scope="row">
+                    <code>{path}</code>
+                  </th>
+                  <td>
+                    <Value of={before} />
+                  </td>
+                  <td>
+                    <Value of={after} />
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        )}
+    </>
+  );
+}
+
+function Value({ of }: { of: unknown }) {
+  return of === undefined
+    ? <span class="quiet">absent</span>
+    : <code>{typeof of === "string" ? of : JSON.stringify(of)}</code>;
+}
+
+/** The payment or the transfer that a resource is or belongs to; null: it is an endpoint. */
+function ownerOf(object: Resource): { section: "payments" | "transfers"; id: string } | null {
+  switch (object.object) {
+    case "payment":
+      return { section: "payments", id: object.id };
+    case "transfer":
+      return { section: "transfers", id: object.id };
+    case "refund":
+    case "dispute":
+      return { section: "payments", id: object.payment_id };
+    default:
+      return null;
+  }
+}
+
+function nounOf({ object }: Resource): string {
+  return NOUNS[object] ?? object;
+}

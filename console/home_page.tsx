@@ -1,0 +1,122 @@
+/** The home page: payments over time, failing endpoints, the last errors, and what comes next. */
+
+import type { LoggedRequest, WebhookEndpoint } from "../client/mod.ts";
+import { MAX_PAGE } from "../shared/schema/limits.ts";
+import { call } from "./calls.ts";
+import { DueCard } from "./due_card.tsx";
+import { PaymentCharts } from "./payment_charts.tsx";
+import { useLive } from "./live.ts";
+import { endOfPath, statusTone } from "./logged_request.ts";
+import { Empty, Reading } from "./notice.tsx";
+import { href } from "./route.ts";
+import { Time } from "./text.tsx";
+import { endpointName, label } from "./words.ts";
+
+/** Number of errors that the page shows. */
+const ERRORS = 5;
+/** Milliseconds between two reads of a part of the page. */
+const EVERY_MS = 5_000;
+/** The reasons for which the service turns an endpoint off. */
+const OFF_BY_SERVICE: ReadonlySet<string> = new Set(["gone", "failing"]);
+
+/** The page. */
+export function HomePage({ query }: { query: Readonly<Record<string, string>> }) {
+  return (
+    <>
+      <div class="title">
+        <h1 tabIndex={-1}>Home</h1>
+        <a class="button primary" href={href(["payments", "new"])}>Create payment</a>
+      </div>
+      <div class="home-page">
+        <section class="card wide-card" aria-labelledby="history">
+          <PaymentCharts span={query["span"]} />
+        </section>
+        <EndpointsCard />
+        <ErrorsCard />
+        <DueCard />
+      </div>
+    </>
+  );
+}
+
+/** The endpoints whose attempts fail, or that the service has turned off. */
+function EndpointsCard() {
+  const live = useLive(call("webhookEndpoints", "list", { limit: MAX_PAGE }), {
+    every_ms: EVERY_MS,
+  });
+  return (
+    <section class="card" aria-labelledby="failing">
+      <h2 id="failing">Failing endpoints</h2>
+      <Reading label="endpoints" live={live} rows={2}>
+        {({ data }) => {
+          const failing = data.filter(isFailing);
+          if (failing.length === 0) {
+            return <Empty title={data.length === 0 ? "No endpoint exists" : "None"} />;
+          }
+          return (
+            <ul class="records">
+              {failing.map((endpoint) => (
+                <li key={endpoint.id} class="record">
+                  <span class="status bad">
+                    {endpoint.status === "enabled" ? "Failing" : label(endpoint.disabled_reason!)}
+                  </span>
+                  <a class="url" href={href(["webhooks", endpoint.id])}>{endpointName(endpoint)}</a>
+                </li>
+              ))}
+            </ul>
+          );
+        }}
+      </Reading>
+    </section>
+  );
+}
+
+function isFailing({ failing, status, disabled_reason }: WebhookEndpoint): boolean {
+  return failing === true ||
+    (status === "disabled" && OFF_BY_SERVICE.has(disabled_reason ?? ""));
+}
+
+/** The last requests of programs that were answered with an error. */
+function ErrorsCard() {
+  const read = (status: string) =>
+    call("sandbox", "listRequests", { status, source: "program", limit: ERRORS });
+  const refused = useLive(read("4xx"), { every_ms: EVERY_MS });
+  const failed = useLive(read("5xx"), { every_ms: EVERY_MS });
+  const data = refused.data && failed.data && [...refused.data.data, ...failed.data.data]
+    .sort((a, b) => a.id < b.id ? 1 : -1).slice(0, ERRORS);
+  return (
+    <section class="card" aria-labelledby="errors">
+      <h2 id="errors">Last errors</h2>
+      <Reading
+        label="errors"
+        live={{ data, error: refused.error ?? failed.error }}
+        rows={2}
+      >
+        {(errors) =>
+          errors.length === 0 ? <Empty title="None" /> : (
+            <ul class="records">
+              {errors.map((request) => <ErrorItem key={request.id} request={request} />)}
+            </ul>
+          )}
+      </Reading>
+    </section>
+  );
+}
+
+function ErrorItem({ request }: { request: LoggedRequest }) {
+  const { id, status, method, error_code, created_at } = request;
+  return (
+    <li>
+      <div class="record">
+        <span class={`status ${statusTone(status)}`}>{status}</span>
+        <a href={href(["requests", id])}>
+          <code>{method} {endOfPath(request)}</code>
+        </a>
+      </div>
+      <div class="record-line">
+        <code>{error_code}</code>
+        <Time at={created_at} />
+      </div>
+    </li>
+  );
+}

@@ -1,0 +1,43 @@
+/** The pages of resources, by their ids. */
+
+import { href } from "./route.ts";
+
+/** The section that shows the resource, by the prefix of the id. */
+const SECTIONS: Readonly<Record<string, string>> = {
+  pay: "payments",
+  re: "refunds",
+  dp: "disputes",
+  tr: "transfers",
+  evt: "events",
+  whe: "webhooks",
+  whd: "deliveries",
+  req: "requests",
+  flt: "faults",
+  key: "keys",
+};
+/** An id of the API. */
+const ID = /\b([a-z]{2,4})_[0-9a-z]{26}\b/;
+
+/** Returns the first id in a text, such as a path; null: it has none. */
+export function idIn(text: string): string | null {
+  return ID.exec(text)?.[0] ?? null;
+}
+
+/** Returns a text with shortened ids: `pay_…k3v9`. */
+export function shortened(text: string): string {
+  return text.replace(/([a-z]+_)[0-9a-z]{22}([0-9a-z]{4})/g, "$1…$2");
+}
+
+/** Reports whether a text is an id. */
+export function isId(text: string): boolean {
+  return idIn(text) === text;
+}
+
+/** Returns the link to the page that shows a resource; null: no page shows this kind. */
+export function hrefOf(id: string): string | null {
+  const prefix = id.split("_")[0]!;
+  // The entries of a ledger transaction are a list.
+  if (prefix === "txn") return href(["ledger"], { transaction_id: id });
+  const section = SECTIONS[prefix];
+  return section === undefined ? null : href([section, id]);
+}

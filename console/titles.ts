@@ -1,0 +1,47 @@
+/** The names of the pages: in the navigation, in the title of the window, and in links to them. */
+
+import type { Route } from "./route.ts";
+
+/** The name of a list, of one of its items, and of the page that makes one. */
+interface Names {
+  list: string;
+  item?: string;
+  create?: string;
+}
+
+/** The names, by the first step of a route. Without a step it is the home page. */
+const NAMES: Readonly<Record<string, Names>> = {
+  home: { list: "Home" },
+  search: { list: "Search" },
+  payments: { list: "Payments", item: "Payment", create: "Create a payment" },
+  transfers: { list: "Transfers", item: "Transfer", create: "Create a transfer" },
+  refunds: { list: "Refunds", item: "Refund" },
+  disputes: { list: "Disputes", item: "Dispute" },
+  balance: { list: "Balance" },
+  events: { list: "Events", item: "Event" },
+  webhooks: { list: "Webhooks", item: "Endpoint", create: "Add an endpoint" },
+  deliveries: { list: "Deliveries", item: "Delivery" },
+  requests: { list: "Requests", item: "Request" },
+  ledger: { list: "Ledger entries" },
+  keys: { list: "API keys" },
+  idempotency_keys: { list: "Idempotency key" },
+  faults: { list: "Faults", item: "Fault", create: "Declare a fault" },
+};
+
+/** Characters of an id in a title: its random end. */
+const ID_CHARACTERS = 6;
+
+/** Returns the name of a section for the navigation. */
+export function sectionName(section: string): string {
+  return NAMES[section]?.list ?? section;
+}
+
+/** Returns the name of a page, such as `Payment …k3v9q2`. */
+export function pageName({ steps: [section = "home", id], query }: Route): string {
+  const names = NAMES[section];
+  if (!names) return "Page not found";
+  if (section === "search" && query["q"]) return `Search for ${query["q"]}`;
+  if (id === undefined) return names.list;
+  if (id === "new") return names.create ?? names.list;
+  return `${names.item ?? names.list} …${id.slice(-ID_CHARACTERS)}`;
+}

@@ -1,0 +1,165 @@
+/**
+ * Bodies of requests and responses without card numbers, security codes, bank accounts and secrets,
+ * for the transcript and the log of a sandbox. Of a request they have the values of the members that
+ * the operation knows, because nobody can tell what an unknown member contains.
+ */
+
+import type * as z from "zod";
+import { containsCardNumber } from "../core/card_number.ts";
+import { containsIban } from "../core/iban.ts";
+import type { ApiKey } from "../schema/api_key.ts";
+import { memberOf } from "../schema/requirement.ts";
+
+/** Stands for what is left out. */
+export const LEFT_OUT = "…";
+/** Texts of API keys. */
+const KEY_TEXTS = /\b[a-z][a-z0-9]{0,15}_(test|live)_[0-9A-Za-z]{49}\b/g;
+/** Secrets of endpoints, which a key without `webhooks:write` must not read. */
+const ENDPOINT_SECRETS = /\bwhsec_[0-9A-Za-z+/=_-]+/g;
+/** Headers of a delivery that contain the real time. */
+const TIMED_HEADERS: ReadonlySet<string> = new Set([
+  "Payment-Signature",
+  "Webhook-Timestamp",
+  "Webhook-Signature",
+]);
+/** Members of a request whose text is left out. */
+const SECRET_MEMBERS: ReadonlySet<string> = new Set(["card", "number", "iban"]);
+/** The names that payment services give to the security code of a card. */
+const SECURITY_CODE =
+  /^(card[_-]?)?(cvc|cvv|cvn|csc|cid|cav|security[_-]?code|verification[_-]?(code|value|number))\d?$/i;
+/** A text that can be a part of a card number: digits, spaces and punctuation. */
+const PART_OF_NUMBER = /^[\p{Nd}\s\p{P}]{1,64}$/u;
+/** Card numbers in messages, with or without spaces. */
+const CARD_NUMBERS = /\b\d{4}(?: ?\d{4,6}){2,4}\b/g;
+/** Each part has a digit, and the longest card number has 19 (ISO/IEC 7812). */
+const PARTS_MAX = 19;
+
+type Members = Record<string, unknown>;
+
+/** Returns the body of a request. Without a schema all of it is left out. */
+export function maskedRequest(body: unknown, schema: z.ZodType | undefined): unknown {
+  return withoutSplitNumbers(shownMember(body, schema));
+}
+
+/** Leaves out the card numbers in the texts of a response: those that messages of errors recommend. */
+export function withoutCardNumbers(part: unknown): unknown {
+  if (typeof part === "string") {
+    return containsCardNumber(part) ? part.replace(CARD_NUMBERS, LEFT_OUT) : part;
+  }
+  if (typeof part !== "object" || part === null) return part;
+  if (Array.isArray(part)) return part.map(withoutCardNumbers);
+  return Object.fromEntries(
+    Object.entries(part).map(([name, member]) => [name, withoutCardNumbers(member)]),
+  );
+}
+
+/** Leaves out the texts of API keys and of secrets of endpoints in JSON text. */
+export function withoutSecrets(json: string): string {
+  return json.replace(KEY_TEXTS, LEFT_OUT).replace(ENDPOINT_SECRETS, LEFT_OUT);
+}
+
+/** Leaves out a text that contains a card number or an IBAN, and returns other values. */
+export function maskedText<T>(value: T): T | string {
+  const text = typeof value === "number" ? String(value) : value;
+  if (typeof text !== "string") return value;
+  return containsCardNumber(text) || containsBankAccount(text) ? LEFT_OUT : value;
+}
+
+function containsBankAccount(text: string): boolean {
+  if (containsIban(text)) return true;
+  if (!text.includes("%")) return false;
+  try {
+    return containsIban(decodeURIComponent(text));
+  } catch {
+    return false;
+  }
+}
+
+/** Returns the shown parts of a member of a request. Without a schema the member is unknown. */
+function shownMember(value: unknown, schema: z.ZodType | undefined, name = ""): unknown {
+  if (value === null) return null;
+  if (schema === undefined || SECURITY_CODE.test(name)) return LEFT_OUT;
+  if (typeof value !== "object") return SECRET_MEMBERS.has(name) ? LEFT_OUT : maskedText(value);
+  if (Array.isArray(value)) {
+    return value.map((item, at) => shownMember(item, memberOf(schema, at), name));
+  }
+  return Object.fromEntries(
+    Object.entries(value).map(([inner, member]) => [
+      maskedText(inner),
+      shownMember(member, memberOf(schema, inner), inner),
+    ]),
+  );
+}
+
+/** Returns a query as it was sent, without the values that are left out. */
+export function maskedQuery(search: string, schema: z.ZodType | undefined): string {
+  if (search === "") return "";
+  const pairs = search.slice(1).split("&");
+  const sent = pairs.map((pair): [string, string] => [...new URLSearchParams(pair)][0] ?? ["", ""]);
+  const shown = withoutSplitNumbers(
+    sent.map(([name, value]) => shownMember(value, schema && memberOf(schema, name), name)),
+  ) as unknown[];
+  return `?${
+    pairs.map((pair, at) => {
+      if (shown[at] === sent[at]![1]) return maskedText(pair);
+      return `${maskedText(sent[at]![0])}=${LEFT_OUT}`;
+    }).join("&")
+  }`;
+}
+
+/** Returns the body of a response, which contains no card number. A text that is no JSON stays. */
+export function maskedResponse(text: string): unknown {
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    return text;
+  }
+  return withoutSplitNumbers(shownPart(body));
+}
+
+function shownPart(part: unknown, name = ""): unknown {
+  if (typeof part === "string") {
+    const is_left_out = TIMED_HEADERS.has(name) || SECURITY_CODE.test(name) ||
+      containsBankAccount(part);
+    return is_left_out ? LEFT_OUT : part;
+  }
+  if (typeof part !== "object" || part === null) return part;
+  if (Array.isArray(part)) return part.map((item) => shownPart(item));
+  return Object.fromEntries(
+    Object.entries(isKey(part) ? shownKey(part) : part).map(([inner, member]) => [
+      containsBankAccount(inner) ? LEFT_OUT : inner,
+      shownPart(member, inner),
+    ]),
+  );
+}
+
+/**
+ * Leaves out texts that form a card number together: the items of a list, or the members of an
+ * object and of the objects in it. The objects of a list stay apart. Changes the value, and returns
+ * it.
+ */
+function withoutSplitNumbers<T>(value: T, parts: { holder: Members; name: string }[] = []): T {
+  if (typeof value !== "object" || value === null) return value;
+  const holder = value as Members;
+  for (const [name, member] of Object.entries(holder)) {
+    if (typeof member !== "string") {
+      withoutSplitNumbers(member, Array.isArray(value) ? [] : parts);
+    } else if (PART_OF_NUMBER.test(member)) {
+      parts.push({ holder, name });
+      if (parts.length > PARTS_MAX) parts.shift();
+      if (!containsCardNumber(parts.map((part) => part.holder[part.name]).join(" "))) continue;
+      for (const part of parts.splice(0)) part.holder[part.name] = LEFT_OUT;
+    }
+  }
+  return value;
+}
+
+function isKey(part: unknown): part is ApiKey {
+  return typeof part === "object" && part !== null && "object" in part && part.object === "api_key";
+}
+
+/** Returns the members of a key that are the same in every run. */
+function shownKey({ object, name, scopes, livemode }: ApiKey) {
+  return { object, name, scopes, livemode };
+}
