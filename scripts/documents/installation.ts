@@ -1,29 +1,29 @@
 /**
  * The parts of documents that say how to get the service and the packages: from a clone, or from the
- * registries once they have a version (scripts/release/publication.ts).
+ * registries once they have a version (scripts/publication/publication.ts).
  */
 
 import CLIENT from "../../client/package.json" with { type: "json" };
 import PACKAGE from "../../package/package.json" with { type: "json" };
-import { PUBLICATION, type Publication } from "../release/publication.ts";
+import { PUBLICATION, type Publication } from "../publication/publication.ts";
 import { replaceBlock } from "./generated_block.ts";
 
 const NODE = "[Node.js](https://nodejs.org) 20 or newer";
 const ARCHIVE = `${PACKAGE.name}-${PACKAGE.version}.tgz`;
 const CLIENT_ARCHIVE = `${CLIENT.name.replace("@", "").replace("/", "-")}-${CLIENT.version}.tgz`;
 
-/** Where the programs of the README import the client from in a clone, by a name that they import. */
+/** Where the programs of the README import the client from in a clone. */
 const IMPORTS = [
-  ["verifyWebhook", "../client/webhook_signature.ts"],
-  ["PaymentsClient", "./client/mod.ts"],
+  [/(?<=import { verifyWebhook } from )"[^"]*"/, "../client/webhook_signature.ts"],
+  [/(?<=import { PaymentsClient } from )"[^"]*"/, "./client/mod.ts"],
 ] as const;
 
 /** Returns README.md with its first command and its imports. */
 export function renderReadme(committed: string, publication = PUBLICATION): string {
   const readme = replaceBlock(committed, "start", renderStart(publication));
-  return IMPORTS.reduce((text, [name, in_clone]) => {
+  return IMPORTS.reduce((text, [place, in_clone]) => {
     const from = publication.is_published ? `npm:${CLIENT.name}` : in_clone;
-    return text.replace(new RegExp(`(import { ${name} } from )"[^"]*"`), `$1"${from}"`);
+    return text.replace(place, `"${from}"`);
   }, readme);
 }
 

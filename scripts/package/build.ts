@@ -17,7 +17,7 @@ import { buildConsoleSite } from "../sites/console_site.ts";
 import { buildReferenceSite, SCALAR } from "../sites/reference_site.ts";
 import { PACKAGED_ORIGIN, writeSiteFolder } from "../sites/site_folder.ts";
 import { renderPackageReadme } from "../documents/installation.ts";
-import { PUBLICATION, type Publication } from "../release/publication.ts";
+import { PUBLICATION, type Publication } from "../publication/publication.ts";
 import { writeManifestAndPage } from "./manifest_and_page.ts";
 import { bundledPackages, renderNotices } from "./notices.ts";
 import { packFolder, runNpmProgram, runProgram } from "./run_program.ts";

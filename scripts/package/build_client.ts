@@ -3,7 +3,7 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { renderClientReadme } from "../documents/installation.ts";
-import type { Publication } from "../release/publication.ts";
+import type { Publication } from "../publication/publication.ts";
 import { writeManifestAndPage } from "./manifest_and_page.ts";
 import { packFolder } from "./run_program.ts";
 

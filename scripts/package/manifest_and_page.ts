@@ -7,7 +7,7 @@ import {
   type Publication,
   publishedManifest,
   withAbsoluteLinks,
-} from "../release/publication.ts";
+} from "../publication/publication.ts";
 
 const PROJECT_DIR = fileURLToPath(new URL("../../", import.meta.url));
 

@@ -15,7 +15,7 @@ import { readMigrationFolder } from "../schema/migration_folder.ts";
 import { hashUnreleased, readReleases } from "../schema/releases.ts";
 import { SCALAR } from "../sites/reference_site.ts";
 import { findLicenseProblems, listLicenses, writeBill } from "./bill_of_materials.ts";
-import { PUBLICATION, withAbsoluteLinks } from "./publication.ts";
+import { PUBLICATION, withAbsoluteLinks } from "../publication/publication.ts";
 import { NODE_RELEASES, tryArchives } from "./try_archives.ts";
 import {
   findVersionDifferences,
@@ -81,7 +81,7 @@ async function findReleaseProblems(version: string): Promise<string[]> {
  * @param built_by the address of the repository whose workflow runs. Null outside of one.
  */
 export function findRepositoryProblems(stated: string | null, built_by: string | null): string[] {
-  const place = "repository in scripts/release/publication.ts";
+  const place = "repository in scripts/publication/publication.ts";
   if (stated === null) return [`${place} is null: write the address of the repository`];
   if (built_by === null || built_by === stated) return [];
   return [`${place} is ${stated}, but ${built_by} makes the release`];

@@ -12,7 +12,7 @@ import {
   renderReadme,
   renderTestingPage,
 } from "../../scripts/documents/installation.ts";
-import type { Publication } from "../../scripts/release/publication.ts";
+import type { Publication } from "../../scripts/publication/publication.ts";
 import { readProjectFile } from "../support/documents/project_files.ts";
 import { codeBlocks } from "../support/documents/readme_document.ts";
 

@@ -7,7 +7,7 @@
 import assert from "node:assert/strict";
 import CLIENT from "../../client/package.json" with { type: "json" };
 import PACKAGE from "../../package/package.json" with { type: "json" };
-import { PUBLICATION } from "../../scripts/release/publication.ts";
+import { PUBLICATION } from "../../scripts/publication/publication.ts";
 import { projectFiles, readProjectFile } from "../support/documents/project_files.ts";
 
 /** Files whose text a reader can run. Tests have such commands as cases. */

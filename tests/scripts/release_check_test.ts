@@ -12,7 +12,7 @@ import {
   listLicenses,
 } from "../../scripts/release/bill_of_materials.ts";
 import { findRepositoryProblems } from "../../scripts/release/check_release.ts";
-import { publishedManifest, withAbsoluteLinks } from "../../scripts/release/publication.ts";
+import { publishedManifest, withAbsoluteLinks } from "../../scripts/publication/publication.ts";
 import { NODE_RELEASES } from "../../scripts/release/try_archives.ts";
 import { readSection } from "../../scripts/release/version.ts";
 import { readProjectFile } from "../support/documents/project_files.ts";

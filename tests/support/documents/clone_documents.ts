@@ -8,7 +8,7 @@ import {
   renderReadme,
   renderTestingPage,
 } from "../../../scripts/documents/installation.ts";
-import type { Publication } from "../../../scripts/release/publication.ts";
+import type { Publication } from "../../../scripts/publication/publication.ts";
 import { readProjectFile } from "./project_files.ts";
 
 const CLONE: Publication = { repository: null, is_published: false };
