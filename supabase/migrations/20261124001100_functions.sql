@@ -1669,6 +1669,34 @@ begin
 end
 $$;
 
+create or replace function pay_internal.lock_exposed()
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp set lock_timeout = '100ms'
+as $$
+declare
+  v_until constant timestamptz := clock_timestamp() + interval '3 seconds';
+begin
+  loop
+    begin
+      lock table pay.environments, pay.payments, pay.refunds, pay.disputes, pay.transfers
+        in access exclusive mode;
+      if to_regclass('realtime.messages') is not null then
+        if has_table_privilege('realtime.messages', 'update') then
+          lock table only realtime.messages in access exclusive mode;
+        end if;
+      end if;
+      return;
+    exception when lock_not_available then
+      if clock_timestamp() > v_until then
+        raise;
+      end if;
+    end;
+    perform pg_sleep(0.05);
+  end loop;
+end
+$$;
+
 create or replace function pay.expose(account text, mode text)
 returns text
 language plpgsql volatile
@@ -1728,6 +1756,7 @@ declare
 begin
   perform pg_advisory_xact_lock(hashtextextended('exposure', 0));
   execute format('grant pay_owner, pay_reader to %I', current_user);
+  perform pay_internal.lock_exposed();
   drop trigger if exists payments_broadcast on pay.payments;
   foreach v_table in array array['payments', 'refunds', 'disputes', 'transfers', 'environments']
   loop

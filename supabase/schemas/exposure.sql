@@ -204,14 +204,46 @@ begin
 end
 $$;
 
+-- Locks the tables whose policies and triggers change. Concurrency: a request can hold a lock on
+-- one of them and wait for another one. So this function waits for 100 ms only, gives all locks
+-- back, and tries again, until 3 s have passed. Requests wait meanwhile, and none is the victim of
+-- a deadlock, which PostgreSQL looks for after a second.
+create or replace function pay_internal.lock_exposed()
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp set lock_timeout = '100ms'
+as $$
+declare
+  v_until constant timestamptz := clock_timestamp() + interval '3 seconds';
+begin
+  loop
+    begin
+      lock table pay.environments, pay.payments, pay.refunds, pay.disputes, pay.transfers
+        in access exclusive mode;
+      if to_regclass('realtime.messages') is not null then
+        if has_table_privilege('realtime.messages', 'update') then
+          lock table only realtime.messages in access exclusive mode;
+        end if;
+      end if;
+      return;
+    exception when lock_not_available then
+      if clock_timestamp() > v_until then
+        raise;
+      end if;
+    end;
+    perform pg_sleep(0.05);
+  end loop;
+end
+$$;
+
 -- Shows an environment to the users of this Supabase project. Replaces an earlier exposure. Returns
 -- the public id of the environment.
 -- account  the account; mode: test or live. Of several sandboxes, the one that pay.find_environment
 --          finds. The names of the parameters are those of deno task keys
 -- Errors: invalid_parameter_value, undefined_object (no Supabase), duplicate_schema (a schema
 --         payments of somebody else), dependent_objects_still_exist (views of your own).
--- Concurrency: makes policies and a trigger, so it locks the tables for a moment. If it does not
---              get a lock within 3 s, it fails and changes nothing.
+-- Concurrency: locks the tables for a moment (pay_internal.lock_exposed). If it does not get the
+-- locks within 3 s, it fails with lock_not_available and changes nothing.
 create or replace function pay.expose(account text, mode text)
 returns text
 language plpgsql volatile
@@ -273,6 +305,7 @@ declare
 begin
   perform pg_advisory_xact_lock(hashtextextended('exposure', 0));
   execute format('grant pay_owner, pay_reader to %I', current_user);
+  perform pay_internal.lock_exposed();
   drop trigger if exists payments_broadcast on pay.payments;
   foreach v_table in array array['payments', 'refunds', 'disputes', 'transfers', 'environments']
   loop

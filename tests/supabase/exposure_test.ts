@@ -52,6 +52,7 @@ for (const version of VERSIONS) {
       await t.step("nobody else reads a row, and nobody writes", () => assertShut(project));
       await t.step("settings and functions of the caller show no more", () => assertTight(project));
       await t.step("changes are sent to the customer's channel", () => assertSent(project));
+      await t.step("payments beside the call succeed", () => assertBeside(project));
       await t.step("the views follow a reset", () => assertFollows(project));
       await t.step("another environment takes its place", () => assertReplaced(project));
       await t.step("views of one's own stop pay.unexpose()", async () => {
@@ -355,6 +356,19 @@ async function assertSent(project: ExposedProject) {
     );
   }
   assert.deepEqual(await messagesOf(project), []);
+}
+
+async function assertBeside({ deployer, pay }: ExposedProject) {
+  let is_over = false;
+  // `pay` throws if the service does not create the payment.
+  const payers = Array.from({ length: 4 }, async () => {
+    let paid = 0;
+    for (; !is_over; paid++) await pay(customer(ADA));
+    return paid;
+  });
+  for (let i = 0; i < 5; i++) await deployer.unsafe(EXPOSE);
+  is_over = true;
+  for (const paid of await Promise.all(payers)) assert.ok(paid > 0);
 }
 
 async function assertFollows(project: ExposedProject) {
