@@ -17,8 +17,8 @@ export interface ErrorBody {
   /** The field at fault, as a path: `card.number`. */
   param?: string;
   request_id: string;
-  /** Place in the project's repository that explains the code. */
-  doc_url: string;
+  /** The page that explains the code; absent if the operator publishes no documentation. */
+  doc_url?: string;
   /** With a `DeclineCode`: the next step that helps. */
   advice?: DeclineAdvice;
   /** With a `DeclineCode`: the stored payment. */
@@ -78,8 +78,8 @@ export class ApiError extends PaymentsError {
   readonly param: string | undefined;
   /** Id of the request. The operator of the service can find the request with it. */
   readonly requestId: string;
-  /** Place in the project's repository that explains the code. */
-  readonly docUrl: string;
+  /** The page that explains the code; absent if the operator publishes no documentation. */
+  readonly docUrl: string | undefined;
   /** The member `error` of the body. */
   readonly body: ErrorBody;
   /** The header `Retry-After` in milliseconds, if the response has it. */

@@ -138,7 +138,7 @@ export function Connect() {
         </p>
         {isLocalStart() && (
           <p>
-            <a href="../docs/">API reference</a>
+            <a href="../docs/">Documentation</a> · <a href="../docs/reference/">API reference</a>
           </p>
         )}
       </div>

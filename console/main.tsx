@@ -4,7 +4,9 @@
 
 import { render } from "preact";
 import { App } from "./app.tsx";
+import { shareKey } from "./shared_key.ts";
 import { storeSessions } from "./stored_session.ts";
 
 storeSessions();
+shareKey();
 render(<App />, document.querySelector("#console")!);

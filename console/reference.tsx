@@ -21,7 +21,7 @@ export const NEW_TAB = { target: "_blank", rel: "noreferrer" } as const;
  * @param place a group, or an operation: `payments/POST/api-v1-payments/v1/payments`
  */
 export function referenceUrl(place: string): string {
-  return `../docs/#tag/${place}`;
+  return `../docs/reference/#tag/${place}`;
 }
 
 /**
@@ -36,6 +36,8 @@ export function ReferenceLink({ section }: { section?: string | undefined }) {
   }
   const group = GROUPS[section ?? ""];
   return (
-    <a href={group === undefined ? "../docs/" : referenceUrl(group)} {...NEW_TAB}>API reference</a>
+    <a href={group === undefined ? "../docs/reference/" : referenceUrl(group)} {...NEW_TAB}>
+      API reference
+    </a>
   );
 }

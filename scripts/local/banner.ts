@@ -1,6 +1,6 @@
 /** The text that `deno task start` prints when the service is ready. */
 
-import { keyLink } from "../../console/key_link.ts";
+import { keyLink, referenceKeyLink } from "../../console/key_link.ts";
 import type { Credentials } from "../data_dir/credentials.ts";
 
 /** The values that the banner shows. */
@@ -24,7 +24,8 @@ export function renderBanner(values: BannerValues, colour: boolean): string {
     row("Base URL", paint(36, values.base_url)),
     row("Test key", paint(36, values.test_key)),
     row("Console", paint(36, keyLink(values.base_url, values.test_key))),
-    row("Reference", paint(36, new URL("/docs", values.base_url).href)),
+    row("Documents", paint(36, new URL("/docs", values.base_url).href)),
+    row("Reference", paint(36, referenceKeyLink(values.base_url, values.test_key))),
     row("Credentials", values.credentials_path),
     ...(values.database === null ? [] : [row("Database", values.database)]),
     ...(values.log_path === null ? [] : [row("Log", values.log_path)]),

@@ -40,6 +40,12 @@ export interface LocalServer {
 
 /** The path under which Supabase serves functions. Their own routes begin after it. */
 export const MOUNT = "/functions/v1";
+/** The path of the documentation, to which `doc_url` of errors leads. */
+export const DOCS_PATH = "/docs";
+/** The path of the interactive reference, inside the documentation. */
+export const REFERENCE_PATH = `${DOCS_PATH}/reference`;
+/** The console, relative to the documentation. */
+export const CONSOLE_LINK = "../console/";
 const HOSTNAME = "127.0.0.1";
 
 /**
@@ -58,9 +64,14 @@ export async function openLocalServer(
   const in_flight = new Set<Promise<Response>>();
   const abort = new AbortController();
   const listener = listenOn(port);
+  const origin = `http://${HOSTNAME}:${listener.addr.port}`;
+  const renderApiError = (error: ApiError) => renderOwnError(error, origin + DOCS_PATH);
   const server = serveConnections(listener, limits, abort.signal, (request, info) => {
-    if (functions === null) return renderUnavailable();
-    const response = Promise.resolve(respond(functions, sites, request, info));
+    if (functions === null) return renderApiError(unavailable());
+    const response = respond(functions, sites, request, info).catch((error) => {
+      if (error instanceof ApiError) return renderApiError(error);
+      throw error;
+    });
     in_flight.add(response);
     return response.finally(() => in_flight.delete(response));
   });
@@ -79,7 +90,7 @@ export async function openLocalServer(
   let stopping: Promise<void> | undefined;
   return {
     port: listener.addr.port,
-    base_url: `http://${HOSTNAME}:${listener.addr.port}${MOUNT}`,
+    base_url: origin + MOUNT,
     serve: (them) => functions = them,
     stop: (deadline_ms) => stopping ??= drain(deadline_ms),
   };
@@ -117,19 +128,18 @@ function takenPort(port: number): SettingsError {
   );
 }
 
-function respond(
+/** Answers a request. Throws `ApiError` for one that neither a function nor a site answers. */
+async function respond(
   functions: EdgeFunctions,
   sites: readonly SiteHandler[],
   request: Request,
   info: ConnectionInfo,
-): Response | Promise<Response> {
+): Promise<Response> {
   // The runtime builds the URL from the Host header, which the client controls.
   if (!URL.canParse(request.url)) {
-    return renderApiError(
-      invalidParameter(
-        "Host",
-        '"Host" is not a name or an address: leave the header to your HTTP client',
-      ),
+    throw invalidParameter(
+      "Host",
+      '"Host" is not a name or an address: leave the header to your HTTP client',
     );
   }
   const path_start = request.url.indexOf("/", "http://".length);
@@ -138,16 +148,17 @@ function respond(
     const name = /^[^/?]*/.exec(path.slice(MOUNT.length + 1))![0];
     if (Object.hasOwn(functions, name)) {
       // The functions remove the mount path themselves. To remove it here would copy each request.
-      return functions[name as keyof EdgeFunctions](request, info);
+      return await functions[name as keyof EdgeFunctions](request, info);
     }
   }
   if (path === "/" && request.method === "GET") return renderIndex(request.url);
   for (const site of sites) {
     const response = site(request);
-    if (response) return response;
+    if (response) return await response;
   }
-  return renderApiError(
-    new ApiError("not_found", `Nothing is served at this path: use ${nearestAddress(request.url)}`),
+  throw new ApiError(
+    "not_found",
+    `Nothing is served at this path: use ${nearestAddress(request.url)}`,
   );
 }
 
@@ -171,7 +182,8 @@ function renderIndex(url: string): Response {
       `payments   ${base_url}/api-v1-payments/v1/payments`,
       `sandbox    ${base_url}/api-v1-sandbox/payments`,
       `health     ${base_url}/api-v1-payments/health`,
-      `reference  ${new URL("/docs", url).href}`,
+      `docs       ${new URL(DOCS_PATH, url).href}`,
+      `reference  ${new URL(REFERENCE_PATH, url).href}`,
       `OpenAPI    ${base_url}/api-v1-payments/v1/openapi.json`,
       "",
       "Your keys are in credentials.json in the data folder: DATA_DIR, or .local by default",
@@ -181,15 +193,13 @@ function renderIndex(url: string): Response {
   );
 }
 
-function renderUnavailable(): Response {
-  return renderApiError(
-    tryAgain("service_unavailable", "The service is starting or stopping: try again"),
-  );
+function unavailable(): ApiError {
+  return tryAgain("service_unavailable", "The service is starting or stopping: try again");
 }
 
-function renderApiError(error: ApiError): Response {
+function renderOwnError(error: ApiError, docs_url: string): Response {
   const request_id = idGenerator(Date.now())("req_");
-  return new Response(renderError(error, request_id), {
+  return new Response(renderError(error, { request_id, docs_url }), {
     status: error.status,
     headers: {
       ...error.headers,

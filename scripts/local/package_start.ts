@@ -1,5 +1,5 @@
 /**
- * Starts the service of the npm package. The package has the console and the reference as files, and
+ * Starts the service of the npm package. The package has the console and the documentation as files, and
  * the package manager has installed PostgreSQL, so nothing is fetched.
  *
  * With `--temporary` the service has a data folder of its own and lives until its standard input
@@ -20,6 +20,7 @@ const PACKAGE_DIR = new URL("../../", import.meta.url);
 
 const SITES: Omit<ServiceParts, "database"> = {
   buildConsole: () => readSiteFolder(siteFolder("console")),
+  buildDocs: () => readSiteFolder(siteFolder("docs")),
   buildReference: (base_url) => readReferenceFolder(siteFolder("reference"), base_url),
 };
 /** Any free port, unless the user wants a certain one. */

@@ -20,7 +20,13 @@ import {
   startDatabase,
   useDatabase,
 } from "./local_database.ts";
-import { type EdgeFunctions, type LocalServer, openLocalServer } from "./local_server.ts";
+import {
+  DOCS_PATH,
+  type EdgeFunctions,
+  type LocalServer,
+  openLocalServer,
+  REFERENCE_PATH,
+} from "./local_server.ts";
 import { openServerLog, redirectConsole } from "./server_log.ts";
 import type { Shutdown } from "./shutdown.ts";
 import { startTicker } from "./ticker.ts";
@@ -29,6 +35,8 @@ import { startTicker } from "./ticker.ts";
 export interface ServiceParts {
   /** Builds the console. `base_path` is the path of the API on the origin that serves the page. */
   buildConsole(base_path: string): Promise<StaticSite>;
+  /** Builds the pages of the documentation. */
+  buildDocs(): Promise<StaticSite>;
   /** Builds the reference. Its code samples call `base_url`. */
   buildReference(base_url: string): Promise<StaticSite>;
   /** Options of the embedded server. */
@@ -61,7 +69,8 @@ export async function startService(
     // The base URL is a path, so the page calls the origin that it was loaded from: 127.0.0.1,
     // localhost or another name.
     siteHandler(CONSOLE_PATH, () => parts.buildConsole(new URL(server.base_url).pathname)),
-    siteHandler("/docs", () => parts.buildReference(server.base_url)),
+    siteHandler(REFERENCE_PATH, () => parts.buildReference(server.base_url)),
+    siteHandler(DOCS_PATH, parts.buildDocs),
   ];
   const server = await openLocalServer(settings.port, sites);
   shutdown.add(() => server.stop(DRAIN_MS));
@@ -148,6 +157,7 @@ function functionsEnvironment(data_dir: string, server: LocalServer, functions_u
     WEBHOOK_MASTER_SECRET: webhookMasterSecret(data_dir),
     CONSOLE_ORIGINS: "http://localhost:*,http://127.0.0.1:*",
     CONSOLE_URL: new URL(CONSOLE_PATH, server.base_url).href,
+    DOCS_URL: new URL(DOCS_PATH, server.base_url).href,
     RATE_LIMIT_PER_SECOND: "0",
   };
   const fixed: Record<string, string> = {

@@ -7,8 +7,10 @@
 import { fileURLToPath } from "node:url";
 import { readSettings } from "../data_dir/settings.ts";
 import { buildConsoleSite } from "../sites/console_site.ts";
+import { buildDocsInThread } from "../sites/docs_thread.ts";
 import { buildReferenceSite, fetchScalar } from "../sites/reference_site.ts";
 import { printBanner, runUntilSignal } from "./launch.ts";
+import { CONSOLE_LINK } from "./local_server.ts";
 import { startService } from "./service.ts";
 import { say, Shutdown } from "./shutdown.ts";
 
@@ -21,6 +23,7 @@ if (import.meta.main) {
     const { data_dir } = settings;
     const service = await startService(settings, shutdown, {
       buildConsole: buildConsoleSite,
+      buildDocs: () => buildDocsInThread(CONSOLE_LINK),
       buildReference: (base_url) => buildReferenceSite(data_dir, base_url),
       database: { durable: true, onProgress: say },
     });

@@ -341,6 +341,8 @@ function contextOf({ livemode }: ProviderWork): EventContext {
     at_ms,
     newId: idGenerator(at_ms),
     random: systemRandom,
+    // The command has the database of the service, but not its settings.
+    docs_url: null,
   };
 }
 

@@ -1,7 +1,7 @@
 /**
  * `deno task package` makes the npm package in `artifacts/`: the folder and its archive, which
  * `npm install` takes. The package has everything that a start needs, so a start fetches nothing:
- * programs as bundles, the console and the reference as files, and the migrations. The package
+ * programs as bundles, the console and the documentation as files, and the migrations. The package
  * manager installs Deno and PostgreSQL with it.
  *
  * @see docs/decisions/0033-one-npm-package.md
@@ -11,9 +11,10 @@ import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as library from "../../package/mod.ts";
 import PACKAGE from "../../package/package.json" with { type: "json" };
-import { MOUNT } from "../local/local_server.ts";
+import { CONSOLE_LINK, MOUNT } from "../local/local_server.ts";
 import { MIGRATIONS_DIR } from "../schema/migrate.ts";
 import { buildConsoleSite } from "../sites/console_site.ts";
+import { buildDocsSite } from "../sites/docs_site.ts";
 import { buildReferenceSite, SCALAR } from "../sites/reference_site.ts";
 import { PACKAGED_ORIGIN, writeSiteFolder } from "../sites/site_folder.ts";
 import { renderPackageReadme } from "../documents/installation.ts";
@@ -120,6 +121,7 @@ async function writeSites(folder: string): Promise<void> {
   const cache = await Deno.makeTempDir({ prefix: "payments-reference-" });
   try {
     await writeSiteFolder(await buildConsoleSite(MOUNT), join(folder, "console"));
+    await writeSiteFolder(await buildDocsSite(CONSOLE_LINK), join(folder, "docs"));
     const reference = await buildReferenceSite(cache, PACKAGED_ORIGIN + MOUNT);
     await writeSiteFolder(reference, join(folder, "reference"));
   } finally {

@@ -3,10 +3,9 @@
  * sheets, and the headers of every response (ADR 0034).
  */
 
-import { fileURLToPath } from "node:url";
+import { bundleScript } from "./bundle_script.ts";
 import type { StaticFile, StaticSite } from "./static_site.ts";
 
-const PROJECT_DIR = fileURLToPath(new URL("../../", import.meta.url));
 const CONSOLE = new URL("../../console/", import.meta.url);
 /** Files that are served unchanged, with their types. */
 const ASSETS: readonly (readonly [name: string, type: string])[] = [
@@ -32,7 +31,7 @@ export async function buildConsoleSite(base_url: string): Promise<StaticSite> {
   const policy = contentSecurityPolicy(base_url);
   const [page, script, ...assets] = await Promise.all([
     Deno.readTextFile(new URL(PAGE, CONSOLE)),
-    bundle(),
+    bundleScript("console/main.tsx"),
     ...ASSETS.map(([name]) => Deno.readFile(new URL(name, CONSOLE))),
   ]);
   const html = page
@@ -69,18 +68,6 @@ function contentSecurityPolicy(base_url: string): string {
     "require-trusted-types-for 'script'",
     "trusted-types 'none'",
   ].join("; ");
-}
-
-async function bundle(): Promise<string> {
-  const command = new Deno.Command(Deno.execPath(), {
-    args: ["bundle", "--quiet", "--platform=browser", "--minify", "console/main.tsx"],
-    cwd: PROJECT_DIR,
-    env: { NO_COLOR: "1", DENO_NO_UPDATE_CHECK: "1" },
-    stdin: "null",
-  });
-  const { success, stdout, stderr } = await command.output();
-  if (success) return new TextDecoder().decode(stdout);
-  throw new Error(`The console cannot be bundled: ${new TextDecoder().decode(stderr).trim()}`);
 }
 
 function escapeAttribute(text: string): string {

@@ -32,12 +32,12 @@ export interface DocumentedOperation extends Json {
 
 /**
  * Builds the document.
- * @param base_url base URL of the service, for the samples. Requests of the page go to its path on
- * the origin of the page.
+ * @param base_url base URL of the service, for the samples
+ * @param server_url base URL for the requests of the page, or its path on the origin of the page
  */
-export async function buildReferenceDocument(base_url: string): Promise<Json> {
+export async function buildReferenceDocument(base_url: string, server_url: string): Promise<Json> {
   const document = JSON.parse(await unpackDocument(OPENAPI_GZIP)) as Document;
-  document.servers = [{ url: new URL(base_url).pathname, description: "This service" }];
+  document.servers = [{ url: server_url, description: "This service" }];
   const examples = examplesIn(document);
   for (const [path, item] of Object.entries(document.paths)) {
     for (const [method, operation] of Object.entries(item)) {

@@ -1,8 +1,8 @@
 /**
- * Builds the reference page at `/docs`: Scalar renders the OpenAPI document with code samples, and
- * sends requests with the reader's test key. Scalar is one script from npm. After the first fetch it
+ * Builds the reference page at `/docs/reference/`: Scalar renders the OpenAPI document with code samples, and
+ * sends requests with the reader's test key, which it takes from its link or from an open console. Scalar is one script from npm. After the first fetch it
  * is in the data folder, so that the page needs no network. The policy of the page allows requests
- * to this machine only (ADR 0031).
+ * to the service only (ADR 0031).
  */
 
 import { join } from "node:path";
@@ -22,55 +22,76 @@ export const SCALAR = {
 const EXPORTED = `npm:${SCALAR.name}@${SCALAR.version}/style.css`;
 const SCRIPT = "browser/standalone.js";
 
-const PAGE = new URL("reference_site/index.html", import.meta.url);
+const FOLDER = new URL("reference_site/", import.meta.url);
+const PAGE = "index.html";
 const CONSOLE = new URL("../../console/", import.meta.url);
 /** Files of the page, with their types. The colours, the font and the icon are the console's. */
 const ASSETS: readonly (readonly [name: string, type: string, folder: URL])[] = [
-  ["index.html", "text/html; charset=utf-8", PAGE],
-  ["page.js", "text/javascript; charset=utf-8", PAGE],
-  ["style.css", "text/css; charset=utf-8", PAGE],
+  ["page.js", "text/javascript; charset=utf-8", FOLDER],
+  ["style.css", "text/css; charset=utf-8", FOLDER],
   ["theme.css", "text/css; charset=utf-8", CONSOLE],
   ["icon.svg", "image/svg+xml", CONSOLE],
   ["geist.woff2", "font/woff2", CONSOLE],
 ];
 
-/** Scalar creates styles in the page, so inline styles must be allowed. All files are local. */
-const POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self' 'unsafe-inline'",
-  "img-src 'self' data:",
-  "font-src 'self' data:",
-  "connect-src 'self'",
-  "worker-src 'self' blob:",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join("; ");
+/** Placeholders in the page. */
+const POLICY_PLACE = "{{content-security-policy}}";
+const CONSOLE_PLACE = "<!-- console-link -->";
+const CONSOLE_LINK = '<a href="../../console/">Console</a>';
+
+/** Headers of every response. The policy of the content is in the page. */
+const HEADERS = {
+  "Content-Security-Policy": "frame-ancestors 'none'",
+  "X-Content-Type-Options": "nosniff",
+  "Referrer-Policy": "no-referrer",
+};
 
 /**
  * Builds the page. Fetches Scalar if the data folder does not have it.
  * @param base_url base URL of the service
+ * @param options.is_hosted false, the default: the service and the console have the origin of the
+ * page. True: the page is on another host, without a console
  * @throws {Error} if Scalar cannot be fetched
  */
-export async function buildReferenceSite(data_dir: string, base_url: string): Promise<StaticSite> {
-  const [script, document, ...assets] = await Promise.all([
+export async function buildReferenceSite(
+  data_dir: string,
+  base_url: string,
+  { is_hosted = false }: { is_hosted?: boolean } = {},
+): Promise<StaticSite> {
+  const { origin, pathname } = new URL(base_url);
+  const [script, document, page, ...assets] = await Promise.all([
     readScalar(data_dir),
-    buildReferenceDocument(base_url),
+    buildReferenceDocument(base_url, is_hosted ? base_url : pathname),
+    Deno.readTextFile(new URL(PAGE, FOLDER)),
     ...ASSETS.map(([name, , folder]) => Deno.readFile(new URL(name, folder))),
   ]);
+  const html = page
+    .replace(POLICY_PLACE, policyFor(is_hosted ? `'self' ${origin}` : "'self'"))
+    .replace(CONSOLE_PLACE, is_hosted ? "" : CONSOLE_LINK);
   return {
     files: new Map<string, StaticFile>([
+      [PAGE, { type: "text/html; charset=utf-8", body: html }],
       ["scalar.js", { type: "text/javascript; charset=utf-8", body: script }],
       ["openapi.json", { type: "application/json", body: JSON.stringify(document) }],
       ...ASSETS.map(([name, type], index) => [name, { type, body: assets[index]! }] as const),
     ]),
-    headers: {
-      "Content-Security-Policy": POLICY,
-      "X-Content-Type-Options": "nosniff",
-      "Referrer-Policy": "no-referrer",
-    },
+    headers: HEADERS,
   };
+}
+
+/** Scalar creates styles in the page, so inline styles must be allowed. All files are local. */
+function policyFor(callable: string): string {
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self' 'unsafe-inline'",
+    "img-src 'self' data:",
+    "font-src 'self' data:",
+    `connect-src ${callable}`,
+    "worker-src 'self' blob:",
+    "base-uri 'none'",
+    "form-action 'none'",
+  ].join("; ");
 }
 
 /** Fetches Scalar into the data folder if it is missing, so that visits need no network. */

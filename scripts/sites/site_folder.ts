@@ -1,9 +1,9 @@
 /**
- * Writes a site to a folder and reads it again, for the npm package: its sites are built once, when
- * the package is made.
+ * Writes a site to a folder: for any host, or for the npm package, which reads it again. The sites
+ * of the package are built once, when the package is made.
  */
 
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { StaticFile, StaticSite } from "./static_site.ts";
 
 /** Origin of the base URL in the packaged reference. That of the service replaces it. */
@@ -19,17 +19,28 @@ interface SiteIndex {
   headers: Record<string, string>;
 }
 
-/** Writes the files of a site. The folder must not exist. */
+/** Writes the files of a site with their types. The folder must not exist. */
 export async function writeSiteFolder(site: StaticSite, folder: string): Promise<void> {
-  await Deno.mkdir(folder, { recursive: true });
-  const types: Record<string, string> = {};
-  for (const [name, { type, body }] of site.files) {
-    types[name] = type;
-    const bytes = typeof body === "string" ? new TextEncoder().encode(body) : body;
-    await Deno.writeFile(join(folder, name), bytes);
-  }
+  await writeFiles(site, folder);
+  const types = Object.fromEntries([...site.files].map(([name, { type }]) => [name, type]));
   const index: SiteIndex = { types, headers: { ...site.headers } };
   await Deno.writeTextFile(join(folder, INDEX), JSON.stringify(index, null, 2));
+}
+
+/** Writes the files of a site for any host, with `_headers` for Netlify and Cloudflare Pages. */
+export async function writeHostedSite(site: StaticSite, folder: string): Promise<void> {
+  await writeFiles(site, folder);
+  const lines = Object.entries(site.headers).map(([name, value]) => `  ${name}: ${value}\n`);
+  await Deno.writeTextFile(join(folder, "_headers"), `/*\n${lines.join("")}`);
+}
+
+async function writeFiles(site: StaticSite, folder: string): Promise<void> {
+  await Deno.mkdir(folder, { recursive: true });
+  for (const [name, { body }] of site.files) {
+    const path = join(folder, name);
+    await Deno.mkdir(dirname(path), { recursive: true });
+    await Deno.writeFile(path, typeof body === "string" ? new TextEncoder().encode(body) : body);
+  }
 }
 
 /** Reads a folder that `writeSiteFolder` has written. */

@@ -38,8 +38,10 @@ export function siteHandler(mount: string, build: () => Promise<StaticSite>): Si
   app.use(compress({ encoding: "gzip" }));
   app.get(`${mount}/*`, async ({ req }) => {
     const { files, headers } = await (building ??= build());
-    const name = req.path.slice(mount.length + 1) || INDEX;
-    const file = files.get(name);
+    const path = req.path.slice(mount.length + 1);
+    const name = path === "" || path.endsWith("/") ? path + INDEX : path;
+    // Other hosts, too, serve a page without the end of its address.
+    const file = files.get(name) ?? files.get(`${name}.html`);
     if (!file) return renderText(404, `There is no file "${name}"`);
     return new Response(file.body, { headers: { ...headers, ...headersOf(file) } });
   });

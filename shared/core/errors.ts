@@ -67,11 +67,11 @@ export const USUAL_ADVICE: Readonly<Record<DeclineCode, DeclineAdvice>> = {
 export const ERROR_PAGE = "docs/errors.md";
 
 /**
- * Returns the URL of the explanation of a code. The project has no public address, so the URL is
- * relative to the repository and the same for every deployment.
+ * Returns the URL of the explanation of a code.
+ * @param docs_url URL of the documentation, without a slash at its end
  */
-export function docUrl(code: ErrorCode): string {
-  return `${ERROR_PAGE}#${code}`;
+export function docUrl(docs_url: string, code: ErrorCode): string {
+  return `${docs_url}/errors.html#${code}`;
 }
 
 /** Further members of an error body, besides type, code, message, request id and `doc_url`. */

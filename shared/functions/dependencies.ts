@@ -67,7 +67,8 @@ export function createDependencies(settings: Settings): OpenDependencies {
   const reads = openDatabase({ ...address, max_connections: 1, idle_s: READS_IDLE_S });
   const clock = settings.clock ?? systemClock;
   const random = settings.random ?? systemRandom;
-  const origins = sandboxOrigins({ clock, random });
+  const { base_url, console_url = null, docs_url = null } = settings;
+  const origins = sandboxOrigins({ clock, random, docs_url });
   const log = settings.log ?? writeLogLine;
   const notifyDispatcher = () => {
     if (webhooks) inBackground(webhooks.notify());
@@ -122,7 +123,6 @@ export function createDependencies(settings: Settings): OpenDependencies {
   });
   // Apart from the other requests that wait, so that no sandbox holds up money.
   const live_waits = new WaitingRequests(calls.tenants, LIVE_LIMITS);
-  const { base_url, console_url = null } = settings;
   const urls = { base_url, console_url };
   const operations = new Operations({
     store,
@@ -167,6 +167,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
     rate_limits: rateLimits(settings),
     base_url,
     console_url,
+    docs_url,
     clock,
     random,
     allowed_origins: settings.allowed_origins ?? [],

@@ -18,6 +18,7 @@ const URL_EXAMPLES = {
   PUBLIC_BASE_URL: "https://api.example.com/functions/v1",
   SUPABASE_URL: "https://project.supabase.co",
   CONSOLE_URL: "https://console.example.com",
+  DOCS_URL: "https://docs.example.com",
 };
 /** An origin that allows any port. */
 const ANY_PORT = /^(.*):\*$/;
@@ -50,11 +51,13 @@ export function readSettings(env: (name: string) => string | undefined): Setting
     throw new Error("Set PUBLIC_BASE_URL (or SUPABASE_URL) to the public URL of the functions");
   }
   const console_url = checkUrl("CONSOLE_URL", read("CONSOLE_URL"));
+  const docs_url = checkUrl("DOCS_URL", read("DOCS_URL"));
   return {
     database_url,
     ...(authority && { database_authority: authority }),
     base_url,
     ...(console_url && { console_url }),
+    ...(docs_url && { docs_url }),
     allowed_origins: readOrigins(read("CONSOLE_ORIGINS")),
     ...(master_secret && { webhook_master_secret: master_secret }),
     ...(relay_token && { relay_token }),

@@ -33,6 +33,8 @@ export interface Dependencies {
   base_url: string;
   /** URL of the console, or null if there is none. */
   console_url: string | null;
+  /** URL of the documentation without a slash at its end, or null if there is none. */
+  docs_url: string | null;
   clock: Clock;
   random: RandomSource;
   /** Origins that may call from a browser: exact, or `http://localhost:*` for any port. */

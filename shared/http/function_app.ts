@@ -162,6 +162,7 @@ function handle(c: Ctx, world: World, route: Route, path: string): Promise<Respo
             at_ms: access.at_ms,
             newId: idGenerator(access.at_ms, random, order_ms),
             random,
+            docs_url: deps.docs_url,
           },
           idempotency,
           settings,
@@ -273,7 +274,8 @@ function renderFailure(c: Ctx, error: Error): Response {
   state.code = shown.code;
   const cause = shown === error ? error.cause : error;
   if (cause !== undefined) state.fault = faultOf(cause);
-  state.response_body = renderError(shown, state.request_id);
+  const { docs_url } = c.get("deps");
+  state.response_body = renderError(shown, { request_id: state.request_id, docs_url });
   return c.body(state.response_body, shown.status as 500, {
     "Content-Type": JSON_TYPE,
     ...shown.headers,

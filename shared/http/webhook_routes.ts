@@ -187,7 +187,7 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
         "Cannot redeliver: the endpoint is disabled or deleted. Enable a disabled endpoint first",
         { current_status: "disabled", allowed: ["enabled"] },
       );
-      const refusal = { status: error.status, body: renderError(error, context.request_id) };
+      const refusal = { status: error.status, body: renderError(error, context) };
       const written = await deps.webhook_store.redeliver(access, id, refusal, idempotency);
       if (!("response" in written)) throw new Error("unexpected outcome");
       return { response: written.response, replayed: written.outcome === "replay" };

@@ -268,7 +268,7 @@ export function decideAuthenticate(
   return change.finish(
     result === "success"
       ? { status: 200, body: change.body }
-      : declineResponse(change.subject, "authentication_failed", context.request_id),
+      : declineResponse(change.subject, "authentication_failed", context),
   );
 }
 

@@ -8,7 +8,11 @@ import type { Origins } from "../domain/changes/origin.ts";
 
 /** Creates origins over the real clock and a source of random bytes. */
 export function sandboxOrigins(
-  { clock, random: real_random }: { clock: Clock; random: RandomSource },
+  { clock, random: real_random, docs_url }: {
+    clock: Clock;
+    random: RandomSource;
+    docs_url: string | null;
+  },
 ): Origins {
   return {
     at(settings, due) {
@@ -29,6 +33,7 @@ export function sandboxOrigins(
         at_ms,
         newId: idGenerator(at_ms, random, order_ms),
         random,
+        docs_url,
       };
     },
   };

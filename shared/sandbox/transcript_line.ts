@@ -16,6 +16,8 @@ import {
 
 /** Ids of API keys, which do not follow from the seed. */
 const KEY_IDS = /\bkey_[0-9a-z]{26}\b/g;
+/** The addresses in errors. Each operator decides where the documentation is, if anywhere. */
+const DOC_URLS = /,"doc_url":"[^"\\]*\/errors\.html#[a-z_]+"/g;
 /** The path of the functions on Supabase, which is the part of a path that a deployment decides. */
 const MOUNT = /^\/functions\/v1(?=\/)/;
 
@@ -40,7 +42,7 @@ export async function transcriptLine(c: Context<Env>, n: number): Promise<string
       status: c.res.status,
       request_id,
       replayed: c.res.headers.has("Idempotent-Replayed"),
-      body: maskedResponse(text),
+      body: maskedResponse(text.replace(DOC_URLS, "")),
     },
   });
   return withoutSecrets(line.replace(KEY_IDS, "key_…"));

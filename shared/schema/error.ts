@@ -24,8 +24,8 @@ export const ErrorBody = z.object({
     param: z.string().optional()
       .describe("The field, parameter or header at fault, as a path: `card.number`"),
     request_id: id("req_").describe("The value of the header `Request-Id`"),
-    doc_url: z.string().meta({ format: "uri-reference" })
-      .describe("The explanation of the code: a path in the project's repository"),
+    doc_url: z.url().optional()
+      .describe("The page that explains the code, if the operator publishes the documentation"),
     advice: DeclineAdvice.optional(),
     payment: Payment.optional().describe("With a decline: the payment, which is stored"),
     required_scope: z.string().nullable().optional()

@@ -83,6 +83,7 @@ function transferred(key: string, amount: number, name: string | null): Requeste
       at_ms: NOW,
       newId,
       random: systemRandom,
+      docs_url: null,
       run_number: null,
       request_id: newId("req_"),
     },

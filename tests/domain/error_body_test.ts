@@ -9,35 +9,42 @@ const CASES: [string, ApiError, text: string][] = [
     "nothing more",
     new ApiError("not_found", "No such resource"),
     '{"error":{"type":"invalid_request","code":"not_found","message":"No such resource",' +
-    '"request_id":"req_1","doc_url":"docs/errors.md#not_found"}}',
+    '"request_id":"req_1","doc_url":"https://docs.example.com/errors.html#not_found"}}',
   ],
   [
     "a param",
     new ApiError("invalid_parameter", "Bad", { param: "amount" }),
     '{"error":{"type":"invalid_request","code":"invalid_parameter","message":"Bad",' +
-    '"param":"amount","request_id":"req_1","doc_url":"docs/errors.md#invalid_parameter"}}',
+    '"param":"amount","request_id":"req_1","doc_url":"https://docs.example.com/errors.html#invalid_parameter"}}',
   ],
   [
     "further members",
     new ApiError("invalid_state", "No", { current_status: "failed", allowed: [] }),
     '{"error":{"type":"invalid_request","code":"invalid_state","message":"No",' +
-    '"request_id":"req_1","doc_url":"docs/errors.md#invalid_state","current_status":"failed","allowed":[]}}',
+    '"request_id":"req_1","doc_url":"https://docs.example.com/errors.html#invalid_state","current_status":"failed","allowed":[]}}',
   ],
   [
     "quotes and line ends",
     new ApiError("internal_error", '"\n'),
     '{"error":{"type":"api","code":"internal_error","message":"\\"\\n","request_id":"req_1",' +
-    '"doc_url":"docs/errors.md#internal_error"}}',
+    '"doc_url":"https://docs.example.com/errors.html#internal_error"}}',
   ],
 ];
 
+const ORIGIN = { request_id: "req_1", docs_url: "https://docs.example.com" };
+
 for (const [name, error, text] of CASES) {
-  Deno.test(`renderError() with ${name}`, () => assert.equal(renderError(error, "req_1"), text));
+  Deno.test(`renderError() with ${name}`, () => assert.equal(renderError(error, ORIGIN), text));
 }
+
+Deno.test("renderError() without a documentation has no doc_url", () => {
+  const text = renderError(new ApiError("not_found", "No"), { ...ORIGIN, docs_url: null });
+  assert.doesNotMatch(text, /doc_url/);
+});
 
 for (const [code, { type }] of Object.entries(ERROR_CATALOGUE)) {
   Deno.test(`renderError() of ${code} has the type ${type}`, () => {
-    const { error } = JSON.parse(renderError(new ApiError(code as ErrorCode, "x"), "req_1"));
+    const { error } = JSON.parse(renderError(new ApiError(code as ErrorCode, "x"), ORIGIN));
     assert.deepEqual([error.code, error.type, error.request_id], [code, type, "req_1"]);
   });
 }

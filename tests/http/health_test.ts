@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { createDependencies } from "../../shared/functions/dependencies.ts";
 import { createPaymentsFunction } from "../../shared/functions/payments_function.ts";
 import { createSandboxFunction } from "../../shared/functions/sandbox_function.ts";
-import { BASE_URL, type TestResponse } from "../support/service/service.ts";
+import { BASE_URL, DOCS_URL, type TestResponse } from "../support/service/service.ts";
 import { assertCommonHeaders, assertError } from "../support/http/error_envelope.ts";
 import { serviceCase } from "../support/service/service_case.ts";
 import { freePort } from "../support/common/free_port.ts";
@@ -51,6 +51,7 @@ Deno.test("GET /health without a database is 503 with Retry-After within 2 s", a
     const deps = createDependencies({
       database_url: `postgres://nobody:none@127.0.0.1:${at}/none`,
       base_url: BASE_URL,
+      docs_url: DOCS_URL,
       log: () => {},
     });
     for (

@@ -26,7 +26,7 @@ Deno.test("readSettings() has defaults, also for empty variables", () => {
   };
   assert.deepEqual(read(LEAST), expected);
   const empty = ["RELAY_TOKEN", "WEBHOOK_MASTER_SECRET", "DB_POOL_SIZE", "CONSOLE_ORIGINS"]
-    .concat("CONSOLE_URL");
+    .concat("CONSOLE_URL", "DOCS_URL");
   assert.deepEqual(
     read({ ...LEAST, ...Object.fromEntries(empty.map((name) => [name, ""])) }),
     expected,
@@ -40,6 +40,7 @@ Deno.test("readSettings() reads the variables", () => {
     PAYMENTS_DB_CA: "-----BEGIN CERTIFICATE-----\n",
     CONSOLE_ORIGINS: "https://console.example.com, http://localhost:*",
     CONSOLE_URL: "https://console.example.com/sandbox//",
+    DOCS_URL: "https://docs.example.com/payments/",
     WEBHOOK_MASTER_SECRET: SECRET,
     RELAY_TOKEN: "!".repeat(16),
     ALLOW_PRIVATE_WEBHOOKS: "true",
@@ -54,6 +55,7 @@ Deno.test("readSettings() reads the variables", () => {
     database_authority: "-----BEGIN CERTIFICATE-----\n",
     base_url: "https://ref.supabase.co/functions/v1",
     console_url: "https://console.example.com/sandbox",
+    docs_url: "https://docs.example.com/payments",
     allowed_origins: ["https://console.example.com", "http://localhost:*"],
     webhook_master_secret: SECRET,
     relay_token: "!".repeat(16),
@@ -80,6 +82,7 @@ const REFUSED: readonly [string, string][] = [
   ["SUPABASE_URL", "ref.supabase.co"],
   ["CONSOLE_URL", "console.example.com"],
   ["CONSOLE_URL", "https://console.example.com/#/payments"],
+  ["DOCS_URL", "docs.example.com"],
   ["CONSOLE_ORIGINS", "console.example.com"],
   ["CONSOLE_ORIGINS", "https://console.example.com/"],
   ["CONSOLE_ORIGINS", "https://a.example.com,*"],

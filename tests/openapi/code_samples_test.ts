@@ -28,7 +28,7 @@ const BASE_URL = "http://127.0.0.1:54321/functions/v1";
 const HOUR_MS = 3_600_000;
 const runs_in_ci = Deno.env.get("CI") !== undefined;
 
-const { paths } = await buildReferenceDocument(BASE_URL) as {
+const { paths } = await buildReferenceDocument(BASE_URL, BASE_URL) as {
   paths: Record<string, Record<string, DocumentedOperation & { "x-codeSamples": CodeSample[] }>>;
 };
 const EXAMPLES = await readExamples();

@@ -7,7 +7,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
-import { keyLink } from "../../console/key_link.ts";
+import { keyLink, referenceKeyLink } from "../../console/key_link.ts";
 import { buildReferenceSite } from "../../scripts/sites/reference_site.ts";
 import { launchBrowser, no_browser } from "../support/console/browser.ts";
 import { cloneDatabase } from "../support/database/database.ts";
@@ -20,7 +20,7 @@ const VIEWS = [
 ] as const;
 
 Deno.test({
-  name: "GET /docs shows the API and sends no request to another origin",
+  name: "GET /docs/reference shows the API and sends no request to another origin",
   ignore: no_browser,
   fn: (t) =>
     withTemporaryFolder(async (folder) => {
@@ -51,6 +51,18 @@ Deno.test("buildReferenceSite() fetches nothing that the data folder has", () =>
     assert.equal(new TextDecoder().decode(files.get("scalar.js")!.body as Uint8Array), "kept");
   }));
 
+Deno.test("a hosted reference calls its API only, and has no console", () =>
+  withTemporaryFolder(async (folder) => {
+    await Deno.mkdir(folder, { recursive: true });
+    await Deno.writeTextFile(join(folder, "scalar-1.72.1.js"), "kept");
+    const base_url = "https://ref.supabase.co/functions/v1";
+    const { files } = await buildReferenceSite(folder, base_url, { is_hosted: true });
+    const page = files.get("index.html")!.body as string;
+    assert.match(page, /connect-src 'self' https:\/\/ref\.supabase\.co;/);
+    assert.doesNotMatch(page, /\{\{|<!-- |Console/);
+    assert.equal(JSON.parse(files.get("openapi.json")!.body as string).servers[0].url, base_url);
+  }));
+
 async function visit(browser: Browser, product: LocalStart, view: typeof VIEWS[number]) {
   const context = await browser.newContext(view);
   const page = await context.newPage();
@@ -63,9 +75,14 @@ async function visit(browser: Browser, product: LocalStart, view: typeof VIEWS[n
   });
   page.on("pageerror", (error) => faults.push(error.message));
   page.on("console", (line) => line.type() === "error" && faults.push(line.text()));
-  await page.goto(`${origin}/docs`);
+  // One view has the key of the printed link, which leaves the address at once.
+  const is_linked = view.colorScheme === "light";
+  const address = `${origin}/docs/reference`;
+  await page.goto(is_linked ? referenceKeyLink(product.base_url, product.test_key) : address);
   await page.getByRole("heading", { name: "Keys and scopes" }).waitFor();
-  await page.goto(`${origin}/docs/#tag/payments/POST/api-v1-payments/v1/payments`);
+  assert.equal(page.url(), `${address}/`);
+  await assertWeight(page);
+  await page.goto(`${origin}/docs/reference/#tag/payments/POST/api-v1-payments/v1/payments`);
   await page.getByRole("heading", { name: "Create a payment" }).waitFor();
   await showSamples(page, product.base_url);
   const headings = await page.locator("h1, h2, h3").allInnerTexts();
@@ -73,13 +90,15 @@ async function visit(browser: Browser, product: LocalStart, view: typeof VIEWS[n
   const width = await page.evaluate("document.documentElement.scrollWidth");
   assert.ok(Number(width) <= view.viewport.width, `it is ${width} wide`);
   assert.equal(await isDark(page), view.colorScheme === "dark");
-  if (view.colorScheme === "light") await sendRequest(page, product.test_key);
+  if (is_linked) await sendRequest(page);
   assert.deepEqual({ elsewhere, faults }, { elsewhere: [], faults: [] });
   await page.keyboard.press("Escape");
-  await page.goto(`${origin}/docs/`);
+  await page.goto(`${origin}/docs/reference/`);
   await page.getByRole("link", { name: "Console" }).click();
   await page.getByRole("link", { name: "API reference" }).click();
-  await page.waitForURL(`${origin}/docs/`);
+  await page.waitForURL(`${origin}/docs/reference/`);
+  await page.getByRole("link", { name: "Documentation" }).click();
+  await page.getByRole("heading", { name: "Payments API with sandbox" }).waitFor();
   await context.close();
 }
 
@@ -104,6 +123,9 @@ async function followLinks(browser: Browser, { base_url, test_key }: LocalStart)
     const heading = tab.getByRole("heading", { name: title, exact: true }).first();
     await heading.waitFor();
     const text = JSON.stringify(title);
+    // The tab has the key of the console that is open.
+    await tab.waitForFunction(`document.documentElement.innerHTML.includes("${test_key}") ||
+      [...document.querySelectorAll("input")].some(({ value }) => value === "${test_key}")`);
     await tab.waitForFunction(`[...document.querySelectorAll("h1, h2, h3")].some((heading) => {
       const { top } = heading.getBoundingClientRect();
       return heading.textContent.trim() === ${text} && top >= 0 && top < innerHeight;
@@ -111,6 +133,18 @@ async function followLinks(browser: Browser, { base_url, test_key }: LocalStart)
     await tab.close();
   }
   await context.close();
+}
+
+/** The most bytes that a first visit transfers. */
+const MAX_WEIGHT = 1_500_000;
+
+async function assertWeight(page: Page): Promise<void> {
+  const bytes = Number(
+    await page.evaluate(`["navigation", "resource"].flatMap((type) =>
+      performance.getEntriesByType(type)).reduce((sum, { transferSize }) => sum + transferSize, 0)`),
+  );
+  console.log(`The reference weighs ${bytes} bytes compressed`);
+  assert.ok(bytes > 100_000 && bytes < MAX_WEIGHT, String(bytes));
 }
 
 /** Chooses each language of the first operation. Its sample has the address of this start. */
@@ -131,9 +165,8 @@ async function showSamples(page: Page, base_url: string): Promise<void> {
   }
 }
 
-/** Gives the page the key and sends the example of the first operation. */
-async function sendRequest(page: Page, test_key: string): Promise<void> {
-  await page.getByPlaceholder("Token").first().fill(test_key);
+/** Sends the example of the first operation with the key that the page has. */
+async function sendRequest(page: Page): Promise<void> {
   await page.getByRole("button", { name: /^Test Request.*v1\/payments\)$/ }).first().click();
   await page.getByRole("dialog").getByRole("button", { name: /^Send/ }).first().click();
   await page.getByRole("link", { name: "201 Created" }).waitFor();

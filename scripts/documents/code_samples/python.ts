@@ -22,6 +22,7 @@ export function pythonSample(call: SampleCall): string {
   ];
   const parameters = query && Object.fromEntries(new URLSearchParams(query));
   return [
+    "# pip install requests",
     ...(secret === null ? [] : ["import os", ""]),
     "import requests",
     "",

@@ -1,5 +1,7 @@
 /** The sample for TypeScript: the project's client, or `fetch` for what the client leaves out. */
 
+import CLIENT from "../../../client/package.json" with { type: "json" };
+import { PUBLICATION } from "../../publication/publication.ts";
 import { idempotencyKey, type SampleCall } from "./sample_call.ts";
 import { literal, type LiteralForm } from "./literal.ts";
 
@@ -65,6 +67,12 @@ export const CLIENT_METHODS: Readonly<Record<string, string>> = {
   deleteSandbox: "sandboxes.delete",
 };
 
+/** How to install the client: from a clone of the project until the registry has it. */
+const INSTALL = PUBLICATION.is_published ? [`// npm install ${CLIENT.name}`] : [
+  "// In a clone: npm pack ./client",
+  `// npm install ${CLIENT.name.slice(1).replace("/", "-")}-${CLIENT.version}.tgz`,
+];
+
 const TYPESCRIPT: LiteralForm = {
   constant: String,
   member: (name) => `${/^[A-Za-z_]\w*$/.test(name) ? name : JSON.stringify(name)}: `,
@@ -85,6 +93,7 @@ export function typescriptSample(call: SampleCall): string {
   const first = id === null ? "" : JSON.stringify(id);
   const second = values === null ? "" : literal(values, TYPESCRIPT, 0, start.length + first.length);
   return [
+    ...INSTALL,
     'import { PaymentsClient } from "@payments-api/client";',
     "",
     "const client = new PaymentsClient({",

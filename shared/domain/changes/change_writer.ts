@@ -99,7 +99,7 @@ export class ChangeWriter {
       "Cannot transfer: the amount is more than the available balance in this currency",
     );
     if (!request.idempotency) throw error;
-    const body = renderError(error, request.context.request_id);
+    const body = renderError(error, request.context);
     const stored = responseOnly(null, { status: error.status, body });
     const access = withoutRateCount(request.access);
     return replyOf(await this.#store.commit(access, stored, request.idempotency)) ?? unavailable();
@@ -147,7 +147,7 @@ async function decideOrStore<T extends Subject>(
   } catch (error) {
     if (!(error instanceof ApiError) || error.code !== "invalid_state") throw error;
     if (!request.idempotency) throw error;
-    response = { status: error.status, body: renderError(error, request.context.request_id) };
+    response = { status: error.status, body: renderError(error, request.context) };
   }
   return request.idempotency ? responseOnly(subject, response) : response;
 }

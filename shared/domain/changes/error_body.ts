@@ -4,8 +4,15 @@
 
 import { type ApiError, docUrl, ERROR_CATALOGUE } from "../../core/errors.ts";
 
-/** Returns `{"error":{type, code, message, param?, request_id, doc_url, …}}` as JSON text. */
-export function renderError(error: ApiError, request_id: string): string {
+/** What an error body repeats of the request and of the deployment. */
+export interface ErrorOrigin {
+  request_id: string;
+  /** URL of the documentation without a slash at its end; null: errors have no `doc_url`. */
+  docs_url: string | null;
+}
+
+/** Returns `{"error":{type, code, message, param?, request_id, doc_url?, …}}` as JSON text. */
+export function renderError(error: ApiError, { request_id, docs_url }: ErrorOrigin): string {
   const { param, ...more } = error.details;
   return JSON.stringify({
     error: {
@@ -14,7 +21,7 @@ export function renderError(error: ApiError, request_id: string): string {
       message: error.message,
       ...(param !== undefined && { param }),
       request_id,
-      doc_url: docUrl(error.code),
+      ...(docs_url !== null && { doc_url: docUrl(docs_url, error.code) }),
       ...more,
     },
   });

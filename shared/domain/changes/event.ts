@@ -16,6 +16,8 @@ export interface EventContext {
   at_ms: number;
   newId: IdGenerator;
   random: RandomSource;
+  /** URL of the documentation, for `doc_url` of errors; null: errors have none. */
+  docs_url: string | null;
 }
 
 /** The request that makes a change. */

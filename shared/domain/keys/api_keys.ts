@@ -57,7 +57,7 @@ export function createApiKeys(store: ApiKeyStore): ApiKeys {
     },
 
     rotate(request, caller, id, expires_in_s) {
-      const { at_ms, request_id } = request.context;
+      const { at_ms } = request.context;
       const expired = new ApiError(
         "invalid_state",
         "Cannot rotate: the key has expired. Only the operator's command can rotate it",
@@ -68,7 +68,7 @@ export function createApiKeys(store: ApiKeyStore): ApiKeys {
         id,
         status: 200,
         older_expire_at_ms: at_ms + expires_in_s * 1000,
-        refusal: { status: expired.status, body: renderError(expired, request_id) },
+        refusal: { status: expired.status, body: renderError(expired, request.context) },
       });
     },
 

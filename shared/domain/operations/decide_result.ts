@@ -13,7 +13,7 @@ import type { HandledProviderEvent, ProviderRecord } from "../../store/provider_
 import { type Applied, applyEvent, endWait, NO_PARTS } from "./apply_event.ts";
 import { type Effect, type Expected, movementsOf, type Parts } from "../providers/effect.ts";
 import { ChangeBuilder, type ResourceChange } from "../changes/change_builder.ts";
-import { renderError } from "../changes/error_body.ts";
+import { type ErrorOrigin, renderError } from "../changes/error_body.ts";
 import type { EventContext } from "../changes/event.ts";
 import { declineResponse } from "../payments/payment_steps.ts";
 import type {
@@ -360,7 +360,7 @@ function decideRefusal(
       unusableAccount(operation, unusable_account, reply.reason ?? reply.message, change.context),
     ],
     response: is_error
-      ? refusalResponse(operation, reply, change.subject)
+      ? refusalResponse(originOf(operation, change), reply, change.subject)
       : responseOf(operation, change),
     movements: [],
     expected: {},
@@ -368,7 +368,7 @@ function decideRefusal(
 }
 
 function refusalResponse(
-  operation: Operation,
+  origin: ErrorOrigin,
   { refused, message, param }: Extract<ProviderReply, { refused: unknown }>,
   subject: Payment | Transfer,
 ): StoredResponse {
@@ -376,7 +376,7 @@ function refusalResponse(
     ...(param !== undefined && { param }),
     [subject.object]: subject,
   });
-  return { status: error.status, body: renderError(error, operation.request_id) };
+  return { status: error.status, body: renderError(error, origin) };
 }
 
 /**
@@ -407,21 +407,30 @@ function changeOf(subject: Payment | Transfer, context: EventContext): ResourceC
 
 /** Makes the response of the request that made the operation. */
 function responseOf(operation: Operation, change: ResourceChange): StoredResponse {
-  const { op, refund, dispute, decline_is_error, request_id } = operation;
+  const { op, refund, dispute, decline_is_error } = operation;
   const { subject } = change;
   if (refund) return { status: 201, body: change.refund_body ?? JSON.stringify(refund) };
   if (dispute) {
     return { status: 200, body: change.dispute_body ?? JSON.stringify(dispute) };
   }
   if (subject.object === "payment" && subject.status === "declined" && decline_is_error) {
-    return declineResponse(subject, subject.failure_code as DeclineCode, request_id);
+    return declineResponse(
+      subject,
+      subject.failure_code as DeclineCode,
+      originOf(operation, change),
+    );
   }
   if (subject.object === "payment" && isMissed(op, subject)) {
     const error = invalidState(op, subject, nextStatuses(subject));
-    return { status: error.status, body: renderError(error, request_id) };
+    return { status: error.status, body: renderError(error, originOf(operation, change)) };
   }
   const is_new = op === "authorize" || op === "transfer";
   return { status: is_new ? 201 : 200, body: change.body || JSON.stringify(subject) };
+}
+
+/** The error of a request is that of its first answer, whoever decides its result later. */
+function originOf({ request_id }: Operation, { context }: ResourceChange): ErrorOrigin {
+  return { request_id, docs_url: context.docs_url };
 }
 
 /** Reports whether the payment has ended at the provider before the capture or cancel came. */

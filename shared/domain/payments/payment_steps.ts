@@ -7,7 +7,7 @@ import { formatTime } from "../../core/clock.ts";
 import { ApiError, type DeclineAdvice, type DeclineCode, USUAL_ADVICE } from "../../core/errors.ts";
 import type { FailureCode, NextAction, Payment } from "../../schema/payment.ts";
 import type { StoredResponse } from "../../store/commit_rows.ts";
-import { renderError } from "../changes/error_body.ts";
+import { type ErrorOrigin, renderError } from "../changes/error_body.ts";
 import type { PaymentChange } from "../changes/change_builder.ts";
 import { AUTHENTICATION_WINDOW_MS, isRefundable, refundable, refundStatus } from "./lifecycle.ts";
 
@@ -162,8 +162,8 @@ export function winDispute(change: PaymentChange, amount_minor: number): void {
 export function declineResponse(
   payment: Payment,
   code: DeclineCode,
-  request_id: string,
+  origin: ErrorOrigin,
 ): StoredResponse {
   const error = new ApiError(code, DECLINES[code], { advice: payment.advice, payment });
-  return { status: error.status, body: renderError(error, request_id) };
+  return { status: error.status, body: renderError(error, origin) };
 }

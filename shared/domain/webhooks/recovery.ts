@@ -48,7 +48,7 @@ export function createRecovery(store: InboxStore): Recover {
         after: starting_after ?? null,
         statuses: RECOVERED[status],
       },
-      { status: error.status, body: renderError(error, context.request_id) },
+      { status: error.status, body: renderError(error, context) },
       idempotency,
     );
   };

@@ -40,6 +40,7 @@ function newContext() {
     at_ms: NOW,
     newId,
     random: systemRandom,
+    docs_url: null,
     run_number: null,
   };
   return { ...context, request_id: newId("req_") };

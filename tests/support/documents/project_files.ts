@@ -11,6 +11,7 @@ const LEFT_OUT = new Set([
   "artifacts",
   "console_site",
   "dist",
+  "documentation",
   "node_modules",
 ]);
 

@@ -38,6 +38,7 @@ export function requestContext(livemode = false): RequestContext {
     at_ms: NOW_MS,
     newId: idGenerator(NOW_MS),
     random: systemRandom,
+    docs_url: null,
     run_number: null,
   };
   return context;

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { CODES } from "../core/error_codes.ts";
-import type { TestResponse } from "../service/service.ts";
+import { DOCS_URL, type TestResponse } from "../service/service.ts";
 
 /** Asserts the headers that every response has, and the form of the request id. */
 export function assertCommonHeaders({ headers }: TestResponse): void {
@@ -25,7 +25,7 @@ export function assertError(response: TestResponse, code: string, param?: string
   const { error } = response.body;
   assert.equal(error.type, type);
   assert.match(error.message, /^[A-Z"].+[^.]$/);
-  assert.equal(error.doc_url, `docs/errors.md#${code}`);
+  assert.equal(error.doc_url, `${DOCS_URL}/errors.html#${code}`);
   assert.equal(error.request_id, response.headers.get("Request-Id"));
   assert.deepEqual(
     Object.keys(error).slice(0, error.param === undefined ? 5 : 6),

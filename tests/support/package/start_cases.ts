@@ -122,12 +122,19 @@ async function start(
     const base_url = (await lineWith(lines, /Base URL/)).trim().split(/\s+/).at(-1)!;
     await lineWith(lines, /Ctrl-C stops everything/);
     assert.equal((await fetch(`${base_url}/api-v1-payments/health`)).status, 200);
-    for (const page of ["/console/", "/console/main.js", "/docs/", "/docs/scalar.js"]) {
+    for (
+      const page of [
+        "/console/",
+        "/docs/errors.html",
+        "/docs/search.json",
+        "/docs/reference/scalar.js",
+      ]
+    ) {
       const response = await fetch(new URL(page, base_url));
       assert.equal(response.status, 200, page);
       assert.ok((await response.text()).length > 400, page);
     }
-    const document = await (await fetch(new URL("/docs/openapi.json", base_url))).text();
+    const document = await (await fetch(new URL("/docs/reference/openapi.json", base_url))).text();
     assert.ok(
       document.includes(`curl -X POST ${base_url}/api-v1-`),
       "the samples call the service",

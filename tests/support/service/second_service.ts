@@ -6,7 +6,13 @@
 import type { Settings } from "../../../shared/functions/settings.ts";
 import { type KeyedCall, keyedCall } from "./keyed_call.ts";
 import { openProduct } from "./product.ts";
-import { BASE_URL, MASTER_SECRET, type TestResponse, type TestService } from "./service.ts";
+import {
+  BASE_URL,
+  DOCS_URL,
+  MASTER_SECRET,
+  type TestResponse,
+  type TestService,
+} from "./service.ts";
 
 /** A second isolate. */
 interface SecondService {
@@ -29,6 +35,7 @@ export function startSecondService(
   const product = openProduct({
     database_url: first.database.functions_url,
     base_url: BASE_URL,
+    docs_url: DOCS_URL,
     webhook_master_secret: MASTER_SECRET,
     ...settings,
   });

@@ -18,6 +18,8 @@ import { checkExchange } from "./openapi_check.ts";
 
 /** The base URL in the settings of the functions. */
 export const BASE_URL = "http://127.0.0.1:54321/functions/v1";
+/** The documentation to which `doc_url` of errors leads. */
+export const DOCS_URL = "https://docs.example.com";
 /** The master secret of the test service, from which it derives the secrets of endpoints. */
 export const MASTER_SECRET = "master secret of the test service, 32 bytes and more";
 /** The token that wakes the dispatcher of the test service. */
@@ -125,6 +127,7 @@ export async function startService(
   const product = openProduct({
     database_url: database.functions_url,
     base_url: BASE_URL,
+    docs_url: DOCS_URL,
     allowed_origins: ["http://localhost:*", "https://console.example.com"],
     webhook_master_secret: MASTER_SECRET,
     allow_private_webhooks: true,

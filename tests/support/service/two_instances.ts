@@ -7,7 +7,13 @@ import assert from "node:assert/strict";
 import { checkBooks } from "../../../scripts/operator/check_books.ts";
 import { keyedCall } from "./keyed_call.ts";
 import { openProduct } from "./product.ts";
-import { BASE_URL, startService, type TestResponse, type TestService } from "./service.ts";
+import {
+  BASE_URL,
+  DOCS_URL,
+  startService,
+  type TestResponse,
+  type TestService,
+} from "./service.ts";
 
 /** A request to either instance, as JSON. */
 export interface Ask {
@@ -42,7 +48,11 @@ export function sizeOf(name: "DUPLICATES" | "ROUNDS", standard: number): number 
 export async function startTwoInstances(): Promise<TwoInstances> {
   const service = await startService();
   const instances = [0, 1].map(() =>
-    openProduct({ database_url: service.database.functions_url, base_url: BASE_URL })
+    openProduct({
+      database_url: service.database.functions_url,
+      base_url: BASE_URL,
+      docs_url: DOCS_URL,
+    })
   );
   const post = (instance: number, { path, key = service.key.text, ...options }: Ask) =>
     keyedCall(instances[instance % 2]!, "POST", path, { key, ...options });

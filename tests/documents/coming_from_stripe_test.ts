@@ -1,0 +1,171 @@
+/**
+ * docs/coming-from-stripe.md: its code runs, Stripe's with the real package at stripe-mock and ours
+ * at the service, its commands run, and its tables have every status, event, code and card of ours.
+ */
+
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import Stripe from "stripe";
+import { signWebhook } from "../../client/mod.ts";
+import { COMMANDS, findCommand } from "../../package/commands.ts";
+import {
+  DISPUTE_STATUSES,
+  EVENT_TYPES,
+  PAYMENT_STATUSES,
+  REFUND_STATUSES,
+} from "../../shared/core/vocabulary.ts";
+import { TEST_CARDS } from "../../shared/domain/providers/test_values.ts";
+import { ERROR_CODES } from "../../shared/schema/error.ts";
+import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
+import { readProjectFile } from "../support/documents/project_files.ts";
+import { codeBlocks, codeTexts, tableRows } from "../support/documents/readme_document.ts";
+import { call, wordsOf } from "../support/package/command_line.ts";
+import { runCommand } from "../support/package/installed_package.ts";
+import { withServedService } from "../support/service/served_service.ts";
+import { no_stripe_mock, startStripeMock } from "../support/stripe/stripe_mock.ts";
+
+const CONFIG = fileURLToPath(new URL("../../deno.json", import.meta.url));
+const SECRET = "whsec_of_a_test";
+const EVENT = JSON.stringify({ id: "evt_1", object: "event", type: "an.event" });
+/** The line of the page that makes Stripe's client, whose address the test replaces. */
+const STRIPE_CLIENT = "new Stripe(process.env.STRIPE_SECRET_KEY!)";
+/** Codes that Stripe has no word for, or that no integration provokes by itself. */
+const CODES_LEFT_OUT = [
+  "invalid_json",
+  "method_not_allowed",
+  "origin_not_allowed",
+  "payload_too_large",
+  "provider_refused",
+  "unsupported_media_type",
+];
+/** Values in the words of the page, for commands that need real ones. */
+const PAGE = await readProjectFile("docs/coming-from-stripe.md");
+
+/** The blocks of one side, as one module. A paragraph above each names the side. */
+function moduleOf(side: "With Stripe:" | "Here:"): string {
+  const lines = PAGE.split("\n");
+  return codeBlocks(PAGE)
+    .filter(({ language, line }) => language === "ts" && lines[line - 4] === side)
+    .map(({ text }) => text).join("\n");
+}
+
+/** Runs a module with the imports of the project. Returns the lines that it prints. */
+function runModule(text: string, env: Record<string, string>): Promise<string[]> {
+  return withTemporaryFolder(async (folder) => {
+    await Deno.mkdir(folder, { recursive: true });
+    const path = join(folder, "page.ts");
+    await Deno.writeTextFile(path, text);
+    const args = [Deno.execPath(), "run", "-A", "--no-check", `--config=${CONFIG}`, path];
+    const { code, stdout, stderr } = await runCommand({ args, cwd: folder, env });
+    assert.equal(code, 0, stderr);
+    return stdout.trimEnd().split("\n");
+  });
+}
+
+Deno.test("every block of the page belongs to a side, and each side has as many", () => {
+  const blocks = codeBlocks(PAGE).filter(({ language }) => language === "ts");
+  const sides = (["With Stripe:", "Here:"] as const).map(moduleOf);
+  assert.equal(
+    sides.join("\n").length + blocks.length,
+    blocks.map(({ text }) => `${text}\n`).join("").length + blocks.length - 1,
+  );
+});
+
+Deno.test({
+  name: "Stripe's code runs with the package stripe at stripe-mock",
+  ignore: no_stripe_mock,
+  async fn() {
+    const mock = await startStripeMock();
+    assert.ok(mock, "stripe-mock is not installed");
+    try {
+      const { hostname, port } = new URL(mock.base_url);
+      const address = JSON.stringify({ host: hostname, port, protocol: "http", telemetry: false });
+      const page = moduleOf("With Stripe:");
+      assert.equal(page.split(STRIPE_CLIENT).length, 2);
+      const signature = await new Stripe("sk_test_1").webhooks.generateTestHeaderStringAsync({
+        payload: EVENT,
+        secret: SECRET,
+      });
+      // stripe-mock declines no card, so nothing is printed about the decline.
+      const printed = await runModule(
+        page.replace(STRIPE_CLIENT, `new Stripe(process.env.STRIPE_SECRET_KEY!, ${address})`) +
+          `\nconsole.log(await receiveStripe(${JSON.stringify(EVENT)}, "${signature}"));`,
+        { STRIPE_SECRET_KEY: "sk_test_1", STRIPE_WEBHOOK_SECRET: SECRET },
+      );
+      assert.equal(printed.at(-1), "an.event");
+      assert.ok(printed.length >= 6, printed.join("\n"));
+    } finally {
+      await mock.close();
+    }
+  },
+});
+
+Deno.test("our code runs at the service and prints what its comments say, and so do the commands", () =>
+  withServedService(async ({ service, base_url, client }) => {
+    const env = { PAYMENTS_BASE_URL: base_url, PAYMENTS_API_KEY: service.key.text };
+    const page = moduleOf("Here:");
+    const signature = await signWebhook({
+      body: EVENT,
+      secret: SECRET,
+      timestamp_seconds: Math.floor(Date.now() / 1000),
+    });
+    const printed = await runModule(
+      `${page}\nconsole.log(await receive(${JSON.stringify(EVENT)}, "${signature}"));`,
+      { ...env, WEBHOOK_SECRET: SECRET },
+    );
+    const promised = [...page.matchAll(/console\.log\(.*\); \/\/ (.+)/g)].map(([, text]) => text!);
+    assert.deepEqual(printed, [...promised, "an.event"]);
+
+    await client.webhookEndpoints.create({ delivery: "inbox", events: ["*"] });
+    const payment = await client.payments.create({ amount: 100, currency: "EUR" });
+    const { id: authorized } = await client.payments.create({
+      amount: 100,
+      currency: "EUR",
+      card: { token: "pm_card_visa" },
+      capture: "manual",
+    });
+    const [event] = (await client.events.list({ limit: 1 })).data;
+    /** Payments in the status that a command needs; the refund follows the capture. */
+    const ids: Record<string, string> = { capture: authorized, refund: authorized };
+    const commands = tableRows(PAGE, "Stripe CLI").map(([, ours]) => ours!)
+      .filter((cell) => cell.startsWith("`payments-sandbox"))
+      .map((cell) => wordsOf(codeTexts(cell)[0]!).slice(1));
+    for (const words of commands) {
+      assert.ok(findCommand(words), `no command "${words.join(" ")}"`);
+      // The others wait for a receiver or a browser; their own tests run them.
+      if (["listen", "trigger", "logs", "open"].includes(words[0]!)) continue;
+      const args = words.map((word) =>
+        word.replace("pay_…", ids[words[1]!] ?? payment.id).replace("evt_…", event!.id)
+      );
+      const { code, stderr } = await call(args, env);
+      assert.equal(code, 0, `${words.join(" ")}: ${stderr}`);
+    }
+    assert.ok(commands.length >= COMMANDS.length / 2);
+  }));
+
+/** Header of a table, what its last column must have, and what it may leave out. */
+const TABLES: [header: string, expected: readonly string[], left_out?: readonly string[]][] = [
+  ["PaymentIntent at Stripe", PAYMENT_STATUSES],
+  ["Refund at Stripe", REFUND_STATUSES],
+  ["Dispute at Stripe", DISPUTE_STATUSES],
+];
+
+for (const [header, expected] of TABLES) {
+  Deno.test(`the table "${header}" has every status of ours and no other`, () => {
+    const shown = tableRows(PAGE, header).flatMap((row) => codeTexts(row.at(-1)!));
+    assert.deepEqual([...new Set(shown)].sort(), [...expected].sort());
+  });
+}
+
+Deno.test("the tables with the columns of both have every event type and error code of ours", () => {
+  const shown = tableRows(PAGE, "Stripe").flatMap((row) => codeTexts(row.at(-1)!));
+  const missing = [...EVENT_TYPES, ...ERROR_CODES.filter((code) => !CODES_LEFT_OUT.includes(code))]
+    .filter((word) => !shown.includes(word));
+  assert.deepEqual(missing, []);
+});
+
+Deno.test("the table of cards has every test card of ours, in its form", () => {
+  const shown = tableRows(PAGE, "Card").flatMap(([card]) => codeTexts(card!));
+  assert.deepEqual(shown.sort(), TEST_CARDS.map(({ value }) => value).sort());
+});
