@@ -110,6 +110,19 @@ consoleCase("money is found in lists, and lists are saved as CSV", async (step, 
     assert.equal(items.length, 4);
     assert.ok(items[3]!.includes(`,"'=HYPERLINK(""http://x"",""y"")",`), items[3]);
   });
+  await step("a stopped export leaves no file", async () => {
+    const read = Promise.withResolvers<void>();
+    await page.route("**/v1/payments?*limit=100*", async (route) => {
+      await read.promise;
+      await route.continue();
+    });
+    await button(page, "Export CSV").click();
+    await button(page, "Stop: 0 exported").click();
+    read.resolve();
+    await page.getByText("The export was stopped. There is no file.").waitFor();
+    await button(page, "Export CSV").waitFor();
+    await page.unrouteAll();
+  });
   await step("a failure leaves no file", async () => {
     await page.route("**/v1/payments?*limit=100*", (route) =>
       route.fulfill({
