@@ -12,15 +12,14 @@ export interface Attempt {
 /** A part of the time. */
 interface Bucket {
   from: Date;
-  to: Date;
   taken: number;
   failed: number;
 }
 
 /** Parts of the time in a chart. */
 const BUCKETS = 24;
-/** Shortest part: the precision of durations. */
-const MIN_BUCKET_MS = 100;
+/** Shortest part, because the labels of a chart have seconds. */
+const MIN_BUCKET_MS = 1_000;
 
 /** Whether the receiver has taken the event. */
 export function isTaken({ response_status }: DeliveryAttempt): boolean {
@@ -59,7 +58,6 @@ export function bucketsOf(attempts: readonly Attempt[]): Bucket[] {
   const length = Math.max(MIN_BUCKET_MS, (Math.max(...times) - first + 1) / BUCKETS);
   const buckets = Array.from({ length: BUCKETS }, (_, i): Bucket => ({
     from: new Date(first + i * length),
-    to: new Date(first + (i + 1) * length),
     taken: 0,
     failed: 0,
   }));

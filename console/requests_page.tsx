@@ -1,8 +1,9 @@
 /** The page "Requests": the log of the requests that the sandbox has answered. */
 
 import { Fragment } from "preact";
-import type { LoggedRequest } from "../client/mod.ts";
+import type { ListParams, LoggedRequest } from "../client/mod.ts";
 import { call } from "./calls.ts";
+import { ExportButton } from "./export_button.tsx";
 import { concerns, failureOf } from "./failure.ts";
 import { type Filter, Filters, readFilters } from "./filters.tsx";
 import { LinkedRow } from "./linked_row.tsx";
@@ -32,18 +33,35 @@ const FILTERS: readonly Filter[] = [
   { name: "request_id", label: "Request id", placeholder: "req_…" },
 ];
 const NAMES = FILTERS.map(({ name }) => name);
+/** The columns of the file. */
+const COLUMNS = [
+  "id",
+  "created_at",
+  "method",
+  "path",
+  "query",
+  "status",
+  "error_code",
+  "idempotency_key",
+  "idempotent_replay",
+  "duration_ms",
+  "api_key_id",
+  "source",
+];
 
 /** The requests, newest first, with filters. */
 export function RequestsPage({ query }: { query: Readonly<Record<string, string>> }) {
   const { values } = readFilters(FILTERS, query);
   const { source = "program", ...others } = values;
-  const live = useLive(
+  const read = (params: ListParams) =>
     call("sandbox", "listRequests", {
-      limit: PAGE_SIZE,
       ...others,
       ...(source !== ANY_SOURCE && { source: source as LoggedRequest["source"] }),
-      ...(query["starting_after"] && { starting_after: query["starting_after"] }),
-    }),
+      ...params,
+    });
+  const { starting_after } = query;
+  const live = useLive(
+    read({ limit: PAGE_SIZE, ...(starting_after && { starting_after }) }),
     { logged: true },
   );
   const failure = live.error === null ? null : failureOf(live.error);
@@ -51,8 +69,15 @@ export function RequestsPage({ query }: { query: Readonly<Record<string, string>
     <>
       <div class="title">
         <h1 tabIndex={-1}>Requests</h1>
-        <p class="quiet">New requests appear by themselves.</p>
+        <div class="title-actions">
+          <ExportButton
+            noun="requests"
+            read={concerns(failure, NAMES) ? null : read}
+            columns={COLUMNS}
+          />
+        </div>
       </div>
+      <p class="about-page">New requests appear by themselves.</p>
       <Filters
         label="Filter requests"
         steps={["requests"]}

@@ -7,8 +7,6 @@ import { PROJECT_DIR } from "../support/local/local_start.ts";
 
 /** Operations without a place of their own, and the reason. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
-  getEvent: "the list of events shows every member",
-  getFault: "the list of faults shows every member",
   getApiKey: "the list of keys shows every member",
   getSandbox: "the list of sandboxes shows every member",
   advanceSandboxPayment: "an alias of advancePayment",
