@@ -123,12 +123,12 @@ function KeyTable(
             <td class="grow" title={key.id}>
               {key.name}
               <p class="quiet">
-                {isOwn(key) && <strong>This page:</strong>}
                 {key.secrets.map(({ prefix, last4 }) => <code key={last4}>{prefix}…{last4}</code>)}
               </p>
             </td>
             <td>
               <KeyStatus of={key} />
+              {isOwn(key) && <span class="status info">This page</span>}
             </td>
             <td class="wide-only" title={key.scopes?.join(", ")}>
               {key.scopes === null

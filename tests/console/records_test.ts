@@ -183,7 +183,7 @@ consoleCase("API keys are made, rotated and ended", async (step, { enter, start,
     assert.equal(await row("Reports").getByRole("button").count(), 0);
   });
   await step("the end of the page’s own key asks for another one", async () => {
-    const own = rows(page, "API keys").filter({ hasText: "This page:" });
+    const own = rows(page, "API keys").filter({ hasText: "This page" });
     assert.equal(await own.count(), 1);
     await own.getByRole("button", { name: /^End/ }).click();
     await page.getByText("This page uses the key").waitFor();
