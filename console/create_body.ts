@@ -43,6 +43,7 @@ export interface Draft {
   return_url: string;
   email: string;
   name: string;
+  customer_id: string;
   description: string;
   reference: string;
   metadata: readonly (readonly [name: string, value: string])[];
@@ -56,9 +57,11 @@ export function createBody(draft: Draft): CreatePaymentInput {
   const { variant } = draft;
   const amount = amountOf(draft);
   const kind = kindOf(draft);
-  const person = draft.email === "" && draft.name === ""
-    ? undefined
-    : { email: draft.email, ...present({ name: draft.name }) };
+  const person = `${draft.customer_id}${draft.email}${draft.name}` === "" ? undefined : {
+    ...present({ id: draft.customer_id }),
+    email: draft.email,
+    ...present({ name: draft.name }),
+  };
   const fields: PaymentFields = {
     currency: draft.currency.trim(),
     ...(variant === "A"

@@ -60,6 +60,7 @@ const FIRST_DRAFT: Draft = {
   return_url: "",
   email: "ada@example.com",
   name: "",
+  customer_id: "",
   description: "",
   reference: "",
   metadata: [],
@@ -171,6 +172,13 @@ export function CreatePage() {
                 params={["customer.name", "payer.name"]}
                 value={draft.name}
                 set={set("name")}
+                optional
+              />
+              <TextField
+                label="Your id of the customer"
+                params={["customer.id", "payer.id"]}
+                value={draft.customer_id}
+                set={set("customer_id")}
                 optional
               />
             </div>

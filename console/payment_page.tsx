@@ -16,6 +16,7 @@ import { Cut, Reading } from "./notice.tsx";
 import { PaymentActions, PaymentMoves } from "./payment_actions.tsx";
 import { Disputes } from "./disputes.tsx";
 import { Refunds } from "./refunds.tsx";
+import { href } from "./route.ts";
 import { Fact, Facts, Id, Money, Status, Time } from "./text.tsx";
 import { Timeline } from "./timeline.tsx";
 import { TriggerDialog } from "./trigger_dialog.tsx";
@@ -136,7 +137,11 @@ function Details({ payment }: { payment: Payment }) {
       <Fact name="Return URL">{payment.return_url}</Fact>
       <Fact name="Customer">{customer?.email}</Fact>
       <Fact name="Name">{customer?.name}</Fact>
-      <Fact name="Customer id">{customer?.id}</Fact>
+      <Fact name="Customer id">
+        {customer?.id && (
+          <a href={href(["payments"], { customer_id: customer.id })}>{customer.id}</a>
+        )}
+      </Fact>
       <Fact name="Description">{payment.description}</Fact>
       <Fact name="Reference">{payment.reference}</Fact>
       {method?.type === "stablecoin" && (

@@ -28,6 +28,9 @@ const FILTERS: readonly Filter[] = [
   ...CREATED_FILTERS,
 ];
 
+/** The filter to which the page of a payment leads. The row has no width for it otherwise. */
+const CUSTOMER_ID: Filter = { name: "customer_id", label: "Customer’s id" };
+
 /** The columns of the file. */
 const COLUMNS = [
   "id",
@@ -59,7 +62,7 @@ export function PaymentsPage({ query }: { query: Readonly<Record<string, string>
       noun="payments"
       one="payment"
       query={query}
-      filters={FILTERS}
+      filters={query["customer_id"] ? [...FILTERS, CUSTOMER_ID] : FILTERS}
       read={(params) => call("payments", "list", params)}
       columns={COLUMNS}
       action={<a class="button primary" href={href(["payments", "new"])}>Create payment</a>}

@@ -109,6 +109,21 @@ consoleCase("the rarer fields of operations", async (step, { enter, start, origi
     return (body as { data: Record<string, unknown>[] }).data[0]!;
   };
 
+  await step(
+    "a payment has the merchant’s id of the customer, which lists its payments",
+    async () => {
+      await go("payments/new");
+      await page.getByLabel("Your id of the customer").fill("user-7");
+      await button(page, "Create payment").click();
+      await page.getByRole("link", { name: "user-7" }).click();
+      await page.getByLabel("Customer’s id").waitFor();
+      await page.waitForFunction(() =>
+        // deno-lint-ignore no-explicit-any
+        (globalThis as any).document.querySelectorAll("tbody tr").length === 1
+      );
+      await button(page, "Clear filter").click();
+    },
+  );
   await step("a refund has metadata", async () => {
     await go(`payments/${id}`);
     await button(page, "Refund…").click();
