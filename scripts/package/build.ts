@@ -35,7 +35,12 @@ const SERVICE = { entry: "scripts/local/package_start.ts", path: "dist/service/s
 /** The module for `import` and `require`: Jest and older releases of Node only require CommonJS. */
 const LIBRARY = "dist/mod.cjs";
 /** The modules whose npm packages are in the bundles. */
-const BUNDLED = [SERVICE.entry, "console/main.tsx", COMMAND_LINE];
+const BUNDLED = [
+  SERVICE.entry,
+  "console/main.tsx",
+  "scripts/sites/docs_site/page.ts",
+  COMMAND_LINE,
+];
 /** The compiler of the client's package, which writes the types of this one too. */
 const TYPESCRIPT = "typescript@7.0.2";
 
