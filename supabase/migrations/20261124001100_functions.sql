@@ -2760,24 +2760,35 @@ as $$
   )
 $$;
 
+create or replace function pay_internal.search_condition(p_first text)
+returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select format($condition$
+    case when strpos(lower(%1$s collate "C"),
+        lower(btrim(to_json($2 ->> 'search')::text, '"') collate "C")) > 0
+      then exists (
+        select from json_to_record(('{' || %2$L || %1$s || '}')::json) r (
+          reference text, description text, customer json
+        )
+        cross join lateral (
+          values (r.reference), (r.description), (r.customer ->> 'email'), (r.customer ->> 'name')
+        ) v (shown)
+        where strpos(lower(v.shown collate "C"), lower($2 ->> 'search' collate "C")) > 0
+      ) end $condition$,
+    format($part$split_part(split_part(t.body, ',"metadata":{', 1), %L, 2)$part$, p_first),
+    p_first)
+$$;
+
 create or replace function pay_internal.list_condition(p_kind text, p_name text)
 returns text
 language sql immutable
 set search_path = pg_catalog, pg_temp
 as $$
   select case
-    when p_name = 'search' then $condition$
-      case when strpos(lower(t.body collate "C"),
-          lower(btrim(to_json($2 ->> 'search')::text, '"') collate "C")) > 0
-        then exists (
-          select from json_to_record(t.body::json) r (
-            reference text, description text, customer json
-          )
-          cross join lateral (
-            values (r.reference), (r.description), (r.customer ->> 'email'), (r.customer ->> 'name')
-          ) v (shown)
-          where strpos(lower(v.shown collate "C"), lower($2 ->> 'search' collate "C")) > 0
-        ) end $condition$
+    when p_name = 'search' then pay_internal.search_condition(
+      case p_kind when 'payments' then '"customer":' else '"description":' end)
     when p_kind = 'payments' and p_name = 'customer' then $condition$
       case when strpos(t.body, $2 ->> 'customer') > 0
         then t.body::json #>> '{customer,email}' end = $2 ->> 'customer' $condition$

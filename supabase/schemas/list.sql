@@ -50,31 +50,45 @@ as $$
   )
 $$;
 
+-- The condition of a search; $2 as in pay_internal.list_query. It reads the part of a body from the
+-- member p_first to the metadata, which has all texts of a search. A quote in a text is escaped, so
+-- no text can contain the name of a member with its quotes. Only parts that contain the text are
+-- parsed: its JSON has the escapes of the body, but without its quotes it can begin or end within
+-- an escape, so it finds too many parts and never too few.
+create or replace function pay_internal.search_condition(p_first text)
+returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select format($condition$
+    case when strpos(lower(%1$s collate "C"),
+        lower(btrim(to_json($2 ->> 'search')::text, '"') collate "C")) > 0
+      then exists (
+        select from json_to_record(('{' || %2$L || %1$s || '}')::json) r (
+          reference text, description text, customer json
+        )
+        cross join lateral (
+          values (r.reference), (r.description), (r.customer ->> 'email'), (r.customer ->> 'name')
+        ) v (shown)
+        where strpos(lower(v.shown collate "C"), lower($2 ->> 'search' collate "C")) > 0
+      ) end $condition$,
+    format($part$split_part(split_part(t.body, ',"metadata":{', 1), %L, 2)$part$, p_first),
+    p_first)
+$$;
+
 -- The condition of a filter; $2 as in pay_internal.list_query. Most filters are columns. The e-mail
 -- address of a payment's customer and the texts of a search are only in its body: columns would
 -- cost every create more than the filter costs a page, which reads pay_internal.page_rows() bodies
 -- at most (ADR 0005). Only bodies that contain the text are parsed. JSON escapes no character of an
--- e-mail address; of the text of a search it escapes the same characters as in the body. Without
--- its quotes that JSON can begin or end within an escape, so it finds too many bodies and never too
--- few.
+-- e-mail address.
 create or replace function pay_internal.list_condition(p_kind text, p_name text)
 returns text
 language sql immutable
 set search_path = pg_catalog, pg_temp
 as $$
   select case
-    when p_name = 'search' then $condition$
-      case when strpos(lower(t.body collate "C"),
-          lower(btrim(to_json($2 ->> 'search')::text, '"') collate "C")) > 0
-        then exists (
-          select from json_to_record(t.body::json) r (
-            reference text, description text, customer json
-          )
-          cross join lateral (
-            values (r.reference), (r.description), (r.customer ->> 'email'), (r.customer ->> 'name')
-          ) v (shown)
-          where strpos(lower(v.shown collate "C"), lower($2 ->> 'search' collate "C")) > 0
-        ) end $condition$
+    when p_name = 'search' then pay_internal.search_condition(
+      case p_kind when 'payments' then '"customer":' else '"description":' end)
     when p_kind = 'payments' and p_name = 'customer' then $condition$
       case when strpos(t.body, $2 ->> 'customer') > 0
         then t.body::json #>> '{customer,email}' end = $2 ->> 'customer' $condition$
