@@ -34,7 +34,7 @@ if (import.meta.main) {
     new Request(`http://127.0.0.1/${name}/v1/payments`, { method: "POST", body: "{}" }),
   );
   await response.text();
-  if (response.status !== 401) throw new Error(`answered ${response.status}, not 401`);
+  if (response.status !== 401) throw new Error(`got ${response.status}, not 401`);
   const used = cpuMs() - before_ms;
   Deno.stdout.writeSync(new TextEncoder().encode(`${used.toFixed(1)}\n`));
   Deno.exit(0);

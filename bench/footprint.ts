@@ -53,7 +53,7 @@ export async function measureFootprint(imports: number): Promise<Footprint> {
         else values.push(Number(probed.text));
       }
       footprint.figures.push({
-        name: `import and first answer of ${name}`,
+        name: `import and first response of ${name}`,
         unit: "ms CPU",
         values,
       });

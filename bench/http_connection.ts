@@ -41,13 +41,13 @@ export class HttpConnection {
     let text = "";
     for (;;) {
       const count = await this.#conn.read(this.#buffer);
-      if (count === null) throw new Error("the connection ended before the answer");
+      if (count === null) throw new Error("the connection ended before the response");
       text += LATIN_1.decode(this.#buffer.subarray(0, count));
       const head_end = text.indexOf(HEAD_END);
       if (head_end < 0) continue;
       const head = text.slice(0, head_end);
       const length = /\r\ncontent-length: (\d+)/i.exec(head)?.[1];
-      if (length === undefined) throw new Error("an answer without Content-Length");
+      if (length === undefined) throw new Error("a response without Content-Length");
       const body_start = head_end + HEAD_END.length;
       if (text.length < body_start + Number(length)) continue;
       return { status: Number(text.slice(9, 12)), head, body: text.slice(body_start) };

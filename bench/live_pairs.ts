@@ -22,13 +22,13 @@ import {
 import type { Figure, Pair } from "./measurement.ts";
 import { PROVIDER_SECRET } from "./product.ts";
 
-/** Answer times of the provider in the lines of added time. */
+/** Response times of the provider in the lines of added time. */
 export const PROVIDER_MS = [0, 300];
 /** Creates per second of these lines, the factor of their duration, and their connections. */
 const LOW_RATE = 50;
 const LOW_RATE_STRETCH = 4;
 const LOW_RATE_CONNECTIONS = 64;
-/** Answer time of the provider while many creates wait. */
+/** Response time of the provider while many creates wait. */
 const SLOW_MS = 2000;
 /** A transaction of this age is one that waits for the provider. */
 const HELD_MS = 100;
@@ -159,7 +159,7 @@ async function measureWaiting(
   is_done = true;
   await sampling;
   const problems = samples.length > 0 ? [] : ["the calls were never all under way at once"];
-  if (run !== null && run.answered !== creates) problems.push(`${run.answered} answers`);
+  if (run !== null && run.responses !== creates) problems.push(`${run.responses} responses`);
   if (!counts(bench, name, problems) || run === null) return null;
   return { run, connections: Math.max(...samples) };
 }
@@ -188,7 +188,7 @@ async function createLive(bench: Bench, name: string, plan: LivePlan): Promise<R
   });
   const cpu = cpuTimeBetween(cpu_before, await readCpuTime(pids));
   await waitForProviderEvents(bench);
-  const problems = auditBooks(await readBooks(sql, since_ms), result.answered, CREATE_LIVE_ROWS);
+  const problems = auditBooks(await readBooks(sql, since_ms), result.responses, CREATE_LIVE_ROWS);
   return counts(bench, name, [...result.errors, ...problems]) ? runOf(result, cpu) : null;
 }
 
@@ -216,8 +216,8 @@ function orderOf(plan: LivePlan): Omit<LoadOrder, "port" | "requests" | "expecte
 }
 
 function runOf(result: LoadResult, cpu: Run["cpu"]): Run {
-  const { measured, elapsed_ms, p50_ms, p99_ms, answered } = result;
-  return { per_second: measured / elapsed_ms * 1000, p50_ms, p99_ms, cpu, answered };
+  const { measured, elapsed_ms, p50_ms, p99_ms, responses } = result;
+  return { per_second: measured / elapsed_ms * 1000, p50_ms, p99_ms, cpu, responses };
 }
 
 /** A create as the product sends it to the provider, as text. */

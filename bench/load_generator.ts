@@ -12,7 +12,7 @@ const encoder = new TextEncoder();
 /** Most kinds of errors in a result. */
 const MAX_ERRORS = 5;
 
-/** Carries out an order; resolves when every sent request is answered. */
+/** Carries out an order; resolves when every request has its response. */
 export async function runLoad(order: LoadOrder): Promise<LoadResult> {
   const connections = await Promise.all(
     Array.from({ length: order.connections }, () => HttpConnection.open(order.port)),
@@ -21,7 +21,7 @@ export async function runLoad(order: LoadOrder): Promise<LoadResult> {
   const latencies: number[] = [];
   const errors = new Set<string>();
   const ids: string[] = [];
-  let answered = 0;
+  let responses = 0;
   let last_ms = 0;
   const start = performance.now() + order.warmup_ms;
   const end = start + order.duration_ms;
@@ -45,7 +45,7 @@ export async function runLoad(order: LoadOrder): Promise<LoadResult> {
         errors.add(fault);
         return;
       }
-      answered++;
+      responses++;
       if (order.collect) ids.push(response.body.slice(7, 7 + ID_PLACE.length));
       if (sent < start) continue;
       latencies.push(now - sent);
@@ -60,7 +60,7 @@ export async function runLoad(order: LoadOrder): Promise<LoadResult> {
   }));
   latencies.sort((a, b) => a - b);
   return {
-    answered,
+    responses,
     measured: latencies.length,
     elapsed_ms: last_ms - start,
     p50_ms: quantile(latencies, 0.5),
@@ -127,7 +127,7 @@ function faultOf(order: LoadOrder, { status, head, body }: LoadResponse): string
   if (status !== order.expected_status) return `${status} ${body.slice(0, 300)}`;
   const { expected_head } = order;
   if (expected_head === null || head.toLowerCase().includes(expected_head)) return null;
-  return `an answer without "${expected_head}"`;
+  return `a response without "${expected_head}"`;
 }
 
 if (import.meta.main) {

@@ -1,6 +1,6 @@
 /** The orders that the load generator reads and the results that it prints, one JSON line each. */
 
-/** Length of the time slots by which answers are counted. */
+/** Length of the time slots by which responses are counted. */
 export const SLOT_MS = 50;
 /** Placeholder for the idempotency key in a request: 36 characters, like a UUID. */
 export const KEY_PLACE = "k".repeat(36);
@@ -8,9 +8,9 @@ export const KEY_PLACE = "k".repeat(36);
 export const ID_PLACE = "i".repeat(30);
 
 /**
- * An order. In a closed loop each connection sends its next request when the last one is answered.
- * In an open loop requests are due at a constant rate, and latency counts from the due time, also
- * while no connection is free.
+ * An order. In a closed loop each connection sends its next request when the last one has its
+ * response. In an open loop requests are due at a constant rate, and latency counts from the due
+ * time, also while no connection is free.
  */
 export interface LoadOrder {
   port: number;
@@ -39,9 +39,9 @@ export interface LoadOrder {
 
 /** The result of an order. */
 export interface LoadResult {
-  /** Expected answers including the warm-up. The books must show them. */
-  answered: number;
-  /** Measured answers, and the time in which they arrived. */
+  /** Expected responses including the warm-up. The books must show them. */
+  responses: number;
+  /** Measured responses, and the time in which they arrived. */
   measured: number;
   elapsed_ms: number;
   p50_ms: number;

@@ -42,7 +42,7 @@ export interface Run {
   /** CPU seconds, including the warm-up. */
   cpu: CpuTime | null;
   /** Responses in the time of `cpu`. */
-  answered: number;
+  responses: number;
 }
 
 /** A run of the server under the load generator. */
@@ -139,13 +139,13 @@ export async function measureServer(
     ...plan,
   });
   const cpu = cpuTimeBetween(cpu_before, await readCpuTime(pids));
-  const problems = auditBooks(await readBooks(sql, since_ms), result.answered, each);
-  if (result.measured === 0) problems.push("no answer in the measured time");
+  const problems = auditBooks(await readBooks(sql, since_ms), result.responses, each);
+  if (result.measured === 0) problems.push("no response in the measured time");
   if (!counts(bench, `${name}, ${connections} connections`, [...result.errors, ...problems])) {
     return null;
   }
-  const { measured, elapsed_ms, p50_ms, p99_ms, answered } = result;
-  return { per_second: measured / elapsed_ms * 1000, p50_ms, p99_ms, cpu, answered, result };
+  const { measured, elapsed_ms, p50_ms, p99_ms, responses } = result;
+  return { per_second: measured / elapsed_ms * 1000, p50_ms, p99_ms, cpu, responses, result };
 }
 
 /** Runs the statements with pgbench, then audits the books. Null if the run does not count. */

@@ -37,7 +37,7 @@ export interface Product extends Credentials {
 }
 
 /**
- * Starts the product and resolves when it answers.
+ * Starts the product and resolves when it responds.
  * @param atEnd registers the steps that end it and remove its data
  * @param data_dir folder of an earlier start that has ended
  */
@@ -77,7 +77,7 @@ export async function startProduct(
   }
   const health = await fetch(`${credentials.base_url}/api-v1-payments/health`);
   await health.body?.cancel();
-  if (!health.ok) throw new Error(`health answers ${health.status}`);
+  if (!health.ok) throw new Error(`health returns ${health.status}`);
   const ready_ms = performance.now() - began_ms;
   const postgres = await findPostgres(home);
   const port = Number(new URL(credentials.base_url).port);

@@ -1,5 +1,5 @@
 /**
- * Records the statements of a request: the product's function answers the request over a database
+ * Records the statements of a request: the product's function handles the request over a database
  * that stores each statement. So pgbench always issues the product's current SQL and parameters.
  */
 
@@ -19,7 +19,7 @@ export interface RecordedStatement {
   at: string;
 }
 
-/** The answer to a recorded request, and its statements. */
+/** The response to a recorded request, and its statements. */
 export interface Recording {
   status: number;
   replayed: boolean;

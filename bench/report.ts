@@ -61,7 +61,7 @@ export function renderLines({ measurements }: Measured): string {
   });
   return table(
     [
-      ["line", "connections", "answers/s", "p50 ms", "p99 ms", "peer/s", "ratio"],
+      ["line", "connections", "responses/s", "p50 ms", "p99 ms", "peer/s", "ratio"],
       ["load µs", "server µs", "Postgres µs", "others µs"],
     ].flat(),
     rows,
@@ -98,10 +98,10 @@ export function warnOfOthers(measurements: readonly Measurement[]): string | nul
 }
 
 function cpuOf(runs: readonly Run[]): CpuPerResponse | null {
-  const known = runs.flatMap(({ cpu, answered }) => cpu === null ? [] : [{ cpu, answered }]);
+  const known = runs.flatMap(({ cpu, responses }) => cpu === null ? [] : [{ cpu, responses }]);
   if (known.length === 0) return null;
   const each = (used: (cpu: (typeof known)[number]["cpu"]) => number) =>
-    median(known.map(({ cpu, answered }) => used(cpu) / answered * 1e6));
+    median(known.map(({ cpu, responses }) => used(cpu) / responses * 1e6));
   return {
     load: each(({ load }) => load),
     server: each(({ server }) => server),

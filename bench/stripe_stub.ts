@@ -1,7 +1,7 @@
 /**
- * A server that answers Stripe's create of a payment after a delay, and every list with an empty
- * page. It keeps no state: its own time is subtracted from the time of a live create. `PUT /delay_ms`
- * sets the delay. `GET /under_way` returns how many creates are under way.
+ * A server in place of Stripe: it creates a payment after a delay, and returns an empty page for
+ * every list. It keeps no state: its own time is subtracted from the time of a live create. `PUT
+ * /delay_ms` sets the delay. `GET /under_way` returns how many creates are under way.
  */
 
 import { onLines, tell } from "../chaos/process.ts";

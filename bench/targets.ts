@@ -91,8 +91,8 @@ export function judgeStandard(measured: Measured): JudgedTarget[] {
     ...["api-v1-payments", "api-v1-sandbox"].flatMap((name) => [
       judge(`start of ${name}`, figure(`start of ${name}`), { most: 500, unit: "kB" }),
       judge(
-        `import and first answer of ${name}, Deno 2.1.4`,
-        figure(`import and first answer of ${name}`),
+        `import and first response of ${name}, Deno 2.1.4`,
+        figure(`import and first response of ${name}`),
         { most: 150, unit: "ms CPU" },
       ),
     ]),

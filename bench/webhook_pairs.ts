@@ -116,7 +116,7 @@ async function deliverBacklog(
   if (run === null) return null;
   const { arrivals, cpu } = run;
   const [p50_ms, p99_ms] = [NaN, NaN];
-  return { per_second: rateOf(arrivals), p50_ms, p99_ms, cpu, answered: arrivals.length };
+  return { per_second: rateOf(arrivals), p50_ms, p99_ms, cpu, responses: arrivals.length };
 }
 
 /** The rate of loops that only post. Null if an event did not arrive. */
@@ -174,7 +174,7 @@ async function createSlowly(bench: Bench, receiver: Responder): Promise<Run | nu
     p99_ms: quantile(latencies, 0.99),
     // This process sends the creates, so their CPU time would count as that of other programs.
     cpu: null,
-    answered: arrivals.length,
+    responses: arrivals.length,
   };
 }
 
@@ -183,9 +183,9 @@ async function createUntilArrived(forge: RequestForge, receiver: Responder): Pro
   const { bench } = forge;
   const began_ms = await markBooks();
   const name = "with an endpoint";
-  let answered = 0;
+  let responses = 0;
   const run = await measureDeliveries(bench, receiver, name, CREATE_ROWS, async () => {
-    answered = (await createAtFullSpeed(forge, name))?.answered ?? 0;
+    responses = (await createAtFullSpeed(forge, name))?.responses ?? 0;
     const events = await bench.sql<{ id: string }[]>`
       select e.id from pay.environments n
       join lateral (select id from pay.events v where v.environment_id = n.id
@@ -193,12 +193,12 @@ async function createUntilArrived(forge: RequestForge, receiver: Responder): Pro
       formatTime(began_ms)
     }::text::timestamptz) offset 0) e
         on true`;
-    return { responses: answered, ids: events.map(({ id }) => id) };
+    return { responses, ids: events.map(({ id }) => id) };
   });
-  if (run === null || answered === 0) return null;
+  if (run === null || responses === 0) return null;
   const { arrivals, cpu } = run;
-  const per_second = answered / (arrivals.at(-1)!.at_ms - began_ms) * 1000;
-  return { per_second, p50_ms: NaN, p99_ms: NaN, cpu, answered };
+  const per_second = responses / (arrivals.at(-1)!.at_ms - began_ms) * 1000;
+  return { per_second, p50_ms: NaN, p99_ms: NaN, cpu, responses };
 }
 
 function createAtFullSpeed(forge: RequestForge, name: string): Promise<Run | null> {

@@ -29,7 +29,7 @@ interface Attacker {
  * Opens the receiver of an attacker.
  * @param base_url URL of the server under attack
  * @param api_key key of a sandbox in a separate account
- * @param response_ms time that the receiver takes to answer
+ * @param response_ms time that the receiver takes to respond
  */
 export function openAttacker(base_url: string, api_key: string, response_ms: number): Attacker {
   const held = { now: 0, most: 0, all: 0 };

@@ -79,12 +79,12 @@ function auditEffects(evidence: Evidence, events: StoredEvent[]): Verdict {
     if (promises !== false) acknowledged++;
     if (promises === true && !has_effect) breaches.push(`operation ${number} is lost`);
     if (promises === false && has_effect) {
-      breaches.push(`operation ${number} was answered ${response.status}, but its change exists`);
+      breaches.push(`operation ${number} got ${response.status}, but its change exists`);
     }
   }
   return {
     promise: "R1",
-    says: `${acknowledged} changes acknowledged, ${first.size} operations answered`,
+    says: `${acknowledged} changes acknowledged, ${first.size} operations with a response`,
     breaches,
   };
 }
@@ -137,11 +137,11 @@ function auditDuplicates(evidence: Evidence, events: StoredEvent[]): Verdict {
       status < 300 || status === 402 || status === 409
     );
     if (new Set(lasting.map(({ status, body }) => `${status} ${body}`)).size > 1) {
-      breaches.push(`operation ${operation.number}: duplicates were answered differently`);
+      breaches.push(`operation ${operation.number}: duplicates got different responses`);
     }
     const firsts = lasting.filter(({ is_replay }) => !is_replay);
     if (firsts.length > 1) {
-      breaches.push(`operation ${operation.number}: ${firsts.length} first answers`);
+      breaches.push(`operation ${operation.number}: ${firsts.length} first responses`);
     }
     const is_mixed = lasting.some(({ status }) => status < 300) &&
       lasting.length < responses.length;
@@ -150,7 +150,7 @@ function auditDuplicates(evidence: Evidence, events: StoredEvent[]): Verdict {
   breaches.push(...refundFaults(events), ...evidence.replays.faults);
   return {
     promise: "R2",
-    says: `${duplicates} answers to duplicates, ${replays} of them replays; ` +
+    says: `${duplicates} responses to duplicates, ${replays} of them replays; ` +
       `${evidence.replays.replayed} keys replayed byte for byte at the end`,
     breaches,
   };
@@ -174,7 +174,7 @@ function auditChanged(evidence: Evidence): Verdict {
   const breaches = changed
     .filter(({ status, body }) => status !== 409 || !body.includes('"idempotency_conflict"'))
     .map(({ operation, status }) =>
-      `operation ${operation}, one field changed: ${status === 0 ? "not answered" : status}`
+      `operation ${operation}, one field changed: ${status === 0 ? "no response" : status}`
     );
   return { promise: "R3", says: `${changed.length} requests with one field changed`, breaches };
 }

@@ -9,7 +9,7 @@ import type { ChainLog } from "./chain_node.ts";
 
 /** A payment as its client knows it. */
 export interface ChainPayment {
-  /** Null: its create was not answered. */
+  /** Null: its create got no response. */
   id: string | null;
   address: string | null;
   amount_minor: number;
@@ -114,7 +114,9 @@ function auditPayment(
   const available = row.available + amount_refunded;
   const breaches: string[] = [];
   const check = (holds: boolean, what: string) => {
-    if (!holds) breaches.push(`${id} (${failure_code ?? status}, asked ${amount_minor}): ${what}`);
+    if (!holds) {
+      breaches.push(`${id} (${failure_code ?? status}, requested ${amount_minor}): ${what}`);
+    }
   };
   check(at_chain === sum, `the chain has ${sum}, and the ledger ${at_chain}`);
   check(available + unapplied === sum, `${available} available and ${unapplied} unapplied`);

@@ -1,4 +1,4 @@
-/** The clients of the run on a chain. They repeat each request until it is answered. */
+/** The clients of the run on a chain. They repeat each request until it gets a response. */
 
 import type postgres from "postgres";
 import type { Hex } from "../tests/support/chain/chain_world.ts";
@@ -48,7 +48,7 @@ interface ChainApi {
 export class ChainClients {
   readonly payers: Payer[] = [];
   readonly payouts: ChainPayout[] = [];
-  /** Answers that contradict each other. */
+  /** Responses that contradict each other. */
   readonly faults: string[] = [];
   readonly #api: ChainApi;
   readonly #random: Random;
@@ -122,10 +122,10 @@ export class ChainClients {
     return `0x${(0x10_0000 + ++this.#wallets).toString(16).padStart(40, "a")}`;
   }
 
-  /** Sends a request under its key until it is answered. */
+  /** Sends a request under its key until it gets a response. */
   async #post(path: string, body: object, key: string, duplicate: number): Promise<string> {
     let text = "";
-    await until(`${path} is answered`, async () => {
+    await until(`the response to ${path}`, async () => {
       const { base_url } = this.#api.servers[duplicate % this.#api.servers.length]!;
       const response = await fetch(`${base_url}/api-v1-payments/v1/${path}`, {
         method: "POST",
@@ -143,7 +143,7 @@ export class ChainClients {
     return text;
   }
 
-  /** Creates a payment under its key. Repeats the request until it is answered. */
+  /** Creates a payment under its key. Repeats the request until it gets a response. */
   async #create(n: number, amount_minor: number, duplicate: number): Promise<string> {
     const body = { amount_minor, currency: "USDC", method_kind: "stablecoin" };
     const text = await this.#post("payments", body, `chain-${this.#api.seed}-${n}`, duplicate);

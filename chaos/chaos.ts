@@ -137,7 +137,7 @@ function judgeMain(report: MainRunReport): Verdict[] {
       promise: "load",
       says: `${counts.requests} requests in ${seconds.told.toFixed(1)} s, ` +
         `${counts.broken} broken off, ${counts.unavailable} times 503, ` +
-        `${counts.in_progress} answers "in progress" to duplicates, slowest answer ` +
+        `${counts.in_progress} responses "in progress" to duplicates, slowest response ` +
         `${Math.round(counts.slowest_ms)} ms; last delivery ${
           seconds.delivered.toFixed(1)
         } s later, ${redelivered} redelivered`,

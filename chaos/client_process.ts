@@ -52,7 +52,7 @@ export interface ClientCounts {
   broken: number;
   unavailable: number;
   in_progress: number;
-  /** Answers of 500, which are always wrong. */
+  /** Responses of 500, which are always wrong. */
   internal: number;
   /** Longest time from the first request of an operation to its final response. */
   slowest_ms: number;
@@ -60,12 +60,12 @@ export interface ClientCounts {
 
 /** A line that the process prints. */
 export type ClientReport =
-  | { answered: number }
+  | { finished: number }
   | { counts: ClientCounts }
   | { replayed: number; faults: string[] };
 
 const RESPONSE_DEADLINE_MS = 15_000;
-/** Without a final response after this time an operation counts as not answered. */
+/** Without a final response after this time an operation counts as one without a response. */
 const OPERATION_DEADLINE_MS = 120_000;
 const REPORT_EVERY = 10;
 
@@ -84,7 +84,7 @@ const counts: ClientCounts = {
 /** The request and the response of each keyed operation, for the replays. */
 const kept: { request: PlannedRequest; key: string; sandbox: Sandbox; response: ApiResponse }[] =
   [];
-let answered = 0;
+let finished = 0;
 
 tell({ stories: plan.stories.length, operations: plan.operations });
 let next = 0;
@@ -123,16 +123,16 @@ async function perform(story: Story, operation: Operation, id: string): Promise<
   const responses = await Promise.all(
     Array.from(
       { length: duplicates },
-      (_, duplicate) => untilAnswered(story, operation, request, key, duplicate, "response"),
+      (_, duplicate) => untilResponse(story, operation, request, key, duplicate, "response"),
     ),
   );
   if (is_changed && isStored(action, responses[0]!)) {
-    await untilAnswered(story, operation, changed(request), key, duplicates, "changed");
+    await untilResponse(story, operation, changed(request), key, duplicates, "changed");
   }
   if (key !== null && story.sandbox !== "resets") {
     kept.push({ request, key, sandbox: story.sandbox, response: responses[0]! });
   }
-  if (++answered % REPORT_EVERY === 0) tell({ answered } satisfies ClientReport);
+  if (++finished % REPORT_EVERY === 0) tell({ finished } satisfies ClientReport);
   return responses[0]!;
 }
 
@@ -143,7 +143,7 @@ function isStored(action: Action, { status, body }: ApiResponse): boolean {
 }
 
 /** Sends one duplicate until it has a final response, and records the response. */
-async function untilAnswered(
+async function untilResponse(
   { number: story, sandbox }: Story,
   { number: operation }: Operation,
   request: PlannedRequest,
@@ -181,7 +181,7 @@ async function sendUntilFinal(
     const received = await send(base_url, request, settings.keys[sandbox], key);
     if (received !== null && isFinal(received)) return received;
     if (performance.now() - started > OPERATION_DEADLINE_MS) {
-      const body = `not answered in ${OPERATION_DEADLINE_MS} ms: ${received?.body}`;
+      const body = `no response in ${OPERATION_DEADLINE_MS} ms: ${received?.body}`;
       return { status: 0, body, is_replay: false };
     }
     await pause(random, received);
@@ -235,7 +235,7 @@ function pause(random: Random, received: Received | null): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, delay_ms));
 }
 
-/** Sends every key again. Each answer that differs from the first one is a fault. */
+/** Sends every key again. Each response that differs from the first one is a fault. */
 async function replayAll(): Promise<{ replayed: number; faults: string[] }> {
   const faults: string[] = [];
   let at = 0;

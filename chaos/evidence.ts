@@ -48,7 +48,7 @@ export interface StoredEvent {
   body_hash: string;
 }
 
-/** The answers of a kind, in the order of the journal. */
+/** The responses of a kind, in the order of the journal. */
 export function responsesOf({ journal }: Evidence, kind: ApiResponse["kind"]): ApiResponse[] {
   return journal.filter((record): record is ApiResponse => record.kind === kind);
 }

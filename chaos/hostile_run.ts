@@ -1,7 +1,7 @@
 /**
  * R13: hostile endpoints delay no other. The run makes payments at a steady rate in sandboxes with
  * 49 healthy endpoints. In turn it adds and removes a fiftieth endpoint that accepts connections
- * and never answers, and an account that tries to take all slots of the dispatcher (attacker.ts).
+ * and never responds, and an account that tries to take all slots of the dispatcher (attacker.ts).
  * It compares the time from event to arrival at the healthy endpoints.
  */
 
@@ -20,7 +20,7 @@ const FLOOR_MS = 100;
 const EVENT = "payment.completed";
 /**
  * Timeout of an attempt, and its lease. Both are close to those of the product, so that an attacker
- * with all slots would hold them for a long time. The attacker's receiver answers just before the
+ * with all slots would hold them for a long time. The attacker's receiver responds just before the
  * timeout.
  */
 const ATTEMPT_MS = 10_000;
@@ -94,7 +94,7 @@ export async function runHostile(stage: Stage, seconds: number): Promise<Verdict
     const body = { amount_minor: 100, currency: "EUR", outcome: "success" };
     const key = sandboxes[i % SANDBOXES]!.text;
     const { status } = await callApi(server.base_url, key, SANDBOX_PAYMENTS, { body });
-    if (status !== 201) throw new Error(`a payment was answered ${status}`);
+    if (status !== 201) throw new Error(`a payment got ${status}`);
   };
 
   let due = 0;

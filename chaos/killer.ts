@@ -11,7 +11,7 @@ export interface Restartable {
 
 /** Ends a process with SIGKILL when the plan says so, and waits until it is replaced. */
 export class Killer {
-  /** Number of answered operations. */
+  /** Number of operations with a response. */
   progress = 0;
   readonly kills: Record<Victim, number> = { postmaster: 0, backend: 0, server: 0, receiver: 0 };
   readonly recoveries: Record<Victim, number[]> = {
@@ -33,8 +33,8 @@ export class Killer {
     this.#due = [...plan.kills];
   }
 
-  advance(answered: number): void {
-    this.progress = answered;
+  advance(finished: number): void {
+    this.progress = finished;
     this.#killing ??= this.#killDue().finally(() => this.#killing = null);
   }
 
@@ -69,7 +69,7 @@ export class Killer {
       case "postmaster":
         return await killPostgres(this.#stage, this.#stage.postgres.pid);
       case "backend": {
-        const backends = await untilAnswered(() =>
+        const backends = await untilResponse(() =>
           this.#stage.sql<{ pid: number }[]>`
             select pid from pg_stat_activity where application_name = 'payments' order by pid`
         );
@@ -92,11 +92,11 @@ export class Killer {
 /**
  * Kills one process of PostgreSQL; resolves with the time of the kill after the recovery. When one
  * process is killed, PostgreSQL ends all of them and recovers. Until then old processes may still
- * answer. A new checkpointer shows that the recovery is over.
+ * respond. A new checkpointer shows that the recovery is over.
  */
 export async function killPostgres({ sql }: Stage, pid: number): Promise<number> {
   const checkpointer = async () => {
-    const [row] = await untilAnswered(() =>
+    const [row] = await untilResponse(() =>
       sql<{ pid: number }[]>`
         select pid from pg_stat_activity where backend_type = 'checkpointer'`
     );
@@ -114,9 +114,9 @@ export async function killPostgres({ sql }: Stage, pid: number): Promise<number>
 }
 
 /** Repeats a query while it fails on connections of the killed server. */
-async function untilAnswered<T>(ask: () => Promise<T[]>): Promise<T[]> {
+async function untilResponse<T>(ask: () => Promise<T[]>): Promise<T[]> {
   let rows: T[] = [];
-  await until("the database answers", async () => {
+  await until("the database responds", async () => {
     rows = await ask().catch(() => []);
     return rows.length > 0;
   }, HEALTH_DEADLINE_MS);

@@ -7,7 +7,7 @@ import type postgres from "postgres";
 import { checkBooks } from "../scripts/operator/check_books.ts";
 import type { StripeBooks } from "../tests/support/stripe/double.ts";
 import type { StripeObject } from "../tests/support/stripe/journal.ts";
-import { isStored, type LiveAnswered, type LiveResponse, paymentOf } from "./live_clients.ts";
+import { isStored, type LiveFinished, type LiveResponse, paymentOf } from "./live_clients.ts";
 import { RESULTS } from "./live_plan.ts";
 
 /** A payment as it is stored. Amounts are in minor units. */
@@ -28,7 +28,7 @@ interface StoredRefund {
 
 /** The evidence of a live run. */
 export interface LiveEvidence {
-  operations: readonly LiveAnswered[];
+  operations: readonly LiveFinished[];
   payments: readonly StoredPayment[];
   refunds: readonly StoredRefund[];
   /** The balance at the provider by our ledger, for each payment. */
@@ -77,10 +77,10 @@ function auditPayments({ operations, payments, books }: LiveEvidence): string[] 
     books.charge.filter(({ status }) => status === "succeeded"),
     ({ payment_intent }) => payment_intent,
   );
-  const answered = new Set(operations.map(({ payment_id }) => payment_id));
+  const shown = new Set(operations.map(({ payment_id }) => payment_id));
   for (const { id, status, amount_captured } of payments) {
     const made = objects.get(id) ?? [];
-    if (!answered.has(id)) breaches.push(`${id} is in no answer`);
+    if (!shown.has(id)) breaches.push(`${id} is in no response`);
     if (made.length !== 1) breaches.push(`${id} has ${made.length} objects at the provider`);
     const paid = made.flatMap((intent) => charges.get(intent.id) ?? []);
     if (paid.length > 1) breaches.push(`${id} was charged ${paid.length} times`);
@@ -96,7 +96,7 @@ function auditPayments({ operations, payments, books }: LiveEvidence): string[] 
   for (const id of objects.keys()) {
     if (!known.has(id)) breaches.push(`the provider has an object of ${id}, which is not here`);
   }
-  for (const id of answered) {
+  for (const id of shown) {
     if (id !== null && !known.has(id)) breaches.push(`${id} was acknowledged, but is not here`);
   }
   return breaches;
@@ -106,14 +106,14 @@ function auditPayments({ operations, payments, books }: LiveEvidence): string[] 
 function auditRefunds({ operations, payments, refunds, books }: LiveEvidence): string[] {
   const breaches: string[] = [];
   const made = groupBy(books.refund, ({ metadata }) => metadata.refund);
-  const answered = new Set(
+  const shown = new Set(
     operations.filter(({ action }) => action.do === "refund")
       .flatMap(({ responses }) => responses.map(({ body }) => idOf(body))),
   );
   for (const { id, status, amount_minor } of refunds) {
     const done = (made.get(id) ?? []).filter((refund) => refund.status === "succeeded");
     const expected = status === "completed" ? 1 : 0;
-    if (!answered.has(id)) breaches.push(`${id} is in no answer`);
+    if (!shown.has(id)) breaches.push(`${id} is in no response`);
     if (done.length !== expected) {
       breaches.push(`${id} is ${status}, but was refunded ${done.length} times`);
     }
@@ -155,13 +155,13 @@ function auditLedger({ payments, balances, books }: LiveEvidence): string[] {
 }
 
 /** Duplicates got one response, and it is true. */
-function auditResponses(evidence: LiveEvidence, operation: LiveAnswered): string[] {
+function auditResponses(evidence: LiveEvidence, operation: LiveFinished): string[] {
   const { key, action, responses } = operation;
   const breaches: string[] = [];
   const texts = new Set(responses.map(({ status, body }) => `${status} ${body}`));
-  if (texts.size > 1) breaches.push(`${key}: duplicates were answered ${[...texts].join(" and ")}`);
+  if (texts.size > 1) breaches.push(`${key}: duplicates got ${[...texts].join(" and ")}`);
   if (responses.filter((response) => isStored(response) && !response.is_replay).length > 1) {
-    breaches.push(`${key}: duplicates got several first answers`);
+    breaches.push(`${key}: duplicates got several first responses`);
   }
   const [response] = responses;
   const is_expected = response !== undefined && isStored(response) &&
@@ -176,7 +176,7 @@ function auditResponses(evidence: LiveEvidence, operation: LiveAnswered): string
 /** Whether the provider's books agree with a response. An open result is always true. */
 function isTrue(
   { books }: LiveEvidence,
-  { action }: LiveAnswered,
+  { action }: LiveFinished,
   response: LiveResponse,
 ): boolean {
   const shown = JSON.parse(response.body);

@@ -19,7 +19,7 @@ export interface LiveResponse {
 }
 
 /** A change and the responses to its duplicates. */
-export interface LiveAnswered extends LiveOperation {
+export interface LiveFinished extends LiveOperation {
   /** Null for a create without a payment in its response. */
   payment_id: string | null;
   responses: LiveResponse[];
@@ -39,14 +39,17 @@ interface LiveClientsOptions {
 }
 
 const RESPONSE_DEADLINE_MS = 15_000;
-/** Without a final response, or a result, after this time an operation counts as not answered. */
+/**
+ * Without a final response, or a result, after this time an operation counts as one without a
+ * response.
+ */
 const DEADLINE_MS = 120_000;
 const PAUSE_MS = 150;
 
 /** Tells stories. */
 export class LiveClients {
   /** The operations that are over. */
-  readonly operations: LiveAnswered[] = [];
+  readonly operations: LiveFinished[] = [];
   /** Results that did not come in time, and errors that no client may see. */
   readonly faults: string[] = [];
   requests = 0;
@@ -134,7 +137,7 @@ export class LiveClients {
         this.faults.push(`${key}: ${response.status} ${response.body}`);
       }
       if (performance.now() > give_up_at) {
-        return { status: 0, body: `the last answer was ${response?.body}`, is_replay: false };
+        return { status: 0, body: `the last response was ${response?.body}`, is_replay: false };
       }
       await pause(PAUSE_MS);
     }

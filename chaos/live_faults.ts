@@ -1,6 +1,6 @@
 /**
  * The faults of the live run: a table of the points of the flow (architecture §7) at which a
- * process is killed, a table of the provider's responses that are no answers, and ways in which
+ * process is killed, a table of the provider's faulty responses, and ways in which
  * notifications arrive.
  */
 
@@ -65,13 +65,13 @@ export const KILL_POINTS: readonly KillPoint[] = [
 /** Longest time of a call in this run, in place of 8 s. */
 export const PROVIDER_DEADLINE_MS = 2_000;
 
-/** The answers of the provider that are no answers. */
+/** The provider's faulty responses. */
 export const PROVIDER_FAULTS: Readonly<Record<string, Fault>> = {
   "request lost": { at: "before", act: "lose" },
   "request twice": { at: "before", act: "twice" },
-  "answer lost": { at: "after", act: "lose" },
-  "answer cut": { at: "after", act: "cut" },
-  "answer late": { at: "after", act: "delay", delay_ms: PROVIDER_DEADLINE_MS + 500 },
+  "response lost": { at: "after", act: "lose" },
+  "response cut": { at: "after", act: "cut" },
+  "response late": { at: "after", act: "delay", delay_ms: PROVIDER_DEADLINE_MS + 500 },
   "HTML": { at: "after", act: "html" },
   "10 MB": { at: "after", act: "huge" },
   "500 before the work": { at: "before", act: "error" },

@@ -1,8 +1,8 @@
 /**
  * R14: live money. Clients make live payments through a double of Stripe with books of its own, while
  * the servers, PostgreSQL, the double and localstripe are killed at each step of the flow, and the
- * double loses, cuts, delays and doubles answers and notifications. Then the faults end, the worker
- * settles everything, and the judge compares the provider's books with ours.
+ * double loses, cuts, delays and doubles responses and notifications. Then the faults end, the
+ * worker settles everything, and the judge compares the provider's books with ours.
  */
 
 import { idGenerator } from "../shared/core/ids.ts";

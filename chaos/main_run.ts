@@ -42,7 +42,7 @@ export interface MainRunReport {
   verdicts: Verdict[];
   /** Number of faults of each kind. */
   faults: Record<string, number>;
-  /** Milliseconds from each kill to the next good answer, by victim. */
+  /** Milliseconds from each kill to the next good response, by victim. */
   recoveries: Record<Victim, number[]>;
   counts: ClientCounts;
   /** Deliveries that the run redelivered because kills had used up their attempts. */
@@ -103,7 +103,7 @@ export async function runMain(stage: Stage, options: MainRunOptions): Promise<Ma
     } satisfies ClientSettings,
     (line) => {
       const report = line as ClientReport;
-      if ("answered" in report) killer.advance(report.answered);
+      if ("finished" in report) killer.advance(report.finished);
       else if ("counts" in report) counts.resolve(report.counts);
       else replays.resolve(report);
     },
@@ -149,7 +149,7 @@ export async function runMain(stage: Stage, options: MainRunOptions): Promise<Ma
     altered_movements,
     drained,
   });
-  if (counted.internal > 0) verdicts[0]!.breaches.push(`${counted.internal} answers of 500`);
+  if (counted.internal > 0) verdicts[0]!.breaches.push(`${counted.internal} responses of 500`);
   for (const { route, fault } of stage.server_faults) {
     verdicts[0]!.breaches.push(`fault of a server: ${route} ${fault}`);
   }

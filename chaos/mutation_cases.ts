@@ -322,7 +322,7 @@ export const MUTATIONS: readonly Mutation[] = [
     noticed_by: "chaos --promise r15",
   },
   {
-    name: "fault: a lost answer leaves its request undone",
+    name: "fault: a lost response leaves its request undone",
     edits: [{
       file: "shared/sandbox/request_faults.ts",
       find:

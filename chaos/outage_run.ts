@@ -50,7 +50,7 @@ export async function runOutage(
       const body = { amount_minor: 100, currency: "EUR", outcome: "success" };
       const key = `outage-${next++}`;
       const { status } = await callApi(server.base_url, text, SANDBOX_PAYMENTS, { body, key });
-      if (status !== 201) breaches.push(`${key} was answered ${status}`);
+      if (status !== 201) breaches.push(`${key} got ${status}`);
     }
   }));
   const due = 2 * next;

@@ -62,7 +62,7 @@ export interface Story {
 export const VICTIMS = ["postmaster", "backend", "server", "receiver"] as const;
 export type Victim = typeof VICTIMS[number];
 
-/** A kill after this many answered operations. */
+/** A kill after this many operations with a response. */
 export interface Kill {
   at_operation: number;
   victim: Victim;

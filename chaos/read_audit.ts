@@ -46,7 +46,7 @@ export function balanceFaults({ plan, journal }: Evidence): string[] {
 }
 
 function pageFault({ status, body }: ApiResponse, known: readonly string[]): string | null {
-  if (status !== 200) return `answered ${status}`;
+  if (status !== 200) return `returned ${status}`;
   const { object, data, has_more, next_cursor } = JSON.parse(body);
   if (object !== "list" || !Array.isArray(data) || typeof has_more !== "boolean") {
     return "not a list";
@@ -63,7 +63,7 @@ function pageFault({ status, body }: ApiResponse, known: readonly string[]): str
 }
 
 function balanceFault({ status, body }: ApiResponse): string | null {
-  if (status !== 200) return `answered ${status}`;
+  if (status !== 200) return `returned ${status}`;
   const { object, balances } = JSON.parse(body);
   // The plan funds every hot account first.
   if (object !== "balance" || !Array.isArray(balances) || balances.length === 0) {

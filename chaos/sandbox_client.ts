@@ -56,7 +56,7 @@ export async function untilDone(
 export class SandboxClient {
   /** Requests without a response, with 503, or with the response that the key is under way. */
   broken = 0;
-  /** The answers of 500 and 429, by the fault that they name. */
+  /** The responses of 500 and 429, by the fault that they name. */
   readonly faults: Record<string, number> = {};
   readonly breaches: string[] = [];
   readonly #urls: readonly string[];
@@ -69,8 +69,8 @@ export class SandboxClient {
   }
 
   /**
-   * Sends a request: by default a POST if it has a body, otherwise a GET. Answers that a declared fault has caused are counted,
-   * and the request is sent again.
+   * Sends a request: by default a POST if it has a body, otherwise a GET. A response that a
+   * declared fault has caused is counted, and the request is sent again.
    * @param is_over ends the repetitions of a read
    */
   async send(
@@ -90,7 +90,7 @@ export class SandboxClient {
       }
       if (fault === null) await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
     }
-    if (!is_over?.()) this.breaches.push(`${path}: no answer`);
+    if (!is_over?.()) this.breaches.push(`${path}: no response`);
     return null;
   }
 

@@ -95,7 +95,7 @@ export async function playFaults(
     // A kill can take the response of a request that has a fault.
     const shown = client.faults[fault] ?? 0;
     if (shown > declared[fault]! || shown < declared[fault]! - client.broken) {
-      breaches.push(`faults ${fault}: ${shown} answers, ${declared[fault]} declared`);
+      breaches.push(`faults ${fault}: ${shown} responses, ${declared[fault]} declared`);
     }
   }
   const total = Object.values(declared).reduce((sum, times) => sum + times, 0);

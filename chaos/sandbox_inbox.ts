@@ -1,7 +1,7 @@
 /**
  * R15, inboxes: clients pay while a receiver reads its inbox. The receiver dies now and then, and
- * begins without a cursor. Every event arrives, in the order of its payment, and none again after its
- * acknowledgement was answered.
+ * begins without a cursor. Every event arrives, in the order of its payment, and none again after
+ * the response to its acknowledgement.
  */
 
 import { ENDPOINTS, SANDBOX_PAYMENTS } from "./api_call.ts";

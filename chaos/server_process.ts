@@ -49,7 +49,7 @@ const deps = createDependencies({
   ...(settings.provider_deadline_ms !== undefined &&
     { provider_deadline_ms: settings.provider_deadline_ms }),
   clock: () => Date.now() + ahead_ms,
-  // The run makes the database unavailable on purpose: then answers are 503, and log entries of
+  // The run makes the database unavailable on purpose: then responses are 503, and log entries of
   // requests can be lost (ADR 0022). Every other fault is a breach.
   log: ({ route, status, fault }) => {
     if (status === 503 || route === "request log") return;

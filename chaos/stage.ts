@@ -52,7 +52,7 @@ const LEASE_MS = 5_000;
 /** Enough for servers, probes and audits. */
 const MAX_CONNECTIONS = "60";
 const ROLE = "pay_functions";
-/** Longest time until a killed process answers again. */
+/** Longest time until a killed process responds again. */
 export const HEALTH_DEADLINE_MS = 60_000;
 
 /** Starts PostgreSQL and prepares everything else. */

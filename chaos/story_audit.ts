@@ -105,8 +105,8 @@ const OF_ALL: ReadonlySet<string> = new Set(["list", "balance"]);
 
 type Standings = Standing | TransferStanding;
 
-/** An answered request of a group. */
-interface Answered {
+/** A request of a group with its response. */
+interface Responded {
   action: Action;
   response: ApiResponse;
   /** The id in the path of the request. */
@@ -126,14 +126,14 @@ function explain(
   stored: ReadonlyMap<string, StoredStanding> | null,
 ): string | null {
   const made = responses[0]![0];
-  if (made === undefined) return "its first request has no answer";
+  if (made === undefined) return "its first request has no response";
   const [{ action }] = groups[0]! as [Operation];
   if (action.do === "transfer" && made.status === 402) return null;
   if (action.do === "reset") {
-    return made.status === 200 ? null : `a reset was answered ${made.status}`;
+    return made.status === 200 ? null : `a reset got ${made.status}`;
   }
   const begun = firstStanding(action);
-  if (!isAnsweredAs(begun, made)) return `${action.do} was answered ${made.status}`;
+  if (!isExpected(begun, made)) return `${action.do} got ${made.status}`;
   // The rest of the story was impossible.
   if (begun.http === 400) return null;
   const body = JSON.parse(made.body);
@@ -142,8 +142,8 @@ function explain(
   let is_gone = false;
   for (const [i, group] of groups.entries()) {
     if (i === 0) continue;
-    if (responses[i]!.includes(undefined)) return "a request has no answer";
-    const moves = group.map(({ action, number }, n): Answered => ({
+    if (responses[i]!.includes(undefined)) return "a request has no response";
+    const moves = group.map(({ action, number }, n): Responded => ({
       action,
       response: responses[i]![n]!,
       id: sent.get(number) ?? id,
@@ -176,7 +176,7 @@ function isEqual(money: Money | null, expected: Money): boolean {
 }
 
 /** Whether a refund was not found, which does not show whether its payment exists. */
-function missesRefund({ action, response }: Answered): boolean {
+function missesRefund({ action, response }: Responded): boolean {
   return action.do === "advance_refund" && response.status === 404;
 }
 
@@ -197,12 +197,12 @@ function firstStanding(action: Action): Expected<Standings> {
 /** The possible states after simultaneous moves with these responses. */
 function outcomes(
   standing: Standings,
-  moves: Answered[],
+  moves: Responded[],
 ): Standings[] {
   if (moves.length === 0) return [standing];
   return moves.flatMap(({ action, response, id }, i) => {
     const expected = after(standing, action, id);
-    if (!isAnsweredAs(expected, response)) return [];
+    if (!isExpected(expected, response)) return [];
     if (action.do === "list_refunds" && !listsRefunds(response, standing)) return [];
     const next = action.do === "refund" && response.status === 201
       ? nameNewestRefund(expected.next as Standing, JSON.parse(response.body).id)
@@ -233,7 +233,7 @@ function after(standing: Standings, action: Action, id: string): Expected<Standi
 }
 
 /** Whether a response agrees with the model, as far as the response shows it. */
-function isAnsweredAs(expected: Expected<Standings>, { status, body }: ApiResponse): boolean {
+function isExpected(expected: Expected<Standings>, { status, body }: ApiResponse): boolean {
   const told = JSON.parse(body);
   if (status !== expected.http || (told.error?.code ?? null) !== expected.code) return false;
   const shown = told.error?.payment ?? told;

@@ -67,7 +67,7 @@ export class PaymentsError extends Error {
   }
 }
 
-/** The API answered with an error. Use `is` to compare its code. */
+/** The API responded with an error. Use `is` to compare its code. */
 export class ApiError extends PaymentsError {
   override readonly name = "ApiError";
   /** HTTP status. */
@@ -136,19 +136,19 @@ export type ApiErrorOf<Code extends ErrorCode> =
     ? { readonly body: { current_status: string; allowed: string[] } }
     : unknown);
 
-/** The answer is not from the API: a page of a proxy, a redirect, or `baseUrl` is wrong. */
+/** The response is not from the API: a page of a proxy, a redirect, or `baseUrl` is wrong. */
 export class UnexpectedResponseError extends PaymentsError {
   override readonly name = "UnexpectedResponseError";
   /** HTTP status. */
   readonly status: number;
-  /** The answer as text. */
+  /** The response as text. */
   readonly body: string;
 
   constructor(response: { status: number; body: string }, request: FailedRequest) {
     const hint = response.status >= 300 && response.status < 400
       ? "a redirect, which the client does not follow. Is baseUrl the address of the functions?"
-      : "without a body of the payments API. Is baseUrl correct, or did a proxy answer?";
-    super(`${request.operation} got an answer with status ${response.status}, ${hint}`, request);
+      : "without a body of the payments API. Is baseUrl correct, or did a proxy respond?";
+    super(`${request.operation} got a response with status ${response.status}, ${hint}`, request);
     this.status = response.status;
     this.body = response.body;
   }
@@ -159,7 +159,7 @@ export class ConnectionError extends PaymentsError {
   override readonly name = "ConnectionError";
 
   constructor(request: FailedRequest, cause: unknown) {
-    super(`${request.operation} got no answer: ${reasonOf(cause)}`, request, { cause });
+    super(`${request.operation} got no response: ${reasonOf(cause)}`, request, { cause });
   }
 }
 
@@ -170,7 +170,7 @@ export class TimeoutError extends PaymentsError {
   readonly timeoutMs: number;
 
   constructor(request: FailedRequest, timeoutMs: number) {
-    super(`${request.operation} got no answer within ${timeoutMs} ms`, request);
+    super(`${request.operation} got no response within ${timeoutMs} ms`, request);
     this.timeoutMs = timeoutMs;
   }
 }

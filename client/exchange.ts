@@ -57,7 +57,7 @@ export interface ExchangeOptions {
   attempt: number;
 }
 
-/** The answer, or the failure if there is none. */
+/** The response, or the failure if there is none. */
 export type Outcome =
   | { response: NonNullable<Exchange["response"]> }
   | { failure: unknown; timed_out: boolean };
@@ -83,8 +83,8 @@ export async function exchange(
       method,
       headers,
       ...(body !== null && { body }),
-      // `fetch` would follow some redirects of a POST with a GET. The answer of that GET, such as a
-      // list, would look like the result of the POST.
+      // `fetch` would follow some redirects of a POST with a GET. The response of that GET, such as
+      // a list, would look like the result of the POST.
       redirect: "manual",
       signal: controller.signal,
     });

@@ -18,7 +18,7 @@ export interface InboxDelivery {
   body: string;
 }
 
-/** The answer of one read. */
+/** The response to one read. */
 export interface InboxPage {
   object: "inbox";
   /** Oldest first. */
@@ -80,7 +80,7 @@ export class Inbox implements PromiseLike<InboxPage>, AsyncIterable<InboxDeliver
       });
   }
 
-  /** Resolves to the response of one read. */
+  /** Resolves to the response to one read. */
   then<Value = InboxPage, Failure = never>(
     resolved?: ((page: InboxPage) => Value | PromiseLike<Value>) | null,
     rejected?: ((reason: unknown) => Failure | PromiseLike<Failure>) | null,

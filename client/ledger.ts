@@ -36,7 +36,7 @@ export interface ListLedgerEntriesParams extends ListParams {
 }
 
 /**
- * `GET /v1/balance`: the sums of each account in each currency, in minor units. The API answers
+ * `GET /v1/balance`: the sums of each account in each currency, in minor units. The API returns
  * exact sums. As JavaScript numbers, sums above `Number.MAX_SAFE_INTEGER` are rounded.
  */
 export interface Balance {

@@ -25,7 +25,7 @@ export interface IdempotencyKey {
   body: Record<string, unknown> | null;
 }
 
-/** A request that a sandbox has answered. */
+/** A request that a sandbox has handled. */
 export interface LoggedRequest {
   /** `req_…`, as in the header `Request-Id` of the response. */
   id: string;

@@ -3,8 +3,8 @@
  * and randomness are arguments.
  *
  * A retry is always safe, because every change has an idempotency key and the service rolls back a
- * request that it answers with 5xx. So the only question is whether a retry can succeed. Source:
- * contract §5 and §6.
+ * request to which it responds with 5xx. So the only question is whether a retry can succeed.
+ * Source: contract §5 and §6.
  */
 
 /** The first delay before jitter. It doubles with each attempt. */

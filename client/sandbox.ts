@@ -153,7 +153,7 @@ export class Sandbox {
     return this.#transport.send({ method: "POST", path, body: input }, options);
   }
 
-  /** Lists the requests that the sandbox has answered, newest first: the last 1 000. */
+  /** Lists the requests that the sandbox has handled, newest first: the last 1 000. */
   listRequests(params?: ListRequestsParams, options?: ReadOptions): List<LoggedRequest> {
     return listOf(this.#transport, [`${SANDBOX}/requests`], params, options);
   }

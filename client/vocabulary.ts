@@ -103,13 +103,13 @@ export type EndpointDelivery = "url" | "inbox";
 /** Status of a webhook endpoint. */
 export type EndpointStatus = "enabled" | "disabled";
 
-/** The reason why an endpoint is disabled. `gone`: it answered 410. `failing`: five days of failures. */
+/** The reason why an endpoint is disabled. `gone`: it returned 410. `failing`: it failed for 5 days. */
 export type DisabledReason = "manual" | "gone" | "failing";
 
 /** Status of a delivery. An `available` one is in an inbox and not acknowledged. */
 export type DeliveryStatus = "pending" | "available" | "delivered" | "failed" | "cancelled";
 
-/** The reason why an attempt got no answer. */
+/** The reason why an attempt got no response. */
 export type AttemptError = "timeout" | "connection_failed" | "crashed";
 
 /** An event type that shows a payment. */

@@ -37,7 +37,7 @@ export type WebhookRefusal =
   | "no_matching_signature"
   | "invalid_payload";
 
-/** A webhook is refused. Answer 400 and do nothing else. The message is for your log. */
+/** A webhook is refused. Respond with 400 and do nothing else. The message is for your log. */
 export class WebhookVerificationError extends Error {
   override readonly name = "WebhookVerificationError";
 

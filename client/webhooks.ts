@@ -131,7 +131,7 @@ export interface RecoverInput {
   starting_after?: string | undefined;
 }
 
-/** The answer of a recovery. */
+/** The response to a recovery. */
 export interface Recovery {
   object: "recovery";
   endpoint_id: string;

@@ -9,7 +9,7 @@ import { href } from "./route.ts";
 import { SnippetTabs } from "./snippet_tabs.tsx";
 import { curlOf, fetchOf, typescriptOf } from "./snippets.ts";
 
-const TABS = ["Request", "Answer", "curl", "TypeScript"] as const;
+const TABS = ["Request", "Response", "curl", "TypeScript"] as const;
 type Tab = typeof TABS[number];
 
 /** A bar with the newest call. It opens a list of the logged calls. */
@@ -61,7 +61,7 @@ export function CallPanel() {
 
 function CallLine({ logged: { exchange, call } }: { logged: LoggedCall }) {
   if (!exchange) {
-    return <span class="call-line">{call.resource}.{call.method}: waiting for an response</span>;
+    return <span class="call-line">{call.resource}.{call.method}: waiting for a response</span>;
   }
   const { request, response, duration_ms } = exchange;
   const tone = response === null || response.status >= 400 ? "bad" : "good";
@@ -69,7 +69,7 @@ function CallLine({ logged: { exchange, call } }: { logged: LoggedCall }) {
     <span class="call-line">
       <strong>{request.method}</strong>
       <code>{shortPath(request.url)}</code>
-      <span class={`answer ${tone}`}>{response?.status ?? "no answer"}</span>
+      <span class={`response ${tone}`}>{response?.status ?? "no response"}</span>
       <span class="quiet">{Math.max(1, Math.round(duration_ms))} ms</span>
     </span>
   );
@@ -103,7 +103,7 @@ function CallDetail({ logged }: { logged: LoggedCall }) {
           if (tab === "curl" || tab === "TypeScript") {
             return "It reads the key from the environment variable API_KEY.";
           }
-          if (tab !== "Answer" || key === undefined) return null;
+          if (tab !== "Response" || key === undefined) return null;
           return <a href={href(["idempotency_keys", key])}>Stored record of the idempotency key</a>;
         }}
       />
@@ -115,9 +115,9 @@ function textOf(tab: Tab, { request, response, error }: Exchange, typescript: st
   switch (tab) {
     case "Request":
       return message(`${request.method} ${pathOf(request.url)}`, request.headers, request.body);
-    case "Answer":
+    case "Response":
       return response === null
-        ? `No answer: ${error?.message ?? "the connection failed"}`
+        ? `No response: ${error?.message ?? "the connection failed"}`
         : message(`HTTP ${response.status}`, response.headers, response.body);
     case "curl":
       return curlOf(request);

@@ -32,7 +32,7 @@ export function PaymentCallout({ payment }: { payment: Payment }) {
   }
 }
 
-/** The buttons that answer 3-D Secure for the payer. */
+/** The buttons that complete 3-D Secure for the payer. */
 function AuthenticationCallout({ payment }: { payment: Payment }) {
   const { failure, running, run } = useAction();
   const then = payment.capture === "manual" ? "authorized" : "completed";
@@ -40,7 +40,7 @@ function AuthenticationCallout({ payment }: { payment: Payment }) {
   const page = next_action?.type === "authenticate" && isChallengeUrl(next_action.url)
     ? next_action.url
     : null;
-  const answer = (result: "success" | "failure") =>
+  const authenticate = (result: "success" | "failure") =>
     run(
       call("sandbox", "authenticate", payment.id, { result }),
       `Authenticated: the payment is ${then}.`,
@@ -48,18 +48,18 @@ function AuthenticationCallout({ payment }: { payment: Payment }) {
   return (
     <Callout title="3-D Secure is waiting">
       <p>
-        The payer’s bank asks the payer to authenticate. In the sandbox you answer for the payer.
+        The payer’s bank asks the payer to authenticate. In the sandbox you decide for the payer.
       </p>
       <div class="actions">
         <button
           type="button"
           class="primary"
           aria-disabled={running}
-          onClick={() => answer("success")}
+          onClick={() => authenticate("success")}
         >
           Authenticate
         </button>
-        <button type="button" aria-disabled={running} onClick={() => answer("failure")}>
+        <button type="button" aria-disabled={running} onClick={() => authenticate("failure")}>
           Fail authentication
         </button>
         {page !== null && (

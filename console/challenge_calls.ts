@@ -13,16 +13,16 @@ export class ChallengeRefused extends Error {
   }
 }
 
-/** Longest wait for an answer. */
+/** Longest wait for a response. */
 const DEADLINE_MS = 30_000;
 
-/** Reads the challenge of a token. Throws `ChallengeRefused`, or else there was no answer. */
+/** Reads the challenge of a token. Throws `ChallengeRefused`, or else there was no response. */
 export function readChallenge(token: string): Promise<Challenge> {
   return callChallenge(token, { method: "GET" });
 }
 
-/** Answers the challenge of a token. Throws as `readChallenge` does. */
-export function answerChallenge(
+/** Completes the challenge of a token. Throws as `readChallenge` does. */
+export function completeChallenge(
   token: string,
   result: "success" | "failure",
 ): Promise<Challenge> {

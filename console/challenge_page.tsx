@@ -1,12 +1,12 @@
 /**
- * The page on which the payer of a sandbox payment answers 3-D Secure, in place of the bank's page.
- * It shows the payment, approves it or makes it fail, and sends the payer back to the shop.
+ * The page on which the payer of a sandbox payment completes 3-D Secure, in place of the bank's
+ * page. It shows the payment, approves it or makes it fail, and sends the payer back to the shop.
  */
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Challenge } from "../shared/schema/challenge.ts";
-import { answerChallenge, ChallengeRefused, readChallenge } from "./challenge_calls.ts";
+import { ChallengeRefused, completeChallenge, readChallenge } from "./challenge_calls.ts";
 import { cardText } from "./instrument_text.ts";
 import { Logo } from "./logo.tsx";
 import { Fact, Facts, Money } from "./text.tsx";
@@ -15,9 +15,9 @@ import { Fact, Facts, Money } from "./text.tsx";
 type View =
   | { state: "loading" }
   | { state: "asking"; challenge: Challenge }
-  /** The payer has answered just now. */
-  | { state: "answered"; challenge: Challenge }
-  /** The payment waits for nobody: it was answered before, advanced or cancelled. */
+  /** The payer has completed it just now. */
+  | { state: "completed"; challenge: Challenge }
+  /** The payment waits for nobody: it was completed before, advanced or cancelled. */
   | { state: "over"; challenge: Challenge }
   | { state: "unknown" };
 
@@ -30,7 +30,7 @@ const OUTCOMES: Readonly<Partial<Record<Challenge["status"], string>>> = {
   cancelled: "The payment is cancelled",
 };
 
-const NO_ANSWER = "The service cannot be reached. Try again in a moment.";
+const UNREACHABLE = "The service cannot be reached. Try again in a moment.";
 
 /** The payer's page for the token of a payment. */
 export function ChallengePage({ token }: { token: string }) {
@@ -39,7 +39,7 @@ export function ChallengePage({ token }: { token: string }) {
   const [running, setRunning] = useState(false);
   const heading = useRef<HTMLHeadingElement>(null);
 
-  /** Runs a call. An answer that came too late shows the payment as it is now. */
+  /** Runs a call. A response that came too late shows the payment as it is now. */
   const run = async (ask: () => Promise<View>) => {
     setRunning(true);
     setFailure(null);
@@ -49,17 +49,17 @@ export function ChallengePage({ token }: { token: string }) {
       const code = error instanceof ChallengeRefused ? error.code : null;
       if (code === "not_found") setView({ state: "unknown" });
       else if (code === "invalid_state") return await run(() => show(token));
-      else setFailure(code === null ? NO_ANSWER : (error as Error).message);
+      else setFailure(code === null ? UNREACHABLE : (error as Error).message);
     } finally {
       setRunning(false);
     }
   };
-  const answer = (result: "success" | "failure") => {
+  const complete = (result: "success" | "failure") => {
     if (running) return;
     return run(async () => {
-      const challenge = await answerChallenge(token, result);
+      const challenge = await completeChallenge(token, result);
       if (challenge.return_url !== null) leaveFor(challenge.return_url);
-      return { state: "answered", challenge };
+      return { state: "completed", challenge };
     });
   };
 
@@ -99,11 +99,11 @@ export function ChallengePage({ token }: { token: string }) {
                 type="button"
                 class="primary"
                 aria-disabled={running}
-                onClick={() => answer("success")}
+                onClick={() => complete("success")}
               >
                 Approve
               </button>
-              <button type="button" aria-disabled={running} onClick={() => answer("failure")}>
+              <button type="button" aria-disabled={running} onClick={() => complete("failure")}>
                 Fail
               </button>
             </div>
@@ -112,7 +112,7 @@ export function ChallengePage({ token }: { token: string }) {
             </p>
           </>
         )}
-        {view.state === "answered" && <Way {...view}>You are sent back to the shop.</Way>}
+        {view.state === "completed" && <Way {...view}>You are sent back to the shop.</Way>}
         {view.state === "over" && <Way {...view}>There is nothing to approve any more.</Way>}
       </div>
     </main>
@@ -136,7 +136,7 @@ function titleOf(view: View): string {
       return "Loading the payment…";
     case "asking":
       return "Approve this payment?";
-    case "answered":
+    case "completed":
     case "over":
       return OUTCOMES[view.challenge.status] ?? "The payment is over";
     case "unknown":

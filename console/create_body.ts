@@ -125,7 +125,7 @@ function instrumentOf(draft: Draft): Partial<PaymentFields> {
           ...(draft.asset !== "" && { asset: draft.asset as Stablecoin }),
         },
       };
-    // The answer has the address to which the payer sends.
+    // The response has the address to which the payer sends.
     case "address":
       return {};
     case "outcome":

@@ -126,7 +126,9 @@ function Delivery({ delivery, waiting, shows }: {
         {delivery.attempts.map((attempt) => (
           <li key={attempt.number}>
             <span>Attempt {attempt.number}</span>
-            <span class={isTaken(attempt) ? "answer good" : "answer bad"}>{resultOf(attempt)}</span>
+            <span class={isTaken(attempt) ? "response good" : "response bad"}>
+              {resultOf(attempt)}
+            </span>
             <span class="quiet">{attempt.duration_ms} ms</span>
             <Time at={attempt.at} />
           </li>
@@ -181,6 +183,6 @@ function Waiting({ blocked_by }: { blocked_by: string }) {
 /** The result of an attempt: the status of the response, or the reason why there is none. */
 export function resultOf({ response_status, error }: DeliveryAttempt): string {
   return response_status === null
-    ? (error ?? "no answer").replaceAll("_", " ")
+    ? (error ?? "no response").replaceAll("_", " ")
     : `${response_status}`;
 }

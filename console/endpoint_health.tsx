@@ -68,7 +68,7 @@ function Failure({ of: { attempt, delivery } }: { of: Attempt }) {
   const { event_type, payment_id } = delivery;
   return (
     <li>
-      <span class="answer bad">{resultOf(attempt)}</span>
+      <span class="response bad">{resultOf(attempt)}</span>
       <code>{event_type}</code>
       <span class="quiet">attempt {attempt.number}</span>
       {payment_id && <Mention section="payments" id={payment_id} />}

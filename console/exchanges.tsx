@@ -22,7 +22,7 @@ export function Exchanges({ delivery }: { delivery: WebhookDelivery }) {
 function ExchangeList({ id }: { id: string }) {
   const live = useLive(call("webhookDeliveries", "retrieve", id), { logged: true });
   return (
-    <Reading label="the requests and answers" live={live} rows={3}>
+    <Reading label="the requests and responses" live={live} rows={3}>
       {({ exchanges = [] }) =>
         exchanges.length === 0
           ? (
@@ -55,10 +55,10 @@ function ExchangeView(props: { id: string; exchange: DeliveryExchange }) {
       />
       <p class="record-line">
         {response === null
-          ? "There was no answer."
-          : `Answer to attempt ${attempt}${response.truncated ? ": the first kilobyte" : ""}`}
+          ? "There was no response."
+          : `Response to attempt ${attempt}${response.truncated ? ": the first kilobyte" : ""}`}
       </p>
-      {response && <Json value={response.text} label={`Answer to attempt ${attempt}, ${id}`} />}
+      {response && <Json value={response.text} label={`Response to attempt ${attempt}, ${id}`} />}
     </>
   );
 }

@@ -15,10 +15,10 @@ export class FieldError extends Error {
 /** A failure for the page. */
 export interface Failure {
   /**
-   * `refused`: the API answered with an error. `unanswered`: the request may have had an effect.
+   * `refused`: the API responded with an error. `undecided`: the request may have had an effect.
    * `unsent`: the console has sent nothing.
    */
-  kind: "refused" | "unanswered" | "unsent";
+  kind: "refused" | "undecided" | "unsent";
   message: string;
   /** The error code of the API. */
   code: string | null;
@@ -32,7 +32,7 @@ export function failureOf(error: unknown): Failure {
   const failure = { code: null, param: null, request_id: null };
   if (error instanceof ApiError) {
     return {
-      kind: isUndecided(error) ? "unanswered" : "refused",
+      kind: isUndecided(error) ? "undecided" : "refused",
       message: error.message,
       code: error.code,
       param: error.param ?? null,
@@ -43,14 +43,14 @@ export function failureOf(error: unknown): Failure {
     return { ...failure, kind: "unsent", message: error.message, param: error.param };
   }
   if (error instanceof TimeoutError) {
-    return { ...failure, kind: "unanswered", message: "The API did not answer in time." };
+    return { ...failure, kind: "undecided", message: "The API did not respond in time." };
   }
   if (error instanceof ConnectionError) {
-    return { ...failure, kind: "unanswered", message: "The API cannot be reached." };
+    return { ...failure, kind: "undecided", message: "The API cannot be reached." };
   }
   return {
     ...failure,
-    kind: "unanswered",
+    kind: "undecided",
     message: error instanceof Error ? error.message : String(error),
   };
 }

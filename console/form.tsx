@@ -31,7 +31,7 @@ export function Form<T>(props: {
   const [failure, setFailure] = useState<Failure | null>(null);
   const [sending, setSending] = useState(false);
   const [choice, setChoice] = useState(FIRST_CHOICE);
-  const unanswered = useRef<{ body: string; key: string } | null>(null);
+  const undecided = useRef<{ body: string; key: string } | null>(null);
   const form = useRef<HTMLFormElement>(null);
 
   useEffect(() => {
@@ -47,12 +47,12 @@ export function Form<T>(props: {
     setFailure(null);
     try {
       const body = JSON.stringify(props.build("").args);
-      const again = unanswered.current?.body === body;
-      const key = ownKey(choice) ?? (again ? unanswered.current!.key : crypto.randomUUID());
-      unanswered.current = { body, key };
+      const again = undecided.current?.body === body;
+      const key = ownKey(choice) ?? (again ? undecided.current!.key : crypto.randomUUID());
+      undecided.current = { body, key };
       const { outcome, told } = await send(props.build(key), choice);
       const found = "error" in outcome ? failureOf(outcome.error) : null;
-      if (found?.kind !== "unanswered") unanswered.current = null;
+      if (found?.kind !== "undecided") undecided.current = null;
       if (!("error" in outcome)) props.done(outcome.value);
       else if (!props.settle?.(outcome.error)) setFailure(found);
       if (told !== null) addRetry(key, told);

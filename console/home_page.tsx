@@ -76,7 +76,7 @@ function isFailing({ failing, status, disabled_reason }: WebhookEndpoint): boole
     (status === "disabled" && OFF_BY_SERVICE.has(disabled_reason ?? ""));
 }
 
-/** The last requests of programs that were answered with an error. */
+/** The last requests of programs that got an error. */
 function ErrorsCard() {
   const read = (status: string) =>
     call("sandbox", "listRequests", { status, source: "program", limit: ERRORS });

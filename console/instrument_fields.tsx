@@ -206,7 +206,7 @@ function ChosenInstrument({ draft, change }: { draft: Draft; change: ChangeDraft
             value={draft.method_kind}
             set={set("method_kind")}
             options={RAILS}
-            hint="The sandbox function creates the payment and answers 201 for every outcome."
+            hint="The sandbox function creates the payment and returns 201 for every outcome."
           />
         </>
       );

@@ -12,7 +12,7 @@ export function FailureNotice({ failure, retries }: { failure: Failure; retries?
         <strong>{failure.message}</strong>
         {failure.code && <code>{failure.code}</code>}
       </p>
-      {retries && failure.kind === "unanswered" && (
+      {retries && failure.kind === "undecided" && (
         <p>
           Nothing that you typed is lost. Send it again: the request has the same idempotency key,
           so it takes effect at most once.
@@ -89,7 +89,7 @@ export function Reading<T>(props: {
 
 function ReadingFailure({ label, error }: { label: string; error: unknown }) {
   const failure = failureOf(error);
-  const is_repeated = failure.kind === "unanswered";
+  const is_repeated = failure.kind === "undecided";
   return (
     <div class={`notice ${is_repeated ? "warn" : "bad"}`} role="alert">
       <p>
@@ -98,7 +98,7 @@ function ReadingFailure({ label, error }: { label: string; error: unknown }) {
       </p>
       <p>
         {is_repeated
-          ? `The console requests ${label} again until the API answers.`
+          ? `The console requests ${label} again until the API responds.`
           : `Cannot show ${label}.`}
       </p>
       {failure.request_id && <p class="quiet">Request {failure.request_id}</p>}

@@ -28,8 +28,8 @@ const VOLUME_SERIES: readonly Series[] = [{ name: "Captured", tone: "good" }];
 type SpanName = keyof typeof SPANS;
 
 /** The charts of a span; another name is that of a day. */
-export function PaymentCharts({ span: asked = "day" }: { span?: string | undefined }) {
-  const name = asked in SPANS ? asked as SpanName : "day";
+export function PaymentCharts({ span: chosen = "day" }: { span?: string | undefined }) {
+  const name = chosen in SPANS ? chosen as SpanName : "day";
   const clock = useLive(call("sandbox", "clock"), { every_ms: EVERY_MS });
   const newest = useLive(call("payments", "list", { limit: 1 }), { every_ms: EVERY_MS });
   const begin_ms = clock.data && beginOf(SPANS[name], Date.parse(clock.data.now));

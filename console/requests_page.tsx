@@ -1,4 +1,4 @@
-/** The page "Requests": the log of the requests that the sandbox has answered. */
+/** The page "Requests": the log of the requests that the sandbox has handled. */
 
 import { Fragment } from "preact";
 import type { ListParams, LoggedRequest } from "../client/mod.ts";

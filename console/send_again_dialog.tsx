@@ -96,7 +96,7 @@ export function SendAgainDialog({ request, close }: { request: LoggedRequest; cl
 function effectOf(is_change: boolean, key: KeyChoice): string {
   if (!is_change) return "A read changes nothing.";
   return key === "same"
-    ? "A retry. Within 24 hours of the first request the API answers its stored response, and " +
+    ? "A retry. Within 24 hours of the first request the API returns its stored response, and " +
       "nothing happens twice. Another body is 409 idempotency_conflict."
     : "A new request: what it does happens once more.";
 }

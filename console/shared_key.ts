@@ -10,7 +10,7 @@ import { session } from "./session.ts";
 /** The channel on which the reference asks (`scripts/sites/reference_site/page.js`). */
 const CHANNEL = "payments-console-key";
 
-/** Answers the reference. Called once. */
+/** Responds to the reference. Called once. */
 export function shareKey(): void {
   if (!isLocalStart()) return;
   const channel = new BroadcastChannel(CHANNEL);

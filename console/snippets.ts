@@ -76,8 +76,8 @@ export function typescriptOf({ resource, method, args }: DescribedCall, base_url
     `  baseUrl: ${JSON.stringify(base_url)},`,
     "});",
     "",
-    `const answer = await client.${resource}.${method}(${shown.join(", ")});`,
-    "console.log(answer);",
+    `const response = await client.${resource}.${method}(${shown.join(", ")});`,
+    "console.log(response);",
   ].join("\n");
 }
 

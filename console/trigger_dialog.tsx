@@ -71,7 +71,7 @@ function TriggerForm(
     if (status === "available") {
       showFlash("The event is in the inbox of the endpoint.");
     } else if (status === "delivered") {
-      showFlash(`Delivered: the endpoint answered ${response?.response_status}.`);
+      showFlash(`Delivered: the endpoint returned ${response?.response_status}.`);
     } else {
       showFlash(`Not delivered: ${response ? resultOf(response) : "no attempt was made"}.`, "bad");
     }

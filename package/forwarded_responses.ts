@@ -20,10 +20,10 @@ interface ResponsesFile {
   responses: ForwardedResponse[];
 }
 
-/** Answers that the file stores: those that come while `trigger` looks for its own. */
+/** Responses that the file stores: those that come while `trigger` looks for its own. */
 const MAX_KEPT = 20;
 
-/** The answers of one endpoint. */
+/** The responses of one endpoint. */
 export class ResponsesOfListener {
   readonly #path: string;
   #responses: ForwardedResponse[] = [];

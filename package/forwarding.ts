@@ -79,7 +79,7 @@ export function forward(
       response.on("error", finish);
     });
     const timer = setTimeout(() => {
-      const text = `no answer within ${timeout_ms / 1000} s`;
+      const text = `no response within ${timeout_ms / 1000} s`;
       if (status === null) end({ status, error: "timeout", text });
       else finish();
       outgoing.destroy();

@@ -6,7 +6,7 @@ import { pause } from "./stop_signal.ts";
 /** Time between two calls of a service that does not respond. */
 const AGAIN_MS = 2_000;
 
-/** Calls a service that can stop answering for a time. */
+/** Calls a service that can stop responding for a time. */
 export class PatientCaller {
   readonly #stop: AbortSignal;
   readonly #printMessage: (line: string) => void;
@@ -14,7 +14,7 @@ export class PatientCaller {
 
   /**
    * @param stop ends the calls
-   * @param printMessage receives a line when the service stops answering, and one when it responds
+   * @param printMessage receives a line when the service stops responding, and one when it responds
    * again
    */
   constructor(stop: AbortSignal, printMessage: (line: string) => void) {
@@ -31,14 +31,16 @@ export class PatientCaller {
     while (!this.#stop.aborted) {
       try {
         const result = await send(this.#stop);
-        if (this.#is_down) this.#printMessage("The service answers again");
+        if (this.#is_down) this.#printMessage("The service responds again");
         this.#is_down = false;
         return result;
       } catch (error) {
         if (this.#stop.aborted) return null;
         if (!isPassing(error)) throw error;
         if (!this.#is_down) {
-          this.#printMessage(`${(error as Error).message}. Trying again until the service answers`);
+          this.#printMessage(
+            `${(error as Error).message}. Trying again until the service responds`,
+          );
         }
         this.#is_down = true;
         const wanted_ms = error instanceof ApiError ? error.retryAfterMs ?? 0 : 0;

@@ -21,7 +21,7 @@ export interface ServiceProcess {
 const SHOWN_LINES = 20;
 
 /**
- * Starts a service and resolves when it answers.
+ * Starts a service and resolves when it responds.
  * @param timeout_ms time for the start; the first one on a machine prepares the cache
  * @param onProgress receives what the service prints before it is ready
  * @throws {Error} if the service ends or does not respond in time

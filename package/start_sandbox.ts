@@ -59,8 +59,8 @@ export interface LocalSandbox extends TestSandbox {
 const DEFAULT_TIMEOUT_MS = 60_000;
 
 /**
- * Starts a service with a sandbox of its own, and resolves when it answers: on a free port, with data
- * in a temporary folder. Several can run at once, and none outlives this process.
+ * Starts a service with a sandbox of its own, and resolves when it responds: on a free port, with
+ * data in a temporary folder. Several can run at once, and none outlives this process.
  * @throws {Error} if it does not start; the message has what it printed
  * @example
  * ```ts

@@ -71,10 +71,10 @@ export function createShop(
       return_url: publicUrl + page,
       capture: ships_later ? "manual" : "automatic",
     }, {
-      // A second click, and a retry after a lost answer, make no second payment.
+      // A second click, and a retry after a lost response, make no second payment.
       idempotencyKey: `order-${id}-${attempt}`,
     }).catch(declinedPayment);
-    // A webhook can tell the decline before this answer, and the payer can have begun to pay again.
+    // A webhook can tell the decline before this response, and the payer can have begun to pay again.
     if (order.attempt === attempt) order.payment_id = payment.id;
     const { next_action } = payment;
     response.redirect(303, next_action?.type === "authenticate" ? next_action.url : page);
@@ -93,7 +93,8 @@ export function createShop(
     if (!(error instanceof PaymentsError)) {
       return response.status(500).send(messagePage("Something went wrong"));
     }
-    const text = "The payment service did not answer. Go back and try again: you do not pay twice.";
+    const text =
+      "The payment service did not respond. Go back and try again: you do not pay twice.";
     response.status(502).send(messagePage(text));
   });
   return app;

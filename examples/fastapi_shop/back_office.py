@@ -1,4 +1,4 @@
-"""Shipping, refunds and cancels, for the people of the shop. Answers and errors are JSON."""
+"""Shipping, refunds and cancels, for the people of the shop. Responses and errors are JSON."""
 
 import secrets
 from dataclasses import asdict

@@ -23,7 +23,7 @@ select { width: 100% } button { padding: .4rem 1.2rem }"""
 TEXTS = {
     "open": "We wait for the confirmation of your payment.",
     "waiting": "Your bank asks you to approve the payment.",
-    "processing": "Your bank has not answered yet. We will send you a mail.",
+    "processing": "Your bank has not responded yet. We will send you a mail.",
     "authorized": "Thank you. We charge your card when the order ships.",
     "paid": "Thank you. Your order is paid.",
     "declined": "Your card was declined, and nothing was charged.",

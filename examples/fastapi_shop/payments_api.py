@@ -19,23 +19,23 @@ class PaymentsApi:
         )
 
     async def post(self, path, body, idempotency_key):
-        """Returns the object of the answer.
+        """Returns the object of the response.
 
-        Raises PaymentsError for an error of the API, and ServiceUnavailable if no answer came.
+        Raises PaymentsError for an error of the API, and ServiceUnavailable if no response came.
         """
         headers = {"Idempotency-Key": idempotency_key}
         for attempt in range(RETRIES + 1):
             if attempt > 0:
                 await asyncio.sleep(RETRY_AFTER_SECONDS * attempt)
             try:
-                answer = await self._http.post(path, json=body, headers=headers)
+                response = await self._http.post(path, json=body, headers=headers)
             except httpx.TransportError:
                 continue
-            if answer.status_code == 429 or answer.status_code >= 500:
+            if response.status_code == 429 or response.status_code >= 500:
                 continue
-            if answer.is_success:
-                return answer.json()
-            raise PaymentsError(answer.status_code, answer.json()["error"])
+            if response.is_success:
+                return response.json()
+            raise PaymentsError(response.status_code, response.json()["error"])
         raise ServiceUnavailable(path)
 
 

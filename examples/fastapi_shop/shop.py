@@ -83,7 +83,7 @@ async def pay(order_id: str, token: Annotated[str, Form()] = ""):
         "capture": "manual" if order.ships_later else "automatic",
     }
     try:
-        # A second click, and a retry after a lost answer, make no second payment.
+        # A second click, and a retry after a lost response, make no second payment.
         key = f"order-{order.id}-{attempt}"
         payment = await payments.post("/payments", body, idempotency_key=key)
     except PaymentsError as error:
@@ -91,7 +91,7 @@ async def pay(order_id: str, token: Annotated[str, Form()] = ""):
         if error.payment is None:
             raise
         payment = error.payment
-    # A webhook can tell the decline before this answer, and the payer can have begun to pay again.
+    # A webhook can tell the decline before this response, and the payer can have begun to pay again.
     if order.attempt == attempt:
         order.payment_id = payment["id"]
     return RedirectResponse(bank_url(payment) or page, 303)
@@ -114,5 +114,5 @@ async def refused(request, error):
 
 @app.exception_handler(ServiceUnavailable)
 async def unavailable(_request, _error):
-    text = "The payment service did not answer. Go back and try again: you do not pay twice."
+    text = "The payment service did not respond. Go back and try again: you do not pay twice."
     return HTMLResponse(message_page(text), 502)

@@ -142,9 +142,9 @@ interface Forwarding {
 }
 
 /**
- * Forwards the deliveries of an inbox until the stop, in their order. Every answer of the receiver
- * counts, also an error: it is shown, and the next delivery follows. A receiver without a connection
- * has got nothing, so its delivery waits.
+ * Forwards the deliveries of an inbox until the stop, in their order. Every response of the
+ * receiver counts, also an error: it is shown, and the next delivery follows. A receiver without a
+ * connection has got nothing, so its delivery waits.
  * @throws {PaymentsError} if the inbox cannot be read any more
  */
 async function forwardAll(
@@ -155,7 +155,7 @@ async function forwardAll(
   const service = new PatientCaller(stop, printMessage);
   let after: string | undefined;
   let is_waiting = false;
-  const announceEnd = () => printMessage("Ending after the answer to this delivery");
+  const announceEnd = () => printMessage("Ending after the response to this delivery");
   while (!stop.aborted) {
     const page = await service.call((signal) =>
       client.webhookEndpoints.inbox(endpoint_id, { after, limit: 1, wait: WAIT_S }, { signal })

@@ -1,4 +1,4 @@
-/** `logs tail`: shows the requests that the sandbox answers. */
+/** `logs tail`: shows the requests that the sandbox handles. */
 
 import type { LoggedRequest } from "../../client/mod.ts";
 import {
@@ -26,7 +26,7 @@ const LIMIT = 100;
 
 export const LOGS_TAIL: Command = {
   name: "logs tail",
-  summary: "Show the requests that the sandbox answers, until Ctrl-C",
+  summary: "Show the requests that the sandbox handles, until Ctrl-C",
   options: {
     lines: { type: "string", value: "N", help: "begin with the last N requests (10)" },
     method: { type: "string", value: "METHOD", help: "only GET, POST, PUT or DELETE" },

@@ -36,7 +36,7 @@ const INTERVAL_MS = 50;
 /** Time between two reads of a delivery. Each is a request. */
 const READ_INTERVAL_MS = 200;
 
-/** The answer of the receiver: its status or the error, and the beginning of its text. */
+/** The response of the receiver: its status or the error, and the beginning of its text. */
 interface ApiResponse {
   response_status: number | null;
   error: string | null;
@@ -46,7 +46,7 @@ interface ApiResponse {
 export const TRIGGER: Command = {
   name: "trigger",
   args: "EVENT",
-  summary: "Send an event to a webhook endpoint, and show the answer",
+  summary: "Send an event to a webhook endpoint, and show the response",
   options: {
     payment: {
       type: "string",
@@ -178,7 +178,7 @@ async function responseOfListener(
     await new Promise((resolve) => setTimeout(resolve, INTERVAL_MS));
   }
   throw new CommandError(
-    `${delivery_id} is in the inbox, but listen has had no answer to it for ${
+    `${delivery_id} is in the inbox, but listen has had no response to it for ${
       RESPONSE_MS / 1000
     } s. Does the receiver run?`,
   );
@@ -188,7 +188,7 @@ function forwardedResponse({ status, error, text }: ForwardResult): ApiResponse 
   return { response_status: status, error, response_body: text };
 }
 
-/** The answer to the service. Null for an inbox. */
+/** The response to the service. Null for an inbox. */
 function responseOf({ attempts, exchanges }: WebhookDelivery): ApiResponse | null {
   const attempt = attempts.at(-1);
   if (attempt === undefined) return null;

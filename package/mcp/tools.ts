@@ -262,7 +262,7 @@ export const TOOLS: readonly Tool[] = [
   tool({
     name: "list_requests",
     title: "List requests",
-    description: "Returns a page of the log of requests that the sandbox has answered, newest " +
+    description: "Returns a page of the log of requests that the sandbox has handled, newest " +
       "first, with status and error code: the requests of your programs, and of these tools. A " +
       "request is in the log a second after its response.",
     effect: "read",

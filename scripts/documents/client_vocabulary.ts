@@ -98,7 +98,7 @@ const TYPES: readonly (readonly [name: string, doc: string, values: readonly str
   ["EndpointStatus", "Status of a webhook endpoint.", ENDPOINT_STATUSES],
   [
     "DisabledReason",
-    "The reason why an endpoint is disabled. `gone`: it answered 410. `failing`: five days of failures.",
+    "The reason why an endpoint is disabled. `gone`: it returned 410. `failing`: it failed for 5 days.",
     DISABLED_REASONS,
   ],
   [
@@ -108,7 +108,7 @@ const TYPES: readonly (readonly [name: string, doc: string, values: readonly str
   ],
   [
     "AttemptError",
-    "The reason why an attempt got no answer.",
+    "The reason why an attempt got no response.",
     DeliveryAttempt.shape.error.unwrap().options,
   ],
   ["PaymentEventType", "An event type that shows a payment.", PAYMENT_EVENT_TYPES],

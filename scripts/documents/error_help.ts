@@ -27,7 +27,7 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, ErrorHelp>> = {
     when: "the key is missing, malformed, unknown, revoked or expired",
     remedy: "Send the header `Authorization: Bearer <API_KEY>`. The message says whether the " +
       "header is missing, has another scheme than Bearer, contains a text that is not a key, or " +
-      "contains a key without access. Unknown, revoked and expired keys get the same answer.",
+      "contains a key without access. Unknown, revoked and expired keys get the same response.",
   },
   payment_declined: {
     when: "the issuer declined the payment",
@@ -80,7 +80,7 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, ErrorHelp>> = {
   not_found: {
     when: "there is no such resource in the key's environment",
     remedy: "Check the id and the path. An id of another environment, such as a live id with a " +
-      "test key, gets the same answer as an unknown one. If the path itself is wrong, the " +
+      "test key, gets the same response as an unknown one. If the path itself is wrong, the " +
       "message names the nearest path.",
   },
   method_not_allowed: {
@@ -90,7 +90,7 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, ErrorHelp>> = {
   idempotency_conflict: {
     when: "the `Idempotency-Key` was used with a different request",
     remedy:
-      "Send the first request again unchanged to get its answer, or use a new key for a new " +
+      "Send the first request again unchanged to get its response, or use a new key for a new " +
       "operation.",
   },
   idempotency_in_progress: {

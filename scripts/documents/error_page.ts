@@ -76,8 +76,8 @@ function valueSections(): string[] {
     "",
     ...wrap(
       "The sandbox takes these card numbers and no others. Use any expiry in the future, any " +
-        "CVC of three digits (four for American Express) and any postal code. The answer is 201, or " +
-        "the HTTP status of the error.",
+        "CVC of three digits (four for American Express) and any postal code. The response is " +
+        "201, or the HTTP status of the error.",
     ),
     "",
     ...CARD_TABLE,
@@ -98,7 +98,7 @@ function valueSections(): string[] {
     "",
     ...wrap(
       "The field `outcome` forces a result and overrides every card, IBAN and wallet. The sandbox " +
-        "function makes the same payments, but answers 201 to a declined one.",
+        "function makes the same payments, but returns 201 for a declined one.",
     ),
     "",
     ...OUTCOME_TABLE,

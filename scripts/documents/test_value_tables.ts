@@ -57,7 +57,7 @@ function resultText(
     case "failed":
       return `\`failed\`, \`${response.code}\``;
     case "processing":
-      return "`processing`: the answer is late";
+      return "`processing`: the response is late";
     case "requires_action":
       return "`requires_action`: 3-D Secure";
     default:

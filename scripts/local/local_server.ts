@@ -51,7 +51,7 @@ const HOSTNAME = "127.0.0.1";
 /**
  * Opens the port.
  * @param port a port of 127.0.0.1, or 0 for any free one
- * @param sites handlers beside the functions. The first one that does not return null answers
+ * @param sites handlers beside the functions. The first one that does not return null responds
  * @throws {SettingsError} if the port is in use or not allowed
  */
 export async function openLocalServer(
@@ -128,7 +128,7 @@ function takenPort(port: number): SettingsError {
   );
 }
 
-/** Answers a request. Throws `ApiError` for one that neither a function nor a site answers. */
+/** Responds to a request. Throws `ApiError` for one that neither a function nor a site serves. */
 async function respond(
   functions: EdgeFunctions,
   sites: readonly SiteHandler[],

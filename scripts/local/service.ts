@@ -43,7 +43,7 @@ export interface ServiceParts {
   database: DatabaseOptions;
 }
 
-/** A service that answers. */
+/** A service that is ready. */
 export interface RunningService {
   database: ReadyDatabase;
   credentials: Credentials;
@@ -198,6 +198,6 @@ async function expectHealthy(functions: EdgeFunctions): Promise<void> {
   const response = await functions["api-v1-payments"](request);
   const body = await response.text();
   if (response.status !== 200) {
-    throw new Error(`The service is not healthy: GET /health answers ${response.status} ${body}`);
+    throw new Error(`The service is not healthy: GET /health returns ${response.status} ${body}`);
   }
 }

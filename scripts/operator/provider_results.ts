@@ -62,7 +62,7 @@ export function eventsIn(
   const reason = "absent" in reply
     ? `${connector.name} has ${missing}`
     : "unknown" in reply
-    ? `${connector.name} gives no answer (${reply.unknown})`
+    ? `${connector.name} gives no response (${reply.unknown})`
     : "waiting" in reply
     ? `the result is open: ${reply.waiting}`
     : reply.message;

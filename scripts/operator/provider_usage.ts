@@ -30,7 +30,7 @@ Accounts:
                            confirmations, finality, expires_after_seconds, signer_url,
                            max_fee (the most that a payout may cost, in the network's coin),
                            max_tip (gwei).
-  test pac_...             Make a harmless call and print the provider's answer.
+  test pac_...             Make a harmless call and print the provider's response.
   disable pac_...          Take no new payments and transfers. Notifications, captures
                            and refunds of its payments still work.
 

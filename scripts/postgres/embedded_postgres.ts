@@ -3,8 +3,8 @@
  * server on a free loopback port, and stops it. If the postmaster dies, it is restarted on the same
  * port, and the server recovers every committed transaction. A lock allows one server per folder.
  *
- * The callers apply migrations and create roles. shared/store answers requests while the server is
- * down.
+ * The callers apply migrations and create roles. shared/store responds to requests while the server
+ * is down.
  */
 
 import { join } from "node:path";

@@ -1,6 +1,6 @@
 /**
  * Builds the documentation in a thread of its own: the build takes a second or two, in which the
- * service answers requests. It loads the renderers, so a start without a visit does not.
+ * service serves requests. It loads the renderers, so a start without a visit does not.
  */
 /// <reference lib="deno.worker" />
 

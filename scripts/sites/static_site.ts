@@ -21,7 +21,7 @@ export interface StaticSite {
   headers: Readonly<Record<string, string>>;
 }
 
-/** Answers GET and HEAD below its path. Returns null for other requests. */
+/** Responds to GET and HEAD below its path. Returns null for other requests. */
 export type SiteHandler = (request: Request) => Promise<Response> | null;
 
 /** The file that is served at the path of the folder. */

@@ -8,7 +8,7 @@ export function isLoopback(hostname: string): boolean {
   return LOOPBACK.includes(hostname);
 }
 
-/** Returns the hosts at which the service of a URL answers: on loopback all of its names. */
+/** Returns the hosts at which the service of a URL responds: on loopback all of its names. */
 export function ownHosts({ host, hostname, port }: URL): string[] {
   if (!isLoopback(hostname)) return [host];
   return LOOPBACK.map((name) => port ? `${name}:${port}` : name);

@@ -35,7 +35,7 @@ export const resolvePublicName: Resolve = publicNameResolver();
 
 /** Resolves a name as the system does: hosts file, names of containers, search domains. */
 export const resolveLocalName: Resolve = async (host) => {
-  // RFC 6761 §6.3: `localhost` is loopback, and no name server is asked.
+  // RFC 6761 §6.3: `localhost` is loopback, and no name server is queried.
   if (host === "localhost" || host.endsWith(".localhost")) return ["127.0.0.1", "::1"];
   const responses = await lookup(host, { all: true });
   return responses.map(({ address }) => address);

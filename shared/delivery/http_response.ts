@@ -1,6 +1,6 @@
 /**
- * Reads the parts of an HTTP/1.1 answer that a webhook sender needs: the status, `Retry-After`, and
- * the state of the connection for a next request.
+ * Reads the parts of an HTTP/1.1 response that a webhook sender needs: the status, `Retry-After`,
+ * and the state of the connection for a next request.
  *
  * Reads at most 16 KiB of a response, head and body together, and keeps at most as many of its
  * first bytes as the caller asks for. llhttp finds the head and the end of the response in linear
@@ -16,7 +16,7 @@ export const RESPONSE_BYTES_MAX = 16 * 1024;
 /** The accepted values of `Retry-After`: printable, at most about two HTTP dates long. */
 const RETRY_AFTER = /^[ -~]{1,64}$/;
 
-/** Thrown if the bytes are not an HTTP/1.1 answer, or the head exceeds `RESPONSE_BYTES_MAX`. */
+/** Thrown if the bytes are not an HTTP/1.1 response, or the head exceeds `RESPONSE_BYTES_MAX`. */
 export class MalformedResponseError extends Error {
   override readonly name = "MalformedResponseError";
 }
@@ -85,7 +85,7 @@ export class ResponseReader {
     const is_full = this.#bytes >= RESPONSE_BYTES_MAX;
     if (this.status === undefined) this.#refuse(outcome === "malformed", is_full);
     else if (outcome !== "read" || is_full) {
-      // Further bytes answer no request, so the connection is not reused.
+      // Further bytes belong to no request, so the connection is not reused.
       this.reusable = outcome === "stopped" && length === bytes.length && this.#keeps_alive;
       this.close();
     }
@@ -99,7 +99,7 @@ export class ResponseReader {
 
   #refuse(is_malformed: boolean, is_full: boolean): void {
     if (this.#refusal !== undefined) throw new MalformedResponseError(this.#refusal);
-    if (is_malformed) throw new MalformedResponseError("no HTTP/1.1 answer");
+    if (is_malformed) throw new MalformedResponseError("no HTTP/1.1 response");
     if (is_full) throw new MalformedResponseError(`the head is over ${RESPONSE_BYTES_MAX} bytes`);
   }
 

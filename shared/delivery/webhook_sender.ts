@@ -78,7 +78,7 @@ export type WebhookResult =
     status: number;
     retry_after?: string;
     duration_ms: number;
-    /** The first bytes of the response, if the request asked for them. */
+    /** The first bytes of the response, if the request wants them. */
     response?: ResponseBeginning;
   }
   | { outcome: "timeout" | "connection_failed"; duration_ms: number };
@@ -239,7 +239,7 @@ async function useLink(
     connection.close();
     throw error;
   });
-  let answered_at: number | undefined;
+  let responded_at: number | undefined;
   let late = false;
   let timer = setTimeout(() => {
     late = true;
@@ -251,11 +251,11 @@ async function useLink(
       const bytes = await connection.read();
       if (bytes === null) break;
       response.push(bytes);
-      if (response.status === undefined || answered_at !== undefined) continue;
-      answered_at = performance.now();
+      if (response.status === undefined || responded_at !== undefined) continue;
+      responded_at = performance.now();
       if (response.done) break;
       clearTimeout(timer);
-      timer = setTimeout(() => connection.close(), Math.min(DRAIN_MS, until - answered_at));
+      timer = setTimeout(() => connection.close(), Math.min(DRAIN_MS, until - responded_at));
     }
   } catch (error) {
     if (!(error instanceof MalformedResponseError)) throw error;
@@ -267,7 +267,7 @@ async function useLink(
     else connection.close();
   }
   if (response.status !== undefined) {
-    const duration_ms = roundUp((answered_at ?? performance.now()) - started);
+    const duration_ms = roundUp((responded_at ?? performance.now()) - started);
     const { status, retry_after } = response;
     return {
       outcome: "response",

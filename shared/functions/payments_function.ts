@@ -32,7 +32,7 @@ export const PAYMENTS_FUNCTION_ROUTES: readonly Route[] = [
   ...REQUEST_ROUTES,
 ];
 
-/** Answers requests to `/api-v1-payments/…`. */
+/** Responds to requests to `/api-v1-payments/…`. */
 export function createPaymentsFunction(
   deps: Dependencies,
 ): (request: Request, info?: unknown) => Response | Promise<Response> {

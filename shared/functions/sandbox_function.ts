@@ -9,7 +9,7 @@ import { createFunctionApp } from "../http/function_app.ts";
 import { SANDBOX_FUNCTION } from "../http/route.ts";
 import { SANDBOX_ROUTES } from "../sandbox/sandbox_routes.ts";
 
-/** Answers requests to `/api-v1-sandbox/…`. */
+/** Responds to requests to `/api-v1-sandbox/…`. */
 export function createSandboxFunction(
   deps: Dependencies,
 ): (request: Request, info?: unknown) => Response | Promise<Response> {

@@ -28,7 +28,7 @@ export const API_KEY_ROUTES: readonly Route[] = [
     summary: "Create a test key",
     description:
       "Creates a key for the same sandbox, with at most the scopes of the caller's key. It " +
-      "expires with the caller's key at the latest. Only this answer shows the text of the key. " +
+      "expires with the caller's key at the latest. Only this response shows the key itself. " +
       "A sandbox has at most 100 keys that are neither revoked nor expired; one more is 400. " +
       "Only the operator's command creates live keys.",
     method: "POST",

@@ -28,7 +28,7 @@ const NO_SPLITS = null;
 
 /** The names, by the field for which they stand. */
 export const FOREIGN_NAMES: readonly ForeignNames[] = [
-  // Stripe; its charges answer `captured`, and `confirm` is false by default there.
+  // Stripe; its charges return `captured`, and `confirm` is false by default there.
   {
     ours: "capture",
     send: LATER,

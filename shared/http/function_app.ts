@@ -38,7 +38,7 @@ import type { Given, World } from "./world.ts";
 
 type Ctx = Context<Env>;
 
-/** Errors that are answered without a check of the key in the database. */
+/** Errors that are returned without a check of the key in the database. */
 const NEEDS_NO_KEY: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "unauthorized",
   "test_key_required",
@@ -117,7 +117,7 @@ function pathBehindMount(request: Request): string {
   return path.startsWith(`${MOUNT}/`) ? path.slice(MOUNT.length) : path;
 }
 
-/** Answers a request to a route. */
+/** Responds to a request to a route. */
 function handle(c: Ctx, world: World, route: Route, path: string): Promise<Response> {
   const state = c.get("state");
   state.route_template = path;

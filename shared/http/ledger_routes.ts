@@ -43,7 +43,7 @@ export const LEDGER_ROUTES: readonly Route[] = [
     description:
       "`amount_minor` of the account `available` is the amount that can be transferred. Sums are " +
       "exact JSON integers and can exceed 2^53. A client that parses numbers as doubles, as " +
-      "JavaScript does, rounds such a sum unless it reads the text of the answer.",
+      "JavaScript does, rounds such a sum unless it reads the text of the response.",
     paths: ["/v1/balance"],
     response: Balance,
     async run({ deps, request }) {

@@ -1,5 +1,5 @@
 /**
- * Answers of lists (contract §5). The items are JSON text already.
+ * Responses of lists (contract §5). The items are JSON text already.
  */
 
 import { idFloor } from "../core/ids.ts";
@@ -18,7 +18,7 @@ type Requested = Pick<PageRequest, "kind" | "parent_id"> & {
   filters: Record<string, string | undefined>;
 };
 
-/** Answers a page of a list: `{object, url, data, has_more, next_cursor}`. One round trip. */
+/** Returns a page of a list: `{object, url, data, has_more, next_cursor}`. One round trip. */
 export async function responsePage(
   call: RouteInput<unknown, PageQuery>,
   url: string,

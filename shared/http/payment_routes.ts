@@ -32,7 +32,7 @@ export const PAYMENT_ROUTES: readonly Route[] = [
     summary: "Create a payment",
     description:
       "With a test key the instrument decides the result, and `outcome` overrides it. A decline " +
-      "answers 402 and stores the payment. The error contains it.",
+      "returns 402 and stores the payment. The error contains it.",
     method: "POST",
     paths: ["/v1/payments"],
     scope: "payments:write",

@@ -26,9 +26,9 @@ export const REQUEST_ROUTES: readonly Route[] = [route({
   home: PAYMENTS_FUNCTION,
   summary: "Get an idempotency key",
   description:
-    "Shows the first request with an idempotency key and its stored answer, for 24 hours. An API " +
-    "key sees only the idempotency keys that it has used itself. Percent-encode the idempotency " +
-    "key in the path.",
+    "Shows the first request with an idempotency key and its stored response, for 24 hours. An " +
+    "API key sees only the idempotency keys that it has used itself. Percent-encode the " +
+    "idempotency key in the path.",
   paths: ["/v1/idempotency_keys/:key"],
   scope: "payments:read",
   test_only: false,
@@ -36,7 +36,7 @@ export const REQUEST_ROUTES: readonly Route[] = [route({
   response: IdempotencyKey,
   errors: ["not_found"],
   async run({ deps, request, named_key }) {
-    // So that the response counts the replays that this isolate has answered before.
+    // So that the response counts the replays that this isolate has sent before.
     await deps.request_log.flush();
     const loaded = await deps.store.load(request.access, "idempotency_keys", named_key)
       .catch((error) => {
@@ -64,7 +64,7 @@ export const listRequests: Route = route({
   response: listOf(LoggedRequest),
   unlogged: true,
   async run(call) {
-    // So that the list has the requests that this isolate has answered before.
+    // So that the list has the requests that this isolate has handled before.
     await call.deps.request_log.flush();
     const { method, path, status, request_id, idempotency_key, api_key_id, source } = call.query;
     return await responsePage(call, "/v1/requests", {
@@ -96,6 +96,6 @@ export const getRequest: Route = {
 function unknownKey(): ApiError {
   return new ApiError(
     "not_found",
-    "This API key has stored no answer under this idempotency key within the last 24 hours",
+    "This API key has stored no response under this idempotency key within the last 24 hours",
   );
 }

@@ -1,6 +1,6 @@
 /**
- * Answers requests to paths that a function does not serve: 404 with the nearest served path, or
- * 405 with the methods of the path. The answer does not repeat the sent path.
+ * Responds to requests to paths that a function does not serve: 404 with the nearest served path,
+ * or 405 with the methods of the path. The response does not repeat the sent path.
  */
 
 import { ApiError } from "../core/errors.ts";

@@ -43,7 +43,7 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     id: "createWebhookEndpoint",
     summary: "Register a webhook endpoint",
     description:
-      "Only this answer shows the `secret` of the endpoint. An environment has at most 16 " +
+      "Only this response shows the `secret` of the endpoint. An environment has at most 16 " +
       "endpoints; one more is 400. An endpoint with `delivery: inbox` has no URL: its receiver " +
       "reads the deliveries.",
     method: "POST",
@@ -108,7 +108,7 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     id: "readInbox",
     summary: "Read the inbox of a webhook endpoint",
     description:
-      "Answers the deliveries after the cursor, oldest first, each signed as an endpoint with a " +
+      "Returns the deliveries after the cursor, oldest first, each signed as an endpoint with a " +
       "URL would get it. Waits for a delivery if there is none. `after` acknowledges the " +
       "deliveries up to it, so it needs the scope `webhooks:write`. A read without it needs " +
       "`webhooks:read` and changes nothing.",
@@ -161,8 +161,8 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     group: "Webhook deliveries",
     summary: "Get a webhook delivery",
     description:
-      "In a sandbox the answer has `exchanges`: what the newest five attempts sent, and the first " +
-      "1 024 bytes of each answer. They are kept for 7 days.",
+      "In a sandbox the response has `exchanges`: what the newest five attempts sent, and the " +
+      "first 1 024 bytes of each response. They are kept for 7 days.",
     path: "/v1/webhook_deliveries/:id",
     kind: "webhook_deliveries",
     scope: "webhooks:read",

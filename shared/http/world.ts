@@ -65,8 +65,8 @@ export interface World {
     scope: Scope | null,
     ask: (access: Access) => Promise<T>,
   ): Promise<T>;
-  /** Answers an error of this world, or returns null. */
+  /** Responds to an error of this world, or returns null. */
   responseTo(c: Context<Env>, error: unknown): Response | null;
-  /** Logs an answered request. */
+  /** Logs a request after its response. */
   log(state: RequestState, seen: Seen): void;
 }

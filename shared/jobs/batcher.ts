@@ -125,7 +125,7 @@ export class Batcher<Item, Result = void> {
     await sendBatch(batch, {
       send: async (entries, is_alone) => {
         const responses = await this.#options.send(entries.map(({ item }) => item), is_alone);
-        if (responses.length !== entries.length) throw new Error("a batch has too few answers");
+        if (responses.length !== entries.length) throw new Error("a batch has too few responses");
         for (const [i, { resolve }] of entries.entries()) resolve(responses[i]!);
       },
       refuse: (entries, error, is_alone) => {

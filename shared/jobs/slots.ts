@@ -18,7 +18,7 @@ export interface SlotBounds {
 
 /**
  * A job up to this duration is fast and costs no slots. For slower ones the number of slots falls
- * to `most` × QUICK_MS / duration. Receivers that are far away, or work before they answer, often
+ * to `most` × QUICK_MS / duration. Receivers that are far away, or work before they respond, often
  * take some hundred milliseconds and keep all slots.
  */
 const QUICK_MS = 500;

@@ -1,6 +1,6 @@
 /**
- * The moves that a test makes in a sandbox (contract §2): an advance to a status, and the answer of
- * the payer's bank. Each becomes provider events of the simulated provider. Pure.
+ * The moves that a test makes in a sandbox (contract §2): an advance to a status, and the result of
+ * 3-D Secure. Each becomes provider events of the simulated provider. Pure.
  */
 
 import { ApiError, invalidParameter } from "../core/errors.ts";
@@ -257,7 +257,7 @@ function lateWithMove({ status }: Payment): ApiError {
   );
 }
 
-/** Decides an authentication with the given answer of the payer's bank. */
+/** Decides an authentication with the given result of 3-D Secure. */
 export function decideAuthenticate(
   payment: Payment,
   result: AuthenticationResult,
@@ -272,7 +272,7 @@ export function decideAuthenticate(
   );
 }
 
-/** Applies the answer of the payer's bank. Throws `invalid_state` if the payment waits for none. */
+/** Applies the result of 3-D Secure. Throws `invalid_state` if the payment waits for none. */
 export function authenticate(change: PaymentChange, result: AuthenticationResult): void {
   const { subject: payment } = change;
   if (payment.status !== "requires_action") {
@@ -294,7 +294,8 @@ function authenticationEvent(
 }
 
 /**
- * Decides an advance of a refund. If the refund has this status already, the change only answers.
+ * Decides an advance of a refund. If the refund has this status already, the change only has a
+ * response.
  * @param body the refund as it is stored
  */
 export function decideAdvanceRefund(

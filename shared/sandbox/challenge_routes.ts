@@ -1,6 +1,6 @@
 /**
- * The routes of the page where the payer of a sandbox payment answers 3-D Secure. They take no API
- * key, because a payer's browser has none: the token in the path opens the one payment.
+ * The routes of the page where the payer of a sandbox payment completes 3-D Secure. They take no
+ * API key, because a payer's browser has none: the token in the path opens the one payment.
  */
 
 import { sandboxOf } from "./sandbox.ts";
@@ -29,8 +29,8 @@ export function serveChallenges(app: Hono<Env>, deps: Dependencies): void {
     c.get("state").route_template = path;
     return limited(c, async () => {
       const { result } = parseBody(AuthenticatePaymentBody, await readBody(c.req.raw));
-      const answered = await challenges.answer(c.req.param("token") ?? "", result);
-      return c.json(answered satisfies Challenge);
+      const completed = await challenges.complete(c.req.param("token") ?? "", result);
+      return c.json(completed satisfies Challenge);
     });
   });
 }

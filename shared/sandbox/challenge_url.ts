@@ -1,6 +1,6 @@
 /**
- * The URL of the page where the payer of a sandbox payment answers 3-D Secure. The console has the
- * page. Its route is in the fragment, so the token in it reaches no log of the page's host.
+ * The URL of the page where the payer of a sandbox payment completes 3-D Secure. The console has
+ * the page. Its route is in the fragment, so the token in it reaches no log of the page's host.
  */
 
 import { randomHex, type RandomSource } from "../core/ids.ts";
@@ -11,7 +11,7 @@ const ROUTE = "/#/challenge/";
 const TOKEN_BYTES = 24;
 const TOKEN = /^[0-9a-f]{48}$/;
 
-/** The URLs at which a payer can answer. */
+/** The URLs of pages for payers. */
 export interface PayerUrls {
   /** Base URL of the functions. */
   base_url: string;

@@ -1,7 +1,7 @@
 /**
- * The challenge of 3-D Secure in a sandbox: the payer's page shows the payment and answers for the
- * payer. The page has a token in place of an API key. A token opens one payment of a sandbox, and
- * answers its challenge once (security §2).
+ * The challenge of 3-D Secure in a sandbox: on a page the payer sees the payment and approves it or
+ * lets it fail. The page has a token in place of an API key. A token opens one payment of a
+ * sandbox, and completes its challenge once (security §2).
  */
 
 import { ApiError } from "../core/errors.ts";
@@ -19,8 +19,10 @@ import { authenticate } from "./advance.ts";
 /** The operations of the payer's page. Each throws `not_found` for an unknown token. */
 export interface Challenges {
   read(token: string): Promise<Challenge>;
-  /** Answers for the payer. Throws `invalid_state` if the payment does not wait for the payer. */
-  answer(token: string, result: AuthenticationResult): Promise<Challenge>;
+  /**
+   * Completes the challenge. Throws `invalid_state` if the payment does not wait for the payer.
+   */
+  complete(token: string, result: AuthenticationResult): Promise<Challenge>;
 }
 
 /** Creates the operations over a store. */
@@ -39,7 +41,7 @@ export function createChallenges(
       return challengeOf(payment, account);
     },
 
-    answer: (token, result) =>
+    complete: (token, result) =>
       retryOnStale(async () => {
         const { environment_id, account, payment, settings } = await find(token);
         const label = () => `challenge ${payment.id} ${payment.sequence}`;

@@ -20,7 +20,7 @@ interface SetClock {
   api_key_id: string;
   /** RFC 3339: the end of this advance; null: the clock does not move. */
   target: string | null;
-  /** The answer if the advance goes no further. */
+  /** The response if the advance goes no further. */
   response: StoredResponse;
   /** True: the response is the stored one of an earlier request. */
   replayed: boolean;

@@ -29,7 +29,7 @@ export const DISPOSABLE_SANDBOX_ROUTES: readonly Route[] = [
     summary: "Make a disposable sandbox",
     description:
       "Makes a new, empty sandbox of the same account, with a key of its own, so that each test, " +
-      "branch or pull request has its own data and rate limits. Only this answer shows " +
+      "branch or pull request has its own data and rate limits. Only this response shows " +
       "`test_key`. The sandbox ends after `expires_in` seconds. An account has at most 1000 that " +
       "have not ended; one more is 400. The key of a disposable sandbox makes no further ones. " +
       "With a `seed` the same requests give the same bytes; a seed that another sandbox of the " +
@@ -67,7 +67,7 @@ export const DISPOSABLE_SANDBOX_ROUTES: readonly Route[] = [
     summary: "Delete a disposable sandbox",
     description:
       "Ends the sandbox and its keys at once. The service then deletes its data. Deleting it again " +
-      "within 24 hours changes nothing and answers the same.",
+      "within 24 hours changes nothing and returns the same.",
     method: "DELETE",
     paths: ["/sandboxes/:id", "/v1/sandboxes/:id"],
     run: ({ deps, request, id }) => sandboxOf(deps).disposable.end(request, id),

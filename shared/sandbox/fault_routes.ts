@@ -28,8 +28,8 @@ export const FAULT_ROUTES: readonly Route[] = [
     summary: "Declare a fault",
     description:
       "The next matching requests, deliveries or calls to the simulated provider fail in this way, " +
-      "exactly `times` times. The answer of what failed has the header `Sandbox-Fault`. A sandbox " +
-      "has at most 100 faults that have not happened yet; one more is 400.",
+      "exactly `times` times. Each response that a fault decides has the header `Sandbox-Fault`. " +
+      "A sandbox has at most 100 faults that have not happened yet; one more is 400.",
     method: "POST",
     paths: ["/faults", "/v1/faults"],
     body: CreateFaultBody,

@@ -13,7 +13,7 @@ import type { SeededStore } from "./seeded_store.ts";
 /** The parts of the sandboxes. */
 export interface Sandbox {
   moves: SandboxMoves;
-  /** For the page where payers answer 3-D Secure. */
+  /** For the page where payers complete 3-D Secure. */
   challenges: Challenges;
   disposable: Sandboxes;
   clock: SandboxClock;

@@ -1,6 +1,6 @@
 /**
  * The connector of the sandbox's provider, for operations whose result comes later by itself: a
- * late or lost answer, and the end of an authorization, of a payment whose payer does nothing, or
+ * late or lost response, and the end of an authorization, of a payment whose payer does nothing, or
  * of a dispute that the merchant has not won in time. The worker asks it as it asks live providers.
  */
 

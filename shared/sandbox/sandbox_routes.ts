@@ -51,7 +51,7 @@ export const SANDBOX_ROUTES: readonly Route[] = [
     id: "createSandboxPayment",
     summary: "Create a payment in a chosen state",
     description:
-      "Creates a payment as the payments function does, but always answers 201 with the payment, " +
+      "Creates a payment as the payments function does, but always returns 201 with the payment, " +
       "also after a decline.",
     paths: ["/payments", "/v1/payments"],
     body: CreatePaymentBody,
@@ -64,9 +64,8 @@ export const SANDBOX_ROUTES: readonly Route[] = [
     ...sandbox,
     id: "authenticatePayment",
     summary: "Authenticate the payer",
-    description:
-      "Simulates the answer of the payer's bank to 3-D Secure. `success` completes the payment. " +
-      "`failure` declines it and answers 402.",
+    description: "Simulates the result of 3-D Secure. `success` completes the payment. " +
+      "`failure` declines it and returns 402.",
     paths: ["/payments/:id/authenticate", "/v1/payments/:id/authenticate"],
     body: AuthenticatePaymentBody,
     errors: ["invalid_state", "authentication_failed"],
@@ -103,9 +102,9 @@ export const SANDBOX_ROUTES: readonly Route[] = [
     id: "triggerWebhook",
     summary: "Deliver an event now",
     description:
-      "Makes one synchronous attempt, signed with the endpoint's real secret. The answer is 200 " +
-      "with the delivery, also if the receiver fails. No payment changes. At most 16 attempts of " +
-      "a sandbox and 32 of an account are under way at a time; one more is 429 `rate_limited`.",
+      "Makes one synchronous attempt, signed with the endpoint's real secret. The response is " +
+      "200 with the delivery, also if the receiver fails. No payment changes. At most 16 attempts " +
+      "of a sandbox and 32 of an account are under way at a time; one more is 429 `rate_limited`.",
     paths: ["/webhooks/trigger", "/v1/webhooks/trigger"],
     body: TriggerWebhookBody,
     response: WebhookDelivery,
@@ -149,7 +148,7 @@ export const SANDBOX_ROUTES: readonly Route[] = [
     summary: "Set or advance the clock",
     description:
       "Everything of the sandbox obeys its clock, and no other sandbox notices. An advance does " +
-      "what becomes due, in the order of time, and answers with the numbers. A request works for " +
+      "what becomes due, in the order of time, and returns the numbers. A request works for " +
       "about 2 seconds. If `has_more` is true, send `to` with the value of `target` again. An " +
       "advance that is not complete is never lost: the next request goes on from its end. A clock " +
       "never goes back; a reset makes it the real one. Signatures always carry the real time.",

@@ -34,7 +34,7 @@ interface NewSandbox {
   key: StoredSecret & { key_id: string };
 }
 
-/** The answer of a change, and whether it is a stored one. */
+/** The response to a change, and whether it is a stored one. */
 interface Changed {
   response: StoredResponse;
   replayed: boolean;

@@ -47,7 +47,7 @@ export function storeTranscript(): MiddlewareHandler<Env> {
         await transcriptLine(c, run.n),
       );
     } catch (error) {
-      // The request is done, so it is answered.
+      // The request is done, so it gets its response.
       state.fault = faultOf(error);
     }
   };

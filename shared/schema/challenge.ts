@@ -5,7 +5,7 @@
 
 import type { Payment, ShownCard } from "./payment.ts";
 
-/** The answer of `GET` and `POST /challenges/{token}`. */
+/** The response to `GET` and `POST /challenges/{token}`. */
 export interface Challenge extends
   Pick<
     Payment,

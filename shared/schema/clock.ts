@@ -37,17 +37,17 @@ const CLOCK = {
     .describe("How far a running clock is ahead of the real time; null while the clock is frozen"),
   target: Instant.nullable()
     .describe(
-      "The end of the advances that are not complete; null: none is under way. In the answer to " +
-        "`POST`: the end of the advance of that request",
+      "The end of the advances that are not complete; null: none is under way. In the response " +
+        "to `POST`: the end of the advance of that request",
     ),
 };
 
-/** The answer of `GET /clock`. */
+/** The response to `GET /clock`. */
 export const Clock = z.object(CLOCK).describe("The clock of a sandbox");
 
 const Count = z.int().min(0);
 
-/** The answer of `POST /clock`. */
+/** The response to `POST /clock`. */
 export const ClockAdvance = z.object({
   ...CLOCK,
   did: z.object({

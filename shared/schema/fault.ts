@@ -139,7 +139,7 @@ export const Fault = z.object({
 }).describe("A fault that was declared: the next matching things fail");
 export type Fault = z.infer<typeof Fault>;
 
-/** The answer of a delete of a fault. */
+/** The response to a delete of a fault. */
 export const DeletedFault = z.object({
   id: id("flt_"),
   object: z.literal("fault"),

@@ -18,10 +18,10 @@ const WAIT_WORDS = `a whole number of seconds from 0 to ${MAX_INBOX_WAIT_S}`;
 export const ReadInboxQuery = z.object({
   after: mustBe(
     z.string().regex(INBOX_CURSOR).optional().describe(
-      "The `next_cursor` of an earlier answer. It acknowledges the deliveries up to it. Without " +
-        "it, the answer begins with the first delivery that is not acknowledged",
+      "The `next_cursor` of an earlier response. It acknowledges the deliveries up to it. " +
+        "Without it, the response begins with the first delivery that is not acknowledged",
     ),
-    'the "next_cursor" of an earlier answer, which begins with "inb_"',
+    'the "next_cursor" of an earlier response, which begins with "inb_"',
   ),
   wait: mustBe(
     z.string().regex(/^\d{1,2}$/)
@@ -45,7 +45,7 @@ export const InboxDelivery = z.object({
 }).describe("A delivery in an inbox: the request that an endpoint with a URL would get");
 export type InboxDelivery = z.infer<typeof InboxDelivery>;
 
-/** The answer of a read of an inbox. */
+/** The response to a read of an inbox. */
 export const Inbox = z.object({
   object: z.literal("inbox"),
   data: z.array(InboxDelivery).describe(
@@ -68,13 +68,13 @@ export const RecoverDeliveriesBody = z.object({
       "has got",
   ),
   starting_after: mustBe(
-    id("whd_").optional().describe("The `next_cursor` of the previous answer"),
-    'the "next_cursor" of the previous answer, which begins with "whd_"',
+    id("whd_").optional().describe("The `next_cursor` of the previous response"),
+    'the "next_cursor" of the previous response, which begins with "whd_"',
   ),
 }).describe("The period whose deliveries the endpoint gets again");
 export type RecoverDeliveriesBody = z.infer<typeof RecoverDeliveriesBody>;
 
-/** The answer of a recovery. */
+/** The response to a recovery. */
 export const Recovery = z.object({
   object: z.literal("recovery"),
   endpoint_id: id("whe_").describe("Id of the endpoint that gets them"),

@@ -200,8 +200,8 @@ const REFUSED_RETURN_URL =
 const ReturnUrl = mustBe(
   z.string().max(MAX_RETURN_URL).refine(isReturnUrl, REFUSED_RETURN_URL).describe(
     "The page of your shop to which the payer comes back after `next_action`, with the parameter " +
-      "`payment_id` added. https, or with a test key also http on localhost. Answers show it in " +
-      "its normal form, such as `https://shop.example/` for `https://shop.example`",
+      "`payment_id` added. https, or with a test key also http on localhost. Responses show it " +
+      "in its normal form, such as `https://shop.example/` for `https://shop.example`",
   ).transform((text) => new URL(text).href),
   'a URL that begins with https, such as "https://shop.example/return", of at most ' +
     `${MAX_RETURN_URL} characters, without a user name or password`,
@@ -256,7 +256,7 @@ export const ShownIban = z.object({
   last4: z.string().describe("The last four characters of the IBAN"),
 }).describe("The shown parts of a bank account");
 
-/** A wallet. Its address is public, so answers show it whole. */
+/** A wallet. Its address is public, so responses show it whole. */
 export const ShownWallet = z.object({
   address: z.string().describe("Address of the wallet, which is public"),
   network: Network,
@@ -264,7 +264,7 @@ export const ShownWallet = z.object({
   tx_hash: z.string().nullable().describe(
     "Hash of the transaction on chain. Null until it completes",
   ),
-}).describe("A wallet. Its address is public, so answers show it whole");
+}).describe("A wallet. Its address is public, so responses show it whole");
 
 /** The method of a payment by card. */
 export const CardMethod = z.object({ type: z.literal("card"), card: ShownCard })
@@ -385,9 +385,9 @@ export const CapturePaymentBody = z.object({
 );
 export type CapturePaymentBody = z.infer<typeof CapturePaymentBody>;
 
-/** The body of an authentication: the answer of the payer's bank. */
+/** The body of an authentication: the result of 3-D Secure. */
 export const AuthenticatePaymentBody = z.object({
   result: z.enum(["success", "failure"]).default("success")
     .describe("`failure` declines the payment with `authentication_failed`"),
-}).describe("The answer of the payer's bank");
+}).describe("The result of 3-D Secure");
 export type AuthenticationResult = z.infer<typeof AuthenticatePaymentBody>["result"];

@@ -18,16 +18,16 @@ export const IdempotencyKey = z.object({
   method: z.string().describe("HTTP method of the first request"),
   path: z.string().describe(PATH_WORDS),
   status: z.number().int().nullable().describe(
-    "HTTP status of the stored answer. Null while the first request is under way",
+    "HTTP status of the stored response. Null while the first request is under way",
   ),
   created_at: Instant.describe("Time of the first request"),
   expires_at: Instant.describe("Time from which a request with this key is a new one"),
   replays: z.number().int().min(0).describe(
-    "How often the stored answer was replayed. Replays are counted behind their answers",
+    "How often the stored response was replayed. Replays are counted behind their responses",
   ),
   body: z.record(z.string(), z.unknown()).nullable().describe(
-    "Body of the stored answer, with `***` in place of secrets. Null while the first request is " +
-      "under way",
+    "Body of the stored response, with `***` in place of secrets. Null while the first request " +
+      "is under way",
   ),
 }).describe("An idempotency key that an API key has used within the last 24 hours");
 export type IdempotencyKey = z.infer<typeof IdempotencyKey>;
@@ -41,18 +41,18 @@ const LoggedBody = z.record(z.string(), z.unknown()).nullable().optional();
 
 /** A request in the log of a sandbox. */
 export const LoggedRequest = z.object({
-  id: id("req_").describe("Id of the request, as in the header `Request-Id` of its answer"),
+  id: id("req_").describe("Id of the request, as in the header `Request-Id` of its response"),
   object: z.literal("request"),
   method: z.string().describe("HTTP method"),
   path: z.string().describe(`${PATH_WORDS}. \`***\` stands for text that the log does not show`),
   query: z.string().nullable().describe(
     "Known parameters of the query. `***` stands for free text. Null: none",
   ),
-  status: z.number().int().describe("HTTP status of the answer"),
-  error_code: z.string().nullable().describe("Code of the error. Null: the answer is no error"),
+  status: z.number().int().describe("HTTP status of the response"),
+  error_code: z.string().nullable().describe("Code of the error. Null: the response is no error"),
   idempotency_key: z.string().nullable().describe("Its idempotency key. Null: none"),
-  idempotent_replay: z.boolean().describe("True: the answer is that of an earlier request"),
-  duration_ms: z.number().min(0).describe("Time from the arrival of the request to its answer"),
+  idempotent_replay: z.boolean().describe("True: the response is that of an earlier request"),
+  duration_ms: z.number().min(0).describe("Time from the arrival of the request to its response"),
   api_key_id: id("key_").describe("Id of the API key that sent the request"),
   source: RequestSource,
   created_at: Instant.describe("Time at which the request arrived"),
@@ -60,8 +60,8 @@ export const LoggedRequest = z.object({
     "Body with `…` in place of secrets and of unknown members. Null: not stored. Only the read of " +
       "one request has it",
   ),
-  response_body: LoggedBody.describe("Body of the answer, as `request_body`"),
-}).describe("A request that a sandbox has answered");
+  response_body: LoggedBody.describe("Body of the response, as `request_body`"),
+}).describe("A request that a sandbox has received");
 export type LoggedRequest = z.infer<typeof LoggedRequest>;
 
 const METHOD_WORDS = 'an HTTP method such as "POST"';
@@ -83,7 +83,7 @@ export const ListRequestsQuery = z.object({
   ),
   status: mustBe(
     z.string().regex(/^[1-5](?:[0-9]{2}|xx)$/).optional()
-      .describe("Only answers with this HTTP status or class of statuses, such as 4xx"),
+      .describe("Only responses with this HTTP status or class of statuses, such as 4xx"),
     STATUS_WORDS,
   ),
   request_id: id("req_").optional().describe("Only the request with this id"),

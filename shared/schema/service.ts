@@ -1,26 +1,26 @@
 /**
- * Answers of operations on the service and the sandbox as a whole.
+ * Responses of operations on the service and the sandbox as a whole.
  */
 
 import * as z from "zod";
 
-/** The answer of `GET /health`. */
-export const Health = z.object({ status: z.literal("ok") }).describe("The database answers");
+/** The response to `GET /health`. */
+export const Health = z.object({ status: z.literal("ok") }).describe("The database responds");
 export type Health = z.infer<typeof Health>;
 
-/** The answer of `POST /internal/relay`. */
+/** The response to `POST /internal/relay`. */
 export const DispatcherAwake = z.object({ status: z.literal("awake") }).describe(
   "The dispatcher has started due deliveries",
 );
 export type DispatcherAwake = z.infer<typeof DispatcherAwake>;
 
-/** The answer of `POST /internal/retention`. */
+/** The response to `POST /internal/retention`. */
 export const Purged = z.object({
   purged: z.number().int().min(0).describe("Number of rows that were deleted"),
 }).describe("The result of a call that deletes expired data");
 export type Purged = z.infer<typeof Purged>;
 
-/** The answer of `GET /transcript`. */
+/** The response to `GET /transcript`. */
 export const Transcript = z.string().describe(
   "One line of JSON for each request of the run, oldest first: its number `n`, the `request` with " +
     "method, path, idempotency key and body, and the `answer` with status, request id and body. " +
@@ -37,7 +37,7 @@ export const ResetSandboxBody = z.object({
   ),
 }).describe("What the reset deletes beside the data");
 
-/** The answer of `POST /reset`: the number of deleted resources of each kind. */
+/** The response to `POST /reset`: the number of deleted resources of each kind. */
 export const SandboxReset = z.object({
   object: z.literal("sandbox_reset"),
   deleted: z.object({

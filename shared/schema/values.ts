@@ -23,7 +23,7 @@ import { mustBe } from "./requirement.ts";
 export function id(prefix: IdPrefix) {
   return mustBe(
     z.string().regex(idPattern(prefix)),
-    `an id that begins with "${prefix}", copied from an answer`,
+    `an id that begins with "${prefix}", copied from a response`,
   );
 }
 
@@ -37,7 +37,7 @@ export const AmountMinor = mustBe(
 /** The amount under its second name. Responses have both. */
 export const AmountAlias = AmountMinor.describe(
   "Amount in minor units of the currency: `1999` is 19.99 EUR. `amount_minor` is another name for " +
-    "it: a request has one of them, or both with the same value, and answers have both",
+    "it: a request has one of them, or both with the same value, and responses have both",
 );
 
 const CURRENCY_WORDS = 'a currency code such as "EUR", "USD" or "USDC"';

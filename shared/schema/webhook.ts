@@ -111,7 +111,7 @@ export const WebhookEndpoint = z.object({
   events: z.array(EventSubscription).describe("The types of events that it receives"),
   status: EndpointStatus,
   disabled_reason: z.enum(DISABLED_REASONS).nullable().describe(
-    "`manual`: a request disabled it. `gone`: it answered 410. `failing`: all attempts of five " +
+    "`manual`: a request disabled it. `gone`: it returned 410. `failing`: all attempts of five " +
       "days failed",
   ),
   description: z.string().nullable().describe("Your own text for people; null without one"),
@@ -126,7 +126,7 @@ export const WebhookEndpoint = z.object({
 }).describe("A URL or an inbox that gets events, signed with its own secret");
 export type WebhookEndpoint = z.infer<typeof WebhookEndpoint>;
 
-/** The answer of a delete of an endpoint. */
+/** The response to a delete of an endpoint. */
 export const DeletedWebhookEndpoint = z.object({
   id: id("whe_"),
   object: z.literal("webhook_endpoint"),
@@ -139,11 +139,11 @@ export const DeliveryAttempt = z.object({
   number: z.number().int().min(1).describe("Number of the attempt, from 1"),
   at: Instant,
   response_status: z.number().int().nullable()
-    .describe("HTTP status of the receiver's answer. Null without an answer"),
+    .describe("HTTP status of the receiver's response. Null: there was none"),
   duration_ms: z.number().int().min(0)
     .describe("Duration in milliseconds, rounded up to a multiple of 100"),
   error: z.enum(["timeout", "connection_failed", "crashed"]).nullable().describe(
-    "The reason for a missing answer. `crashed`: the service stopped three times while it sent " +
+    "The reason for a missing response. `crashed`: the service stopped three times while it sent " +
       "this delivery, and the attempt counts as failed",
   ),
 }).describe("One HTTP attempt of a delivery");
@@ -160,11 +160,11 @@ export const DeliveryExchange = z.object({
   }).describe("The request of the attempt"),
   response: z.object({
     text: z.string().describe(
-      "The first 1 024 bytes of the answer as UTF-8: status line, headers and body as they came",
+      "The first 1 024 bytes of the response as UTF-8: status line, headers and body as they came",
     ),
-    truncated: z.boolean().describe("True: the answer had more bytes"),
-  }).nullable().describe("Beginning of the answer. Null without an answer"),
-}).describe("The request of an attempt in a sandbox, and the beginning of its answer");
+    truncated: z.boolean().describe("True: the response had more bytes"),
+  }).nullable().describe("Beginning of the response. Null: there was none"),
+}).describe("The request of an attempt in a sandbox, and the beginning of its response");
 export type DeliveryExchange = z.infer<typeof DeliveryExchange>;
 
 /** Status of a delivery. */
@@ -195,7 +195,7 @@ export const WebhookDelivery = z.object({
       "Missing if it waits for none",
   ).optional(),
   exchanges: z.array(DeliveryExchange).optional().describe(
-    "Requests and answers of the newest five attempts, oldest first. Only the read of one " +
+    "Requests and responses of the newest five attempts, oldest first. Only the read of one " +
       "delivery shows them, in a sandbox, for 7 days",
   ),
 }).describe("The delivery of an event to one endpoint");

@@ -129,7 +129,7 @@ export interface EventRow {
 
 /** A decided change, which the database writes whole in one transaction or not at all. */
 export interface Change {
-  /** The answer to the request, which is stored under its idempotency key. */
+  /** The response to the request, which is stored under its idempotency key. */
   response: StoredResponse;
   /** The payment or transfer on which the decision is based; null for a create. */
   expects: { id: string; sequence: number } | null;

@@ -74,7 +74,7 @@ export class DatabaseHealth {
 
   async #ask(): Promise<boolean> {
     const was_unavailable = this.#is_unavailable;
-    this.#is_unavailable = !await isAnswered(this.#probe.ask(), this.#deadline_ms);
+    this.#is_unavailable = !await responds(this.#probe.ask(), this.#deadline_ms);
     if (!this.#is_unavailable || this.#is_closed) return !this.#is_unavailable;
     this.#probe.reset();
     if (!was_unavailable) {
@@ -106,20 +106,20 @@ export class DatabaseHealth {
 }
 
 /** Reports whether a check succeeds before its deadline. */
-function isAnswered(response: Promise<unknown>, deadline_ms: number): Promise<boolean> {
+function responds(response: Promise<unknown>, deadline_ms: number): Promise<boolean> {
   return new Promise((resolve) => {
     let due = performance.now() + deadline_ms;
     const decide = () => {
       const late_ms = performance.now() - due;
       if (late_ms < LATE_MS) return resolve(false);
-      // The answer may have arrived already, and this process has not read it yet.
+      // The response may have arrived already, and this process has not read it yet.
       due = performance.now() + LATE_MS;
       timer = setTimeout(decide, LATE_MS);
     };
     let timer = setTimeout(decide, deadline_ms);
-    response.then(() => true, () => false).then((is_answered) => {
+    response.then(() => true, () => false).then((has_responded) => {
       clearTimeout(timer);
-      resolve(is_answered);
+      resolve(has_responded);
     });
   });
 }

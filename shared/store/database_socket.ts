@@ -48,7 +48,7 @@ async function open(
   try {
     await plain.write(SSL_REQUEST);
     const response = new Uint8Array(1);
-    if (await plain.read(response) === null) throw new Deno.errors.ConnectionReset("no answer");
+    if (await plain.read(response) === null) throw new Deno.errors.ConnectionReset("no response");
     if (response[0] !== YES) {
       if (!is_required) return plain;
       throw new EncryptionFailed("the database server does not speak TLS");

@@ -1,5 +1,5 @@
 /**
- * Calls of the entry functions that answer one request each. Tenants alternate, and these calls
+ * Calls of the entry functions, for one request each. Tenants alternate, and these calls
  * never use all connections of the pool. A tenant that sends too many requests delays itself, but
  * neither other tenants nor the statements that many requests share (request_batcher.ts). All sandboxes of
  * an account are one tenant (known_tenants.ts).
@@ -45,7 +45,7 @@ export class EntryCalls {
   }
 
   /**
-   * Calls an entry function that answers one request with one row. Throws the errors of
+   * Calls an entry function that returns one row for one request. Throws the errors of
    * `untilFresh`, and `rate_limited` if too many requests of the tenant wait for their turn.
    */
   ask<T extends Row<string> = Row>(

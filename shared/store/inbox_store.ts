@@ -71,7 +71,7 @@ export interface InboxStore {
   ): Promise<InboxPage | "no_inbox" | "unknown_position">;
   /** Returns the ids of the endpoints whose inboxes have changed, one statement for all readers. */
   changed(readers: readonly WaitingReader[]): Promise<string[]>;
-  /** Makes missed deliveries pending. Answers `refusal` if the endpoint is disabled. */
+  /** Makes missed deliveries pending. Returns `refusal` if the endpoint is disabled. */
   recover(
     access: Access,
     endpoint_id: string,

@@ -2,7 +2,7 @@
 
 import type { MethodKind } from "../schema/payment.ts";
 
-/** Operations that the service asks of a provider. */
+/** Operations that the service requests from a provider. */
 export type ProviderOp =
   | "authorize"
   | "capture"

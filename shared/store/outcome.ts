@@ -146,7 +146,7 @@ const REFUSALS = {
         "receive them (a clock that stands must advance), disable an endpoint, or reset the sandbox",
     ),
   live: () => new ApiError("test_key_required", "The sandbox takes test keys only"),
-  /** One answer for unknown ids and for ids of other environments. */
+  /** One response for unknown ids and for ids of other environments. */
   not_found: () => new ApiError("not_found", "No such resource"),
   conflict: () =>
     new ApiError(

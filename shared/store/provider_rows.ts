@@ -171,7 +171,7 @@ export interface ProviderRecord {
    */
   change: (ChangedRows & { expects: Expectation | null }) | null;
   /**
-   * The answer to store under the idempotency key of the operation; null: the key stays as it is.
+   * The response to store under the idempotency key of the operation; null: the key stays as it is.
    */
   response: StoredResponse | null;
   /** The number of `pay.sandbox_settings.did` that counts the record; absent: none. */

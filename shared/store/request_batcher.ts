@@ -26,7 +26,7 @@ const MOST_WAITING = { waiting_of_owner: 512, waiting: 4_096 };
 /** Most characters of the requests of one statement. */
 const MOST_CHARACTERS = 1_000_000;
 
-/** A row that answers one request of a list. */
+/** The row for one request of a list. */
 export interface ListRow<Own extends string = never> extends Row<Own> {
   /** Position of the request in the list, from 1. */
   n: number;

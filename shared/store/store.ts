@@ -84,7 +84,7 @@ export interface Store {
    * `provider_not_configured` if the change has an operation and there is no provider for it.
    */
   commit(access: Access, change: Change, idempotency: Idempotency | null): Promise<Committed>;
-  /** Returns the response of `GET /v1/balance` as JSON text. */
+  /** Returns the response to `GET /v1/balance` as JSON text. */
   balance(access: Access): Promise<string>;
   /** Deletes the data of the key's sandbox (ADR 0027). */
   resetSandbox(
@@ -92,7 +92,7 @@ export interface Store {
     idempotency: Idempotency | null,
     with_endpoints: boolean,
   ): Promise<Committed>;
-  /** Checks that the database answers. Throws `service_unavailable`. */
+  /** Checks that the database responds. Throws `service_unavailable`. */
   ping(): Promise<void>;
 }
 

@@ -55,7 +55,7 @@ export interface EndpointChange {
   expects_revision: number | null;
   /** The new state; null for a delete. */
   endpoint: EndpointRow | null;
-  /** The answer to store, with a reference in place of a secret. */
+  /** The response to store, with a reference in place of a secret. */
   response: StoredResponse;
 }
 
@@ -205,7 +205,7 @@ export interface WebhookStore {
     change: EndpointChange,
     idempotency: Idempotency | null,
   ): Promise<Written>;
-  /** Makes a delivery due again. Answers `refusal` if its endpoint is deleted or disabled. */
+  /** Makes a delivery due again. Returns `refusal` if its endpoint is deleted or disabled. */
   redeliver(
     access: Access,
     id: string,

@@ -75,7 +75,7 @@ create table pay.api_keys (
   ])
 );
 comment on table pay.api_keys is 'An API key: a name, its scopes, and one or more secrets. The scope of idempotency.';
-comment on column pay.api_keys.id is 'The id in answers.';
+comment on column pay.api_keys.id is 'The id in responses.';
 comment on column pay.api_keys.environment_id is 'The environment that the key opens.';
 comment on column pay.api_keys.livemode is 'The mode of the environment.';
 comment on column pay.api_keys.name is 'Name for people.';
@@ -164,7 +164,7 @@ create type pay.admission as (
   ahead interval,
   detail text
 );
-comment on type pay.admission is 'A request of a list: whether it may go on, and its answer.';
+comment on type pay.admission is 'A request of a list: whether it may go on, and its response.';
 comment on column pay.admission.n is 'The place of the request in the list, from 1.';
 comment on column pay.admission.outcome is '"ok" while the request may go on.';
 comment on column pay.admission.api_key_id is 'Null if no valid key was presented.';
@@ -174,8 +174,8 @@ comment on column pay.admission.livemode is 'The mode of that environment; null 
 comment on column pay.admission.at is 'The time of the request.';
 comment on column pay.admission.remaining is
   'Requests that the key and its account have left after this one, the smaller; null without a limit.';
-comment on column pay.admission.status is 'HTTP status of the answer, if the database knows it.';
-comment on column pay.admission.body is 'JSON text of the answer, if the database knows it.';
+comment on column pay.admission.status is 'HTTP status of the response, if the database knows it.';
+comment on column pay.admission.body is 'JSON text of the response, if the database knows it.';
 comment on column pay.admission.ahead is 'How far the clock of the sandbox is ahead of the real time; null: it has no clock of its own.';
 comment on column pay.admission.detail is 'For an outdated request the settings of the sandbox as JSON text; null: it has none.';
 

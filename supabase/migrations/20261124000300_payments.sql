@@ -64,12 +64,12 @@ create table pay.payments (
 ) with (fillfactor = 90);
 comment on table pay.payments is 'A payment as it stands now.';
 comment on column pay.payments.environment_id is 'The environment of the row.';
-comment on column pay.payments.id is 'The id in answers; sorts by time.';
-comment on column pay.payments.status is 'Status, as in answers.';
+comment on column pay.payments.id is 'The id in responses; sorts by time.';
+comment on column pay.payments.status is 'Status, as in responses.';
 comment on column pay.payments.amount_minor is 'Amount in minor units.';
 comment on column pay.payments.amount_refunded is 'Sum of the payment''s refunds, minor units.';
 comment on column pay.payments.currency is 'ISO 4217 code.';
-comment on column pay.payments.method_kind is 'The kind of payment method, as in answers.';
+comment on column pay.payments.method_kind is 'The kind of payment method, as in responses.';
 comment on column pay.payments.reference is 'The merchant''s own reference, here because lists filter by it.';
 comment on column pay.payments.customer_id is 'The merchant''s own id of the customer, here because lists and the views of pay.expose filter by it.';
 comment on column pay.payments.sequence is 'Number of the payment''s newest event. A change compares it and sets it.';
@@ -78,7 +78,7 @@ comment on column pay.payments.updated_at is 'Time of the last change.';
 comment on column pay.payments.amount_released is 'The part of an authorized amount that the capture has released, minor units.';
 comment on column pay.payments.amount_refunding is 'Sum of the payment''s pending refunds, minor units.';
 comment on column pay.payments.amount_disputed is 'The amount that the payer has charged back, minor units.';
-comment on column pay.payments.body is 'The payment as JSON text, as it is answered.';
+comment on column pay.payments.body is 'The payment as JSON text, as responses show it.';
 
 -- Only the primary key begins with the environment, here and in the other indexes for lists, so the
 -- planner has no other index for a search by key. pay_internal.list_range describes how lists use
@@ -114,13 +114,13 @@ create table pay.refunds (
 );
 comment on table pay.refunds is 'Money given back on a payment.';
 comment on column pay.refunds.environment_id is 'The environment of the row.';
-comment on column pay.refunds.id is 'The id in answers; sorts by time.';
+comment on column pay.refunds.id is 'The id in responses; sorts by time.';
 comment on column pay.refunds.payment_id is 'The payment that is refunded.';
 comment on column pay.refunds.amount_minor is 'Amount in minor units.';
 comment on column pay.refunds.currency is 'Currency of the payment.';
 comment on column pay.refunds.created_at is 'Time of creation.';
-comment on column pay.refunds.status is 'Status, as in answers.';
-comment on column pay.refunds.body is 'The refund as JSON text, as it is answered.';
+comment on column pay.refunds.status is 'Status, as in responses.';
+comment on column pay.refunds.body is 'The refund as JSON text, as responses show it.';
 
 create index refunds_payment on pay.refunds (payment_id, environment_id, id);
 comment on index pay.refunds_payment is 'pay_internal.list_column: the refunds of a payment.';
@@ -143,14 +143,14 @@ create table pay.disputes (
 );
 comment on table pay.disputes is 'A payment that the payer has charged back.';
 comment on column pay.disputes.environment_id is 'The environment of the row.';
-comment on column pay.disputes.id is 'The id in answers (dp_…); sorts by time.';
+comment on column pay.disputes.id is 'The id in responses (dp_…); sorts by time.';
 comment on column pay.disputes.payment_id is 'The payment that is disputed.';
-comment on column pay.disputes.status is 'Status, as in answers.';
+comment on column pay.disputes.status is 'Status, as in responses.';
 comment on column pay.disputes.amount_minor is 'Amount in minor units.';
 comment on column pay.disputes.currency is 'Currency of the payment.';
 comment on column pay.disputes.provider_reference is 'The provider''s id of the dispute; null in a sandbox.';
 comment on column pay.disputes.created_at is 'Time of creation.';
-comment on column pay.disputes.body is 'The dispute as JSON text, as it is answered.';
+comment on column pay.disputes.body is 'The dispute as JSON text, as responses show it.';
 
 create unique index disputes_current on pay.disputes (environment_id, payment_id)
   where status <> 'won' and provider_reference is null;
@@ -182,14 +182,14 @@ create table pay.transfers (
 ) with (fillfactor = 90);
 comment on table pay.transfers is 'A transfer as it stands now.';
 comment on column pay.transfers.environment_id is 'The environment of the row.';
-comment on column pay.transfers.id is 'The id in answers; sorts by time.';
-comment on column pay.transfers.status is 'Status, as in answers.';
+comment on column pay.transfers.id is 'The id in responses; sorts by time.';
+comment on column pay.transfers.status is 'Status, as in responses.';
 comment on column pay.transfers.amount_minor is 'Amount in minor units.';
 comment on column pay.transfers.currency is 'ISO 4217 code.';
 comment on column pay.transfers.sequence is 'Number of the transfer''s newest event. A change compares it and sets it.';
 comment on column pay.transfers.created_at is 'Time of creation.';
 comment on column pay.transfers.updated_at is 'Time of the last change.';
-comment on column pay.transfers.body is 'The transfer as JSON text, as it is answered.';
+comment on column pay.transfers.body is 'The transfer as JSON text, as responses show it.';
 
 create index transfers_status on pay.transfers (status, environment_id, id);
 comment on index pay.transfers_status is 'pay_internal.list_column: lists with status=.';
@@ -208,7 +208,7 @@ create table pay.events (
 );
 comment on table pay.events is 'A change of a resource. Written in the transaction of the change; never changes.';
 comment on column pay.events.environment_id is 'The environment of the row.';
-comment on column pay.events.id is 'The id in answers; sorts by time.';
+comment on column pay.events.id is 'The id in responses; sorts by time.';
 comment on column pay.events.type is 'Type, for example payment.completed.';
 comment on column pay.events.subject_id is 'The resource that changed. Events of one subject are ordered by sequence.';
 comment on column pay.events.sequence is 'Null for a triggered event, which changes nothing.';
@@ -231,19 +231,19 @@ create table pay.idempotency_keys (
   constraint idempotency_keys_key_length check (length(key) between 1 and 255),
   constraint idempotency_keys_fingerprint_length check (length(fingerprint) = 32)
 );
-comment on table pay.idempotency_keys is 'The first answer to a keyed request, replayed for 24 hours.';
+comment on table pay.idempotency_keys is 'The first response to a keyed request, replayed for 24 hours.';
 comment on column pay.idempotency_keys.environment_id is 'The environment of the row.';
 comment on column pay.idempotency_keys.api_key_id is 'The API key of the request.';
 comment on column pay.idempotency_keys.key is 'The Idempotency-Key header.';
 comment on column pay.idempotency_keys.fingerprint is 'SHA-256 of method, path and canonical body.';
 comment on column pay.idempotency_keys.request_id is
   'The first request; identifies the winner of concurrent duplicates.';
-comment on column pay.idempotency_keys.status is 'HTTP status of the answer; 102 while a triggered attempt is under way.';
-comment on column pay.idempotency_keys.body is 'The body of the answer, byte for byte.';
+comment on column pay.idempotency_keys.status is 'HTTP status of the response; 102 while a triggered attempt is under way.';
+comment on column pay.idempotency_keys.body is 'The body of the response, byte for byte.';
 comment on column pay.idempotency_keys.created_at is 'Time of the first request.';
-comment on column pay.idempotency_keys.advances_to is 'Of a request that advances a clock: the end of its advance while the stored answer is not complete; else null.';
+comment on column pay.idempotency_keys.advances_to is 'Of a request that advances a clock: the end of its advance while the stored response is not complete; else null.';
 comment on column pay.idempotency_keys.request_line is 'Method and path of the first request.';
-comment on column pay.idempotency_keys.replays is 'How often the answer was replayed, counted behind the answers.';
+comment on column pay.idempotency_keys.replays is 'How often the response was replayed. A replay is counted after it is sent.';
 
 -- Finds the keys to purge. A B-tree, though their rows come in the order of time: a BRIN index is
 -- read whole, and the table with it, once vacuumed space is used again (a block's summary then
@@ -261,7 +261,7 @@ comment on index pay.idempotency_keys_age is 'pay_internal.purge_idempotency_key
 create index idempotency_keys_advances on pay.idempotency_keys (environment_id)
   where advances_to is not null;
 comment on index pay.idempotency_keys_advances is
-  'pay.step_clock: the answers of advances that have begun and not ended.';
+  'pay.step_clock: the responses of advances that have begun and not ended.';
 
 create type pay_internal.document as (
   requests jsonb,
@@ -281,9 +281,9 @@ create type pay_internal.document as (
 comment on type pay_internal.document is
   'The parameter of pay.commit and pay.record: lists of rows, null without rows. The n of a row is the place of its change or record.';
 comment on column pay_internal.document.requests is
-  'The requests, as pay_internal.admit takes them. Without a body, the answer is the body of the payment. has_quota: true if the sandbox may have more pending deliveries; mostly absent.';
+  'The requests, as pay_internal.admit takes them. Without a body, the response is the body of the payment. has_quota: true if the sandbox may have more pending deliveries; mostly absent.';
 comment on column pay_internal.document.records is
-  '{n, environment_id, operation_id, operation, provider_events, status, body}. operation_id: the operation with this result, or null. operation: {state, next_attempt_at, provider_reference, last_reply, may_repeat}, as pay_internal.update_operations takes it; null: it stays as it is. provider_events: provider events as connectors make them, with outcome, exception, booked_minor (the sum of all movements for the provider event) and was_booked_minor (the part that is booked already). status, body: the answer to store under the idempotency key of the operation, or null.';
+  '{n, environment_id, operation_id, operation, provider_events, status, body}. operation_id: the operation with this result, or null. operation: {state, next_attempt_at, provider_reference, last_reply, may_repeat}, as pay_internal.update_operations takes it; null: it stays as it is. provider_events: provider events as connectors make them, with outcome, exception, booked_minor (the sum of all movements for the provider event) and was_booked_minor (the part that is booked already). status, body: the response to store under the idempotency key of the operation, or null.';
 comment on column pay_internal.document.expects is
   '{n, id, sequence}: the payment or transfer that the change is based on.';
 comment on column pay_internal.document.faults is
@@ -302,7 +302,7 @@ comment on column pay_internal.document.ledger is 'Rows of pay.ledger_movements.
 comment on column pay_internal.document.events is
   'Rows of pay.events, with delivery_id: the id of its deliveries without the last character.';
 comment on column pay_internal.document.operations is
-  '{n, id, op, subject_id, refund_id, method_kind, amount_minor, currency, request, decline_is_error, lease_ms, delay_ms, provider_reference}: calls to providers. With provider_reference the provider has answered already. With delay_ms the worker sends the call after that time. Otherwise the request holds it for lease_ms; the idempotency key of such a change is claimed with the status 102, and pay.record stores the answer.';
+  '{n, id, op, subject_id, refund_id, method_kind, amount_minor, currency, request, decline_is_error, lease_ms, delay_ms, provider_reference}: calls to providers. With provider_reference the provider has responded already. With delay_ms the worker sends the call after that time. Otherwise the request holds it for lease_ms; the idempotency key of such a change is claimed with the status 102, and pay.record stores the response.';
 
 do $$ begin execute pg_catalog.format('set role %I',
   pg_catalog.current_setting('pay.migrator')); end $$;

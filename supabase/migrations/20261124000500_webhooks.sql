@@ -42,7 +42,7 @@ create table pay.webhook_endpoints (
 );
 comment on table pay.webhook_endpoints is 'A merchant''s address for events.';
 comment on column pay.webhook_endpoints.environment_id is 'The environment of the row.';
-comment on column pay.webhook_endpoints.id is 'The id in answers; sorts by time.';
+comment on column pay.webhook_endpoints.id is 'The id in responses; sorts by time.';
 comment on column pay.webhook_endpoints.slot is '0 to 15, in a sandbox 0 to 63; the ids of its deliveries encode it.';
 comment on column pay.webhook_endpoints.url is
   'The address that receives the events; null if the receiver reads them.';
@@ -104,7 +104,7 @@ create table pay.webhook_deliveries (
   autovacuum_vacuum_threshold = 10000);
 comment on table pay.webhook_deliveries is 'The outbox: an event on its way to one endpoint.';
 comment on column pay.webhook_deliveries.environment_id is 'The environment of the row.';
-comment on column pay.webhook_deliveries.id is 'The id in answers; sorts by time.';
+comment on column pay.webhook_deliveries.id is 'The id in responses; sorts by time.';
 comment on column pay.webhook_deliveries.event_id is 'The event that is delivered.';
 comment on column pay.webhook_deliveries.event_type is 'The type of the event.';
 comment on column pay.webhook_deliveries.endpoint_id is 'The endpoint that receives it.';
@@ -209,7 +209,7 @@ create table pay.attempt_log (
   constraint attempt_log_slot_in_range check (slot between 0 and 4)
 );
 comment on table pay.attempt_log is
-  'The request of an attempt to deliver an event in a sandbox, and the beginning of its answer. The body of the request is that of the event.';
+  'The request of an attempt to deliver an event in a sandbox, and the beginning of its response. The body of the request is that of the event.';
 comment on column pay.attempt_log.environment_id is 'The sandbox of the row.';
 comment on column pay.attempt_log.delivery_id is 'The delivery.';
 comment on column pay.attempt_log.slot is
@@ -218,8 +218,8 @@ comment on column pay.attempt_log.attempt is 'The number of the attempt.';
 comment on column pay.attempt_log.url is 'The URL that the request was sent to.';
 comment on column pay.attempt_log.headers is 'The headers of the request as a JSON object.';
 comment on column pay.attempt_log.response is
-  'The first 1 024 bytes of the answer, from its status line on; null: there was no answer.';
-comment on column pay.attempt_log.response_truncated is 'Whether the answer had more bytes.';
+  'The first 1 024 bytes of the response, from its status line on; null: there was no response.';
+comment on column pay.attempt_log.response_truncated is 'Whether the response had more bytes.';
 comment on column pay.attempt_log.stored_at is
   'Time of the database, also in a sandbox with a clock of its own. Retention deletes by it.';
 

@@ -135,14 +135,14 @@ create table pay.faults (
 );
 comment on table pay.faults is 'A fault that a test has declared in its sandbox.';
 comment on column pay.faults.environment_id is 'The sandbox of the row.';
-comment on column pay.faults.id is 'The id in answers; sorts by time.';
-comment on column pay.faults.kind is 'The kind of thing that fails: request, delivery or provider ("on" in answers).';
+comment on column pay.faults.id is 'The id in responses; sorts by time.';
+comment on column pay.faults.kind is 'The kind of thing that fails: request, delivery or provider ("on" in responses).';
 comment on column pay.faults.fault is 'The way in which it fails.';
 comment on column pay.faults.filter is
-  'The conditions that the thing has to match, by name; empty: it matches everything ("where" in answers).';
+  'The conditions that the thing has to match, by name; empty: it matches everything ("where" in responses).';
 comment on column pay.faults.delay_ms is 'The duration of a delay in milliseconds; null for other faults.';
 comment on column pay.faults.times is 'How often the fault was declared to happen.';
-comment on column pay.faults.times_left is 'How often it will still happen ("left" in answers).';
+comment on column pay.faults.times_left is 'How often it will still happen ("left" in responses).';
 comment on column pay.faults.created_at is 'Time of creation.';
 
 -- The faults that can still happen: of a sandbox, in the order in which they were declared, and of
@@ -180,18 +180,18 @@ comment on column pay.requests.api_key_id is 'The API key of the request.';
 comment on column pay.requests.method is 'The HTTP method.';
 comment on column pay.requests.path is 'The path from the name of the function on, without the client''s own text.';
 comment on column pay.requests.query is 'The query with the values of known parameters that are no free text; null: none.';
-comment on column pay.requests.status is 'HTTP status of the answer.';
-comment on column pay.requests.error_code is 'The code of the error; null: the answer is no error.';
+comment on column pay.requests.status is 'HTTP status of the response.';
+comment on column pay.requests.error_code is 'The code of the error; null: the response is no error.';
 comment on column pay.requests.idempotency_key is 'The Idempotency-Key header; null: none, or not valid.';
-comment on column pay.requests.is_replay is 'True: the answer is that of an earlier request.';
-comment on column pay.requests.duration_us is 'Microseconds from the arrival of the request to its answer.';
+comment on column pay.requests.is_replay is 'True: the response is that of an earlier request.';
+comment on column pay.requests.duration_us is 'Microseconds from the arrival of the request to its response.';
 comment on column pay.requests.created_at is 'Time at which the request arrived.';
 comment on column pay.requests.source is
   'web_page: a browser sent the request for a page such as the console. program: everything else.';
 comment on column pay.requests.request_body is
   'The body as JSON text, without card numbers, IBANs, security codes, secrets and unknown members; null: not stored.';
 comment on column pay.requests.response_body is
-  'The body of the answer as JSON text, without secrets; null: not stored.';
+  'The body of the response as JSON text, without secrets; null: not stored.';
 
 create table pay.transcript_lines (
   environment_id text collate "C" not null,
@@ -203,7 +203,7 @@ create table pay.transcript_lines (
 comment on table pay.transcript_lines is 'The run of a seeded sandbox: one line for each request.';
 comment on column pay.transcript_lines.environment_id is 'The sandbox.';
 comment on column pay.transcript_lines.n is 'Number of the request in the run.';
-comment on column pay.transcript_lines.line is 'The request and its answer as JSON text, without card numbers and API keys.';
+comment on column pay.transcript_lines.line is 'The request and its response as JSON text, without card numbers and API keys.';
 
 do $$ begin execute pg_catalog.format('set role %I',
   pg_catalog.current_setting('pay.migrator')); end $$;

@@ -63,7 +63,7 @@ create table pay.provider_methods (
 );
 comment on table pay.provider_methods is 'The enabled account that serves a kind of payment method.';
 comment on column pay.provider_methods.environment_id is 'The environment of the account.';
-comment on column pay.provider_methods.method_kind is 'The kind of payment method, as in answers.';
+comment on column pay.provider_methods.method_kind is 'The kind of payment method, as in responses.';
 comment on column pay.provider_methods.account_id is 'The account.';
 
 comment on constraint provider_methods_account_fkey on pay.provider_methods is
@@ -134,12 +134,12 @@ comment on column pay.provider_operations.next_sync_at is 'When the worker syncs
 comment on column pay.provider_operations.settled_at is 'Time at which the result was recorded.';
 comment on column pay.provider_operations.may_repeat is 'False: the worker only syncs, because the provider would replay its reply or do the operation again.';
 comment on column pay.provider_operations.needs_operator is 'True: the service asks again by itself, but only the operator can end the wait, for example with money for a payout.';
-comment on column pay.provider_operations.provider_reference is 'The provider''s id of the payment or transfer; null until the provider has answered.';
+comment on column pay.provider_operations.provider_reference is 'The provider''s id of the payment or transfer; null until the provider has responded.';
 comment on column pay.provider_operations.last_reply is 'The last reply without a result, for the operator.';
 comment on column pay.provider_operations.api_key_id is 'The API key of the request.';
-comment on column pay.provider_operations.idempotency_key is 'The idempotency key of the request, whose answer the record stores; null: the operation follows from the result of another one.';
+comment on column pay.provider_operations.idempotency_key is 'The idempotency key of the request, whose response the record stores; null: the operation follows from the result of another one.';
 comment on column pay.provider_operations.request_id is 'The request.';
-comment on column pay.provider_operations.decline_is_error is 'True: a decline is answered with 402.';
+comment on column pay.provider_operations.decline_is_error is 'True: a decline returns 402.';
 comment on column pay.provider_operations.due_at is 'When the worker sends the operation, by the clock of the sandbox; null: it has no clock of its own.';
 
 create unique index provider_operations_exclusive on pay.provider_operations (environment_id,

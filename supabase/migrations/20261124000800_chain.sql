@@ -31,7 +31,7 @@ create table pay.deposit_addresses (
 comment on table pay.deposit_addresses is 'The index of a payment''s address below the extended public key of its account. The row lives as long as the payment.';
 comment on column pay.deposit_addresses.environment_id is 'The environment of the payment.';
 comment on column pay.deposit_addresses.account_id is 'The account whose extended public key the address comes from.';
-comment on column pay.deposit_addresses.operation_id is 'The operation that asked for the address. Its provider_reference is the address.';
+comment on column pay.deposit_addresses.operation_id is 'The operation that requested the address. Its provider_reference is the address.';
 comment on column pay.deposit_addresses.payment_id is 'The payment.';
 comment on column pay.deposit_addresses.xpub_index is 'The index of the address, from pay.xpub_counters.';
 comment on column pay.deposit_addresses.expires_at is 'The payer can send until then.';

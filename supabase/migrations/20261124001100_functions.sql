@@ -1940,18 +1940,18 @@ begin
   end if;
   return query execute '
     with wake as materialized (
-      select w.woken_at, r.id is not null as is_answered, r.status_code
+      select w.woken_at, r.id is not null as has_response, r.status_code
       from pay.recent_wakes() w
       left join net._http_response r on r.id = w.request_id
         and r.created between w.woken_at and w.woken_at + interval ''5 minutes''
         and r.created >= now() - interval ''1 hour''
     )
     select
-      (select k.status_code from wake k where k.is_answered order by k.woken_at desc limit 1),
+      (select k.status_code from wake k where k.has_response order by k.woken_at desc limit 1),
       (
         select count(*) from wake k
         where case
-          when k.is_answered then coalesce(k.status_code, 0) not between 200 and 299
+          when k.has_response then coalesce(k.status_code, 0) not between 200 and 299
           else k.woken_at between now() - interval ''10 minutes'' and now() - interval ''1 minute''
         end
       )';
@@ -2078,7 +2078,7 @@ begin
     where not (p_is_read
       and (i.status = 102 and a.kind = 'webhook_endpoints'
         or i.created_at <= a.stored_since))
-    -- Expired answers are deleted in one order, so that two lists do not deadlock.
+    -- Expired responses are deleted in one order, so that two lists do not deadlock.
     order by a.api_key_id, a.key
   loop
     p_found[v_stored.n].outcome := v_stored.outcome;
@@ -3574,7 +3574,7 @@ begin
     -- The operator can match an event with another subject than the one that it names.
     subject_id = coalesce(h.expects_id, k.subject_id),
     refund_id = coalesce(h.refund_id, k.refund_id),
-    -- The answer of an operation or a sync has the time of the movement, which a notification
+    -- The response to an operation or a sync has the time of the movement, which a notification
     -- lacks.
     happened_at = coalesce(h.at, k.happened_at),
     dismissed_at = null, dismissed_reason = null
@@ -3887,7 +3887,7 @@ begin
       on r.n = caller.n
     where r.operation_id is not null and r.operation is not null
   ));
-  with answered as materialized (
+  with replied as materialized (
     select k.environment_id, k.api_key_id, k.key, r.status, r.body
     from unnest(p_callers) caller
     join jsonb_to_recordset(p_records) as r (n integer, operation_id text, status smallint,
@@ -3907,7 +3907,7 @@ begin
   )
   update pay.idempotency_keys k
   set status = a.status, body = a.body
-  from answered a
+  from replied a
   where k.environment_id = a.environment_id and k.api_key_id = a.api_key_id and k.key = a.key;
 end
 $$;
@@ -9279,9 +9279,9 @@ comment on column pay.health.last_retention_at is
 comment on column pay.health.failed_cron_runs is
   'Failed runs of the jobs of this service, among the last 1000 runs of all jobs.';
 comment on column pay.health.last_dispatcher_status is
-  'HTTP status of the answer to the last wake of the dispatcher. Null if there is no answer.';
+  'HTTP status of the response to the last wake of the dispatcher. Null if there is no response.';
 comment on column pay.health.failed_dispatcher_wakes_last_hour is
-  'Wakes without a 2xx answer. Null if pg_net is not installed or its answers are not readable.';
+  'Wakes without a 2xx response. Null if pg_net is not installed or not readable.';
 comment on column pay.health.unsettled_operations is
   'Sent operations of providers whose result is not recorded, up to 100 000.';
 comment on column pay.health.oldest_unsettled_operation_seconds is
@@ -9864,7 +9864,7 @@ comment on view pay.invariant_orphans is
 
 create or replace view pay.invariant_effects with (security_invoker = true) as
 select e.environment_id, e.id as subject_id,
-  e.type || ' of ' || e.subject_id || ': its request has no stored answer' as detail
+  e.type || ' of ' || e.subject_id || ': its request has no stored response' as detail
 from (
   -- "offset 0" makes narrow rows before the join. A join of whole bodies would use temporary files.
   select environment_id, id, type, subject_id,
@@ -9899,11 +9899,11 @@ where e.id >= coalesce(
       and (k.subject_id is null or k.subject_id = e.subject_id)
   );
 comment on view pay.invariant_effects is
-  'R2, R3: every event of a keyed request belongs to a request whose answer is stored';
+  'R2, R3: every event of a keyed request belongs to a request whose response is stored';
 
 create or replace view pay.invariant_stored_responses with (security_invoker = true) as
 select k.environment_id, k.request_id as subject_id,
-  'answered ' || k.status || ' with ' || coalesce(k.id || case
+  'returned ' || k.status || ' with ' || coalesce(k.id || case
     when x.id is null then ', which does not exist' else ', which never had this state' end,
     'an unknown body') as detail
 from (
@@ -9964,7 +9964,7 @@ where case
   )
 end;
 comment on view pay.invariant_stored_responses is
-  'R1, R2: the resource in each stored answer exists, and had the state that the answer shows';
+  'R1, R2: the resource in each stored response exists, and had the state that the response shows';
 
 create or replace view pay.invariant_disputes with (security_invoker = true) as
 select p.environment_id, p.id as subject_id,

@@ -1,5 +1,5 @@
 -- Written by "deno task generate" from shared/core/errors.ts: do not edit.
--- Purpose: the errors that can be stored as the answer of a request.
+-- Purpose: the errors that can be stored as the response to a request.
 
 -- The codes of the catalogue below 500, each with its type and HTTP status.
 create or replace function pay_internal.error_catalogue()

@@ -156,8 +156,8 @@ end
 $$;
 grant execute on function pay.read_cron() to pay_operator;
 
--- The answers of the functions to the requests with which pg_net woke the dispatcher. Runs with the
--- caller's rights; nulls if pg_net is not installed or the caller may not read its responses.
+-- The responses of the functions to the requests with which pg_net woke the dispatcher. Runs with
+-- the caller's rights; nulls if pg_net is not installed or the caller may not read its responses.
 -- pg_cron counts a queued request as a success. Other jobs may use pg_net: a response belongs to a
 -- wake if it has its id and came within 5 minutes, because the ids restart after a crash. A wake
 -- without a response counts as failed, because the worker of pg_net does not run. pg_net can delete
@@ -174,18 +174,18 @@ begin
   end if;
   return query execute '
     with wake as materialized (
-      select w.woken_at, r.id is not null as is_answered, r.status_code
+      select w.woken_at, r.id is not null as has_response, r.status_code
       from pay.recent_wakes() w
       left join net._http_response r on r.id = w.request_id
         and r.created between w.woken_at and w.woken_at + interval ''5 minutes''
         and r.created >= now() - interval ''1 hour''
     )
     select
-      (select k.status_code from wake k where k.is_answered order by k.woken_at desc limit 1),
+      (select k.status_code from wake k where k.has_response order by k.woken_at desc limit 1),
       (
         select count(*) from wake k
         where case
-          when k.is_answered then coalesce(k.status_code, 0) not between 200 and 299
+          when k.has_response then coalesce(k.status_code, 0) not between 200 and 299
           else k.woken_at between now() - interval ''10 minutes'' and now() - interval ''1 minute''
         end
       )';
@@ -300,9 +300,9 @@ comment on column pay.health.last_retention_at is
 comment on column pay.health.failed_cron_runs is
   'Failed runs of the jobs of this service, among the last 1000 runs of all jobs.';
 comment on column pay.health.last_dispatcher_status is
-  'HTTP status of the answer to the last wake of the dispatcher. Null if there is no answer.';
+  'HTTP status of the response to the last wake of the dispatcher. Null if there is no response.';
 comment on column pay.health.failed_dispatcher_wakes_last_hour is
-  'Wakes without a 2xx answer. Null if pg_net is not installed or its answers are not readable.';
+  'Wakes without a 2xx response. Null if pg_net is not installed or not readable.';
 comment on column pay.health.unsettled_operations is
   'Sent operations of providers whose result is not recorded, up to 100 000.';
 comment on column pay.health.oldest_unsettled_operation_seconds is

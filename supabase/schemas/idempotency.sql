@@ -63,7 +63,7 @@ begin
     where not (p_is_read
       and (i.status = 102 and a.kind = 'webhook_endpoints'
         or i.created_at <= a.stored_since))
-    -- Expired answers are deleted in one order, so that two lists do not deadlock.
+    -- Expired responses are deleted in one order, so that two lists do not deadlock.
     order by a.api_key_id, a.key
   loop
     p_found[v_stored.n].outcome := v_stored.outcome;
@@ -88,7 +88,7 @@ $$;
 -- response. The same holds for a request that was refused before (except unauthorized, resetting
 -- and forbidden), because a replay comes before these refusals. p_payments: the rows of the
 -- requests, as pay.commit takes them. A request without a body is
---             answered with the body of its payment.
+--             gets the body of its payment.
 create or replace function pay_internal.claim(
   p_requests jsonb, p_found pay.admission[], p_payments jsonb default null
 )

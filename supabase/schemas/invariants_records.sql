@@ -218,7 +218,7 @@ comment on view pay.invariant_orphans is
 
 create or replace view pay.invariant_effects with (security_invoker = true) as
 select e.environment_id, e.id as subject_id,
-  e.type || ' of ' || e.subject_id || ': its request has no stored answer' as detail
+  e.type || ' of ' || e.subject_id || ': its request has no stored response' as detail
 from (
   -- "offset 0" makes narrow rows before the join. A join of whole bodies would use temporary files.
   select environment_id, id, type, subject_id,
@@ -253,13 +253,13 @@ where e.id >= coalesce(
       and (k.subject_id is null or k.subject_id = e.subject_id)
   );
 comment on view pay.invariant_effects is
-  'R2, R3: every event of a keyed request belongs to a request whose answer is stored';
+  'R2, R3: every event of a keyed request belongs to a request whose response is stored';
 
 -- The reverse of invariant_effects: from the stored responses to the resources. subject_id is the
 -- id of the request, because an idempotency key is the merchant's own text.
 create or replace view pay.invariant_stored_responses with (security_invoker = true) as
 select k.environment_id, k.request_id as subject_id,
-  'answered ' || k.status || ' with ' || coalesce(k.id || case
+  'returned ' || k.status || ' with ' || coalesce(k.id || case
     when x.id is null then ', which does not exist' else ', which never had this state' end,
     'an unknown body') as detail
 from (
@@ -320,7 +320,7 @@ where case
   )
 end;
 comment on view pay.invariant_stored_responses is
-  'R1, R2: the resource in each stored answer exists, and had the state that the answer shows';
+  'R1, R2: the resource in each stored response exists, and had the state that the response shows';
 
 create or replace view pay.invariant_disputes with (security_invoker = true) as
 select p.environment_id, p.id as subject_id,

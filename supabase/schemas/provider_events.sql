@@ -201,7 +201,7 @@ begin
     -- The operator can match an event with another subject than the one that it names.
     subject_id = coalesce(h.expects_id, k.subject_id),
     refund_id = coalesce(h.refund_id, k.refund_id),
-    -- The answer of an operation or a sync has the time of the movement, which a notification
+    -- The response to an operation or a sync has the time of the movement, which a notification
     -- lacks.
     happened_at = coalesce(h.at, k.happened_at),
     dismissed_at = null, dismissed_reason = null

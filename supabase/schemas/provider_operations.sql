@@ -282,7 +282,7 @@ begin
       on r.n = caller.n
     where r.operation_id is not null and r.operation is not null
   ));
-  with answered as materialized (
+  with replied as materialized (
     select k.environment_id, k.api_key_id, k.key, r.status, r.body
     from unnest(p_callers) caller
     join jsonb_to_recordset(p_records) as r (n integer, operation_id text, status smallint,
@@ -302,7 +302,7 @@ begin
   )
   update pay.idempotency_keys k
   set status = a.status, body = a.body
-  from answered a
+  from replied a
   where k.environment_id = a.environment_id and k.api_key_id = a.api_key_id and k.key = a.key;
 end
 $$;

@@ -205,7 +205,7 @@ $$;
 --           beyond (the target is after pay_internal.clock_ceiling(); detail: as before)
 --           too_far (the target is more than pay_internal.longest_advance() after it; detail: as
 --           before).
--- The answer is stored with the target, so a duplicate and a retry after a crash learn how to go
+-- The response is stored with the target, so a duplicate and a retry after a crash learn how to go
 -- on.
 create or replace function pay.set_clock(p_request text, p_command text)
 returns pay.admission

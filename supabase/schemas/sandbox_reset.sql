@@ -1,15 +1,15 @@
 -- Purpose: the reset of a sandbox.
 
 -- The maximum number of rows of a kind that a reset counts: a tenth of a second's work. A sandbox
--- with more is answered this number (contract §5).
+-- with more returns this number (contract §5).
 create or replace function pay_internal.most_counted()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 250000 $$;
 
--- The answer of a reset: the number of rows of each kind that it deletes. p_with_endpoints: true if
--- the reset deletes the webhook endpoints too. p_has_claim: true if the reset has an idempotency
+-- The response to a reset: the number of rows of each kind that it deletes. p_with_endpoints: true
+-- if the reset deletes the webhook endpoints too. p_has_claim: true if the reset has an idempotency
 -- key itself; that key is not counted. Cost: reads each counted row once, without parallel workers.
 -- After each table it rests for as long as the table took, so that other requests keep most of the
 -- processors (ADR 0027). The rests last ¾ s at most, and end once the statement has taken 2 s,
@@ -120,7 +120,7 @@ $$;
 
 -- Resets the sandbox of a key. Keys stay, and endpoints unless p_with_endpoints deletes them: they
 -- move to a new environment, and retention deletes the rows of the old one later, so a reset costs
--- little more than the count (ADR 0027). The answer is stored under the idempotency key, which
+-- little more than the count (ADR 0027). The response is stored under the idempotency key, which
 -- moves as well.
 -- p_request         the request, as pay_internal.admit takes it, in a list of one
 -- p_environment_id  the id of the new environment

@@ -91,7 +91,7 @@ as $$ select interval '7 days' $$;
 -- Adds ended attempts to the log. Leaves out one that is not the newest of its delivery,
 -- and those of live and of retired environments. Distinct, because an error here would make the
 -- dispatcher send its results again and again.
--- p_entries  [{environment_id, id, attempt, url, headers, answer, answer_truncated}], where
+-- p_entries  [{environment_id, id, attempt, url, headers, response, response_truncated}], where
 --            headers is JSON text
 -- Concurrency: runs after the statement that has locked and changed the deliveries.
 create or replace function pay_internal.log_attempts(p_entries jsonb)

@@ -1,7 +1,7 @@
 -- Purpose: webhook endpoints: their entry functions for a caller's key, and the functions with
 -- which the dispatcher disables an endpoint that fails for too long.
 --
--- The text of a secret is stored nowhere. Stored answers contain a reference, which the functions
+-- The text of a secret is stored nowhere. Stored responses contain a reference, which the functions
 -- replace by the secret in a replay (ADR 0018).
 --
 -- p_request is always the request, as pay_internal.admit takes it, in a list of one. Outcomes:

@@ -61,7 +61,7 @@ $$;
 grant execute on function pay.redeliver(text, text, text) to pay_api;
 
 -- Makes the deliveries of an endpoint pending again that were created in a period. A delivery that
--- is pending, or available in an inbox, stays as it is. The answer is
+-- is pending, or available in an inbox, stays as it is. The response is
 -- {object, endpoint_id, count, has_more, next_cursor}.
 -- p_request   the request, as pay_internal.admit takes it, in a list of one, with status 202
 -- p_from, p_before, p_after

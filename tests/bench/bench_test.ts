@@ -41,7 +41,13 @@ Deno.test("auditBooks()", async (t) => {
       ["finds nothing if all rows are there", books, 3, KEYED_ROWS, null],
       ["notices a missing row", books, 4, KEYED_ROWS, /^payments: 3 .*acknowledged 4/],
       ["notices a row too many", books, 2, KEYED_ROWS, /^payments: 3 .*acknowledged 2/],
-      ["notices stored answers without a key", books, 3, CREATE_ROWS, /^idempotency_keys: 3 .* 0$/],
+      [
+        "notices stored responses without a key",
+        books,
+        3,
+        CREATE_ROWS,
+        /^idempotency_keys: 3 .* 0$/,
+      ],
     ];
     for (const [name, books, responses, each, problem] of cases) {
       await t.step(name, () => {
@@ -169,8 +175,8 @@ Deno.test("runLoad()", async (t) => {
   });
   await t.step("ends at requests_max", () =>
     serve(() => new Response("x"), async (port) => {
-      const { answered, responses_by_slot } = await runLoad({ ...order, port, requests_max: 7 });
-      assert.equal(answered, 7);
+      const { responses, responses_by_slot } = await runLoad({ ...order, port, requests_max: 7 });
+      assert.equal(responses, 7);
       assert.equal(responses_by_slot.reduce((sum, n) => sum + n, 0), 7);
     }));
 });
@@ -181,7 +187,7 @@ Deno.test("judgeStandard()", async (t) => {
     p50_ms: 1,
     p99_ms: 20,
     cpu: null,
-    answered: 1,
+    responses: 1,
   });
   const judge = (beside: number | null) =>
     judgeStandard({

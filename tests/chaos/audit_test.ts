@@ -39,16 +39,16 @@ const CASES: [defect: string, promise: string, breach: RegExp, breakRun: Break][
   ["a refused change has happened", "R1", /but its change exists/, (run) => {
     refuse(responseTo(run, "cancel", 200));
   }],
-  ["an operation was not answered", "R1", /not answered/, (run) => {
-    unanswer(responseTo(run, "refund", 201));
+  ["an operation got no response", "R1", /no response/, (run) => {
+    dropResponse(responseTo(run, "refund", 201));
   }],
-  ["an operation of the sandbox that is reset was not answered", "R1", /not answered/, (run) => {
-    unanswer(responseTo(run, "create", 201, "resets"));
+  ["an operation of the sandbox that is reset got no response", "R1", /no response/, (run) => {
+    dropResponse(responseTo(run, "create", 201, "resets"));
   }],
-  ["duplicates were answered differently", "R2", /duplicates were answered differently/, (run) => {
+  ["duplicates got different responses", "R2", /duplicates got different responses/, (run) => {
     responseTo(run, "create", 201).body += " ";
   }],
-  ["two duplicates were the first", "R2", /2 first answers/, (run) => {
+  ["two duplicates were the first", "R2", /2 first responses/, (run) => {
     const { operation } = responseTo(run, "create", 201);
     for (const response of responsesOf(run, operation)) response.is_replay = false;
   }],
@@ -85,7 +85,7 @@ const CASES: [defect: string, promise: string, breach: RegExp, breakRun: Break][
   ["a changed request was done", "R3", /one field changed: 201/, (run) => {
     changedResponse(run).status = 201;
   }],
-  ["a changed request was not answered", "R3", /one field changed: not answered/, (run) => {
+  ["a changed request got no response", "R3", /one field changed: no response/, (run) => {
     changedResponse(run).status = 0;
   }],
   ["a changed request was refused for another reason", "R3", /one field changed: 409/, (run) => {
@@ -115,7 +115,7 @@ const CASES: [defect: string, promise: string, breach: RegExp, breakRun: Break][
   ["a balance is empty", "R4", /a balance: not a balance/, (run) => {
     alter(responseTo(run, "balance", 200), (body) => body.balances = []);
   }],
-  ["a balance was refused", "R4", /a balance: answered 404/, (run) => {
+  ["a balance was refused", "R4", /a balance: returned 404/, (run) => {
     refuse(responseTo(run, "balance", 200));
   }],
   ["a payment has a wrong status", "R5", /unlike the model/, async (run, tx) => {
@@ -147,13 +147,13 @@ const CASES: [defect: string, promise: string, breach: RegExp, breakRun: Break][
     const { id } = JSON.parse(responseTo(run, "cancel", 200).body);
     await tx`delete from pay.payments where id = ${id}`;
   }],
-  ["a create had the wrong result", "R5", /create was answered/, (run) => {
+  ["a create had the wrong result", "R5", /create got/, (run) => {
     alter(responseTo(run, "create", 201), (body) => body.status = "chargeback");
   }],
-  ["no order explains the answers", "R5", /no order explains/, (run) => {
+  ["no order explains the responses", "R5", /no order explains/, (run) => {
     alter(responseTo(run, "refund", 201), (body) => body.payment_status = "pending");
   }],
-  ["a story ends early", "R5", /a request has no answer/, (run) => {
+  ["a story ends early", "R5", /a request has no response/, (run) => {
     const { operation } = responseTo(run, "refund", 201);
     run.journal = run.journal.filter((record) => record.operation !== operation);
   }],
@@ -168,7 +168,7 @@ const CASES: [defect: string, promise: string, breach: RegExp, breakRun: Break][
   ["a list is in another order", "R5", /a list: not newest first/, (run) => {
     alter(lastListOfPayments(run), ({ data }) => data.reverse());
   }],
-  ["a list was refused", "R5", /a list: answered 404/, (run) => {
+  ["a list was refused", "R5", /a list: returned 404/, (run) => {
     refuse(lastListOfPayments(run));
   }],
   ["a list of refunds is empty", "R5", /no order explains/, (run) => {
@@ -177,10 +177,10 @@ const CASES: [defect: string, promise: string, breach: RegExp, breakRun: Break][
   ["a list of refunds repeats one", "R5", /no order explains/, (run) => {
     alter(filledListOfRefunds(run), ({ data }) => data.push(data[0]));
   }],
-  ["a reset was refused", "R5", /a reset was answered 404/, (run) => {
+  ["a reset was refused", "R5", /a reset got 404/, (run) => {
     refuse(responseTo(run, "reset", 200, "resets"));
   }],
-  ["a create in the sandbox that is reset was refused", "R5", /create was answered 404/, (run) => {
+  ["a create in the sandbox that is reset was refused", "R5", /create got 404/, (run) => {
     refuse(responseTo(run, "create", 201, "resets"));
   }],
   ["an event has not arrived", "R6", /missing: payment/, (run) => {
@@ -376,7 +376,7 @@ function responseTo(
     .filter(({ action }) => action.do === kind);
   const responses = operations.flatMap(({ number }) => responsesOf(run, number).slice(0, 1))
     .filter((response) => response.status === status);
-  assert.ok(responses.length > 0, `no ${kind} was answered ${status}`);
+  assert.ok(responses.length > 0, `no ${kind} got ${status}`);
   return responses.at(-1)!;
 }
 
@@ -409,9 +409,9 @@ function refuse(response: ApiResponse): void {
   response.body = '{"error":{"code":"not_found"}}';
 }
 
-function unanswer(response: ApiResponse): void {
+function dropResponse(response: ApiResponse): void {
   response.status = 0;
-  response.body = "not answered in 120000 ms";
+  response.body = "no response in 120000 ms";
 }
 
 /** Changes the body of a response. */

@@ -10,9 +10,9 @@ import { launch } from "../../chaos/process.ts";
 
 const PROGRAM = import.meta.resolve("../../chaos/client_process.ts");
 
-Deno.test("the clients repeat a replay that is answered 503, and report an answer that differs", async () => {
+Deno.test("the clients repeat a replay that gets 503, and report one that differs", async () => {
   const folder = await Deno.makeTempDir();
-  /** The answer to each key, and the keys that were refused once. */
+  /** The response to each key, and the keys that were refused once. */
   const stored = new Map<string, string>();
   const refused = new Set<string>();
   let is_calm = false;

@@ -8,7 +8,7 @@ import assert from "node:assert/strict";
 import type { StripeBooks } from "../support/stripe/double.ts";
 import type { StripeObject } from "../support/stripe/journal.ts";
 import { auditLive, type LiveEvidence } from "../../chaos/live_audit.ts";
-import type { LiveAnswered } from "../../chaos/live_clients.ts";
+import type { LiveFinished } from "../../chaos/live_clients.ts";
 import type { LiveAction } from "../../chaos/live_plan.ts";
 
 /** Breaks the good run. */
@@ -28,7 +28,7 @@ const CASES: [defect: string, breach: RegExp, breakRun: Break][] = [
   ["an acknowledged payment is missing", /pay_2 was acknowledged/, ({ payments }) => {
     payments.pop();
   }],
-  ["a payment is in no answer", /pay_3 is in no answer/, ({ payments }) => {
+  ["a payment is in no response", /pay_3 is in no response/, ({ payments }) => {
     payments.push({ ...payments[1]!, id: "pay_3" });
   }],
   ["another amount was captured", /captured 1000, the provider 999/, ({ books }) => {
@@ -49,20 +49,20 @@ const CASES: [defect: string, breach: RegExp, breakRun: Break][] = [
   ["a refund has another amount", /re_1 is of 300, at the provider of 301/, ({ books }) => {
     books.refund[0]!.amount = 301;
   }],
-  ["a refund is in no answer", /re_1 is in no answer/, (run) => run.operations.pop()],
+  ["a refund is in no response", /re_1 is in no response/, (run) => run.operations.pop()],
   ["the refunded sum differs", /pay_1 has 299 refunded, not 300/, ({ payments }) => {
     payments[0]!.amount_refunded = 299;
   }],
   ["the ledger has a cent less", /pay_1: the ledger has 659, the provider 660/, ({ balances }) => {
     balances.set("pay_1", 659);
   }],
-  ["duplicates were answered differently", /duplicates were answered/, ({ operations }) => {
+  ["duplicates got different responses", /duplicates got/, ({ operations }) => {
     operations[0]!.responses[1]!.body += " ";
   }],
-  ["two duplicates were the first", /several first answers/, ({ operations }) => {
+  ["two duplicates were the first", /several first responses/, ({ operations }) => {
     operations[0]!.responses[1]!.is_replay = false;
   }],
-  ["a change was not answered", /refund-1: 0/, ({ operations }) => {
+  ["a change got no response", /refund-1: 0/, ({ operations }) => {
     operations[2]!.responses[0] = { status: 0, body: "", is_replay: false };
   }],
   ["a completed payment was not charged", /contradicts 201/, ({ books }) => {
@@ -88,7 +88,7 @@ for (const [defect, breach, breakRun] of CASES) {
 
 /** A payment that was charged and refunded in part, and one that was declined. */
 function goodRun(): LiveEvidence & {
-  operations: LiveAnswered[];
+  operations: LiveFinished[];
   payments: LiveEvidence["payments"][number][];
   balances: Map<string, number>;
 } {
@@ -132,9 +132,9 @@ function goodRun(): LiveEvidence & {
   };
   return {
     operations: [
-      answered("create-1", create, "pay_1", 201, { id: "pay_1", status: "completed" }),
-      answered("create-2", { ...create, amount_minor: 500 }, "pay_2", 402, JSON.parse(refused)),
-      answered("refund-1", { do: "refund", amount_minor: 300 }, "pay_1", 201, {
+      finished("create-1", create, "pay_1", 201, { id: "pay_1", status: "completed" }),
+      finished("create-2", { ...create, amount_minor: 500 }, "pay_2", 402, JSON.parse(refused)),
+      finished("refund-1", { do: "refund", amount_minor: 300 }, "pay_1", 201, {
         id: "re_1",
         status: "completed",
       }),
@@ -149,13 +149,13 @@ function goodRun(): LiveEvidence & {
   };
 }
 
-function answered(
+function finished(
   key: string,
   action: LiveAction,
   payment_id: string,
   status: number,
   shown: object,
-): LiveAnswered {
+): LiveFinished {
   const body = JSON.stringify(shown);
   const responses = [false, true].map((is_replay) => ({ status, body, is_replay }));
   return { key, action, duplicates: 2, payment_id, responses };

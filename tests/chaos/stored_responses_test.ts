@@ -1,5 +1,5 @@
 /**
- * The invariant of stored responses accepts answers that show a state between two events of a
+ * The invariant of stored responses accepts responses that show a state between two events of a
  * payment. A pending refund changes its payment, and its event shows only the refund.
  */
 
@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { checkBooks } from "../../scripts/operator/check_books.ts";
 import { APPROVED_CARD, startService } from "../support/service/service.ts";
 
-Deno.test("checkBooks() accepts answers that were stored while a refund was pending", async () => {
+Deno.test("checkBooks() accepts responses stored while a refund was pending", async () => {
   const service = await startService();
   try {
     const post = async (path: string, body: Record<string, unknown>) => {
@@ -25,7 +25,7 @@ Deno.test("checkBooks() accepts answers that were stored while a refund was pend
       settlement: "manual",
     });
     const refund = await post(`/api-v1-payments/v1/payments/${id}/refund`, { amount: 400 });
-    // Changes nothing. The answer shows the payment with the pending refund.
+    // Changes nothing. The response shows the payment with the pending refund.
     const shown = await post(`/api-v1-sandbox/payments/${id}/advance`, { to: "completed" });
     assert.equal(shown.amount_refunding, 400);
     await post(`/api-v1-sandbox/refunds/${refund.id}/advance`, { to: "completed" });

@@ -42,7 +42,7 @@ Deno.test("TcpProxy resets a connection", async () => {
   });
 });
 
-Deno.test("TcpProxy forwards half of an answer", async () => {
+Deno.test("TcpProxy forwards half of a response", async () => {
   await through({ ...NONE, halve: 1 }, async (url, proxy) => {
     await assert.rejects(textOf(url));
     assert.ok(proxy.counts.halve > 0);

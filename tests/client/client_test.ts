@@ -30,7 +30,7 @@ async function failure(promise: PromiseLike<unknown>): Promise<unknown> {
   assert.fail("it did not fail");
 }
 
-/** Never answers. The client has to close the connection. */
+/** Never responds. The client has to close the connection. */
 function silence(): Promise<Response> {
   return new Promise(() => {});
 }
@@ -186,7 +186,7 @@ Deno.test("create() retries after a timeout, then throws TimeoutError", () =>
     assert.deepEqual([thrown.timeoutMs, thrown.attempts, requested.length], [TIMEOUT_MS, 2, 2]);
   }, { timeoutMs: TIMEOUT_MS }));
 
-Deno.test("create() throws TimeoutError for an answer that never ends", () =>
+Deno.test("create() throws TimeoutError for a response that never ends", () =>
   withServer([
     () => new Response(new ReadableStream({ start: (c) => c.enqueue(new Uint8Array(1)) })),
   ], async ({ client }) => {
@@ -292,7 +292,7 @@ Deno.test("onExchange gets each attempt, without the key", async () => {
   }, { onExchange: (exchange) => exchanges.push(exchange) });
 });
 
-Deno.test("onExchange gets the error when there is no answer", async () => {
+Deno.test("onExchange gets the error when there is no response", async () => {
   const exchanges: Exchange[] = [];
   await withServer([silence], async ({ client }) => {
     await failure(client.payments.retrieve("pay_1", { maxRetries: 0, timeoutMs: TIMEOUT_MS }));

@@ -43,7 +43,7 @@ type Query<S extends z.ZodType> = Omit<z.input<S>, "limit"> & { limit?: number |
 /** A response without `secret`, which only some responses have. */
 type Public<S extends z.ZodType> = Omit<z.infer<S>, "secret">;
 
-Deno.test("client types of answers equal those of the schemas", () => {
+Deno.test("client types of responses equal those of the schemas", () => {
   true satisfies Equal<client.Payment, z.infer<typeof payment.Payment>>;
   true satisfies Equal<client.PaymentMethod, payment.PaymentMethod>;
   true satisfies Equal<client.NextAction, payment.NextAction>;

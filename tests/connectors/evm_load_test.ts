@@ -73,7 +73,7 @@ Deno.test("poll() of 10 000 payments and 1 000 transfers a block stays cheap", a
     receivers(9_000),
   ]]);
   const chain = { head: 1_003, final: 1_000, paid, span_max: 10_000 };
-  // The nodes answer in this process too, so the figure counts their work as well.
+  // The nodes respond in this process too, so the figure counts their work as well.
   await using one = startNodeDouble(chain);
   await using other = startNodeDouble(chain);
   const rpc_urls = `${one.url},${other.url}`;

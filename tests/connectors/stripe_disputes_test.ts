@@ -83,9 +83,9 @@ for (const [name, requested, object, expected] of REPLIES) {
     assert.deepEqual(references(reply), expected);
     const got = server.received.map(({ method, path }) => `${method} ${path}`);
     assert.deepEqual(got, ["GET /v1/disputes/du_1"]);
-    const answered = (await sent(requested, json(200, object))).reply;
+    const sent_reply = (await sent(requested, json(200, object))).reply;
     // A response that shows no trace of the operation is not Stripe's response to it.
-    assert.deepEqual(references(answered), expected === ABSENT ? GARBAGE : expected);
+    assert.deepEqual(references(sent_reply), expected === ABSENT ? GARBAGE : expected);
   });
 }
 

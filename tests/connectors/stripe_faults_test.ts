@@ -1,4 +1,6 @@
-/** Faults of the transport and answers that are not Stripe's: each is unknown, never a failure. */
+/**
+ * Faults of the transport and responses that are not Stripe's: each is unknown, never a failure.
+ */
 
 import assert from "node:assert/strict";
 import { stripeConnector } from "../../shared/connectors/stripe/stripe_connector.ts";
@@ -96,7 +98,7 @@ const FAULTS: [name: string, step: Step, reply: unknown][] = [
     unknown("connection"),
   ],
   ["a cut connection", cut(), unknown("connection")],
-  ["a cut answer", cut(JSON.stringify(intent()).slice(0, 50)), unknown("connection")],
+  ["a cut response", cut(JSON.stringify(intent()).slice(0, 50)), unknown("connection")],
 ];
 for (const [name, step, expected] of FAULTS) {
   Deno.test(`send() ${name} is ${JSON.stringify(expected)}`, async () => {
@@ -130,7 +132,7 @@ for (const [name, requested, object] of LATER) {
 
 const BREAKS: [name: string, written: string | null][] = [
   ["silence", null],
-  ["half of an answer", "{"],
+  ["half of a response", "{"],
 ];
 for (const [name, written] of BREAKS) {
   Deno.test(`send() ${name} until the deadline is a timeout`, async () => {

@@ -124,7 +124,7 @@ function mockTest(name: string, test: (base_url: string) => Promise<void>): void
 
 for (const [name, ask, paths] of METHODS) {
   mockTest(`${name} has the shape of Stripe's document`, async (base_url) => {
-    // The payment waits for its payer. Every other answer is an empty list.
+    // The payment waits for its payer. Every other response is an empty list.
     await using server = await startFaultServer((response, received) =>
       json(200, received.path.endsWith("/pi_1") ? waiting : page([]))(response, received)
     );

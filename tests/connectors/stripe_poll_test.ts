@@ -143,7 +143,7 @@ Deno.test("poll() leaves out the object of an old event that Stripe does not hav
   assert.deepEqual((await polled(null, json(200, events), gone, EMPTY)).references, []);
 });
 
-Deno.test("poll() throws if Stripe does not answer for the object of an old event", async () => {
+Deno.test("poll() throws if Stripe does not return the object of an old event", async () => {
   const events = page([oldEvent("evt_1", "payment_intent.succeeded", intent())]);
   await assert.rejects(polled(null, json(200, events), json(500, {})), /does not show pi_1/);
 });
@@ -188,7 +188,7 @@ const endpoints = (api_version: string | null) =>
   page([{ url: "https://a.example/api-v1-payments/providers/pac_1/notifications", api_version }]);
 const unauthorized = json(401, {});
 
-/** Runs the test call at a server that answers each path. */
+/** Runs the test call at a server with a response for each path. */
 async function tested(paths: Record<string, Step>, secret: string | null = SECRET) {
   const response: Step = (response, received) =>
     (paths[received.path] ?? json(404, {}))(response, received);
@@ -197,11 +197,11 @@ async function tested(paths: Record<string, Step>, secret: string | null = SECRE
 }
 
 const TESTS: [paths: Record<string, Step>, secret: string, line: string][] = [
-  [{ "/v1/account": json(200, ACCOUNT) }, SECRET, "Stripe answers for acct_1 in test mode"],
+  [{ "/v1/account": json(200, ACCOUNT) }, SECRET, "Stripe accepts the key of acct_1 in test mode"],
   [
     { "/v1/account": json(403, {}), "/v1/balance": json(200, { object: "balance" }) },
     "rk_live_1",
-    "Stripe answers for this account in live mode",
+    "Stripe accepts the key of this account in live mode",
   ],
   [
     {
@@ -209,7 +209,7 @@ const TESTS: [paths: Record<string, Step>, secret: string, line: string][] = [
       "/v1/webhook_endpoints": json(200, endpoints("2026-10-28.endive")),
     },
     SECRET,
-    "Stripe answers for acct_1 in test mode",
+    "Stripe accepts the key of acct_1 in test mode",
   ],
   [
     {
@@ -217,7 +217,7 @@ const TESTS: [paths: Record<string, Step>, secret: string, line: string][] = [
       "/v1/webhook_endpoints": json(200, endpoints("2024-06-20")),
     },
     SECRET,
-    "Stripe answers for acct_1 in test mode. Its webhook endpoint has version 2024-06-20: " +
+    "Stripe accepts the key of acct_1 in test mode. Its webhook endpoint has version 2024-06-20: " +
     "create it with version 2026-10-28.endive",
   ],
 ];
@@ -229,9 +229,9 @@ for (const [paths, secret, line] of TESTS) {
 
 const FAILED: [paths: Record<string, Step>, secret: string | null, message: RegExp][] = [
   [{}, null, /variable that holds the secret is not set/],
-  [{}, SECRET, /does not answer like Stripe/],
-  [{ "/v1/account": text(200, "<html>") }, SECRET, /does not answer like Stripe/],
-  [{ "/v1/account": json(200, { object: "list" } as Members) }, SECRET, /does not answer like/],
+  [{}, SECRET, /does not respond like Stripe/],
+  [{ "/v1/account": text(200, "<html>") }, SECRET, /does not respond like Stripe/],
+  [{ "/v1/account": json(200, { object: "list" } as Members) }, SECRET, /does not respond like/],
   [{ "/v1/account": unauthorized, "/v1/balance": unauthorized }, SECRET, /refuses the secret/],
   [{ "/v1/account": json(500, {}) }, SECRET, /error of its own/],
   [{ "/v1/account": cut() }, SECRET, /no connection/],

@@ -216,7 +216,7 @@ for (const [name, object, source, at] of TIMES) {
   });
 }
 
-Deno.test("an answer, an event and a sync of one state have one reference", () => {
+Deno.test("a response, an event and a sync of one state have one reference", () => {
   const references = [RESPONSE, EVENT].map((source) => eventsOf(intent(), source)[0]!.reference);
   assert.equal(new Set(references).size, 1);
 });

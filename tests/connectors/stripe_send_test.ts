@@ -211,7 +211,7 @@ const MOVED: [name: string, requested: Operation, present: Step, expected: unkno
   }],
 ];
 for (const [name, requested, present, expected] of MOVED) {
-  Deno.test(`send() ${name} answers with the present state`, async () => {
+  Deno.test(`send() ${name} returns the present state`, async () => {
     const { reply, received } = await sent(requested, unexpected, present);
     assert.deepEqual(references(reply), expected);
     assert.deepEqual(received.map(({ method }) => method), ["POST", "GET"]);
@@ -245,7 +245,7 @@ const ABANDONED: [name: string, steps: Step[], requested: string[], reply: unkno
     unknown: "server_error",
     may_repeat: true,
   }],
-  ["a waiting payment, with a lost answer", [WAITING, json(500, {})], ["GET", "POST"], {
+  ["a waiting payment, with a lost response", [WAITING, json(500, {})], ["GET", "POST"], {
     unknown: "server_error",
     may_repeat: true,
   }],

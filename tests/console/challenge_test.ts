@@ -54,7 +54,7 @@ async function look(page: Page, name: string): Promise<void> {
   await page.setViewportSize(DESKTOP);
 }
 
-consoleCase("the payer answers 3-D Secure on a page", async (step, { open, enter, start }) => {
+consoleCase("the payer completes 3-D Secure on a page", async (step, { open, enter, start }) => {
   await using shop = openShop();
   await start.call("POST", "/api-v1-payments/v1/webhook_endpoints", {
     url: `${shop.origin}/webhooks`,
@@ -141,7 +141,7 @@ consoleCase("the payer answers 3-D Secure on a page", async (step, { open, enter
       .and(page.locator(":focus")).waitFor();
     assert.equal((await read(id)).status, "authorized");
     await page.evaluate(axe.source);
-    await look(page, "answered");
+    await look(page, "completed");
   });
 
   await step("a payment that ends meanwhile: the page shows its end", async () => {

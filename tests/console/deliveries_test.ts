@@ -33,11 +33,11 @@ consoleCase("a failed delivery is explained", async (step, { enter, start, origi
     await step("a failed delivery names the event that waits for it", async () => {
       await page.getByText("1 later event waits for it: payment.completed").waitFor();
     });
-    await step("the request and the answer are shown as they were", async () => {
+    await step("the request and the response are shown as they were", async () => {
       const failed = page.getByRole("region", { name: "Deliveries", exact: true })
         .getByRole("listitem").filter({ hasText: "Attempt 1" }).first();
       await failed.getByText("Requests and responses").click();
-      const response = page.getByRole("region", { name: "Answer to attempt 1" });
+      const response = page.getByRole("region", { name: "Response to attempt 1" });
       await response.waitFor();
       const text = await response.innerText();
       assert.match(text, /^HTTP\/1\.1 401 [^]*x-reason: signature[^]*<h1>Bad signature<\/h1>$/i);
@@ -83,7 +83,7 @@ consoleCase("requests of programs appear by themselves", async (step, { enter, s
     await rows.first().getByText("400").waitFor();
     assert.equal(await rows.count(), 2);
   });
-  await step("a request of this page is in the list only if it is asked for", async () => {
+  await step("a request of this page is in the list only on request", async () => {
     await page.getByRole("link", { name: "Faults" }).click();
     await page.getByRole("link", { name: /Declare/ }).first().click();
     await page.getByRole("button", { name: "Declare fault" }).click();

@@ -96,7 +96,7 @@ consoleCase("an API error appears at its field, with its code", async (step, { e
   });
 });
 
-consoleCase("a lost answer is shown, keeps the input, and pays once", async (step, place) => {
+consoleCase("a lost response is shown, keeps the input, and pays once", async (step, place) => {
   const { start } = place;
   const { page } = await place.enter("#/payments/new");
   await page.getByLabel("Amount", { exact: true }).fill("77.70");
@@ -104,7 +104,7 @@ consoleCase("a lost answer is shown, keeps the input, and pays once", async (ste
   const keys: (string | null)[] = [];
 
   await step(
-    "the answer is lost on the way: the page says so and keeps the input",
+    "the response is lost on the way: the page says so and keeps the input",
     async () => {
       await page.route("**/v1/payments", async (route) => {
         if (route.request().method() !== "POST") return route.continue();

@@ -88,7 +88,7 @@ consoleCase("from an API key to a delivered webhook", async (step, { enter, star
   });
 
   await step(
-    "the copied curl and TypeScript send the same request and get the same answer",
+    "the copied curl and TypeScript send the same request and get the same response",
     async () => {
       await page.getByRole("button", { name: /^API calls/ }).click();
       await page.getByRole("button", { name: /^POST \/v1\/payments 201/ }).click();
@@ -146,7 +146,7 @@ consoleCase("from an API key to a delivered webhook", async (step, { enter, star
     await button(page, "Trigger an event…").click();
     await page.getByLabel("Event", { exact: true }).selectOption("payment.chargeback");
     await button(page, "Send now").click();
-    await page.getByText("Delivered: the endpoint answered 204.").waitFor();
+    await page.getByText("Delivered: the endpoint returned 204.").waitFor();
     await section(page, "Timeline").getByText("triggered", { exact: true }).waitFor();
     const triggered = section(page, "Webhook deliveries").getByRole("listitem").filter({
       hasText: "payment.chargeback",

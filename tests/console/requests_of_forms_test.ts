@@ -86,10 +86,10 @@ consoleCase("a form sends a key of the user, once or twice", async (step, place)
     await go("idempotency_keys/order-2");
     await page.getByText("not_found").waitFor();
   });
-  await step("an answer under “API calls” leads to its record", async () => {
+  await step("a response under “API calls” leads to its record", async () => {
     await page.getByRole("button", { name: /^API calls/ }).click();
     await page.getByRole("button", { name: /^POST \/v1\/payments 402/ }).first().click();
-    await page.getByRole("tab", { name: "Answer" }).click();
+    await page.getByRole("tab", { name: "Response" }).click();
     await page.getByRole("link", { name: /^Stored record of/ }).click();
     await page.getByText("insufficient_funds").first().waitFor();
   });

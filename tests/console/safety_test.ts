@@ -112,7 +112,7 @@ consoleCase("the console shows markup in every field as text", async (step, { en
     await page.getByRole("region", { name: "Payload of payment.completed" }).waitFor();
     await assertOnlyText(page);
     await page.getByRole("button", { name: /^API calls/ }).click();
-    for (const tab of ["Request", "Answer", "curl", "TypeScript"]) {
+    for (const tab of ["Request", "Response", "curl", "TypeScript"]) {
       await page.getByRole("tab", { name: tab }).click();
       await assertOnlyText(page);
     }

@@ -159,9 +159,9 @@ consoleCase("the folder of deno task console works on another host", async (step
       assert.equal(response.status, 200);
       assert.equal((await response.json()).openapi.split(".")[0], "3");
     });
-    await step("an answer's headers are readable there", async () => {
+    await step("a response's headers are readable there", async () => {
       await page.getByRole("button", { name: /^API calls/ }).click();
-      await page.getByRole("tab", { name: "Answer" }).click();
+      await page.getByRole("tab", { name: "Response" }).click();
       assert.match(await page.getByRole("tabpanel").innerText(), /request-id: req_/);
     });
   });

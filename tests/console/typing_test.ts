@@ -19,7 +19,7 @@ async function readAgain(page: Page): Promise<void> {
   );
   await page.clock.runFor(READ_MS);
   await (await response).finished();
-  // The page renders a response before it answers this.
+  // The page renders a response before it responds to this.
   await page.evaluate(() => Promise.resolve());
 }
 

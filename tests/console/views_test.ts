@@ -207,7 +207,7 @@ consoleCase("every view is accessible and not too wide", async (step, { open, st
     () => dialog("Trigger an event").getByLabel("Endpoint").waitFor(),
   );
   await page.keyboard.press("Escape");
-  for (const tab of ["Request", "Answer", "curl", "TypeScript"]) {
+  for (const tab of ["Request", "Response", "curl", "TypeScript"]) {
     await view(`calls-${tab.toLowerCase()}`, async () => {
       if (tab === "Request") await button(/^API calls/).click();
       await page.getByRole("tab", { name: tab }).click();
@@ -382,7 +382,7 @@ consoleCase("every view is accessible and not too wide", async (step, { open, st
   await view(
     "endpoint-exchanges",
     () => page.getByText("Requests and responses").first().click(),
-    () => page.getByRole("region", { name: "Answer to attempt 1" }).first().waitFor(),
+    () => page.getByRole("region", { name: "Response to attempt 1" }).first().waitFor(),
   );
   await view("endpoint-failing", async () => {
     receiver.judge = () => new Response("down for maintenance", { status: 503 });
@@ -390,7 +390,7 @@ consoleCase("every view is accessible and not too wide", async (step, { open, st
     await page.getByText(/^1 later event waits for it/).waitFor();
     await page.getByRole("listitem").filter({ hasText: "503" })
       .getByText("Requests and responses").first().click();
-    await page.getByRole("region", { name: "Answer to attempt 1" }).first().waitFor();
+    await page.getByRole("region", { name: "Response to attempt 1" }).first().waitFor();
   }, () => page.getByText("The newest attempt to deliver an event failed.").waitFor());
   await view("webhooks-failing", () => go("webhooks"), () => page.getByText("Failing").waitFor());
   await view("home", async () => {

@@ -162,7 +162,7 @@ const CASES: [name: string, run: Case][] = [
       [["expired", NOTHING], ["committed", CREATED]],
     ];
   }],
-  ["an answer of a millisecond less than 24 hours ago", async ({ key, setClock }, sql) => {
+  ["a response of a millisecond less than 24 hours ago", async ({ key, setClock }, sql) => {
     const requested = { key: key.text, idempotency_key: "not yet old" };
     await setClock(NOW - DAY + 1);
     await commit(sql, [{ ...requested, change: created() }]);

@@ -50,7 +50,7 @@ Deno.test("pay.commit() at the rate limit", async (t) => {
       ]);
       assert.equal(await used(), LIMIT);
     });
-    await t.step("a refused request stores no answer", async () => {
+    await t.step("a refused request stores no response", async () => {
       const kept = await service.sql`
         select from pay.idempotency_keys where key = ${`key ${2 * LIMIT}`}`;
       assert.equal(kept.count, 0);

@@ -141,7 +141,7 @@ Deno.test("pay.health shows", async (t) => {
       const reading = (id: string, age: string | null) =>
         `insert into pay.provider_cursors (environment_id, account_id, stalled_since, last_error)
          values ('${environment_id}', '${id}',
-           ${age === null ? "null, null" : `now() - interval '${age}', 'no answer'`});`;
+           ${age === null ? "null, null" : `now() - interval '${age}', 'no response'`});`;
       await changes(
         reading("pac_a", "6 minutes") + reading("pac_b", "4 minutes") + reading("pac_c", null),
         { stalled_readings: "1" },

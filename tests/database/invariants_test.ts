@@ -158,7 +158,7 @@ const BREAKS: [what: string, statements: string, invariants: string[]][] = [
     ["invariant_moves", "invariant_refunds", "invariant_sequences", "invariant_stored_responses"],
   ],
   [
-    "a missing stored answer",
+    "a missing stored response",
     "delete from pay.idempotency_keys where key = 'kept'",
     ["invariant_effects"],
   ],
@@ -168,7 +168,7 @@ const BREAKS: [what: string, statements: string, invariants: string[]][] = [
     ["invariant_effects"],
   ],
   [
-    "a stored answer with a wrong amount",
+    "a stored response with a wrong amount",
     `update pay.idempotency_keys
      set body = replace(body, '"amount_minor":1000', '"amount_minor":1001') where key = 'kept'`,
     ["invariant_stored_responses"],
@@ -180,18 +180,18 @@ const BREAKS: [what: string, statements: string, invariants: string[]][] = [
     ["invariant_stored_responses"],
   ],
   [
-    "a stored answer about another resource",
+    "a stored response about another resource",
     `update pay.idempotency_keys set body =
        (select body from pay.idempotency_keys where key = 'kept-pending') where key = 'kept'`,
     ["invariant_effects"],
   ],
   [
-    "a stored answer that is not JSON",
+    "a stored response that is not JSON",
     `update pay.idempotency_keys set body = 'x' where key = 'kept'`,
     ["invariant_effects", "invariant_stored_responses"],
   ],
   [
-    "a stored answer with a status that is not stored",
+    "a stored response with a status that is not stored",
     "update pay.idempotency_keys set status = 500 where key = 'kept'",
     ["invariant_stored_responses"],
   ],
@@ -385,7 +385,7 @@ Deno.test("the invariants of the books", async (t) => {
         });
       const broken = (what: string) => BREAKS.find(([name]) => name === what)![1];
       assert.deepEqual(await recorded(broken("a movement with a wrong amount")), [true, 0]);
-      assert.deepEqual(await recorded(broken("a stored answer with a wrong amount")), [false, 0]);
+      assert.deepEqual(await recorded(broken("a stored response with a wrong amount")), [false, 0]);
       const unmatched = broken("a provider event that matches nothing");
       assert.deepEqual(await recorded(unmatched), [true, 1]);
       assert.deepEqual(

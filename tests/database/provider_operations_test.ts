@@ -254,7 +254,7 @@ Deno.test("pay.commit() with operations", async (t) => {
         assert.equal(fresh.operation.account.id, second);
       },
     );
-    await t.step("a stored answer comes before unconfigured", async () => {
+    await t.step("a stored response comes before unconfigured", async () => {
       await sql`delete from pay.provider_methods`;
       const requested = await reservation(live.text, {}, { idempotency_key: "claims" });
       const [row] = await commit(functions, [requested]);

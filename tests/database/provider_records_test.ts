@@ -233,7 +233,7 @@ Deno.test("the results of operations of providers", async (t) => {
       });
     }
     await t.step(
-      "record() stores the answer while the key is under way, and only then",
+      "record() stores the response while the key is under way, and only then",
       async () => {
         const made = await begin();
         assert.equal((await responseOf(made)).status, 102);

@@ -29,7 +29,7 @@ const BREAKS: [what: string, statements: string, invariants: string[]][] = [
     ["invariant_moves", "invariant_sequences"],
   ],
   [
-    "a missing stored answer",
+    "a missing stored response",
     `delete from pay.idempotency_keys where key = 'newest'`,
     ["invariant_effects"],
   ],

@@ -44,7 +44,7 @@ Deno.test("docs/contract.md lists the members of a payment in their order", () =
 });
 
 Deno.test("docs/contract.md lists the members of a refund in their order", () => {
-  const [, listed = ""] = /answers 201 with the refund: (.*?)\. More/.exec(section("3"))!;
+  const [, listed = ""] = /returns 201 with the refund: (.*?)\. More/.exec(section("3"))!;
   const shown = codeTexts(listed).map((text) => text.split(":")[0]);
   assert.deepEqual(shown, Object.keys(Refund.shape));
 });

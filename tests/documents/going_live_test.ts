@@ -25,7 +25,7 @@ const page = await readProjectFile(PATH);
 const missing = await missingPrograms(["bash", "curl"]);
 
 Deno.test({
-  name: `${PATH} gives the shown answers when run in order`,
+  name: `${PATH} gives the shown responses when run in order`,
   ignore: no_stripe_double || (missing.length > 0 && Deno.env.get("CI") === undefined),
   fn: () =>
     withTemporaryFolder(async (folder) => {

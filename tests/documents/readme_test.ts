@@ -3,7 +3,7 @@
  * command, runs the shell blocks in order in one shell, and compares each response. It also
  * compares the tables of the documents that the README refers to.
  *
- * readme_document.ts and readme_answers.ts define the forms of blocks and answers,
+ * readme_document.ts and readme_responses.ts define the forms of blocks and responses,
  * readme_programs.ts runs the programs in other languages, and readme_values.ts has the test
  * values.
  */
@@ -101,7 +101,7 @@ if (missing_languages.length > 0) {
 }
 
 Deno.test({
-  name: "README.md and the tutorials give the shown answers when run in order",
+  name: "README.md and the tutorials give the shown responses when run in order",
   ignore: missing.length > 0 && !in_ci,
   // A reader's shell is in the folder that contains `.local/` and `client/`.
   fn: (t) =>
@@ -234,7 +234,7 @@ Deno.test({
           ["echo Listening; command sleep 60", "Listening\n", "grep -q payment.refunded"],
         ] as const
       ) {
-        // No service answers, no time passes between two looks, and the receiver is another one.
+        // No service runs, no time passes between two looks, and the receiver is another one.
         const stubs = `curl() { :; }\nsleep() { :; }\nnpx() { ${receiver}; }\n`;
         const { results: [result] } = await runInOneShell(folder, [stubs + block!.script]);
         assert.equal(result!.stdout, printed);

@@ -21,8 +21,26 @@ const GONE: readonly GoneWord[] = [
   { word: /torture/i, now: "chaos test" },
   { word: /planted[- _]?bug/i, now: "mutation" },
   { word: /\bmint|(?<!ad)Mint(?!o)/, now: "generate an id" },
-  { word: /keep_?(answer|transcript)|kept_?(answer|reply)/i, now: "store" },
-  { word: /[a-z]Answer(?!ed|er)|\bAnswer[A-Z]|\b(?:stored|p|v)_answer/, now: "response" },
+  { word: /keep_?transcript|kept_?reply/i, now: "store" },
+  {
+    word: /answer/i,
+    now: "response",
+    allowed: [
+      [
+        /`answer`|, answer: \{|^shared\/sandbox\/transcript_line.ts: +answer: |\{ answer \}/,
+        "a member of transcripts",
+      ],
+      [
+        /\)\.answer\.|[.]{3}delivery, answer|\{ endpoint_id, answer/,
+        "a member that `trigger --json` prints",
+      ],
+    ],
+  },
+  {
+    word: /\basked\b/i,
+    now: "requested",
+    allowed: [[/has asked for the money|wallet is asked to|user .* is asked/, "ordinary English"]],
+  },
   { word: /twin/i, now: "concurrent duplicate" },
   {
     word: /relay/i,
@@ -110,7 +128,20 @@ const GONE: readonly GoneWord[] = [
 ];
 
 const FILES = (await projectFiles([
-  ...[".ts", ".tsx", ".sql", ".md", ".json", ".css", ".html", ".yml", ".ci/run"],
+  ...[
+    ".ts",
+    ".tsx",
+    ".sql",
+    ".md",
+    ".json",
+    ".css",
+    ".html",
+    ".yml",
+    ".js",
+    ".py",
+    ".ci/run",
+    ".ci/first_start",
+  ],
 ])).filter((path) => path !== "tests/documents/words_test.ts");
 
 const LINES = (await Promise.all(FILES.map(async (path) => {

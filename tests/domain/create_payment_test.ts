@@ -1,5 +1,5 @@
 /**
- * The decision of a create with a test key: rows, events, movements, operations and answer for
+ * The decision of a create with a test key: rows, events, movements, operations and response for
  * every result of the sandbox's provider.
  */
 
@@ -88,9 +88,9 @@ const RESULTS: [
     [],
     [],
   ],
-  ["a late answer", { card: SLOW }, 201, "processing", "created processing", [], [LATE]],
+  ["a late response", { card: SLOW }, 201, "processing", "created processing", [], [LATE]],
   [
-    "a late answer with manual settlement",
+    "a late response with manual settlement",
     { card: SLOW, settlement: "manual" },
     201,
     "processing",
@@ -162,7 +162,7 @@ const RESULTS: [
     [],
   ],
   [
-    "a late answer with manual capture",
+    "a late response with manual capture",
     { card: SLOW, capture: "manual" },
     201,
     "processing",
@@ -213,12 +213,12 @@ for (const [name, body, http, status, events, ledger, operations] of RESULTS) {
     assert.equal(shown.amount_disputed, status === "chargeback" ? 1000 : 0);
     assert.deepEqual([row.sequence, row.created_at], [names.length, NOW]);
     assert.ok(change.events.at(-1)!.body.includes(`"data":{"object":${stored}}`));
-    const answered = JSON.parse(change.response.body);
-    assert.deepEqual(http === 402 ? answered.error.payment : answered, shown);
+    const returned = JSON.parse(change.response.body);
+    assert.deepEqual(http === 402 ? returned.error.payment : returned, shown);
   });
 }
 
-Deno.test("decideCreate() answers a decline with 201 if the caller wants no error", () => {
+Deno.test("decideCreate() returns 201 for a decline if the caller wants no error", () => {
   const change = decide({ card: DECLINED }, false);
   assert.deepEqual([change.response.status, change.response.body], [201, change.payment!.body]);
 });

@@ -199,12 +199,12 @@ const CASES: [name: string, provider_events: string, line: string][] = [
   ["two parts", "a4+B b6+C a4 b6", "completed, 10, available USDC 10"],
   ["two parts, the second one final first", "a4+B b6+C b6 a4", "completed, 10, available USDC 10"],
   [
-    "more than asked",
+    "more than requested",
     "a15+B a15",
     "completed, 15, available USDC 10, unapplied USDC 5, exceptions 1",
   ],
   [
-    "more than asked in parts",
+    "more than requested in parts",
     "a4+B b9+C a4 b9",
     "completed, 13, available USDC 10, unapplied USDC 3, exceptions 1",
   ],

@@ -220,7 +220,7 @@ Deno.test("decideAdvance() is null for the current status of the payment", () =>
   }
 });
 
-Deno.test("answerOnly() changes nothing and requires the sequence of the payment", () => {
+Deno.test("responseOnly() changes nothing and requires the sequence of the payment", () => {
   const response = { status: 409, body: "{}" };
   assert.deepEqual(responseOnly(PENDING, response), {
     response,

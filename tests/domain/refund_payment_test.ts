@@ -162,7 +162,7 @@ testRefusals([
 ]);
 
 for (const status of ["pending", "completed", "failed"] as const) {
-  Deno.test(`decideAdvanceRefund() to ${status} answers a ${status} refund as it is`, () => {
+  Deno.test(`decideAdvanceRefund() to ${status} returns a ${status} refund as it is`, () => {
     const body = JSON.stringify({ ...PENDING, status });
     const change = decideAdvanceRefund(HELD, body, status, context);
     assert.deepEqual(change.response, { status: 200, body });
@@ -200,7 +200,7 @@ for (const [to, payment, members] of SHOWN) {
   });
 }
 
-Deno.test("decideRefund() shows the pending refund in refund.created, and the answer its end", () => {
+Deno.test("decideRefund() shows the pending refund in refund.created, its end in the response", () => {
   const change = refund(300)(DONE)!;
   const [created, completed] = change.events.map(({ body }) => JSON.parse(body).data.object);
   const begun = { status: "pending", payment_status: "completed" };

@@ -14,11 +14,11 @@ const LEASE_MS = 2_500;
 const MAX_RETRIES = 10;
 const CLIENTS = 8;
 const PAYMENTS = 400;
-/** The server is killed when this number of payments have been answered. */
+/** The server is killed when this number of payments have their response. */
 const KILLS_AT = [100, 250];
 const INPUT = { amount: 1000, currency: "EUR", outcome: "success" } as const;
 
-Deno.test("create() gets the answer of a commit that a killed server did not send", async () => {
+Deno.test("create() gets the response of a commit that a killed server did not send", async () => {
   const service = await startService();
   let server = await launchServer(service.database.functions_url, { lease_ms: LEASE_MS });
   const port = Number(new URL(server.base_url).port);
@@ -75,14 +75,14 @@ Deno.test("create() by many clients, with two kills between, makes one payment e
   const service = await startService();
   let server = await launchServer(service.database.functions_url, { lease_ms: LEASE_MS });
   const port = Number(new URL(server.base_url).port);
-  let unanswered = 0;
+  let lost = 0;
   let replayed = 0;
   const client = new PaymentsClient({
     apiKey: service.key.text,
     baseUrl: server.base_url,
     maxRetries: MAX_RETRIES,
     onExchange({ response }) {
-      if (response === null) unanswered++;
+      if (response === null) lost++;
       else if (response.headers["idempotent-replayed"]) replayed++;
     },
   });
@@ -99,17 +99,17 @@ Deno.test("create() by many clients, with two kills between, makes one payment e
   const all = Promise.all(clients);
   all.catch(() => {});
   try {
-    for (const answered of KILLS_AT) {
-      await until(`${answered} are answered`, () => paid.size >= answered, 30_000);
+    for (const payments of KILLS_AT) {
+      await until(`${payments} payments`, () => paid.size >= payments, 30_000);
       await server.kill();
       server = await launchServer(service.database.functions_url, { lease_ms: LEASE_MS, port });
     }
     await all;
-    console.log(`unanswered ${unanswered}, replayed ${replayed}`);
+    console.log(`lost ${lost}, replayed ${replayed}`);
     await t.step("both kills came in the middle of creates", () => {
-      assert.ok(unanswered >= KILLS_AT.length, `${unanswered}`);
+      assert.ok(lost >= KILLS_AT.length, `${lost}`);
     });
-    await t.step("each payment was created once and equals its answer", async () => {
+    await t.step("each payment was created once and equals its response", async () => {
       const rows = await service.sql`select id, reference
         from pay.payments`;
       assert.equal(rows.length, PAYMENTS);
@@ -122,7 +122,7 @@ Deno.test("create() by many clients, with two kills between, makes one payment e
   }
 });
 
-Deno.test("create() throws ConnectionError with the key if no server answers", async () => {
+Deno.test("create() throws ConnectionError with the key if no server responds", async () => {
   const service = await startService();
   const server = await launchServer(service.database.functions_url, { lease_ms: LEASE_MS });
   const client = new PaymentsClient({

@@ -114,9 +114,9 @@ Deno.test({
         assert.equal(body.status, "requires_action");
         assert.match(body.url, /challenge/);
         const { payment_id } = await reaches(id, "waiting");
-        const answered = client.sandbox.authenticate(payment_id!, { result });
-        if (result === "success") await answered;
-        else await assert.rejects(answered, { code: "authentication_failed" });
+        const authenticated = client.sandbox.authenticate(payment_id!, { result });
+        if (result === "success") await authenticated;
+        else await assert.rejects(authenticated, { code: "authentication_failed" });
         await reaches(id, status);
       });
     }
@@ -128,7 +128,7 @@ Deno.test({
     });
     await t.step("a declined order is paid again, once", async () => {
       const id = crypto.randomUUID();
-      // The answer alone tells the decline. The webhook can come later.
+      // The response alone tells the decline. The webhook can come later.
       assert.equal((await checkout(order(id, "pm_card_chargeDeclined"))).body.status, "declined");
       const { payment_id } = (await read(id))!;
       const clicks = await Promise.all([1, 2].map(() => checkout(order(id))));

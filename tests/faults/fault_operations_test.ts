@@ -1,4 +1,4 @@
-/** The operations on declared faults: answers, refusals, limits and idempotency (contract §7). */
+/** The operations on declared faults: responses, refusals, limits and idempotency (contract §7). */
 
 import assert from "node:assert/strict";
 import { declare, FAULTS, left } from "../support/service/declared_faults.ts";

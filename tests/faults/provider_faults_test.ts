@@ -101,21 +101,24 @@ serviceCase("POST /v1/payments with a fault of the provider", async (t, service)
     });
   }
 
-  await t.step("an advance settles a payment before, and the answer changes nothing", async () => {
-    for (const to of ["completed", "declined", "failed"]) {
-      await service.setClock(AT);
-      await faulty(service, "timeout");
-      const { body } = await service.pay(APPROVED.card);
-      assert.equal((await advance(service, body.id, to)).status, 200);
-      const before = await balance(service);
-      await at(service, AT + TIMEOUT_MS);
-      assert.equal((await read(service, `${PAYMENTS}/${body.id}`)).status, to);
-      assert.deepEqual(await balance(service), before);
-    }
-    const [row] = await service.sql`select count(*)::int as n from pay.provider_events
+  await t.step(
+    "an advance settles a payment before, and the response changes nothing",
+    async () => {
+      for (const to of ["completed", "declined", "failed"]) {
+        await service.setClock(AT);
+        await faulty(service, "timeout");
+        const { body } = await service.pay(APPROVED.card);
+        assert.equal((await advance(service, body.id, to)).status, 200);
+        const before = await balance(service);
+        await at(service, AT + TIMEOUT_MS);
+        assert.equal((await read(service, `${PAYMENTS}/${body.id}`)).status, to);
+        assert.deepEqual(await balance(service), before);
+      }
+      const [row] = await service.sql`select count(*)::int as n from pay.provider_events
       where outcome in ('exception', 'unmatched')`;
-    assert.equal(row!.n, 0);
-  });
+      assert.equal(row!.n, 0);
+    },
+  );
 
   await t.step("a replay and a refused request use no fault up", async () => {
     await service.pay(APPROVED.card, { idempotency_key: "before" });

@@ -67,23 +67,26 @@ serviceCase("POST /v1/payments with a fault", async (t, service) => {
       assert.deepEqual([retry.status, retry.headers.get("Idempotent-Replayed")], [201, null]);
       made++;
     });
-    await t.step(`${way}: server_error_after → 500, the retry gets the stored answer`, async () => {
-      const response = await pay("server_error_after", "after");
-      assertRefused(response, 500, "internal_error");
-      assert.equal(response.headers.get("Sandbox-Fault"), "server_error_after");
-      assert.equal(await count(service), made + 1);
-      const retry = await again("after");
-      assert.deepEqual([retry.status, retry.headers.get("Idempotent-Replayed")], [201, "true"]);
-      assert.equal(await count(service), ++made);
-    });
-    await t.step(`${way}: connection_lost_after → no answer, but done`, async () => {
+    await t.step(
+      `${way}: server_error_after → 500, the retry gets the stored response`,
+      async () => {
+        const response = await pay("server_error_after", "after");
+        assertRefused(response, 500, "internal_error");
+        assert.equal(response.headers.get("Sandbox-Fault"), "server_error_after");
+        assert.equal(await count(service), made + 1);
+        const retry = await again("after");
+        assert.deepEqual([retry.status, retry.headers.get("Idempotent-Replayed")], [201, "true"]);
+        assert.equal(await count(service), ++made);
+      },
+    );
+    await t.step(`${way}: connection_lost_after → no response, but done`, async () => {
       await assert.rejects(pay("connection_lost_after", "lost"), /connection is lost/);
       assert.equal(await count(service), made + 1);
       const retry = await again("lost");
       assert.deepEqual([retry.status, retry.headers.get("Idempotent-Replayed")], [201, "true"]);
       assert.equal(await count(service), ++made);
     });
-    await t.step(`${way}: delay → the answer comes later`, async () => {
+    await t.step(`${way}: delay → the response comes later`, async () => {
       const began = performance.now();
       const response = await pay("delay", "slow");
       assert.ok(performance.now() - began >= 60);
@@ -455,7 +458,7 @@ serviceCase("Sandbox-Fault: delay counts against the rate limit once", async (_,
   assert.deepEqual(statuses, [200, 200, 200, 200, 429]);
 }, { rate_limit: 2, clock: () => Date.parse("2030-01-01T00:00:00Z") });
 
-serviceCase("the local server ends the connection without an answer", async (_t, service) => {
+serviceCase("the local server ends the connection without a response", async (_t, service) => {
   const server = await openLocalServer(0);
   server.serve({
     "api-v1-payments": createPaymentsFunction(service.deps),

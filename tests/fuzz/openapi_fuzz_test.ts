@@ -1,6 +1,6 @@
 /**
  * Requests to every operation of docs/openapi.json, made from its schemas: valid, mixed and broken.
- * No answer is a 5xx, and every response matches the document
+ * No response is a 5xx, and every response matches the document
  * (tests/support/service/openapi_check.ts checks every call of a test). Each operation accepts at
  * least one request. `SEED` chooses other requests, `RUNS` sets their number.
  */
@@ -37,7 +37,7 @@ const NOWHERE = `http://127.0.0.1:${freePort()}`;
 /** The ids of the resources that the test has created so far, by prefix. */
 type Pool = Map<string, string[]>;
 
-serviceCase("docs/openapi.json describes every answer to fuzzed requests", async (t, service) => {
+serviceCase("docs/openapi.json describes every response to fuzzed requests", async (t, service) => {
   const seeded = await service.call("POST", "/api-v1-sandbox/sandboxes", {
     body: { seed: "fuzz" },
   });

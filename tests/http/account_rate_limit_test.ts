@@ -69,7 +69,7 @@ serviceCase("the rate limit of an account", async (t, service) => {
     await service.setClock(START + 3000);
     assert.deepEqual(await exhaustAll(service, keys), [KEY_RATE, KEY_RATE, 2, 0]);
   });
-  await t.step("is in every answer when less of it is left than of the key's", async () => {
+  await t.step("is in every response when less of it is left than of the key's", async () => {
     await service.setClock(START + WINDOWS);
     const told: (string | null)[] = [];
     for (const [i, { text }] of keys.slice(0, 3).entries()) {

@@ -39,7 +39,7 @@ async function hold(
   return { made, release: () => holder.end() };
 }
 
-/** Asserts that every kind of request of another account is answered quickly. */
+/** Asserts that every kind of request of another account gets its response quickly. */
 async function assertQuick(service: TestService): Promise<void> {
   const key = service.other.text;
   const cases = [
@@ -101,7 +101,7 @@ serviceCase("six busy sandboxes of an account delay another by at most two state
   await Promise.all(
     Array.from({ length: 30 }, () => service.pay({}, { key: service.other.text })),
   );
-  assert.ok(before <= 2 * 64 + 1, `${before} of 360 were answered first`);
+  assert.ok(before <= 2 * 64 + 1, `${before} of 360 got their response first`);
   await Promise.all(flood);
 });
 

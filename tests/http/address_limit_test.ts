@@ -50,7 +50,7 @@ for (const [address, network] of NETWORKS) {
   });
 }
 
-/** Sends unknown keys. The database answers each with `verdict`. Returns how many reached it. */
+/** Sends unknown keys. The database returns `verdict` for each. Returns how many reached it. */
 function ask(
   limit: AddressLimit,
   count: number,
@@ -90,7 +90,7 @@ for (const [name, address] of [["/64s", inMany64], ["IPv4 addresses", ipv4]] as 
   });
 }
 
-Deno.test("AddressLimit counts an unknown key before the database has answered", () => {
+Deno.test("AddressLimit counts an unknown key before the database has responded", () => {
   const limit = new AddressLimit();
   const settles = Array.from({ length: 5_000 }, (_, i) => limit.admit(ipv4(i), `k${i}`, START));
   const admitted = settles.filter((settle) => settle !== null);

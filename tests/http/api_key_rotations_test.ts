@@ -76,7 +76,7 @@ serviceCase("POST /v1/api_keys/{id}/rotate keeps at most five secrets", async (t
     const kept = (await versions()).filter(({ hash, xmin }) => before.get(hash) === xmin);
     assert.ok(kept.length >= MAX_LIVE - 2, `${kept.length} unchanged rows`);
   });
-  await t.step("expires_in 0 ends all older secrets now, and no answer shows them", async () => {
+  await t.step("expires_in 0 ends all older secrets now, and no response shows them", async () => {
     const last = await rotate(service, id, 0);
     assert.equal(last.body.secrets.length, 1);
     assert.deepEqual(await working(service, [last.body.secret, ...texts.slice(0, 4)]), [

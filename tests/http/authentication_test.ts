@@ -112,7 +112,7 @@ serviceCase("a request without a valid key is 401", async (t, service) => {
       }
     });
   }
-  await t.step("unknown, revoked and expired keys get the same answer", () => {
+  await t.step("unknown, revoked and expired keys get the same response", () => {
     for (const [told, same] of bodies) assert.equal(same.size, 1, told);
     assert.equal(bodies.size, 4);
   });

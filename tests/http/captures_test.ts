@@ -56,7 +56,7 @@ serviceCase("POST /v1/payments with manual capture authorizes", async (t, servic
   const others: [string, Record<string, unknown>, http: number, status: string][] = [
     ["a declined card", card("4000 0000 0000 0002"), 402, "declined"],
     ["a card that needs 3-D Secure", card("4000 0025 0000 3155"), 201, "requires_action"],
-    ["a card with a late answer", card("4000 0000 0000 0119"), 201, "processing"],
+    ["a card with a late response", card("4000 0000 0000 0119"), 201, "processing"],
     ["no instrument", {}, 201, "pending"],
   ];
   for (const [name, body, http, status] of others) {

@@ -329,7 +329,10 @@ serviceCase("card numbers in headers, paths, queries and URLs", async (t, servic
     }
     const found = (text: string) => MARKED.filter((number) => flattened(text).includes(number));
     await until("all events have arrived", () => receiver.arrivals.length >= paid);
-    await t.step("no answer contains one", () => assert.deepEqual(found(responses.join("\n")), []));
+    await t.step(
+      "no response contains one",
+      () => assert.deepEqual(found(responses.join("\n")), []),
+    );
     await t.step("no webhook receiver got one", () => {
       assert.ok(paid > 0);
       const got = receiver.arrivals.map(({ text, headers }) =>

@@ -41,7 +41,7 @@ serviceCase("POST /v1/payments takes the test tokens", async (t, service) => {
         card: { brand, last4, exp_month: 12, exp_year: 2040 },
       });
       assert.equal(response.headers.get("Unknown-Parameters"), null);
-      // The answer is that of the card for which the token stands.
+      // The response is that of the card for which the token stands.
       const number = TEST_TOKENS[token]!;
       const numbered = await service.pay({ card: { ...APPROVED_CARD, number } });
       const shown = numbered.body.error?.payment ?? numbered.body;

@@ -1,6 +1,6 @@
 /**
  * The payer's page of 3-D Secure in a sandbox (contract §2): its token opens one payment without
- * an API key and answers its challenge once.
+ * an API key and completes its challenge once.
  */
 
 import assert from "node:assert/strict";
@@ -24,9 +24,9 @@ const UNKNOWN = `${SANDBOX}/challenges/${"0".repeat(48)}`;
 
 /** Makes a payment that waits for its payer. */
 async function waiting(service: TestService, body: Record<string, unknown> = {}) {
-  const answer = await service.pay({ ...SECURE, ...body });
-  assert.equal(answer.body.status, "requires_action", answer.text);
-  return { payment: answer.body, path: challengePath(answer.body) };
+  const response = await service.pay({ ...SECURE, ...body });
+  assert.equal(response.body.status, "requires_action", response.text);
+  return { payment: response.body, path: challengePath(response.body) };
 }
 
 async function statusOf(service: TestService, { id }: { id: string }): Promise<string> {
@@ -77,72 +77,76 @@ serviceCase("GET /challenges/{token} shows the payment without a key", async (t,
   });
 }, HOSTED);
 
-serviceCase("POST /challenges/{token} answers for the payer, once", async (t, service) => {
-  const receiver = openRecorder();
-  await addEndpoint(service, receiver.url("/"), { events: ["payment.completed"] });
+serviceCase(
+  "POST /challenges/{token} completes 3-D Secure for the payer, once",
+  async (t, service) => {
+    const receiver = openRecorder();
+    await addEndpoint(service, receiver.url("/"), { events: ["payment.completed"] });
 
-  await t.step("success completes the payment and delivers the webhook", async () => {
-    const { payment, path } = await waiting(service);
-    const { status, body } = await callAsPayer(service, path, "success");
-    assert.deepEqual([status, body.status], [200, "completed"]);
-    const { events, ledger } = await recordOf(service, payment.id);
-    assert.deepEqual(events.map(({ type }) => type), [
-      "payment.created",
-      "payment.requires_action",
-      "payment.completed",
-    ]);
-    assert.deepEqual(events.at(-1)!.payload.request, { id: null, idempotency_key: null });
-    assert.deepEqual([...ledger.values()], ["capture processor>available 1000 EUR"]);
-    await settle(service);
-    assert.deepEqual(shown(receiver.arrivals), ["payment.completed 1"]);
-  });
-  await t.step("failure declines it", async () => {
-    const { payment, path } = await waiting(service);
-    const { status, body } = await callAsPayer(service, path, "failure");
-    assert.deepEqual([status, body.status], [200, "declined"]);
-    const { body: shown } = await service.call("GET", `${PAYMENTS}/${payment.id}`);
-    assert.deepEqual([shown.failure_code, shown.next_action], ["authentication_failed", null]);
-  });
-  await t.step("a second answer changes nothing", async () => {
-    for (const [first, status] of [["success", "completed"], ["failure", "declined"]] as const) {
+    await t.step("success completes the payment and delivers the webhook", async () => {
       const { payment, path } = await waiting(service);
-      await callAsPayer(service, path, first);
-      const before = await recordOf(service, payment.id);
-      for (const result of ["success", "failure"] as const) {
-        assertRefused(await callAsPayer(service, path, result), 409, "invalid_state");
+      const { status, body } = await callAsPayer(service, path, "success");
+      assert.deepEqual([status, body.status], [200, "completed"]);
+      const { events, ledger } = await recordOf(service, payment.id);
+      assert.deepEqual(events.map(({ type }) => type), [
+        "payment.created",
+        "payment.requires_action",
+        "payment.completed",
+      ]);
+      assert.deepEqual(events.at(-1)!.payload.request, { id: null, idempotency_key: null });
+      assert.deepEqual([...ledger.values()], ["capture processor>available 1000 EUR"]);
+      await settle(service);
+      assert.deepEqual(shown(receiver.arrivals), ["payment.completed 1"]);
+    });
+    await t.step("failure declines it", async () => {
+      const { payment, path } = await waiting(service);
+      const { status, body } = await callAsPayer(service, path, "failure");
+      assert.deepEqual([status, body.status], [200, "declined"]);
+      const { body: shown } = await service.call("GET", `${PAYMENTS}/${payment.id}`);
+      assert.deepEqual([shown.failure_code, shown.next_action], ["authentication_failed", null]);
+    });
+    await t.step("a second one changes nothing", async () => {
+      for (const [first, status] of [["success", "completed"], ["failure", "declined"]] as const) {
+        const { payment, path } = await waiting(service);
+        await callAsPayer(service, path, first);
+        const before = await recordOf(service, payment.id);
+        for (const result of ["success", "failure"] as const) {
+          assertRefused(await callAsPayer(service, path, result), 409, "invalid_state");
+        }
+        assert.equal((await recordOf(service, payment.id)).text, before.text);
+        assert.equal((await callAsPayer(service, path)).body.status, status);
       }
-      assert.equal((await recordOf(service, payment.id)).text, before.text);
-      assert.equal((await callAsPayer(service, path)).body.status, status);
-    }
-  });
-  await t.step("twelve answers at once have one effect", async () => {
-    const { payment, path } = await waiting(service);
-    const answers = await Promise.all(
-      Array.from(
-        { length: 12 },
-        (_, i) => callAsPayer(service, path, i % 2 ? "success" : "failure"),
-      ),
-    );
-    assert.equal(answers.filter(({ status }) => status === 200).length, 1);
-    for (const answer of answers.filter(({ status }) => status !== 200)) {
-      assertRefused(answer, 409, "invalid_state");
-    }
-    assert.equal((await recordOf(service, payment.id)).events.length, 3);
-  });
-  await t.step("an answer of the operation ends the challenge too", async () => {
-    const { payment, path } = await waiting(service);
-    const { body } = await service.call("POST", `${SANDBOX}/payments/${payment.id}/authenticate`);
-    assert.equal(body.status, "completed");
-    assertRefused(await callAsPayer(service, path, "failure"), 409, "invalid_state");
-  });
-  await t.step("so does a cancel of the merchant", async () => {
-    const { payment, path } = await waiting(service);
-    await service.call("POST", `${PAYMENTS}/${payment.id}/cancel`);
-    assertRefused(await callAsPayer(service, path, "success"), 409, "invalid_state");
-    assert.equal((await callAsPayer(service, path)).body.status, "cancelled");
-  });
-  await receiver.close();
-}, HOSTED);
+    });
+    await t.step("twelve at once have one effect", async () => {
+      const { payment, path } = await waiting(service);
+      const responses = await Promise.all(
+        Array.from(
+          { length: 12 },
+          (_, i) => callAsPayer(service, path, i % 2 ? "success" : "failure"),
+        ),
+      );
+      assert.equal(responses.filter(({ status }) => status === 200).length, 1);
+      for (const response of responses.filter(({ status }) => status !== 200)) {
+        assertRefused(response, 409, "invalid_state");
+      }
+      assert.equal((await recordOf(service, payment.id)).events.length, 3);
+    });
+    await t.step("an authentication by the operation ends the challenge too", async () => {
+      const { payment, path } = await waiting(service);
+      const { body } = await service.call("POST", `${SANDBOX}/payments/${payment.id}/authenticate`);
+      assert.equal(body.status, "completed");
+      assertRefused(await callAsPayer(service, path, "failure"), 409, "invalid_state");
+    });
+    await t.step("so does a cancel of the merchant", async () => {
+      const { payment, path } = await waiting(service);
+      await service.call("POST", `${PAYMENTS}/${payment.id}/cancel`);
+      assertRefused(await callAsPayer(service, path, "success"), 409, "invalid_state");
+      assert.equal((await callAsPayer(service, path)).body.status, "cancelled");
+    });
+    await receiver.close();
+  },
+  HOSTED,
+);
 
 serviceCase("a token opens its own payment and nothing else", async (t, service) => {
   const { payment, path } = await waiting(service);
@@ -162,27 +166,27 @@ serviceCase("a token opens its own payment and nothing else", async (t, service)
     });
   }
   await t.step("a token is no API key", async () => {
-    const answer = await service.call("GET", `${PAYMENTS}/${payment.id}`, { key: token });
-    assertRefused(answer, 401, "unauthorized");
+    const response = await service.call("GET", `${PAYMENTS}/${payment.id}`, { key: token });
+    assertRefused(response, 401, "unauthorized");
   });
-  await t.step("a body that is not an answer is refused", async () => {
+  await t.step("a body without a result is refused", async () => {
     for (const body of ['{"result":"maybe"}', "{", "[]"]) {
-      const answer = await service.call("POST", path, { key: null, body, unchecked: true });
-      assert.equal(answer.status, 400, answer.text);
+      const response = await service.call("POST", path, { key: null, body, unchecked: true });
+      assert.equal(response.status, 400, response.text);
     }
     const headers = { "Content-Type": "text/plain" };
-    const answer = await service.call("POST", path, {
+    const response = await service.call("POST", path, {
       key: null,
       body: "{}",
       headers,
       unchecked: true,
     });
-    assertRefused(answer, 415, "unsupported_media_type");
+    assertRefused(response, 415, "unsupported_media_type");
   });
   await t.step("a page of another origin may not call", async () => {
     const headers = { Origin: "https://evil.example" };
-    const answer = await service.call("GET", path, { key: null, headers, unchecked: true });
-    assertRefused(answer, 403, "origin_not_allowed");
+    const response = await service.call("GET", path, { key: null, headers, unchecked: true });
+    assertRefused(response, 403, "origin_not_allowed");
   });
   assert.equal(await statusOf(service, payment), "requires_action");
   await t.step("after a reset the link leads to no payment", async () => {

@@ -80,7 +80,7 @@ serviceCase("GET /clock and POST /clock", async (t, service) => {
     assert.equal((await service.pay()).body.created_at, at(7_200));
   });
 
-  await t.step("the answer of a reset is stored for 24 hours by the new clock", async () => {
+  await t.step("the response to a reset is stored for 24 hours by the new clock", async () => {
     const reset = () => service.call("POST", `${SANDBOX}/reset`, { idempotency_key: "reset" });
     await set(service, { advance: 300 * DAY_S });
     assert.equal((await reset()).status, 200);

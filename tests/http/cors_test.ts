@@ -85,7 +85,7 @@ serviceCase("Origin", async (t, service) => {
     await service.pay({}, { headers: { Origin: "https://evil.example" } });
     assert.equal(await count(), before);
   });
-  await t.step("an allowed origin can read an error answer", async () => {
+  await t.step("an allowed origin can read an error response", async () => {
     const headers = { Origin: "http://localhost:3000" };
     for (const options of [{ headers, body: "{" }, { headers, key: null }]) {
       const response = await service.call("POST", PAYMENTS, options);

@@ -1,6 +1,6 @@
 /**
  * Promise R12: while the database is frozen, requests get 503 with Retry-After within 2 s, also on
- * open connections. The service uses the database again as soon as it answers. A statement that is
+ * open connections. The service uses the database again as soon as it responds. A statement that is
  * only slow is waited for.
  */
 
@@ -21,7 +21,7 @@ const WELL_WITHIN_MS = 2_000;
 const REQUESTS = 40;
 const PAYMENTS = "/api-v1-payments/v1/payments";
 
-Deno.test("a database that freezes and answers again", async (t) => {
+Deno.test("a database that freezes and responds again", async (t) => {
   const service = await startService();
   const target = new URL(service.database.functions_url);
   const proxy = new TcpProxy({ target_port: Number(target.port) });
@@ -71,7 +71,7 @@ Deno.test("a database that freezes and answers again", async (t) => {
         assertWithin(REFUSED_WITHIN_MS, ms);
       }
     });
-    await t.step("the service uses the database again once it answers", async () => {
+    await t.step("the service uses the database again once it responds", async () => {
       proxy.thaw();
       const thawed = performance.now();
       let response = await pay("again");

@@ -47,7 +47,7 @@ async function countBytes({ sql }: TestService): Promise<number> {
 }
 
 serviceCase("POST /sandboxes", async (t, service) => {
-  await t.step("answers 201 with a key that works, in an empty sandbox", async () => {
+  await t.step("returns 201 with a key that works, in an empty sandbox", async () => {
     await service.pay();
     const made = await make(service, { name: "PR 17", expires_in: 3600 });
     assert.equal(made.status, 201, made.text);
@@ -72,7 +72,7 @@ serviceCase("POST /sandboxes", async (t, service) => {
     assert.equal(body.name, null);
     assert.equal(Date.parse(body.expires_at) - Date.parse(body.created_at), DAY_MS);
   });
-  await t.step("a replay answers the same bytes, and the database has no key", async () => {
+  await t.step("a replay returns the same bytes, and the database has no key", async () => {
     const first = await make(service, {}, { idempotency_key: "s" });
     const again = await make(service, {}, { idempotency_key: "s" });
     assert.equal(again.text, first.text);

@@ -16,10 +16,10 @@ serviceCase("slow calls of one tenant do not delay another tenant", async (_t, s
     await holder`begin`;
     await holder`lock table pay.refunds in access exclusive mode`;
     // The pool has fewer connections than this.
-    let answered = 0;
+    let returned = 0;
     const busy = Array.from({ length: 12 }, async () => {
       const { status } = await service.call("GET", UNKNOWN_REFUND);
-      answered++;
+      returned++;
       return status;
     });
     assert.equal((await service.call("GET", "/api-v1-payments/v1/balance", other)).status, 200);
@@ -27,7 +27,7 @@ serviceCase("slow calls of one tenant do not delay another tenant", async (_t, s
     assert.equal((await service.call("GET", `${PAYMENTS}/${body.id}`, other)).status, 200);
     assert.equal((await service.pay({}, other)).status, 201);
     assert.equal((await service.pay()).status, 201);
-    assert.equal(answered, 0);
+    assert.equal(returned, 0);
     await holder`rollback`;
     assert.deepEqual(new Set(await Promise.all(busy)), new Set([404]));
   } finally {

@@ -74,7 +74,7 @@ const REACHED: [code: string, param: string | null, more: string[], provoke: Pro
   ["provider_not_configured", null, [], ({ pay, live }) => pay({}, { key: live.text })],
 ];
 
-serviceCase("an error answer", async (t, service) => {
+serviceCase("an error response", async (t, service) => {
   for (const [code, param, more, provoke] of REACHED) {
     await t.step(`${code}${param ? ` of ${param}` : ""} has its envelope`, async () => {
       const response = await provoke(service);
@@ -87,8 +87,8 @@ serviceCase("an error answer", async (t, service) => {
   }
 });
 
-/** SQLSTATEs and driver codes, and the error code that answers each. */
-const DATABASE_ERRORS: [code: string, answered: string][] = [
+/** SQLSTATEs and driver codes, and the error code for each. */
+const DATABASE_ERRORS: [code: string, api_code: string][] = [
   ["40001", "service_unavailable"],
   ["40P01", "service_unavailable"],
   ["53300", "service_unavailable"],
@@ -116,11 +116,11 @@ const DATABASE_ERRORS: [code: string, answered: string][] = [
   ["XX001", "internal_error"],
 ];
 
-for (const [code, answered] of DATABASE_ERRORS) {
-  Deno.test(`toApiError() of ${code} is ${answered}`, () => {
+for (const [code, api_code] of DATABASE_ERRORS) {
+  Deno.test(`toApiError() of ${code} is ${api_code}`, () => {
     const error = Object.assign(new Error("secret"), { code, routine: "ExecInsert" });
     const shown = toApiError(error);
-    if (answered === "internal_error") assert.equal(shown, error);
+    if (api_code === "internal_error") assert.equal(shown, error);
     else assert.deepEqual(shown, Object.assign(databaseUnavailable(), { cause: error }));
   });
 }
@@ -151,9 +151,9 @@ serviceCase("an unexpected database error reveals nothing to the caller", async 
       const response = await service.pay({ reference: code }, {
         idempotency_key: `of-${code}`,
       });
-      const answered = DATABASE_ERRORS.find(([name]) => name === code)![1];
-      assertError(response, answered, null);
-      if (answered === "internal_error") assert.equal(response.body.error.message, message);
+      const api_code = DATABASE_ERRORS.find(([name]) => name === code)![1];
+      assertError(response, api_code, null);
+      if (api_code === "internal_error") assert.equal(response.body.error.message, message);
       const [fault, place] = service.logs[0]!.fault!.split(" at ");
       assert.equal(fault, `PostgresError ${code}`);
       assert.match(place ?? "store/x.ts:1", /^store\/\w+\.ts:\d+$/);

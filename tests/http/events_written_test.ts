@@ -94,7 +94,7 @@ serviceCase("an event shows the resource at the time of the event", async (t, se
       assert.deepEqual(refund_completed!.payload.data.object, body.data[0]);
     },
   );
-  await t.step("payment.refunded holds the bytes of the refund's answer", () => {
+  await t.step("payment.refunded holds the bytes of the refund's response", () => {
     assert.ok(refunded!.body.includes(`"data":{"object":${response.text}}`));
   });
 });

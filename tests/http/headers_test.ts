@@ -6,7 +6,7 @@ import { assertCommonHeaders } from "../support/http/error_envelope.ts";
 import { pathOf, ROUTES } from "../support/http/routes.ts";
 import { assertRefused, PAYMENTS, serviceCase } from "../support/service/service_case.ts";
 
-serviceCase("headers of every answer", async (t, service) => {
+serviceCase("headers of every response", async (t, service) => {
   const ids = new Set<string>();
   let responses = 0;
   const keys = { "a key": service.key.text, "no key": null, "a live key": service.live.text };
@@ -54,7 +54,7 @@ serviceCase("Location", async (t, service) => {
     const found = await service.call("GET", location.slice(BASE_URL.length));
     assert.equal(found.text, refund.text);
   });
-  await t.step("is in no answer but a 201", async () => {
+  await t.step("is in no response but a 201", async () => {
     const { headers } = await service.call("GET", PAYMENTS);
     assert.equal(headers.get("Location"), null);
     const refused = await service.pay({ amount: 0 });

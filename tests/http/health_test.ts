@@ -1,4 +1,4 @@
-/** `GET /health` needs no key and tells whether the database answers. */
+/** `GET /health` needs no key and tells whether the database responds. */
 
 import assert from "node:assert/strict";
 import { createDependencies } from "../../shared/functions/dependencies.ts";
@@ -42,7 +42,7 @@ serviceCase("GET /health", async (t, service) => {
 Deno.test("GET /health without a database is 503 with Retry-After within 2 s", async (t) => {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const { port } = listener.addr as Deno.NetAddr;
-  // Accepts connections and never answers, like a server process that is stopped.
+  // Accepts connections and never responds, like a server process that is stopped.
   const silent: Deno.Conn[] = [];
   const taking = (async () => {
     for await (const connection of listener) silent.push(connection);

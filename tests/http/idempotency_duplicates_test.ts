@@ -66,7 +66,7 @@ async function claim(service: TestService, key: string, hash: string): Promise<p
 }
 
 serviceCase(
-  "Idempotency-Key: a duplicate waits and replays the first answer",
+  "Idempotency-Key: a duplicate waits and replays the first response",
   async (t, service) => {
     for (const request of REQUESTS) {
       await t.step(request[0], async () => {
@@ -74,10 +74,10 @@ serviceCase(
         const first = await claim(service, "replayed", fingerprint);
         try {
           const before = await rowCounts(service);
-          let is_answered = false;
-          const duplicate = send("replayed").finally(() => is_answered = true);
+          let is_done = false;
+          const duplicate = send("replayed").finally(() => is_done = true);
           await untilWaiting(service.sql);
-          assert.equal(is_answered, false);
+          assert.equal(is_done, false);
           await first`commit`;
           const response = await duplicate;
           assert.deepEqual([response.status, response.text], [201, FIRST_RESPONSE]);

@@ -30,7 +30,7 @@ async function rows({ sql }: TestService): Promise<string> {
   return JSON.stringify(await sql`select t::text from pay.webhook_endpoints t order by id`);
 }
 
-serviceCase("Idempotency-Key replays the first answer of endpoint routes", async (t, service) => {
+serviceCase("Idempotency-Key replays the first response of endpoint routes", async (t, service) => {
   for (const [method, path, body, http] of REQUESTS) {
     await t.step(`${method} ${path} ${JSON.stringify(body)} → ${http}, twice`, async () => {
       const url = ENDPOINTS + path.replace("{id}", await endpoint(service));

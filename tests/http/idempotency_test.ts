@@ -61,7 +61,7 @@ const REQUESTS: Request[] = [
   ["POST /v1/reset", `${SANDBOX}/v1/reset`, {}, "completed", 200],
 ];
 
-serviceCase("Idempotency-Key replays the first answer", async (t, service) => {
+serviceCase("Idempotency-Key replays the first response", async (t, service) => {
   for (const [name, path, body, from, http] of REQUESTS) {
     await t.step(`${name} → ${http}, twice`, async () => {
       const id = from === null ? "" : (await paymentIn(service, from)).id;
@@ -102,12 +102,12 @@ serviceCase(
       await advance(service, id, "completed");
       assertReplay(await refund(), first);
     });
-    await t.step("a create replays its answer after the payment has changed", async () => {
+    await t.step("a create replays its response after the payment has changed", async () => {
       const first = await service.pay(card({}), { idempotency_key: "create" });
       await service.call("POST", `${PAYMENTS}/${first.body.id}/refund`);
       assertReplay(await service.pay(card({}), { idempotency_key: "create" }), first);
     });
-    await t.step("a create replays its answer after its card has expired", async () => {
+    await t.step("a create replays its response after its card has expired", async () => {
       const body = card({ exp_month: 11, exp_year: 2026 });
       await service.setClock(Date.parse("2026-11-30T23:59:59.999Z"));
       const first = await service.pay(body, { idempotency_key: "month" });

@@ -27,7 +27,7 @@ const WAYS: [name: string, at_ms: number, authorize: Authorize][] = [
   ["a create", AT, async (service) => {
     return (await service.pay({ ...card("4242 4242 4242 4242"), capture: "manual" })).body.id;
   }],
-  ["a late answer", AT + LATE_MS, async (service) => {
+  ["a late response", AT + LATE_MS, async (service) => {
     const { body } = await service.pay({ ...card("4000 0000 0000 0119"), capture: "manual" });
     assert.equal(body.status, "processing");
     await at(service, AT + LATE_MS);

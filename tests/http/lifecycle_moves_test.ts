@@ -245,7 +245,7 @@ serviceCase("a payment of another environment is 404", async (t, service) => {
         messages.set(name, response.body.error.message);
       });
     }
-    await t.step(`${method} ${path("{id}")} answers foreign ids like unknown ones`, () => {
+    await t.step(`${method} ${path("{id}")} treats foreign ids like unknown ones`, () => {
       assert.equal(messages.get("another environment's"), messages.get("unknown"));
       for (const name of ["no id", "odd characters"]) {
         assert.match(messages.get(name)!, /which begins with "(pay|re)_"/);

@@ -21,7 +21,7 @@ const ABSENT = /^"[^"]+" (?:is required|cannot be null): (leave it out, or )?sen
 /** The maximum length of a message. */
 const LONGEST = 230;
 
-/** A mistake, and the message that answers it. */
+/** A mistake, and its message. */
 interface Line {
   field?: string;
   mistake: string;
@@ -37,14 +37,14 @@ serviceCase("messages of errors name the fault and the value to send", async (t,
     const cases = operation.method === "GET"
       ? wrongQueries(operation.query)
       : wrongBodies(operation.body);
-    const answered: { wrong: WrongValue; message: string }[] = [];
+    const refused: { wrong: WrongValue; message: string }[] = [];
     for (const wrong of cases) {
       const response = await send(service, operation.method, path, wrong);
       const message = judge(response, `${path} ${wrong.path}: ${wrong.shown}`);
-      answered.push({ wrong, message });
+      refused.push({ wrong, message });
     }
-    for (const { wrong, message } of answered) {
-      const of_field = answered.filter((other) => other.wrong.path === wrong.path);
+    for (const { wrong, message } of refused) {
+      const of_field = refused.filter((other) => other.wrong.path === wrong.path);
       if (isAbsent(wrong, message, of_field)) continue;
       // Several operations have the same field. The page shows it once.
       const key = JSON.stringify([wrong.path, wrong.shown, message]);

@@ -1,6 +1,6 @@
 /**
  * Times and numbers at the limits of RFC 3339, `timestamptz`, `Date` and PostgreSQL's integers, in
- * every such field of every request of the OpenAPI document. No answer is a 5xx.
+ * every such field of every request of the OpenAPI document. No response is a 5xx.
  */
 
 import assert from "node:assert/strict";

@@ -17,7 +17,7 @@ const DOCUMENT = JSON.parse(
 serviceCase("GET /v1/openapi.json", async (t, service) => {
   const get = (headers: Record<string, string> = {}, key: string | null = null) =>
     service.call("GET", PATH, { key, headers });
-  await t.step("needs no key and answers with docs/openapi.json", async () => {
+  await t.step("needs no key and returns docs/openapi.json", async () => {
     const response = await get();
     assert.equal(response.status, 200);
     assert.deepEqual(response.body, DOCUMENT);
@@ -29,9 +29,9 @@ serviceCase("GET /v1/openapi.json", async (t, service) => {
     service.assertStatements(0);
     assert.deepEqual(service.logs.map(({ route }) => route), [`GET ${PATH}`]);
   });
-  await t.step("can be cached, and answers 304 to a matching ETag", async () => {
+  await t.step("can be cached, and returns 304 for a matching ETag", async () => {
     const first = await get();
-    // A proxy that compresses answers makes the ETag a weak one.
+    // A proxy that compresses responses makes the ETag a weak one.
     const etag = first.headers.get("ETag")!.replace("W/", "");
     assert.equal(first.headers.get("Cache-Control"), "public, max-age=300");
     for (const known of [etag, `W/${etag}`, `"other", ${etag}`]) {

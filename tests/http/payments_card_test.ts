@@ -1,6 +1,6 @@
 /**
  * Cards of `POST /v1/payments`: numbers that are not test cards, CVCs, and the expiry to the
- * millisecond. No answer, log or table contains a refused number (contract §2).
+ * millisecond. No response, log or table contains a refused number (contract §2).
  */
 
 import assert from "node:assert/strict";

@@ -104,7 +104,7 @@ const VALUES: [value: string, Record<string, unknown>, kind: string, Result][] =
   ["nothing by sepa", { method_kind: "sepa" }, "sepa", [201, "pending", null]],
 ];
 
-serviceCase("POST /v1/payments answers each test value as documented", async (t, service) => {
+serviceCase("POST /v1/payments returns each test value as documented", async (t, service) => {
   for (const [value, body, kind, [http, status, code, return_code = null]] of VALUES) {
     await t.step(`${value} → ${http} ${status} ${code ?? ""}`, async () => {
       const response = await service.pay(body);

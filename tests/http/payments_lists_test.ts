@@ -40,7 +40,7 @@ serviceCase("GET /v1/payments limits its pages", async (t, service) => {
   const texts: string[] = [];
   for (let i = 0; i < 12; i++) texts.unshift((await service.pay({ reference: `r${i}` })).text);
   const ids = texts.map((text) => JSON.parse(text).id);
-  await t.step("without a limit 10 payments, newest first, as they were answered", async () => {
+  await t.step("without a limit 10 payments, newest first, as they were returned", async () => {
     assert.equal(
       (await list(service)).text,
       `{"object":"list","url":"/v1/payments","data":[${texts.slice(0, 10)}],` +

@@ -146,7 +146,7 @@ const CASES: [string, Record<string, unknown>, Record<string, unknown>][] = [
   }],
 ];
 
-serviceCase("POST /v1/payments answers the whole object in its order", async (t, service) => {
+serviceCase("POST /v1/payments returns the whole object in its order", async (t, service) => {
   await service.setClock(AT);
   for (const [name, body, members] of CASES) {
     await t.step(name, async () => {

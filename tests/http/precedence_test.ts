@@ -1,6 +1,6 @@
 /**
- * The order of precedence (contract §6): a request with two faults is answered for the earlier one.
- * FAULTS has that order; every pair that one request can have is a case.
+ * The order of precedence (contract §6): a request with two faults gets the error of the earlier
+ * one. FAULTS has that order; every pair that one request can have is a case.
  */
 
 import assert from "node:assert/strict";

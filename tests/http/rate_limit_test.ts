@@ -66,7 +66,7 @@ serviceCase("the rate limit of a key", async (t, service) => {
     await exhaust(service, made.body.secret);
     assert.equal(await exhaust(service, turned.body.secret), 0);
   });
-  await t.step("every authenticated answer states the policy and the remainder", async () => {
+  await t.step("every authenticated response states the policy and the remainder", async () => {
     const { text: narrow } = await service.issueKey(service.key.environment_id, {
       scopes: ["payments:read"],
     });
@@ -98,7 +98,7 @@ serviceCase("the rate limit of a key", async (t, service) => {
       assert.equal(response.headers.get("RateLimit-Policy"), `"default";q=${QUOTA};w=2`);
     }
   });
-  await t.step("an exhausted limit answers every kind of refusal as 429", async () => {
+  await t.step("beyond the limit every kind of refusal is 429", async () => {
     await service.setClock(START + 40_000_000);
     await exhaust(service);
     const cases: [string, string, Record<string, unknown>?][] = [

@@ -169,7 +169,7 @@ serviceCase("GET /v1/refunds, one and in lists", async (t, service) => {
     made.unshift((await refund(service, payment.id, { amount, reason: "other" })).text);
   }
   const all = (path: string) => service.call("GET", path);
-  await t.step("GET /v1/refunds/{id} answers with the bytes of the refund's creation", async () => {
+  await t.step("GET /v1/refunds/{id} returns the bytes of the refund's creation", async () => {
     for (const text of made) {
       assert.equal((await all(`${REFUNDS}/${JSON.parse(text).id}`)).text, text);
     }

@@ -30,7 +30,7 @@ async function read(service: TestService, query = "", key = service.key.text): P
   return body.data;
 }
 
-serviceCase("GET /requests has a line for each answer, newest first", async (t, service) => {
+serviceCase("GET /requests has a line for each response, newest first", async (t, service) => {
   const { id } = await paymentIn(service, "completed");
   const { text: narrow } = await service.issueKey(service.key.environment_id, {
     scopes: ["payments:read"],

@@ -96,7 +96,7 @@ serviceCase("a request is decided with the present settings of its sandbox", asy
   });
 });
 
-serviceCase("an answer is stored for 24 hours of the sandbox", async (_t, service) => {
+serviceCase("a response is stored for 24 hours of the sandbox", async (_t, service) => {
   await service.setClock(NOW);
   const send = () => service.pay({}, { idempotency_key: "kept" });
   await setSettings(service, service.key, "2027-01-01T00:00:00.000Z");

@@ -147,7 +147,7 @@ const FILLED = {
   idempotency_keys: 5,
 };
 
-/** The row counts of the key's environment, named as in the response of a reset. */
+/** The row counts of the key's environment, named as in the response to a reset. */
 async function heldBy({ sql, key, environmentOf }: TestService) {
   const environment_id = await environmentOf(key);
   const [row] = await sql`select
@@ -248,7 +248,7 @@ serviceCase("POST /reset empties the key's environment and no other", async (t, 
   });
 });
 
-serviceCase("POST /reset stores its own answer", async (t, service) => {
+serviceCase("POST /reset stores its own response", async (t, service) => {
   const reset = () => service.call("POST", `${SANDBOX}/reset`, { idempotency_key: "reset" });
   await fill(service, service.key.text);
   const first = await reset();
@@ -263,7 +263,7 @@ serviceCase("POST /reset stores its own answer", async (t, service) => {
     assert.equal(again.headers.get("Idempotent-Replayed"), "true");
     assert.equal((await service.call("GET", `${PAYMENTS}/${payment.id}`)).status, 200);
   });
-  await t.step("a reset without an idempotency key deletes that answer", async () => {
+  await t.step("a reset without an idempotency key deletes that response", async () => {
     const { body } = await service.call("POST", `${SANDBOX}/reset`);
     assert.equal(body.deleted.idempotency_keys, 1);
   });

@@ -17,7 +17,7 @@ const KEPT = new URL("../vectors/seeded_run.ndjson.gz", import.meta.url);
 const REQUESTS = 400;
 /** Operations that the run leaves out. */
 const LEFT_OUT: Record<string, string> = {
-  listRequests: "it has real times, and requests are written behind their answers",
+  listRequests: "it has real times, and requests are written behind their responses",
   getRequest: "it is an entry of that list",
   readTranscript: "it is no part of a run",
   resetSandbox: "it begins the run again, so no transcript has it",
@@ -215,8 +215,8 @@ serviceCase("a seeded sandbox", async (t, service) => {
       const key = await makeSeeded(installed, "payer");
       const card = { card: { token: "pm_card_authenticationRequired" } };
       const { body: payment } = await installed.pay(card, { key });
-      const answered = await callAsPayer(installed, challengePath(payment), "success");
-      assert.equal(answered.status, 200, answered.text);
+      const completed = await callAsPayer(installed, challengePath(payment), "success");
+      assert.equal(completed.status, 200, completed.text);
       await installed.pay(card, { key });
       await installed.call("POST", `${SANDBOX}/clock`, { key, body: { advance: 90_000 } });
       const list = await installed.call("GET", "/api-v1-payments/v1/events", { key });
@@ -269,7 +269,7 @@ serviceCase("a seeded sandbox", async (t, service) => {
       Array.from({ length: 40 }, (_, at) => at + 1),
     );
   });
-  await t.step("a request is answered, even if its line cannot be stored", async () => {
+  await t.step("a request gets its response, even if its line cannot be stored", async () => {
     const key = await makeSeeded(service, "unkept");
     await service.sql`alter table pay.transcript_lines
       add constraint no_lines check (line not like '%unkept%') not valid`;

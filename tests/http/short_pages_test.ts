@@ -68,17 +68,17 @@ serviceCase("slow list reads delay no other request", async (_t, service) => {
     await holder`begin`;
     await holder`lock table pay.transfers in access exclusive mode`;
     // More reads than the other queue has connections.
-    let answered = 0;
+    let returned = 0;
     const reads = Array.from({ length: 12 }, async () => {
       const { status } = await read();
-      answered++;
+      returned++;
       return status;
     });
     const { body } = await service.pay(APPROVED.card);
     assert.equal((await service.call("GET", `${PAYMENTS}/${body.id}`)).status, 200);
     assert.equal((await service.call("GET", PAYMENTS)).body.data.length, 2);
     assert.equal((await service.call("GET", `${PAYMENTS}?status=pending`)).body.data.length, 1);
-    assert.equal(answered, 0);
+    assert.equal(returned, 0);
     await holder`rollback`;
     for (const status of await Promise.all(reads)) assert.ok(status === 200 || status === 503);
     assert.equal((await read()).status, 200);

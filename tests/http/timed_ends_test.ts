@@ -52,7 +52,7 @@ const CASES: [
       "cancelled",
     ],
   ],
-  ["a manual capture whose answer is late", { ...LATE, capture: "manual" }, (service) => {
+  ["a manual capture whose response is late", { ...LATE, capture: "manual" }, (service) => {
     return service.setClock(MADE_AT + 2_000);
   }, ["authorized", "authorized", "authorized", "cancelled"]],
 ];

@@ -98,7 +98,7 @@ Deno.test("concurrent transfers on two isolates", async (t) => {
       assert.equal(new Set(duplicates.map(({ text }) => text)).size, 1, duplicates[0]!.text);
       assert.equal((await available()).EUR, before - 7);
     });
-    await t.step("duplicates of a transfer that empties the balance get its answer", async () => {
+    await t.step("duplicates of a transfer that empties the balance get its response", async () => {
       const amount = (await available()).EUR!;
       const duplicates = await Promise.all(
         Array.from({ length: 20 }, (_, i) => send(i, { amount }, "last")),

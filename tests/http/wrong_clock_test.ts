@@ -67,7 +67,7 @@ serviceCase("a wrong clock replays each keyed request", async (t, service) => {
   }
 });
 
-serviceCase("a clock ten years ahead stores an answer for 24 hours", async (_, service) => {
+serviceCase("a clock ten years ahead stores a response for 24 hours", async (_, service) => {
   const now_ms = Date.now();
   await service.setClock(now_ms);
   service.setWrongClock(now_ms + 3_653 * DAY_MS);

@@ -10,7 +10,7 @@ function driverError(code: string): Error {
   return Object.assign(new Error("as the driver's"), { code });
 }
 
-/** A batcher whose statements end when the test ends them. The answer of an item is itself. */
+/** A batcher whose statements end when the test ends them. The response of an item is itself. */
 function open(
   options: Options = {},
   fails: (items: readonly string[]) => string | null = () => null,

@@ -1,6 +1,6 @@
 /**
  * Payments whose payer does not authenticate within 24 hours: the service cancels them at the
- * provider, and the provider's answer counts. The sandbox ends the same payment in the same way.
+ * provider, and the provider's response counts. The sandbox ends the same payment in the same way.
  */
 
 import assert from "node:assert/strict";
@@ -98,7 +98,7 @@ liveCase("a payment whose payer does nothing ends after 24 hours", async (given,
     const response = await given.call("POST", `/payments/${id}/capture`, { body: {} });
     assert.equal(response.body.status, "completed", response.text);
   });
-  await t.step("also if the answer to the cancel is lost", async () => {
+  await t.step("also if the response to the cancel is lost", async () => {
     const { id } = await waiting(given);
     const path = `^/v1/payment_intents/${await referenceOf(given, id)}/cancel$`;
     await double.plant({ method: "POST", path, at: "after", act: "error" });

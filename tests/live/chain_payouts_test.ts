@@ -19,7 +19,7 @@ payoutCase(
   "a refund is paid once, and completes when its block is final",
   async (given, signer, t) => {
     const { paid, refund, statusOf, received, later, mined, final } = given;
-    await t.step("one answer", async () => {
+    await t.step("one response", async () => {
       const to = newAddress();
       const made = await refund(await paid(), 400, to);
       assert.equal(made.status, "pending");
@@ -29,7 +29,7 @@ payoutCase(
       assert.equal(await statusOf(made), "completed");
       assert.deepEqual(await received(to), [400]);
     });
-    await t.step("lost answers: the same nonce again", async () => {
+    await t.step("lost responses: the same nonce again", async () => {
       signer.way = "lost";
       const [to, before] = [newAddress(), signer.nonces.length];
       const made = await refund(await paid(), 300, to);
@@ -42,7 +42,7 @@ payoutCase(
       assert.deepEqual(await received(to), [300]);
       signer.way = "well";
     });
-    await t.step("a signer that is away, and then answers", async () => {
+    await t.step("a signer that is away, and then responds", async () => {
       signer.way = "dead";
       const [to, before] = [newAddress(), signer.nonces.length];
       const made = await refund(await paid(), 200, to);

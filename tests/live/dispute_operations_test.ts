@@ -183,46 +183,50 @@ const ACTS: Omit<Fault, "at">[] = [
 ];
 
 for (const [op, { path, run, settled, event }] of Object.entries(OPERATIONS)) {
-  liveCase(`an unknown answer to ${op} of a dispute is settled by the worker`, async (given, t) => {
-    let kept = 0;
-    for (const at of ["before", "after"] as const) {
-      for (const [i, act] of ACTS.entries()) {
-        await t.step(`${act.act}${act.keep ? " (kept)" : ""} ${at} the work`, async () => {
-          await returnToPresent(given);
-          await stopPolls(given);
-          const made = await disputed(given);
-          await given.double.plant({ method: "POST", path, at, ...act });
-          const key = `${op}-${at}-${i}`;
-          const response = await run(given, made.id, key);
-          assert.equal(response.status, 200, response.text);
-          const duplicate = await run(given, made.id, key);
-          assert.equal(duplicate.text, response.text);
-          if (act.act === "error" && at === "before" && !act.keep) {
-            const other = await run(given, made.id, `${key}-other`);
+  liveCase(
+    `an unknown response to ${op} of a dispute is settled by the worker`,
+    async (given, t) => {
+      let kept = 0;
+      for (const at of ["before", "after"] as const) {
+        for (const [i, act] of ACTS.entries()) {
+          await t.step(`${act.act}${act.keep ? " (kept)" : ""} ${at} the work`, async () => {
+            await returnToPresent(given);
+            await stopPolls(given);
+            const made = await disputed(given);
+            await given.double.plant({ method: "POST", path, at, ...act });
+            const key = `${op}-${at}-${i}`;
+            const response = await run(given, made.id, key);
+            assert.equal(response.status, 200, response.text);
+            const duplicate = await run(given, made.id, key);
+            assert.equal(duplicate.text, response.text);
+            if (act.act === "error" && at === "before" && !act.keep) {
+              const other = await run(given, made.id, `${key}-other`);
+              assert.deepEqual(
+                [other.status, other.body.error?.code],
+                [409, "idempotency_in_progress"],
+              );
+            }
+            for (let attempt = 0; attempt < 4; attempt++) await workAfter(given, RETRY_S);
+            // The provider replays its error and never begins the work.
+            const is_expired = at === "before" && act.keep === true;
+            if (is_expired) kept++;
+            const body = await present(given, made);
             assert.deepEqual(
-              [other.status, other.body.error?.code],
-              [409, "idempotency_in_progress"],
+              [body.status, body.evidence?.text ?? null],
+              is_expired ? ["needs_response", null] : settled,
             );
-          }
-          for (let attempt = 0; attempt < 4; attempt++) await workAfter(given, RETRY_S);
-          // The provider replays its error and never begins the work.
-          const is_expired = at === "before" && act.keep === true;
-          if (is_expired) kept++;
-          const body = await present(given, made);
-          assert.deepEqual(
-            [body.status, body.evidence?.text ?? null],
-            is_expired ? ["needs_response", null] : settled,
-          );
-          const types = await eventTypes(given, made.payment_id);
-          assert.equal(types.filter((type) => type === event).length, is_expired ? 0 : 1);
-        });
+            const types = await eventTypes(given, made.payment_id);
+            assert.equal(types.filter((type) => type === event).length, is_expired ? 0 : 1);
+          });
+        }
       }
-    }
-    await given.double.clearFaults();
-    await resumePolls(given);
-    for (let hours = 0; hours < 2; hours++) await workAfter(given, 3700);
-    const open = await given.service.sql`
+      await given.double.clearFaults();
+      await resumePolls(given);
+      for (let hours = 0; hours < 2; hours++) await workAfter(given, 3700);
+      const open = await given.service.sql`
       select state from pay.provider_operations where state <> 'settled'`;
-    assert.deepEqual(open.map(({ state }) => state), Array(kept).fill("operator"));
-  }, { provider_deadline_ms: DEADLINE_MS });
+      assert.deepEqual(open.map(({ state }) => state), Array(kept).fill("operator"));
+    },
+    { provider_deadline_ms: DEADLINE_MS },
+  );
 }

@@ -17,7 +17,7 @@ liveCase("a poll that settles an unknown create shows the card", async (given) =
   const { body: created } = await pay();
   assert.equal(created.status, "processing");
   assert.equal(created.method, null);
-  // The operation itself is asked again later, so only the poll can settle the payment now.
+  // The worker sends the operation again later, so only the poll can settle the payment now.
   await work();
   const { body: paid } = await call("GET", `/payments/${created.id}`);
   assert.equal(paid.status, "completed");

@@ -1,4 +1,4 @@
-/** A provider that does not answer a poll does not hold up other work. */
+/** A provider that does not respond to a poll does not hold up other work. */
 
 import assert from "node:assert/strict";
 import { until } from "../support/common/until.ts";

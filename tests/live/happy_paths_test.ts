@@ -44,7 +44,7 @@ const DECLINES: [token: string, code: string, advice: string][] = [
   ["pm_card_chargeDeclinedLostCard", "payment_declined", "do_not_retry"],
   ["pm_card_authenticationRequired", "authentication_failed", "authenticate"],
 ];
-liveCase("POST /v1/payments a declined card answers 402 with the payment", async (given, t) => {
+liveCase("POST /v1/payments a declined card returns 402 with the payment", async (given, t) => {
   for (const [token, code, advice] of DECLINES) {
     await t.step(`${token} is ${code}: ${advice}`, async () => {
       const declined = await given.pay({ card: { token } });

@@ -7,7 +7,7 @@ import { idGenerator } from "../../shared/core/ids.ts";
 
 const CREATES = 500;
 
-/** A provider that answers no create until the test lets it. */
+/** A provider that responds to no create until the test lets it. */
 function startSlowProvider() {
   let waiting = 0;
   let ids = 0;

@@ -182,10 +182,10 @@ liveCase("settle --succeeded takes only the payment of the operation", async (gi
   }
   await t.step("without the provider nothing is settled", async () => {
     await given.double.plant({ method: "GET", at: "before", act: "error", times: 2 });
-    await refused(given, /stripe gives no answer \(server_error\)$/, ...settled("pi_1"));
+    await refused(given, /stripe gives no response \(server_error\)$/, ...settled("pi_1"));
     await refused(
       given,
-      /stripe gives no answer \(server_error\)$/,
+      /stripe gives no response \(server_error\)$/,
       "settle",
       operation,
       "--failed",

@@ -315,7 +315,7 @@ liveCase(
       const reference = await referenceOf(given, id);
       return (await given.books()).payment_intent.find((one) => one.id === reference)!;
     };
-    await t.step("after the answer of the create", async () => {
+    await t.step("after the response to the create", async () => {
       const { body } = await given.pay({ card: { token: "pm_card_chargeDeclined" } });
       const { id } = body.error.payment;
       await given.work();
@@ -333,7 +333,7 @@ liveCase(
       assert.equal((await shown(given, id)).status, "declined");
       assert.equal((await intentOf(id)).status, "canceled");
     });
-    await t.step("also if Stripe does not answer at first", async () => {
+    await t.step("also if Stripe does not respond at first", async () => {
       await given.double.plant({ method: "POST", path: "cancel$", at: "before", act: "error" });
       const { body } = await given.pay({ card: { token: "pm_card_chargeDeclined" } });
       await given.work();
@@ -423,7 +423,7 @@ liveCase("capture_before is the time that the charge names", async (given, t) =>
     const { payment_method_details } = (await given.books()).charge.at(-1)!;
     return new Date(payment_method_details.card.capture_before * 1000).toISOString();
   };
-  await t.step("in the answer", async () => {
+  await t.step("in the response", async () => {
     const { body } = await given.pay({ capture: "manual" });
     assert.equal(body.capture_before, await named());
   });

@@ -198,7 +198,7 @@ stablecoinCase("a chain that undoes a transfer takes the payment back", async (g
 
 stablecoinCase("money that does not fit is booked and reported", async (given, t) => {
   const { create, send, shown, mined, final, pass, work } = given;
-  await t.step("more than asked: completed, and the rest is unapplied", async () => {
+  await t.step("more than requested: completed, and the rest is unapplied", async () => {
     const payment = await create();
     await send(payment, 1500);
     await final();
@@ -214,7 +214,7 @@ stablecoinCase("money that does not fit is booked and reported", async (given, t
     assert.deepEqual(await shown(payment), ["completed 1000"]);
     assert.equal(await unapplied(given, payment.id), 70);
   });
-  await t.step("a token that is not asked, a fake one, and the coin of the chain", async () => {
+  await t.step("a token that is not requested, a fake one, and the coin of the chain", async () => {
     const payment = await create();
     const { world, account_id } = given;
     const { address } = payment.next_action;
@@ -281,7 +281,7 @@ stablecoinCase(
       // the reservation is committed.
       await waiting`begin`;
       await waiting`lock table pay.provider_events in share row exclusive mode`;
-      const lost = pay(first.base_url).then(() => "answered", () => "lost");
+      const lost = pay(first.base_url).then(() => "created", () => "lost");
       const blocked = () =>
         sql`select pid from pg_stat_activity
         where wait_event_type = 'Lock' and datname = current_database()`;

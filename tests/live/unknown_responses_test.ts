@@ -111,7 +111,7 @@ async function standing(given: LiveCase, id: string) {
 }
 
 for (const [op, operation] of Object.entries(OPERATIONS)) {
-  liveCase(`an unknown answer to ${op} is settled by the worker`, async (given, t) => {
+  liveCase(`an unknown response to ${op} is settled by the worker`, async (given, t) => {
     /** Operations that the provider never begins, because it replays an error. */
     let untouched = 0;
     for (const [i, trouble] of TROUBLES.entries()) {

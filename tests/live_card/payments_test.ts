@@ -16,7 +16,7 @@ import {
 } from "../support/live_card/live_card_case.ts";
 import { patient } from "../support/connectors/sent.ts";
 
-liveCard("the test call answers in test mode", async () => {
+liveCard("the test call responds in test mode", async () => {
   assert.match(await testCall(), /in test mode$/);
 });
 

@@ -202,7 +202,7 @@ const Commands = fc.commands([
   StepOf.reset.map(command),
 ], { maxCommands: MAX_STEPS });
 
-serviceCase("the service answers as the model", async (t, service) => {
+serviceCase("the service responds as the model", async (t, service) => {
   for (const [name, steps] of SHRUNK_CASES) {
     await t.step(name, async () => {
       await fc.asyncModelRun(

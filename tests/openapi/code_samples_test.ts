@@ -1,7 +1,7 @@
 /**
  * The code samples of the reference page run as they stand: in every language the first example of
- * each operation, with the ids of a sandbox of its own. The answer has the members of the recorded
- * one. An alias has the sample of its operation with another path.
+ * each operation, with the ids of a sandbox of its own. The response has the members of the
+ * recorded one. An alias has the sample of its operation with another path.
  */
 
 import assert from "node:assert/strict";
@@ -64,7 +64,7 @@ Deno.test("the samples in TypeScript have the types of the client", () =>
 
 for (const language of SAMPLE_LANGUAGES) {
   const is_missing = language.program !== null && !await runs(language.program);
-  const name = `the samples for ${language.label} get the recorded answers`;
+  const name = `the samples for ${language.label} get the recorded responses`;
   if (is_missing) console.warn(`${language.program} is not installed; skipped unless CI is set`);
   Deno.test({
     name: is_missing ? `${name} (needs ${language.program}, which is not installed)` : name,

@@ -1,5 +1,5 @@
 /**
- * The examples of the OpenAPI document are real answers. The test sends each request to the
+ * The examples of the OpenAPI document are real responses. The test sends each request to the
  * service, with a fixed clock and seeded randomness, and compares the response with the recorded
  * one. `UPDATE_EXAMPLES=1` writes the responses to docs/openapi.json instead.
  */
@@ -34,9 +34,9 @@ import postgres from "postgres";
 const FILE = new URL("../../docs/openapi.json", import.meta.url);
 const PAYMENTS = "/api-v1-payments/v1/payments";
 const STARTED_AT = Date.parse("2026-11-20T09:00:00.000Z");
-/** Most answers of an operation in the document, which has a limit of bytes. */
+/** Most responses of an operation in the document, which has a limit of bytes. */
 const RESPONSES_MAX = 2;
-/** Operations with one response: their further answers look like those of another operation. */
+/** Operations with one response: their further responses look like those of another operation. */
 const WITH_ONE_RESPONSE: readonly string[] = [
   "createSandboxPayment",
   "authenticatePayment",
@@ -56,7 +56,7 @@ interface Exchange {
   response: Json;
 }
 
-Deno.test("the examples of the OpenAPI document are the service's answers", async () => {
+Deno.test("the examples of the OpenAPI document are the service's responses", async () => {
   await using receiver = listen();
   const document = await buildDocument(await record(receiver.url));
   if (Deno.env.get("UPDATE_EXAMPLES")) {
@@ -69,7 +69,7 @@ Deno.test("the examples of the OpenAPI document are the service's answers", asyn
   );
 });
 
-Deno.test("every operation has an example of its answer, and of its body if it has one", () => {
+Deno.test("every operation has an example of its response, and of its body if it has one", () => {
   const shown = new Set(EXAMPLE_REQUESTS.map(({ operation }) => operation));
   // A transcript is text, and shows other examples.
   const missing = ADDRESSES.filter(({ operation }) =>
@@ -130,10 +130,10 @@ function examplesOf(operation: string, exchanges: readonly Exchange[]): Operatio
   const own = exchanges.filter((exchange) => exchange.operation === operation);
   const sent = own.filter(({ request }) => request !== undefined);
   const responses_max = WITH_ONE_RESPONSE.includes(operation) ? 1 : RESPONSES_MAX;
-  const answered = own.filter(({ status }) => status < 300).slice(0, responses_max);
+  const successes = own.filter(({ status }) => status < 300).slice(0, responses_max);
   return {
     requests: named(sent.map((exchange) => ({ ...exchange, value: exchange.request! }))),
-    responses: named(answered.map((exchange) => ({ ...exchange, value: exchange.response }))),
+    responses: named(successes.map((exchange) => ({ ...exchange, value: exchange.response }))),
   };
 }
 
@@ -261,13 +261,13 @@ async function recordErrors(service: TestService): Promise<Examples["components"
   for (const [code, provoke] of cases) {
     const { body } = await provoke();
     assert.equal(body.error.code, code);
-    // No operation answers this code: it means that the path has no operation for the method.
+    // No operation returns this code: it means that the path has no operation for the method.
     if (code !== "method_not_allowed") errors[errorExampleName(code)] = { value: body };
   }
   return errors;
 }
 
-/** The answer to a concurrent duplicate of a request in progress. */
+/** The response to a concurrent duplicate of a request in progress. */
 async function inProgress(service: TestService): Promise<TestResponse> {
   const body = { amount: 1000, currency: "EUR" };
   const hash = fingerprint("POST", PAYMENTS, body);

@@ -109,7 +109,7 @@ const MISTAKES = [
     ["payments", "list"],
     1,
     "connection_failed",
-    /got no answer/,
+    /got no response/,
   ],
 ] as const;
 

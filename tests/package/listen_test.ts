@@ -18,7 +18,7 @@ import {
 import { launch } from "../support/package/command_line.ts";
 import { openReceiver, say } from "../support/webhook/loopback_receiver.ts";
 
-Deno.test("listen forwards the headers and bytes of the service, and shows the answer", () =>
+Deno.test("listen forwards the headers and bytes of the service, and shows the response", () =>
   withListenCase(async ({ client, listen }) => {
     const receiver = openReceiver(say("HTTP/1.1 204 No Content\r\n\r\n"));
     try {
@@ -92,7 +92,7 @@ Deno.test("listen finishes the delivery under way when it is stopped, and acknow
     await pay(client, 1);
     await until("it has arrived", () => receiver.arrivals.length === 1);
     const ended = first.end("SIGINT");
-    await first.printed(/Ending after the answer to this delivery/);
+    await first.printed(/Ending after the response to this delivery/);
     release();
     assert.equal(await ended, 0);
     assert.match(first.stdout(), /payment\.completed {2}pay_\w+ {2}200/);
@@ -145,7 +145,7 @@ Deno.test("listen shows a failure and goes on, and waits for a receiver that doe
       const response = String.raw`  \d+ ms  no such \[2J order second line$`;
       assert.match(first!, new RegExp(`payment\\.created  ${id}  500${response}`));
       assert.match(second!, new RegExp(`payment\\.completed  ${id}  302${response}`));
-      // Every answer acknowledges the delivery, at the latest when listen ends.
+      // Every response acknowledges the delivery, at the latest when listen ends.
       assert.equal(await command.end(), 0);
       for await (const { status } of client.webhookDeliveries.list()) {
         assert.equal(status, "delivered");
@@ -170,8 +170,8 @@ Deno.test("listen outlasts failures of the service", () =>
       // The client itself makes three attempts.
       failures = 4;
       const ids = await pay(client, 1);
-      await command.printed(/Trying again until the service answers/);
-      await command.printed(/The service answers again/);
+      await command.printed(/Trying again until the service responds/);
+      await command.printed(/The service responds again/);
       await until("both have arrived", () => receiver.arrivals.length === 2);
       assert.deepEqual(arrived(receiver), expectedOf(ids));
     } finally {

@@ -154,7 +154,7 @@ Deno.test("RequestTail.next() returns the requests of a failed read at the next 
   const requests = [{ id: "a", at_s: 1_000 }];
   let failures = 0;
   const read = logOf(() => {
-    if (failures-- > 0) throw new Error("no answer");
+    if (failures-- > 0) throw new Error("no response");
     return requests;
   });
   const tail = new RequestTail(read);

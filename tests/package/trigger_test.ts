@@ -15,7 +15,7 @@ async function paymentOf(client: PaymentsClient): Promise<string> {
   return (await client.payments.create({ amount: 1, currency: "EUR", outcome: "success" })).id;
 }
 
-Deno.test("trigger sends the event to the only endpoint and shows its answer", () =>
+Deno.test("trigger sends the event to the only endpoint and shows its response", () =>
   withListenCase(async ({ client, env, folder, receiver }) => {
     const payment = await paymentOf(client);
     const trigger = (...args: string[]) =>
@@ -59,7 +59,7 @@ Deno.test("trigger sends the event to the only endpoint and shows its answer", (
     assert.match(unknown.stderr, /\(not_found\)\n$/);
   }));
 
-Deno.test("trigger finds the endpoint of listen among others, and shows what its receiver answered", () =>
+Deno.test("trigger finds the endpoint of listen among others, and shows the response", () =>
   withListenCase(async ({ client, env, folder, listen, receiver }) => {
     const payment = await paymentOf(client);
     const trigger = (...args: string[]) =>

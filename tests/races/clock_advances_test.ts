@@ -1,5 +1,5 @@
 /**
- * Commands of a clock at the same time. Every advance that is answered has happened in the end, and
+ * Commands of a clock at the same time. Every advance that returned has happened in the end, and
  * each response is of its own target or later.
  */
 

@@ -31,7 +31,7 @@ Deno.test(`${DUPLICATES} duplicates on two instances`, async (t) => {
   const two = await startTwoInstances();
   try {
     for (const [name, make, status] of REQUESTS) {
-      await t.step(`${name}: one effect and ${DUPLICATES} equal answers`, async () => {
+      await t.step(`${name}: one effect and ${DUPLICATES} equal responses`, async () => {
         for (let n = 0; n < KEYS; n++) {
           const ask = { ...await make(two), idempotency_key: crypto.randomUUID() };
           const before = await countRows(two);

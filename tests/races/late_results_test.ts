@@ -109,9 +109,9 @@ Deno.test("late results against requests", async (t) => {
   const race: Race = {
     two,
     async post(path, body) {
-      const { status, text, body: answered } = await two.post(0, { path, body });
+      const { status, text, body: returned } = await two.post(0, { path, body });
       assert.ok(status === 200 || status === 201, text);
-      return answered;
+      return returned;
     },
   };
   const clock = (body: unknown): Ask => ({ path: "/api-v1-sandbox/clock", body });

@@ -1,5 +1,5 @@
 /**
- * Concurrent moves of one payment on two instances. The answers match a legal order of the
+ * Concurrent moves of one payment on two instances. The responses match a legal order of the
  * requests, and the stored payment is the result of that order. The model of the lifecycle in this
  * file shares no code with the service.
  */
@@ -16,7 +16,7 @@ import {
 const ROUNDS = sizeOf("ROUNDS", 100);
 
 type Model = { status: string; refunded: number };
-/** The answer to a move in a state, and the state after it. */
+/** The response to a move in a state, and the state after it. */
 type Move = (model: Model) => { response: string; next: Model };
 
 const AMOUNT = 1000;

@@ -9,7 +9,7 @@ import { startService } from "../support/service/service.ts";
 const ROUNDS = 20;
 const FILLER = 3_000;
 
-Deno.test("a reset and a refund under one key answer 200 or 201, 404 or 409", async () => {
+Deno.test("a reset and a refund under one key get 200 or 201, 404 or 409", async () => {
   const service = await startService();
   try {
     // PostgreSQL then looks for deadlocks after 20 ms instead of a second, which keeps the test

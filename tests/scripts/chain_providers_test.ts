@@ -89,7 +89,7 @@ Deno.test({
         await assert.rejects(run("test", id), /the variable PROVIDER_RPC is not set here/);
         variables.PROVIDER_RPC = "key";
         const line = await run("test", id);
-        assert.match(line, /^base \(chain 31337\) answers at block 2, final up to 0 with 3 blocks/);
+        assert.match(line, /^base \(chain 31337\) is at block 2, final up to 0 with 3 blocks/);
         assert.ok(line.includes(`USDC ${getAddress(token)} (symbol "USDC", 6 decimals)`), line);
         assert.ok(line.includes(`first address of the xpub is ${depositAddress(XPUB, 0)}`), line);
         assert.match(line, /add a second\n$/);

@@ -12,7 +12,7 @@ import { postgresAccount, postgresHome } from "../../scripts/postgres/postgres_a
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 import { until } from "../support/common/until.ts";
 
-/** Queries until the server answers. If it never does, the test fails by its timeout. */
+/** Queries until the server responds. If it never does, the test fails by its timeout. */
 async function ask(url: string, statement: string): Promise<postgres.RowList<postgres.Row[]>> {
   for (;;) {
     const sql = postgres(url, { max: 1, connect_timeout: 1, onnotice: () => {} });

@@ -25,7 +25,7 @@ interface Held {
   respond(): void;
 }
 
-/** Runs a test with a server whose functions read the body and answer. */
+/** Runs a test with a server whose functions read the body and respond. */
 async function withServer(
   limits: ConnectionLimits,
   test: (server: LocalServer, held: Held) => Promise<void>,
@@ -78,7 +78,7 @@ async function connect(server: LocalServer, text = "") {
     connection.close();
     return { after_ms: performance.now() - began, said };
   })();
-  return { write, answered: first.promise, closed };
+  return { write, responded: first.promise, closed };
 }
 
 /** Writes a piece repeatedly until the socket is closed. */
@@ -101,7 +101,7 @@ async function served(server: LocalServer): Promise<number> {
   return performance.now() - began;
 }
 
-Deno.test("openLocalServer() answers a wrong path with the address of the functions", async () => {
+Deno.test("openLocalServer() returns the address of the functions for a wrong path", async () => {
   await withServer(LIMITS, async (server) => {
     for (
       const [path, meant] of [
@@ -120,7 +120,7 @@ Deno.test("openLocalServer() answers a wrong path with the address of the functi
   });
 });
 
-Deno.test("openLocalServer() answers a malformed Host header with 400 on every path", async () => {
+Deno.test("openLocalServer() returns 400 for a malformed Host header on every path", async () => {
   await withServer(LIMITS, async (server) => {
     for (const path of ["/", "/console", "/nothing", PATH]) {
       for (const host of ["[::", "a b", "a:99999", "%"]) {
@@ -162,7 +162,7 @@ const STALLS: [name: string, text: string, piece: string, limit_ms: number, said
     BODY_MS,
     /^HTTP\/1\.1 400 [^]*took longer than 0\.6 s/,
   ],
-  ["that is idle after an answer", GET, "", LIMITS.idle_ms, /^HTTP\/1\.1 200 /],
+  ["that is idle after a response", GET, "", LIMITS.idle_ms, /^HTTP\/1\.1 200 /],
   ["that stops in its second head", GET + GET.slice(0, 20), "", LIMITS.idle_ms, /^HTTP\/1\.1 200 /],
 ];
 
@@ -210,7 +210,7 @@ Deno.test("openLocalServer() keeps connections with a request in progress", () =
 Deno.test("openLocalServer() keeps a connection that is in use", () =>
   withServer({ ...LIMITS, idle_ms: 2_000 }, async (server) => {
     const client = await connect(server, GET);
-    await client.answered;
+    await client.responded;
     for (let i = 0; i < 5; i++) {
       await new Promise((resolve) => setTimeout(resolve, 500));
       await client.write(GET);
@@ -230,7 +230,7 @@ Deno.test("openLocalServer() stops at once beside stalled clients", async () => 
     await connect(server, "GET /"),
     await connect(server, GET),
   ];
-  await clients[2]!.answered;
+  await clients[2]!.responded;
   const began = performance.now();
   await server.stop(20_000);
   assert.ok(performance.now() - began < 5_000);

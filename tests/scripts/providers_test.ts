@@ -98,7 +98,7 @@ function recordingConnector() {
     test(account) {
       tested.push(account);
       if (account.secret === "wrong") return Promise.reject(new Error("the secret is refused"));
-      return Promise.resolve("Stripe answers: acct_1");
+      return Promise.resolve("Stripe responds: acct_1");
     },
   };
   return { connector, tested };
@@ -175,27 +175,31 @@ Deno.test("deno task providers", async (t) => {
           "  secrets: PROVIDER_STRIPE PROVIDER_A PROVIDER_B\n",
       );
     });
-    await t.step("test reads the secrets from the environment and prints the answer", async () => {
-      await assert.rejects(run("test", id), {
-        message: `Cannot test ${id}: the variable PROVIDER_STRIPE is not set here. Set it as the ` +
-          "functions have it",
-      });
-      Object.assign(variables, { PROVIDER_STRIPE: "s", PROVIDER_A: "a", PROVIDER_B: "b" });
-      assert.equal(await run("test", id), "Stripe answers: acct_1\n");
-      assert.deepEqual(tested, [{
-        id,
-        environment_id: live.environment_id,
-        connector: "stripe",
-        settings: { base_url: "http://127.0.0.1:1/?a=b" },
-        secret: "s",
-        notification_secrets: ["a", "b"],
-      }]);
-      variables.PROVIDER_STRIPE = "wrong";
-      await assert.rejects(run("test", id), {
-        message: `${id} does not work: the secret is refused`,
-      });
-      await assert.rejects(run("test", ACCOUNT), { message: `${ACCOUNT}: no such account` });
-    });
+    await t.step(
+      "test reads the secrets from the environment and prints the response",
+      async () => {
+        await assert.rejects(run("test", id), {
+          message:
+            `Cannot test ${id}: the variable PROVIDER_STRIPE is not set here. Set it as the ` +
+            "functions have it",
+        });
+        Object.assign(variables, { PROVIDER_STRIPE: "s", PROVIDER_A: "a", PROVIDER_B: "b" });
+        assert.equal(await run("test", id), "Stripe responds: acct_1\n");
+        assert.deepEqual(tested, [{
+          id,
+          environment_id: live.environment_id,
+          connector: "stripe",
+          settings: { base_url: "http://127.0.0.1:1/?a=b" },
+          secret: "s",
+          notification_secrets: ["a", "b"],
+        }]);
+        variables.PROVIDER_STRIPE = "wrong";
+        await assert.rejects(run("test", id), {
+          message: `${id} does not work: the secret is refused`,
+        });
+        await assert.rejects(run("test", ACCOUNT), { message: `${ACCOUNT}: no such account` });
+      },
+    );
     await t.step("disable frees the method, once", async () => {
       await run("disable", id);
       assert.equal(said.at(-1), `Disabled ${id}. No account of "one" serves card now`);

@@ -71,7 +71,7 @@ Deno.test("deno task start keeps keys and data through restarts and kill -9", (t
       assert.equal((await fetch(`${address}%2e%2e/deno.json`)).status, 404);
     });
 
-    await t.step("both functions and the index answer, other paths are 404", async () => {
+    await t.step("both functions and the index respond, other paths are 404", async () => {
       const root = new URL(start.base_url).origin;
       assert.equal((await start.call("GET", "/api-v1-payments/health")).status, 200);
       assert.equal((await start.call("POST", "/api-v1-sandbox/payments", PAYMENT)).status, 201);
@@ -94,7 +94,7 @@ Deno.test("deno task start keeps keys and data through restarts and kill -9", (t
           `POST /functions/v1${PAYMENTS} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n` +
             `Authorization: Bearer ${start.test_key}\r\nContent-Length: ${text.length}\r\n\r\n{`,
         );
-        // The answer on another connection shows that the first part of the request has arrived.
+        // The response on another connection shows that the first part of the request has arrived.
         assert.equal((await start.call("GET", "/api-v1-payments/health")).status, 200);
         const postmaster = await postmasterOf(data_dir);
         const ending = start.end("SIGTERM");
@@ -134,7 +134,8 @@ Deno.test("deno task start keeps keys and data through restarts and kill -9", (t
       Deno.kill(killed, "SIGKILL");
       const statuses = new Set<number>();
       let is_back = false;
-      // Sessions of the killed server may still answer once or twice. These payments count as well.
+      // Sessions of the killed server may still respond once or twice. These payments count as
+      // well.
       while (!is_back) {
         const is_new = ![null, killed].includes(await postmasterOf(data_dir));
         const { status } = await start.call("POST", PAYMENTS, PAYMENT);

@@ -1,7 +1,7 @@
 /**
  * The same shop runs with a test key in the sandbox and with a live key at the double of Stripe. The
- * answers of the shop, the exchanges of its client, the events and the order book are equal, except
- * for the parts that `comparable` leaves out. Without localstripe the test is skipped.
+ * responses of the shop, the exchanges of its client, the events and the order book are equal,
+ * except for the parts that `comparable` leaves out. Without localstripe the test is skipped.
  */
 
 import assert from "node:assert/strict";
@@ -16,7 +16,7 @@ import {
   startShopWorld,
 } from "../support/shop/shop_world.ts";
 
-/** A visit to the shop. Returns the pages and answers of the shop. */
+/** A visit to the shop. Returns the pages and responses of the shop. */
 type Visit = (world: ShopWorld, order: string) => Promise<(ShopPage | OfficeResponse)[]>;
 
 const VISA = "pm_card_visa";
@@ -150,7 +150,7 @@ const VISITS: Record<string, Visit> = {
     return [first, refund];
   },
   // Last, because it moves the clock on.
-  "a late answer completes the payment": async (world, order) => {
+  "a late response completes the payment": async (world, order) => {
     const first = await pay(world, order, await world.others.lateToken());
     await world.reaches(order, "processing", { fulfilled: 0 });
     await world.later();

@@ -11,7 +11,7 @@ import { cloneDatabase } from "../support/database/database.ts";
 const END_BYTES = 14 + 6;
 const QUERY = "select n::int as n from generate_series(1, $1::int) n";
 
-Deno.test("query() leaves no row of a broken answer in the next one", async (t) => {
+Deno.test("query() leaves no row of a broken response in the next one", async (t) => {
   const clone = await cloneDatabase();
   const url = new URL(clone.url);
   let is_armed = false;
@@ -45,7 +45,7 @@ Deno.test("query() leaves no row of a broken answer in the next one", async (t) 
       assert.equal(is_armed, false);
     });
     for (const rows of [1, 0, 3]) {
-      await t.step(`the next answer, of ${rows} rows, is complete`, async () => {
+      await t.step(`the next response, of ${rows} rows, is complete`, async () => {
         const response = await ask(rows);
         assert.deepEqual([...response], Array.from({ length: rows }, (_, i) => ({ n: i + 1 })));
       });

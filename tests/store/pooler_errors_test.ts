@@ -12,8 +12,8 @@ import { cloneDatabase } from "../support/database/database.ts";
 const SSL_REQUEST = 80_877_103;
 const text = new TextEncoder();
 
-/** Refusals, and the code of the error that answers. */
-const REFUSALS: [pooler: string, code: string, message: string, answered: string][] = [
+/** Refusals, and the code of the error. */
+const REFUSALS: [pooler: string, code: string, message: string, api_code: string][] = [
   ["PgBouncer", "08P01", "query_wait_timeout", "service_unavailable"],
   ["PgBouncer", "08P01", "no more connections allowed (max_client_conn)", "service_unavailable"],
   ["PgBouncer", "08P01", "server login has been failing, try again later", "service_unavailable"],
@@ -32,8 +32,8 @@ const REFUSALS: [pooler: string, code: string, message: string, answered: string
   ["SPQR", "SPQRO", "failed to find replica", "service_unavailable"],
   ["SPQR", "SPQRT", "failed to move keys", "service_unavailable"],
   // The router works, and refuses the statement for ever.
-  ["SPQR", "SPQRX", "cross-shard query", "not an answer"],
-  ["SPQR", "SPQRN", "no such relation", "not an answer"],
+  ["SPQR", "SPQRX", "cross-shard query", "not a response"],
+  ["SPQR", "SPQRN", "no such relation", "not a response"],
 ];
 
 /** Serves a pooler that refuses each connection. */
@@ -69,15 +69,15 @@ async function refuse(client: Deno.Conn, code: string, message: string): Promise
   await client.write(response);
 }
 
-for (const [pooler, code, message, answered] of REFUSALS) {
-  Deno.test(`query() behind ${pooler}, ${code} "${message}": ${answered}`, async () => {
+for (const [pooler, code, message, api_code] of REFUSALS) {
+  Deno.test(`query() behind ${pooler}, ${code} "${message}": ${api_code}`, async () => {
     await using server = startPooler(code, message);
     const database = openDatabase({ url: server.url, max_connections: 1 });
     try {
       const error = await database.query("select 1", []).then(() => null, (error) => error);
-      const cause = answered === "service_unavailable" ? error.cause : error;
+      const cause = api_code === "service_unavailable" ? error.cause : error;
       assert.deepEqual([cause.name, cause.code], ["PostgresError", code]);
-      if (answered !== "service_unavailable") return;
+      if (api_code !== "service_unavailable") return;
       assert.deepEqual([error.code, error.status], ["service_unavailable", 503]);
       assert.equal(error.headers["Retry-After"], "1");
       assert.ok(!error.message.includes(message));

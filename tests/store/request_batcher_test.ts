@@ -22,7 +22,7 @@ function commitsOf(service: TestService): number {
 
 serviceCase("waiting commits share a statement", async (t, service) => {
   await service.pay();
-  await t.step("200 creates at once take few statements, with an answer for each", async () => {
+  await t.step("200 creates at once take few statements, with a response for each", async () => {
     service.takeStatements();
     const responses = await Promise.all(payMany(service, 200));
     const statements = commitsOf(service);
@@ -110,7 +110,7 @@ serviceCase("only one change waits for a held lock", async (t, service) => {
   }
 
   await t.step(
-    "held too long: the cancel is 503, after the creates were answered",
+    "held too long: the cancel is 503, after the creates got their responses",
     async () => {
       const { response, order, statuses } = await beside((cancelled) => cancelled);
       assert.deepEqual(statuses, new Set([201]));

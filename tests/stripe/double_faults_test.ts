@@ -9,7 +9,7 @@ import { assertLost, doubleTest } from "../support/stripe/double_case.ts";
 import { Journal } from "../support/stripe/journal.ts";
 import { signatureHeader } from "../support/stripe/notifications.ts";
 
-doubleTest("an idempotency key keeps the first answer, also after a kill", async (given) => {
+doubleTest("an idempotency key keeps the first response, also after a kill", async (given) => {
   const { create, double, books } = given;
   const first = await create({}, "pc_1");
   await double.restart();
@@ -30,7 +30,7 @@ doubleTest("an idempotency key keeps a decline, but no invalid request", async (
   assert.equal((await create({}, "pc_2")).status, 200);
 });
 
-doubleTest("an idempotency key under way answers 409", async ({ create, double }) => {
+doubleTest("an idempotency key under way gets 409", async ({ create, double }) => {
   await double.plant({ at: "engine", act: "delay", delay_ms: 1_000 });
   const duplicates = await Promise.all([create({}, "pc_1"), create({}, "pc_1")]);
   assert.deepEqual(duplicates.map(({ status }) => status).sort(), [200, 409]);
@@ -77,7 +77,7 @@ Deno.test("Journal cuts off a torn line, and continues after the last whole one"
   });
 });
 
-doubleTest("faults take the place of answers", async ({ create, double, books }) => {
+doubleTest("faults take the place of responses", async ({ create, double, books }) => {
   for (const [act, status] of [["rate_limit", 429], ["error", 500], ["html", 200]] as const) {
     await double.plant({ at: "before", act });
     assert.equal((await create()).status, status);

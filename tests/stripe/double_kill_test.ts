@@ -24,7 +24,7 @@ doubleTest(`${PAYMENTS} payments under ${KILLS} kills are charged once`, async (
   let [started, done, retries, kills] = [0, 0, 0, 0];
   let restarted: Promise<void> = Promise.resolve();
 
-  /** Repeats a call under its key until the double answers. */
+  /** Repeats a call under its key until the double responds. */
   async function settle(call: () => ReturnType<DoubleCase["post"]>): Promise<StripeObject> {
     for (;;) {
       const response = await call().catch(() => null);

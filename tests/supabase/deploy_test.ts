@@ -99,7 +99,7 @@ Deno.test("docs/operations.md deploys to a Supabase project", async (t) => {
     }
     const key = await makeSandboxKey(server.url);
     for (const name of NAMES) {
-      await t.step(`${name} answers a payment from that folder`, async () => {
+      await t.step(`${name} creates a payment from that folder`, async () => {
         const environment = {
           // The variables that Supabase sets, and the secrets.
           SUPABASE_DB_URL: server.url,

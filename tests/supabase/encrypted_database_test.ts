@@ -110,7 +110,7 @@ Deno.test({
         assert.deepEqual((await outcome("", true))[0], 500);
       });
       for (const sslmode of ["prefer", "require", "verify-full"]) {
-        await t.step(`${sslmode} answers a payment over TLS`, async () => {
+        await t.step(`${sslmode} creates a payment over TLS`, async () => {
           assert.deepEqual(await outcome(sslmode, true), [201, true]);
         });
       }

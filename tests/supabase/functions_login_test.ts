@@ -50,7 +50,7 @@ Deno.test({
           await sql.end();
         },
       );
-      await t.step(`${way}: the function answers a payment`, async () => {
+      await t.step(`${way}: the function creates a payment`, async () => {
         const process = await startFunction("api-v1-payments", {
           PAYMENTS_DB_URL: url(port),
           PUBLIC_BASE_URL: "http://127.0.0.1/functions/v1",

@@ -170,7 +170,7 @@ Deno.test("the functions survive restarts of the server", () =>
     await server.restart(() => assertAway(AWAY_WITHIN_MS));
   }));
 
-Deno.test("the functions answer 503 while the server is stopped by a signal", () =>
+Deno.test("the functions return 503 while the server is stopped by a signal", () =>
   withPatient(async ({ server, assertAway }) => {
     const processes = [server.pid(), ...await childrenOf(server.pid())];
     for (const pid of processes) Deno.kill(pid, "SIGSTOP");
@@ -183,7 +183,7 @@ Deno.test("the functions answer 503 while the server is stopped by a signal", ()
     }
   }));
 
-Deno.test("the functions answer 503 while the server accepts no connection", () =>
+Deno.test("the functions return 503 while the server accepts no connection", () =>
   withPatient(async ({ admin, assertAway }) => {
     await admin`alter role postgres connection limit 0`;
     await admin`select pg_terminate_backend(pid) from pg_stat_activity
@@ -194,7 +194,7 @@ Deno.test("the functions answer 503 while the server accepts no connection", () 
     await admin`alter role postgres connection limit -1`;
   }));
 
-Deno.test("the functions answer 503 while a lock blocks every connection", () =>
+Deno.test("the functions return 503 while a lock blocks every connection", () =>
   withPatient(async ({ admin, assertAway }) => {
     await admin.begin(async (transaction) => {
       await transaction`lock table pay.payments in access exclusive mode`;

@@ -1,5 +1,5 @@
 /**
- * Name resolution with a name server on loopback, which records every name that it is asked for.
+ * Name resolution with a name server on loopback, which records every name that is queried.
  */
 import assert from "node:assert/strict";
 import { createSocket } from "node:dgram";
@@ -7,10 +7,10 @@ import { once } from "node:events";
 import { publicNameResolver, resolveLocalName } from "../../shared/delivery/address_resolver.ts";
 import { sendWebhook } from "../../shared/delivery/webhook_sender.ts";
 
-/** Records by name and type. The server answers SERVFAIL for a missing type. */
+/** Records by name and type. The server returns SERVFAIL for a missing type. */
 type Zone = Record<string, { A?: string[]; AAAA?: string[] }>;
 
-/** Serves a zone and calls `use` with the resolver. Returns the names that were asked for. */
+/** Serves a zone and calls `use` with the resolver. Returns the queried names. */
 async function withNameServer(
   zone: Zone,
   use: (resolve: ReturnType<typeof publicNameResolver>) => Promise<void>,
@@ -28,7 +28,7 @@ async function withNameServer(
   return [...requested].sort();
 }
 
-/** One DNS answer (RFC 1035 §4): the question, then the records with a pointer to its name. */
+/** One DNS response (RFC 1035 §4): the question, then the records with a pointer to its name. */
 function responseTo(query: Uint8Array, zone: Zone, requested: Set<string>): Uint8Array {
   const labels: string[] = [];
   let at = 12;
@@ -71,7 +71,7 @@ const CASES: [name: string, records: Zone[string], expected: string[]][] = [
     "93.184.216.34",
   ]],
   ["A alone while AAAA fails", { A: ["93.184.216.34"] }, ["93.184.216.34"]],
-  ["an IPv4-mapped answer as it is", { A: [], AAAA: ["0:0:0:0:0:ffff:7f00:1"] }, [
+  ["an IPv4-mapped address as it is", { A: [], AAAA: ["0:0:0:0:0:ffff:7f00:1"] }, [
     "::ffff:127.0.0.1",
   ]],
 ];
@@ -86,7 +86,7 @@ for (const [name, records, expected] of CASES) {
   });
 }
 
-Deno.test("sendWebhook() refuses a name whose DNS answer contains a private address", async () => {
+Deno.test("sendWebhook() refuses a name whose addresses contain a private one", async () => {
   const zone = { [NAME]: { A: ["93.184.216.34", "127.0.0.1"], AAAA: [] } };
   await withNameServer(zone, async (resolve) => {
     const result = await sendWebhook({

@@ -66,7 +66,7 @@ webhookCase(
         `${Math.round(longest_ms)} ms, ${response.did.deliveries} attempts`,
     );
 
-    await t.step("each answer comes within its bound and names the same target", () => {
+    await t.step("each response comes within its bound and names the same target", () => {
       assert.ok(longest_ms < LONGEST_MS, `${longest_ms} ms`);
       assert.ok(targets.size <= 1, [...targets].join());
     });

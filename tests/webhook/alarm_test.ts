@@ -56,7 +56,7 @@ webhookCase(
   },
 );
 
-serviceCase("a late answer of the sandbox comes when it is due, without a wake", async (
+serviceCase("a late response of the sandbox comes when it is due, without a wake", async (
   _,
   service,
 ) => {

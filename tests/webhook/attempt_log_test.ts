@@ -77,12 +77,12 @@ webhookCase("GET /webhook_deliveries/{id} shows what each attempt sent and got",
       await verifyWebhook(request.body, signature, secret, { now_ms: AT + i * 5_000 });
     });
   }
-  await t.step("the answer begins with its status line and is cut after 1 024 bytes", () => {
+  await t.step("the response begins with its status line and is cut after 1 024 bytes", () => {
     const { text, truncated } = exchanges[0].response;
     assert.match(text, /^HTTP\/1\.1 503 .*\r\n[^]*x-why: busy\r\n[^]*\r\n\r\nno no no /i);
     assert.deepEqual([text.length, truncated], [1024, true]);
   });
-  await t.step("a short answer is whole", () => {
+  await t.step("a short response is whole", () => {
     const { text, truncated } = exchanges[1].response;
     assert.deepEqual([text.endsWith("\r\n\r\nthanks"), truncated], [true, false]);
   });
@@ -97,7 +97,7 @@ webhookCase("GET /webhook_deliveries/{id} shows what each attempt sent and got",
   });
 });
 
-webhookCase("an attempt without an answer has no response", async (_, service) => {
+webhookCase("an attempt without a response has a null response", async (_, service) => {
   await addEndpoint(service, "http://127.0.0.1:2/", ONE_EVENT);
   await service.make({ outcome: "pending" });
   await settle(service);
@@ -125,7 +125,7 @@ const HOSTILE: [name: string, response: Uint8Array, shown: string, truncated: bo
   ["of exactly 1 024 bytes", utf8(HEAD.padEnd(1024, "x")), HEAD.padEnd(1024, "x"), false],
 ];
 for (const [name, response, shown, truncated] of HOSTILE) {
-  webhookCase(`an answer ${name} is shown as text`, async (_, service) => {
+  webhookCase(`a response ${name} is shown as text`, async (_, service) => {
     const receiver = openReceiver(async (conn) => {
       await writeAll(conn, response);
       conn.close();
@@ -144,7 +144,7 @@ for (const [name, response, shown, truncated] of HOSTILE) {
   });
 }
 
-webhookCase("an answer that is no HTTP is not shown", async (_, service) => {
+webhookCase("a response that is no HTTP is not shown", async (_, service) => {
   const receiver = openReceiver(say("SSH-2.0-OpenSSH_9.6\r\n\r\n"));
   try {
     await addEndpoint(service, `http://127.0.0.1:${receiver.port}/`, ONE_EVENT);
@@ -178,7 +178,7 @@ webhookCase("a delivery has the log of its newest five attempts", async (
   assert.equal(await countOf(service), 5);
 });
 
-webhookCase("the attempt of a triggered event is logged, and not in its answer", async (
+webhookCase("the attempt of a triggered event is logged, and not in its response", async (
   _,
   service,
   hooks,
@@ -210,7 +210,7 @@ webhookCase("an attempt in the log shows its declared fault", async (_, service,
 
 Deno.test("nothing of a live attempt is logged", async () => {
   const receiver = openPublicReceiver();
-  receiver.judge = () => new Response("answer-canary", { status: 500 });
+  receiver.judge = () => new Response("response-canary", { status: 500 });
   const service = await startService(leadingTo(receiver.port));
   try {
     await service.setClock(AT);
@@ -229,7 +229,7 @@ Deno.test("nothing of a live attempt is logged", async () => {
 });
 
 for (const livemode of [false, true]) {
-  Deno.test(`makeAttempt() asks for the answer only of a sandbox: ${!livemode}`, async () => {
+  Deno.test(`makeAttempt() asks for the response only of a sandbox: ${!livemode}`, async () => {
     let requested: number | undefined;
     const attempt = {
       event_id: "evt_1",

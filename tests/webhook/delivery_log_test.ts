@@ -1,5 +1,5 @@
 /**
- * The delivery log (contract §4, security §2) shows the status of a real answer, and the same
+ * The delivery log (contract §4, security §2) shows the status of a real response, and the same
  * record for every failure before a response. Redirects are not followed.
  */
 
@@ -22,7 +22,7 @@ import { until } from "../support/common/until.ts";
 const AT = Date.parse("2026-08-09T10:11:12.013Z");
 const FAR_AWAY = "203.0.113.1";
 
-Deno.test("the delivery log has one record for every failure before an answer", async (t) => {
+Deno.test("the delivery log has one record for every failure before a response", async (t) => {
   const closed = openReceiver(say(""));
   await closed.close();
   const resetting = openReceiver((conn) => conn.close());
@@ -142,7 +142,7 @@ webhookCase("only 2xx is delivered, and 3xx is not followed", async (t, service,
   }
 });
 
-webhookCase("a receiver without an answer in time is a timeout", async (_, service, hooks) => {
+webhookCase("a receiver without a response in time is a timeout", async (_, service, hooks) => {
   await addEndpoint(service, hooks.url("/"));
   let respond = () => {};
   hooks.judge = () => new Promise((resolve) => respond = () => resolve(200));
@@ -155,11 +155,14 @@ webhookCase("a receiver without an answer in time is a timeout", async (_, servi
 }, { webhook_sender: { timeouts: { connect_ms: 300, total_ms: 500 } } });
 
 webhookCase(
-  "a delivery and the log have nothing of a receiver's answer",
+  "a delivery and the log have nothing of a receiver's response",
   async (_, service, hooks) => {
     await addEndpoint(service, hooks.url("/"));
     hooks.judge = () =>
-      new Response("answer-canary-body", { status: 500, headers: { "X-Canary": "answer-canary" } });
+      new Response("response-canary-body", {
+        status: 500,
+        headers: { "X-Canary": "response-canary" },
+      });
     await service.make({ outcome: "pending" });
     await settle(service);
     // A sandbox keeps the beginning of a response in a table of its own (attempt_log_test.ts).

@@ -230,8 +230,8 @@ webhookCase("waiting deliveries are cancelled with their endpoint", async (t, se
 
 webhookCase("182 events of one payment arrive in order", async (_, service, hooks) => {
   await addEndpoint(service, hooks.url("/"));
-  let answered = 0;
-  hooks.judge = () => ++answered === 1 ? 500 : 200;
+  let responses = 0;
+  hooks.judge = () => ++responses === 1 ? 500 : 200;
   await service.setClock(AT);
   const { body: payment } = await service.make({ outcome: "success" });
   await settle(service);

@@ -170,7 +170,7 @@ Deno.test("chainsOf() chains deliveries of one endpoint and subject, but no pois
 
 /** [name, duration of each attempt, delivered, capacity of endpoint, environment and account] */
 const CAPACITIES: [string, number, boolean, [number, number, number]][] = [
-  ["that answers at once: 512 in all", 1, true, [512, 128 + 480, 192 + 480]],
+  ["that responds at once: 512 in all", 1, true, [512, 128 + 480, 192 + 480]],
   ["that takes 20 ms: its attempts of 100 ms", 20, true, [80, 128 + 48, 192 + 48]],
   ["that takes 10 s: two for each slot", 10_000, true, [4, 32, 64]],
   ["that fails: two", 1, false, [2, 32, 64]],

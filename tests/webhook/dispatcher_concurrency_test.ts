@@ -33,7 +33,7 @@ async function makeDue(service: TestService, count: number): Promise<void> {
   void deps.webhooks!.dispatcher.notify();
 }
 
-/** Holds answers by path, and counts how many were held at the same time. */
+/** Holds responses by path, and counts how many were held at the same time. */
 function holdResponses() {
   const held = new Map<string, (() => void)[]>();
   const most = new Map<string, number>();

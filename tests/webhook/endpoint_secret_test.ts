@@ -57,7 +57,7 @@ serviceCase("a replay shows a secret byte for byte", async (t, service) => {
   });
 });
 
-serviceCase("duplicates of a request on endpoints get one answer", async (t, service) => {
+serviceCase("duplicates of a request on endpoints get one response", async (t, service) => {
   const duplicates = async (method: string, path: string, body: unknown) => {
     const responses = await Promise.all(
       Array.from(

@@ -26,7 +26,7 @@ const OPERATIONS: [method: string, suffix: string, body?: unknown][] = [
 
 serviceCase("POST /v1/webhook_endpoints", async (t, service) => {
   await service.setClock(Date.parse(AT));
-  await t.step("answers with every field, and shows the secret", async () => {
+  await t.step("returns every field, and shows the secret", async () => {
     const requested = {
       url: "https://hooks.example.com/a/../b",
       events: ["payment.*", "refund.completed"],
@@ -173,7 +173,7 @@ serviceCase("GET /v1/webhook_endpoints pages, newest first", async (_, service) 
 serviceCase("DELETE /v1/webhook_endpoints/{id} removes the endpoint", async (t, service) => {
   const { id } = await addEndpoint(service, URL);
   const { body: payment } = await service.make({ outcome: "pending" });
-  await t.step("answers with the deleted endpoint", async () => {
+  await t.step("returns the deleted endpoint", async () => {
     const gone = await service.call("DELETE", `${ENDPOINTS}/${id}`);
     assert.deepEqual([gone.status, gone.body], [200, {
       id,
@@ -199,38 +199,41 @@ serviceCase("DELETE /v1/webhook_endpoints/{id} removes the endpoint", async (t, 
   });
 });
 
-serviceCase("a foreign endpoint id answers like an unknown one", async (t, service) => {
-  const { id } = await addEndpoint(service, URL, {}, { key: service.other.text });
-  const { body: payment } = await service.make({ outcome: "pending" });
-  const unknown = `whe_${"0".repeat(26)}`;
-  const cases: [name: string, send: (id: string) => ReturnType<TestService["call"]>][] = [
-    ...OPERATIONS.map(([method, suffix, body]) =>
-      [
-        `${method} …${suffix}`,
-        (id: string) => service.call(method, `${ENDPOINTS}/${id}${suffix}`, { body }),
-      ] as [string, (id: string) => ReturnType<TestService["call"]>]
-    ),
-    ["trigger", (id) =>
-      service.call("POST", TRIGGER, {
-        body: { endpoint_id: id, event: "ping", payment_id: payment.id },
-      })],
-    ["cursor", (id) => service.call("GET", `${ENDPOINTS}?starting_after=${id}`)],
-    ["filter", (id) => service.call("GET", `${DELIVERIES}?endpoint_id=${id}`)],
-  ];
-  const timeless = (text: string, id: string) =>
-    text.replace(/"request_id":"[^"]+"/, "").replaceAll(id, "{id}");
-  for (const [name, send] of cases) {
-    await t.step(name, async () => {
-      const [foreign, none] = [await send(id), await send(unknown)];
-      assert.equal(foreign.status, none.status);
-      assert.equal(timeless(foreign.text, id), timeless(none.text, unknown));
+serviceCase(
+  "a foreign endpoint id gets the same response as an unknown one",
+  async (t, service) => {
+    const { id } = await addEndpoint(service, URL, {}, { key: service.other.text });
+    const { body: payment } = await service.make({ outcome: "pending" });
+    const unknown = `whe_${"0".repeat(26)}`;
+    const cases: [name: string, send: (id: string) => ReturnType<TestService["call"]>][] = [
+      ...OPERATIONS.map(([method, suffix, body]) =>
+        [
+          `${method} …${suffix}`,
+          (id: string) => service.call(method, `${ENDPOINTS}/${id}${suffix}`, { body }),
+        ] as [string, (id: string) => ReturnType<TestService["call"]>]
+      ),
+      ["trigger", (id) =>
+        service.call("POST", TRIGGER, {
+          body: { endpoint_id: id, event: "ping", payment_id: payment.id },
+        })],
+      ["cursor", (id) => service.call("GET", `${ENDPOINTS}?starting_after=${id}`)],
+      ["filter", (id) => service.call("GET", `${DELIVERIES}?endpoint_id=${id}`)],
+    ];
+    const timeless = (text: string, id: string) =>
+      text.replace(/"request_id":"[^"]+"/, "").replaceAll(id, "{id}");
+    for (const [name, send] of cases) {
+      await t.step(name, async () => {
+        const [foreign, none] = [await send(id), await send(unknown)];
+        assert.equal(foreign.status, none.status);
+        assert.equal(timeless(foreign.text, id), timeless(none.text, unknown));
+      });
+    }
+    await t.step("the foreign endpoint has not changed", async () => {
+      const read = await service.call("GET", `${ENDPOINTS}/${id}`, { key: service.other.text });
+      assert.deepEqual([read.body.status, read.body.description], ["enabled", null]);
     });
-  }
-  await t.step("the foreign endpoint has not changed", async () => {
-    const read = await service.call("GET", `${ENDPOINTS}/${id}`, { key: service.other.text });
-    assert.deepEqual([read.body.status, read.body.description], ["enabled", null]);
-  });
-});
+  },
+);
 
 serviceCase("the API without a webhook master secret", async (t, service) => {
   const id = `whe_${"0".repeat(26)}`;

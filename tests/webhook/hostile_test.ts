@@ -50,7 +50,7 @@ function openHostile(canary: RecordingReceiver): [string, LoopbackReceiver][] {
   const chunk = new TextEncoder().encode("x".repeat(65536));
   return [
     // Reads until the sender closes the connection.
-    ["never answers", openReceiver(async (conn) => void await conn.read(new Uint8Array(1)))],
+    ["never responds", openReceiver(async (conn) => void await conn.read(new Uint8Array(1)))],
     ["302", openReceiver(redirect(302))],
     ["307", openReceiver(redirect(307))],
     [
@@ -124,7 +124,7 @@ Deno.test("hostile receivers delay no other delivery, and no redirect is followe
         return tried.length === HEALTHY + hostile.length;
       });
       assert.deepEqual(await outcomesOf(service, hostile), {
-        "never answers": "timeout",
+        "never responds": "timeout",
         "302": 302,
         "307": 307,
         "streams without end": 200,

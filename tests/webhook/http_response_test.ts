@@ -1,6 +1,5 @@
 /**
- * The parser of responses: answers that are split into packets at every position, and the memory
- * that it uses.
+ * The parser of responses: packets that end at every position, and the memory that it uses.
  */
 import assert from "node:assert/strict";
 import { MalformedResponseError, ResponseReader } from "../../shared/delivery/http_response.ts";
@@ -24,7 +23,7 @@ const CASES: [name: string, text: string, expected: Verdict][] = [
     ended(503, "120"),
   ],
   [
-    "behind interim answers",
+    "behind interim responses",
     `HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Hints\r\n${RETRY}\r\n\r\nHTTP/1.1 204 No\r\n\r\n`,
     ended(204),
   ],
@@ -60,7 +59,7 @@ const CASES: [name: string, text: string, expected: Verdict][] = [
 for (const [name, text, expected] of CASES) {
   const bytes = new TextEncoder().encode(text);
   for (const size of [1, 2, 3, 7, bytes.length]) {
-    Deno.test(`ResponseReader answer ${name}, ${size} bytes at a time`, async () => {
+    Deno.test(`ResponseReader reads ${name}, ${size} bytes at a time`, async () => {
       assert.deepEqual(await readIn(bytes, size), expected);
     });
   }

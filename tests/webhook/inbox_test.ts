@@ -140,7 +140,7 @@ serviceCase("POST /webhooks/trigger to an inbox", async (t, service) => {
       idempotency_key: "trigger",
     });
   const response = await trigger();
-  await t.step("answers with the delivery, which is in the inbox", () => {
+  await t.step("returns the delivery, which is in the inbox", () => {
     assert.equal(response.status, 200);
     assert.deepEqual([response.body.status, response.body.attempts], ["available", []]);
   });

@@ -33,7 +33,7 @@ Deno.test("kill -9 in the middle of 2 000 deliveries, twice", async (t) => {
   let server = await launch();
   let retries = 0;
 
-  /** Creates one payment, with retries until the server answers. */
+  /** Creates one payment, with retries until the server responds. */
   async function pay(i: number): Promise<void> {
     for (const started = Date.now(); Date.now() - started < DEADLINE_MS; retries++) {
       const response = await fetch(`${server.base_url}/api-v1-sandbox/payments`, {
@@ -49,7 +49,7 @@ Deno.test("kill -9 in the middle of 2 000 deliveries, twice", async (t) => {
       if (response?.status === 201) return;
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
-    assert.fail(`payment ${i} was not answered`);
+    assert.fail(`payment ${i} got no response`);
   }
   let next = 0;
   const clients = Array.from({ length: CLIENTS }, async () => {

@@ -134,7 +134,7 @@ serviceCase("an advance of many payments goes on when another one is added", asy
     [short, "short", short_s, begin_s + long_s + short_s],
   ] as const;
 
-  await t.step("an answer is complete at its own target, and not before", () => {
+  await t.step("a response is complete at its own target, and not before", () => {
     for (const [{ body }, name, , end_s] of ENDS) {
       assert.equal(body.target, body.has_more ? after(end_s) : null, name);
       assert.equal(body.now >= after(end_s), !body.has_more, `${name}: ${body.now}`);
@@ -149,7 +149,7 @@ serviceCase("an advance of many payments goes on when another one is added", asy
       where status = 'failed' and updated_at = created_at + interval '1 day'`;
     assert.equal(expired!.n, payments);
   });
-  await t.step("their stored answers are complete", async () => {
+  await t.step("their stored responses are complete", async () => {
     for (const [, name, advance, end_s] of ENDS) {
       const again = await set(service, { advance }, name);
       assert.equal(again.headers.get("Idempotent-Replayed"), "true");

@@ -316,7 +316,7 @@ webhookCase("Dispatcher.stop() loses no lease", async (t, service, hooks) => {
   await t.step("every lease is released, also of attempts in progress", async () => {
     assert.deepEqual(await rows(), given_back);
   });
-  await t.step("a late answer changes nothing", async () => {
+  await t.step("a late response changes nothing", async () => {
     for (const respond of held) respond();
     await settle(service);
     assert.deepEqual(await rows(), given_back);

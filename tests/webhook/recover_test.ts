@@ -54,7 +54,7 @@ webhookCase("POST /recover sends failed deliveries again", async (t, service, ho
   await service.setClock(AT + 3 * HOUR_MS);
   const body = { since: time(AT) };
   const response = await recover(service, id, body, "recover");
-  await t.step("answers 202 with the count", () => {
+  await t.step("returns 202 with the count", () => {
     assert.equal(response.status, 202);
     assert.deepEqual(response.body, {
       object: "recovery",

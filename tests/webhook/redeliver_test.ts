@@ -31,7 +31,7 @@ webhookCase("POST /redeliver sends a delivered event again", async (t, service, 
   await service.setClock(AT + 1000);
   const response = await redeliver(service, before.id, "again");
   await settle(service);
-  await t.step("answers with the delivery, which is due now", () => {
+  await t.step("returns the delivery, which is due now", () => {
     const next_attempt_at = new Date(AT + 1000).toISOString();
     assert.deepEqual([response.status, response.body], [200, {
       ...before,

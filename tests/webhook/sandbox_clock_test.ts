@@ -158,7 +158,7 @@ webhookCase("a clock that is ahead and runs makes retries due in real time", asy
 });
 
 /**
- * Makes a payment whose delivery has no response, so an advance waits for it and answers before.
+ * Makes a payment whose delivery gets no response, so an advance stops waiting for it and returns.
  */
 async function payWithSlowReceiver(service: TestService, receiver: RecordingReceiver) {
   const slow = Promise.withResolvers<number>();

@@ -359,7 +359,7 @@ const WAKES: [name: string, response: PgNetResponse, status: number | null, fail
   ["the address is wrong", { status_code: 404 }, 404, "1"],
   ["the functions fail", { status_code: 503 }, 503, "1"],
   [
-    "the functions do not answer in time",
+    "the functions do not respond in time",
     { error_msg: "Timeout of 2000 ms reached.", timed_out: true },
     null,
     "1",
@@ -367,7 +367,7 @@ const WAKES: [name: string, response: PgNetResponse, status: number | null, fail
   ["the functions cannot be reached", { error_msg: "Couldn't connect to server" }, null, "1"],
 ];
 
-Deno.test("pay.health shows the answers of the functions to pg_net", async (t) => {
+Deno.test("pay.health shows the responses of the functions to pg_net", async (t) => {
   const database = await createScheduledDatabase();
   const { sql, jobs } = database;
   const health = async () => {
@@ -389,7 +389,7 @@ Deno.test("pay.health shows the answers of the functions to pg_net", async (t) =
         assert.deepEqual(await health(), [status, failed]);
       });
     }
-    await t.step("it counts the newest answer, and every failure of the last hour", async () => {
+    await t.step("it counts the newest response, and every failure of the last hour", async () => {
       await sql`truncate pay.dispatcher_wakes, net._http_response`;
       for (const status_code of [401, 401, 202]) {
         await database.runJob("pay-dispatcher");
@@ -399,7 +399,7 @@ Deno.test("pay.health shows the answers of the functions to pg_net", async (t) =
       await sql`update pay.dispatcher_wakes set woken_at = woken_at - interval '61 minutes'`;
       assert.deepEqual(await health(), [null, "0"]);
     });
-    await t.step("a wake without an answer fails after a minute", async () => {
+    await t.step("a wake without a response fails after a minute", async () => {
       await sql`truncate pay.dispatcher_wakes, net._http_response`;
       await database.runJob("pay-dispatcher");
       await database.takeRequests();
@@ -407,7 +407,7 @@ Deno.test("pay.health shows the answers of the functions to pg_net", async (t) =
       await sql`update pay.dispatcher_wakes set woken_at = woken_at - interval '61 seconds'`;
       assert.deepEqual(await health(), [null, "1"]);
     });
-    await t.step("it ignores answers to other users of pg_net", async () => {
+    await t.step("it ignores responses to other users of pg_net", async () => {
       await sql`truncate pay.dispatcher_wakes, net._http_response`;
       await database.runJob("pay-dispatcher");
       await database.respondToRequests({ status_code: 202 });
@@ -415,7 +415,7 @@ Deno.test("pay.health shows the answers of the functions to pg_net", async (t) =
       await database.respondToRequests({ status_code: 500 });
       assert.deepEqual(await health(), [202, "0"]);
     });
-    await t.step("it ignores answers with the same id from before a crash", async () => {
+    await t.step("it ignores responses with the same id from before a crash", async () => {
       await sql`insert into net._http_response (id, status_code, created)
         select request_id::bigint, 500, woken_at - interval '2 minutes' from pay.dispatcher_wakes`;
       assert.deepEqual(await health(), [202, "0"]);
@@ -425,7 +425,7 @@ Deno.test("pay.health shows the answers of the functions to pg_net", async (t) =
       await database.runJob("pay-dispatcher");
       assert.equal((await sql`select from pay.dispatcher_wakes`).length, 1);
     });
-    await t.step("it is empty for a caller who may not read the answers", async () => {
+    await t.step("it is empty for a caller who may not read the responses", async () => {
       await sql`revoke select on net._http_response from public`;
       assert.deepEqual(await health(), [null, null]);
     });

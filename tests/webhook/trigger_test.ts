@@ -222,7 +222,7 @@ webhookCase("POST /webhooks/trigger makes one attempt for duplicates at the same
   const first = service.call("POST", TRIGGER, options);
   await until("the attempt is in progress", () => hooks.arrivals.length === 1);
 
-  await t.step("a duplicate gets an answer that tells it to retry", async () => {
+  await t.step("a duplicate gets a response that tells it to retry", async () => {
     const duplicate = await service.call("POST", TRIGGER, options);
     assertRefused(duplicate, 409, "idempotency_in_progress");
     assert.equal(duplicate.headers.get("Retry-After"), "1");

@@ -88,7 +88,7 @@ webhookCase("failing is shown by reads while attempts fail", async (t, service, 
     assert.equal((await read()).failing, true);
     assert.deepEqual(await listed(), await read());
   });
-  await t.step("a change does not store it, and its answer does not show it", async () => {
+  await t.step("a change does not store it, and its response does not show it", async () => {
     const changed = await service.call("PUT", place, { body: { description: "Still mine" } });
     assert.equal(changed.body.failing, undefined);
     assert.ok(!(await stored()).includes("failing"));
@@ -108,7 +108,7 @@ webhookCase("failing is shown by reads while attempts fail", async (t, service, 
     await settle(service);
     assert.equal((await read()).failing, true);
   });
-  await t.step("not after the answer 410, which disables it", async () => {
+  await t.step("not after the response 410, which disables it", async () => {
     hooks.judge = () => 410;
     await service.make({ outcome: "pending" });
     await settle(service);

@@ -23,13 +23,13 @@ const PUBLIC = "93.184.216.34";
 const FAILED = { outcome: "connection_failed", duration_ms: 0 };
 /** Timeouts of attempts that must time out. */
 const QUICK = { connect_ms: 600, total_ms: 1_000 };
-/** Timeouts of all others. No answer takes this long on a busy machine. */
+/** Timeouts of all others. No response takes this long on a busy machine. */
 const PATIENT = { connect_ms: 30_000, total_ms: 60_000 };
 /** Later than a timeout of QUICK and earlier than a timeout of PATIENT. */
 const QUICKLY_MS = 15_000;
 
 /** Asserts a response. The duration is rounded up to 100 ms. */
-function assertAnswered(
+function assertResponse(
   { duration_ms, ...result }: WebhookResult,
   expected: { status: number; retry_after?: string },
 ): void {
@@ -80,7 +80,7 @@ Deno.test("sendWebhook() sends the headers and the same bytes", async () => {
   const headers = { "Payment-Signature": "t=1,v1=ab", "Content-Type": "application/json" };
   const result = await sendWebhook(toLoopback(receiver.port, { headers, body }));
   await receiver.close();
-  assertAnswered(result, { status: 200 });
+  assertResponse(result, { status: 200 });
   const sent = receiver.requests[0]!;
   const end = sent.length - body.length;
   assert.deepEqual(sent.subarray(end), body);
@@ -130,7 +130,7 @@ const RESPONSES: [name: string, response: string, status: number, retry_after?: 
     503,
   ],
   [
-    "Retry-After in an interim answer and in a trailer",
+    "Retry-After in an interim response and in a trailer",
     "HTTP/1.1 103 Hints\r\nRetry-After: 1\r\n\r\n" +
     "HTTP/1.1 503 Busy\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nRetry-After: 2\r\n\r\n",
     503,
@@ -142,7 +142,7 @@ for (const [name, response, status, retry_after] of RESPONSES) {
       await say(response)(conn, request);
       conn.closeWrite();
     });
-    assertAnswered(result, { status, ...(retry_after && { retry_after }) });
+    assertResponse(result, { status, ...(retry_after && { retry_after }) });
   });
 }
 
@@ -154,7 +154,7 @@ for (const status of [301, 302, 303, 307, 308]) {
       say(`HTTP/1.1 ${status} Go\r\n${location}\r\nContent-Length: 0\r\n\r\n`),
     );
     await canary.close();
-    assertAnswered(result, { status });
+    assertResponse(result, { status });
     assert.equal(canary.connections, 0);
   });
 }
@@ -194,7 +194,7 @@ const FAILURES: [name: string, response: Respond][] = [
   ],
   ["tabs before a letter", say(`HTTP/1.1 200 OK\r\na:${"\t".repeat(16_400)}b`)],
   ["one endless header", say("HTTP/1.1 200 OK\r\nX: " + "a".repeat(1 << 20))],
-  ["endless interim answers", say("HTTP/1.1 100 Continue\r\n\r\n".repeat(50_000))],
+  ["endless interim responses", say("HTTP/1.1 100 Continue\r\n\r\n".repeat(50_000))],
 ];
 for (const [name, response] of FAILURES) {
   Deno.test(`sendWebhook() ${name}: connection_failed`, async () => {
@@ -208,19 +208,19 @@ Deno.test("sendWebhook() returns the status of an endless body, after at most 16
     await say("HTTP/1.1 200 OK\r\n\r\n")(conn, request);
     for (const block = new Uint8Array(65536);;) written += await conn.write(block);
   });
-  assertAnswered(result, { status: 200 });
+  assertResponse(result, { status: 200 });
   assert.ok(written < 32 << 20, `the receiver could write ${written} bytes`);
 });
 
 Deno.test("sendWebhook() returns the status of a body that stalls, within total_ms", async () => {
   const started = performance.now();
   const unfinished = say("HTTP/1.1 202 OK\r\nContent-Length: 9\r\n\r\n");
-  assertAnswered(await sendTo(unfinished, { timeouts: QUICK }), { status: 202 });
+  assertResponse(await sendTo(unfinished, { timeouts: QUICK }), { status: 202 });
   assert.ok(performance.now() - started < QUICKLY_MS);
 });
 
 const SLOW: [name: string, response: Respond][] = [
-  ["never answers", async (conn) => {
+  ["never responds", async (conn) => {
     await conn.read(new Uint8Array(1));
   }],
   ["slow headers", async (conn) => {
@@ -247,7 +247,7 @@ Deno.test("sendWebhook() verifies the certificate for the host name", async () =
   const receiver = openReceiver(say(OK), HOOKS_CERTIFICATE);
   const result = await sendWebhook(toPublic(receiver.port));
   await receiver.close();
-  assertAnswered(result, { status: 200 });
+  assertResponse(result, { status: 200 });
   assert.match(
     new TextDecoder().decode(receiver.requests[0]!),
     /\r\nHost: hooks\.example\.com\r\n/,
@@ -272,19 +272,19 @@ const REFUSALS: [name: string, change: (port: number) => Partial<WebhookRequest>
   ["untrusted certificate", (port) => ({ seam: { ca_certs: [], dial: dialOnly([PUBLIC], port) } })],
   ["no such name", () => ({ resolve: () => Promise.reject(new Error("NXDOMAIN")) })],
   ["name without addresses", () => ({ resolve: () => Promise.resolve([]) })],
-  ["resolver that never answers", () => ({
+  ["resolver that never responds", () => ({
     resolve: () => new Promise(() => {}),
     timeouts: { connect_ms: 50, total_ms: 100 },
   })],
   ["loopback", () => ({ resolve: () => Promise.resolve(["127.0.0.1"]) })],
-  ["a public and a private answer", () => ({
+  ["a public and a private address", () => ({
     resolve: () => Promise.resolve([PUBLIC, "10.0.0.1"]),
   })],
-  ["a public and an IPv4-mapped answer", () => ({
+  ["a public and an IPv4-mapped address", () => ({
     resolve: () => Promise.resolve([PUBLIC, "::ffff:127.0.0.1"]),
   })],
-  ["an answer in another notation", () => ({ resolve: () => Promise.resolve(["127.1"]) })],
-  ["an answer that is a name", () => ({ resolve: () => Promise.resolve(["localhost"]) })],
+  ["an address in another notation", () => ({ resolve: () => Promise.resolve(["127.1"]) })],
+  ["a name in place of an address", () => ({ resolve: () => Promise.resolve(["localhost"]) })],
   ["a host of the service", () => ({ own_hosts: ["hooks.example.com"] })],
 ];
 for (const [name, change] of REFUSALS) {
@@ -383,7 +383,7 @@ Deno.test("sendWebhook() does not reuse an idle connection after the address cha
   assert.equal(receiver.requests.length, 2);
 });
 
-Deno.test("sendWebhook() tries the second address if the first does not answer", async () => {
+Deno.test("sendWebhook() tries the second address if the first does not respond", async () => {
   const receiver = openReceiver(say(OK), HOOKS_CERTIFICATE);
   const listener = Deno.listen({ port: 0, hostname: "127.0.0.1" });
   const { port: closed } = listener.addr as Deno.NetAddr;
@@ -417,7 +417,7 @@ const REUSES: [name: string, response: string, connections: number][] = [
   ["over 16 KiB", "HTTP/1.1 200 OK\r\nContent-Length: 20000\r\n\r\n" + "a".repeat(20_000), 3],
 ];
 for (const [name, response, connections] of REUSES) {
-  Deno.test(`sendWebhook() three sends, answer ${name}: ${connections} connection(s)`, async () => {
+  Deno.test(`sendWebhook() three sends, ${name}: ${connections} connection(s)`, async () => {
     const pool = new WebhookConnectionPool();
     const receiver = openReceiver(say(response));
     for (let i = 0; i < 3; i++) {
@@ -433,10 +433,10 @@ for (const [name, response, connections] of REUSES) {
 
 Deno.test("sendWebhook() replaces a closed idle connection and sends once", async () => {
   const pool = new WebhookConnectionPool();
-  let answered = 0;
+  let responses = 0;
   const receiver = openReceiver(async (conn, request) => {
     // Closes the connection at its second request, as in a race.
-    if (++answered === 2) conn.close();
+    if (++responses === 2) conn.close();
     else await say(OK)(conn, request);
   });
   const results = [];
@@ -447,14 +447,14 @@ Deno.test("sendWebhook() replaces a closed idle connection and sends once", asyn
   assert.equal(receiver.connections, 2);
 });
 
-Deno.test("sendWebhook() ignores an answer that was sent before its request", async () => {
+Deno.test("sendWebhook() ignores a response that was sent before its request", async () => {
   const pool = new WebhookConnectionPool();
   const first_has_ended = Promise.withResolvers<void>();
   const ahead_is_sent = Promise.withResolvers<void>();
-  let answered = 0;
+  let responses = 0;
   const receiver = openReceiver(async (conn, request) => {
     await say(OK)(conn, request);
-    if (++answered > 1) return;
+    if (++responses > 1) return;
     await first_has_ended.promise;
     await say("HTTP/1.1 410 Gone\r\nContent-Length: 0\r\n\r\n")(conn, request);
     ahead_is_sent.resolve();
@@ -463,11 +463,11 @@ Deno.test("sendWebhook() ignores an answer that was sent before its request", as
   first_has_ended.resolve();
   await ahead_is_sent.promise;
   // Bytes sent on loopback arrive before the responses of a later exchange.
-  assertAnswered(await sendTo(say(OK)), { status: 200 });
+  assertResponse(await sendTo(say(OK)), { status: 200 });
   const second = await sendWebhook(toLoopback(receiver.port, { pool }));
   pool.close();
   await receiver.close();
-  assertAnswered(second, { status: 200 });
+  assertResponse(second, { status: 200 });
 });
 
 Deno.test("sendWebhook() calls no refused URL of the vectors", async () => {

@@ -89,7 +89,7 @@ export function typescriptSample(call: SampleCall): string {
   if (method === undefined) return fetchSample(call);
   const query = path.split("?")[1];
   const values = body ?? (query ? queryValues(query) : null);
-  const start = `const answer = await client.${method}(`;
+  const start = `const response = await client.${method}(`;
   const first = id === null ? "" : JSON.stringify(id);
   const second = values === null ? "" : literal(values, TYPESCRIPT, 0, start.length + first.length);
   return [
@@ -101,7 +101,7 @@ export function typescriptSample(call: SampleCall): string {
     `  apiKey: process.env.${secret}!,`,
     "});",
     `${start}${[first, second].filter((text) => text !== "").join(", ")});`,
-    "console.log(answer);",
+    "console.log(response);",
   ].join("\n");
 }
 

@@ -11,7 +11,7 @@ const HEADERS: Readonly<Record<string, { description: string; required?: true; s
     schema: { type: "string", pattern: "^req_[0-9a-hjkmnp-tv-z]{26}$" },
   },
   "Cache-Control": {
-    description: "No cache may store the answer",
+    description: "No cache may store the response",
     required: true,
     schema: { const: "no-store" },
   },
@@ -38,11 +38,11 @@ const HEADERS: Readonly<Record<string, { description: string; required?: true; s
     schema: { type: "string" },
   },
   "Idempotent-Replayed": {
-    description: "This is the answer to an earlier request with the same `Idempotency-Key`",
+    description: "This is the response to an earlier request with the same `Idempotency-Key`",
     schema: { const: "true" },
   },
   "Sandbox-Fault": {
-    description: "The declared fault of the sandbox that has decided this answer",
+    description: "The declared fault of the sandbox that has decided this response",
     schema: { enum: [...FAULT_NAMES] },
   },
   "Location": {

@@ -18,7 +18,7 @@ export const COMPONENT_PARAMETERS: Record<string, Json> = {
     name: "Idempotency-Key",
     in: "header",
     description: "A unique name for this operation, such as a UUID. If you send the same request " +
-      "again within 24 hours, it changes nothing and gets the first answer.",
+      "again within 24 hours, it changes nothing and gets the first response.",
     schema: {
       type: "string",
       minLength: 1,
@@ -146,7 +146,7 @@ function success(
 function keylessPaths(): Record<string, Json> {
   const document_headers = {
     ...headerRefs(["Request-Id", "X-Content-Type-Options", "ETag"]),
-    // Other answers may not be stored.
+    // Other responses may not be stored.
     "Cache-Control": headerRefs(["Document-Cache-Control"])["Document-Cache-Control"],
   };
   const health = (operationId: string, name: string) => ({
@@ -157,7 +157,7 @@ function keylessPaths(): Record<string, Json> {
       description: "Needs no key.",
       security: [],
       responses: {
-        200: plainResponse("The database answers", schemaRef(Health), { status: "ok" }),
+        200: plainResponse("The database responds", schemaRef(Health), { status: "ok" }),
         ...errorRefs(["origin_not_allowed", "internal_error", "service_unavailable"]),
       },
     },
@@ -177,7 +177,7 @@ function keylessPaths(): Record<string, Json> {
           name: "If-None-Match",
           in: "header",
           description:
-            "The `ETag` of your copy. If the document has not changed, the answer is 304",
+            "The `ETag` of your copy. If the document has not changed, the response is 304",
           schema: { type: "string" },
         }],
         responses: {

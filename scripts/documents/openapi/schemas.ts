@@ -36,7 +36,7 @@ for (const { response } of OPERATIONS) {
   if (name && ![...names.values()].includes(name)) add(name, response);
 }
 
-const [as_sent, as_answered] = (["input", "output"] as const).map((io) =>
+const [as_sent, as_received] = (["input", "output"] as const).map((io) =>
   z.toJSONSchema(registry, {
     io,
     uri: refTo,
@@ -66,7 +66,7 @@ export function queryProperties(query: z.ZodType): Record<string, Json> {
 }
 
 function schemaOf(name: string): Json {
-  const { $schema: _, $id: __, ...schema } = (SENT.test(name) ? as_sent : as_answered)[name]!;
+  const { $schema: _, $id: __, ...schema } = (SENT.test(name) ? as_sent : as_received)[name]!;
   describeFields(schema);
   return schema;
 }
@@ -101,7 +101,7 @@ function tidy(schema: z.ZodType, json: Json): void {
   if (json.type === "boolean") delete json.const;
   if (json.type === "null") toConstant(json);
   if (json.type === "integer" && !fitsInt32(json)) json.format = "int64";
-  // Answers can get new members at any time, so clients must accept unknown ones.
+  // Responses can get new members at any time, so clients must accept unknown ones.
   if (json.additionalProperties === false) delete json.additionalProperties;
   const { propertyNames } = json as { propertyNames?: Json };
   if (propertyNames && Object.keys(propertyNames).length === 1) delete json.propertyNames;

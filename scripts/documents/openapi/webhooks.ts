@@ -88,7 +88,7 @@ function describe(type: string, schema: Json, noun: string): Json {
     },
     responses: {
       "2XX": {
-        description: "You have received the event. The service retries after any other answer",
+        description: "You have received the event. The service retries after any other response",
       },
       "410": { description: "You want no more events: the service disables the endpoint" },
     },

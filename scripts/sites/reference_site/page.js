@@ -3,7 +3,7 @@
 
 /** Milliseconds for which the page waits for the key of an open console. */
 const CONSOLE_MS = 150;
-/** Name of the channel on which a console of the same local start answers with its key. */
+/** Name of the channel on which a console of the same local start responds with its key. */
 const CHANNEL = "payments-console-key";
 
 start();

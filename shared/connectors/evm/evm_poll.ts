@@ -17,7 +17,7 @@ import { readEvmSettings } from "./evm_settings.ts";
 
 /** Addresses in one request: the topics of 1 000 take 68 kB, which all nodes accept. */
 const BATCH = 1_000;
-/** Blocks in one request. Nodes that allow fewer answer with an error, and the range halves. */
+/** Blocks in one request. Nodes that allow fewer respond with an error, and the range halves. */
 const SPAN_FIRST = 2_000;
 const SPAN_MAX = 10_000;
 /**

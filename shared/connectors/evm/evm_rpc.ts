@@ -37,7 +37,7 @@ type RpcFailure =
   | "connection"
   /** An HTTP status other than 200. */
   | "status"
-  /** The answer is not one of JSON-RPC, or its result has another shape. */
+  /** The response is not one of JSON-RPC, or its result has another shape. */
   | "garbage"
   /** The node asks for a smaller request. */
   | "limit"
@@ -160,7 +160,7 @@ function resultOf<T>(request: RpcRequest<T>, { result, error }: RpcResponse): T 
 function refusal(method: string, { code, message }: z.infer<typeof Failure>): RpcError {
   const is_limit = !RATE_WORDS.test(message) &&
     (LIMIT_CODES.includes(code) || LIMIT_WORDS.test(message));
-  const text = `${method}: the node answers with the error ${code}: ${withoutUrls(message)}`;
+  const text = `${method}: the node responds with the error ${code}: ${withoutUrls(message)}`;
   return new RpcError(is_limit ? "limit" : "refused", text, code);
 }
 
@@ -170,7 +170,7 @@ function withoutUrls(message: string): string {
 }
 
 function garbage(method: string): RpcError {
-  return new RpcError("garbage", `${method}: the node sent no valid answer`);
+  return new RpcError("garbage", `${method}: the node sent no valid response`);
 }
 
 async function post(url: string, body: unknown, signal: AbortSignal): Promise<unknown> {
@@ -187,7 +187,7 @@ async function post(url: string, body: unknown, signal: AbortSignal): Promise<un
   } catch (error) {
     if (error instanceof RpcError) throw error;
     throw signal.aborted
-      ? new RpcError("timeout", "the node did not answer in time")
+      ? new RpcError("timeout", "the node did not respond in time")
       : new RpcError("connection", "no connection to the node");
   }
 }
@@ -200,7 +200,7 @@ async function readBody(response: Response): Promise<unknown> {
     length += chunk.length;
     // Leaving the loop cancels the stream.
     if (length > RESPONSE_BYTES_MAX) {
-      throw new RpcError("limit", "the answer of the node is too long");
+      throw new RpcError("limit", "the response of the node is too long");
     }
     text += decoder.decode(chunk, { stream: true });
   }
@@ -211,12 +211,12 @@ async function readBody(response: Response): Promise<unknown> {
     body = undefined;
   }
   const { status } = response;
-  if (status === 413) throw new RpcError("limit", "the node answers with the status 413", status);
+  if (status === 413) throw new RpcError("limit", "the node responds with the status 413", status);
   // Some nodes send an error of JSON-RPC with a status such as 400.
   const is_error = RpcResponse.safeParse(body).data?.error;
   if (status !== 200 && (!is_error || status === 429 || status >= 500)) {
-    throw new RpcError("status", `the node answers with the status ${status}`, status);
+    throw new RpcError("status", `the node responds with the status ${status}`, status);
   }
-  if (body === undefined) throw new RpcError("garbage", "the answer is not JSON");
+  if (body === undefined) throw new RpcError("garbage", "the response is not JSON");
   return body;
 }

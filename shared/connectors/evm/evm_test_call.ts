@@ -34,8 +34,8 @@ export async function testChain(account: ProviderAccount, signal: AbortSignal): 
   const { head, final } = await new Chain(settings, account.secret, signal).heads();
   const { network, chain_id, xpub, confirmations } = settings;
   const rule = confirmations === null ? "by the tag finalized" : `with ${confirmations} blocks`;
-  const advice = second ? "" : ". Nothing confirms the answers of this single node: add a second";
-  return `${network} (chain ${chain_id}) answers at block ${head.number}, final up to ` +
+  const advice = second ? "" : ". Nothing confirms the responses of this single node: add a second";
+  return `${network} (chain ${chain_id}) is at block ${head.number}, final up to ` +
     `${final} ${rule}, with ${first!.join(" and ")}. The first address of the xpub is ` +
     `${depositAddress(xpub, 0)}: compare it with your wallet${advice}`;
 }

@@ -233,8 +233,8 @@ function isUntouched({ op, subject }: Operation, status: string): boolean {
   if (op === "authorize") return false;
   if (op === "abandon") {
     // One that was not successful here must end there too, also if somebody has authorized it
-    // since: nobody would capture or release the amount. Else every other status answers the
-    // question whether the payer still has to act.
+    // since: nobody would capture or release the amount. Else every other status decides whether
+    // the payer still has to act.
     return status === "requires_action" || isUnsuccessful(subject) && OPEN.includes(status);
   }
   return status !== "succeeded" && status !== "canceled";

@@ -35,7 +35,9 @@ export function disputeRequest(
   return [path, [["evidence[uncategorized_text]", text ?? ""], ["submit", String(submit)]]];
 }
 
-/** Reads the dispute that answers an operation. `absent`: it shows no trace of the operation. */
+/**
+ * Reads the dispute in the response to an operation. `absent`: it shows no trace of the operation.
+ */
 export function disputeReply(
   source: ProviderEventSource,
   operation: Operation,

@@ -14,12 +14,12 @@ const Amount = z.number().int();
 const Seconds = z.number().int().min(0).max(LAST_SECONDS);
 const Currency = z.string().regex(/^[a-z]{3,5}$/);
 const Metadata = z.record(z.string(), z.string()).nullish();
-/** Another object: its id, or the object where the request asked to expand it. */
+/** Another object: its id, or the object where the request expands it. */
 const Other = z.unknown().optional();
 
 const id = (pattern: RegExp) => z.string().max(200).regex(pattern);
 
-/** The parts of a card that answers show. */
+/** The parts of a card that responses show. */
 const Card = z.object({
   brand: z.string().nullish(),
   last4: z.string().nullish(),

@@ -1,6 +1,6 @@
 /**
  * Stripe's objects as provider events. Pure. The reference of a provider event is object and state,
- * so the response of an operation, a notification, a poll and a sync of one thing give the same
+ * so the response to an operation, a notification, a poll and a sync of one thing give the same
  * reference.
  *
  * A provider event whose amount our minor units cannot represent, or whose amount is not above
@@ -137,8 +137,8 @@ export function intentEvents(
 }
 
 /**
- * The parts of the card that answers show. Before the charge only the payment method has them, and
- * after a decline the error, because the payment has no payment method any more.
+ * The parts of the card that responses show. Before the charge only the payment method has them,
+ * and after a decline the error, because the payment has no payment method any more.
  */
 function cardOf(
   intent: PaymentIntent,
@@ -374,7 +374,7 @@ function statusOf(status: string): { money: boolean; end: "won" | "lost" | null 
     : { money: false, end: null };
 }
 
-/** Returns the parts of a dispute that answers show. */
+/** Returns the parts of a dispute that responses show. */
 export function disputeReport({ reason, evidence_details }: Dispute): DisputeReport {
   // 0: the payer's bank takes no evidence.
   const due_by = evidence_details?.due_by || null;

@@ -74,7 +74,7 @@ function authorization(
     ["payment_method", operation.request.token ?? ""],
     ["allowed_payment_method_types[]", "card"],
     ["confirm", "true"],
-    // The default, `automatic_async`, answers before the fee is known.
+    // The default, `automatic_async`, responds before the fee is known.
     ["capture_method", capture],
     // Without an address to come back to, nobody could finish a challenge: the bank's wish for
     // one is a decline then.

@@ -8,9 +8,9 @@ import { readStripeSettings, STRIPE_VERSION } from "./stripe_settings.ts";
 
 /** Reasons for people. */
 const REASONS: Partial<Record<UnknownReason, string>> = {
-  timeout: "Stripe did not answer in time",
+  timeout: "Stripe did not respond in time",
   connection: "no connection to Stripe",
-  server_error: "Stripe answers with an error of its own",
+  server_error: "Stripe responds with an error of its own",
   rate_limited: "Stripe limits the rate of requests",
 };
 
@@ -40,21 +40,21 @@ export async function testAccount(account: ProviderAccount, signal: AbortSignal)
   if (response !== null && isUnknown(response)) {
     const reason = response.unknown === "unauthorized"
       ? "Stripe refuses the secret, or the secret lacks the permission to read the balance"
-      : REASONS[response.unknown] ?? "this address does not answer like Stripe";
+      : REASONS[response.unknown] ?? "this address does not respond like Stripe";
     throw new Error(`The test call failed: ${reason}`);
   }
   const read = expandedOf(Account, response?.body);
   if (read === null && expandedOf(Balance, response?.body) === null) {
-    throw new Error("The test call failed: this address does not answer like Stripe");
+    throw new Error("The test call failed: this address does not respond like Stripe");
   }
   if (read !== null && connected_account !== null && read.id !== connected_account) {
-    throw new Error("The test call failed: Stripe answers for another connected account");
+    throw new Error("The test call failed: the key is of another connected account");
   }
   const version = await endpointVersion(account, signal);
   const warning = version === null || version === STRIPE_VERSION
     ? ""
     : `. Its webhook endpoint has version ${version}: create it with version ${STRIPE_VERSION}`;
-  return `Stripe answers for ${read?.id ?? "this account"} in ${mode} mode${warning}`;
+  return `Stripe accepts the key of ${read?.id ?? "this account"} in ${mode} mode${warning}`;
 }
 
 /** The version of notifications: Stripe uses the one of the webhook endpoint, not ours. */

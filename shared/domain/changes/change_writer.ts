@@ -92,7 +92,7 @@ export class ChangeWriter {
     }
   }
 
-  /** Answers 402 to a transfer above the balance, and stores the response like every 402. */
+  /** Returns 402 for a transfer above the balance, and stores the response like every 402. */
   async #refuseFunds(request: ServiceRequest): Promise<Reply> {
     const error = new ApiError(
       "balance_insufficient",

@@ -1,5 +1,5 @@
 /**
- * Decides what the reply of a provider to an operation changes, and what the request answers
+ * Decides what the reply of a provider to an operation changes, and what the request returns
  * (architecture §7). Pure.
  */
 
@@ -428,7 +428,7 @@ function responseOf(operation: Operation, change: ResourceChange): StoredRespons
   return { status: is_new ? 201 : 200, body: change.body || JSON.stringify(subject) };
 }
 
-/** The error of a request is that of its first answer, whoever decides its result later. */
+/** The error of a request is that of its first response, whoever decides its result later. */
 function originOf({ request_id }: Operation, { context }: ResourceChange): ErrorOrigin {
   return { request_id, docs_url: context.docs_url };
 }

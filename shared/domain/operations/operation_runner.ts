@@ -24,7 +24,7 @@ const ACCOUNT_NOT_USABLE =
   "The account at the payment provider does not work, so nothing has happened there: let the " +
   "operator check it";
 /**
- * The number in the response of an advance that counts the results of an operation (contract §7).
+ * The number in the response to an advance that counts the results of an operation (contract §7).
  */
 const COUNTED_AS: Partial<Record<ProviderOp, string>> = {
   abandon: "expired_payments",
@@ -153,7 +153,7 @@ function overtaken(
 /**
  * Returns a refusal if nothing can have happened at the provider: the account was not usable at the
  * first attempt (ADR 0023). An earlier attempt may have worked, so a later one stays unknown. No
- * request waits for an abandoned payment, so it is asked again.
+ * request waits for an abandoned payment, so the service sends it again.
  */
 function provenRefusal(
   { id }: StoredAccount,

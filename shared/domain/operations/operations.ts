@@ -1,7 +1,7 @@
 /**
  * The one way of every operation that a provider takes part in (architecture §2): begin, operation,
  * reply, provider events, change, commit. A provider that replies at once, as that of the sandbox
- * does, is asked before the commit, and one statement writes everything. For any other the operation
+ * does, replies before the commit, and one statement writes everything. For any other the operation
  * is reserved, sent and recorded: nothing is sent before its reservation is committed, and no
  * database connection is held while the provider works.
  */
@@ -32,7 +32,7 @@ const LEASE_MS = OPERATION_DEADLINE_MS + 7_000;
 const DUPLICATE_PATIENCE_MS = 3_000;
 const DUPLICATE_PAUSE_MS = 50;
 
-/** The answer under the idempotency key while the operation is under way. */
+/** The response under the idempotency key while the operation is under way. */
 const UNDER_WAY: StoredResponse = { status: 102, body: "" };
 
 /** A reply within the request. */

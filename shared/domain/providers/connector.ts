@@ -1,7 +1,7 @@
 /**
  * The interface between the live flow and the connectors of providers (architecture §7). An
  * operation is committed before it is sent, and its id is the provider's idempotency key. Every
- * result is a provider event from one of four sources: the response of an operation, a
+ * result is a provider event from one of four sources: the response to an operation, a
  * notification, a poll or a sync.
  */
 
@@ -48,7 +48,7 @@ export type UnknownReason =
   | "rate_limited"
   /** The secret is missing, or the provider refuses it. */
   | "unauthorized"
-  /** The provider has answered another request under this idempotency key. */
+  /** The provider has handled another request under this idempotency key. */
   | "idempotency_conflict";
 
 /** A provider's reply to an operation. */

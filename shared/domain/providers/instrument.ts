@@ -16,7 +16,7 @@ import { TEST_TOKENS, type TestBehaviour, testCard, testIban, testWallet } from 
 /** A checked instrument without its secret parts, and its behaviour in the sandbox. */
 export interface Instrument {
   kind: MethodKind;
-  /** The masked instrument that answers show; null if the request has no instrument. */
+  /** The masked instrument that responses show; null if the request has no instrument. */
   method: PaymentMethod | null;
   /** The behaviour of a test value; "approve" for other valid IBANs and wallet addresses. */
   behaviour: TestBehaviour | null;

@@ -21,7 +21,7 @@ export const TEST_RESULTS = {
   expired: { result: "refused", param: "card.exp_year" },
   bank_return: { result: "failed", code: "bank_return", return_code: "R01" },
   revert: { result: "failed", code: "onchain_reverted" },
-  /** The answer of the provider is late: the payment completes by itself after 2 seconds. */
+  /** The response of the provider is late: the payment completes by itself after 2 seconds. */
   late: { result: "processing" },
   /** The payment completes, and the payer disputes it at once. */
   dispute: { result: "chargeback", reason: "fraudulent" },
@@ -43,7 +43,7 @@ export type SimulatedResult =
   | { result: "declined"; code: DeclineCode }
   | { result: "failed"; code: FailureCode; return_code?: string };
 
-/** The answer of the provider to a test value. */
+/** The reply of the provider to a test value. */
 export type TestBehaviour = keyof typeof TEST_RESULTS;
 
 /** A test value, written as people read it. */
@@ -72,7 +72,7 @@ export const TEST_CARDS: readonly TestValue[] = [
   { value: "3782 822463 10005", name: "American Express", behaviour: "approve" },
   { value: "6011 1111 1111 1117", name: "Discover", behaviour: "approve" },
   { value: "4000 0000 0000 0259", name: "Disputed at once", behaviour: "dispute" },
-  { value: "4000 0000 0000 0119", name: "Late answer", behaviour: "late" },
+  { value: "4000 0000 0000 0119", name: "Late response", behaviour: "late" },
 ];
 
 /** Test tokens of cards, with the number of the card that each stands for. */

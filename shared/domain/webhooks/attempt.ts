@@ -37,7 +37,7 @@ interface AttemptToMake {
 
 /** An attempt that has ended. */
 export interface EndedAttempt {
-  /** True if the receiver answered with any 2xx. */
+  /** True if the receiver returned any 2xx. */
   delivered: boolean;
   record: DeliveryAttempt;
   retry_after: string | undefined;

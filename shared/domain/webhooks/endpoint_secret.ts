@@ -154,7 +154,7 @@ export function secretReference({ version, salt }: SecretSource): string {
   return `whsec_reference:${version}:${salt}`;
 }
 
-/** Replaces the reference in a response with the secret. Other answers stay as they are. */
+/** Replaces the reference in a response with the secret. Other responses stay as they are. */
 export function revealSecret(body: string, master_secret: string): string {
   return body.replace(REFERENCE, (_, version, salt) => {
     const endpoint_id = JSON.parse(body).id;

@@ -131,7 +131,7 @@ function foundPage(found: Awaited<ReturnType<InboxStore["read"]>>): InboxPage {
       throw invalidParameter(
         "after",
         '"after" is beyond the newest delivery of this inbox: send the "next_cursor" of an ' +
-          "earlier answer",
+          "earlier response",
       );
     default:
       return found;
@@ -144,7 +144,7 @@ function positionOf(cursor: string, endpoint_id: string): number {
   if (`whe_${suffix}` === endpoint_id) return Number(position);
   throw invalidParameter(
     "after",
-    '"after" is a cursor of another endpoint: send the "next_cursor" of an answer of this one',
+    '"after" is a cursor of another endpoint: send the "next_cursor" of a response of this one',
   );
 }
 

@@ -178,7 +178,7 @@ function addressAfter(
   return { delivery, url };
 }
 
-/** Makes the change to this state of an endpoint. Its answer has a reference to `secret`. */
+/** Makes the change to this state of an endpoint. Its response has a reference to `secret`. */
 function changeTo(stored: StoredEndpoint, status: number, secret?: SecretSource): EndpointChange {
   const { endpoint, revision, secrets } = stored;
   const { id, url, events, created_at } = endpoint;

@@ -34,7 +34,7 @@ export interface Webhooks {
   dispatcher: Dispatcher;
   /** Notifies the dispatcher and the readers of inboxes of a commit. The promise is the former's. */
   notify(): Promise<void>;
-  /** Answers waiting reads, waits up to 3 s for attempts under way, and closes connections. */
+  /** Ends waiting reads, waits up to 3 s for attempts under way, and closes connections. */
   close(): Promise<void>;
 }
 

@@ -1,7 +1,8 @@
-/** A node in front of another one: it changes answers on demand, and counts the requests. */
+/** A node in front of another one: it changes responses on demand, and counts the requests. */
 
 /**
- * Returns a response in place of the node's, with `result` or `error`; undefined: the node answers.
+ * Returns a response in place of the node's, with `result` or `error`; undefined: the node itself
+ * responds.
  */
 // deno-lint-ignore no-explicit-any
 type Change = (method: string, params: any[]) => object | undefined;

@@ -1,9 +1,9 @@
 /**
  * A signer in front of a node that has the keys: it signs by `eth_sendTransaction` of the node, and
- * loses or refuses answers on demand.
+ * loses or refuses responses on demand.
  */
 
-/** How the signer answers: `lost` signs and gives no response, `dead` does neither. */
+/** How the signer responds: `lost` signs and gives no response, `dead` does neither. */
 type SignerWay = "well" | "lost" | "dead" | "refused";
 
 /** A running signer. */

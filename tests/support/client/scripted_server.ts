@@ -1,5 +1,5 @@
 /**
- * An HTTP server on loopback and a client of it. The server answers each request with one scripted
+ * An HTTP server on loopback and a client of it. The server handles each request with one scripted
  * step and records the request. The client records the waits between attempts without waiting.
  */
 
@@ -13,7 +13,7 @@ export interface Requested {
   body: string;
 }
 
-/** Answers one request. The last step answers all requests that follow. */
+/** Responds to one request. The last step responds to all requests that follow. */
 type Step = (requested: Requested, request: Request) => Response | Promise<Response>;
 
 /** The server and its client. */

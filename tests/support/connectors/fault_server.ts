@@ -1,5 +1,5 @@
 /**
- * An HTTP server on loopback that records requests and answers each with one scripted step, also
+ * An HTTP server on loopback that records requests and handles each with one scripted step, also
  * with faults of a transport: a cut connection, an endless body, no response at all.
  */
 
@@ -15,7 +15,7 @@ export interface Received {
   form: URLSearchParams;
 }
 
-/** Answers one request. The last step answers all requests that follow. */
+/** Responds to one request. The last step responds to all requests that follow. */
 export type Step = (response: ServerResponse, received: Received) => void;
 
 /** The server. */

@@ -1,4 +1,4 @@
-/** Sends one operation to a server with scripted answers. */
+/** Sends one operation to a server with scripted responses. */
 
 import { stripeConnector } from "../../../shared/connectors/stripe/stripe_connector.ts";
 import type { Operation, ProviderReply } from "../../../shared/domain/providers/connector.ts";

@@ -1,5 +1,5 @@
 /**
- * The readers of untrusted input: answers of webhook receivers, requests of callers, and requests
+ * The readers of untrusted input: responses of webhook receivers, requests of callers, and requests
  * to a customer's receiver. Each has valid texts; the hostile ones are derived from them.
  */
 

@@ -1,5 +1,5 @@
 -- Purpose: a stand-in for pg_net on servers without it. Its function takes the same parameters and
--- inserts the same rows. Only the test answers requests. Install it as superuser before the
+-- inserts the same rows. Only the test responds to requests. Install it as superuser before the
 -- migration that schedules the jobs.
 
 create schema net;
@@ -15,7 +15,7 @@ create unlogged table net.http_request_queue (
   timeout_milliseconds integer not null
 );
 
--- The answers of pg_net 0.20.4. The test inserts them in place of the worker. The real worker
+-- The responses of pg_net 0.20.4. The test inserts them in place of the worker. The real worker
 -- deletes them after pg_net.ttl, which is six hours. The table holds the responses to the requests
 -- of all roles. It has no primary key, and it is unlogged, so a crash empties it.
 create unlogged table net._http_response (

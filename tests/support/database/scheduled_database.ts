@@ -1,6 +1,6 @@
 /**
  * A database with a stand-in of pg_cron and pg_net. A role that is no superuser migrates it, as on
- * a hosted platform. The test runs the jobs and answers the requests.
+ * a hosted platform. The test runs the jobs and responds to the requests.
  */
 
 import postgres from "postgres";

@@ -2,8 +2,9 @@
  * Reads the shell blocks that tests run from a document, with their responses, and reads its
  * tables. Tests run the README and docs/tutorial.md.
  *
- * The convention: tests run `sh` blocks and no `console` blocks. The answer of an `sh` block is the
- * next block, if that is `json`, `http` or `text`. A block without a response must print nothing.
+ * The convention: tests run `sh` blocks and no `console` blocks. The response of an `sh` block is
+ * the next block, if that is `json`, `http` or `text`. A block without a response must print
+ * nothing.
  */
 
 /** Languages of response blocks. */
@@ -62,12 +63,12 @@ export function shellExamples(document: string): ShellExample[] {
  * workflow has a test of its own.
  */
 export function uncheckedCurls(document: string): string[] {
-  const answered = new Set(
+  const shown = new Set(
     shellExamples(document).filter(({ response }) => response).map(({ line }) => line),
   );
   const in_blocks = codeBlocks(document)
     .filter(({ language, text, line }) =>
-      /\bcurl\b/.test(text) && language !== "yaml" && !answered.has(line)
+      /\bcurl\b/.test(text) && language !== "yaml" && !shown.has(line)
     )
     .map(({ line }) => `block at line ${line}`);
   const in_prose = document.split("\n")

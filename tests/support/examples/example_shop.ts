@@ -18,7 +18,7 @@ export const ADMIN_TOKEN = "token-of-the-test";
 /** The first run fetches packages. */
 const START_MS = 180_000;
 
-/** A shop that answers. */
+/** A shop that responds. */
 export interface RunningShop {
   /** `http://127.0.0.1:<port>` */
   url: string;
@@ -67,7 +67,7 @@ export async function startExample(
   };
   const url = `http://127.0.0.1:${port}`;
   try {
-    await until(`${name} answers`, async () => {
+    await until(`${name} responds`, async () => {
       if (ended) throw new Error(`${name} ended:\n${output}`);
       const response = await fetch(url).catch(() => null);
       await response?.body?.cancel();

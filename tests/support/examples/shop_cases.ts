@@ -38,7 +38,7 @@ export async function runShopCases(name: string, step: Step, run: ConsoleCase): 
     await step("a webhook that is not signed by the service changes nothing", () => steps.forge());
     await step("a webhook that comes again fulfils nothing", () => steps.deliverAgain());
     await step("the back office ships, refunds and cancels", () => steps.backOffice());
-    await step("mistakes get an answer of their own", () => steps.mistakes());
+    await step("each mistake has its own response", () => steps.mistakes());
   });
 }
 

@@ -10,7 +10,7 @@ import { START_COMMAND } from "../../../scripts/local/start_command.ts";
 /** The project's folder. */
 export const PROJECT_DIR = fileURLToPath(new URL("../../..", import.meta.url));
 
-/** The last line of the banner. The service answers when this line is printed. */
+/** The last line of the banner. The service responds when this line is printed. */
 const READY = "Ctrl-C stops everything";
 
 /** A start that has ended. */

@@ -222,7 +222,7 @@ export const SHRUNK_CASES: [name: string, steps: Step[]][] = [
     ],
   ],
   [
-    "an answer that is lost is under its key, and a refusal before is not",
+    "a response that is lost is under its key, and a refusal before is not",
     [
       declare("request", "server_error_after", { idempotency_key: "key-0" }),
       send(paid, 0),

@@ -539,8 +539,8 @@ export const EXAMPLE_REQUESTS: readonly ExampleRequest[] = [
   },
   {
     operation: "createFault",
-    name: "lost_answer",
-    summary: "The answer of the next refund is lost",
+    name: "lost_response",
+    summary: "The response of the next refund is lost",
     body: {
       on: "request",
       fault: "server_error_after",
@@ -563,7 +563,7 @@ export const EXAMPLE_REQUESTS: readonly ExampleRequest[] = [
   {
     operation: "createFault",
     name: "provider_timeout",
-    summary: "The provider does not answer the next payment by card",
+    summary: "The provider does not respond to the next payment by card",
     body: {
       on: "provider",
       fault: "timeout",

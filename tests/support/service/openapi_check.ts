@@ -20,7 +20,7 @@ interface CheckedExchange {
   sent: string | undefined;
   status: number;
   headers: Headers;
-  /** The answer's body, parsed; undefined when it is not JSON. */
+  /** The response's body, parsed; undefined when it is not JSON. */
   body: unknown;
 }
 
@@ -51,7 +51,7 @@ export function checkExchange(exchange: CheckedExchange): void {
   const { method, path, status, headers, body } = exchange;
   if (!IS_ON || !METHODS.includes(method)) return;
   const { document, templates } = loaded ??= load();
-  const at = `${method} ${path} answers ${status}`;
+  const at = `${method} ${path} returned ${status}`;
   const pathname = path.split("?")[0]!;
   const template = templates.find(([pattern]) => pattern.test(pathname))?.[1];
   const operation = template && document.paths[template][method.toLowerCase()];

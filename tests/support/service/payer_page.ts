@@ -14,7 +14,7 @@ export function challengePath(payment: { next_action: unknown }): string {
   return `/api-v1-sandbox/challenges/${token}`;
 }
 
-/** Reads or answers the challenge, without an API key. */
+/** Reads or completes the challenge, without an API key. */
 export function callAsPayer(
   service: TestService,
   path: string,

@@ -22,7 +22,7 @@ import { NeedsInternals, recordUntested } from "./needs_internals.ts";
 
 /** The running functions. */
 interface Product {
-  /** Answers a request to `/<function>/…`; its host does not matter. */
+  /** Responds to a request to `/<function>/…`; its host does not matter. */
   fetch(request: Request): Promise<Response>;
   /** Throws `NeedsInternals` if the functions are processes. */
   readonly deps: OpenDependencies;

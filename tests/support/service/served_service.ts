@@ -1,6 +1,6 @@
 /**
  * The service on a loopback port, over a database of its own, and a client that records requests
- * and answers.
+ * and responses.
  */
 
 import { type Exchange, PaymentsClient, type PaymentsClientOptions } from "../../../client/mod.ts";

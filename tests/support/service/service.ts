@@ -191,12 +191,12 @@ export async function startService(
     const received = await response.text();
     const is_json = response.headers.get("Content-Type")?.startsWith("application/json");
     const parsed = is_json ? JSON.parse(received) : undefined;
-    const { status, headers: answered } = response;
+    const { status, headers: received_headers } = response;
     if (!unchecked) {
       const sent = raw instanceof Uint8Array ? new TextDecoder().decode(raw) : raw;
-      checkExchange({ method, path, sent, status, headers: answered, body: parsed });
+      checkExchange({ method, path, sent, status, headers: received_headers, body: parsed });
     }
-    return { status, headers: answered, text: received, body: parsed };
+    return { status, headers: received_headers, text: received, body: parsed };
   }
 
   return {

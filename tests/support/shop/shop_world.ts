@@ -25,7 +25,7 @@ import { createShop } from "../../../examples/express_shop/shop.js";
 const SHOP_URL = "https://hooks.example.com";
 const STRIPE_SECRET = "sk_live_shop";
 const NOTIFICATION_SECRET = "whsec_of_the_shop";
-/** Longer than the first delay before an unknown result is asked for again. */
+/** Longer than the first delay before the service asks again for an unknown result. */
 const LATER_MS = 6_000;
 
 /** The token of the shop's back office. */
@@ -48,11 +48,11 @@ export interface OfficeResponse {
 
 /** The people and programs that the shop does not control. */
 interface Others {
-  /** The payer answers the bank's question. Resolves to the shop's page that opens then. */
+  /** The payer completes 3-D Secure. Resolves to the shop's page that opens then. */
   authenticate(payment: Payment, result: "success" | "failure"): Promise<string>;
   dispute(payment: Payment): Promise<void>;
   winDispute(payment: Payment): Promise<void>;
-  /** The payer's bank answers a pending refund. */
+  /** The payer's bank decides a pending refund. */
   settleRefund(refund_id: string, result: "completed" | "failed"): Promise<void>;
   /** Makes the refunds of the next payment pending at first. Returns the token of its card. */
   slowRefundToken(): string;

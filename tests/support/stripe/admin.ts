@@ -15,7 +15,7 @@ const KINDS = [
   "event",
 ];
 
-/** Answers a call of the admin port. The members of the body depend on the action. */
+/** Responds to a call of the admin port. The members of the body depend on the action. */
 export async function administer({ url, text }: HttpCall, api: Api): Promise<Outcome> {
   const given = text ? JSON.parse(text) : {};
   const ok = { status: 200, body: {} };

@@ -45,7 +45,7 @@ export class Api {
     readonly livemode: boolean | null,
   ) {}
 
-  /** Answers a call, unless a fault takes the place of the response. */
+  /** Responds to a call, unless a fault takes the place of the response. */
   async serve(call: HttpCall, response: ServerResponse): Promise<void> {
     const { method, url, headers } = call;
     if (url.pathname.startsWith("/authenticate/")) return await this.#showPage(url, response);
@@ -61,7 +61,7 @@ export class Api {
     }).end(result.body);
   }
 
-  /** Makes and commits a change that no client of the public port has asked for. */
+  /** Makes and commits a change that no client of the public port has requested. */
   async change(id: string, change: (work: Work) => Outcome | Promise<Outcome>): Promise<Outcome> {
     return await this.#inTurn(id, async () => {
       const work = this.workOf(this.journal.ownerOf(id) ?? id);

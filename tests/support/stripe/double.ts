@@ -163,7 +163,7 @@ async function startEngine(port: number): Promise<Deno.ChildProcess> {
   const responses = () =>
     fetch(`http://127.0.0.1:${port}/`).then((response) => response.body?.cancel())
       .then(() => true, () => false);
-  await until("localstripe answers", responses);
+  await until("localstripe responds", responses);
   return child;
 }
 

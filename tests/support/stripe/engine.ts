@@ -71,7 +71,7 @@ export class Engine {
       confirm: "true",
     });
     if (opened.status !== 200 && opened.status !== 402) {
-      throw new Error(`localstripe answers ${opened.status} to a payment`);
+      throw new Error(`localstripe returns ${opened.status} for a payment`);
     }
     return change && opened.status === 200 ? await this.#change(opened.body, change) : opened;
   }

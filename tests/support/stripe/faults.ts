@@ -35,7 +35,7 @@ export interface Fault {
   keep?: boolean;
 }
 
-/** The answer of Stripe's servers in trouble. */
+/** The response of Stripe's servers in trouble. */
 export const SERVER_ERROR = JSON.stringify({
   error: { type: "api_error", message: "An unknown error occurred" },
 });

@@ -13,7 +13,7 @@ export interface StripeObject {
   [field: string]: any;
 }
 
-/** The answer that is stored under an idempotency key. */
+/** The response that is stored under an idempotency key. */
 export interface StoredResponse {
   fingerprint: string;
   status: number;

@@ -30,7 +30,7 @@ export async function createRefund(work: Work, form: Form): Promise<Outcome> {
   const payment = { amount: charge.amount_captured, currency, manual: false, card };
   const change = { verb: "refund", amount, authenticated: true } as const;
   const { status } = await work.engine.judge(payment, change);
-  if (status !== 200) throw new Error(`localstripe answers ${status} to a refund`);
+  if (status !== 200) throw new Error(`localstripe returns ${status} for a refund`);
   const refund = work.make("refund", "re", {
     amount,
     currency,
@@ -48,7 +48,7 @@ export async function createRefund(work: Work, form: Form): Promise<Outcome> {
   charge.refunded = charge.amount_refunded === charge.amount_captured;
   work.event("refund.created", refund);
   work.event("charge.refunded", charge);
-  // The payer's bank refuses the refund later, so the answer says that it succeeded.
+  // The payer's bank refuses the refund later, so the response says that it succeeded.
   if (behaviour !== "failed") return done(refund);
   return { ...done(refund), later: () => failRefund(work, refund, charge) };
 }

@@ -32,7 +32,7 @@ const RESOURCES = [
 /** Stripe's limits of a page, and of the types that an event list can name. */
 const [MAX_LIMIT, MAX_TYPES] = [100, 20];
 
-/** Answers a GET of an object, of a list, of the account or of its balance. */
+/** Responds to a GET of an object, of a list, of the account or of its balance. */
 export function read(work: Work, url: URL): Outcome {
   const [, resource = "", id] = url.pathname.slice(1).split("/");
   const query = url.searchParams;

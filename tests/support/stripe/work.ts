@@ -6,7 +6,7 @@ import { API_VERSION, type Journal, type StripeObject } from "./journal.ts";
 /** Parameters of a request, by their flat names, such as `metadata[order]`. */
 export type Form = Record<string, string>;
 
-/** The answer to a call. */
+/** The response to a call. */
 export interface Outcome {
   status: number;
   body: unknown;

@@ -28,7 +28,7 @@ interface ManagementApi {
 }
 
 /** Paths that a deployment and `link` request. The CLI continues without a response. */
-const UNANSWERED: ReadonlySet<string> = new Set([
+const IGNORED: ReadonlySet<string> = new Set([
   "GET ",
   "GET /config/storage",
   "GET /config/database/pooler",
@@ -64,7 +64,7 @@ export async function openManagementApi(folder: string): Promise<ManagementApi> 
         });
       }
       if (requested === "GET /functions") return Response.json([]);
-      if (!UNANSWERED.has(requested)) unknown.push(requested);
+      if (!IGNORED.has(requested)) unknown.push(requested);
       return Response.json({ message: "not found" }, { status: 404 });
     },
   );

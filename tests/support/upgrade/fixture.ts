@@ -40,7 +40,7 @@ const LISTS = [
 const API = "/api-v1-payments/v1";
 
 /**
- * Fills a migrated, empty database with the service of this tree. Records its rows and answers.
+ * Fills a migrated, empty database with the service of this tree. Records its rows and responses.
  * @param end_ms the clock of the service at the end
  */
 export async function makeFixture(url: string, end_ms: number = Date.now()): Promise<Fixture> {

@@ -47,7 +47,7 @@ export async function openFixtureService(
     call,
     async done(method, path, options) {
       const { status, text, body } = await call(method, path, options);
-      if (status >= 300) throw new Error(`${method} ${path} is answered ${status}: ${text}`);
+      if (status >= 300) throw new Error(`${method} ${path} returned ${status}: ${text}`);
       return body;
     },
     async issueKey(account, livemode) {

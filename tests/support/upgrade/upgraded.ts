@@ -31,10 +31,13 @@ export async function checkUpgraded(
       () => checkBooksOf(service, ["invariant_endless_deliveries"]),
     );
     await t.step(
-      "every GET is answered as before, byte for byte",
+      "every GET returns the same bytes as before",
       () => checkGets(service, fixture),
     );
-    await t.step("a request that was answered is replayed", () => checkReplays(service, fixture));
+    await t.step(
+      "a request with a stored response is replayed",
+      () => checkReplays(service, fixture),
+    );
     await t.step("a refund of an old payment moves money", () => checkRefund(service, fixture));
     await t.step("a waiting delivery arrives", () => checkDelivery(service, fixture));
     await t.step("the books are still right", () => checkBooksOf(service, []));

@@ -3,7 +3,7 @@
  * fault of a customer's server. It counts its connections and keeps the requests that it has read.
  */
 
-/** Answers a complete request on its connection. */
+/** Responds to a complete request on its connection. */
 export type Respond = (conn: Deno.Conn, request: Uint8Array) => Promise<void> | void;
 
 /** A certificate and its key in PEM. */

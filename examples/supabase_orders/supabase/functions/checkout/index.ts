@@ -1,5 +1,5 @@
 /**
- * POST {order_id, product, token} opens an order of the signed-in payer and pays it. Answers
+ * POST {order_id, product, token} opens an order of the signed-in payer and pays it. Returns
  * {status, url}: with a url, send the browser there for 3-D Secure. The status is for the payer's
  * eyes only: the webhook decides what is paid. If the payment is declined or failed, the next call
  * pays the order again.
