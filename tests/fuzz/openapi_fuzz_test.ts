@@ -77,7 +77,7 @@ serviceCase("docs/openapi.json describes every response to fuzzed requests", asy
       });
     }
   }
-});
+}, { request_log: true });
 
 interface FuzzedRequest {
   path: string;
@@ -203,6 +203,7 @@ const ID_KINDS: [part: string, kind: string][] = [
   ["/disputes/{id}", "dp"],
   ["/sandboxes/{id}", "env"],
   ["/faults/{id}", "flt"],
+  ["/requests/{id}", "req"],
 ];
 
 /** Resets the sandbox and creates a resource of each kind, so that requests find something. */
@@ -244,6 +245,7 @@ async function fill(service: TestService, pool: Pool): Promise<void> {
     await service.call("GET", `${V1}/webhook_deliveries`),
     await service.call("GET", `${V1}/events`),
     await service.call("GET", `${V1}/disputes`),
+    await service.call("GET", "/api-v1-sandbox/requests"),
   ];
   for (const { status, text } of made) {
     assert.ok(status < 300, text);
