@@ -5032,7 +5032,7 @@ begin
     'idempotency_keys', 'webhook_endpoints', 'requests', 'sandbox_settings',
     'transcript_lines'
   ] loop
-    -- Deletes by ctid, which needs no index. Another batch deletes a row that moves meanwhile.
+    -- Deletes by ctid, which needs no index.
     execute format(
       'delete from pay.%1$I t
        where t.ctid = any (array(
@@ -5042,7 +5042,11 @@ begin
     ) using p_environment_id, p_batch;
     get diagnostics v_rows = row_count;
     v_total := v_total + v_rows;
-    v_is_empty := v_is_empty and v_rows < p_batch;
+    if v_is_empty then
+      execute format(
+        'select not exists (select from pay.%I o where o.environment_id = $1)', v_table)
+      into v_is_empty using p_environment_id;
+    end if;
   end loop;
   if v_is_empty then
     v_rows := pay_internal.delete_keys(array(

@@ -14,7 +14,8 @@
 -- the environment with its keys, which only a disposable sandbox still has. Returns the number of
 -- deleted rows. Two other transactions can still write in the environment: a dispatcher that
 -- records attempts, and another purge. If another purge is at work there, this function leaves the
--- environment for the next run.
+-- environment for the next run. A row that the dispatcher has changed meanwhile stays for the next
+-- batch, so the environment is empty only if nothing is found in a new snapshot.
 create or replace function pay_internal.purge_retired(p_environment_id text, p_batch integer)
 returns bigint
 language plpgsql volatile
@@ -37,7 +38,7 @@ begin
     'idempotency_keys', 'webhook_endpoints', 'requests', 'sandbox_settings',
     'transcript_lines'
   ] loop
-    -- Deletes by ctid, which needs no index. Another batch deletes a row that moves meanwhile.
+    -- Deletes by ctid, which needs no index.
     execute format(
       'delete from pay.%1$I t
        where t.ctid = any (array(
@@ -47,7 +48,11 @@ begin
     ) using p_environment_id, p_batch;
     get diagnostics v_rows = row_count;
     v_total := v_total + v_rows;
-    v_is_empty := v_is_empty and v_rows < p_batch;
+    if v_is_empty then
+      execute format(
+        'select not exists (select from pay.%I o where o.environment_id = $1)', v_table)
+      into v_is_empty using p_environment_id;
+    end if;
   end loop;
   if v_is_empty then
     v_rows := pay_internal.delete_keys(array(

@@ -5,6 +5,7 @@ import { until } from "../support/common/until.ts";
 import { idGenerator } from "../../shared/core/ids.ts";
 import { createApiKey } from "../support/database/api_keys.ts";
 import { assertSilent } from "../support/database/invariant_breaches.ts";
+import { untilWaiting } from "../support/database/lock_waits.ts";
 import type { TestService } from "../support/service/service.ts";
 import { startSecondService } from "../support/service/second_service.ts";
 import { assertRefused, PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
@@ -261,8 +262,7 @@ serviceCase("the end of a disposable sandbox", async (t, service) => {
     const before = await countRows(service);
     for (const is_deleted of [true, false]) {
       const { body: { id, test_key: key } } = await make(service, { expires_in: 60 });
-      // An inbox, because a purge leaves a delivery that the dispatcher has locked.
-      await service.call("POST", ENDPOINTS, { key, body: { delivery: "inbox" } });
+      await service.call("POST", ENDPOINTS, { key, body: hook });
       const paid = await service.pay({}, { key, idempotency_key: "p" });
       await service.call("POST", `${PAYMENTS}/${paid.body.id}/refund`, { key });
       await service.call("POST", KEYS, { key, body: { name: "more" } });
@@ -283,6 +283,30 @@ serviceCase("the end of a disposable sandbox", async (t, service) => {
     await purgeAll(service);
     assert.equal((await countRows(service))["sandboxes"], 0);
     await service.setClock(null);
+  });
+  await t.step("retention gives back a row that changes while it deletes", async () => {
+    const { environments: before } = await countRows(service);
+    const { body: { id, test_key: key } } = await make(service);
+    await service.call("POST", ENDPOINTS, { key, body: { delivery: "inbox" } });
+    await service.pay({}, { key });
+    const { sql } = service;
+    const held = Promise.withResolvers<void>();
+    const locked = Promise.withResolvers<void>();
+    // As the dispatcher, when it records an attempt that was under way at the end of the sandbox.
+    const record = sql.begin(async (sql) => {
+      await sql`update pay.webhook_deliveries set attempt_count = attempt_count`;
+      locked.resolve();
+      await held.promise;
+    });
+    await locked.promise;
+    await service.call("DELETE", `${SANDBOXES}/${id}`);
+    const purged = purgeAll(service);
+    await untilWaiting(sql, { calls: "pay.purge" });
+    held.resolve();
+    await Promise.all([record, purged]);
+    await purgeAll(service);
+    const { webhook_deliveries, environments } = await countRows(service);
+    assert.deepEqual([webhook_deliveries, environments], [0, before]);
   });
   await t.step(
     "the operator's key of an account is never one of a disposable sandbox",
