@@ -4,11 +4,11 @@ import type { Dispute } from "../client/mod.ts";
 import { DISPUTE_STATUSES } from "../shared/core/vocabulary.ts";
 import { call } from "./calls.ts";
 import type { Filter } from "./filters.tsx";
-import { LinkedRow } from "./linked_row.tsx";
 import { ListPage } from "./list_page.tsx";
+import { MoneyTable } from "./money_table.tsx";
 import { Mention } from "./mention.tsx";
 import { href } from "./route.ts";
-import { Money, Status, Time, TimeColumn } from "./text.tsx";
+import { Time } from "./text.tsx";
 import { label } from "./words.ts";
 
 const FILTERS: readonly Filter[] = [
@@ -62,46 +62,24 @@ export function DisputesPage({ query }: { query: Readonly<Record<string, string>
 
 function DisputeTable({ disputes, busy }: { disputes: readonly Dispute[]; busy: boolean }) {
   return (
-    <table class="list" aria-label="Disputes" aria-busy={busy}>
-      <thead>
-        <tr>
-          <th scope="col" class="right">Amount</th>
-          <th scope="col">Status</th>
-          <th scope="col">Payment</th>
-          <th scope="col" class="wide-only">Reason</th>
-          <th scope="col" class="wide-only">Evidence until</th>
-          <TimeColumn />
-        </tr>
-      </thead>
-      <tbody>
-        {disputes.map((dispute) => (
-          <LinkedRow key={dispute.id}>
-            <td class="right">
-              <a class="row-link" href={href(["payments", dispute.payment_id])}>
-                <Money amount_minor={dispute.amount_minor} currency={dispute.currency} />
-              </a>
-              <span class="phone-only">
-                <Time at={dispute.created_at} />
-              </span>
-            </td>
-            <td>
-              <Status of={dispute.status} />
-            </td>
-            <td>
-              <Mention section="payments" id={dispute.payment_id} />
-            </td>
-            <td class="grow wide-only">{label(dispute.reason)}</td>
-            <td class="when wide-only">
-              {dispute.status === "needs_response" && dispute.evidence_due_by && (
-                <Time at={dispute.evidence_due_by} />
-              )}
-            </td>
-            <td class="when wide-only">
-              <Time at={dispute.created_at} />
-            </td>
-          </LinkedRow>
-        ))}
-      </tbody>
-    </table>
+    <MoneyTable
+      label="Disputes"
+      items={disputes}
+      busy={busy}
+      link={({ payment_id }) => href(["payments", payment_id])}
+      columns={[
+        {
+          heading: "Payment",
+          cell: ({ payment_id }) => <Mention section="payments" id={payment_id} />,
+        },
+        { heading: "Reason", wide: "grow", cell: ({ reason }) => label(reason) },
+        {
+          heading: "Evidence until",
+          wide: "when",
+          cell: ({ status, evidence_due_by }) =>
+            status === "needs_response" && evidence_due_by && <Time at={evidence_due_by} />,
+        },
+      ]}
+    />
   );
 }

@@ -5,10 +5,9 @@ import { METHOD_KINDS, PAYMENT_STATUSES } from "../shared/core/vocabulary.ts";
 import { call } from "./calls.ts";
 import { CREATED_FILTERS, type Filter } from "./filters.tsx";
 import { instrumentText } from "./instrument_text.ts";
-import { LinkedRow } from "./linked_row.tsx";
 import { ListPage } from "./list_page.tsx";
+import { MoneyTable } from "./money_table.tsx";
 import { href } from "./route.ts";
-import { Money, Status, Time, TimeColumn } from "./text.tsx";
 import { label, METHOD_NAMES } from "./words.ts";
 
 const FILTERS: readonly Filter[] = [
@@ -81,43 +80,21 @@ export function PaymentsPage({ query }: { query: Readonly<Record<string, string>
 /** The table of payments. */
 export function PaymentTable({ payments, busy }: { payments: readonly Payment[]; busy: boolean }) {
   return (
-    <table class="list" aria-label="Payments" aria-busy={busy}>
-      <thead>
-        <tr>
-          <th scope="col" class="right">Amount</th>
-          <th scope="col">Status</th>
-          <th scope="col">Method</th>
-          <th scope="col" class="wide-only">Reference</th>
-          <th scope="col" class="wide-only">Description and customer</th>
-          <TimeColumn />
-        </tr>
-      </thead>
-      <tbody>
-        {payments.map((payment) => (
-          <LinkedRow key={payment.id}>
-            <td class="right">
-              <a class="row-link" href={href(["payments", payment.id])}>
-                <Money amount_minor={payment.amount_minor} currency={payment.currency} />
-              </a>
-              <span class="phone-only">
-                <Time at={payment.created_at} />
-              </span>
-            </td>
-            <td>
-              <Status of={payment.status} />
-            </td>
-            <td>{instrumentText(payment)}</td>
-            <td class="cut wide-only">{payment.reference}</td>
-            <td class="grow wide-only">
-              <About payment={payment} />
-            </td>
-            <td class="when wide-only">
-              <Time at={payment.created_at} />
-            </td>
-          </LinkedRow>
-        ))}
-      </tbody>
-    </table>
+    <MoneyTable
+      label="Payments"
+      items={payments}
+      busy={busy}
+      link={({ id }) => href(["payments", id])}
+      columns={[
+        { heading: "Method", cell: instrumentText },
+        { heading: "Reference", wide: "cut", cell: ({ reference }) => reference },
+        {
+          heading: "Description and customer",
+          wide: "grow",
+          cell: (payment) => <About payment={payment} />,
+        },
+      ]}
+    />
   );
 }
 

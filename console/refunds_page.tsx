@@ -4,11 +4,10 @@ import type { Refund } from "../client/mod.ts";
 import { REFUND_STATUSES } from "../shared/core/vocabulary.ts";
 import { call } from "./calls.ts";
 import type { Filter } from "./filters.tsx";
-import { LinkedRow } from "./linked_row.tsx";
 import { ListPage } from "./list_page.tsx";
+import { MoneyTable } from "./money_table.tsx";
 import { Mention } from "./mention.tsx";
 import { href } from "./route.ts";
-import { Money, Status, Time, TimeColumn } from "./text.tsx";
 import { label } from "./words.ts";
 
 const FILTERS: readonly Filter[] = [
@@ -56,43 +55,27 @@ export function RefundsPage({ query }: { query: Readonly<Record<string, string>>
 
 function RefundTable({ refunds, busy }: { refunds: readonly Refund[]; busy: boolean }) {
   return (
-    <table class="list" aria-label="Refunds" aria-busy={busy}>
-      <thead>
-        <tr>
-          <th scope="col" class="right">Amount</th>
-          <th scope="col">Status</th>
-          <th scope="col">Payment</th>
-          <th scope="col" class="wide-only">Reason</th>
-          <TimeColumn />
-        </tr>
-      </thead>
-      <tbody>
-        {refunds.map((refund) => (
-          <LinkedRow key={refund.id}>
-            <td class="right">
-              <a class="row-link" href={href(["payments", refund.payment_id])}>
-                <Money amount_minor={refund.amount_minor} currency={refund.currency} />
-              </a>
-              <span class="phone-only">
-                <Time at={refund.created_at} />
-              </span>
-            </td>
-            <td>
-              <Status of={refund.status} />
-            </td>
-            <td>
-              <Mention section="payments" id={refund.payment_id} />
-            </td>
-            <td class="grow wide-only">
-              {refund.reason && <span>{label(refund.reason)}</span>}
-              {refund.failure_code && <code class="quiet">{refund.failure_code}</code>}
-            </td>
-            <td class="when wide-only">
-              <Time at={refund.created_at} />
-            </td>
-          </LinkedRow>
-        ))}
-      </tbody>
-    </table>
+    <MoneyTable
+      label="Refunds"
+      items={refunds}
+      busy={busy}
+      link={({ payment_id }) => href(["payments", payment_id])}
+      columns={[
+        {
+          heading: "Payment",
+          cell: ({ payment_id }) => <Mention section="payments" id={payment_id} />,
+        },
+        {
+          heading: "Reason",
+          wide: "grow",
+          cell: ({ reason, failure_code }) => (
+            <>
+              {reason && <span>{label(reason)}</span>}
+              {failure_code && <code class="quiet">{failure_code}</code>}
+            </>
+          ),
+        },
+      ]}
+    />
   );
 }

@@ -5,10 +5,9 @@ import { TRANSFER_STATUSES } from "../shared/core/vocabulary.ts";
 import { call } from "./calls.ts";
 import { CREATED_FILTERS, type Filter } from "./filters.tsx";
 import { destinationText } from "./instrument_text.ts";
-import { LinkedRow } from "./linked_row.tsx";
 import { ListPage } from "./list_page.tsx";
+import { MoneyTable } from "./money_table.tsx";
 import { href } from "./route.ts";
-import { Money, Status, Time, TimeColumn } from "./text.tsx";
 import { label } from "./words.ts";
 
 const FILTERS: readonly Filter[] = [
@@ -66,40 +65,19 @@ export function TransferTable(
   { transfers, busy }: { transfers: readonly Transfer[]; busy: boolean },
 ) {
   return (
-    <table class="list" aria-label="Transfers" aria-busy={busy}>
-      <thead>
-        <tr>
-          <th scope="col" class="right">Amount</th>
-          <th scope="col">Status</th>
-          <th scope="col">Destination</th>
-          <th scope="col" class="wide-only">Description</th>
-          <TimeColumn />
-        </tr>
-      </thead>
-      <tbody>
-        {transfers.map((transfer) => (
-          <LinkedRow key={transfer.id}>
-            <td class="right">
-              <a class="row-link" href={href(["transfers", transfer.id])}>
-                <Money amount_minor={transfer.amount_minor} currency={transfer.currency} />
-              </a>
-              <span class="phone-only">
-                <Time at={transfer.created_at} />
-              </span>
-            </td>
-            <td>
-              <Status of={transfer.status} />
-            </td>
-            <td>{destinationText(transfer.destination)}</td>
-            <td class="grow wide-only">
-              {transfer.description ?? <code class="quiet">{transfer.id}</code>}
-            </td>
-            <td class="when wide-only">
-              <Time at={transfer.created_at} />
-            </td>
-          </LinkedRow>
-        ))}
-      </tbody>
-    </table>
+    <MoneyTable
+      label="Transfers"
+      items={transfers}
+      busy={busy}
+      link={({ id }) => href(["transfers", id])}
+      columns={[
+        { heading: "Destination", cell: ({ destination }) => destinationText(destination) },
+        {
+          heading: "Description",
+          wide: "grow",
+          cell: ({ id, description }) => description ?? <code class="quiet">{id}</code>,
+        },
+      ]}
+    />
   );
 }
