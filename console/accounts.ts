@@ -2,7 +2,7 @@
 
 import type { LedgerAccount } from "../client/mod.ts";
 
-/** What each account holds. */
+/** The money that each account holds. */
 export const ACCOUNT_TEXTS: Readonly<Record<LedgerAccount, string>> = {
   available: "Your money: it can be transferred and refunded. Negative if refunds exceed it.",
   in_transit: "Transfers that are on their way.",

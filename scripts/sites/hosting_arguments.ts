@@ -3,7 +3,7 @@
 import { parseArgs } from "node:util";
 import { resolve } from "node:path";
 
-/** What a command writes, and where. */
+/** The parsed arguments. */
 interface HostingArguments {
   /** Base URL of the API, without a slash at its end. */
   base_url: string;

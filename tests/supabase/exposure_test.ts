@@ -113,7 +113,7 @@ async function assertRefused({ deployer, admin, as }: ExposedProject) {
   }
 }
 
-/** What the test has made: the responses of the service, and the ids of each customer's payments. */
+/** The objects of the test: responses of the service, and the ids of each customer's payments. */
 interface Made {
   wire: Record<typeof VIEWS[number], Row>;
   ada: string[];

@@ -26,7 +26,7 @@ export interface RenderedPage {
   sections: PageSection[];
 }
 
-/** What a page needs from the site around it. */
+/** The functions of the site that a page calls while it is rendered. */
 interface PageLinks {
   /** Returns the link of the site for a link or picture of the file. */
   resolve(target: string): string;

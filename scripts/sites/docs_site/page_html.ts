@@ -28,7 +28,7 @@ export interface PageContent {
   sections: readonly PageSection[];
 }
 
-/** What all pages have in common. */
+/** The parts that are the same on every page. */
 export interface PageFrame {
   navigation: readonly NavigationSection[];
   /** URL of the console, relative to the folder of the site; null without one. */

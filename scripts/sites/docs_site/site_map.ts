@@ -80,7 +80,7 @@ export const DECISIONS = { folder: "docs/decisions/", title: "Decisions" };
 /** The title of the section for pages that no other section names. */
 export const OTHER_PAGES = "More";
 
-/** What the documentation shows of a file or folder of the project. */
+/** The form in which the documentation shows a file or folder of the project. */
 export type Kind = "page" | "source" | "file" | "folder";
 
 /** Returns how a path of the project is shown. */

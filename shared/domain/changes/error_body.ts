@@ -4,7 +4,7 @@
 
 import { type ApiError, docUrl, ERROR_CATALOGUE } from "../../core/errors.ts";
 
-/** What an error body repeats of the request and of the deployment. */
+/** The members of an error body that come from the request and from the deployment. */
 export interface ErrorOrigin {
   request_id: string;
   /** URL of the documentation without a slash at its end; null: errors have no `doc_url`. */
