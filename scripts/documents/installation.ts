@@ -10,6 +10,8 @@ import { replaceBlock } from "./generated_block.ts";
 
 const NODE = "[Node.js](https://nodejs.org) 20 or newer";
 const ARCHIVE = `${PACKAGE.name}-${PACKAGE.version}.tgz`;
+/** Deno fetches only what the service imports. Without the option a task fetches every package. */
+const START = "npx -y deno@2.9.6 task --node-modules-dir=manual start";
 const CLIENT_ARCHIVE = `${CLIENT.name.replace("@", "").replace("/", "-")}-${CLIENT.version}.tgz`;
 
 /** Where the programs of the README import the client from in a clone. */
@@ -36,7 +38,8 @@ npx ${PACKAGE.name} start
 \`\`\`
 
 For the tests of your project run \`npm install --save-dev ${PACKAGE.name}\`
-([how](docs/testing.md)). In a clone, \`npx -y deno@2.9.6 task start\` starts it from the sources.`;
+([how](docs/testing.md)). In a clone, \`${START}\`
+starts it from the sources.`;
   }
   return `You need [Git](https://git-scm.com) and ${NODE}. Clone this
 repository and start the service in the folder of the clone:
@@ -44,11 +47,11 @@ repository and start the service in the folder of the clone:
 \`\`\`console
 git clone ${repository ?? "<the URL of this repository>"} payments
 cd payments
-npx -y deno@2.9.6 task start
+${START}
 \`\`\`
 
-No registry has the npm package yet: \`npx -y deno@2.9.6 task package\` makes it for the tests of your
-project ([how](docs/testing.md)).`;
+The option leaves out the packages that only tests need. No registry has the npm package yet:
+\`npx -y deno@2.9.6 task package\` makes it for the tests of your project ([how](docs/testing.md)).`;
 }
 
 /** Returns docs/testing.md with the installation of the npm package. */

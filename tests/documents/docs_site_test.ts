@@ -143,6 +143,8 @@ Deno.test({
         await page.getByRole("navigation", { name: "Pages" })
           .getByRole("link", { name: "Errors and test values" }).click();
         await page.getByRole("heading", { name: "Errors", level: 1 }).waitFor();
+        // The keys of the next step work when the page's script has run.
+        await page.waitForLoadState("load");
       });
       await t.step("the search leads to a section", async () => {
         await page.keyboard.press("/");

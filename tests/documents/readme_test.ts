@@ -256,7 +256,10 @@ Deno.test({
       const stub = 'npx() { [ -f deno.json ] && [ -f client/mod.ts ] && echo "$*"; }\n';
       const script = stub + start!.replace(/<[^>]+>/, `"${fileURLToPath(ROOT)}"`);
       const { results: [result] } = await runInOneShell(folder, [script]);
-      assert.deepEqual([result!.stdout, result!.code], ["-y deno@2.9.6 task start\n", 0]);
+      assert.deepEqual([result!.stdout, result!.code], [
+        "-y deno@2.9.6 task --node-modules-dir=manual start\n",
+        0,
+      ]);
     }),
 });
 
