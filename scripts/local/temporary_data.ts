@@ -10,10 +10,10 @@
 
 import postgres from "postgres";
 import { createHash } from "node:crypto";
-import { accessSync, constants, statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import PACKAGE from "../../package/package.json" with { type: "json" };
+import { memoryDir } from "../data_dir/memory_dir.ts";
 import { postgresCache } from "../postgres/postgres_cache.ts";
 import { type Account, postgresAccount, postgresHome } from "../postgres/postgres_account.ts";
 import { type InstallOptions, POSTGRES_VERSION } from "../postgres/postgres_package.ts";
@@ -33,8 +33,6 @@ export const TEMPORARY_SETTINGS: Readonly<Record<string, string>> = {
   max_wal_size: "256MB",
   min_wal_size: "32MB",
 };
-/** The file system of Linux that is in memory. Containers often have only 64 MB there. */
-const MEMORY_DIR = "/dev/shm";
 /** Far more than a sandbox needs, so that several of them do not fill it. */
 const MEMORY_BYTES = 1024 ** 3;
 /** The parts of a data folder that a template has. */
@@ -82,25 +80,10 @@ export async function makeTemporaryData(options: InstallOptions): Promise<Tempor
   return { path, remove: () => Deno.remove(path, { recursive: true }) };
 }
 
-/**
- * Returns a path that nothing has, in memory if the system has enough of it: a copy there takes a
- * tenth of the time.
- */
+/** Returns a path that nothing has, in memory if the system has enough of it. */
 function choosePath(): string {
-  const is_in_memory = Deno.build.os === "linux" && freeBytes(MEMORY_DIR) >= MEMORY_BYTES;
-  const dir = is_in_memory ? MEMORY_DIR : Deno.realPathSync(tmpdir());
+  const dir = memoryDir(MEMORY_BYTES) ?? Deno.realPathSync(tmpdir());
   return join(dir, `${PACKAGE.name}-${crypto.randomUUID()}`);
-}
-
-/** Returns 0 if nothing can be written there. */
-function freeBytes(path: string): number {
-  try {
-    accessSync(path, constants.W_OK);
-    const { bavail, bsize } = statfsSync(path);
-    return bavail * bsize;
-  } catch {
-    return 0;
-  }
 }
 
 /** Windows has no shell for it: there the process removes its folder itself. */

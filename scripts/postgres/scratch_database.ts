@@ -5,7 +5,11 @@
 
 import postgres from "postgres";
 import { join } from "node:path";
+import { makeMemoryFolder } from "../data_dir/memory_dir.ts";
 import { startPostgres } from "./embedded_postgres.ts";
+
+/** Space in memory for the databases: several times what they need. */
+const MEMORY_BYTES = 1024 ** 3;
 
 /** A server for temporary databases. */
 export interface ScratchServer {
@@ -22,8 +26,7 @@ export async function withScratchServer<T>(
 ): Promise<T> {
   const external_url = Deno.env.get("TEST_DATABASE_URL");
   if (external_url) return await work(scratchServer(external_url));
-  const folder = await Deno.makeTempDir({ prefix: "payments-schema-" });
-  if (Deno.build.os !== "windows") await Deno.chmod(folder, 0o755);
+  const folder = await makeMemoryFolder("payments-schema-", MEMORY_BYTES);
   const server = await startPostgres({ data_dir: join(folder, "data"), durable: false });
   try {
     return await work(scratchServer(server.superuser_url));

@@ -21,6 +21,7 @@ import type { TestServer } from "../../tests/support/database/database.ts";
 import { EDGE_DENO, edgeDeno } from "../../tests/support/supabase/edge_deno.ts";
 import { UNTESTED_FILE } from "../../tests/support/service/needs_internals.ts";
 import { startPgbouncer } from "../../tests/support/supabase/pgbouncer.ts";
+import { makeMemoryFolder } from "../data_dir/memory_dir.ts";
 import { startPostgres } from "../postgres/embedded_postgres.ts";
 import { grantFunctionsRole } from "../postgres/functions_role.ts";
 import { migrate } from "../schema/migrate.ts";
@@ -31,6 +32,8 @@ import { NoTestFiles, selectTestFiles, type TestSelection } from "./test_files.t
 import { runWithProgress } from "./test_progress.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+/** Space in memory for the files of a run: three times what one has needed. */
+const MEMORY_BYTES = 4 * 1024 ** 3;
 /** Test files run in parallel, and each opens several connections. */
 const MAX_CONNECTIONS = "300";
 
@@ -64,7 +67,10 @@ async function runTests(
 ): Promise<number> {
   await fetchPackages();
   const external_url = Deno.env.get("TEST_DATABASE_URL");
-  const server = await (external_url ? externalServer(external_url) : startServer());
+  // Also the temporary files of the tests: making and deleting thousands of files on a disk costs
+  // more of the processor than the tests that use them.
+  const folder = await makeMemoryFolder("payments-test-", MEMORY_BYTES);
+  const server = external_url ? externalServer(external_url, folder) : await startServer(folder);
   const run = crypto.randomUUID().slice(0, 8);
   const functions_mode = Deno.env.get("TEST_FUNCTIONS");
   let pooler: { port: number; close(): Promise<void> } | null = null;
@@ -82,16 +88,16 @@ async function runTests(
       pooler_port: pooler?.port ?? null,
     };
     const runSelected = functions_mode ? runWithProcesses : denoTest;
-    return await runSelected(selection, test_server, env);
+    return await runSelected(selection, test_server, { TMPDIR: folder, ...env });
   } finally {
     await pooler?.close();
     if (external_url) await dropRun(server.superuser_url, run);
     await server.close();
+    await Deno.remove(folder, { recursive: true });
   }
 }
 
-async function startServer(): Promise<RunServer> {
-  const folder = await makeOpenFolder();
+async function startServer(folder: string): Promise<RunServer> {
   const server = await startPostgres({
     data_dir: join(folder, "data"),
     durable: false,
@@ -102,26 +108,14 @@ async function startServer(): Promise<RunServer> {
     programs_home: server.programs_home,
     close: async () => {
       await server.stop();
+      // For root it is elsewhere if the account of PostgreSQL cannot enter the folder.
       await Deno.remove(server.home, { recursive: true });
-      await Deno.remove(folder, { recursive: true });
     },
   };
 }
 
-async function externalServer(superuser_url: string): Promise<RunServer> {
-  const programs_home = await makeOpenFolder();
-  return {
-    superuser_url,
-    programs_home,
-    close: () => Deno.remove(programs_home, { recursive: true }),
-  };
-}
-
-/** Makes a temporary folder that the account of PostgreSQL can enter. */
-async function makeOpenFolder(): Promise<string> {
-  const folder = await Deno.makeTempDir({ prefix: "payments-test-" });
-  if (Deno.build.os !== "windows") await Deno.chmod(folder, 0o755);
-  return folder;
+function externalServer(superuser_url: string, folder: string): RunServer {
+  return { superuser_url, programs_home: folder, close: () => Promise.resolve() };
 }
 
 /** Creates the database that test files copy, and the role that the functions log in as. */

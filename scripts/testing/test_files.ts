@@ -38,8 +38,8 @@ const TIMES = "--times";
 const ALL_TESTS = "tests";
 const TEST_FILE = /_test\.tsx?$/;
 /**
- * The slowest files, as `--times` shows them. A run starts them first, because a slow file that
- * starts last runs alone at the end. A shuffled run ignores this order.
+ * The slowest files, as `--times` shows them. A slow file that starts last runs alone at the end, so
+ * each is the first of its folder. Deno starts folders with longer paths first.
  */
 export const SLOWEST: readonly string[] = [
   "tests/package/package_test.ts",

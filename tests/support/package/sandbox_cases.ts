@@ -1,6 +1,7 @@
 /** What `startSandbox()` must do, on each runtime. */
 
 import assert from "node:assert/strict";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { until } from "../common/until.ts";
 import {
@@ -256,7 +257,7 @@ function commandOf(pid: number): string {
 
 /** The folders of all sandboxes on this machine. */
 function temporaryFolders(): Set<string> {
-  const names = ["/tmp", "/dev/shm"].flatMap((dir) =>
+  const names = [tmpdir(), "/dev/shm"].flatMap((dir) =>
     [...Deno.readDirSync(dir)].map(({ name }) => name)
   );
   return new Set(names.filter((name) => name.startsWith("payments-sandbox-")));

@@ -6,6 +6,7 @@
 import { join } from "node:path";
 import { tmpdir } from "node:os";
 import { fileURLToPath } from "node:url";
+import { cacheDir } from "../../../scripts/data_dir/cache_dir.ts";
 
 const PROJECT = fileURLToPath(new URL("../../../", import.meta.url));
 const FUNCTIONS = ["api-v1-payments", "api-v1-sandbox"];
@@ -32,8 +33,7 @@ export function edgeDeno(): Promise<EdgeDeno> {
 
 async function find(): Promise<EdgeDeno> {
   const env = {
-    // A folder in the DENO_DIR of this run, if it is set.
-    DENO_DIR: join(Deno.env.get("DENO_DIR") ?? tmpdir(), `payments-deno-${VERSION}`),
+    DENO_DIR: join(cacheFolder(), `payments-deno-${VERSION}`),
     DENO_TLS_CA_STORE: "mozilla,system",
     DENO_NO_UPDATE_CHECK: "1",
     NO_COLOR: "1",
@@ -51,6 +51,12 @@ async function find(): Promise<EdgeDeno> {
     await run(path, ["cache", "--no-lock", "--config", join(folder, "deno.json"), ...modules], env);
   }
   return { path, env };
+}
+
+/** The DENO_DIR of this run if it is set, or else a folder that later runs use again. */
+function cacheFolder(): string {
+  const env = (name: string) => Deno.env.get(name);
+  return env("DENO_DIR") ?? cacheDir(env) ?? tmpdir();
 }
 
 async function run(program: string, args: string[], env: Record<string, string>): Promise<string> {

@@ -13,6 +13,7 @@ import {
   installPostgres,
   type PostgresPrograms,
 } from "../../../scripts/postgres/postgres_package.ts";
+import { makeMemoryFolder } from "../../../scripts/data_dir/memory_dir.ts";
 import { launchPostgres } from "../../../scripts/postgres/postgres_process.ts";
 import { randomPassword } from "../../../scripts/data_dir/private_file.ts";
 import { freePort } from "../common/free_port.ts";
@@ -23,6 +24,8 @@ const ROLES = fileURLToPath(new URL("supabase_roles.sql", import.meta.url));
 /** The folder of the programs in Debian's package of version 15. */
 export const DEBIAN_15 = "/usr/lib/postgresql/15/bin";
 const PORT_ATTEMPTS = 5;
+/** Space in memory for its files: several times what a test run needs. */
+const MEMORY_BYTES = 2 * 1024 ** 3;
 
 /** The supported versions, which are tested. */
 export const VERSIONS = [17, 15] as const;
@@ -57,8 +60,7 @@ export async function startSupabaseServer(
   settings: Record<string, string> = {},
   offers_extensions = false,
 ): Promise<SupabaseServer> {
-  const folder = await Deno.makeTempDir({ prefix: "payments-supabase-" });
-  await Deno.chmod(folder, 0o755);
+  const folder = await makeMemoryFolder("payments-supabase-", MEMORY_BYTES);
   const account = await postgresAccount();
   const programs = await programsFor(version, offers_extensions ? folder : null);
   const path = join(folder, "data");
