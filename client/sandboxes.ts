@@ -36,7 +36,7 @@ export interface DisposableSandbox {
 
 /** A new sandbox with its key. The API shows the key only once. */
 export interface SandboxWithKey extends DisposableSandbox {
-  /** `sk_test_…`, with a seed `seeded_test_…`: a key of the new sandbox with all scopes. */
+  /** `sk_test_…`, with a seed `skseeded_test_…`: a key of the new sandbox with all scopes. */
   test_key: string;
 }
 

@@ -4,7 +4,7 @@
  */
 
 import { parseArgs } from "node:util";
-import { DEFAULT_KEY_PREFIX, generateApiKey, type KeyMode } from "../../shared/core/api_key.ts";
+import { DEFAULT_KEY_PREFIX, isKeyLabel, type KeyMode } from "../../shared/core/api_key.ts";
 import { isId } from "../../shared/core/ids.ts";
 import { SCOPES } from "../../shared/core/vocabulary.ts";
 import { DEFAULT_KEY_OVERLAP_S, MAX_KEY_OVERLAP_S } from "../../shared/schema/api_key.ts";
@@ -181,15 +181,11 @@ function readExpiry(text: string, now_ms: number): Date {
 function readPrefix(flag: string | undefined, env: string | undefined): string | null {
   const prefix = flag ?? env;
   if (prefix === undefined) return null;
-  try {
-    generateApiKey("test", prefix);
-    return prefix;
-  } catch {
-    throw new UsageError(
-      `${flag === undefined ? "API_KEY_PREFIX" : "--prefix"} "${prefix}" must be a lower-case ` +
-        "letter and up to 15 lower-case letters and digits",
-    );
-  }
+  if (isKeyLabel(prefix)) return prefix;
+  throw new UsageError(
+    `${flag === undefined ? "API_KEY_PREFIX" : "--prefix"} "${prefix}" must be a lower-case ` +
+      'letter and up to 9 lower-case letters and digits, and must not end with "seeded"',
+  );
 }
 
 function readOverlap(text: string | undefined): number {

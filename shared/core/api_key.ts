@@ -28,10 +28,13 @@ interface ParsedApiKey {
 export const DEFAULT_KEY_PREFIX = "sk";
 
 /**
- * Prefix of the keys of seeded sandboxes. It tells the functions to number a request before they
- * read it (ADR 0030). The database decides whether the sandbox has a seed.
+ * End of the prefix of a key of a seeded sandbox. It tells the functions to number a request before
+ * they read it (ADR 0030). The database decides whether the sandbox has a seed.
  */
-export const SEEDED_KEY_PREFIX = "seeded";
+const SEEDED = "seeded";
+
+/** A prefix that operators choose: short enough for SEEDED to follow. */
+const LABEL = /^[a-z][a-z0-9]{0,9}(?<!seeded)$/;
 
 /**
  * The test key that `supabase/seed.sql` publishes for local stacks. Everybody knows it, so the
@@ -69,6 +72,22 @@ export function generateApiKey(
   for (const byte of random(new Uint8Array(SECRET_BYTES))) secret = secret << 8n | BigInt(byte);
   const body = `${prefix}_${mode}_${encodeBase62(secret, SECRET_LENGTH)}`;
   return body + checksum(body);
+}
+
+/** Reports whether an operator can choose this prefix for keys. */
+export function isKeyLabel(text: string): boolean {
+  return LABEL.test(text);
+}
+
+/** Returns the prefix for keys of a seeded sandbox that a key makes, as `skseeded`. */
+export function seededPrefix(key_text: string): string {
+  const prefix = key_text.split("_")[0]!;
+  return prefix.endsWith(SEEDED) ? prefix : prefix + SEEDED;
+}
+
+/** Reports whether a key has the prefix of a seeded sandbox. */
+export function hasSeededPrefix(key_text: string): boolean {
+  return key_text.split("_", 1)[0]!.endsWith(SEEDED);
 }
 
 /**

@@ -3,7 +3,7 @@
  * (ADR 0027). The key is derived as the keys of `api_keys.ts` are.
  */
 
-import { SEEDED_KEY_PREFIX } from "../core/api_key.ts";
+import { seededPrefix } from "../core/api_key.ts";
 import type { CreateSandboxBody } from "../schema/sandbox.ts";
 import type { SandboxStore } from "./sandbox_store.ts";
 import { deriveKey, revealKey } from "../domain/keys/derived_key.ts";
@@ -28,7 +28,7 @@ export function createSandboxes(store: SandboxStore): Sandboxes {
         expires_in,
         seed: seed ?? undefined,
         key: {
-          ...deriveKey(request, caller, seed == null ? undefined : SEEDED_KEY_PREFIX),
+          ...deriveKey(request, caller, seed == null ? undefined : seededPrefix(caller)),
           key_id: newId("key_"),
         },
       }, request.idempotency);

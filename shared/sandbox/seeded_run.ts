@@ -5,7 +5,7 @@
 
 import { sandboxOf } from "./sandbox.ts";
 import type { Context, MiddlewareHandler } from "hono";
-import { SEEDED_KEY_PREFIX } from "../core/api_key.ts";
+import { hasSeededPrefix } from "../core/api_key.ts";
 import { idGenerator, type RandomSource } from "../core/ids.ts";
 import { seededRandom, type Source } from "./seeded_random.ts";
 import { readSettings, timeIn } from "./known_settings.ts";
@@ -78,7 +78,7 @@ export function sourceOf(state: RequestState, version: number, random: RandomSou
 }
 
 function isSeeded({ key }: RequestState): boolean {
-  return key !== null && !key.livemode && key.text.startsWith(`${SEEDED_KEY_PREFIX}_`);
+  return key !== null && !key.livemode && hasSeededPrefix(key.text);
 }
 
 async function begin(c: Context<Env>): Promise<void> {

@@ -119,7 +119,7 @@ serviceCase("POST /sandboxes with a seed", async (t, service) => {
   }
   await t.step("makes a key with the prefix of seeded sandboxes, and shows the seed", async () => {
     const made = await service.call("POST", SANDBOXES, { body: { seed: "shown" } });
-    assert.match(made.body.test_key, /^seeded_test_/);
+    assert.match(made.body.test_key, /^skseeded_test_/);
     const { test_key: _, ...shown } = made.body;
     const read = await service.call("GET", `${SANDBOXES}/${made.body.id}`);
     assert.deepEqual(read.body, shown);
@@ -252,7 +252,7 @@ serviceCase("a seeded sandbox", async (t, service) => {
       body: { name: "second" },
     });
     assert.equal(made.status, 201, made.text);
-    assert.match(made.body.secret, /^seeded_test_/);
+    assert.match(made.body.secret, /^skseeded_test_/);
     const paid = await service.pay({}, { key: made.body.secret });
     assert.equal(paid.status, 201);
     const lines = (await transcriptOf(service, key)).trimEnd().split("\n");

@@ -168,6 +168,8 @@ Deno.test("deno task keys with DATABASE_URL", async (t) => {
         2,
       ],
       [["create", "--mode", "test", "--prefix", "Sk_"], /^--prefix "Sk_"/, 2],
+      [["create", "--mode", "test", "--prefix", "elevenchars"], /^--prefix "elevenchars"/, 2],
+      [["create", "--mode", "test", "--prefix", "skseeded"], /^--prefix "skseeded"/, 2],
       [["create", "--mode", "test", "--name", ""], /^--name/, 2],
       [["create", "--mode", "test", "--environment", "env_1"], /^--environment "env_1"/, 2],
       [["create", "--mode", "test", "--environment", `env_${"0".repeat(26)}`], /^--environment/, 1],

@@ -21,6 +21,8 @@ interface NewApiKey {
   /** Every scope by default. */
   scopes?: string[] | undefined;
   expires_at?: string | undefined;
+  /** The beginning of the key; `sk` by default. */
+  prefix?: string | undefined;
   random?: RandomSource | undefined;
 }
 
@@ -36,9 +38,10 @@ export async function createEnvironment(
 /** Makes a key and returns its text. */
 export async function createApiKey(
   sql: postgres.Sql,
-  { id, environment_id, livemode, name = "test", scopes, expires_at, random }: NewApiKey,
+  { id, environment_id, livemode, name = "test", scopes, expires_at, prefix: label, random }:
+    NewApiKey,
 ): Promise<string> {
-  const text = generateApiKey(livemode ? "live" : "test", undefined, random);
+  const text = generateApiKey(livemode ? "live" : "test", label, random);
   const { hash, prefix, last_four } = parseApiKey(text)!;
   await sql`select pay.create_api_key(
     p_id => ${id}, p_environment_id => ${environment_id}, p_name => ${name},
@@ -48,13 +51,13 @@ export async function createApiKey(
 }
 
 /** Makes a sandbox and its key in a migrated database without environments; returns the key. */
-export async function makeSandboxKey(url: string): Promise<string> {
+export async function makeSandboxKey(url: string, prefix?: string): Promise<string> {
   const sql = postgres(url, { max: 1, onnotice: () => {} });
   const environment_id = `env_${"0".repeat(26)}`;
   try {
     await createEnvironment(sql, { id: environment_id, account: "one", livemode: false });
     const id = `key_${"0".repeat(26)}`;
-    return await createApiKey(sql, { id, environment_id, livemode: false });
+    return await createApiKey(sql, { id, environment_id, livemode: false, prefix });
   } finally {
     await sql.end();
   }

@@ -1,17 +1,26 @@
 /**
- * The tables can be distributed over machines by `environment_id`: the statements in
- * docs/operations.md name the tables that every machine copies, and every key of the other tables
- * begins with that column.
+ * The rows of an environment can be copied, moved and deleted alone: every key of a tenant's table
+ * begins with `environment_id`.
  */
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
 import { cloneDatabase } from "../support/database/database.ts";
-import { block } from "../support/documents/operations_document.ts";
 
 const COLUMN = "environment_id";
 
-/** Keys of distributed tables that do not begin with the column. The query must find none. */
+/** The tables that all tenants share. */
+const SHARED = [
+  "pay.environments",
+  "pay.xpub_counters",
+  "pay.signer_nonces",
+  "pay.api_keys",
+  "pay.api_key_secrets",
+  "pay.settings",
+  "pay.dispatcher_wakes",
+];
+
+/** Keys of tenants' tables that do not begin with the column. The query must find none. */
 const OTHER_KEYS = `
   select conname as name from pg_constraint c
   join pg_attribute a on a.attrelid = c.conrelid and a.attnum = c.conkey[1]
@@ -40,23 +49,20 @@ const VIOLATIONS = [
      references pay.payments (id, environment_id)`,
 ];
 
-Deno.test("the tables can be distributed by environment_id", async (t) => {
+Deno.test("the rows of an environment stand alone", async (t) => {
   const database = await cloneDatabase();
   const sql = postgres(database.url, { max: 1, onnotice: () => {} });
   try {
-    const statements = await block("Beyond one machine", "sql");
-    const copied = [...statements.matchAll(/create_reference_table\('(pay\.\w+)'/g)]
-      .map(([, name]) => name!);
     const rows = await sql<{ name: string }[]>`
       select 'pay.' || tablename as name from pg_tables where schemaname = 'pay'`;
     const tables = rows.map(({ name }) => name);
-    const spread = tables.filter((name) => !copied.includes(name));
-    await t.step("docs/operations.md names only tables that exist", () => {
-      assert.deepEqual(copied.filter((name) => !tables.includes(name)), []);
-      assert.ok(copied.length > 0 && spread.length > copied.length);
+    const owned = tables.filter((name) => !SHARED.includes(name));
+    await t.step("the shared tables exist", () => {
+      assert.deepEqual(SHARED.filter((name) => !tables.includes(name)), []);
+      assert.ok(owned.length > SHARED.length);
     });
-    await t.step(`every key of a distributed table begins with ${COLUMN}`, async () => {
-      assert.deepEqual([...await sql.unsafe(OTHER_KEYS, [spread])], []);
+    await t.step(`every key of a tenant's table begins with ${COLUMN}`, async () => {
+      assert.deepEqual([...await sql.unsafe(OTHER_KEYS, [owned])], []);
     });
     for (const violation of VIOLATIONS) {
       await t.step(`the query finds "${violation.split("\n")[0]}"`, async () => {
@@ -67,7 +73,7 @@ Deno.test("the tables can be distributed by environment_id", async (t) => {
             await session`alter table pay.payments add constraint u unique (id, environment_id)`;
           }
           await session.unsafe(violation);
-          assert.notEqual((await session.unsafe(OTHER_KEYS, [spread])).length, 0);
+          assert.notEqual((await session.unsafe(OTHER_KEYS, [owned])).length, 0);
         } finally {
           await session`rollback`;
           session.release();
