@@ -2,29 +2,35 @@
 
 import { useState } from "preact/hooks";
 import { ApiError } from "../client/mod.ts";
-import { type Call, change } from "./calls.ts";
+import { change } from "./calls.ts";
 import { type Failure, failureOf } from "./failure.ts";
 import { clearFlash, showDecline, showFlash } from "./flash.tsx";
+import { type Build, useRetryKey } from "./retry_key.ts";
 
 /**
  * Runs the actions of buttons, one at a time, and keeps the failure of the last one. `run` reports
- * whether the action has succeeded.
+ * whether the action has succeeded. After a failure that leaves its effect open, the same action has
+ * the same idempotency key.
  */
 export function useAction() {
   const [failure, setFailure] = useState<Failure | null>(null);
   const [running, setRunning] = useState(false);
-  const run = async (described: Call<unknown>, done_text: string): Promise<boolean> => {
+  const retry = useRetryKey();
+  const run = async (build: Build<unknown>, done_text: string): Promise<boolean> => {
     if (running) return false;
     setRunning(true);
     setFailure(null);
     clearFlash();
     try {
-      await change(described);
+      await change(build({ idempotencyKey: retry.keyFor(build) }));
+      retry.settle(null);
       showFlash(done_text);
       return true;
     } catch (error) {
+      const found = failureOf(error);
+      retry.settle(found);
       if (error instanceof ApiError && error.payment) showDecline(error);
-      else setFailure(failureOf(error));
+      else setFailure(found);
       return false;
     } finally {
       setRunning(false);

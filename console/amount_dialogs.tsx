@@ -1,7 +1,7 @@
 /** The dialogs that capture or refund an amount of a payment. */
 
 import { useState } from "preact/hooks";
-import type { RefundReason } from "../client/mod.ts";
+import type { RefundReason, RequestOptions } from "../client/mod.ts";
 import { REFUND_REASONS } from "../shared/core/vocabulary.ts";
 import { isDeposit, refundable } from "../shared/domain/payments/lifecycle.ts";
 import type { Payment } from "../shared/schema/payment.ts";
@@ -29,8 +29,7 @@ export function CaptureDialog({ payment, close }: { payment: Payment; close: () 
   return (
     <Dialog title="Capture" close={close}>
       <Form
-        build={(idempotencyKey) =>
-          call("payments", "capture", id, amountOf(amount, currency), { idempotencyKey })}
+        build={(options) => call("payments", "capture", id, amountOf(amount, currency), options)}
         done={({ amount_captured }) => {
           close();
           showFlash(`${textOf(amount_captured, currency)} captured.`);
@@ -65,14 +64,14 @@ export function RefundDialog({ payment, close }: { payment: Payment; close: () =
   const [address, setAddress] = useState("");
   const [metadata, setMetadata] = useState<MetadataRows>([]);
 
-  const build = (idempotencyKey: string) => {
+  const build = (options: RequestOptions) => {
     const input = {
       ...amountOf(amount, currency),
       ...(reason !== "" && { reason: reason as RefundReason }),
       ...(address.trim() !== "" && { destination: { address: address.trim() } }),
       ...metadataOf({ metadata }),
     };
-    return call("payments", "refund", id, input, { idempotencyKey });
+    return call("payments", "refund", id, input, options);
   };
   const held = amount_refunding > 0
     ? ` Pending refunds hold ${textOf(amount_refunding, currency)}.`

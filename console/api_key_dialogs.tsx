@@ -34,10 +34,8 @@ export function RotateKeyDialog(props: {
   return (
     <Dialog title="Rotate the API key" close={close}>
       <Form
-        build={(idempotencyKey) =>
-          call("apiKeys", "rotate", key.id, { expires_in: Number(expires_in) }, {
-            idempotencyKey,
-          })}
+        build={(options) =>
+          call("apiKeys", "rotate", key.id, { expires_in: Number(expires_in) }, options)}
         done={done}
         actions={(sending) => (
           <>
@@ -74,7 +72,7 @@ export function EndKeyDialog({ of: key, close }: { of: ApiKey; close: () => void
       keep="Keep key"
       act="End key"
       acting="Ending…"
-      build={(idempotencyKey) => call("apiKeys", "revoke", key.id, { idempotencyKey })}
+      build={(options) => call("apiKeys", "revoke", key.id, options)}
       done={`API key ${key.name} ended.`}
       close={close}
     >

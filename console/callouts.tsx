@@ -42,7 +42,7 @@ function AuthenticationCallout({ payment }: { payment: Payment }) {
     : null;
   const authenticate = (result: "success" | "failure") =>
     run(
-      call("sandbox", "authenticate", payment.id, { result }),
+      (options) => call("sandbox", "authenticate", payment.id, { result }, options),
       `Authenticated: the payment is ${then}.`,
     );
   return (
@@ -108,7 +108,11 @@ function DisputeCallout({ payment }: { payment: Payment }) {
           type="button"
           class="primary"
           aria-disabled={running}
-          onClick={() => run(call("sandbox", "advance", payment.id, { to: to! }), "Dispute won.")}
+          onClick={() =>
+            run(
+              (options) => call("sandbox", "advance", payment.id, { to: to! }, options),
+              "Dispute won.",
+            )}
         >
           Win the dispute
         </button>

@@ -10,6 +10,7 @@ import {
   type Page,
   PaymentsClient,
   type PaymentsClientOptions,
+  type RequestOptions,
 } from "../client/mod.ts";
 import { DEFAULT_MAX_RETRIES, DEFAULT_TIMEOUT_MS } from "../client/request_options.ts";
 import { RUNTIME } from "../client/runtime.ts";
@@ -82,8 +83,8 @@ export function call<R extends keyof Resources, M extends keyof Resources[R] & s
 export const REQUEST = "request";
 
 /** Describes a request that no method of the client stands for, such as one of the log. */
-export function requestCall(request: ApiRequest, idempotencyKey: string): Call<unknown> {
-  return { resource: REQUEST, method: request.method, args: [request, { idempotencyKey }] };
+export function requestCall(request: ApiRequest, options: RequestOptions): Call<unknown> {
+  return { resource: REQUEST, method: request.method, args: [request, options] };
 }
 
 /**
@@ -189,7 +190,7 @@ async function run<T>(
   const { api_key, base_url } = session.value!;
   try {
     if (resource === REQUEST) {
-      const [request, sent] = args as [ApiRequest, { idempotencyKey: string }];
+      const [request, sent] = args as [ApiRequest, RequestOptions];
       return await openTransport(api_key, base_url, options).send<T>(request, sent);
     }
     const client = openClient(api_key, base_url, options);

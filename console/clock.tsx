@@ -62,13 +62,13 @@ function ClockDialog({ now, mode, target, close }: {
     <Dialog title="The clock of the sandbox" close={close}>
       <Form
         label="The clock of the sandbox"
-        build={(idempotencyKey) =>
+        build={(options) =>
           call("sandbox", "setClock", {
             ...(seconds === "to"
               ? { to: timeOf("to", to) }
               : seconds !== "" && { advance: Number(seconds) }),
             mode: next === "frozen" ? "frozen" : "real",
-          }, { idempotencyKey })}
+          }, options)}
         done={done}
         actions={(sending) => (
           <>

@@ -1,13 +1,14 @@
 /** A dialog that asks before an action that cannot be undone, and names its effect. */
 
 import type { ComponentChildren } from "preact";
-import type { Call } from "./calls.ts";
 import { Dialog } from "./dialog.tsx";
 import { showFlash } from "./flash.tsx";
 import { Form } from "./form.tsx";
+import type { Build } from "./retry_key.ts";
 
 /**
- * The dialog. The focus begins at the button that changes nothing.
+ * The dialog. The focus begins at the button that changes nothing, or with `begins_at_act` at the
+ * one that acts, so that Enter confirms.
  * @param props.build describes the call
  * @param props.done the message after it
  */
@@ -20,27 +21,33 @@ export function ConfirmDialog<T>(props: {
   /** The button that acts, and its text meanwhile. */
   act: string;
   acting: string;
-  build: (idempotencyKey: string) => Call<T>;
-  done: string;
+  begins_at_act?: boolean;
+  build: Build<T>;
+  done: string | ((response: T) => string);
   /** Runs after the call, when the dialog is closed. */
-  leave?: () => void;
+  leave?: (() => void) | undefined;
   close: () => void;
 }) {
-  const { title, keep, act, acting, close } = props;
+  const { title, keep, act, acting, begins_at_act = false, close } = props;
   return (
     <Dialog title={title} close={close}>
       <Form
         label={title}
         build={props.build}
-        done={() => {
+        done={(response) => {
           close();
           props.leave?.();
-          showFlash(props.done);
+          showFlash(typeof props.done === "string" ? props.done : props.done(response));
         }}
         actions={(sending) => (
           <>
-            <button type="button" onClick={close} autoFocus>{keep}</button>
-            <button type="submit" class="danger" aria-disabled={sending}>
+            <button type="button" onClick={close} autoFocus={!begins_at_act}>{keep}</button>
+            <button
+              type="submit"
+              class="danger"
+              aria-disabled={sending}
+              autoFocus={begins_at_act}
+            >
               {sending ? acting : act}
             </button>
           </>

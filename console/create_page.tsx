@@ -4,7 +4,7 @@
  */
 
 import { useState } from "preact/hooks";
-import { ApiError, type Payment } from "../client/mod.ts";
+import { ApiError, type Payment, type RequestOptions } from "../client/mod.ts";
 import { STABLECOINS } from "../shared/core/currency.ts";
 import { OUTCOMES } from "../shared/core/vocabulary.ts";
 import {
@@ -74,10 +74,10 @@ export function CreatePage() {
   const forced = draft.instrument === "outcome";
   const path = forced ? "/api-v1-sandbox/payments" : "/api-v1-payments/v1/payments";
 
-  const build = (idempotencyKey: string) =>
+  const build = (options: RequestOptions) =>
     forced
-      ? call("sandbox", "createPayment", createBody(draft), { idempotencyKey })
-      : call("payments", "create", createBody(draft), { idempotencyKey });
+      ? call("sandbox", "createPayment", createBody(draft), options)
+      : call("payments", "create", createBody(draft), options);
   const done = (payment: Payment) => {
     go(["payments", payment.id]);
     showFlash(`Payment created: ${label(payment.status).toLowerCase()}.`);

@@ -63,8 +63,7 @@ export function CreateTransferPage() {
       </div>
       <div class="beside">
         <Form
-          build={(idempotencyKey) =>
-            call("transfers", "create", transferBody(draft), { idempotencyKey })}
+          build={(options) => call("transfers", "create", transferBody(draft), options)}
           done={done}
           actions={(sending) => (
             <>

@@ -1,12 +1,10 @@
 /** A list of webhook deliveries with their attempts. */
 
-import { useState } from "preact/hooks";
 import type { DeliveryAttempt, Page, WebhookDelivery } from "../client/mod.ts";
+import { useAction } from "./action.ts";
 import { isTaken } from "./attempts.ts";
-import { call, change } from "./calls.ts";
+import { call } from "./calls.ts";
 import { Exchanges } from "./exchanges.tsx";
-import { type Failure, failureOf } from "./failure.ts";
-import { showFlash } from "./flash.tsx";
 import { type Live, useLive } from "./live.ts";
 import { Mention } from "./mention.tsx";
 import { Empty, FailureNotice, NoItems, Reading } from "./notice.tsx";
@@ -95,16 +93,7 @@ function Delivery({ delivery, waiting, shows }: {
   waiting: readonly WebhookDelivery[];
   shows: OtherEnd;
 }) {
-  const [failure, setFailure] = useState<Failure | null>(null);
-  const redeliver = async () => {
-    setFailure(null);
-    try {
-      await change(call("webhookDeliveries", "redeliver", delivery.id));
-      showFlash("The API sends the event again.");
-    } catch (error) {
-      setFailure(failureOf(error));
-    }
-  };
+  const { failure, running, run } = useAction();
   return (
     <li>
       <div class="record">
@@ -117,7 +106,12 @@ function Delivery({ delivery, waiting, shows }: {
           type="button"
           class="small"
           aria-label={`Redeliver ${delivery.event_type}, ${delivery.id}`}
-          onClick={redeliver}
+          aria-disabled={running}
+          onClick={() =>
+            run(
+              (options) => call("webhookDeliveries", "redeliver", delivery.id, options),
+              "The API sends the event again.",
+            )}
         >
           Redeliver
         </button>

@@ -73,11 +73,11 @@ function EvidenceForm({ dispute: { id, evidence } }: { dispute: Dispute }) {
   return (
     <Form
       label="Evidence"
-      build={(idempotencyKey) =>
+      build={(options) =>
         call("disputes", "submitEvidence", id, {
           text,
           ...(!submit.current && { submit: false }),
-        }, { idempotencyKey })}
+        }, options)}
       done={({ status }) =>
         showFlash(
           submit.current
@@ -129,7 +129,7 @@ function Accept({ dispute: { id, amount_minor, currency } }: { dispute: Dispute 
           keep="Keep the dispute open"
           act="Accept the dispute"
           acting="Accepting…"
-          build={(idempotencyKey) => call("disputes", "accept", id, { idempotencyKey })}
+          build={(options) => call("disputes", "accept", id, options)}
           done="Dispute accepted: it is lost."
           close={() => setOpen(false)}
         >

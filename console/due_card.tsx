@@ -97,7 +97,7 @@ function AdvanceDialog({ due, close }: { due: Due; close: () => void }) {
       keep="Keep the time"
       act="Advance"
       acting="Advancing…"
-      build={(idempotencyKey) => call("sandbox", "setClock", { to }, { idempotencyKey })}
+      build={(options) => call("sandbox", "setClock", { to }, options)}
       done="The clock has advanced."
       close={close}
     >

@@ -33,14 +33,14 @@ export function EditDialog({ endpoint, close }: EndpointDialog) {
     <Dialog title="Edit the endpoint" close={close}>
       <Form
         label="Edit the endpoint"
-        build={(idempotencyKey) => {
+        build={(options) => {
           const body = {
             // An update without metadata keeps the old one.
             metadata: {},
             ...endpointBody(draft),
             description: draft.description || null,
           };
-          return call("webhookEndpoints", "update", endpoint.id, body, { idempotencyKey });
+          return call("webhookEndpoints", "update", endpoint.id, body, options);
         }}
         done={() => {
           close();
@@ -71,13 +71,13 @@ export function RotateDialog({ endpoint, close }: EndpointDialog) {
     <Dialog title="Rotate the signing secret" close={close}>
       <Form
         label="Rotate the signing secret"
-        build={(idempotencyKey) =>
+        build={(options) =>
           call(
             "webhookEndpoints",
             "rotateSecret",
             endpoint.id,
             { expires_in: Number(expires_in) },
-            { idempotencyKey },
+            options,
           )}
         done={({ id, secret }) => {
           new_secret.value = { endpoint_id: id, secret };
@@ -112,8 +112,7 @@ export function DeleteDialog({ endpoint, close }: EndpointDialog) {
     <Dialog title="Delete the endpoint?" close={close}>
       <Form
         label="Delete the endpoint"
-        build={(idempotencyKey) =>
-          call("webhookEndpoints", "delete", endpoint.id, { idempotencyKey })}
+        build={(options) => call("webhookEndpoints", "delete", endpoint.id, options)}
         done={() => {
           close();
           go(["webhooks"]);

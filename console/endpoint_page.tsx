@@ -9,15 +9,14 @@ import type {
 } from "../client/mod.ts";
 import { DELIVERY_STATUSES } from "../shared/core/vocabulary.ts";
 import { MAX_PAGE } from "../shared/schema/limits.ts";
-import { call, change } from "./calls.ts";
+import { useAction } from "./action.ts";
+import { call } from "./calls.ts";
 import { Crumb } from "./crumb.tsx";
 import { Deliveries } from "./deliveries.tsx";
 import { DeleteDialog, EditDialog, RotateDialog } from "./endpoint_dialogs.tsx";
 import { EndpointHealth } from "./endpoint_health.tsx";
 import { new_secret, NewSecret } from "./endpoint_secret.tsx";
 import { ExportButton } from "./export_button.tsx";
-import { type Failure, failureOf } from "./failure.ts";
-import { showFlash } from "./flash.tsx";
 import { InboxCard } from "./inbox_card.tsx";
 import { useLive, useNewest } from "./live.ts";
 import { FailureNotice, Reading } from "./notice.tsx";
@@ -70,7 +69,7 @@ function EndpointView(props: {
 }) {
   const { endpoint, query } = props;
   const [open, setOpen] = useState<Open>(null);
-  const [failure, setFailure] = useState<Failure | null>(null);
+  const { failure, running, run } = useAction();
   const close = () => setOpen(null);
   const read = (params: ListParams) =>
     call("webhookDeliveries", "list", {
@@ -83,15 +82,11 @@ function EndpointView(props: {
   const newest = useNewest(
     call("webhookDeliveries", "list", { endpoint_id: endpoint.id, limit: MAX_PAGE }),
   );
-  const setStatus = async (status: "enabled" | "disabled") => {
-    setFailure(null);
-    try {
-      await change(call("webhookEndpoints", "update", endpoint.id, { status }));
-      showFlash(`Endpoint ${status}.`);
-    } catch (error) {
-      setFailure(failureOf(error));
-    }
-  };
+  const setStatus = (status: "enabled" | "disabled") =>
+    run(
+      (options) => call("webhookEndpoints", "update", endpoint.id, { status }, options),
+      `Endpoint ${status}.`,
+    );
   const is_on = endpoint.status === "enabled";
   return (
     <>
@@ -113,7 +108,11 @@ function EndpointView(props: {
             </button>
           )}
           <button type="button" onClick={() => setOpen("edit")}>Edit…</button>
-          <button type="button" onClick={() => setStatus(is_on ? "disabled" : "enabled")}>
+          <button
+            type="button"
+            aria-disabled={running}
+            onClick={() => setStatus(is_on ? "disabled" : "enabled")}
+          >
             {is_on ? "Disable" : "Enable"}
           </button>
           <button type="button" onClick={() => setOpen("rotate")}>Rotate secret…</button>

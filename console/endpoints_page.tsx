@@ -96,8 +96,7 @@ export function NewEndpointPage() {
       <div class="narrow">
         <Form
           label="Add an endpoint"
-          build={(idempotencyKey) =>
-            call("webhookEndpoints", "create", endpointBody(draft), { idempotencyKey })}
+          build={(options) => call("webhookEndpoints", "create", endpointBody(draft), options)}
           done={({ id, secret }) => {
             new_secret.value = { endpoint_id: id, secret };
             go(["webhooks", id]);

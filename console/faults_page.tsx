@@ -2,14 +2,14 @@
 
 import { useState } from "preact/hooks";
 import type { Fault } from "../client/mod.ts";
-import { useAction } from "./action.ts";
 import { call } from "./calls.ts";
+import { ConfirmDialog } from "./confirm_dialog.tsx";
 import { Crumb } from "./crumb.tsx";
 import { draftOf, faultBody, FaultFields } from "./fault_form.tsx";
 import { showFlash } from "./flash.tsx";
 import { Form } from "./form.tsx";
 import { useLive } from "./live.ts";
-import { Empty, FailureNotice, Reading } from "./notice.tsx";
+import { Empty, Reading } from "./notice.tsx";
 import { Pager } from "./pager.tsx";
 import { go, href, hrefOfList } from "./route.ts";
 import { Time, TimeColumn } from "./text.tsx";
@@ -89,10 +89,9 @@ export function FaultPage({ id }: { id: string }) {
 
 function FaultTable(props: { faults: readonly Fault[]; label: string; leave?: () => void }) {
   const { faults, leave } = props;
-  const { failure, running, run } = useAction();
+  const [deleting, setDeleting] = useState<Fault | null>(null);
   return (
     <>
-      {failure && <FailureNotice failure={failure} />}
       <table class="list" aria-label={props.label}>
         <thead>
           <tr>
@@ -116,21 +115,42 @@ function FaultTable(props: { faults: readonly Fault[]; label: string; leave?: ()
               <td>
                 <button
                   type="button"
-                  aria-disabled={running}
                   aria-label={`Delete the fault ${fault.id}`}
-                  onClick={() =>
-                    run(call("sandbox", "deleteFault", fault.id), "Fault deleted.")
-                      .then((is_done) => is_done && leave?.())}
+                  onClick={() => setDeleting(fault)}
                 >
-                  Delete
+                  Delete…
                 </button>
               </td>
             </tr>
           ))}
         </tbody>
       </table>
+      {deleting && (
+        <ConfirmDialog
+          title="Delete the fault?"
+          keep="Keep fault"
+          act="Delete fault"
+          acting="Deleting…"
+          build={(options) => call("sandbox", "deleteFault", deleting.id, options)}
+          done="Fault deleted."
+          leave={leave}
+          close={() => setDeleting(null)}
+        >
+          <p>
+            <strong>{label(deleting.on)}: {label(deleting.fault)}.</strong> {effectOf(deleting)}
+          </p>
+        </ConfirmDialog>
+      )}
     </>
   );
+}
+
+/** Returns the effect of a delete. */
+function effectOf({ left, times }: Fault): string {
+  if (left === 0) {
+    return "It has happened as often as declared. The list does not show it any more.";
+  }
+  return `It does not happen any more: ${left} of ${times} ${left === 1 ? "is" : "are"} left.`;
 }
 
 /** Returns the conditions of a fault in one line. */
@@ -153,8 +173,7 @@ export function NewFaultPage() {
       </div>
       <div class="narrow">
         <Form
-          build={(idempotencyKey) =>
-            call("sandbox", "createFault", faultBody(draft), { idempotencyKey })}
+          build={(options) => call("sandbox", "createFault", faultBody(draft), options)}
           done={() => {
             go(["faults"]);
             showFlash("Fault declared.");

@@ -6,20 +6,20 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { Call } from "./calls.ts";
 import { type Failure, failureOf } from "./failure.ts";
 import { FormFailure } from "./fields.tsx";
 import { addRetry } from "./flash.tsx";
 import { FIRST_CHOICE, IdempotencyFields, ownKey, send } from "./idempotency.tsx";
 import { FailureNotice } from "./notice.tsx";
+import { type Build, useRetryKey } from "./retry_key.ts";
 
 /**
- * A form. `build` returns the call with the given idempotency key. The heading of the page or of the
+ * A form. `build` returns the call with the given options. The heading of the page or of the
  * dialog names the form; `label` is for another form on the same page.
  */
 export function Form<T>(props: {
   label?: string;
-  build: (idempotency_key: string) => Call<T>;
+  build: Build<T>;
   done: (response: T) => void;
   /** Handles errors that are a result for this form. Returns true if it has handled the error. */
   settle?: (error: unknown) => boolean;
@@ -31,7 +31,7 @@ export function Form<T>(props: {
   const [failure, setFailure] = useState<Failure | null>(null);
   const [sending, setSending] = useState(false);
   const [choice, setChoice] = useState(FIRST_CHOICE);
-  const undecided = useRef<{ body: string; key: string } | null>(null);
+  const retry = useRetryKey();
   const form = useRef<HTMLFormElement>(null);
 
   useEffect(() => {
@@ -46,13 +46,10 @@ export function Form<T>(props: {
     setSending(true);
     setFailure(null);
     try {
-      const body = JSON.stringify(props.build("").args);
-      const again = undecided.current?.body === body;
-      const key = ownKey(choice) ?? (again ? undecided.current!.key : crypto.randomUUID());
-      undecided.current = { body, key };
-      const { outcome, told } = await send(props.build(key), choice);
+      const key = retry.keyFor(props.build, ownKey(choice));
+      const { outcome, told } = await send(props.build, key, choice);
       const found = "error" in outcome ? failureOf(outcome.error) : null;
-      if (found?.kind !== "undecided") undecided.current = null;
+      retry.settle(found);
       if (!("error" in outcome)) props.done(outcome.value);
       else if (!props.settle?.(outcome.error)) setFailure(found);
       if (told !== null) addRetry(key, told);

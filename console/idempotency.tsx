@@ -1,17 +1,22 @@
 /**
- * The idempotency of a form: a key of the user's own, and the request sent twice. A second request
- * with the same key gets the stored response of the first one and has no effect (contract §5).
+ * The headers that a form can send: an idempotency key of the user's own, with the request sent
+ * twice, and a fault of this request. A second request with the same key gets the stored response of
+ * the first one and has no effect (contract §5). The client retries after a fault (contract §7).
  */
 
-import { ApiError, type Exchange } from "../client/mod.ts";
+import { ApiError, type Exchange, type RequestOptions } from "../client/mod.ts";
+import { FAULTS } from "../shared/core/vocabulary.ts";
 import { MAX_IDEMPOTENCY_KEY } from "../shared/schema/limits.ts";
 import { type Call, change } from "./calls.ts";
 import { FieldError } from "./failure.ts";
-import { TextField } from "./fields.tsx";
+import { SelectField, TextField } from "./fields.tsx";
+import type { Build } from "./retry_key.ts";
 import { href } from "./route.ts";
+import { label } from "./words.ts";
 
-/** The name of the header, and of the field in errors of the API. */
+/** The names of the headers, and of the fields in errors of the API. */
 const HEADER = "Idempotency-Key";
+const FAULT_HEADER = "Sandbox-Fault";
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
 
 /** The choice of the user. */
@@ -21,9 +26,18 @@ interface IdempotencyChoice {
   /** Empty: the form makes a new key. */
   key: string;
   twice: boolean;
+  /** The fault of the first attempt. Empty: none. */
+  fault: typeof FAULTS.request[number] | "";
+  delay_ms: string;
 }
 
-export const FIRST_CHOICE: IdempotencyChoice = { is_open: false, key: "", twice: false };
+export const FIRST_CHOICE: IdempotencyChoice = {
+  is_open: false,
+  key: "",
+  twice: false,
+  fault: "",
+  delay_ms: "1000",
+};
 
 /** The end of a call: its response, or the error that it has thrown. */
 type Outcome<T> = { value: T } | { error: unknown };
@@ -42,39 +56,62 @@ export function ownKey({ is_open, key }: IdempotencyChoice): string | null {
   );
 }
 
-/**
- * Makes a call once or twice. `told` says what happened to the idempotency key, if the user has
- * chosen one or has sent the request twice.
- */
-export async function send<T>(
-  described: Call<T>,
-  choice: IdempotencyChoice,
-): Promise<{ outcome: Outcome<T>; told: string | null }> {
-  const first = await attempt(described);
-  const is_decided = !("error" in first.outcome) || first.outcome.error instanceof ApiError;
-  if (!choice.is_open || !is_decided) return { ...first, told: null };
-  if (choice.twice) {
-    return { outcome: first.outcome, told: comparison(first, await attempt(described)) };
-  }
-  return { outcome: first.outcome, told: ownKey(choice) === null ? null : toldOfOne(first) };
+/** The option for the chosen fault. The API checks the duration of a delay. */
+function faultOf({ is_open, fault, delay_ms }: IdempotencyChoice): RequestOptions {
+  if (!is_open || fault === "") return {};
+  return { sandboxFault: fault === "delay" ? { delay_ms: Number(delay_ms) } : fault };
 }
 
-/** A call with the last exchange of its requests. */
+/**
+ * Makes a call once or twice. `told` says what the fault has done, and what happened to the
+ * idempotency key, if the user has chosen one or has sent the request twice.
+ */
+export async function send<T>(
+  build: Build<T>,
+  key: string,
+  choice: IdempotencyChoice,
+): Promise<{ outcome: Outcome<T>; told: string | null }> {
+  const first = await attempt(build({ idempotencyKey: key, ...faultOf(choice) }));
+  const { outcome } = first;
+  const is_decided = !("error" in outcome) || outcome.error instanceof ApiError;
+  if (!choice.is_open || !is_decided) return { outcome, told: null };
+  const told = [
+    choice.fault === "" ? null : toldOfFault(choice.fault, first),
+    choice.twice
+      ? comparison(first, await attempt(build({ idempotencyKey: key })))
+      : ownKey(choice) === null
+      ? null
+      : toldOfOne(first),
+  ].filter((text) => text !== null);
+  return { outcome, told: told.length === 0 ? null : told.join(" ") };
+}
+
+/** A call with the responses to its attempts, and the last one of them. */
 interface Attempt<T> {
   outcome: Outcome<T>;
+  responses: readonly Exchange["response"][];
   response: Exchange["response"];
 }
 
 async function attempt<T>(described: Call<T>): Promise<Attempt<T>> {
-  let response: Exchange["response"] = null;
-  const observe = (exchange: Exchange) => {
-    response = exchange.response;
-  };
+  const responses: Exchange["response"][] = [];
+  const result = (outcome: Outcome<T>) => ({
+    outcome,
+    responses,
+    response: responses.at(-1) ?? null,
+  });
   try {
-    return { outcome: { value: await change(described, observe) }, response };
+    return result({ value: await change(described, ({ response }) => responses.push(response)) });
   } catch (error) {
-    return { outcome: { error }, response };
+    return result({ error });
   }
+}
+
+function toldOfFault(fault: string, { responses }: Attempt<unknown>): string {
+  const attempts = responses.map((response, index) =>
+    `attempt ${index + 1} got ${response?.status ?? "no response"}`
+  );
+  return `Fault “${label(fault)}”: ${attempts.join(", ")}.`;
 }
 
 function replayed({ response }: Attempt<unknown>): boolean {
@@ -111,7 +148,7 @@ export function IdempotencyFields(props: {
   set: (choice: IdempotencyChoice) => void;
 }) {
   const { choice, set } = props;
-  const { is_open, key, twice } = choice;
+  const { is_open, key, twice, fault, delay_ms } = choice;
   const typed = key.trim();
   return (
     <details
@@ -119,7 +156,7 @@ export function IdempotencyFields(props: {
       onToggle={({ currentTarget: { open } }) =>
         open !== is_open && set({ ...choice, is_open: open })}
     >
-      <summary>Idempotency</summary>
+      <summary>Idempotency and faults</summary>
       {is_open && (
         <div class="idempotency-fields">
           <TextField
@@ -140,6 +177,24 @@ export function IdempotencyFields(props: {
             />
             Send the request twice, with one key
           </label>
+          <SelectField
+            label="Fault of this request"
+            params={[FAULT_HEADER]}
+            value={fault}
+            set={(name) => set({ ...choice, fault: name as IdempotencyChoice["fault"] })}
+            options={[["", "None"], ...FAULTS.request.map((name) => [name, label(name)] as const)]}
+            hint="The first attempt gets it. After a failure the page retries with the same key."
+            optional
+          />
+          {fault === "delay" && (
+            <TextField
+              label="Delay in milliseconds"
+              params={[FAULT_HEADER]}
+              value={delay_ms}
+              set={(text) => set({ ...choice, delay_ms: text })}
+              inputMode="numeric"
+            />
+          )}
           {typed !== "" && (
             <p>
               <a href={href(["idempotency_keys", typed])}>Stored record of this key</a>

@@ -15,7 +15,7 @@ export function InboxCard({ endpoint_id }: { endpoint_id: string }) {
   const { failure, running, run } = useAction();
   const acknowledge = (count: number, after: string) =>
     run(
-      call("webhookEndpoints", "inbox", endpoint_id, { after, limit: 1 }),
+      () => call("webhookEndpoints", "inbox", endpoint_id, { after, limit: 1 }),
       count === 1 ? "1 delivery acknowledged." : `${count} deliveries acknowledged.`,
     );
   const live: Live<InboxPage> = useLive(

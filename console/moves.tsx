@@ -2,8 +2,8 @@
 
 import { useState } from "preact/hooks";
 import { useAction } from "./action.ts";
-import type { Call } from "./calls.ts";
 import { FailureNotice } from "./notice.tsx";
+import type { Build } from "./retry_key.ts";
 import { label } from "./words.ts";
 
 /** A status that can follow. */
@@ -11,8 +11,8 @@ interface Move {
   to: string;
   /** The cause of the move in the real world. */
   text: string;
-  /** The call, with the choice of the user if there is one. */
-  call: (choice: string) => Call<unknown>;
+  /** Builds the call, with the choice of the user if there is one. */
+  build: (choice: string) => Build<unknown>;
   /** A choice that the move takes. The first option is chosen at the beginning. */
   choice?: { label: string; options: readonly (readonly [value: string, label: string])[] };
 }
@@ -36,14 +36,14 @@ export function Moves({ moves, none }: { moves: readonly Move[]; none: string })
 function MoveItem(
   props: { move: Move } & Pick<ReturnType<typeof useAction>, "running" | "run">,
 ) {
-  const { move: { to, text, call, choice }, running, run } = props;
+  const { move: { to, text, build, choice }, running, run } = props;
   const [chosen, setChosen] = useState(choice?.options[0]?.[0] ?? "");
   return (
     <li>
       <button
         type="button"
         aria-disabled={running}
-        onClick={() => run(call(chosen), `Advanced to ${label(to).toLowerCase()}.`)}
+        onClick={() => run(build(chosen), `Advanced to ${label(to).toLowerCase()}.`)}
       >
         <span>{label(to)}</span>
         <span class="quiet">{text}</span>

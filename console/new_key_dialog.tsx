@@ -23,12 +23,12 @@ export function NewKeyDialog(props: { done: (key: ApiKeyWithSecret) => void; clo
   return (
     <Dialog title="Make an API key" close={close}>
       <Form
-        build={(idempotencyKey) =>
+        build={(options) =>
           call("apiKeys", "create", {
             name,
             ...(wants === "some" && { scopes: [...scopes] }),
             ...(expires_at.trim() !== "" && { expires_at: timeOf("expires_at", expires_at) }),
-          }, { idempotencyKey })}
+          }, options)}
         done={done}
         actions={(sending) => (
           <>

@@ -15,6 +15,7 @@ import { call } from "./calls.ts";
 import { ConfirmDialog } from "./confirm_dialog.tsx";
 import { formatMinor } from "./money.ts";
 import { Moves } from "./moves.tsx";
+import type { Build } from "./retry_key.ts";
 import { advanceText, label } from "./words.ts";
 
 /** The buttons to refund and to cancel, if the status allows it. */
@@ -49,7 +50,7 @@ function CancelDialog({ payment, close }: { payment: Payment; close: () => void 
       keep="Keep payment"
       act="Cancel payment"
       acting="Cancelling…"
-      build={(idempotencyKey) => call("payments", "cancel", payment.id, { idempotencyKey })}
+      build={(options) => call("payments", "cancel", payment.id, options)}
       done="Payment cancelled."
       close={close}
     >
@@ -70,8 +71,8 @@ export function PaymentMoves({ payment }: { payment: Payment }) {
         to,
         text: advanceText(payment, to),
         ...(to === "chargeback"
-          ? { call: (reason) => dispute(payment, reason as DisputeReason), choice: REASONS }
-          : { call: () => call("sandbox", "advance", payment.id, { to }) }),
+          ? { build: (reason) => dispute(payment, reason as DisputeReason), choice: REASONS }
+          : { build: () => (options) => call("sandbox", "advance", payment.id, { to }, options) }),
       }))}
       none={whyNoMove(payment)}
     />
@@ -85,8 +86,8 @@ const REASONS = {
     .map((reason) => [reason, label(reason)] as const),
 };
 
-function dispute({ id }: Payment, reason: DisputeReason) {
-  return call("sandbox", "advance", id, { to: "chargeback", reason });
+function dispute({ id }: Payment, reason: DisputeReason): Build<unknown> {
+  return (options) => call("sandbox", "advance", id, { to: "chargeback", reason }, options);
 }
 
 function whyNoMove({ status, amount_refunding }: Payment): string {

@@ -47,13 +47,13 @@ export function RecoverDialog(
   return (
     <Dialog title="Recover deliveries" close={close}>
       <Form
-        build={(idempotencyKey) =>
+        build={(options) =>
           call("webhookEndpoints", "recover", endpoint.id, {
             since: timeOf("since", since),
             ...(until.trim() !== "" && { until: timeOf("until", until) }),
             status: status === "all" ? "all" : "failed",
             ...(rest && { starting_after: rest.next_cursor }),
-          }, { idempotencyKey })}
+          }, options)}
         done={done}
         actions={(sending) => (
           <>

@@ -75,7 +75,10 @@ function Decision(
         aria-label={`Complete ${name}`}
         aria-disabled={running}
         onClick={() =>
-          run(call("sandbox", "advanceRefund", id, { to: "completed" }), "Refund completed.")}
+          run(
+            (options) => call("sandbox", "advanceRefund", id, { to: "completed" }, options),
+            "Refund completed.",
+          )}
       >
         Complete
       </button>
@@ -86,7 +89,7 @@ function Decision(
         aria-disabled={running}
         onClick={() =>
           run(
-            call("sandbox", "advanceRefund", id, { to: "failed" }),
+            (options) => call("sandbox", "advanceRefund", id, { to: "failed" }, options),
             "Refund failed: its amount can be refunded again.",
           )}
       >

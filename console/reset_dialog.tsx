@@ -13,10 +13,8 @@ export function ResetDialog({ close }: { close: () => void }) {
   return (
     <Dialog title="Reset the sandbox?" close={close}>
       <Form
-        build={(idempotencyKey) =>
-          call("sandbox", "reset", with_endpoints ? { webhook_endpoints: true } : {}, {
-            idempotencyKey,
-          })}
+        build={(options) =>
+          call("sandbox", "reset", with_endpoints ? { webhook_endpoints: true } : {}, options)}
         done={({ deleted }) => {
           close();
           forgetLists();

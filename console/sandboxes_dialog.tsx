@@ -85,12 +85,12 @@ export function SandboxesDialog({ close }: { close: () => void }) {
       </Reading>
       <Form
         label="Make a disposable sandbox"
-        build={(idempotencyKey) =>
+        build={(options) =>
           call("sandboxes", "create", {
             ...(name !== "" && { name }),
             ...(seed !== "" && { seed }),
             expires_in: Number(lifetime),
-          }, { idempotencyKey })}
+          }, options)}
         done={({ test_key, ...sandbox }) => open(sandbox, test_key)}
         actions={(sending) => (
           <>
@@ -123,7 +123,7 @@ export function SandboxesDialog({ close }: { close: () => void }) {
           keep="Keep sandbox"
           act="Delete sandbox"
           acting="Deleting…"
-          build={(idempotencyKey) => call("sandboxes", "delete", deleting.id, { idempotencyKey })}
+          build={(options) => call("sandboxes", "delete", deleting.id, options)}
           done={`Deleted the sandbox ${nameOf(deleting)}.`}
           close={() => setDeleting(null)}
         >

@@ -41,10 +41,10 @@ export function SendAgainDialog({ request, close }: { request: LoggedRequest; cl
       <Form
         label="Send again"
         chooses_key
-        build={(new_key) =>
+        build={(options) =>
           requestCall(
             requestOf(request, bodyOf(text)),
-            key === "same" ? idempotency_key! : new_key,
+            key === "same" ? { idempotencyKey: idempotency_key! } : options,
           )}
         done={done}
         actions={(sending) => (

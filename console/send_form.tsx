@@ -23,11 +23,9 @@ export function SendForm({ payment, to, missing, hint }: {
   return (
     <Form
       label="Simulate a transfer"
-      build={(idempotencyKey) => {
+      build={(options) => {
         const amount_received = amountOf(amount, currency);
-        return call("sandbox", "advance", id, { to, amount_received }, {
-          idempotencyKey,
-        });
+        return call("sandbox", "advance", id, { to, amount_received }, options);
       }}
       done={() => {
         setTyped(null);

@@ -78,7 +78,8 @@ function TransferView({ transfer }: { transfer: Transfer }) {
             moves={transferAdvances(transfer).map((to) => ({
               to,
               text: transferAdvanceText(to),
-              call: () => call("sandbox", "advanceTransfer", transfer_id, { to }),
+              build: () => (options) =>
+                call("sandbox", "advanceTransfer", transfer_id, { to }, options),
             }))}
             none={`${label(transfer.status)} is final: no other status can follow.`}
           />
@@ -103,7 +104,7 @@ function CancelButton({ transfer: { id, amount_minor, currency } }: { transfer: 
           keep="Keep transfer"
           act="Cancel transfer"
           acting="Cancelling…"
-          build={(idempotencyKey) => call("transfers", "cancel", id, { idempotencyKey })}
+          build={(options) => call("transfers", "cancel", id, options)}
           done="Transfer cancelled."
           close={() => setOpen(false)}
         >

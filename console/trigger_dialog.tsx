@@ -78,10 +78,8 @@ function TriggerForm(
   };
   return (
     <Form
-      build={(idempotencyKey) =>
-        call("sandbox", "trigger", { endpoint_id, event: event as EventType, payment_id }, {
-          idempotencyKey,
-        })}
+      build={(options) =>
+        call("sandbox", "trigger", { endpoint_id, event: event as EventType, payment_id }, options)}
       done={done}
       actions={(sending) => (
         <>
