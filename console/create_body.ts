@@ -7,12 +7,14 @@ import type {
   Capability,
   CaptureMethod,
   CreatePaymentInput,
+  IbanInput,
   MethodKind,
   Network,
   Outcome,
   PaymentFields,
   Settlement,
   Stablecoin,
+  WalletInput,
 } from "../client/mod.ts";
 import { FieldError } from "./failure.ts";
 import { parseAmount } from "./money.ts";
@@ -30,8 +32,11 @@ export interface Draft {
   exp_month: string;
   exp_year: string;
   cvc: string;
+  postal_code: string;
   token: string;
   iban: string;
+  bic: string;
+  holder_name: string;
   rail: string;
   address: string;
   network: string;
@@ -111,26 +116,39 @@ function instrumentOf(draft: Draft): Partial<PaymentFields> {
           exp_month: integerOf("card.exp_month", draft.exp_month),
           exp_year: integerOf("card.exp_year", draft.exp_year),
           cvc: draft.cvc,
+          ...present({ postal_code: draft.postal_code }),
         },
       };
     case "token":
       return { card: { token: draft.token } };
     case "iban":
-      return { iban: { iban: draft.iban } };
+      return { iban: ibanOf(draft) };
     case "wallet":
-      return {
-        wallet: {
-          address: draft.address,
-          ...(draft.network !== "" && { network: draft.network as Network }),
-          ...(draft.asset !== "" && { asset: draft.asset as Stablecoin }),
-        },
-      };
+      return { wallet: walletOf(draft) };
     // The response has the address to which the payer sends.
     case "address":
       return {};
     case "outcome":
       return { outcome: draft.outcome as Outcome };
   }
+}
+
+/** The bank account. */
+export function ibanOf(
+  { iban, bic, holder_name }: Pick<Draft, "iban" | "bic" | "holder_name">,
+): IbanInput {
+  return { iban, ...present({ bic, holder_name }) };
+}
+
+/** The wallet. */
+export function walletOf(
+  { address, network, asset }: Pick<Draft, "address" | "network" | "asset">,
+): WalletInput {
+  return {
+    address,
+    ...(network !== "" && { network: network as Network }),
+    ...(asset !== "" && { asset: asset as Stablecoin }),
+  };
 }
 
 function integerOf(param: string, text: string): number {

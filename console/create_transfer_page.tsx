@@ -1,15 +1,15 @@
 /** The page "Create a transfer": a test value as the destination, and a preview of the request. */
 
 import { useState } from "preact/hooks";
-import type { CreateTransferInput, Network, Settlement, Transfer } from "../client/mod.ts";
-import { NETWORKS } from "../shared/core/vocabulary.ts";
+import type { CreateTransferInput, Settlement, Transfer } from "../client/mod.ts";
 import { TEST_IBANS, TEST_WALLETS } from "../shared/domain/providers/test_values.ts";
 import { call } from "./calls.ts";
-import { amountOf, metadataOf, present } from "./create_body.ts";
+import { amountOf, ibanOf, metadataOf, present, walletOf } from "./create_body.ts";
 import { Crumb } from "./crumb.tsx";
 import { showFlash } from "./flash.tsx";
 import { Choices, SelectField, TextField } from "./fields.tsx";
 import { Form } from "./form.tsx";
+import { HolderFields, WalletFields } from "./instrument_fields.tsx";
 import { useLive } from "./live.ts";
 import { MetadataFields } from "./metadata_fields.tsx";
 import { currencyDigits, formatMinor } from "./money.ts";
@@ -24,8 +24,11 @@ interface Draft {
   amount: string;
   currency: string;
   iban: string;
+  bic: string;
+  holder_name: string;
   address: string;
   network: string;
+  asset: string;
   settlement: string;
   description: string;
   metadata: readonly (readonly [name: string, value: string])[];
@@ -39,8 +42,11 @@ const FIRST_DRAFT: Draft = {
   amount: "10.00",
   currency: CURRENCY_OF.iban,
   iban: TEST_IBANS[0]!.value,
+  bic: "",
+  holder_name: "",
   address: TEST_WALLETS[0]!.value,
   network: "",
+  asset: "",
   settlement: "",
   description: "",
   metadata: [],
@@ -165,11 +171,12 @@ function Destination({ draft, change }: {
         />
         <TextField
           label="IBAN"
-          params={["destination.iban", "destination"]}
+          params={["destination.iban.iban"]}
           value={draft.iban}
           set={(iban) => change({ iban })}
           mono
         />
+        <HolderFields param="destination.iban" draft={draft} change={change} />
       </>
     );
   }
@@ -182,23 +189,14 @@ function Destination({ draft, change }: {
         value={draft.address}
         pick={({ value }) => change({ address: value })}
       />
-      <div class="row">
-        <TextField
-          label="Address"
-          class="wide"
-          params={["destination.wallet.address", "destination.wallet", "destination"]}
-          value={draft.address}
-          set={(address) => change({ address })}
-          mono
-        />
-        <SelectField
-          label="Network"
-          params={["destination.wallet.network"]}
-          value={draft.network}
-          set={(network) => change({ network })}
-          options={[["", "From the address"], ...NETWORKS.map((name) => [name, name] as const)]}
-        />
-      </div>
+      <TextField
+        label="Address"
+        params={["destination.wallet.address", "destination.wallet", "destination"]}
+        value={draft.address}
+        set={(address) => change({ address })}
+        mono
+      />
+      <WalletFields param="destination.wallet" draft={draft} change={change} />
     </>
   );
 }
@@ -208,13 +206,11 @@ function Destination({ draft, change }: {
  * @throws {FieldError} if a text cannot become JSON of the right type
  */
 function transferBody(draft: Draft): CreateTransferInput {
-  const { to, iban, address, network, settlement, description } = draft;
+  const { to, settlement, description } = draft;
   return {
     amount: amountOf(draft),
     currency: draft.currency.trim(),
-    destination: to === "iban"
-      ? { iban }
-      : { wallet: { address, ...(network !== "" && { network: network as Network }) } },
+    destination: to === "iban" ? { iban: ibanOf(draft) } : { wallet: walletOf(draft) },
     ...(settlement !== "" && { settlement: settlement as Settlement }),
     ...present({ description }),
     ...metadataOf(draft),

@@ -7,7 +7,7 @@ import type {
   Subscription,
   WebhookEndpoint,
 } from "../client/mod.ts";
-import { EVENT_TYPES } from "../shared/core/vocabulary.ts";
+import { EVENT_PATTERNS, EVENT_TYPES } from "../shared/core/vocabulary.ts";
 import { useContext } from "preact/hooks";
 import { metadataOf } from "./create_body.ts";
 import { concerns } from "./failure.ts";
@@ -27,6 +27,9 @@ interface EndpointDraft {
 
 /** The checked event types when the user begins to choose. */
 const FIRST_CHOICE = ["payment.completed"] satisfies EventType[];
+
+/** The patterns and types to choose from. The pattern of all events is a choice of its own. */
+const CHOICES = [...EVENT_PATTERNS.filter((pattern) => pattern !== "*"), ...EVENT_TYPES];
 
 /** Returns the values of an existing endpoint, or of a new one. */
 export function draftOf(endpoint?: WebhookEndpoint): EndpointDraft {
@@ -129,18 +132,14 @@ function EventBoxes({ draft, change }: {
 }) {
   const failure = useContext(FormFailure);
   const fault = concerns(failure, ["events"]) ? failure : null;
-  // An endpoint that was created with the API can also have patterns, such as payment.*.
-  const patterns = draft.events.filter((name) =>
-    !(EVENT_TYPES as readonly string[]).includes(name)
-  );
   const toggle = (name: string, is_on: boolean) =>
     change({
       events: is_on ? [...draft.events, name] : draft.events.filter((other) => other !== name),
     });
   return (
     <fieldset class="boxes">
-      <legend>Event types</legend>
-      {[...patterns, ...EVENT_TYPES].map((name) => (
+      <legend>Event types and patterns</legend>
+      {CHOICES.map((name) => (
         <label key={name}>
           <input
             type="checkbox"

@@ -31,6 +31,13 @@ const TOKEN_TILES = Object.entries(TEST_TOKENS).map(([token, number]) => ({
 /** A change of some fields. */
 export type ChangeDraft = (change: Partial<Draft>) => void;
 
+/** The fields of an instrument that payments and transfers share. */
+interface InstrumentProps<Fields> {
+  param: string;
+  draft: Fields;
+  change: (change: Partial<Fields>) => void;
+}
+
 /** The fields of the chosen instrument, with the capture and the settlement. */
 export function InstrumentFields(props: { draft: Draft; change: ChangeDraft }) {
   return (
@@ -92,6 +99,14 @@ function ChosenInstrument({ draft, change }: { draft: Draft; change: ChangeDraft
               set={set("cvc")}
               inputMode="numeric"
             />
+            <TextField
+              label="Postal code"
+              class="short"
+              params={["card.postal_code"]}
+              value={draft.postal_code}
+              set={set("postal_code")}
+              optional
+            />
           </div>
         </>
       );
@@ -130,7 +145,7 @@ function ChosenInstrument({ draft, change }: { draft: Draft; change: ChangeDraft
             <TextField
               label="IBAN"
               class="wide"
-              params={["iban"]}
+              params={["iban.iban"]}
               value={draft.iban}
               set={set("iban")}
               mono
@@ -143,6 +158,7 @@ function ChosenInstrument({ draft, change }: { draft: Draft; change: ChangeDraft
               options={RAILS.filter(([kind]) => kind === "sepa" || kind === "swift")}
             />
           </div>
+          <HolderFields param="iban" draft={draft} change={change} />
         </>
       );
     case "wallet":
@@ -162,25 +178,7 @@ function ChosenInstrument({ draft, change }: { draft: Draft; change: ChangeDraft
             set={set("address")}
             mono
           />
-          <div class="row">
-            <SelectField
-              label="Network"
-              params={["wallet.network"]}
-              value={draft.network}
-              set={set("network")}
-              options={[["", "From the address"], ...NETWORKS.map((name) => [name, name] as const)]}
-            />
-            <SelectField
-              label="Asset"
-              params={["wallet.asset"]}
-              value={draft.asset}
-              set={set("asset")}
-              options={[
-                ["", "From the currency"],
-                ...STABLECOINS.map((coin) => [coin, coin] as const),
-              ]}
-            />
-          </div>
+          <WalletFields param="wallet" draft={draft} change={change} />
         </>
       );
     case "address":
@@ -211,6 +209,56 @@ function ChosenInstrument({ draft, change }: { draft: Draft; change: ChangeDraft
         </>
       );
   }
+}
+
+/** The bank and the holder of an IBAN. `param` is the name of the account in errors of the API. */
+export function HolderFields(
+  { param, draft, change }: InstrumentProps<Pick<Draft, "bic" | "holder_name">>,
+) {
+  return (
+    <div class="row">
+      <TextField
+        label="BIC"
+        class="short"
+        params={[`${param}.bic`]}
+        value={draft.bic}
+        set={(bic) => change({ bic })}
+        optional
+        mono
+      />
+      <TextField
+        label="Account holder"
+        params={[`${param}.holder_name`]}
+        value={draft.holder_name}
+        set={(holder_name) => change({ holder_name })}
+        optional
+      />
+    </div>
+  );
+}
+
+/** The network and the asset of a wallet. `param` is the name of the wallet in errors of the API. */
+export function WalletFields(
+  { param, draft, change }: InstrumentProps<Pick<Draft, "network" | "asset">>,
+) {
+  return (
+    <div class="row">
+      <SelectField
+        label="Network"
+        params={[`${param}.network`]}
+        value={draft.network}
+        set={(network) => change({ network })}
+        options={[["", "From the address"], ...NETWORKS.map((name) => [name, name] as const)]}
+      />
+      <SelectField
+        label="Asset"
+        params={[`${param}.asset`]}
+        value={draft.asset}
+        set={(asset) => change({ asset })}
+        options={[["", "From the currency"], ...STABLECOINS.map((coin) => [coin, coin] as const)]}
+      />
+    </div>
+  );
 }
 
 function Capture({ draft, change }: { draft: Draft; change: ChangeDraft }) {

@@ -20,7 +20,7 @@ consoleCase("a form sends a key of the user, once or twice", async (step, place)
     const { body } = await start.call("GET", `${V1}/payments?limit=100`);
     return (body as { data: unknown[] }).data.length;
   };
-  const open = () => page.getByText("Idempotency", { exact: true }).click();
+  const open = () => page.getByText("Idempotency and faults").click();
   const key = () => page.getByLabel(/^Idempotency key/);
   const fresh = async () => {
     await go("payments");
@@ -124,6 +124,65 @@ consoleCase("the rarer fields of operations", async (step, { enter, start, origi
       await button(page, "Clear filter").click();
     },
   );
+  const preview = async () =>
+    JSON.parse(await page.getByRole("region", { name: "Body of the request" }).innerText());
+  const fresh = async (to: string) => {
+    await go("balance");
+    await page.getByRole("heading", { name: "Balance", level: 1 }).waitFor();
+    await go(to);
+  };
+  await step("a card has a postal code", async () => {
+    await fresh("payments/new");
+    await page.getByLabel(/^Postal code/).fill("10115");
+    assert.equal((await preview()).card.postal_code, "10115");
+    await button(page, "Create payment").click();
+    await said(page).getByText("Payment created: completed.").waitFor();
+  });
+  await step("an IBAN has a BIC and a holder, of a payment and of a transfer", async () => {
+    const account = {
+      iban: "DE89 3704 0044 0532 0130 00",
+      bic: "COBADEFF",
+      holder_name: "Ada Lovelace",
+    };
+    const fill = async (bic: string) => {
+      await page.getByLabel(/^BIC/).fill(bic);
+      await page.getByLabel(/^Account holder/).fill(account.holder_name);
+    };
+    await fresh("payments/new");
+    await page.getByRole("radio", { name: "IBAN", exact: true }).check();
+    await fill("COBA");
+    await button(page, "Create payment").click();
+    await page.locator(".fault").getByText(/a BIC of 8 or 11 characters/).waitFor();
+    await fill(account.bic);
+    assert.deepEqual((await preview()).iban, account);
+    await button(page, "Create payment").click();
+    await said(page).getByText(/^Payment created/).waitFor();
+    await fresh("transfers/new");
+    await fill("COBA");
+    await button(page, "Create transfer").click();
+    await page.locator(".fault").getByText(/a BIC of 8 or 11 characters/).waitFor();
+    await fill(account.bic);
+    assert.deepEqual((await preview()).destination, { iban: account });
+    await button(page, "Create transfer").click();
+    await said(page).getByText(/^Transfer created/).waitFor();
+  });
+  await step("the wallet of a transfer has an asset", async () => {
+    await fresh("transfers/new");
+    await page.getByRole("radio", { name: "Wallet", exact: true }).check();
+    await page.getByLabel("Asset").selectOption("USDT");
+    assert.equal((await preview()).destination.wallet.asset, "USDT");
+  });
+  await step("an endpoint takes patterns", async () => {
+    await go("webhooks/new");
+    await page.getByRole("radio", { name: "Inbox" }).check();
+    await page.getByRole("radio", { name: "Chosen events" }).check();
+    await page.getByRole("checkbox", { name: "payment.completed" }).uncheck();
+    await page.getByRole("checkbox", { name: "payment.*" }).check();
+    await page.getByRole("checkbox", { name: "refund.*" }).check();
+    await button(page, "Add endpoint").click();
+    await said(page).getByText("Endpoint added.").waitFor();
+    assert.deepEqual((await newest("webhook_endpoints"))["events"], ["payment.*", "refund.*"]);
+  });
   await step("a refund has metadata", async () => {
     await go(`payments/${id}`);
     await button(page, "Refund…").click();
