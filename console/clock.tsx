@@ -1,14 +1,12 @@
 /** The clock of the sandbox in the head of the console, and the dialog that sets it. */
 
 import { useState } from "preact/hooks";
-import type { ClockAdvance } from "../client/mod.ts";
 import { call } from "./calls.ts";
-import { Dialog } from "./dialog.tsx";
-import { showFlash } from "./flash.tsx";
+import { AdvanceEffect, textOfAdvance } from "./clock_effect.tsx";
+import { ConfirmDialog } from "./confirm_dialog.tsx";
 import { SelectField, TextField } from "./fields.tsx";
-import { Form } from "./form.tsx";
 import { useLive } from "./live.ts";
-import { EXAMPLE_TIME, TIME_ZONE, timeOf } from "./times.ts";
+import { EXAMPLE_TIME, parseTime, TIME_ZONE, timeOf } from "./times.ts";
 
 /** Seconds and names of the advances that the dialog offers. */
 const ADVANCES = [
@@ -54,75 +52,63 @@ function ClockDialog({ now, mode, target, close }: {
   const [seconds, setSeconds] = useState("86400");
   const [to, setTo] = useState("");
   const [next, setNext] = useState<string>(mode);
-  const done = (clock: ClockAdvance) => {
-    close();
-    showFlash(textOf(clock));
-  };
+  const from_ms = Date.parse(target ?? now);
+  const to_ms = seconds === "to"
+    ? Date.parse(parseTime(to) ?? "")
+    : seconds !== ""
+    ? from_ms + Number(seconds) * 1_000
+    // A frozen clock that runs again first advances to the real time.
+    : mode === "frozen" && next === "real"
+    ? Date.now()
+    : from_ms;
   return (
-    <Dialog title="The clock of the sandbox" close={close}>
-      <Form
-        label="The clock of the sandbox"
-        build={(options) =>
-          call("sandbox", "setClock", {
-            ...(seconds === "to"
-              ? { to: timeOf("to", to) }
-              : seconds !== "" && { advance: Number(seconds) }),
-            mode: next === "frozen" ? "frozen" : "real",
-          }, options)}
-        done={done}
-        actions={(sending) => (
-          <>
-            <button type="button" onClick={close}>Close</button>
-            <button type="submit" class="primary" aria-disabled={sending}>
-              {sending ? "Setting…" : "Set the clock"}
-            </button>
-          </>
-        )}
-      >
-        <p>
-          It shows <time dateTime={now}>{now}</time>
-          {mode === "frozen" ? " and stands" : ""}.{" "}
-          {target !== null && `It is on its way to ${target}. `}
-          Everything of this sandbox obeys it. A clock never goes back; a reset makes it the real
-          one.
-        </p>
-        <SelectField
-          label="Advance by"
-          params={["advance"]}
-          value={seconds}
-          set={setSeconds}
-          options={ADVANCES}
+    <ConfirmDialog
+      title="Set the clock of the sandbox?"
+      keep="Keep the time"
+      act="Set the clock"
+      acting="Setting…"
+      begins_at_act
+      build={(options) =>
+        call("sandbox", "setClock", {
+          ...(seconds === "to"
+            ? { to: timeOf("to", to) }
+            : seconds !== "" && { advance: Number(seconds) }),
+          mode: next === "frozen" ? "frozen" : "real",
+        }, options)}
+      done={textOfAdvance}
+      close={close}
+    >
+      <p>
+        It shows <time dateTime={now}>{now}</time>
+        {mode === "frozen" ? " and stands" : ""}.{" "}
+        {target !== null && `It is on its way to ${target}. `}
+        Everything of this sandbox obeys it.
+      </p>
+      <SelectField
+        label="Advance by"
+        params={["advance"]}
+        value={seconds}
+        set={setSeconds}
+        options={ADVANCES}
+      />
+      {seconds === "to" && (
+        <TextField
+          label="Time"
+          params={["to"]}
+          value={to}
+          set={setTo}
+          placeholder={EXAMPLE_TIME}
+          hint={`In the time zone ${TIME_ZONE}, or RFC 3339. At most 400 days ahead.`}
         />
-        {seconds === "to" && (
-          <TextField
-            label="Time"
-            params={["to"]}
-            value={to}
-            set={setTo}
-            placeholder={EXAMPLE_TIME}
-            hint={`In the time zone ${TIME_ZONE}, or RFC 3339. At most 400 days ahead.`}
-          />
-        )}
-        <SelectField
-          label="After that"
-          params={["mode"]}
-          value={next}
-          set={setNext}
-          options={[["real", "the clock runs"], ["frozen", "the clock is frozen"]]}
-        />
-      </Form>
-    </Dialog>
+      )}
+      <SelectField
+        label="After that"
+        params={["mode"]}
+        value={next}
+        set={setNext}
+        options={[["real", "the clock runs"], ["frozen", "the clock is frozen"]]}
+      />
+      {to_ms > from_ms && <AdvanceEffect to_ms={to_ms} />}
+    </ConfirmDialog>
   );
-}
-
-/** Says where the clock stands, and what became due. */
-function textOf({ now, did }: ClockAdvance): string {
-  const done = ([
-    [did.deliveries, "attempt", "to deliver"],
-    [did.expired_payments, "payment", "ended"],
-    [did.disputes_closed, "dispute", "closed"],
-    [did.purged, "row", "deleted"],
-  ] as const).filter(([count]) => count !== 0)
-    .map(([count, noun, what]) => `${count} ${noun}${count === 1 ? "" : "s"} ${what}`);
-  return `The clock shows ${now}. ${done.length > 0 ? done.join(", ") : "Nothing was due"}.`;
 }

@@ -2,45 +2,114 @@
 
 import type { Dispute, Payment, WebhookDelivery } from "../client/mod.ts";
 import { AUTHENTICATION_WINDOW_MS } from "../shared/domain/payments/lifecycle.ts";
+import { MAX_PAGE } from "../shared/schema/limits.ts";
+import { call } from "./calls.ts";
+import { useLive } from "./live.ts";
+import { href } from "./route.ts";
 
 /** A thing that happens by itself at a time. */
-export interface Due {
+interface Due {
   at_ms: number;
   text: string;
   /** The resource. */
   id: string;
+  /** The link to the list of all things of this kind. */
+  list: string;
 }
 
-/** Returns what is due for payments, disputes and deliveries, the earliest first. */
-export function dueOf(
-  payments: readonly Payment[],
-  disputes: readonly Dispute[],
-  deliveries: readonly WebhookDelivery[],
-): Due[] {
-  return [
-    ...payments.flatMap(dueOfPayment),
-    ...disputes.flatMap(({ id, evidence_due_by }) =>
-      evidence_due_by === null
-        ? []
-        : [{ at_ms: Date.parse(evidence_due_by), text: "Lost without evidence", id }]
-    ),
-    ...deliveries.flatMap((delivery) => {
-      const { id, event_type, payment_id, next_attempt_at, blocked_by } = delivery;
-      if (next_attempt_at === null || blocked_by !== undefined) return [];
-      const text = `Attempt to deliver ${event_type}`;
-      return [{ at_ms: Date.parse(next_attempt_at), text, id: payment_id ?? id }];
-    }),
-  ].sort((a, b) => a.at_ms - b.at_ms);
+/** The things of a kind, at least one, the earliest first. */
+export interface DueGroup {
+  text: string;
+  list: string;
+  items: readonly Due[];
+}
+
+/** What comes next. */
+interface Dues {
+  /** Null before the first read. */
+  groups: readonly DueGroup[] | null;
+  /** Whether there are more things than the lists have shown. */
+  is_cut: boolean;
+  /** The error of the last read of a list, or null. */
+  error: unknown;
+}
+
+/** Milliseconds between two reads. */
+const EVERY_MS = 5_000;
+
+/** Reads what comes next, grouped by kind. The kind with the earliest thing is the first. */
+export function useDues(): Dues {
+  const every = { every_ms: EVERY_MS };
+  const read = (status: "authorized" | "requires_action" | "pending") =>
+    call("payments", "list", { status, limit: MAX_PAGE });
+  const payments = [
+    useLive(read("authorized"), every),
+    useLive(read("requires_action"), every),
+    useLive(read("pending"), every),
+  ];
+  const disputes = useLive(
+    call("disputes", "list", { status: "needs_response", limit: MAX_PAGE }),
+    every,
+  );
+  const deliveries = useLive(
+    call("webhookDeliveries", "list", { status: "pending", limit: MAX_PAGE }),
+    every,
+  );
+  const all = [...payments, disputes, deliveries];
+  const is_read = all.every(({ data }) => data !== null);
+  const due = is_read
+    ? [
+      ...payments.flatMap(({ data }) => data!.data.flatMap(dueOfPayment)),
+      ...disputes.data!.data.flatMap(dueOfDispute),
+      ...deliveries.data!.data.flatMap(dueOfDelivery),
+    ]
+    : null;
+  return {
+    groups: due && groupsOf(due),
+    is_cut: all.some(({ data }) => data?.has_more),
+    error: all.find(({ error }) => error !== null)?.error ?? null,
+  };
+}
+
+/** Returns the things until a time, by kind. */
+export function dueUntil(groups: readonly DueGroup[], at_ms: number): DueGroup[] {
+  return groups
+    .map((group) => ({ ...group, items: group.items.filter((item) => item.at_ms <= at_ms) }))
+    .filter(({ items }) => items.length > 0);
+}
+
+function groupsOf(due: readonly Due[]): DueGroup[] {
+  const sorted = due.toSorted((a, b) => a.at_ms - b.at_ms);
+  return [...Map.groupBy(sorted, ({ text, list }) => `${text} ${list}`).values()]
+    .map((items) => ({ text: items[0]!.text, list: items[0]!.list, items }));
 }
 
 function dueOfPayment({ id, status, capture_before, next_action, updated_at }: Payment): Due[] {
   if (capture_before !== null) {
-    return [{ at_ms: Date.parse(capture_before), text: "Authorization ends", id }];
+    const list = href(["payments"], { status: "authorized" });
+    return [{ at_ms: Date.parse(capture_before), text: "Authorization ends", id, list }];
   }
   if (next_action !== null && "expires_at" in next_action) {
-    return [{ at_ms: Date.parse(next_action.expires_at), text: "Time to pay ends", id }];
+    const list = href(["payments"], { status, method_kind: "stablecoin" });
+    return [{ at_ms: Date.parse(next_action.expires_at), text: "Time to pay ends", id, list }];
   }
   if (status !== "requires_action") return [];
   const at_ms = Date.parse(updated_at) + AUTHENTICATION_WINDOW_MS;
-  return [{ at_ms, text: "Time to authenticate ends", id }];
+  const list = href(["payments"], { status });
+  return [{ at_ms, text: "Time to authenticate ends", id, list }];
+}
+
+function dueOfDispute({ id, status, evidence_due_by }: Dispute): Due[] {
+  if (evidence_due_by === null) return [];
+  const list = href(["disputes"], { status });
+  return [{ at_ms: Date.parse(evidence_due_by), text: "Lost without evidence", id, list }];
+}
+
+/** A delivery that waits for another one has no time of its own. */
+function dueOfDelivery(delivery: WebhookDelivery): Due[] {
+  const { id, event_type, endpoint_id, payment_id, status, next_attempt_at, blocked_by } = delivery;
+  if (next_attempt_at === null || blocked_by !== undefined) return [];
+  const text = `Attempt to deliver ${event_type}`;
+  const list = href(["webhooks", endpoint_id], { status });
+  return [{ at_ms: Date.parse(next_attempt_at), text, id: payment_id ?? id, list }];
 }

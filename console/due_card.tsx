@@ -1,81 +1,74 @@
 /** The next things that the clock of the sandbox brings, and the button that advances it to one. */
 
 import { useState } from "preact/hooks";
-import { MAX_PAGE } from "../shared/schema/limits.ts";
 import { call } from "./calls.ts";
+import { AdvanceEffect, textOfAdvance } from "./clock_effect.tsx";
 import { ConfirmDialog } from "./confirm_dialog.tsx";
-import { type Due, dueOf } from "./due.ts";
+import { type DueGroup, useDues } from "./due.ts";
 import { useLive } from "./live.ts";
 import { Mention } from "./mention.tsx";
 import { Empty, Reading } from "./notice.tsx";
 import { Time } from "./text.tsx";
 
-/** Number of things that the card shows. */
+/** Number of kinds that the card shows. */
 const SHOWN = 6;
-/** Milliseconds between two reads. */
+/** Milliseconds after its time until which a thing has happened. */
+const MARGIN_MS = 1_000;
+/** Milliseconds between two reads of the clock. */
 const EVERY_MS = 5_000;
 
 /** The card. */
 export function DueCard() {
-  const [chosen, setChosen] = useState<Due | null>(null);
-  const every = { every_ms: EVERY_MS };
-  const read = (status: "authorized" | "requires_action" | "pending") =>
-    call("payments", "list", { status, limit: MAX_PAGE });
-  const clock = useLive(call("sandbox", "clock"), every);
-  const lives = [
-    useLive(read("authorized"), every),
-    useLive(read("requires_action"), every),
-    useLive(read("pending"), every),
-  ];
-  const disputes = useLive(
-    call("disputes", "list", { status: "needs_response", limit: MAX_PAGE }),
-    every,
-  );
-  const deliveries = useLive(
-    call("webhookDeliveries", "list", { status: "pending", limit: MAX_PAGE }),
-    every,
-  );
-  const payments = lives.flatMap(({ data }) => data?.data ?? []);
-  const is_read = [clock, disputes, deliveries, ...lives].every(({ data }) => data !== null);
-  const error = [clock, disputes, deliveries, ...lives]
-    .find((live) => live.error !== null)?.error ?? null;
-  const due = is_read
-    ? dueOf(payments, disputes.data!.data, deliveries.data!.data).slice(0, SHOWN)
-    : null;
+  const [chosen, setChosen] = useState<number | null>(null);
+  const clock = useLive(call("sandbox", "clock"), { every_ms: EVERY_MS });
+  const { groups, is_cut, error } = useDues();
   return (
     <section class="card" aria-labelledby="due">
       <h2 id="due">What comes next</h2>
-      <Reading label="what comes next" live={{ data: due, error }} rows={2}>
-        {(items) =>
-          items.length === 0 ? <Empty title="Nothing is due" /> : (
-            <ul class="records">
-              {items.map((item) => (
-                <DueItem
-                  key={`${item.id} ${item.text}`}
-                  item={item}
-                  now_ms={Date.parse(clock.data!.now)}
-                  choose={() => setChosen(item)}
-                />
-              ))}
-            </ul>
+      <Reading
+        label="what comes next"
+        live={{ data: clock.data && groups, error: clock.error ?? error }}
+        rows={2}
+      >
+        {(groups) =>
+          groups.length === 0 ? <Empty title="Nothing is due" /> : (
+            <>
+              <ul class="records">
+                {groups.slice(0, SHOWN).map((group) => (
+                  <DueItem
+                    key={`${group.text} ${group.list}`}
+                    group={group}
+                    now_ms={Date.parse(clock.data!.now)}
+                    choose={() => setChosen(group.items[0]!.at_ms + MARGIN_MS)}
+                  />
+                ))}
+              </ul>
+              {(is_cut || groups.length > SHOWN) && <p class="quiet">There is more.</p>}
+            </>
           )}
       </Reading>
-      {chosen && <AdvanceDialog due={chosen} close={() => setChosen(null)} />}
+      {chosen !== null && <AdvanceDialog to_ms={chosen} close={() => setChosen(null)} />}
     </section>
   );
 }
 
-function DueItem({ item, now_ms, choose }: { item: Due; now_ms: number; choose: () => void }) {
+/** The things of a kind. A single one leads to its resource, several to their list. */
+function DueItem({ group: { text, list, items }, now_ms, choose }: {
+  group: DueGroup;
+  now_ms: number;
+  choose: () => void;
+}) {
+  const [{ at_ms, id }] = items as [DueGroup["items"][number]];
   return (
     <li>
       <div class="record">
-        <span>{item.text}</span>
-        <Mention id={item.id} />
-        {item.at_ms > now_ms && (
+        <span>{text}</span>
+        {items.length === 1 ? <Mention id={id} /> : <a href={list}>{items.length} of them</a>}
+        {at_ms > now_ms && (
           <button
             type="button"
             class="small"
-            aria-label={`Advance the clock to: ${item.text}`}
+            aria-label={`Advance the clock to: ${text}`}
             onClick={choose}
           >
             Advance…
@@ -83,29 +76,27 @@ function DueItem({ item, now_ms, choose }: { item: Due; now_ms: number; choose: 
         )}
       </div>
       <div class="record-line">
-        <Time at={new Date(item.at_ms).toISOString()} />
+        {items.length > 1 && <span>The first</span>}
+        <Time at={new Date(at_ms).toISOString()} />
       </div>
     </li>
   );
 }
 
-function AdvanceDialog({ due, close }: { due: Due; close: () => void }) {
-  const to = new Date(due.at_ms).toISOString();
+function AdvanceDialog({ to_ms, close }: { to_ms: number; close: () => void }) {
+  const to = new Date(to_ms).toISOString();
   return (
     <ConfirmDialog
       title="Advance the clock?"
       keep="Keep the time"
       act="Advance"
       acting="Advancing…"
+      begins_at_act
       build={(options) => call("sandbox", "setClock", { to }, options)}
-      done="The clock has advanced."
+      done={textOfAdvance}
       close={close}
     >
-      <p>
-        The clock of the sandbox goes to{" "}
-        <Time at={to} />. Everything that is due until then happens, in the order of time. A clock
-        never goes back; a reset makes it the real one.
-      </p>
+      <AdvanceEffect to_ms={to_ms} />
     </ConfirmDialog>
   );
 }

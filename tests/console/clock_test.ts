@@ -7,7 +7,7 @@ const DAY = 86_400_000;
 
 consoleCase("the clock is advanced, frozen and shown", async (step, { enter, start }) => {
   const { page } = await enter();
-  const dialog = page.getByRole("dialog", { name: "The clock of the sandbox" });
+  const dialog = page.getByRole("dialog", { name: "Set the clock of the sandbox?" });
   const set = async (advance: string, after: string) => {
     await page.locator(".clock").click();
     await dialog.getByLabel("Advance by").selectOption(advance);
@@ -42,6 +42,31 @@ consoleCase("the clock is advanced, frozen and shown", async (step, { enter, sta
     });
     await set("1 day", "the clock is frozen");
     await page.getByText(/ 1 payment ended[.,]/).waitFor();
+  });
+  await step("it says before what an advance will do, and Enter confirms", async () => {
+    for (const times of [1, 2]) {
+      await start.call("POST", "/api-v1-payments/v1/payments", {
+        amount: 500 * times,
+        currency: "EUR",
+        card: { number: "4000002500003155", exp_month: 12, exp_year: 2034, cvc: "123" },
+      });
+    }
+    await page.locator(".clock").click();
+    await dialog.getByLabel("Advance by").selectOption("1 hour");
+    await dialog.getByText("Nothing that waits now is due until then.").waitFor();
+    await dialog.getByLabel("Advance by").selectOption("nothing");
+    await dialog.getByText("Nothing that waits now").waitFor({ state: "detached" });
+    await dialog.getByLabel("Advance by").selectOption("1 day");
+    await dialog.getByText("2 × Time to authenticate ends").waitFor();
+    await dialog.getByText("never goes back").waitFor();
+    await dialog.getByRole("button", { name: "Keep the time" }).click();
+    await dialog.waitFor({ state: "detached" });
+    await page.locator(".clock").click();
+    await dialog.getByText("2 × Time to authenticate ends").waitFor();
+    await dialog.getByRole("button", { name: "Set the clock" }).and(page.locator(":focus"))
+      .waitFor();
+    await page.keyboard.press("Enter");
+    await page.getByText(/ 2 payments ended[.,]/).waitFor();
   });
   await step("the clock runs again, a week ahead", async () => {
     await set("nothing", "the clock runs");
