@@ -8,9 +8,12 @@ import { useEffect, useState } from "preact/hooks";
 import type { ApiKey, ApiKeyWithSecret } from "../client/mod.ts";
 import { EndKeyDialog, isOwn, RotateKeyDialog } from "./api_key_dialogs.tsx";
 import { call } from "./calls.ts";
+import { Crumb } from "./crumb.tsx";
 import { showFlash } from "./flash.tsx";
 import { ListPage } from "./list_page.tsx";
+import { useLive } from "./live.ts";
 import { NewKeyDialog } from "./new_key_dialog.tsx";
+import { Reading } from "./notice.tsx";
 import { SecretCard } from "./secret_card.tsx";
 import { Time, TimeColumn } from "./text.tsx";
 
@@ -25,20 +28,13 @@ const COLUMNS = [
   "expires_at",
   "revoked_at",
 ];
-/** The newest secret. It is removed when the user dismisses it or leaves the page. */
+/** The newest key with its secret. */
 const new_key = signal<ApiKeyWithSecret | null>(null);
-
-/** A dialog about a key. */
-type Open = { dialog: "new" } | { dialog: "rotate" | "end"; key: ApiKey } | null;
 
 /** All keys of the sandbox. */
 export function ApiKeysPage({ query }: { query: Readonly<Record<string, string>> }) {
-  const [open, setOpen] = useState<Open>(null);
-  const close = () => setOpen(null);
-  useEffect(() => () => {
-    new_key.value = null;
-  }, []);
-  const told = new_key.value;
+  const [making, setMaking] = useState(false);
+  const close = () => setMaking(false);
   return (
     <>
       <ListPage
@@ -51,7 +47,7 @@ export function ApiKeysPage({ query }: { query: Readonly<Record<string, string>>
         read={(params) => call("apiKeys", "list", params)}
         columns={COLUMNS}
         action={
-          <button type="button" class="primary" onClick={() => setOpen({ dialog: "new" })}>
+          <button type="button" class="primary" onClick={() => setMaking(true)}>
             Make a key…
           </button>
         }
@@ -61,21 +57,14 @@ export function ApiKeysPage({ query }: { query: Readonly<Record<string, string>>
               The test keys of this sandbox. A key can have fewer scopes, an end, and several
               secrets while you rotate it. Only the operator makes live keys.
             </p>
-            {told && (
-              <SecretCard
-                name="API key"
-                about={`Store “${told.name}” in the settings of your program.`}
-                secret={told.secret}
-                dismiss={() => new_key.value = null}
-              />
-            )}
+            <NewSecret />
           </>
         }
         empty={<p>This sandbox has no keys.</p>}
       >
-        {(keys, busy) => <KeyTable keys={keys} busy={busy} setOpen={setOpen} />}
+        {(keys, busy) => <KeyTable keys={keys} busy={busy} />}
       </ListPage>
-      {open?.dialog === "new" && (
+      {making && (
         <NewKeyDialog
           done={(key) => {
             new_key.value = key;
@@ -85,6 +74,112 @@ export function ApiKeysPage({ query }: { query: Readonly<Record<string, string>>
           close={close}
         />
       )}
+    </>
+  );
+}
+
+/** The page of one key. */
+export function ApiKeyPage({ id }: { id: string }) {
+  const live = useLive(call("apiKeys", "retrieve", id), { logged: true });
+  return (
+    <>
+      <div class="title">
+        <Crumb section="keys" label="API keys" />
+        <h1 tabIndex={-1}>API key</h1>
+      </div>
+      <NewSecret />
+      <Reading label="this API key" live={live} rows={1}>
+        {(key) => <KeyTable keys={[key]} busy={false} />}
+      </Reading>
+    </>
+  );
+}
+
+/** The newest secret, until the user dismisses it or leaves the page. */
+function NewSecret() {
+  useEffect(() => () => {
+    new_key.value = null;
+  }, []);
+  const told = new_key.value;
+  return told && (
+    <SecretCard
+      name="API key"
+      about={`Store “${told.name}” in the settings of your program.`}
+      secret={told.secret}
+      dismiss={() => new_key.value = null}
+    />
+  );
+}
+
+function KeyTable({ keys, busy }: { keys: readonly ApiKey[]; busy: boolean }) {
+  const [open, setOpen] = useState<{ dialog: "rotate" | "end"; key: ApiKey } | null>(null);
+  const close = () => setOpen(null);
+  return (
+    <>
+      <table class="list" aria-label="API keys" aria-busy={busy}>
+        <thead>
+          <tr>
+            <th scope="col">Name</th>
+            <th scope="col">Status</th>
+            <th scope="col" class="wide-only">Scopes</th>
+            <th scope="col" class="wide-only">Last used</th>
+            <TimeColumn />
+            <td></td>
+          </tr>
+        </thead>
+        <tbody>
+          {keys.map((key) => (
+            <tr key={key.id}>
+              <td class="grow" title={key.id}>
+                {key.name}
+                <p class="quiet">
+                  {key.secrets.map(({ prefix, last4 }) => <code key={last4}>{prefix}…{last4}
+                  </code>)}
+                </p>
+              </td>
+              <td>
+                <KeyStatus of={key} />
+                {isOwn(key) && <span class="status info">This page</span>}
+              </td>
+              <td class="wide-only" title={key.scopes?.join(", ")}>
+                {key.scopes === null
+                  ? "All"
+                  : key.scopes.length === 1
+                  ? <code>{key.scopes[0]}</code>
+                  : `${key.scopes.length} scopes`}
+              </td>
+              <td class="when wide-only">
+                {key.last_used_at ? <Time at={key.last_used_at} /> : "Never"}
+              </td>
+              <td class="when wide-only">
+                <Time at={key.created_at} />
+              </td>
+              <td>
+                {key.revoked_at === null && (
+                  <div class="record-buttons">
+                    <button
+                      type="button"
+                      class="small"
+                      aria-label={`Rotate ${key.name}…`}
+                      onClick={() => setOpen({ dialog: "rotate", key })}
+                    >
+                      Rotate…
+                    </button>
+                    <button
+                      type="button"
+                      class="small danger"
+                      aria-label={`End ${key.name}…`}
+                      onClick={() => setOpen({ dialog: "end", key })}
+                    >
+                      End…
+                    </button>
+                  </div>
+                )}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
       {open?.dialog === "rotate" && (
         <RotateKeyDialog
           of={open.key}
@@ -98,77 +193,6 @@ export function ApiKeysPage({ query }: { query: Readonly<Record<string, string>>
       )}
       {open?.dialog === "end" && <EndKeyDialog of={open.key} close={close} />}
     </>
-  );
-}
-
-function KeyTable(
-  props: { keys: readonly ApiKey[]; busy: boolean; setOpen: (open: Open) => void },
-) {
-  const { keys, busy, setOpen } = props;
-  return (
-    <table class="list" aria-label="API keys" aria-busy={busy}>
-      <thead>
-        <tr>
-          <th scope="col">Name</th>
-          <th scope="col">Status</th>
-          <th scope="col" class="wide-only">Scopes</th>
-          <th scope="col" class="wide-only">Last used</th>
-          <TimeColumn />
-          <td></td>
-        </tr>
-      </thead>
-      <tbody>
-        {keys.map((key) => (
-          <tr key={key.id}>
-            <td class="grow" title={key.id}>
-              {key.name}
-              <p class="quiet">
-                {key.secrets.map(({ prefix, last4 }) => <code key={last4}>{prefix}…{last4}</code>)}
-              </p>
-            </td>
-            <td>
-              <KeyStatus of={key} />
-              {isOwn(key) && <span class="status info">This page</span>}
-            </td>
-            <td class="wide-only" title={key.scopes?.join(", ")}>
-              {key.scopes === null
-                ? "All"
-                : key.scopes.length === 1
-                ? <code>{key.scopes[0]}</code>
-                : `${key.scopes.length} scopes`}
-            </td>
-            <td class="when wide-only">
-              {key.last_used_at ? <Time at={key.last_used_at} /> : "Never"}
-            </td>
-            <td class="when wide-only">
-              <Time at={key.created_at} />
-            </td>
-            <td>
-              {key.revoked_at === null && (
-                <div class="record-buttons">
-                  <button
-                    type="button"
-                    class="small"
-                    aria-label={`Rotate ${key.name}…`}
-                    onClick={() => setOpen({ dialog: "rotate", key })}
-                  >
-                    Rotate…
-                  </button>
-                  <button
-                    type="button"
-                    class="small danger"
-                    aria-label={`End ${key.name}…`}
-                    onClick={() => setOpen({ dialog: "end", key })}
-                  >
-                    End…
-                  </button>
-                </div>
-              )}
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
   );
 }
 

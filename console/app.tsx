@@ -1,7 +1,7 @@
 /** The frame of the console: the navigation, the current page, and the panel of API calls. */
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { ApiKeysPage } from "./api_keys_page.tsx";
+import { ApiKeyPage, ApiKeysPage } from "./api_keys_page.tsx";
 import { BalancePage } from "./balance_page.tsx";
 import { call_log, clearLog } from "./calls.ts";
 import { CallPanel } from "./call_panel.tsx";
@@ -12,6 +12,7 @@ import { CreatePage } from "./create_page.tsx";
 import { CreateTransferPage } from "./create_transfer_page.tsx";
 import { DisputesPage } from "./disputes_page.tsx";
 import { EndpointPage } from "./endpoint_page.tsx";
+import { EntryPage } from "./entry_page.tsx";
 import { EventPage } from "./event_page.tsx";
 import { EventsPage } from "./events_page.tsx";
 import { FaultPage, FaultsPage, NewFaultPage } from "./faults_page.tsx";
@@ -31,6 +32,7 @@ import { RequestsPage } from "./requests_page.tsx";
 import { ReferenceLink } from "./reference.tsx";
 import { ResetDialog } from "./reset_dialog.tsx";
 import { forgetLists, go, href, place, type Route, route } from "./route.ts";
+import { SandboxPage } from "./sandbox_page.tsx";
 import { SandboxesDialog } from "./sandboxes_dialog.tsx";
 import { SearchField } from "./search_field.tsx";
 import { SearchPage } from "./search_page.tsx";
@@ -221,9 +223,11 @@ function Page({ route: { steps, query } }: { route: Route }) {
     case "requests":
       return id === undefined ? <RequestsPage query={query} /> : <RequestPage key={id} id={id} />;
     case "ledger":
-      return <LedgerPage query={query} />;
+      return id === undefined ? <LedgerPage query={query} /> : <EntryPage key={id} id={id} />;
     case "keys":
-      return <ApiKeysPage query={query} />;
+      return id === undefined ? <ApiKeysPage query={query} /> : <ApiKeyPage key={id} id={id} />;
+    case "sandboxes":
+      return <SandboxPage key={id} id={id ?? ""} />;
     case "idempotency_keys":
       return <IdempotencyKeyPage key={id} id={id ?? ""} />;
     case "refunds":

@@ -56,13 +56,18 @@ export function LedgerPage({ query }: { query: Readonly<Record<string, string>> 
         about={account && <p class="about-page">{ACCOUNT_TEXTS[account]}</p>}
         empty={<p>The first completed payment creates ledger entries.</p>}
       >
-        {(entries, busy) => <EntryTable entries={entries} busy={busy} />}
+        {(entries, busy) => <EntryTable entries={entries} busy={busy} found={query["entry"]} />}
       </ListPage>
     </>
   );
 }
 
-function EntryTable({ entries, busy }: { entries: readonly LedgerEntry[]; busy: boolean }) {
+function EntryTable({ entries, busy, found }: {
+  entries: readonly LedgerEntry[];
+  busy: boolean;
+  /** The id of the entry to mark. */
+  found: string | undefined;
+}) {
   return (
     <table class="list" aria-label="Ledger entries" aria-busy={busy}>
       <thead>
@@ -76,20 +81,22 @@ function EntryTable({ entries, busy }: { entries: readonly LedgerEntry[]; busy: 
         </tr>
       </thead>
       <tbody>
-        {entries.map((entry) => <EntryRow key={entry.id} entry={entry} />)}
+        {entries.map((entry) => (
+          <EntryRow key={entry.id} entry={entry} is_found={entry.id === found} />
+        ))}
       </tbody>
     </table>
   );
 }
 
-function EntryRow({ entry }: { entry: LedgerEntry }) {
+function EntryRow({ entry, is_found }: { entry: LedgerEntry; is_found: boolean }) {
   const { account, direction, currency, payment_id, transfer_id, transaction_id } = entry;
   const of = payment_id !== null
     ? <Mention section="payments" id={payment_id} />
     : transfer_id !== null && <Mention section="transfers" id={transfer_id} />;
   const amount = <Money amount_minor={entry.amount_minor} currency={currency} />;
   return (
-    <tr>
+    <tr title={entry.id} aria-current={is_found ? "true" : undefined}>
       <td>
         {label(account)}
         <span class="phone-only">

@@ -14,6 +14,13 @@ const SECTIONS: Readonly<Record<string, string>> = {
   req: "requests",
   flt: "faults",
   key: "keys",
+  le: "ledger",
+  env: "sandboxes",
+};
+/** Beginnings of texts of the API that are no ids of resources, and where the texts belong. */
+const NO_RESOURCES: Readonly<Record<string, string>> = {
+  pm: "It is the token of a card. The page of a new payment takes it.",
+  inb: "It is a cursor of an inbox. A program sends it to acknowledge deliveries.",
 };
 /** An id of the API. */
 const ID = /\b([a-z]{2,4})_[0-9a-z]{26}\b/;
@@ -31,6 +38,13 @@ export function shortened(text: string): string {
 /** Reports whether a text is an id. */
 export function isId(text: string): boolean {
   return idIn(text) === text;
+}
+
+/** Returns why no page shows this text of the API; null: it is an id with a page, or another text. */
+export function whyNoPage(text: string): string | null {
+  const prefix = /^([a-z]{2,4})_/.exec(text)?.[1] ?? "";
+  if (Object.hasOwn(NO_RESOURCES, prefix)) return NO_RESOURCES[prefix]!;
+  return isId(text) && hrefOf(text) === null ? "The API has no resource with this prefix." : null;
 }
 
 /** Returns the link to the page that shows a resource; null: no page shows this kind. */

@@ -3,15 +3,14 @@
 import { useState } from "preact/hooks";
 import type { DisposableSandbox } from "../client/mod.ts";
 import { call } from "./calls.ts";
-import { ConfirmDialog } from "./confirm_dialog.tsx";
 import { Dialog } from "./dialog.tsx";
-import { showFlash } from "./flash.tsx";
+import { DeleteSandboxDialog, openSandbox, sandboxName } from "./disposable_sandbox.tsx";
 import { SelectField, TextField } from "./fields.tsx";
 import { Form } from "./form.tsx";
 import { useLive } from "./live.ts";
 import { Cut, Reading } from "./notice.tsx";
-import { go } from "./route.ts";
-import { known_sandboxes, switchSandbox } from "./session.ts";
+import { href } from "./route.ts";
+import { known_sandboxes } from "./session.ts";
 import { Time } from "./text.tsx";
 
 /** Lifetimes of the form, in seconds. */
@@ -32,9 +31,7 @@ export function SandboxesDialog({ close }: { close: () => void }) {
   const [deleting, setDeleting] = useState<DisposableSandbox | null>(null);
   const open = (sandbox: DisposableSandbox, test_key: string) => {
     close();
-    switchSandbox(sandbox, test_key);
-    go(["payments"]);
-    showFlash(`This is the disposable sandbox ${nameOf(sandbox)}.`);
+    openSandbox(sandbox, test_key);
   };
   return (
     <Dialog title="Disposable sandboxes" close={close}>
@@ -53,7 +50,9 @@ export function SandboxesDialog({ close }: { close: () => void }) {
                 return (
                   <li key={sandbox.id}>
                     <div>
-                      <strong>{nameOf(sandbox)}</strong>
+                      <a href={href(["sandboxes", sandbox.id])} onClick={close}>
+                        <strong>{sandboxName(sandbox)}</strong>
+                      </a>
                       <p class="quiet">
                         {sandbox.seed !== null && <>Seed {sandbox.seed}.{" "}</>}
                         Ends <Time at={sandbox.expires_at} />
@@ -62,7 +61,7 @@ export function SandboxesDialog({ close }: { close: () => void }) {
                     {test_key !== undefined && (
                       <button
                         type="button"
-                        aria-label={`Switch to ${nameOf(sandbox)}`}
+                        aria-label={`Switch to ${sandboxName(sandbox)}`}
                         onClick={() => open(sandbox, test_key)}
                       >
                         Switch
@@ -70,7 +69,7 @@ export function SandboxesDialog({ close }: { close: () => void }) {
                     )}
                     <button
                       type="button"
-                      aria-label={`Delete ${nameOf(sandbox)}`}
+                      aria-label={`Delete ${sandboxName(sandbox)}`}
                       onClick={() => setDeleting(sandbox)}
                     >
                       Delete…
@@ -117,27 +116,7 @@ export function SandboxesDialog({ close }: { close: () => void }) {
           options={LIFETIMES}
         />
       </Form>
-      {deleting && (
-        <ConfirmDialog
-          title={`Delete ${nameOf(deleting)}?`}
-          keep="Keep sandbox"
-          act="Delete sandbox"
-          acting="Deleting…"
-          build={(options) => call("sandboxes", "delete", deleting.id, options)}
-          done={`Deleted the sandbox ${nameOf(deleting)}.`}
-          close={() => setDeleting(null)}
-        >
-          <p>
-            Its keys stop working at once, nothing more is sent to its endpoints, and the service
-            deletes its data.
-          </p>
-        </ConfirmDialog>
-      )}
+      {deleting && <DeleteSandboxDialog sandbox={deleting} close={() => setDeleting(null)} />}
     </Dialog>
   );
-}
-
-/** Returns the name of a sandbox, or its id. */
-function nameOf({ name, id }: Pick<DisposableSandbox, "name" | "id">): string {
-  return name ?? id;
 }

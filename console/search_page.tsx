@@ -6,7 +6,7 @@ import { useLive } from "./live.ts";
 import { Cut, Empty, NoItems, Reading } from "./notice.tsx";
 import { PaymentTable } from "./payments_page.tsx";
 import { RequestTable } from "./requests_page.tsx";
-import { isId } from "./resource_link.ts";
+import { whyNoPage } from "./resource_link.ts";
 import { TransferTable } from "./transfers_page.tsx";
 
 /** Number of matches in each list. */
@@ -16,16 +16,17 @@ const EVERY_MS = 10_000;
 
 /** The page. */
 export function SearchPage({ text }: { text: string }) {
+  const reason = whyNoPage(text);
   return (
     <>
       <div class="title">
         <h1 tabIndex={-1}>Search</h1>
         {text !== "" && <p class="quiet">For “{text}”</p>}
       </div>
-      {isId(text)
+      {reason !== null
         ? (
           <Empty title="This id has no page">
-            <p>The console has no page for resources of this kind.</p>
+            <p>{reason}</p>
           </Empty>
         )
         : text.length < MIN_SEARCH || text.length > MAX_SEARCH

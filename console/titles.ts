@@ -22,8 +22,9 @@ const NAMES: Readonly<Record<string, Names>> = {
   webhooks: { list: "Webhooks", item: "Endpoint", create: "Add an endpoint" },
   deliveries: { list: "Deliveries", item: "Delivery" },
   requests: { list: "Requests", item: "Request" },
-  ledger: { list: "Ledger entries" },
-  keys: { list: "API keys" },
+  ledger: { list: "Ledger entries", item: "Ledger entry" },
+  keys: { list: "API keys", item: "API key" },
+  sandboxes: { list: "Disposable sandboxes", item: "Sandbox" },
   idempotency_keys: { list: "Idempotency key" },
   faults: { list: "Faults", item: "Fault", create: "Declare a fault" },
 };

@@ -117,9 +117,16 @@ consoleCase("every view is accessible and not too wide", async (step, { open, st
     await page.getByLabel("Delay in milliseconds").fill("500");
     await button("Declare fault").click();
   }, () => page.getByText("Delivery: Delay").waitFor());
-  await step("a fault is deleted", async () => {
+  await view(
+    "dialog-fault",
+    () => button(/^Delete the fault/).click(),
+    () => dialog("Delete the fault?").getByText("1 of 1 is left").waitFor(),
+  );
+  await step("a fault is deleted, or kept", async () => {
+    await button("Keep fault").click();
     await page.getByText("1 of 1").waitFor();
     await button(/^Delete the fault/).click();
+    await button("Delete fault").last().click();
     await page.getByText("No faults yet").waitFor();
   });
   await view(
@@ -176,8 +183,9 @@ consoleCase("every view is accessible and not too wide", async (step, { open, st
     );
   }
   await view("create-idempotency", async () => {
-    await page.getByText("Idempotency", { exact: true }).click();
+    await page.getByText("Idempotency and faults").click();
     await page.getByLabel(/^Idempotency key/).fill("order-1001");
+    await page.getByLabel(/^Fault of this request/).selectOption("delay");
   }, () => page.getByText("Stored record of this key").waitFor());
   await view("create-refused", async () => {
     await page.getByRole("radio", { name: "Test card", exact: true }).check();
@@ -319,6 +327,10 @@ consoleCase("every view is accessible and not too wide", async (step, { open, st
     () => go("ledger?account=available&currency=EUR"),
     () => page.getByRole("table", { name: "Ledger entries" }).waitFor(),
   );
+  await view("ledger-entry", async () => {
+    const { body } = await start.call("GET", "/api-v1-payments/v1/ledger_entries?limit=1");
+    await go(`ledger/${(body as { data: { id: string }[] }).data[0]!.id}`);
+  }, () => page.locator("tr[aria-current]").waitFor());
   await view("keys", () => go("keys"), () => page.getByRole("table").waitFor());
   await view("dialog-key", async () => {
     await button("Make a key…").click();
@@ -409,6 +421,13 @@ consoleCase("every view is accessible and not too wide", async (step, { open, st
       .first().waitFor();
   });
   await view(
+    "dialog-clock",
+    () => page.locator(".clock").click(),
+    () =>
+      dialog("Set the clock of the sandbox?").getByText("1 × Time to authenticate ends").waitFor(),
+  );
+  await page.keyboard.press("Escape");
+  await view(
     "event-deliveries",
     () => go("events").then(() => page.locator(".timeline summary").first().click()),
     () => page.getByText(/^Waits for/).waitFor(),
@@ -442,6 +461,12 @@ consoleCase("every view is accessible and not too wide", async (step, { open, st
     () => button("Sandboxes…").click(),
     () => dialog("Disposable sandboxes").getByText("PR 17").waitFor(),
   );
+  await view(
+    "sandbox",
+    () => page.getByRole("link", { name: "PR 17" }).click(),
+    () => page.getByRole("heading", { level: 1, name: "PR 17" }).waitFor(),
+  );
+  await button("Sandboxes…").click();
   await page.getByLabel("Name").fill("PR 18");
   await button("Make and switch").click();
   await view(

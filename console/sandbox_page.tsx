@@ -1,0 +1,79 @@
+/** The page of a disposable sandbox. The sandbox of a key that the operator has made has none. */
+
+import { useState } from "preact/hooks";
+import type { DisposableSandbox } from "../client/mod.ts";
+import { call } from "./calls.ts";
+import { DeleteSandboxDialog, openSandbox, sandboxName } from "./disposable_sandbox.tsx";
+import { useLive } from "./live.ts";
+import { Reading } from "./notice.tsx";
+import { known_sandboxes, session } from "./session.ts";
+import { Fact, Facts, Id, Time } from "./text.tsx";
+
+/** The page. A disposable sandbox cannot read itself, so the session tells of the present one. */
+export function SandboxPage({ id }: { id: string }) {
+  const present = session.value?.disposable?.sandbox;
+  const own = present?.id === id ? present : null;
+  const live = useLive(own ? null : call("sandboxes", "retrieve", id), { logged: true });
+  const data = own ?? live.data;
+  return (
+    <>
+      {data === null && <h1 tabIndex={-1}>Sandbox</h1>}
+      <Reading label="this sandbox" live={{ data, error: live.error }}>
+        {(sandbox) => <SandboxView sandbox={sandbox} is_own={own !== null} />}
+      </Reading>
+      {data === null && live.error !== null && (
+        <p class="quiet">
+          Only a disposable sandbox has a page, for keys of the sandbox that has made it, and until
+          24 hours after its end.
+        </p>
+      )}
+    </>
+  );
+}
+
+function SandboxView({ sandbox, is_own }: { sandbox: DisposableSandbox; is_own: boolean }) {
+  const { id, seed, created_at, expires_at } = sandbox;
+  const [deleting, setDeleting] = useState(false);
+  const test_key = known_sandboxes.value.get(id);
+  const is_over = Date.parse(expires_at) <= Date.now();
+  return (
+    <>
+      <div class="title payment-title">
+        <div>
+          <h1 tabIndex={-1}>{sandboxName(sandbox)}</h1>
+          <p class="under-title">
+            <span class={`status ${is_over ? "off" : "good"}`}>{is_over ? "Ended" : "Works"}</span>
+            {is_own && <span class="status info">This page</span>}
+            <Id id={id} />
+          </p>
+        </div>
+        {!is_own && !is_over && (
+          <div class="title-actions">
+            {test_key !== undefined && (
+              <button
+                type="button"
+                onClick={() => openSandbox(sandbox, test_key)}
+              >
+                Switch
+              </button>
+            )}
+            <button type="button" class="danger" onClick={() => setDeleting(true)}>Delete…</button>
+          </div>
+        )}
+      </div>
+      <section class="card details" aria-labelledby="details">
+        <h2 id="details">Details</h2>
+        <Facts>
+          <Fact name="Seed">{seed ?? "None"}</Fact>
+          <Fact name="Created">
+            <Time at={created_at} />
+          </Fact>
+          <Fact name={is_over ? "Ended" : "Ends"}>
+            <Time at={expires_at} />
+          </Fact>
+        </Facts>
+      </section>
+      {deleting && <DeleteSandboxDialog sandbox={sandbox} close={() => setDeleting(false)} />}
+    </>
+  );
+}

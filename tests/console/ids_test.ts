@@ -1,0 +1,157 @@
+/** The search field opens a page for an id of every kind of resource, or says why there is none. */
+
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import type { Page } from "playwright-core";
+import { PROJECT_DIR } from "../support/local/local_start.ts";
+import { consoleCase } from "../support/console/console_case.ts";
+
+const V1 = "/api-v1-payments/v1";
+const SANDBOX = "/api-v1-sandbox";
+
+type Call = (method: string, path: string, body?: unknown) => Promise<{ body: unknown }>;
+
+/** The prefixes of the texts that the API calls an id, a cursor or a token. */
+async function prefixesOfApi(): Promise<string[]> {
+  const read = (name: string) => Deno.readTextFile(join(PROJECT_DIR, "docs", name));
+  const [contract, openapi] = await Promise.all(["contract.md", "openapi.json"].map(read));
+  const listed = /`((?:[a-z]+_ )+[a-z]+_)`/.exec(contract!)![1]!.split(" ");
+  const patterns = [...openapi!.matchAll(/"\^([a-z]{2,5}_)/g)].map(([, prefix]) => prefix!);
+  return [...new Set([...listed, ...patterns])].sort();
+}
+
+/** Makes one of each kind. Returns their ids by prefix. */
+async function makeAll(call: Call): Promise<Record<string, string>> {
+  const make = async (path: string, body: unknown) =>
+    ((await call("POST", path, body)).body as { id: string }).id;
+  const first = async (path: string) =>
+    ((await call("GET", path)).body as { data: { id: string; transaction_id: string }[] }).data[0]!;
+  const whe_ = await make(`${V1}/webhook_endpoints`, { delivery: "inbox" });
+  const payment = { amount: 5_000, currency: "EUR", outcome: "success" };
+  const pay_ = await make(`${V1}/payments`, payment);
+  const disputed = await make(`${V1}/payments`, { ...payment, outcome: "chargeback" });
+  const entry = await first(`${V1}/ledger_entries?payment_id=${pay_}`);
+  const inbox = (await call("GET", `${V1}/webhook_endpoints/${whe_}/inbox`)).body;
+  return {
+    pay_,
+    re_: await make(`${V1}/payments/${pay_}/refund`, { amount: 100 }),
+    dp_: (await first(`${V1}/disputes?payment_id=${disputed}`)).id,
+    tr_: await make(`${V1}/transfers`, {
+      amount: 100,
+      currency: "EUR",
+      destination: { iban: "DE89 3704 0044 0532 0130 00" },
+    }),
+    evt_: (await first(`${V1}/events`)).id,
+    whe_,
+    whd_: (await first(`${V1}/webhook_deliveries?endpoint_id=${whe_}`)).id,
+    le_: entry.id,
+    txn_: entry.transaction_id,
+    key_: (await first(`${V1}/api_keys`)).id,
+    req_: (await first(`${SANDBOX}/requests`)).id,
+    flt_: await make(`${SANDBOX}/faults`, { on: "delivery", fault: "duplicate" }),
+    env_: await make(`${SANDBOX}/sandboxes`, { name: "PR 34" }),
+    inb_: (inbox as { next_cursor: string }).next_cursor,
+    pm_: "pm_card_visa",
+  };
+}
+
+/** The page of each kind, and a text that only this page has. */
+const PAGES: Readonly<Record<string, [heading: RegExp, sign: (id: string) => string | RegExp]>> = {
+  pay_: [/^50\.00 EUR$/, (id) => id],
+  re_: [/^50\.00 EUR$/, (id) => id],
+  dp_: [/^50\.00 EUR$/, (id) => id],
+  tr_: [/^1\.00 EUR$/, (id) => id],
+  evt_: [/\.\w+$/, (id) => id],
+  whe_: [/^Inbox/, (id) => id],
+  whd_: [/^50\.00 EUR|^Inbox/, () => "Deliveries"],
+  le_: [/^Ledger$/, () => "EUR"],
+  txn_: [/^Ledger$/, (id) => id],
+  key_: [/^API key$/, () => "This page"],
+  req_: [/^(GET|POST)/, (id) => id],
+  flt_: [/^Fault$/, () => "1 of 1"],
+  env_: [/^PR 34$/, (id) => id],
+  inb_: [/^Search$/, () => "It is a cursor of an inbox."],
+  pm_: [/^Search$/, () => "It is the token of a card."],
+};
+
+/** Types a text into the search field. */
+async function search(page: Page, text: string): Promise<void> {
+  await page.getByRole("heading", { level: 1 }).focus();
+  await page.keyboard.press("/");
+  await page.locator('[aria-label="Search"]:focus').waitFor();
+  await page.keyboard.insertText(text);
+  await page.keyboard.press("Enter");
+}
+
+consoleCase("an id of every kind opens its page", async (step, { enter, start, origin }) => {
+  const ids = await makeAll((...request) => start.call(...request));
+  const { page } = await enter();
+  await step("the table has every prefix of the API", async () => {
+    assert.deepEqual(Object.keys(PAGES).sort(), await prefixesOfApi());
+  });
+  for (const [prefix, [heading, sign]] of Object.entries(PAGES)) {
+    await step(`${prefix} opens its page`, async () => {
+      await page.goto(`${origin}/console/#/balance`);
+      await page.getByRole("heading", { name: "Balance", level: 1 }).waitFor();
+      await search(page, ids[prefix]!);
+      await page.getByRole("heading", { level: 1, name: heading }).waitFor();
+      await page.getByRole("main").getByText(sign(ids[prefix]!)).first().waitFor();
+    });
+  }
+  await step("the entry is marked in its transaction", async () => {
+    await search(page, ids["le_"]!);
+    const rows = page.getByRole("table", { name: "Ledger entries" }).locator("tbody tr");
+    await rows.and(page.locator("[aria-current]")).waitFor();
+    assert.equal(await rows.count(), 2);
+    const marked = page.locator("tr[aria-current]");
+    assert.equal(await marked.getAttribute("title"), ids["le_"]);
+    await marked.getByRole("link").first().click();
+    await page.getByRole("heading", { level: 1, name: "50.00 EUR" }).waitFor();
+  });
+  for (const [direction, side] of [["debit", 1], ["credit", 2]] as const) {
+    await step(`the ${direction} of a transaction is found`, async () => {
+      const { body } = await start.call("GET", `${V1}/ledger_entries?limit=100`);
+      const { id } = (body as { data: { id: string; direction: string }[] }).data
+        .find((entry) => entry.direction === direction)!;
+      await search(page, id);
+      await page.locator(`tr[aria-current][title="${id}"] td:nth-child(${side + 1})`)
+        .getByText("EUR").waitFor();
+    });
+  }
+  for (const prefix of Object.keys(PAGES).filter((name) => name !== "inb_" && name !== "pm_")) {
+    await step(`an unknown ${prefix} is said to be unknown`, async () => {
+      await search(page, prefix + "0".repeat(26));
+      await page.getByRole("main").getByText(/not_found|No ledger entry/).first().waitFor();
+    });
+  }
+  await step("a prefix that the API does not have", async () => {
+    await search(page, "ab_" + "0".repeat(26));
+    await page.getByText("The API has no resource with this prefix.").waitFor();
+  });
+  await step("an unknown sandbox: the page says which ones have a page", async () => {
+    await search(page, "env_" + "0".repeat(26));
+    await page.getByText("Only a disposable sandbox has a page").waitFor();
+  });
+  await step("the sandbox of this page has its page too, without a delete", async () => {
+    await page.getByRole("button", { name: "Sandboxes…" }).click();
+    await page.getByLabel("Name").fill("PR 35");
+    await page.getByRole("button", { name: "Make and switch" }).click();
+    await page.getByText("This is the disposable sandbox PR 35").waitFor();
+    const { body } = await start.call("GET", `${SANDBOX}/sandboxes?limit=1`);
+    const [own] = (body as { data: { id: string }[] }).data;
+    await search(page, own!.id);
+    await page.getByRole("heading", { level: 1, name: "PR 35" }).waitFor();
+    await page.getByRole("main").getByText("This page").waitFor();
+    assert.equal(await page.getByRole("button", { name: "Delete…" }).count(), 0);
+    await page.getByRole("button", { name: /^Back/ }).click();
+  });
+  await step("the page of a sandbox switches to it and deletes it", async () => {
+    const { body } = await start.call("GET", `${SANDBOX}/sandboxes?limit=1`);
+    const [other] = (body as { data: { id: string }[] }).data;
+    await search(page, other!.id);
+    await page.getByRole("button", { name: "Switch" }).waitFor();
+    await page.getByRole("button", { name: "Delete…" }).click();
+    await page.getByRole("button", { name: "Delete sandbox" }).click();
+    await page.getByRole("main").getByText("Ended").first().waitFor();
+  });
+});
