@@ -1,5 +1,5 @@
--- Purpose: the breaches of the hourly check of the books, the settings of the operator, and the
--- requests that wake the dispatcher.
+-- Purpose: the breaches of the hourly check of the books, the settings of the operator, the archives
+-- of live environments, and the requests that wake the dispatcher.
 --
 -- Each view pay.invariant_* lists what breaks one promise (docs/reliability.md), and is empty while
 -- it holds. A view is one statement and so one snapshot. pg_net only ever calls our own fixed
@@ -36,6 +36,15 @@ comment on table pay.settings is
   'The address and token with which the dispatcher is woken (pay.configure_relay), and the time of the last check of the books, in seconds since 1970 (pay.note_breaches).';
 comment on column pay.settings.name is 'Name of the setting.';
 comment on column pay.settings.value is 'Value of the setting, as text.';
+
+create table pay.archives (
+  environment_id text collate "C" not null,
+  archived_until timestamptz not null,
+  constraint archives_pkey primary key (environment_id)
+);
+comment on table pay.archives is 'The live environments whose old events are archived before retention deletes them.';
+comment on column pay.archives.environment_id is 'The live environment.';
+comment on column pay.archives.archived_until is 'Retention keeps the events and deliveries from this time on.';
 
 -- Unlogged, like the responses of pg_net: a crash empties both tables and restarts the ids.
 create unlogged table pay.dispatcher_wakes (

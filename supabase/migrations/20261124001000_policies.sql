@@ -50,7 +50,8 @@ begin
 
   -- The rows of these tables belong to no environment, or only the worker reads them.
   foreach v_table in array array[
-    'invariant_breaches', 'settings', 'dispatcher_wakes', 'xpub_counters', 'signer_nonces'
+    'invariant_breaches', 'settings', 'archives', 'dispatcher_wakes', 'xpub_counters',
+    'signer_nonces'
   ] loop
     execute format(
       'create policy %I on pay.%I to pay_owner using (%s)',

@@ -694,6 +694,119 @@ $$;
 grant execute on function pay.change_api_key(
   text, text, text, text, text, timestamptz, text) to pay_api;
 
+create or replace function pay.list_archives(p_account text)
+returns table (
+  environment_id text, account text, archived_until timestamptz, next_day timestamptz
+)
+language plpgsql volatile security definer rows 10
+set search_path = pg_catalog, pg_temp set jit = off
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+  select e.id, e.account, a.archived_until, coalesce(
+    a.archived_until,
+    date_trunc('day', (
+      select o.created_at from pay.events o where o.environment_id = e.id order by o.id limit 1
+    ), 'UTC')
+  )
+  from pay.environments e
+  left join pay.archives a on a.environment_id = e.id
+  where e.livemode and (p_account is null or e.account = p_account)
+  order by e.id;
+end
+$$;
+grant execute on function pay.list_archives(text) to pay_operator;
+
+create or replace function pay.read_archive(
+  p_environment_id text, p_kind text, p_from timestamptz, p_before timestamptz, p_after text,
+  p_limit integer
+)
+returns table (id text, line text)
+language plpgsql volatile security definer rows 100
+set search_path = pg_catalog, pg_temp set jit = off
+as $$
+declare
+  v_prefix constant text := case p_kind when 'events' then 'evt_' else 'whd_' end;
+  v_before constant text := pay_internal.id_floor(v_prefix, p_before);
+  -- The next text after an id in the collation of ids.
+  v_from constant text := coalesce(p_after || chr(1), pay_internal.id_floor(v_prefix, p_from));
+begin
+  perform set_config('pay.environment_ids', array[p_environment_id]::text, true);
+  if p_kind = 'events' then
+    return query select o.id, o.body from pay.events o
+    where o.environment_id = p_environment_id and o.id >= v_from and o.id < v_before
+    order by o.id limit p_limit;
+  else
+    return query select d.id, json_build_object(
+      'id', d.id, 'event_id', d.event_id, 'event_type', d.event_type,
+      'endpoint_id', d.endpoint_id, 'subject_id', d.subject_id, 'status', d.status,
+      'attempts', d.attempts, 'created_at', pay_internal.wire_time(d.created_at)
+    )::text
+    from pay.webhook_deliveries d
+    where d.environment_id = p_environment_id and d.id >= v_from and d.id < v_before
+    order by d.id limit p_limit;
+  end if;
+end
+$$;
+grant execute on function pay.read_archive(text, text, timestamptz, timestamptz, text, integer)
+  to pay_operator;
+
+create or replace function pay.sum_archive(
+  p_environment_id text, p_from timestamptz, p_before timestamptz
+)
+returns table (currency text, debit_account text, credit_account text, amount_minor text)
+language plpgsql volatile security definer rows 10
+set search_path = pg_catalog, pg_temp set jit = off
+as $$
+begin
+  perform set_config('pay.environment_ids', array[p_environment_id]::text, true);
+  return query
+  select m.currency, m.debit_account, m.credit_account, sum(m.amount_minor)::text
+  from pay.ledger_movements m
+  where m.environment_id = p_environment_id
+    and m.transaction_id >= pay_internal.id_floor('txn_', p_from)
+    and m.transaction_id < pay_internal.id_floor('txn_', p_before)
+  group by 1, 2, 3 order by 1, 2, 3;
+end
+$$;
+grant execute on function pay.sum_archive(text, timestamptz, timestamptz) to pay_operator;
+
+create or replace function pay.note_archive(p_environment_id text, p_until timestamptz)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+as $$
+declare
+  v_until timestamptz;
+begin
+  perform set_config('pay.worker', 'on', true);
+  insert into pay.archives as a (environment_id, archived_until)
+  select e.id, p_until from pay.environments e where e.id = p_environment_id and e.livemode
+  on conflict (environment_id) do update set archived_until = excluded.archived_until
+    where a.archived_until <= excluded.archived_until
+  returning a.archived_until into v_until;
+  if v_until is null or p_until > pay_internal.server_time() - interval '7 days' then
+    raise check_violation using
+      message = 'an archive grows, of a live environment, by days that ended a week ago';
+  end if;
+end
+$$;
+grant execute on function pay.note_archive(text, timestamptz) to pay_operator;
+
+create or replace function pay.end_archive(p_environment_id text)
+returns boolean
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  delete from pay.archives a where a.environment_id = p_environment_id;
+  return found;
+end
+$$;
+grant execute on function pay.end_archive(text) to pay_operator;
+
 create or replace function pay_internal.next_xpub_index(p_xpub text)
 returns bigint
 language plpgsql volatile
@@ -5182,6 +5295,9 @@ declare
   v_kind record;
   v_rows bigint;
   v_total bigint := 0;
+  v_before constant timestamptz := least(p_at - interval '30 days', case when p_livemode then
+    (select a.archived_until from pay.archives a where a.environment_id = p_environment_id)
+  end);
 begin
   if not pg_try_advisory_xact_lock(hashtextextended('purge ' || p_environment_id, 0)) then
     return 0;
@@ -5213,7 +5329,7 @@ begin
        ))',
       v_kind.table_name, v_kind.lock, v_kind.id_column
     ) using
-      p_environment_id, pay_internal.id_floor(v_kind.prefix, p_at - interval '30 days'), p_batch;
+      p_environment_id, pay_internal.id_floor(v_kind.prefix, v_before), p_batch;
     get diagnostics v_rows = row_count;
     v_total := v_total + v_rows;
   end loop;

@@ -5,6 +5,7 @@
 -- 24 hours: idempotency keys. Readers ignore older keys themselves; this only frees the space.
 -- 30 days:  events and deliveries of every environment, all data of sandboxes (interface §8). In a
 --           live environment operations and provider events stay as long as its payments.
+--           An archive keeps its events and deliveries until it has them (archive.sql).
 -- At once:  environments that resets have retired, disposable sandboxes that have ended, and all
 --           but the last requests of each sandbox.
 -- pay_internal.purge_keys deletes API keys and their secrets, pay_internal.purge_counters their
@@ -207,6 +208,9 @@ declare
   v_kind record;
   v_rows bigint;
   v_total bigint := 0;
+  v_before constant timestamptz := least(p_at - interval '30 days', case when p_livemode then
+    (select a.archived_until from pay.archives a where a.environment_id = p_environment_id)
+  end);
 begin
   if not pg_try_advisory_xact_lock(hashtextextended('purge ' || p_environment_id, 0)) then
     return 0;
@@ -238,7 +242,7 @@ begin
        ))',
       v_kind.table_name, v_kind.lock, v_kind.id_column
     ) using
-      p_environment_id, pay_internal.id_floor(v_kind.prefix, p_at - interval '30 days'), p_batch;
+      p_environment_id, pay_internal.id_floor(v_kind.prefix, v_before), p_batch;
     get diagnostics v_rows = row_count;
     v_total := v_total + v_rows;
   end loop;

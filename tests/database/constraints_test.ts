@@ -327,6 +327,7 @@ const VIOLATIONS: Violation[] = [
   ["provider_totals_pkey", "provider_totals", {}],
   ["invariant_breaches_pkey", "invariant_breaches", {}],
   ["settings_pkey", "settings", {}],
+  ["archives_pkey", "archives", {}],
   ["dispatcher_wakes_pkey", "dispatcher_wakes", {}],
   ["settings_name_known", "settings", { name: "other" }],
 ];

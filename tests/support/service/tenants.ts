@@ -44,6 +44,7 @@ const SEEDS: Record<string, Record<string, unknown>> = {
     created_at: "2026-01-01",
     expires_at: "2026-01-02",
   },
+  archives: { archived_until: "2026-01-01" },
   dispatcher_wakes: { request_id: "1", woken_at: "2026-01-01" },
   sandbox_settings: {
     version: 1,
@@ -291,6 +292,7 @@ export const OPERATORS_TABLES: ReadonlySet<string> = new Set([
   "settings",
   "dispatcher_wakes",
   "invariant_breaches",
+  "archives",
   "xpub_counters",
   "signer_nonces",
 ]);

@@ -1,0 +1,391 @@
+/**
+ * `deno task archive` writes the events and deliveries of live environments, which retention deletes
+ * after 30 days, to a folder or an S3 bucket, one day after the other, with the sums of the ledger.
+ * From then on retention deletes only what the archive has. `--check` reads an archive again.
+ *
+ * archive_format.ts describes the files, archive_store.ts the places.
+ */
+
+import type postgres from "postgres";
+import { parseArgs } from "node:util";
+import { fileURLToPath } from "node:url";
+import { gunzipSync, gzipSync } from "node:zlib";
+import { readSettings } from "../data_dir/settings.ts";
+import {
+  type ArchivedFile,
+  carryForward,
+  dayPath,
+  latestPath,
+  type LedgerSum,
+  Manifest,
+  ManifestLink,
+  sha256,
+} from "./archive_format.ts";
+import { type ArchiveStore, openArchiveStore } from "./archive_store.ts";
+import { CommandError, print, printMessage, reportFailure, UsageError } from "./command_line.ts";
+import { openOperatorDatabase } from "./operator_database.ts";
+
+const PROJECT_DIR = fileURLToPath(new URL("../../", import.meta.url));
+const USAGE = `Usage:
+  deno task archive --to PLACE [--account ACCOUNT] [--until DAY]
+  deno task archive --check --to PLACE [--account ACCOUNT]
+  deno task archive --end --account ACCOUNT
+
+Writes the events and deliveries of live environments, of each day (UTC) that ended a week ago.
+From then on retention keeps what the archive does not have, so run it every day.
+
+    --to PLACE         A folder, or s3://BUCKET/PREFIX with AWS_ACCESS_KEY_ID,
+                       AWS_SECRET_ACCESS_KEY, and by choice AWS_REGION and AWS_ENDPOINT_URL.
+    --account ACCOUNT  Only the live environment of this account.
+    --until DAY        The first day that is not written, such as 2030-01-31.
+    --check            Reads the whole archive, and compares checksums, chain and ledger.
+    --end              Retention deletes events after 30 days again. The files stay.
+`;
+const DAY_MS = 86_400_000;
+/** Days until a delivery cannot change any more. pay.note_archive has the same number. */
+const AGE_DAYS = 7;
+/** Rows of one statement. */
+const PAGE_ROWS = 1_000;
+/** A file has at most this many lines and bytes before compression, so it fits into the memory. */
+const FILE_LINES = 50_000;
+const FILE_BYTES = 32 * 1024 ** 2;
+const KINDS = ["events", "deliveries"] as const;
+
+/** A live environment, as `pay.list_archives` returns it. */
+interface ArchivedEnvironment {
+  environment_id: string;
+  account: string;
+  archived_until: Date | null;
+  next_day: Date | null;
+}
+
+interface Options {
+  action: "write" | "check" | "end" | "help";
+  to: string;
+  account: string | null;
+  until: Date | null;
+}
+
+if (import.meta.main) Deno.exit(await main(Deno.args));
+
+/** Exit codes: 0 success, 1 failure or a fault of the archive, 2 invalid arguments. */
+async function main(args: string[]): Promise<number> {
+  try {
+    const env = (name: string) => Deno.env.get(name);
+    const options = readOptions(args);
+    if (options.action === "help") return print(USAGE), 0;
+    const store = options.action === "end" ? null : openArchiveStore(options.to, env);
+    const database = await openOperatorDatabase(readSettings(env, PROJECT_DIR), printMessage);
+    try {
+      await run(database.sql, store, options);
+    } finally {
+      await database.close();
+    }
+    return 0;
+  } catch (error) {
+    return reportFailure(error);
+  }
+}
+
+function readOptions(args: string[]): Options {
+  if (args.length === 0 || args.includes("--help")) {
+    return { action: "help", to: "", account: null, until: null };
+  }
+  const { values } = parse(args);
+  const action = values.check ? "check" : values.end ? "end" : "write";
+  if (values.check && values.end) throw new UsageError("--check and --end exclude each other");
+  if (action !== "end" && !values.to) throw new UsageError("--to is missing: a folder, or s3://…");
+  if (action === "end" && !values.account) throw new UsageError("--account is missing");
+  return {
+    action,
+    to: values.to ?? "",
+    account: values.account ?? null,
+    until: values.until === undefined ? null : readDay(values.until),
+  };
+}
+
+function parse(args: string[]) {
+  try {
+    return parseArgs({
+      args,
+      options: {
+        to: { type: "string" },
+        account: { type: "string" },
+        until: { type: "string" },
+        check: { type: "boolean" },
+        end: { type: "boolean" },
+      },
+    });
+  } catch (error) {
+    throw new UsageError(`archive: ${(error as Error).message}`);
+  }
+}
+
+function readDay(text: string): Date {
+  const day = ManifestLink.shape.day.safeParse(text);
+  if (!day.success) throw new UsageError(`--until "${text}" must be a day, such as 2030-01-31`);
+  return new Date(text);
+}
+
+async function run(sql: postgres.Sql, store: ArchiveStore | null, options: Options): Promise<void> {
+  const found = await sql<ArchivedEnvironment[]>`
+    select * from pay.list_archives(${options.account})`;
+  if (options.account !== null && found.length === 0) {
+    throw new UsageError(`--account "${options.account}" has no live environment`);
+  }
+  if (store === null) {
+    for (const { environment_id, account } of found) {
+      const [row] = await sql`select pay.end_archive(${environment_id}) as had_one`;
+      print(`${account}: ${row!.had_one ? "the archive has ended" : "it had no archive"}\n`);
+    }
+    return;
+  }
+  if (options.action === "check") {
+    for (const environment of found) await checkArchive(sql, store, environment);
+    return;
+  }
+  // Two runs would write the same files.
+  const [lock] = await sql`select pg_try_advisory_lock(hashtextextended('archive', 0)) as is_taken`;
+  if (!lock!.is_taken) throw new CommandError("Another archive is being written");
+  for (const environment of found) await writeArchive(sql, store, environment, options.until);
+}
+
+async function writeArchive(
+  sql: postgres.Sql,
+  store: ArchiveStore,
+  environment: ArchivedEnvironment,
+  until: Date | null,
+): Promise<void> {
+  const { environment_id, account, archived_until, next_day } = environment;
+  if (next_day === null) return print(`${account}: no events\n`);
+  const newest = Math.floor(Date.now() / DAY_MS - AGE_DAYS) * DAY_MS;
+  const end = Math.min(until?.getTime() ?? newest, newest);
+  let before = await lastManifest(store, environment, dayOf(next_day));
+  if (archived_until !== null && before === null) {
+    throw new CommandError(
+      `${account}: this place has no archive until ${
+        dayOf(archived_until)
+      }: name the place of the ` +
+        "other days, or end that archive first (--end)",
+    );
+  }
+  for (let at = next_day.getTime(); at < end; at += DAY_MS) {
+    const from = new Date(at);
+    const to = new Date(at + DAY_MS);
+    const files: ArchivedFile[] = [];
+    for (const kind of KINDS) {
+      files.push(...await writeFiles(sql, store, environment_id, kind, from));
+    }
+    const opening = before === null
+      ? carryForward([], await sumsOf(sql, environment_id, new Date(0), from))
+      : before.manifest.ledger;
+    const manifest: Manifest = {
+      format: 1,
+      environment_id,
+      account,
+      day: dayOf(from),
+      previous: before && before.link,
+      files,
+      ledger: carryForward(opening, await sumsOf(sql, environment_id, from, to)),
+    };
+    const bytes = encode(manifest);
+    const link = { day: manifest.day, sha256: sha256(bytes) };
+    await putSafely(store, dayPath(environment_id, manifest.day), bytes);
+    await putSafely(store, latestPath(environment_id), encode(link));
+    await sql`select pay.note_archive(${environment_id}, ${to.toISOString()}::timestamptz)`;
+    before = { link, manifest };
+    const count = (kind: string) =>
+      files.reduce((sum, { name, lines }) => sum + (name.startsWith(kind) ? lines : 0), 0);
+    print(`${account} ${link.day}: ${count("events")} events, ${count("deliveries")} deliveries\n`);
+  }
+}
+
+/** A manifest and its link. */
+interface LinkedManifest {
+  link: ManifestLink;
+  manifest: Manifest;
+}
+
+/**
+ * Returns the last manifest before a day; null if the archive begins with this day. A run that was
+ * killed can have written the day already.
+ */
+async function lastManifest(
+  store: ArchiveStore,
+  { environment_id, account }: ArchivedEnvironment,
+  day: string,
+): Promise<LinkedManifest | null> {
+  let link = await latestLink(store, environment_id);
+  while (link !== null && link.day >= day) {
+    link = (await readManifest(store, environment_id, link)).previous;
+  }
+  if (link === null) return null;
+  const next = dayOf(new Date(Date.parse(link.day) + DAY_MS));
+  if (next !== day) {
+    throw new CommandError(
+      `${account}: the archive at this place ends with ${link.day}, and retention has deleted or ` +
+        `archived elsewhere everything before ${day}: choose another place`,
+    );
+  }
+  return { link, manifest: await readManifest(store, environment_id, link) };
+}
+
+async function latestLink(
+  store: ArchiveStore,
+  environment_id: string,
+): Promise<ManifestLink | null> {
+  const bytes = await store.get(latestPath(environment_id));
+  return bytes && decode(ManifestLink, bytes, latestPath(environment_id));
+}
+
+async function readManifest(
+  store: ArchiveStore,
+  environment_id: string,
+  { day, sha256: expected }: ManifestLink,
+): Promise<Manifest> {
+  const path = dayPath(environment_id, day);
+  return decode(Manifest, await getSafely(store, path, expected), path);
+}
+
+/** Writes the rows of a day. Returns its files. */
+async function writeFiles(
+  sql: postgres.Sql,
+  store: ArchiveStore,
+  environment_id: string,
+  kind: typeof KINDS[number],
+  from: Date,
+): Promise<ArchivedFile[]> {
+  const to = new Date(from.getTime() + DAY_MS);
+  const files: ArchivedFile[] = [];
+  let lines: string[] = [];
+  let size = 0;
+  const flush = async () => {
+    if (lines.length === 0) return;
+    const name = `${kind}-${String(files.length + 1).padStart(4, "0")}.ndjson.gz`;
+    const bytes = new Uint8Array(gzipSync(`${lines.join("\n")}\n`));
+    await putSafely(store, dayPath(environment_id, dayOf(from), name), bytes);
+    files.push({ name, lines: lines.length, sha256: sha256(bytes) });
+    lines = [];
+    size = 0;
+  };
+  for (let after: string | null = null;;) {
+    const rows: { id: string; line: string }[] = await sql`
+      select id, line from pay.read_archive(
+        ${environment_id}, ${kind}, ${from.toISOString()}::timestamptz,
+        ${to.toISOString()}::timestamptz, ${after}, ${PAGE_ROWS})`;
+    for (const { line } of rows) {
+      if (lines.length === FILE_LINES || size + line.length > FILE_BYTES) await flush();
+      lines.push(line);
+      size += line.length;
+    }
+    if (rows.length < PAGE_ROWS) break;
+    after = rows.at(-1)!.id;
+  }
+  await flush();
+  return files;
+}
+
+function sumsOf(sql: postgres.Sql, environment_id: string, from: Date, to: Date) {
+  return sql<{
+    currency: string;
+    debit_account: string;
+    credit_account: string;
+    amount_minor: string;
+  }[]>`select * from pay.sum_archive(
+    ${environment_id}, ${from.toISOString()}::timestamptz, ${to.toISOString()}::timestamptz)`;
+}
+
+/** Reads the archive of an environment from its end to its beginning. */
+async function checkArchive(
+  sql: postgres.Sql,
+  store: ArchiveStore,
+  { environment_id, account, archived_until }: ArchivedEnvironment,
+): Promise<void> {
+  const latest = await latestLink(store, environment_id);
+  if (latest === null) {
+    if (archived_until === null) return print(`${account}: no archive\n`);
+    throw new CommandError(`${account}: this place has no archive`);
+  }
+  let days = 0;
+  let later: Manifest | null = null;
+  for (let link: ManifestLink | null = latest; link !== null; days++) {
+    const manifest: Manifest = await readManifest(store, environment_id, link);
+    for (const { name, lines, sha256: expected } of manifest.files) {
+      const path = dayPath(environment_id, manifest.day, name);
+      const text = gunzipSync(await getSafely(store, path, expected)).toString();
+      if (text.split("\n").length - 1 !== lines) {
+        throw new CommandError(`${path}: not ${lines} lines`);
+      }
+    }
+    if (later !== null) assertCarried(manifest, later);
+    [later, link] = [manifest, manifest.previous];
+  }
+  const { ledger } = await readManifest(store, environment_id, latest);
+  const end = new Date(Date.parse(latest.day) + DAY_MS);
+  const booked = carryForward([], await sumsOf(sql, environment_id, new Date(0), end));
+  if (closings(ledger) !== closings(booked)) {
+    throw new CommandError(
+      `${account} ${latest.day}: the sums of the ledger are ${
+        closings(ledger)
+      }, and those of the ` +
+        `database are ${closings(booked)}`,
+    );
+  }
+  print(`${account}: ${days} days until ${latest.day}, whole, and the ledger agrees\n`);
+}
+
+/** Throws unless each sum of a day begins with that of the day before. */
+function assertCarried(before: Manifest, after: Manifest): void {
+  const expected = carryForward(
+    before.ledger,
+    after.ledger.filter(({ moved }) => moved !== "0").map(({ moved, ...pair }) => ({
+      ...pair,
+      amount_minor: moved,
+    })),
+  );
+  const text = (sums: readonly LedgerSum[]) =>
+    sums.map(({ opening, moved, closing }) => `${opening}+${moved}=${closing}`).join(" ");
+  if (text(expected) !== text(after.ledger)) {
+    throw new CommandError(`${after.day}: the sums of the ledger do not follow from ${before.day}`);
+  }
+}
+
+function closings(ledger: readonly LedgerSum[]): string {
+  return ledger.map(({ currency, debit_account, credit_account, closing }) =>
+    `${debit_account}→${credit_account} ${closing} ${currency}`
+  ).join(", ");
+}
+
+/** Stores a file, and reads it again. */
+async function putSafely(
+  store: ArchiveStore,
+  path: string,
+  bytes: Uint8Array<ArrayBuffer>,
+): Promise<void> {
+  await store.put(path, bytes);
+  await getSafely(store, path, sha256(bytes));
+}
+
+/** Reads a file whose checksum is known. */
+async function getSafely(store: ArchiveStore, path: string, expected: string): Promise<Uint8Array> {
+  const bytes = await store.get(path);
+  if (bytes === null) throw new CommandError(`${path} is missing`);
+  if (sha256(bytes) !== expected) throw new CommandError(`${path} has another checksum`);
+  return bytes;
+}
+
+function encode(value: unknown): Uint8Array<ArrayBuffer> {
+  return new TextEncoder().encode(`${JSON.stringify(value, null, 2)}\n`);
+}
+
+function decode<T>(schema: { parse(value: unknown): T }, bytes: Uint8Array, path: string): T {
+  try {
+    return schema.parse(JSON.parse(new TextDecoder().decode(bytes)));
+  } catch (error) {
+    throw new CommandError(`${path} cannot be read: ${(error as Error).message}`);
+  }
+}
+
+function dayOf(at: Date): string {
+  return at.toISOString().slice(0, 10);
+}

@@ -1,0 +1,295 @@
+/** `deno task archive`: its files, its chain, what retention keeps, kills, and a bucket. */
+
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
+import postgres from "postgres";
+import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
+import { freePort } from "../support/common/free_port.ts";
+import { until } from "../support/common/until.ts";
+import { createEnvironment } from "../support/database/api_keys.ts";
+import { cloneDatabase } from "../support/database/database.ts";
+import { PROJECT_DIR } from "../support/local/local_start.ts";
+
+const DAY_MS = 86_400_000;
+const TODAY = Math.floor(Date.now() / DAY_MS) * DAY_MS;
+const ENVIRONMENT = `env_${"1".repeat(26)}`;
+
+/** A database with a live environment, and the command. */
+interface Archived {
+  sql: postgres.Sql;
+  /** Runs the command. */
+  archive(...args: string[]): Promise<{ code: number; out: string; said: string }>;
+  command(...args: string[]): Deno.Command;
+  /** Stores a payment's event, its delivery and its movement, this many days ago. */
+  store(days_ago: number, count?: number): Promise<void>;
+}
+
+/** Returns the day (UTC) that was this many days ago. */
+function day(days_ago: number): string {
+  return new Date(TODAY - days_ago * DAY_MS).toISOString().slice(0, 10);
+}
+
+async function withArchived(run: (archived: Archived) => Promise<void>): Promise<void> {
+  const database = await cloneDatabase();
+  const sql = postgres(database.url, { max: 1, onnotice: () => {} });
+  let stored = 0;
+  const command = (...args: string[]) =>
+    new Deno.Command(Deno.execPath(), {
+      args: ["run", "-A", "scripts/operator/archive.ts", ...args],
+      cwd: PROJECT_DIR,
+      env: {
+        DATABASE_URL: database.url,
+        AWS_ACCESS_KEY_ID: Deno.env.get("AWS_ACCESS_KEY_ID") ?? "S3RVER",
+        AWS_SECRET_ACCESS_KEY: "S3RVER",
+      },
+      stdin: "null",
+      stdout: "piped",
+      stderr: "piped",
+    });
+  try {
+    await createEnvironment(sql, { id: ENVIRONMENT, account: "acme", livemode: true });
+    await run({
+      sql,
+      command,
+      async archive(...args) {
+        const { code, stdout, stderr } = await command(...args).output();
+        const [out, said] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
+        return { code, out: out!, said: said! };
+      },
+      async store(days_ago, count = 1) {
+        const at = new Date(TODAY - days_ago * DAY_MS + 3_600_000).toISOString();
+        const first = stored + 1;
+        stored += count;
+        await sql.unsafe(
+          `with n as (
+            select i, lpad(i::text, 17, '0') as ending from generate_series($3::int, $4::int) i
+          ), events as (
+            insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
+            select $1, left(pay_internal.id_floor('evt_', $2), 13) || ending, 'payment.completed',
+              'pay_' || i, 1, $2, '{"n":' || i || '}' from n
+          ), deliveries as (
+            insert into pay.webhook_deliveries (environment_id, id, event_id, event_type, endpoint_id,
+              subject_id, sequence, status, created_at)
+            select $1, left(pay_internal.id_floor('whd_', $2), 13) || ending, 'evt_' || i,
+              'payment.completed', 'whe_1', 'pay_' || i, 1, 'delivered', $2 from n
+          )
+          insert into pay.ledger_movements (amount_minor, created_at, leg, environment_id,
+            transaction_id, kind, subject_id, debit_account, credit_account, currency)
+          select 100, $2, 0, $1, left(pay_internal.id_floor('txn_', $2), 13) || left(ending, 16) || '0',
+            'capture', 'pay_' || i, 'processor', 'available', 'EUR' from n
+          where i = $3`,
+          [ENVIRONMENT, at, first, stored],
+        );
+      },
+    });
+  } finally {
+    await sql.end();
+    await database.drop();
+  }
+}
+
+Deno.test("deno task archive", (t) =>
+  withArchived(({ sql, archive, command, store }) =>
+    withTemporaryFolder(async (folder) => {
+      const linesOf = async (days_ago: number, name: string) =>
+        gunzipSync(await Deno.readFile(join(folder, ENVIRONMENT, day(days_ago), name)))
+          .toString().trimEnd().split("\n").map((line) => JSON.parse(line));
+      const manifestOf = async (days_ago: number) =>
+        JSON.parse(
+          await Deno.readTextFile(join(folder, ENVIRONMENT, day(days_ago), "manifest.json")),
+        );
+      const kept = async () => {
+        const [row] = await sql`select count(*)::int as events,
+          (select count(*)::int from pay.webhook_deliveries) as deliveries from pay.events`;
+        return [row!.events, row!.deliveries];
+      };
+      await store(33);
+      await store(32, 3);
+      await store(20);
+      await store(3);
+
+      await t.step("writes each day that ended a week ago", async () => {
+        const { code, out, said } = await archive("--to", folder);
+        assert.equal(code, 0, said);
+        const lines = out.trimEnd().split("\n");
+        assert.equal(lines.length, 26);
+        assert.equal(lines[0], `acme ${day(33)}: 1 events, 1 deliveries`);
+        assert.equal(lines[1], `acme ${day(32)}: 3 events, 3 deliveries`);
+        assert.equal(lines.at(-1), `acme ${day(8)}: 0 events, 0 deliveries`);
+      });
+      await t.step("a line is the event as it was sent, or a delivery", async () => {
+        assert.deepEqual(await linesOf(32, "events-0001.ndjson.gz"), [{ n: 2 }, { n: 3 }, {
+          n: 4,
+        }]);
+        const [delivery] = await linesOf(20, "deliveries-0001.ndjson.gz");
+        assert.deepEqual([delivery.event_id, delivery.status], ["evt_5", "delivered"]);
+      });
+      await t.step("a manifest carries the sums of the ledger forward", async () => {
+        const [{ ledger }, { previous }] = [await manifestOf(32), await manifestOf(31)];
+        assert.deepEqual(ledger, [{
+          currency: "EUR",
+          debit_account: "processor",
+          credit_account: "available",
+          opening: "100",
+          moved: "100",
+          closing: "200",
+        }]);
+        assert.equal(previous.day, day(32));
+        assert.equal((await manifestOf(33)).previous, null);
+      });
+      await t.step(
+        "retention deletes what the archive has after 30 days, and nothing else",
+        async () => {
+          assert.deepEqual(await kept(), [6, 6]);
+          await sql`select pay.purge()`;
+          assert.deepEqual(await kept(), [2, 2]);
+          await sql`update pay.archives set archived_until = ${day(21)}::timestamptz`;
+          await sql`select pay.purge(now() + interval '20 days')`;
+          await sql`create or replace function pay_internal.server_time() returns timestamptz
+          language sql stable parallel safe set search_path = pg_catalog, pg_temp
+          as $$ select pg_catalog.now() + interval '40 days' $$`;
+          await sql`select pay.purge(now() + interval '40 days')`;
+          assert.deepEqual(await kept(), [2, 2]);
+          await sql`create or replace function pay_internal.server_time() returns timestamptz
+          language sql stable parallel safe set search_path = pg_catalog, pg_temp
+          as $$ select pg_catalog.now() $$`;
+          await sql`update pay.archives set archived_until = ${day(7)}::timestamptz`;
+        },
+      );
+      await t.step("--check reads everything again", async () => {
+        const { code, out, said } = await archive("--check", "--to", folder);
+        assert.deepEqual([code, out], [
+          0,
+          `acme: 26 days until ${day(8)}, whole, and the ledger agrees\n`,
+        ], said);
+      });
+      for (
+        const [name, path, fault] of [
+          ["a changed file", `${day(32)}/events-0001.ndjson.gz`, /has another checksum/],
+          ["a changed manifest", `${day(31)}/manifest.json`, /has another checksum/],
+          ["a lost file", `${day(33)}/deliveries-0001.ndjson.gz`, /is missing/],
+        ] as const
+      ) {
+        await t.step(`--check names ${name}`, async () => {
+          const file = join(folder, ENVIRONMENT, path);
+          const bytes = await Deno.readFile(file);
+          if (name === "a lost file") await Deno.remove(file);
+          else await Deno.writeFile(file, Uint8Array.of(...bytes, 10));
+          const { code, said } = await archive("--check", "--to", folder);
+          await Deno.writeFile(file, bytes);
+          assert.equal(code, 1);
+          assert.ok(said.includes(path), said);
+          assert.match(said, fault);
+        });
+      }
+      await t.step("--check notices a ledger that has changed", async () => {
+        await sql`insert into pay.ledger_movements (amount_minor, created_at, leg, environment_id,
+            transaction_id, kind, subject_id, debit_account, credit_account, currency)
+          select 1, created_at, 1, environment_id, transaction_id, kind, subject_id, debit_account,
+            credit_account, currency from pay.ledger_movements order by transaction_id limit 1`;
+        const { code, said } = await archive("--check", "--to", folder);
+        assert.equal(code, 1);
+        assert.match(said, /available 300 EUR, and those of the database are .* 301 EUR/);
+        await sql`delete from pay.ledger_movements where leg = 1`;
+      });
+      await t.step("another run writes only what is missing", async () => {
+        assert.deepEqual(await archive("--to", folder), { code: 0, out: "", said: "" });
+      });
+      await t.step("another place is refused", async () => {
+        const { code, said } = await archive("--to", `${folder}-other`);
+        assert.equal(code, 1);
+        assert.match(said, /^acme: this place has no archive until /);
+      });
+      await t.step("--end lets retention go on", async () => {
+        const { code, out } = await archive("--end", "--account", "acme");
+        assert.deepEqual([code, out], [0, "acme: the archive has ended\n"]);
+        assert.equal((await sql`select from pay.archives`).length, 0);
+      });
+      await t.step("a killed run goes on where it ended", async () => {
+        const place = `${folder}-killed`;
+        for (const lines of [1, 2, 3]) {
+          const child = command("--to", place).spawn();
+          const reader = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
+          for (let seen = 0; seen < lines;) {
+            const { value, done } = await reader.read();
+            assert.ok(!done, "the run ended before it was killed");
+            seen += value.split("\n").length - 1;
+          }
+          child.kill("SIGKILL");
+          await Promise.all([child.status, reader.cancel(), child.stderr.cancel()]);
+        }
+        assert.equal((await archive("--to", place)).code, 0);
+        const { code, out, said } = await archive("--check", "--to", place);
+        assert.equal(code, 0, said);
+        assert.match(out, /, whole, and the ledger agrees\n$/);
+      });
+      await t.step("wrong arguments", async () => {
+        for (
+          const [args, message] of [
+            [["--account", "acme"], /^--to is missing/],
+            [
+              ["--to", folder, "--account", "nobody"],
+              /^--account "nobody" has no live environment/,
+            ],
+            [["--to", folder, "--until", "31.1.2030"], /^--until "31\.1\.2030" must be a day/],
+            [["--to", "s3:bucket"], /^--to "s3:bucket" must be s3:\/\/BUCKET/],
+            [["--end"], /^--account is missing/],
+            [["--to", folder, "--all"], /Unknown option '--all'/],
+          ] as const
+        ) {
+          const { code, said } = await archive(...args);
+          assert.equal(code, 2, said);
+          assert.match(said, message);
+        }
+      });
+      await t.step("a place that cannot be written is an error, and nothing is noted", async () => {
+        await sql`delete from pay.archives`;
+        await Deno.writeTextFile(`${folder}-file`, "");
+        const { code, said } = await archive("--to", `${folder}-file`);
+        assert.equal(code, 1);
+        assert.match(said, /^Cannot (read|write) /);
+        assert.equal((await sql`select from pay.archives`).length, 0);
+      });
+    })
+  ));
+
+Deno.test("deno task archive writes to a bucket", () =>
+  withArchived(({ archive, store }) =>
+    withTemporaryFolder(async (folder) => {
+      await store(12, 3);
+      const port = freePort();
+      const server = new Deno.Command("npx", {
+        args: ["-y", "s3rver@3.7.1", "-d", folder, "-a", "127.0.0.1", "-p", String(port), "-s"]
+          .concat("--configure-bucket", "kept"),
+        stdin: "null",
+        stdout: "null",
+        stderr: "null",
+        // npx passes no signal on, so the test ends the whole group.
+        detached: true,
+      }).spawn();
+      try {
+        await until("the bucket responds", () =>
+          fetch(`http://127.0.0.1:${port}/`).then((r) =>
+            r.body!.cancel()
+          ).then(() => true, () => false));
+        Deno.env.set("AWS_ENDPOINT_URL", `http://127.0.0.1:${port}`);
+        const lost = await archive("--to", "s3://none/payments");
+        assert.equal(lost.code, 1, lost.out);
+        assert.match(lost.said, /none\/payments.*404|There is no bucket "none"/s);
+        Deno.env.set("AWS_ACCESS_KEY_ID", "wrong");
+        const refused = await archive("--to", "s3://kept/payments");
+        Deno.env.delete("AWS_ACCESS_KEY_ID");
+        assert.equal(refused.code, 1, refused.out);
+        assert.match(refused.said, /403 .*InvalidAccessKeyId/s);
+        const written = await archive("--to", "s3://kept/payments");
+        assert.equal(written.code, 0, written.said);
+        const checked = await archive("--check", "--to", "s3://kept/payments");
+        assert.match(checked.out, /^acme: 5 days until .*, whole, and the ledger agrees\n$/);
+      } finally {
+        Deno.env.delete("AWS_ENDPOINT_URL");
+        Deno.kill(-server.pid, "SIGTERM");
+        await server.status;
+      }
+    })
+  ));
