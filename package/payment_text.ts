@@ -3,9 +3,19 @@
 import type { Payment, Refund } from "../client/mod.ts";
 import { formatAmount } from "../shared/core/currency.ts";
 
-/** One line: id, status, amount, and the page of 3-D Secure if the payer must go there. */
-export function paymentText({ id, status, amount, currency, next_action }: Payment): string {
-  const line = `${id}  ${status}  ${formatAmount(amount, currency)}`;
+/**
+ * One line: id, status, amount, the parts that were captured or refunded, and the page of 3-D Secure
+ * if the payer must go there.
+ */
+export function paymentText(payment: Payment): string {
+  const { id, status, amount, amount_captured, amount_refunded, currency, next_action } = payment;
+  const line = [
+    `${id}  ${status}  ${formatAmount(amount, currency)}`,
+    ...(amount_captured > 0 && amount_captured < amount
+      ? [`captured ${formatAmount(amount_captured, currency)}`]
+      : []),
+    ...(amount_refunded > 0 ? [`refunded ${formatAmount(amount_refunded, currency)}`] : []),
+  ].join(", ");
   return next_action?.type === "authenticate" ? `${line}\n  payer: ${next_action.url}` : line;
 }
 

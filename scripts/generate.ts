@@ -4,7 +4,6 @@
  * nothing, and fails if a file differs from the code.
  */
 
-import { ERROR_PAGE } from "../shared/core/errors.ts";
 import { diffLines } from "./diff_lines.ts";
 import { renderClientVocabulary } from "./documents/client_vocabulary.ts";
 import { renderErrorCatalogue } from "./documents/error_catalogue_sql.ts";
@@ -33,7 +32,7 @@ interface GeneratedFile {
 /** Every file that the command writes. */
 export const GENERATED_FILES: readonly GeneratedFile[] = [
   { path: "client/vocabulary.ts", render: renderClientVocabulary },
-  { path: ERROR_PAGE, render: renderErrorPage },
+  { path: "docs/errors.md", render: renderErrorPage },
   { path: "supabase/schemas/error_catalogue.sql", render: renderErrorCatalogue },
   {
     path: "docs/architecture.md",

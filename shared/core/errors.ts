@@ -63,9 +63,6 @@ export const USUAL_ADVICE: Readonly<Record<DeclineCode, DeclineAdvice>> = {
   authentication_failed: "authenticate",
 };
 
-/** The page of this repository that explains each code under its own heading. */
-export const ERROR_PAGE = "docs/errors.md";
-
 /**
  * Returns the URL of the explanation of a code.
  * @param docs_url URL of the documentation, without a slash at its end

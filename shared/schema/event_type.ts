@@ -3,14 +3,13 @@
  */
 
 import * as z from "zod";
-import { ERROR_PAGE } from "../core/errors.ts";
 import { EVENT_TYPES } from "../core/vocabulary.ts";
 import { mustBe } from "./requirement.ts";
 
 /** Type of an event. */
 export const EventType = mustBe(
   z.enum(EVENT_TYPES).describe("Type of an event"),
-  `an event type such as "payment.completed". ${ERROR_PAGE}#event-types lists them`,
+  `an event type such as "payment.completed". GET /v1/openapi.json lists them`,
 );
 export type EventType = z.infer<typeof EventType>;
 

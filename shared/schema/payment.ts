@@ -4,7 +4,7 @@
  */
 
 import * as z from "zod";
-import { DECLINE_ADVICE, DECLINE_CODES, ERROR_PAGE } from "../core/errors.ts";
+import { DECLINE_ADVICE, DECLINE_CODES } from "../core/errors.ts";
 import {
   CAPTURE_METHODS,
   FINAL_PAYMENT_STATUSES,
@@ -81,7 +81,7 @@ const CardNumberInput = z.object({
   number: replaceable(mustBe(
     z.string().min(12).max(40)
       .describe("A published test card number. Spaces and dashes are ignored. Test keys only"),
-    `a test card number as text, such as "4242 4242 4242 4242". ${ERROR_PAGE}#test-values lists them`,
+    `a test card number as text, such as "4242 4242 4242 4242"`,
   )),
   exp_month: replaceable(z.number().int().min(1).max(12).describe("Month of expiry, 1 to 12")),
   exp_year: replaceable(

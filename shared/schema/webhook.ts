@@ -3,7 +3,6 @@
  */
 
 import * as z from "zod";
-import { ERROR_PAGE } from "../core/errors.ts";
 import {
   DELIVERY_STATUSES,
   ENDPOINT_DELIVERIES,
@@ -26,7 +25,7 @@ const MAX_SUBSCRIPTIONS = EVENT_TYPES.length + EVENT_PATTERNS.length;
 export const EventSubscription = mustBe(
   z.enum([...EVENT_TYPES, ...EVENT_PATTERNS])
     .describe("A type of event, or a pattern of types. `*` matches all"),
-  `an event type such as "payment.completed" or "payment.*". ${ERROR_PAGE}#event-types lists them`,
+  `an event type such as "payment.completed" or "payment.*". GET /v1/openapi.json lists them`,
 );
 
 const Subscriptions = mustBe(

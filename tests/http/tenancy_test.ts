@@ -62,6 +62,7 @@ const FILTERS: [path: string, parameter: string, prefix: string][] = [
 
 /** Tables of the operator, and those of providers, which these requests do not reach. */
 const WITHOUT_ROWS = [
+  "archives",
   "chain_payouts",
   "deposit_addresses",
   "invariant_breaches",

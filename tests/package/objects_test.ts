@@ -23,7 +23,11 @@ Deno.test("payments capture, refund, cancel, get and list do what the API does",
       });
     const { id } = await authorize("order-7");
     const captured = await run("capture", id, "--amount", "1500");
-    assert.equal(captured.stdout, `${id}  completed  19.99 EUR\n`, captured.stderr);
+    assert.equal(
+      captured.stdout,
+      `${id}  completed  19.99 EUR, captured 15.00 EUR\n`,
+      captured.stderr,
+    );
     assert.equal((await client.payments.retrieve(id)).amount_captured, 1500);
 
     const part = ["refund", id, "--amount", "500", "--reason", "duplicate"];

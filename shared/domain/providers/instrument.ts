@@ -6,7 +6,7 @@
 
 import { cardBrand, normalizeCardNumber } from "../../core/card_number.ts";
 import { isStablecoin } from "../../core/currency.ts";
-import { ERROR_PAGE, invalidParameter } from "../../core/errors.ts";
+import { invalidParameter } from "../../core/errors.ts";
 import { ibanCountry, ibanLastFour, isValidIban, normalizeIban } from "../../core/iban.ts";
 import { inferNetwork, isValidAddress } from "../../core/wallet_address.ts";
 import type { Capability, CardInput, CreatePaymentBody } from "../../schema/payment.ts";
@@ -89,8 +89,7 @@ export function checkCurrency(kind: MethodKind, currency: string): void {
   }
 }
 
-const USE_A_TEST_CARD =
-  `Use a test card number such as 4242 4242 4242 4242. ${ERROR_PAGE}#test-values lists them`;
+const USE_A_TEST_CARD = "Use a test card number such as 4242 4242 4242 4242";
 const EXPIRED = "The card has expired: any month in the future works for a test card";
 
 /** Expiry of the cards for which test tokens stand. */
