@@ -1,6 +1,6 @@
 /**
  * `deno task test`: runs all tests, or the given files and folders with the given flags, on a
- * PostgreSQL server that it creates for this run. TEST_DATABASE_URL names another server instead;
+ * PostgreSQL server that it creates for this run. `deno task ok` checks their types. TEST_DATABASE_URL names another server instead;
  * its user must be allowed to create databases and roles. Exits with the code of `deno test`.
  *
  * For the tests that call the functions over HTTP, TEST_FUNCTIONS=processes runs the functions as
@@ -189,7 +189,7 @@ async function denoTest(
   env: Record<string, string>,
 ): Promise<number> {
   return await runWithProgress({
-    args: ["-A", "--parallel", ...flags, ...files, ...script_args],
+    args: ["-A", "--no-check", "--parallel", ...flags, ...files, ...script_args],
     file_count: files.length,
     shows_times,
     cwd: ROOT,
