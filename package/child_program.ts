@@ -5,8 +5,15 @@ import { constants } from "node:os";
 import process from "node:process";
 import { CommandError, EXIT } from "./command.ts";
 
-/** Signals that are passed on to the program. This process ends after it. */
-const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+/**
+ * Signals that are passed on to the program. This process ends after it. Without a terminal, as under
+ * nohup, SIGHUP keeps its meaning: if it ends this process, the service ends after its launcher.
+ */
+const SIGNALS: readonly NodeJS.Signals[] = [
+  "SIGINT",
+  "SIGTERM",
+  ...(process.stdout.isTTY ? ["SIGHUP" as const] : []),
+];
 
 /**
  * Runs a program until it ends.

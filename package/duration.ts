@@ -1,4 +1,4 @@
-/** Durations such as `30d` and `1h30m`. */
+/** Durations such as `7d` and `1h30m`. */
 
 const UNITS_S: Readonly<Record<string, number>> = {
   w: 604_800,

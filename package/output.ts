@@ -42,6 +42,7 @@ export async function printPage<T>(
 ): Promise<void> {
   const page = await list;
   if (values["json"]) return printResult(page, () => "", values, surroundings);
+  if (page.data.length === 0) surroundings.printMessage("The list is empty");
   for (const item of page.data) surroundings.print(`${toLine(item)}\n`);
   if (page.next_cursor !== null) {
     surroundings.printMessage(`More: --starting-after ${page.next_cursor}`);

@@ -22,13 +22,13 @@ export const CLOCK_ADVANCE: Command = {
   args: "DURATION",
   summary: "Advance the clock of the sandbox, and show what became due",
   options: { ...JSON_OPTION, ...SERVICE_OPTIONS },
-  examples: ["clock advance 30d", "clock advance 1h30m --json"],
+  examples: ["clock advance 7d", "clock advance 1h30m --json"],
   async run(values, args, surroundings) {
-    const duration = onlyArgument(args, "The duration is missing: 30d");
+    const duration = onlyArgument(args, "The duration is missing: 7d");
     const seconds = parseDuration(duration);
     if (seconds === null || seconds < 1 || seconds > MAX_ADVANCE_S) {
       throw new UsageError(
-        `"${duration}" is not a duration from 1s to 400d: 30d, 12h, 90m, 1h30m`,
+        `"${duration}" is not a duration from 1s to 400d: 7d, 12h, 90m, 1h30m`,
       );
     }
     const client = openClient(values, surroundings);

@@ -72,8 +72,9 @@ export async function buildPackage(
   const folder = join(parent, PACKAGE.name);
   await Deno.remove(folder, { recursive: true }).catch(() => {});
   await Deno.mkdir(folder, { recursive: true });
+  // Alone, because the first bundle on a machine fetches the bundler.
+  await bundle(COMMAND_LINE, "esm", ["--code-splitting", "--outdir", join(folder, "dist")]);
   await Promise.all([
-    bundle(COMMAND_LINE, "esm", ["--code-splitting", "--outdir", join(folder, "dist")]),
     bundle(SERVICE.entry, "esm", ["--output", join(folder, SERVICE.path)]),
     writeLibrary(join(folder, LIBRARY)),
     writeTypes(join(folder, "types")),

@@ -53,7 +53,7 @@ Deno.test("clock advance moves the clock and prints what became due", () =>
 
 for (
   const [args, message] of [
-    [[], /^The duration is missing: 30d/],
+    [[], /^The duration is missing: 7d/],
     [["30"], /^"30" is not a duration from 1s to 400d/],
     [["0s"], /^"0s" is not a duration/],
     [["401d"], /^"401d" is not a duration/],

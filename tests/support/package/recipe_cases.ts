@@ -39,6 +39,8 @@ export const RECIPE_CASES: readonly PackageCase[] = [
         await succeed(installed, [Deno.execPath(), "test", "-A", "--no-check", file]),
         /2 passed/,
       );
+      const rehearsals = await write(installed, "rehearsals.test.mjs");
+      assert.match(await succeed(installed, ["node", "--test", rehearsals]), /pass 3/);
     },
   },
   {
