@@ -80,7 +80,8 @@ async function visit(browser: Browser, product: LocalStart, view: typeof VIEWS[n
   const address = `${origin}/docs/reference`;
   await page.goto(is_linked ? referenceKeyLink(product.base_url, product.test_key) : address);
   await page.getByRole("heading", { name: "Keys and scopes" }).waitFor();
-  assert.equal(page.url(), `${address}/`);
+  // The page may have put the section in view there.
+  assert.equal(page.url().replace(/#description.*/, ""), `${address}/`);
   await assertWeight(page);
   await page.goto(`${origin}/docs/reference/#tag/payments/POST/api-v1-payments/v1/payments`);
   await page.getByRole("heading", { name: "Create a payment" }).waitFor();

