@@ -4,6 +4,7 @@
  */
 
 import { isId } from "../../shared/core/ids.ts";
+import { METRICS_TYPE } from "../../shared/http/internal_routes.ts";
 import { OPENAPI_GZIP } from "../../shared/http/openapi_document.ts";
 import { unpackDocument } from "../../shared/http/openapi_route.ts";
 import { pathKind } from "../../shared/http/path_id.ts";
@@ -26,6 +27,7 @@ interface Document extends Json {
 export interface DocumentedOperation extends Json {
   operationId: string;
   parameters?: Json[];
+  responses: Record<number, { content?: Json }>;
   /** Without it the operation takes an API key. */
   security?: Json[];
 }
@@ -51,7 +53,7 @@ export async function buildReferenceDocument(base_url: string, server_url: strin
 
 /** The request that the samples of an operation show: its first example, at its own address. */
 export function sampleCall(
-  { operationId: operation_id, security, parameters = [] }: DocumentedOperation,
+  { operationId: operation_id, security, parameters = [], responses }: DocumentedOperation,
   method: string,
   path: string,
   base_url: string,
@@ -74,6 +76,7 @@ export function sampleCall(
     body: request?.value ?? null,
     id,
     secret,
+    reads: responses[200]?.content?.[METRICS_TYPE] === undefined ? "json" : "text",
   };
 }
 

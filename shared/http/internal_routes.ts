@@ -1,13 +1,15 @@
 /**
- * Internal routes that start the workers (of deliveries and of operations) and the retention. `pg_cron` calls them through
- * `pg_net`, or the local server's ticker does (architecture §4). They require a token, which is
- * compared in constant time. Frequent calls are harmless.
+ * Internal routes that start the workers (of deliveries and of operations) and the retention, and
+ * the metrics. `pg_cron` calls the former through `pg_net`, or the local server's ticker does
+ * (architecture §4); Prometheus reads the latter. They require a token, which is compared in
+ * constant time. Frequent calls are harmless.
  */
 
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { Context, Hono } from "hono";
 import { ApiError } from "../core/errors.ts";
 import type { DispatcherAwake, Purged } from "../schema/service.ts";
+import type { Metric } from "../store/store.ts";
 import { inBackground } from "./background.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { PAYMENTS_FUNCTION } from "./route.ts";
@@ -17,7 +19,10 @@ import { webhooksOf } from "./webhook_routes.ts";
 /** Longest duration of one call of retention. The next call deletes the rest. */
 const RETENTION_BUDGET_MS = 2_000;
 
-/** Adds `POST /internal/relay` and `POST /internal/retention`. */
+/** The text form of Prometheus. */
+export const METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
+
+/** Adds `POST /internal/relay`, `POST /internal/retention` and `GET /internal/metrics`. */
 export function serveInternalRoutes(app: Hono<Env>, deps: Dependencies): void {
   app.post(`/${PAYMENTS_FUNCTION}/internal/relay`, (c) => {
     admitToken(c, deps);
@@ -34,6 +39,11 @@ export function serveInternalRoutes(app: Hono<Env>, deps: Dependencies): void {
       batch = await deps.webhook_store.purge(c.get("state").at_ms);
     }
     return c.json({ purged } satisfies Purged);
+  });
+  app.get(`/${PAYMENTS_FUNCTION}/internal/metrics`, async (c) => {
+    admitToken(c, deps);
+    const metrics = await deps.store.readMetrics();
+    return c.body(metrics.map(gauge).join(""), 200, { "Content-Type": METRICS_TYPE });
   });
 }
 
@@ -53,6 +63,11 @@ function admitToken(c: Context<Env>, deps: Dependencies): void {
       { "WWW-Authenticate": "Bearer" },
     );
   }
+}
+
+/** Renders one metric. Its help is a comment of ours, without line breaks and backslashes. */
+function gauge({ name, help, value }: Metric): string {
+  return `# HELP payments_${name} ${help}\n# TYPE payments_${name} gauge\npayments_${name} ${value}\n`;
 }
 
 /** Hashes to a fixed length, so that the comparison does not reveal the length of the token. */

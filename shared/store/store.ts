@@ -66,6 +66,13 @@ export interface ReservedOperation
   account: StoredAccount;
 }
 
+/** A number about the service, for monitoring. */
+export interface Metric {
+  name: string;
+  help: string;
+  value: number;
+}
+
 /** The store of payments, transfers and lists. Each method throws `ApiError`. */
 export interface Store {
   /** Checks the key. Throws `unauthorized` or `permission_denied`. */
@@ -92,6 +99,8 @@ export interface Store {
     idempotency: Idempotency | null,
     with_endpoints: boolean,
   ): Promise<Committed>;
+  /** Reads the columns of `pay.health`. */
+  readMetrics(): Promise<Metric[]>;
   /** Checks that the database responds. Throws `service_unavailable`. */
   ping(): Promise<void>;
 }
@@ -99,6 +108,8 @@ export interface Store {
 const BALANCE = `select * from pay.balance(p_request => $1::text)`;
 const RESET = `select * from pay.reset_sandbox(
   p_request => $1::text, p_environment_id => $2::text, p_with_endpoints => $3::text::boolean)`;
+
+const READ_METRICS = "select name, help, value from pay.read_metrics()";
 
 /** Longest wait of several changes for a lock. After it each change is sent alone. */
 const HURRIED_MS = 50;
@@ -240,6 +251,8 @@ export function createStore(
       if (row.outcome === "replay") return { outcome: "replay", response: responseOf(row) };
       return { outcome: "committed", response: { status: 200, body: row.body! }, operation: null };
     },
+
+    readMetrics: () => database.query<Metric>(READ_METRICS, []),
 
     async ping() {
       // Concurrent callers share a statement, because the health route has no key and no limit.

@@ -314,3 +314,41 @@ comment on column pay.health.stalled_readings is
 comment on column pay.health.unfit_parameters is
   'Parameters of the server whose values do not fit the service. Should be null.';
 grant select on pay.health to pay_operator;
+
+-- The columns of pay.health as metrics, with their comments. A time is in seconds since 1970, a
+-- boolean is 0 or 1, and the unfit parameters are counted. Another column that is null has no row.
+-- Without those about pg_cron and pg_net: the owner of this function may not read all of their rows.
+create or replace function pay.read_metrics()
+returns table (name text, help text, value double precision)
+language plpgsql volatile security definer rows 20
+set search_path = pg_catalog, pg_temp set jit = off
+as $$
+begin
+  return query
+    select
+      case a.atttypid
+        when 'timestamptz'::regtype then regexp_replace(a.attname, '_at$', '_timestamp_seconds')
+        else regexp_replace(a.attname, '^is_', '')
+      end,
+      col_description(a.attrelid, a.attnum),
+      case a.atttypid
+        when 'boolean'::regtype then (read.value::boolean)::integer
+        when 'timestamptz'::regtype then extract(epoch from read.value::timestamptz)
+        when 'text'::regtype then coalesce(cardinality(string_to_array(read.value, ', ')), 0)
+        else read.value::double precision
+      end
+    from (
+      select o.*, b.*, s.*, p.*, v.*
+      from pay.read_outbox() o
+      cross join pay.read_books() b
+      cross join pay.read_service() s
+      cross join pay.read_providers() p
+      cross join pay.read_server() v
+    ) h
+    cross join jsonb_each_text(to_jsonb(h)) read
+    join pg_attribute a on a.attrelid = 'pay.health'::regclass and a.attname = read.key
+    where read.value is not null or a.atttypid = 'text'::regtype
+    order by a.attnum;
+end
+$$;
+grant execute on function pay.read_metrics() to pay_api;

@@ -16,6 +16,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   getOpenapiDocument: "the link to the reference leads to it",
   wakeDispatcher: "for operators",
   purgeOutlivedData: "for operators",
+  getMetrics: "for operators",
 };
 
 /** The code of the console. */

@@ -42,6 +42,7 @@ const ENTRY_FUNCTIONS = [
   "read_challenge",
   "read_clock",
   "read_inbox",
+  "read_metrics",
   "read_pending_quota",
   "read_provider_account",
   "read_provider_subject",

@@ -1,6 +1,6 @@
 /**
- * The routes that wake the dispatcher and retention over HTTP. A token guards them, and without it
- * they reveal nothing.
+ * The internal routes: those that wake the dispatcher and retention, and the metrics. A token guards
+ * them, and without it they reveal nothing.
  */
 
 import assert from "node:assert/strict";
@@ -21,7 +21,8 @@ import { webhookCase } from "../support/webhook/webhook_case.ts";
 import { until } from "../support/common/until.ts";
 
 const AT = Date.parse("2026-08-09T10:11:12.013Z");
-const ROUTES = [WAKE, RETENTION];
+const METRICS = "/api-v1-payments/internal/metrics";
+const ROUTES = [["POST", WAKE], ["POST", RETENTION], ["GET", METRICS]] as const;
 
 /** Texts that are not the token, of the same length and of others. */
 const WRONG: [name: string, header: string | null][] = [
@@ -37,41 +38,42 @@ const WRONG: [name: string, header: string | null][] = [
   ["null", "Bearer null"],
 ];
 
-serviceCase("POST /internal/… needs its token", async (t, service) => {
+serviceCase("/internal/… needs its token", async (t, service) => {
   const call = (method: string, path: string, header: string | null) =>
     service.call(method, path, {
       key: null,
       headers: header === null ? {} : { Authorization: header },
     });
-  for (const path of ROUTES) {
+  for (const [method, path] of ROUTES) {
     for (const [name, header] of WRONG) {
       await t.step(`${path}, ${name}: 401`, async () => {
         service.forgetStatements();
-        const response = await call("POST", path, header);
+        const response = await call(method, path, header);
         assertRefused(response, 401, "unauthorized");
         assert.equal(response.headers.get("WWW-Authenticate"), "Bearer");
         service.assertStatements(0);
       });
     }
     await t.step(`${path} with an API key: 401`, async () => {
-      assertRefused(await service.call("POST", path), 401, "unauthorized");
+      assertRefused(await service.call(method, path), 401, "unauthorized");
       assertRefused(
-        await service.call("POST", path, { key: service.live.text }),
+        await service.call(method, path, { key: service.live.text }),
         401,
         "unauthorized",
       );
     });
-    await t.step(`GET ${path} with the token: 401`, async () => {
-      assertRefused(await call("GET", path, `Bearer ${RELAY_TOKEN}`), 401, "unauthorized");
-      assertRefused(await service.call("GET", path), 404, "not_found");
+    const other = method === "GET" ? "POST" : "GET";
+    await t.step(`${other} ${path} with the token: 401`, async () => {
+      assertRefused(await call(other, path, `Bearer ${RELAY_TOKEN}`), 401, "unauthorized");
+      assertRefused(await service.call(other, path), 404, "not_found");
     });
     await t.step(`${path} of the sandbox function: 401`, async () => {
       const sandbox = path.replace("payments", "sandbox");
-      assertRefused(await call("POST", sandbox, `Bearer ${RELAY_TOKEN}`), 401, "unauthorized");
-      assertRefused(await service.call("POST", sandbox), 404, "not_found");
+      assertRefused(await call(method, sandbox, `Bearer ${RELAY_TOKEN}`), 401, "unauthorized");
+      assertRefused(await service.call(method, sandbox), 404, "not_found");
     });
     await t.step(`${path} with the token in the query: 401`, async () => {
-      assertRefused(await call("POST", `${path}?token=${RELAY_TOKEN}`, null), 401, "unauthorized");
+      assertRefused(await call(method, `${path}?token=${RELAY_TOKEN}`, null), 401, "unauthorized");
     });
   }
   await t.step("the token is refused on other routes", async () => {
@@ -105,12 +107,12 @@ webhookCase("POST /internal/relay delivers due events", async (_, service, hooks
 });
 
 const UNSET = { relay_token: undefined } as unknown as Partial<Settings>;
-serviceCase("POST /internal/… without a configured token is 401", async (t, service) => {
-  for (const path of ROUTES) {
+serviceCase("/internal/… without a configured token is 401", async (t, service) => {
+  for (const [method, path] of ROUTES) {
     for (const header of ["Bearer null", "Bearer undefined", "Bearer ", `Bearer ${RELAY_TOKEN}`]) {
       await t.step(`${path}, ${header}`, async () => {
         const headers = { Authorization: header };
-        const response = await service.call("POST", path, { key: null, headers });
+        const response = await service.call(method, path, { key: null, headers });
         assertRefused(response, 401, "unauthorized");
       });
     }

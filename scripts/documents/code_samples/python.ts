@@ -13,7 +13,7 @@ const PYTHON: LiteralForm = {
 
 /** Returns the program. It prints the response. */
 export function pythonSample(call: SampleCall): string {
-  const { method, path, base_url, body, secret } = call;
+  const { method, path, base_url, body, secret, reads } = call;
   const [plain_path, query] = path.split("?");
   const key = idempotencyKey(call);
   const headers = [
@@ -35,6 +35,6 @@ export function pythonSample(call: SampleCall): string {
     ...(body === null ? [] : [`    json=${literal(body, PYTHON, 4, 6)},`]),
     "    timeout=30,",
     ")",
-    "print(response.json())",
+    reads === "json" ? "print(response.json())" : "print(response.text)",
   ].join("\n");
 }

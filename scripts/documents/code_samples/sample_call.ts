@@ -18,6 +18,8 @@ export interface SampleCall {
   id: string | null;
   /** Environment variable with the key or token; null for an address without one. */
   secret: string | null;
+  /** How a program reads the response. */
+  reads: "json" | "text";
 }
 
 /** Returns a name for the change, such as `refund-payment-1001`; null for a request that reads. */

@@ -116,7 +116,7 @@ function queryValues(query: string): Record<string, unknown> {
 }
 
 function fetchSample(call: SampleCall): string {
-  const { method, path, base_url, body, secret } = call;
+  const { method, path, base_url, body, secret, reads } = call;
   const key = idempotencyKey(call);
   const headers = [
     ...(secret === null ? [] : [`Authorization: \`Bearer \${process.env.${secret}}\`,`]),
@@ -135,6 +135,6 @@ function fetchSample(call: SampleCall): string {
     ...(options.length === 0
       ? [`const response = await fetch(${url});`]
       : [`const response = await fetch(${url}, {`, ...options, "});"]),
-    "console.log(await response.json());",
+    `console.log(await response.${reads}());`,
   ].join("\n");
 }

@@ -1,6 +1,7 @@
 /** Builds `paths`: every address of every operation, and the addresses without an API key. */
 
 import { idPattern } from "../../../shared/core/ids.ts";
+import { METRICS_TYPE } from "../../../shared/http/internal_routes.ts";
 import { PAYMENTS_FUNCTION, type Route, SANDBOX_FUNCTION } from "../../../shared/http/route.ts";
 import { pathKind } from "../../../shared/http/path_id.ts";
 import { DEFAULT_PAGE, MAX_IDEMPOTENCY_KEY, MAX_PAGE } from "../../../shared/schema/limits.ts";
@@ -225,6 +226,28 @@ function keylessPaths(): Record<string, Json> {
         security: [{ relay_token: [] }],
         responses: {
           200: plainResponse("The number of deleted rows", schemaRef(Purged), { purged: 0 }),
+          ...errorRefs([
+            "unauthorized",
+            "origin_not_allowed",
+            "internal_error",
+            "service_unavailable",
+          ]),
+        },
+      },
+    },
+    [`/${PAYMENTS_FUNCTION}/internal/metrics`]: {
+      get: {
+        operationId: "getMetrics",
+        tags: [SERVICE_TAG],
+        summary: "Metrics of the service",
+        description: "The operator's Prometheus reads this, in its text form.",
+        security: [{ relay_token: [] }],
+        responses: {
+          200: {
+            description: "One gauge for each number about the service",
+            headers: headerRefs(EVERY_RESPONSE),
+            content: { [METRICS_TYPE]: { schema: { type: "string" } } },
+          },
           ...errorRefs([
             "unauthorized",
             "origin_not_allowed",

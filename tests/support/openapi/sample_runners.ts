@@ -7,8 +7,8 @@
 import { join } from "node:path";
 import { TextLineStream } from "./text_lines.ts";
 
-/** A value that a sample has printed. */
-export type Printed = Record<string, unknown>;
+/** A value that a sample has printed: of JSON, or a text. */
+export type Printed = Record<string, unknown> | string;
 
 /** Runs samples of one language, one at a time. */
 interface SampleRunner {
@@ -54,7 +54,8 @@ function runWithShell(env: Readonly<Record<string, string>>): SampleRunner {
     async run(source) {
       const command = new Deno.Command("sh", { args: ["-c", source], env, stderr: "null" });
       const { stdout } = await command.output();
-      return JSON.parse(new TextDecoder().decode(stdout));
+      const text = new TextDecoder().decode(stdout);
+      return text.startsWith("#") ? text : JSON.parse(text);
     },
     close: () => Promise.resolve(),
   };
