@@ -317,7 +317,7 @@ grant select on pay.health to pay_operator;
 
 -- The columns of pay.health as metrics, with their comments. A time is in seconds since 1970, a
 -- boolean is 0 or 1, and the unfit parameters are counted. Another column that is null has no row.
--- Without those about pg_cron and pg_net: the owner of this function may not read all of their rows.
+-- Without those about pg_cron and pg_net: the owner of this function may not read all their rows.
 create or replace function pay.read_metrics()
 returns table (name text, help text, value double precision)
 language plpgsql volatile security definer rows 20
