@@ -3,6 +3,7 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { freePort } from "../common/free_port.ts";
+import { findProgram, listens } from "../common/programs.ts";
 import { until } from "../common/until.ts";
 
 const EXAMPLE = fileURLToPath(new URL("../../../examples/cells/", import.meta.url));
@@ -22,30 +23,22 @@ interface Haproxy {
 }
 
 /** Returns the path of the program, or null if it is not installed. */
-export async function findHaproxy(): Promise<string | null> {
-  for (const path of PLACES) {
-    if (await Deno.stat(path).then(() => true, () => false)) return path;
-  }
-  return null;
+export function findHaproxy(): Promise<string | null> {
+  return findProgram(PLACES);
 }
 
-/**
- * Starts the proxy, and resolves when it takes connections.
- * @param map the lines of the map file, by default those of the example
- */
-export async function startHaproxy(cells: Cells, map?: string): Promise<Haproxy> {
+/** Starts the proxy with the map of the example, and resolves when it takes connections. */
+export async function startHaproxy(cells: Cells): Promise<Haproxy> {
   const program = await findHaproxy();
   if (program === null) throw new Error("haproxy is not installed");
   const folder = await Deno.makeTempDir({ prefix: "payments-haproxy-" });
   const port = freePort();
-  const map_file = join(folder, "cells.map");
-  await Deno.writeTextFile(map_file, map ?? await Deno.readTextFile(join(EXAMPLE, "cells.map")));
   const child = new Deno.Command(program, {
     args: ["-db", "-q", "-f", join(EXAMPLE, "haproxy.cfg")],
     env: {
       CELLS_BIND: `127.0.0.1:${port}`,
       CELLS_SOCKET: join(folder, "admin.sock"),
-      CELLS_MAP: map_file,
+      CELLS_MAP: join(EXAMPLE, "cells.map"),
       CELL_A: cells.a,
       CELL_B: cells.b,
     },
@@ -65,10 +58,4 @@ export async function startHaproxy(cells: Cells, map?: string): Promise<Haproxy>
   await until("haproxy listens", async () => has_ended || await listens(port));
   if (has_ended) throw new Error(`haproxy did not start: ${await words}`);
   return { origin: `http://127.0.0.1:${port}`, close };
-}
-
-async function listens(port: number): Promise<boolean> {
-  const connection = await Deno.connect({ hostname: "127.0.0.1", port }).catch(() => null);
-  connection?.close();
-  return connection !== null;
 }

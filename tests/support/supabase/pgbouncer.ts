@@ -8,6 +8,7 @@ import { giveTo, postgresAccount } from "../../../scripts/postgres/postgres_acco
 import { randomPassword } from "../../../scripts/data_dir/private_file.ts";
 import type { LoginRole } from "../../../scripts/postgres/embedded_postgres.ts";
 import { freePort } from "../common/free_port.ts";
+import { findProgram, listens } from "../common/programs.ts";
 
 /** Paths of the program. Debian installs it in a folder that is not on every user's PATH. */
 const PLACES = ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer", "/usr/local/bin/pgbouncer"];
@@ -23,11 +24,8 @@ interface Pgbouncer {
 }
 
 /** Returns the path of the program, or null if it is not installed. */
-export async function findPgbouncer(): Promise<string | null> {
-  for (const path of PLACES) {
-    if (await Deno.stat(path).then(() => true, () => false)) return path;
-  }
-  return null;
+export function findPgbouncer(): Promise<string | null> {
+  return findProgram(PLACES);
 }
 
 /**
@@ -98,10 +96,4 @@ export async function startPgbouncer(
     console_url: `postgres://${admin.name}:${admin.password}@127.0.0.1:${port}/pgbouncer`,
     close,
   };
-}
-
-async function listens(port: number): Promise<boolean> {
-  const connection = await Deno.connect({ hostname: "127.0.0.1", port }).catch(() => null);
-  connection?.close();
-  return connection !== null;
 }
