@@ -19,6 +19,7 @@ import {
   type LedgerSum,
   Manifest,
   ManifestLink,
+  type MovedSum,
   sha256,
 } from "./archive_format.ts";
 import { type ArchiveStore, openArchiveStore } from "./archive_store.ts";
@@ -286,12 +287,7 @@ async function writeFiles(
 }
 
 function sumsOf(sql: postgres.Sql, environment_id: string, from: Date, to: Date) {
-  return sql<{
-    currency: string;
-    debit_account: string;
-    credit_account: string;
-    amount_minor: string;
-  }[]>`select * from pay.sum_archive(
+  return sql<MovedSum[]>`select * from pay.sum_archive(
     ${environment_id}, ${from.toISOString()}::timestamptz, ${to.toISOString()}::timestamptz)`;
 }
 
@@ -308,8 +304,10 @@ async function checkArchive(
   }
   let days = 0;
   let later: Manifest | null = null;
+  let newest: Manifest | null = null;
   for (let link: ManifestLink | null = latest; link !== null; days++) {
     const manifest: Manifest = await readManifest(store, environment_id, link);
+    newest ??= manifest;
     for (const { name, lines, sha256: expected } of manifest.files) {
       const path = dayPath(environment_id, manifest.day, name);
       const text = gunzipSync(await getSafely(store, path, expected)).toString();
@@ -320,7 +318,7 @@ async function checkArchive(
     if (later !== null) assertCarried(manifest, later);
     [later, link] = [manifest, manifest.previous];
   }
-  const { ledger } = await readManifest(store, environment_id, latest);
+  const { ledger } = newest!;
   const end = new Date(Date.parse(latest.day) + DAY_MS);
   const booked = carryForward([], await sumsOf(sql, environment_id, new Date(0), end));
   if (closings(ledger) !== closings(booked)) {

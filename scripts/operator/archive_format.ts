@@ -37,6 +37,14 @@ const LedgerSum = z.object({
 });
 export type LedgerSum = z.infer<typeof LedgerSum>;
 
+/** The movements between two accounts, as `pay.sum_archive` returns them. */
+export interface MovedSum {
+  currency: string;
+  debit_account: string;
+  credit_account: string;
+  amount_minor: string;
+}
+
 /** The manifest of a day. */
 export const Manifest = z.object({
   format: z.literal(1),
@@ -68,15 +76,10 @@ export function sha256(bytes: Uint8Array): string {
 /** Returns the sums of a day that follow from those of the day before and the day's movements. */
 export function carryForward(
   before: readonly LedgerSum[],
-  moved: readonly {
-    currency: string;
-    debit_account: string;
-    credit_account: string;
-    amount_minor: string;
-  }[],
+  moved: readonly MovedSum[],
 ): LedgerSum[] {
   const sums = new Map<string, LedgerSum>();
-  const keyOf = (sum: { currency: string; debit_account: string; credit_account: string }) =>
+  const keyOf = (sum: Omit<MovedSum, "amount_minor">) =>
     `${sum.currency} ${sum.debit_account} ${sum.credit_account}`;
   for (const { closing, ...sum } of before) {
     sums.set(keyOf(sum), { ...sum, opening: closing, moved: "0", closing });

@@ -1,6 +1,7 @@
 /** `deno task archive`: its files, its chain, what retention keeps, kills, and a bucket. */
 
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import postgres from "postgres";
@@ -193,6 +194,26 @@ Deno.test("deno task archive", (t) =>
         assert.match(said, /available 300 EUR, and those of the database are .* 301 EUR/);
         await sql`delete from pay.ledger_movements where leg = 1`;
       });
+      await t.step("--check notices sums that do not follow from the day before", async () => {
+        const manifest = join(folder, ENVIRONMENT, day(8), "manifest.json");
+        const latest = join(folder, ENVIRONMENT, "latest.json");
+        const before = [
+          await Deno.readTextFile(manifest),
+          await Deno.readTextFile(latest),
+        ] as const;
+        // The closing sum stays that of the database.
+        const changed = before[0].replace('"opening": "300"', '"opening": "200"')
+          .replace('"moved": "0"', '"moved": "100"');
+        assert.notEqual(changed, before[0]);
+        await Deno.writeTextFile(manifest, changed);
+        const sha256 = createHash("sha256").update(changed).digest("hex");
+        await Deno.writeTextFile(latest, JSON.stringify({ day: day(8), sha256 }));
+        const { code, said } = await archive("--check", "--to", folder);
+        await Deno.writeTextFile(manifest, before[0]);
+        await Deno.writeTextFile(latest, before[1]);
+        assert.equal(code, 1);
+        assert.equal(said, `${day(8)}: the sums of the ledger do not follow from ${day(9)}\n`);
+      });
       await t.step("another run writes only what is missing", async () => {
         assert.deepEqual(await archive("--to", folder), { code: 0, out: "", said: "" });
       });
@@ -250,6 +271,38 @@ Deno.test("deno task archive", (t) =>
         assert.equal(code, 1);
         assert.match(said, /^Cannot (read|write) /);
         assert.equal((await sql`select from pay.archives`).length, 0);
+      });
+    })
+  ));
+
+Deno.test("deno task archive splits a day into files", (t) =>
+  withArchived(({ sql, archive, store }) =>
+    withTemporaryFolder(async (folder) => {
+      // One line more than a file has, and many pages.
+      await store(8, 50_001);
+      await t.step("two at once: the second is refused", async () => {
+        await sql`select pg_advisory_lock(hashtextextended('archive', 0))`;
+        const { code, said } = await archive("--to", folder);
+        await sql`select pg_advisory_unlock(hashtextextended('archive', 0))`;
+        assert.deepEqual([code, said], [1, "Another archive is being written\n"]);
+      });
+      await t.step("each row is written once, in order", async () => {
+        const { code, out, said } = await archive("--to", folder);
+        assert.deepEqual([code, out], [
+          0,
+          `acme ${day(8)}: 50001 events, 50001 deliveries\n`,
+        ], said);
+        const events: number[] = [];
+        for (const [number, lines] of [["0001", 50_000], ["0002", 1]] as const) {
+          const path = join(folder, ENVIRONMENT, day(8), `events-${number}.ndjson.gz`);
+          const found = gunzipSync(await Deno.readFile(path)).toString().trimEnd().split("\n");
+          assert.equal(found.length, lines);
+          events.push(...found.map((line) => JSON.parse(line).n));
+        }
+        assert.deepEqual(events, Array.from({ length: 50_001 }, (_, i) => i + 1));
+      });
+      await t.step("the whole is checked", async () => {
+        assert.equal((await archive("--check", "--to", folder)).code, 0);
       });
     })
   ));
