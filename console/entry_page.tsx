@@ -1,14 +1,13 @@
 /** The way from the id of a ledger entry to the list that shows its transaction. */
 
 import { useLayoutEffect } from "preact/hooks";
+import { ALPHABET } from "../shared/core/ids.ts";
 import { call } from "./calls.ts";
 import { Crumb } from "./crumb.tsx";
 import { useLive } from "./live.ts";
 import { Empty, Reading } from "./notice.tsx";
 import { go } from "./route.ts";
 
-/** The last characters of ids, in their order (shared/core/ids.ts). */
-const ORDINALS = "0123456789abcdefghjkmnpqrstvwxyz";
 /** Distances of the ordinals of a debit and of a credit from that of their transaction. */
 const [DEBIT, CREDIT] = [1, 2];
 
@@ -17,11 +16,11 @@ const [DEBIT, CREDIT] = [1, 2];
  * transactions whose entry it can be.
  */
 export function EntryPage({ id }: { id: string }) {
-  const ordinal = ORDINALS.indexOf(id.slice(-1));
+  const ordinal = ALPHABET.indexOf(id.slice(-1));
   const read = (distance: number) =>
     call("ledgerEntries", "list", {
       transaction_id: id.replace(/^le_/, "txn_").slice(0, -1) +
-        ORDINALS[Math.max(0, ordinal - distance)],
+        ALPHABET[Math.max(0, ordinal - distance)],
     });
   const first = useLive(read(DEBIT), { logged: true });
   const second = useLive(read(CREDIT), { logged: true });

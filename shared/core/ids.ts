@@ -39,7 +39,7 @@ export type IdGenerator = (prefix: IdPrefix, reserved?: number) => string;
 export type RandomSource = (bytes: Uint8Array) => Uint8Array;
 
 /** Crockford's base 32 in lower case. Its characters sort in the order of their values. */
-const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
+export const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
 const TIME_LENGTH = 9;
 /** Latest time that an id can hold. Later times count as this one. */
 const MAX_TIME_MS = 32 ** TIME_LENGTH - 1;
