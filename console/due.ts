@@ -24,7 +24,7 @@ export interface DueGroup {
   items: readonly Due[];
 }
 
-/** What comes next. */
+/** The things that the clock brings next. */
 interface Dues {
   /** Null before the first read. */
   groups: readonly DueGroup[] | null;
@@ -37,7 +37,7 @@ interface Dues {
 /** Milliseconds between two reads. */
 const EVERY_MS = 5_000;
 
-/** Reads what comes next, grouped by kind. The kind with the earliest thing is the first. */
+/** Reads them, grouped by kind. The kind with the earliest thing is the first. */
 export function useDues(): Dues {
   const every = { every_ms: EVERY_MS };
   const read = (status: "authorized" | "requires_action" | "pending") =>

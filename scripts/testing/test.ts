@@ -1,7 +1,8 @@
 /**
  * `deno task test`: runs all tests, or the given files and folders with the given flags, on a
- * PostgreSQL server that it creates for this run. `deno task ok` checks their types. TEST_DATABASE_URL names another server instead;
+ * PostgreSQL server that it creates for this run. TEST_DATABASE_URL names another server instead;
  * its user must be allowed to create databases and roles. Exits with the code of `deno test`.
+ * `deno task ok` checks the types.
  *
  * For the tests that call the functions over HTTP, TEST_FUNCTIONS=processes runs the functions as
  * processes of Deno 2.1.4, and TEST_FUNCTIONS=pooled also puts pgbouncer before the database. Tests
