@@ -88,7 +88,7 @@ function pathOf(url: string): string {
 
 function CallDetail({ logged }: { logged: LoggedCall }) {
   const { exchange, call, base_url } = logged;
-  if (!exchange) return <p class="quiet call-detail">Waiting for an response.</p>;
+  if (!exchange) return <p class="quiet call-detail">Waiting for a response.</p>;
   const typescript = call.resource === REQUEST
     ? fetchOf(exchange.request)
     : typescriptOf(call, base_url);
@@ -101,7 +101,7 @@ function CallDetail({ logged }: { logged: LoggedCall }) {
         texts={texts}
         note={(tab) => {
           if (tab === "curl" || tab === "TypeScript") {
-            return "It reads the key from the environment variable API_KEY.";
+            return "It reads the key from the environment variable PAYMENTS_API_KEY.";
           }
           if (tab !== "Response" || key === undefined) return null;
           return <a href={href(["idempotency_keys", key])}>Stored record of the idempotency key</a>;

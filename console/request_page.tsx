@@ -160,7 +160,7 @@ function Snippets({ request }: { request: LoggedRequest }) {
       label="The request as"
       texts={{ curl: curlOf(sent), TypeScript: fetchOf(sent), Python: pythonOf(sent) }}
       note={() =>
-        "It reads the key from the environment variable API_KEY. Replace each … by a value that the log leaves out."}
+        "It reads the key from the environment variable PAYMENTS_API_KEY. Replace each … by a value that the log leaves out."}
     />
   );
 }

@@ -1,10 +1,11 @@
 /**
  * Snippets to copy: of a request as a command for a shell, and in TypeScript and Python without the
  * client; of a call as a module for the TypeScript client. They do not contain the key, but read it
- * from the environment variable API_KEY.
+ * from the environment variable PAYMENTS_API_KEY.
  */
 
 import type { Exchange } from "../client/mod.ts";
+import { CLIENT_INSTALLATION } from "../scripts/publication/client_installation.ts";
 
 /** A call of the client as data: a method such as `payments.create` with its arguments. */
 export interface DescribedCall {
@@ -19,7 +20,7 @@ const OWN_HEADERS = new Set(["authorization", "accept", "user-agent"]);
 /** Returns the request as a command for a POSIX shell. */
 export function curlOf({ method, url, headers, body }: Exchange["request"]): string {
   const lines = [`curl ${method === "GET" ? "" : `-X ${method} `}${quote(url)}`];
-  lines.push('-H "Authorization: Bearer $API_KEY"');
+  lines.push('-H "Authorization: Bearer $PAYMENTS_API_KEY"');
   for (const [name, value] of shownHeaders(headers)) lines.push(`-H ${quote(`${name}: ${value}`)}`);
   if (body !== null) lines.push(`-d ${quote(body)}`);
   return lines.join(" \\\n  ");
@@ -31,7 +32,7 @@ export function fetchOf({ method, url, headers, body }: Exchange["request"]): st
     `const response = await fetch(${JSON.stringify(url)}, {`,
     `  method: "${method}",`,
     "  headers: {",
-    "    Authorization: `Bearer ${process.env.API_KEY}`,",
+    "    Authorization: `Bearer ${process.env.PAYMENTS_API_KEY}`,",
     ...shownHeaders(headers).map(([name, value]) =>
       `    ${JSON.stringify(name)}: ${JSON.stringify(value)},`
     ),
@@ -54,7 +55,7 @@ export function pythonOf({ method, url, headers, body }: Exchange["request"]): s
     `    "${method}",`,
     `    ${JSON.stringify(url)},`,
     "    headers={",
-    '        "Authorization": f"Bearer {os.environ[\'API_KEY\']}",',
+    '        "Authorization": f"Bearer {os.environ[\'PAYMENTS_API_KEY\']}",',
     ...shownHeaders(headers).map(([name, value]) =>
       `        ${JSON.stringify(name)}: ${JSON.stringify(value)},`
     ),
@@ -69,12 +70,11 @@ export function pythonOf({ method, url, headers, body }: Exchange["request"]): s
 export function typescriptOf({ resource, method, args }: DescribedCall, base_url: string): string {
   const shown = args.map((arg) => literal(arg, "", TYPESCRIPT));
   return [
+    ...CLIENT_INSTALLATION,
     'import { PaymentsClient } from "@payments-api/client";',
     "",
-    "const client = new PaymentsClient({",
-    "  apiKey: process.env.API_KEY!,",
-    `  baseUrl: ${JSON.stringify(base_url)},`,
-    "});",
+    `// The client reads PAYMENTS_BASE_URL (${base_url}) and PAYMENTS_API_KEY.`,
+    "const client = new PaymentsClient();",
     "",
     `const response = await client.${resource}.${method}(${shown.join(", ")});`,
     "console.log(response);",

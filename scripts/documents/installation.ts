@@ -5,6 +5,7 @@
 
 import CLIENT from "../../client/package.json" with { type: "json" };
 import PACKAGE from "../../package/package.json" with { type: "json" };
+import { CLIENT_ARCHIVE } from "../publication/client_installation.ts";
 import { PUBLICATION, type Publication } from "../publication/publication.ts";
 import { replaceBlock } from "./generated_block.ts";
 
@@ -12,7 +13,6 @@ const NODE = "[Node.js](https://nodejs.org) 20 or newer";
 const ARCHIVE = `${PACKAGE.name}-${PACKAGE.version}.tgz`;
 /** Deno fetches only what the service imports. Without the option a task fetches every package. */
 const START = "npx -y deno@2.9.6 task --node-modules-dir=manual start";
-const CLIENT_ARCHIVE = `${CLIENT.name.replace("@", "").replace("/", "-")}-${CLIENT.version}.tgz`;
 
 /** Where the programs of the README import the client from in a clone. */
 const IMPORTS = [

@@ -100,7 +100,7 @@ consoleCase("from an API key to a delivered webhook", async (step, { enter, star
         return await page.evaluate(() => (globalThis as any).navigator.clipboard.readText());
       };
       const id = page.url().split("/").at(-1)!;
-      const env = { API_KEY: start.test_key };
+      const env = { PAYMENTS_API_KEY: start.test_key, PAYMENTS_BASE_URL: start.base_url };
       const response = await runText("sh", ["-s"], `${await copied("curl")} -sS -i`, env);
       assert.match(response, /idempotent-replayed: true/i);
       assert.ok(response.includes(`"id":"${id}"`), response);

@@ -10,7 +10,7 @@ import { curlOf, typescriptOf } from "../../console/snippets.ts";
 const HOSTILE = [
   `it's`,
   `'; touch /tmp/taken; '`,
-  "$(touch taken) `touch taken` $API_KEY",
+  "$(touch taken) `touch taken` $PAYMENTS_API_KEY",
   `"double" \\ back\\slash`,
   "line\nbreak\u2028separator",
   "${'${'}template}",
@@ -28,7 +28,7 @@ for (const text of HOSTILE) {
     // The shell prints the arguments that it reads from the command.
     const { stdout } = await new Deno.Command("sh", {
       args: ["-c", `curl() { printf '%s\\0' "$@"; }\n${command}`],
-      env: { API_KEY: "the key" },
+      env: { PAYMENTS_API_KEY: "the key" },
     }).output();
     assert.deepEqual(new TextDecoder().decode(stdout).split("\0"), [
       "-X",

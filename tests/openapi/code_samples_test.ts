@@ -72,6 +72,7 @@ for (const language of SAMPLE_LANGUAGES) {
     fn: () =>
       withServedService(async (served) => {
         const runner = language.open({
+          PAYMENTS_BASE_URL: served.base_url,
           PAYMENTS_API_KEY: served.service.key.text,
           RELAY_TOKEN,
         });

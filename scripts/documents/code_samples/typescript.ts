@@ -1,7 +1,6 @@
 /** The sample for TypeScript: the project's client, or `fetch` for what the client leaves out. */
 
-import CLIENT from "../../../client/package.json" with { type: "json" };
-import { PUBLICATION } from "../../publication/publication.ts";
+import { CLIENT_INSTALLATION } from "../../publication/client_installation.ts";
 import { idempotencyKey, type SampleCall } from "./sample_call.ts";
 import { literal, type LiteralForm } from "./literal.ts";
 
@@ -67,12 +66,6 @@ export const CLIENT_METHODS: Readonly<Record<string, string>> = {
   deleteSandbox: "sandboxes.delete",
 };
 
-/** How to install the client: from a clone of the project until the registry has it. */
-const INSTALL = PUBLICATION.is_published ? [`// npm install ${CLIENT.name}`] : [
-  "// In a clone: npm pack ./client",
-  `// npm install ${CLIENT.name.slice(1).replace("/", "-")}-${CLIENT.version}.tgz`,
-];
-
 const TYPESCRIPT: LiteralForm = {
   constant: String,
   member: (name) => `${/^[A-Za-z_]\w*$/.test(name) ? name : JSON.stringify(name)}: `,
@@ -83,7 +76,7 @@ const TYPESCRIPT: LiteralForm = {
 
 /** Returns the module. It prints the response. */
 export function typescriptSample(call: SampleCall): string {
-  const { operation_id, path, base_url, body, id, secret } = call;
+  const { operation_id, path, base_url, body, id } = call;
   // The client calls an operation at its main address, so the sample of an alias uses `fetch`.
   const method = CLIENT_METHODS[operation_id];
   if (method === undefined) return fetchSample(call);
@@ -93,13 +86,11 @@ export function typescriptSample(call: SampleCall): string {
   const first = id === null ? "" : JSON.stringify(id);
   const second = values === null ? "" : literal(values, TYPESCRIPT, 0, start.length + first.length);
   return [
-    ...INSTALL,
+    ...CLIENT_INSTALLATION,
     'import { PaymentsClient } from "@payments-api/client";',
     "",
-    "const client = new PaymentsClient({",
-    `  baseUrl: ${JSON.stringify(base_url)},`,
-    `  apiKey: process.env.${secret}!,`,
-    "});",
+    `// The client reads PAYMENTS_BASE_URL (${base_url}) and PAYMENTS_API_KEY.`,
+    "const client = new PaymentsClient();",
     `${start}${[first, second].filter((text) => text !== "").join(", ")});`,
     "console.log(response);",
   ].join("\n");
