@@ -71,7 +71,8 @@ Examples:
   deno task providers dismiss ch_3Qabc:fee --reason "fee of the old shop"
 
 Names of variables begin with PROVIDER_. The functions read the variables; test, retry
-and settle read them in their own environment. The command uses the database of
+and settle read them in their own environment. retry, settle and match read DOCS_URL
+there too, for doc_url of errors that they store. The command uses the database of
 DATABASE_URL, or else the embedded server of DATA_DIR. If that server is not running,
 it runs until the command is done.
 

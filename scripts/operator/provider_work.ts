@@ -29,6 +29,7 @@ import {
   type StoredProviderEvent,
 } from "../../shared/domain/providers/connector.ts";
 import { eventOf, operationOf } from "../../shared/domain/providers/operation.ts";
+import { readDocsUrl } from "../../shared/functions/read_settings.ts";
 import type { ProviderRecord, ProviderWork } from "../../shared/store/provider_rows.ts";
 import {
   createProviderStore,
@@ -114,11 +115,13 @@ class Desk {
   readonly #surroundings: WorkSurroundings;
   readonly #is_json: boolean;
   readonly #store: ProviderStore;
+  readonly #docs_url: string | null;
 
   constructor(surroundings: WorkSurroundings, is_json: boolean) {
     this.#surroundings = surroundings;
     this.#is_json = is_json;
     this.#store = createProviderStore(databaseOf(surroundings.sql));
+    this.#docs_url = readDocsUrl(surroundings.env) ?? null;
   }
 
   /** Syncs with the provider, and records the result if there is one. */
@@ -172,7 +175,7 @@ class Desk {
     const reply = await sync(ready, operation);
     if (!("absent" in reply)) {
       const [found] = ours(work, eventsIn(reply, ready, `${id} left unchanged`, ""));
-      const { effect } = effectOn(operation, found, contextOf(work));
+      const { effect } = effectOn(operation, found, this.#contextOf(work));
       // A result that contradicts the books can never be recorded, so it does not stop the
       // operator.
       if (effect.outcome !== "exception" && effect.outcome !== "unmatched") {
@@ -211,7 +214,7 @@ class Desk {
         ? null
         : operationOf(work.operation!, work);
       const { environment_id } = work;
-      const context = contextOf(work);
+      const context = this.#contextOf(work);
       const dispute = work.dispute_body === null ? null : JSON.parse(work.dispute_body);
       const decided = decideStoredEvent(
         { subject, refund, dispute, deposit: work.deposit, operation: operation },
@@ -246,7 +249,7 @@ class Desk {
       if (!present) break;
       const { booked_minor } = present;
       const current = operationOf(operation, present, operation.dispute);
-      const context = contextOf(work);
+      const context = this.#contextOf(work);
       const { subject } = current;
       const { effect, status } = effectOn(current, provider_events[0], context, booked_minor);
       if (effect.outcome !== "applied" && effect.outcome !== "ignored") {
@@ -313,6 +316,20 @@ class Desk {
     );
   }
 
+  /** Makes the origin of the events, which belong to no request. */
+  #contextOf({ livemode }: ProviderWork): EventContext {
+    const at_ms = systemClock();
+    return {
+      request_id: null,
+      idempotency_key: null,
+      livemode,
+      at_ms,
+      newId: idGenerator(at_ms),
+      random: systemRandom,
+      docs_url: this.#docs_url,
+    };
+  }
+
   #report(done: { subject_id: string; status: string } & Record<string, string>): void {
     const { subject_id, status, ...names } = done;
     const [[verb, name]] = Object.entries(names) as [[string, string]];
@@ -329,21 +346,6 @@ function ours(
   provider_events: ProviderEvents,
 ): ProviderEvents {
   return inOurMode(account, { provider_events }, livemode).provider_events;
-}
-
-/** Makes the origin of the events, which belong to no request. */
-function contextOf({ livemode }: ProviderWork): EventContext {
-  const at_ms = systemClock();
-  return {
-    request_id: null,
-    idempotency_key: null,
-    livemode,
-    at_ms,
-    newId: idGenerator(at_ms),
-    random: systemRandom,
-    // The command has the database of the service, but not its settings.
-    docs_url: null,
-  };
 }
 
 function sync({ account, connector }: ReadyAccount, operation: Operation): Promise<ProviderReply> {

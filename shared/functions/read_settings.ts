@@ -51,7 +51,7 @@ export function readSettings(env: (name: string) => string | undefined): Setting
     throw new Error("Set PUBLIC_BASE_URL (or SUPABASE_URL) to the public URL of the functions");
   }
   const console_url = checkUrl("CONSOLE_URL", read("CONSOLE_URL"));
-  const docs_url = checkUrl("DOCS_URL", read("DOCS_URL"));
+  const docs_url = readDocsUrl(env);
   return {
     database_url,
     ...(authority && { database_authority: authority }),
@@ -69,6 +69,15 @@ export function readSettings(env: (name: string) => string | undefined): Setting
     ...(max_connections && { max_connections }),
     ...(prepare !== undefined && { prepare }),
   };
+}
+
+/**
+ * Reads the URL of the documentation. The operator's commands read it too, because they store errors
+ * of requests.
+ * @throws {Error} if it is invalid
+ */
+export function readDocsUrl(env: (name: string) => string | undefined): string | undefined {
+  return checkUrl("DOCS_URL", env("DOCS_URL") || undefined);
 }
 
 function checkDatabase(name: string, text: string | undefined): string | undefined {

@@ -8,6 +8,7 @@ import { idGenerator } from "../../shared/core/ids.ts";
 import { connectorsOf } from "../../scripts/operator/operator_database.ts";
 import { readProviderCommand } from "../../scripts/operator/provider_command.ts";
 import { runProviderCommand } from "../../scripts/operator/providers.ts";
+import { until } from "../support/common/until.ts";
 import { atStripe, referenceOf } from "../support/live/live_actions.ts";
 import {
   assertBalanced,
@@ -22,6 +23,8 @@ import {
   workAfter,
 } from "../support/live/live_books.ts";
 import { type LiveCase, liveCase } from "../support/live/live_case.ts";
+import { startSecondService } from "../support/service/second_service.ts";
+import { DOCS_URL } from "../support/service/service.ts";
 
 /** Runs a command with `--json`. Returns its output. */
 async function run(given: LiveCase, ...args: string[]) {
@@ -124,6 +127,29 @@ liveCase("operations without a result are listed and settled", async (given, t) 
     const payment = await shown(given, id);
     assert.equal(payment.failure_code, "processing_failed");
     await refused(given, /is settled already$/, "settle", operation, "--failed");
+  });
+  await t.step("the error of a request that died has the address of its explanation", async () => {
+    given.variables["DOCS_URL"] = `${DOCS_URL}/`;
+    const declined = { card: { token: "pm_card_chargeDeclined" } };
+    const died = { key: given.service.live.text, idempotency_key: "died" };
+    const provider_secret = (name: string) => given.variables[name];
+    const second = startSecondService(given.service, { provider_secret });
+    const { length } = (await given.books()).payment_intent;
+    await given.double.plant({ method: "POST", at: "after", act: "delay", delay_ms: 200 });
+    const dying = second.call("POST", "/api-v1-payments/v1/payments", {
+      ...died,
+      body: { amount: 1000, currency: "EUR", ...declined },
+    });
+    await until(
+      "the provider has declined",
+      async () => (await given.books()).payment_intent.length > length,
+    );
+    await second.close();
+    assert.equal((await dying).status, 503);
+    await run(given, "retry", await giveUp(given));
+    const { status, body } = await given.pay(declined, died);
+    assert.equal(status, 402);
+    assert.equal(body.error.doc_url, `${DOCS_URL}/errors.html#payment_declined`);
   });
   await t.step("settle --failed is refused while the service still asks", async () => {
     await given.double.plant({ method: "POST", at: "before", act: "error" });
