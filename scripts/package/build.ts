@@ -20,7 +20,7 @@ import { PACKAGED_ORIGIN, writeSiteFolder } from "../sites/site_folder.ts";
 import { renderPackageReadme } from "../documents/installation.ts";
 import { PUBLICATION, type Publication } from "../publication/publication.ts";
 import { writeManifestAndPage } from "./manifest_and_page.ts";
-import { bundledPackages, renderNotices } from "./notices.ts";
+import { type Bundle, bundledPackages, renderNotices } from "./notices.ts";
 import { packFolder, runNpmProgram, runProgram } from "./run_program.ts";
 
 const PROJECT_DIR = fileURLToPath(new URL("../../", import.meta.url));
@@ -34,12 +34,13 @@ const COMMAND_LINE = "package/cli.ts";
 const SERVICE = { entry: "scripts/local/package_start.ts", path: "dist/service/start.js" } as const;
 /** The module for `import` and `require`: Jest and older releases of Node only require CommonJS. */
 const LIBRARY = "dist/mod.cjs";
-/** The modules whose npm packages are in the bundles. */
-const BUNDLED = [
-  SERVICE.entry,
-  "console/main.tsx",
-  "scripts/sites/docs_site/page.ts",
-  COMMAND_LINE,
+/** Every bundle of the package. */
+const BUNDLES: readonly Bundle[] = [
+  { entry: COMMAND_LINE, platform: "deno" },
+  { entry: SERVICE.entry, platform: "deno" },
+  { entry: "package/mod.ts", platform: "deno" },
+  { entry: "console/main.tsx", platform: "browser" },
+  { entry: "scripts/sites/docs_site/page.ts", platform: "browser" },
 ];
 /** The compiler of the client's package, which writes the types of this one too. */
 const TYPESCRIPT = "typescript@7.0.2";
@@ -56,7 +57,7 @@ if (import.meta.main) {
 
 /** The npm packages in the bundles. */
 export function packagesInBundles() {
-  return bundledPackages(PROJECT_DIR, BUNDLED);
+  return bundledPackages(PROJECT_DIR, BUNDLES);
 }
 
 /**

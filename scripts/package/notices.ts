@@ -1,10 +1,17 @@
 /** The licenses of the npm packages that the bundles contain. Their authors ask to be named. */
 
 import { join } from "node:path";
+import { runProgram } from "./run_program.ts";
+
+/** A module with its imports, as one script of the package. */
+export interface Bundle {
+  /** Path in the project. */
+  entry: string;
+  platform: "browser" | "deno";
+}
 
 /** The parts of the output of `deno info --json` that are read. */
 interface ModuleGraph {
-  modules: { npmPackage?: string }[];
   npmPackages: Record<string, InstalledPackage>;
 }
 
@@ -12,27 +19,31 @@ interface ModuleGraph {
 interface InstalledPackage {
   name: string;
   version: string;
-  /** Keys of `npmPackages`. */
-  dependencies: string[];
   localPath: string;
 }
 
+/** The line with the path of a module, which the bundler writes before its code. */
+const MODULE_LINE = /^\/\/ (.+)$/gm;
 const LICENSE_FILE = /^(licen[cs]e|copying|unlicense)(\.\w+)?$/i;
 
-/** Returns the npm packages that these modules of the project import, sorted by name. */
+/**
+ * Returns the npm packages that have code in these bundles, sorted by name. Many dependencies of a
+ * package have none, because the bundler leaves out modules that nothing uses.
+ */
 export async function bundledPackages(
   project_dir: string,
-  entries: readonly string[],
+  bundles: readonly Bundle[],
 ): Promise<InstalledPackage[]> {
   const found = new Map<string, InstalledPackage>();
-  for (const entry of entries) {
-    const { modules, npmPackages } = await readGraph(project_dir, entry);
-    const ids = new Set(modules.flatMap(({ npmPackage }) => npmPackage ?? []));
-    // Dependencies are added while the set is read, and are read after those before them.
-    for (const id of ids) {
-      const one = npmPackages[id]!;
-      found.set(`${one.name} ${one.version}`, one);
-      for (const dependency of one.dependencies) ids.add(dependency);
+  for (const { entry, platform } of bundles) {
+    const run = (...args: string[]) => runProgram([Deno.execPath(), ...args], { cwd: project_dir });
+    // A minified bundle and its source map do not name every package.
+    const script = await run("bundle", "--quiet", `--platform=${platform}`, entry);
+    const modules = [...script.matchAll(MODULE_LINE)].map(([, path]) => join(project_dir, path!));
+    const { npmPackages } = JSON.parse(await run("info", "--json", entry)) as ModuleGraph;
+    for (const one of Object.values(npmPackages)) {
+      const is_bundled = modules.some((path) => path.startsWith(`${one.localPath}/`));
+      if (is_bundled) found.set(`${one.name} ${one.version}`, one);
     }
   }
   return [...found].sort(([a], [b]) => a < b ? -1 : 1).map(([, one]) => one);
@@ -58,11 +69,4 @@ async function readLicense(folder: string): Promise<string> {
   }
   const { license } = JSON.parse(await Deno.readTextFile(join(folder, "package.json")));
   return `License: ${license}`;
-}
-
-async function readGraph(cwd: string, entry: string): Promise<ModuleGraph> {
-  const command = new Deno.Command(Deno.execPath(), { args: ["info", "--json", entry], cwd });
-  const { success, stdout, stderr } = await command.output();
-  if (!success) throw new Error(new TextDecoder().decode(stderr));
-  return JSON.parse(new TextDecoder().decode(stdout));
 }

@@ -29,9 +29,12 @@ interface Embedded extends Component {
 /** The members of CycloneDX that are read here. */
 interface Bill {
   components: CycloneComponent[];
+  /** Each by the references of the components, and of the package itself. */
+  dependencies: { ref: string; dependsOn: string[] }[];
 }
 
 interface CycloneComponent extends Part {
+  "bom-ref": string;
   licenses?: { license?: { id?: string; name?: string }; expression?: string }[];
 }
 
@@ -61,14 +64,9 @@ export async function writeBill(
     const npm = (...args: string[]) => runProgram(["npm", ...args], { cwd: folder });
     await npm("install", "--package-lock-only", "--ignore-scripts", "--no-audit", "--no-fund");
     const printed = await npm("sbom", "--package-lock-only", "--sbom-format=cyclonedx");
-    const { components, ...bill } = JSON.parse(printed) as Bill;
     const installed = Object.keys(optionalDependencies ?? {});
-    const listed = components.filter((one) => !installed.includes(one.name)).map(titleOf);
-    const differing = new Set(listed).symmetricDifference(new Set(bundled.map(titleOf)));
-    if (differing.size > 0) {
-      throw new Error(`The bundles and their bill differ in ${[...differing].join(", ")}`);
-    }
-    components.push(...embedded.map(componentOf));
+    const bill = billOfParts(JSON.parse(printed), bundled, installed);
+    const components: CycloneComponent[] = [...bill.components, ...embedded.map(componentOf)];
     await Deno.writeTextFile(path, `${JSON.stringify({ ...bill, components }, null, 2)}\n`);
     return components.map(({ name, version, licenses }) => ({
       name,
@@ -80,6 +78,33 @@ export async function writeBill(
   } finally {
     await Deno.remove(folder, { recursive: true });
   }
+}
+
+/**
+ * Returns a bill without the packages that npm adds because others depend on them, but that have no
+ * code in the bundles.
+ * @param installed names of the packages that the package manager installs beside the bundles
+ * @throws {Error} if the bill has no bundled package of this version
+ */
+export function billOfParts(
+  bill: Bill,
+  bundled: readonly Part[],
+  installed: readonly string[],
+): Bill {
+  const titles = new Set(bundled.map(titleOf));
+  const is_part = (one: Part) => titles.has(titleOf(one)) || installed.includes(one.name);
+  const components = bill.components.filter(is_part);
+  const missing = titles.difference(new Set(components.map(titleOf)));
+  if (missing.size > 0) {
+    throw new Error(`The bundles have versions that npm does not: ${[...missing].join(", ")}`);
+  }
+  const others = bill.components.filter((one) => !is_part(one)).map((one) => one["bom-ref"]);
+  const dependencies = bill.dependencies.filter(({ ref }) => !others.includes(ref))
+    .map(({ ref, dependsOn }) => ({
+      ref,
+      dependsOn: dependsOn.filter((other) => !others.includes(other)),
+    }));
+  return { ...bill, components, dependencies };
 }
 
 function componentOf({ name, version, license, integrity }: Embedded) {

@@ -7,15 +7,43 @@ import assert from "node:assert/strict";
 import CLIENT from "../../client/package.json" with { type: "json" };
 import PACKAGE from "../../package/package.json" with { type: "json" };
 import {
+  billOfParts,
   type Component,
   findLicenseProblems,
   listLicenses,
 } from "../../scripts/release/bill_of_materials.ts";
+import { packagesInBundles } from "../../scripts/package/build.ts";
+import { renderNotices } from "../../scripts/package/notices.ts";
 import { findRepositoryProblems } from "../../scripts/release/check_release.ts";
 import { publishedManifest, withAbsoluteLinks } from "../../scripts/publication/publication.ts";
 import { NODE_RELEASES } from "../../scripts/release/try_archives.ts";
 import { readSection } from "../../scripts/release/version.ts";
 import { readProjectFile } from "../support/documents/project_files.ts";
+
+/** The packages with code in the bundles of the package. */
+const BUNDLED = [
+  "@modelcontextprotocol/sdk",
+  "@noble/curves",
+  "@noble/hashes",
+  "@preact/signals",
+  "@preact/signals-core",
+  "@scure/base",
+  "@scure/bip32",
+  "ajv",
+  "ajv-formats",
+  "canonicalize",
+  "fast-deep-equal",
+  "fast-uri",
+  "hono",
+  "json-schema-traverse",
+  "minisearch",
+  "postgres",
+  "preact",
+  "qr",
+  "undici",
+  "zod",
+  "zod-to-json-schema",
+];
 
 const REPOSITORY = "https://example.com/owner/name";
 
@@ -61,6 +89,35 @@ for (
     if (problem !== null) assert.match(problems[0]!, problem);
   });
 }
+
+Deno.test("packagesInBundles() are those with code in a bundle, without their other dependencies", async () => {
+  const packages = await packagesInBundles();
+  assert.deepEqual(packages.map(({ name }) => name), BUNDLED);
+  const notices = await renderNotices(packages, [["a font", "its license"]]);
+  const titles = notices.split(`\n${"-".repeat(80)}\n\n`).map((part) => part.split("\n")[0]);
+  assert.deepEqual(titles, [...packages.map((one) => `${one.name} ${one.version}`), "a font"]);
+});
+
+Deno.test("billOfParts() has the bundled and installed packages, and no reference to others", () => {
+  const component = (name: string) => ({ name, version: "1.0.0", "bom-ref": `${name}@1.0.0` });
+  const bill = {
+    components: [component("bundled"), component("unused"), component("installed")],
+    dependencies: [
+      { ref: "package@1.0.0", dependsOn: ["bundled@1.0.0", "installed@1.0.0"] },
+      { ref: "bundled@1.0.0", dependsOn: ["unused@1.0.0"] },
+      { ref: "unused@1.0.0", dependsOn: [] },
+    ],
+  };
+  assert.deepEqual(billOfParts(bill, [component("bundled")], ["installed"]), {
+    components: [component("bundled"), component("installed")],
+    dependencies: [
+      { ref: "package@1.0.0", dependsOn: ["bundled@1.0.0", "installed@1.0.0"] },
+      { ref: "bundled@1.0.0", dependsOn: [] },
+    ],
+  });
+  const newer = { name: "bundled", version: "2.0.0" };
+  assert.throws(() => billOfParts(bill, [newer], ["installed"]), /does not: bundled 2\.0\.0$/);
+});
 
 const CHANGELOG =
   "# Changelog\n\n## [Unreleased]\n\n- b\n\n## [1.0.0] - 2026-01-02\n\n### Added\n- a\n";
