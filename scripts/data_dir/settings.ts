@@ -41,15 +41,16 @@ export function readSettings(
 ): Settings {
   const read = (name: string) => env(name)?.trim() || undefined;
   return {
-    port: readPort(read("PORT")),
+    port: readPort(read("PORT"), DEFAULT_PORT),
     data_dir: resolve(project_dir, read("DATA_DIR") ?? DEFAULT_DATA_DIR),
     database_url: readDatabaseUrl(read("DATABASE_URL")),
     log_to_stdout: readSwitch("LOG", read("LOG")),
   };
 }
 
-function readPort(text: string | undefined): number {
-  if (text === undefined) return DEFAULT_PORT;
+/** Reads PORT. */
+export function readPort(text: string | undefined, standard: number): number {
+  if (text === undefined) return standard;
   const port = Number(text);
   if (!/^\d{1,5}$/.test(text) || port > 65_535) {
     throw new SettingsError(`PORT "${text}" cannot be used: it must be a number from 0 to 65535`);
@@ -69,7 +70,8 @@ function readDatabaseUrl(text: string | undefined): string | null {
   return text;
 }
 
-function readSwitch(name: string, text: string | undefined): boolean {
+/** Reads a variable that is 0 or 1. By default it is false. */
+export function readSwitch(name: string, text: string | undefined): boolean {
   if (text === undefined || text === "0") return false;
   if (text === "1") return true;
   throw new SettingsError(`${name} "${text}" cannot be used: it must be 0 or 1`);

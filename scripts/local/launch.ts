@@ -8,33 +8,41 @@ import { credentialsPath } from "../data_dir/credentials.ts";
 import { type Settings, SettingsError } from "../data_dir/settings.ts";
 import { MigrationError } from "../schema/migrate.ts";
 import { renderBanner } from "./banner.ts";
+import type { ReadyDatabase } from "./local_database.ts";
 import type { RunningService } from "./service.ts";
 import { say, type Shutdown, stopOnSignals } from "./shutdown.ts";
+
+/** Starts a service. Its database can end for good. */
+type Start = () => Promise<Pick<ReadyDatabase, "exited">>;
 
 /**
  * Runs a service until it ends. Ctrl-C or SIGTERM stops everything that `start` has added to the
  * shutdown.
+ * @param settings_code the exit code for an invalid setting
  */
 export async function runUntilSignal(
   shutdown: Shutdown,
-  start: () => Promise<RunningService>,
+  start: Start,
+  settings_code = 1,
 ): Promise<void> {
   stopOnSignals(shutdown);
-  await runUntilEnd(shutdown, start);
+  await runUntilEnd(shutdown, start, settings_code);
 }
 
 /** Runs a service until its database ends for good. Prints an error and exits with 1 then. */
 export async function runUntilEnd(
   shutdown: Shutdown,
-  start: () => Promise<RunningService>,
+  start: Start,
+  settings_code = 1,
 ): Promise<void> {
   globalThis.addEventListener("unhandledrejection", logUnhandledRejection);
   try {
-    const { database } = await start();
-    const error = await database.exited;
+    const { exited } = await start();
+    const error = await exited;
     if (error !== null) throw error;
   } catch (error) {
-    if (!shutdown.signal.aborted) await fail(shutdown, error);
+    if (shutdown.signal.aborted) return;
+    await fail(shutdown, error, error instanceof SettingsError ? settings_code : 1);
   }
 }
 
@@ -58,14 +66,14 @@ function logUnhandledRejection(event: PromiseRejectionEvent): void {
   console.error(JSON.stringify({ fault: `unhandled ${name}`, place }));
 }
 
-/** Prints the error, stops everything that was started, and exits with 1. */
-async function fail(shutdown: Shutdown, error: unknown): Promise<never> {
+/** Prints the error, stops everything that was started, and exits with the code. */
+async function fail(shutdown: Shutdown, error: unknown, code: number): Promise<never> {
   const has_user_message = error instanceof SettingsError || error instanceof MigrationError ||
     (error instanceof Error && error.constructor === Error);
   const text = error instanceof Error && !has_user_message ? error.stack : (error as Error).message;
   Deno.stderr.writeSync(new TextEncoder().encode(`${text ?? error}\n`));
   await shutdown.run();
-  Deno.exit(1);
+  Deno.exit(code);
 }
 
 function shortPath(path: string): string {

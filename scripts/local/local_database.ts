@@ -74,9 +74,7 @@ export async function useDatabase(url: string): Promise<ReadyDatabase> {
     onnotice: () => {},
   });
   try {
-    const [found] = await sql<[{ isolation: string }]>`
-      select current_setting('default_transaction_isolation') as isolation`;
-    refuseIsolation(found.isolation);
+    await refuseIsolation(sql, "DATABASE_URL");
   } catch (error) {
     if (error instanceof SettingsError) throw error;
     const reason = error instanceof Error ? error.message : String(error);
@@ -93,11 +91,16 @@ export async function useDatabase(url: string): Promise<ReadyDatabase> {
   };
 }
 
-/** Each statement of a function must see what other transactions have committed before it. */
-function refuseIsolation(isolation: string): void {
-  if (isolation === "read committed") return;
+/**
+ * Each statement of a function must see what other transactions have committed before it.
+ * @throws {SettingsError} with the name of the setting if it does not
+ */
+export async function refuseIsolation(sql: postgres.Sql, setting: string): Promise<void> {
+  const [found] = await sql<[{ isolation: string }]>`
+    select current_setting('default_transaction_isolation') as isolation`;
+  if (found.isolation === "read committed") return;
   throw new SettingsError(
-    `DATABASE_URL cannot be used: default_transaction_isolation is "${isolation}" there, and the ` +
-      'service needs "read committed", which is PostgreSQL\'s default',
+    `${setting} cannot be used: default_transaction_isolation is "${found.isolation}" there, and ` +
+      'the service needs "read committed", which is PostgreSQL\'s default',
   );
 }

@@ -1,7 +1,7 @@
 /**
- * The HTTP server of the local start. One loopback port serves both functions under
- * `/functions/v1`, as Supabase does, and the console and the reference beside them. The server
- * opens the port before the database starts, so a port that is in use is reported at once.
+ * The HTTP server of the local start and of `deno task serve`. One port serves both functions under
+ * `/functions/v1`, as Supabase does, and sites beside them, such as the console. The server opens
+ * the port before the database starts, so a port that is in use is reported at once.
  */
 
 import { ApiError, invalidParameter, tryAgain } from "../../shared/core/errors.ts";
@@ -34,41 +34,64 @@ export interface LocalServer {
   /**
    * Waits for the requests in flight, closes the connections of those that are not done after
    * `deadline_ms`, and releases the port.
+   * @param notice_ms for so long only the health check gets 503 before, so that a proxy sends
+   * further requests elsewhere; by default 0
    */
-  stop(deadline_ms: number): Promise<void>;
+  stop(deadline_ms: number, notice_ms?: number): Promise<void>;
+}
+
+/** Options of the server. */
+interface ServerOptions {
+  /** The address to listen at; by default 127.0.0.1. */
+  hostname?: string;
+  /** Handlers beside the functions. The first one that does not return null responds. */
+  sites?: readonly SiteHandler[];
+  limits?: ConnectionLimits;
+  /** The public base URL, if it is another one than that of the port. */
+  public_url?: string;
+  /** URL of the documentation for the server's own errors; by default that of the port. */
+  docs_url?: string | null;
 }
 
 /** The path under which Supabase serves functions. Their own routes begin after it. */
 export const MOUNT = "/functions/v1";
+/** The path of the console. */
+export const CONSOLE_PATH = "/console";
 /** The path of the documentation, to which `doc_url` of errors leads. */
 export const DOCS_PATH = "/docs";
 /** The path of the interactive reference, inside the documentation. */
 export const REFERENCE_PATH = `${DOCS_PATH}/reference`;
 /** The console, relative to the documentation. */
 export const CONSOLE_LINK = "../console/";
-const HOSTNAME = "127.0.0.1";
+const LOOPBACK = "127.0.0.1";
+/** The end of the path of each function's health check. */
+const HEALTH = "/health";
 
 /**
  * Opens the port.
- * @param port a port of 127.0.0.1, or 0 for any free one
- * @param sites handlers beside the functions. The first one that does not return null responds
+ * @param port 0 for any free one
  * @throws {SettingsError} if the port is in use or not allowed
  */
 export async function openLocalServer(
   port: number,
-  sites: readonly SiteHandler[] = [],
-  limits: ConnectionLimits = CONNECTION_LIMITS,
+  options: ServerOptions = {},
 ): Promise<LocalServer> {
-  if (port !== 0) await refuseTakenPort(port);
+  const { hostname = LOOPBACK, sites = [], limits = CONNECTION_LIMITS } = options;
+  if (port !== 0) await refuseTakenPort(hostname, port);
   let functions: EdgeFunctions | null = null;
+  let is_leaving = false;
   const in_flight = new Set<Promise<Response>>();
   const abort = new AbortController();
-  const listener = listenOn(port);
-  const origin = `http://${HOSTNAME}:${listener.addr.port}`;
-  const renderApiError = (error: ApiError) => renderOwnError(error, origin + DOCS_PATH);
+  const listener = listenOn(hostname, port);
+  const host = hostname.includes(":") ? `[${hostname}]` : hostname;
+  const origin = `http://${host}:${listener.addr.port}`;
+  const { public_url, docs_url = origin + DOCS_PATH } = options;
+  const renderApiError = (error: ApiError) => renderOwnError(error, docs_url);
   const server = serveConnections(listener, limits, abort.signal, (request, info) => {
-    if (functions === null) return renderApiError(unavailable());
-    const response = respond(functions, sites, request, info).catch((error) => {
+    if (functions === null || is_leaving && request.url.endsWith(HEALTH)) {
+      return renderApiError(unavailable());
+    }
+    const response = respond(functions, sites, public_url, request, info).catch((error) => {
       if (error instanceof ApiError) return renderApiError(error);
       throw error;
     });
@@ -77,7 +100,9 @@ export async function openLocalServer(
   });
   // Waits for requests whose body is still arriving before the server stops. `server.shutdown()`
   // alone would make Deno fail them.
-  const drain = async (deadline_ms: number) => {
+  const drain = async (deadline_ms: number, notice_ms: number) => {
+    is_leaving = true;
+    if (notice_ms > 0) await new Promise((resolve) => setTimeout(resolve, notice_ms));
     functions = null;
     const timer = setTimeout(() => abort.abort(), deadline_ms);
     while (in_flight.size > 0 && !abort.signal.aborted) {
@@ -92,15 +117,18 @@ export async function openLocalServer(
     port: listener.addr.port,
     base_url: origin + MOUNT,
     serve: (them) => functions = them,
-    stop: (deadline_ms) => stopping ??= drain(deadline_ms),
+    stop: (deadline_ms, notice_ms = 0) => stopping ??= drain(deadline_ms, notice_ms),
   };
 }
 
-function listenOn(port: number): Deno.TcpListener {
+function listenOn(hostname: string, port: number): Deno.TcpListener {
   try {
-    return Deno.listen({ hostname: HOSTNAME, port });
+    return Deno.listen({ hostname, port });
   } catch (error) {
     if (error instanceof Deno.errors.AddrInUse) throw takenPort(port);
+    if (error instanceof Deno.errors.AddrNotAvailable) {
+      throw new SettingsError(`HOST "${hostname}" is no address of this machine`);
+    }
     if (error instanceof Deno.errors.PermissionDenied) {
       throw new SettingsError(
         `PORT ${port} needs privileges that this user does not have: set PORT to another port`,
@@ -114,8 +142,8 @@ function listenOn(port: number): Deno.TcpListener {
  * Throws if a program accepts connections at the port. On some systems 127.0.0.1 can be opened
  * although another program listens on all addresses, so `Deno.listen` alone does not notice it.
  */
-async function refuseTakenPort(port: number): Promise<void> {
-  const connection = await Deno.connect({ hostname: HOSTNAME, port }).catch(() => null);
+async function refuseTakenPort(hostname: string, port: number): Promise<void> {
+  const connection = await Deno.connect({ hostname, port }).catch(() => null);
   if (connection === null) return;
   connection.close();
   throw takenPort(port);
@@ -132,6 +160,7 @@ function takenPort(port: number): SettingsError {
 async function respond(
   functions: EdgeFunctions,
   sites: readonly SiteHandler[],
+  public_url: string | undefined,
   request: Request,
   info: ConnectionInfo,
 ): Promise<Response> {
@@ -151,34 +180,38 @@ async function respond(
       return await functions[name as keyof EdgeFunctions](request, info);
     }
   }
-  if (path === "/" && request.method === "GET") return renderIndex(request.url);
   for (const site of sites) {
     const response = site(request);
     if (response) return await response;
   }
   throw new ApiError(
     "not_found",
-    `Nothing is served at this path: use ${nearestAddress(request.url)}`,
+    `Nothing is served at this path: use ${nearestAddress(request.url, public_url)}`,
   );
 }
 
 /** Returns the address of the payments, or of the sandbox's payments if the path names it. */
-function nearestAddress(url: string): string {
+function nearestAddress(url: string, public_url?: string): string {
   const { origin, pathname } = new URL(url);
   const path = pathname.includes("api-v1-sandbox")
     ? "/api-v1-sandbox/payments"
     : "/api-v1-payments/v1/payments";
-  return origin + MOUNT + path;
+  return (public_url ?? origin + MOUNT) + path;
 }
 
-/** A short page for a user who opens the address in a browser. */
+/** A short page for a user who opens the address of the local start in a browser. */
+export function indexPage({ method, url }: Request): Promise<Response> | null {
+  const { pathname } = new URL(url);
+  return pathname === "/" && method === "GET" ? Promise.resolve(renderIndex(url)) : null;
+}
+
 function renderIndex(url: string): Response {
   const base_url = new URL(MOUNT, url).href;
   return new Response(
     [
       "Payments API with sandbox",
       "",
-      `console    ${new URL("/console", url).href}`,
+      `console    ${new URL(CONSOLE_PATH, url).href}`,
       `payments   ${base_url}/api-v1-payments/v1/payments`,
       `sandbox    ${base_url}/api-v1-sandbox/payments`,
       `health     ${base_url}/api-v1-payments/health`,
@@ -197,7 +230,7 @@ function unavailable(): ApiError {
   return tryAgain("service_unavailable", "The service is starting or stopping: try again");
 }
 
-function renderOwnError(error: ApiError, docs_url: string): Response {
+function renderOwnError(error: ApiError, docs_url: string | null): Response {
   const request_id = idGenerator(Date.now())("req_");
   return new Response(renderError(error, { request_id, docs_url }), {
     status: error.status,

@@ -45,7 +45,7 @@ async function run(package_dir: string | undefined): Promise<void> {
     const database = { durable: true, package_dir, onProgress: say };
     const service = await startService(settings, shutdown, { ...SITES, database });
     printBanner(settings, service);
-    return service;
+    return service.database;
   });
 }
 
@@ -70,7 +70,7 @@ async function runTemporarily(package_dir: string | undefined): Promise<void> {
       database: { durable: false, package_dir, is_migrated: true, settings: TEMPORARY_SETTINGS },
     });
     say(JSON.stringify(service.credentials));
-    return service;
+    return service.database;
   });
 }
 

@@ -21,8 +21,10 @@ import {
   useDatabase,
 } from "./local_database.ts";
 import {
+  CONSOLE_PATH,
   DOCS_PATH,
   type EdgeFunctions,
+  indexPage,
   type LocalServer,
   openLocalServer,
   REFERENCE_PATH,
@@ -51,8 +53,6 @@ export interface RunningService {
   log_path: string | null;
 }
 
-/** The path of the console on the port of the local server. */
-const CONSOLE_PATH = "/console";
 /** Time that requests in flight have after Ctrl-C. */
 const DRAIN_MS = 5_000;
 /** Time to wait for an earlier start that is stopping because its launcher was killed. */
@@ -66,13 +66,14 @@ export async function startService(
 ): Promise<RunningService> {
   await openDataDir(settings.data_dir, shutdown);
   const sites = [
+    indexPage,
     // The base URL is a path, so the page calls the origin that it was loaded from: 127.0.0.1,
     // localhost or another name.
     siteHandler(CONSOLE_PATH, () => parts.buildConsole(new URL(server.base_url).pathname)),
     siteHandler(REFERENCE_PATH, () => parts.buildReference(server.base_url)),
     siteHandler(DOCS_PATH, parts.buildDocs),
   ];
-  const server = await openLocalServer(settings.port, sites);
+  const server = await openLocalServer(settings.port, { sites });
   shutdown.add(() => server.stop(DRAIN_MS));
   const log_path = settings.log_to_stdout ? null : join(settings.data_dir, "server.log");
   if (log_path !== null) {
@@ -81,7 +82,7 @@ export async function startService(
     shutdown.add(() => log.close());
   }
   // The code of the functions is loaded while PostgreSQL starts.
-  const loading = loadFunctions();
+  const loading = import("./functions.ts");
   loading.catch(() => {});
   const database = settings.database_url === null
     ? await startDatabase(settings.data_dir, shutdown, parts.database)
@@ -89,17 +90,9 @@ export async function startService(
   if (settings.database_url === null) {
     shutdown.add(publishOperatorUrl(settings.data_dir, database.operator_url));
   }
-  const { openDependencies, createPaymentsFunction, createSandboxFunction } = await loading;
+  const { openFunctions, expectHealthy } = await loading;
   const environment = functionsEnvironment(settings.data_dir, server, database.functions_url);
-  const dependencies = openDependencies(environment);
-  shutdown.add(() => dependencies.close());
-  shutdown.add(() => server.stop(DRAIN_MS));
-  // First, because the server waits for requests in flight.
-  shutdown.add(() => dependencies.webhooks?.inboxes.close());
-  const functions: EdgeFunctions = {
-    "api-v1-payments": createPaymentsFunction(dependencies),
-    "api-v1-sandbox": createSandboxFunction(dependencies),
-  };
+  const functions = openFunctions(environment, server, shutdown, { drain_ms: DRAIN_MS });
   const keys = await ensureDemoKeys(
     database.operator_url,
     await readDemoKeys(settings.data_dir),
@@ -138,15 +131,6 @@ async function openDataDir(data_dir: string, shutdown: Shutdown): Promise<void> 
   shutdown.add(() => lock.release());
   // A killed start has left the URL of a server that no longer exists.
   removeOperatorUrl(data_dir);
-}
-
-async function loadFunctions() {
-  const [dependencies, payments, sandbox] = await Promise.all([
-    import("../../shared/functions/dependencies.ts"),
-    import("../../shared/functions/payments_function.ts"),
-    import("../../shared/functions/sandbox_function.ts"),
-  ]);
-  return { ...dependencies, ...payments, ...sandbox };
 }
 
 /** The environment of the functions. Variables that the user has set override the defaults. */
@@ -191,13 +175,4 @@ async function isAccepted(functions: EdgeFunctions, key: string): Promise<boolea
   const response = await functions["api-v1-payments"](request);
   await response.body?.cancel();
   return response.status !== 401;
-}
-
-async function expectHealthy(functions: EdgeFunctions): Promise<void> {
-  const request = new Request("http://127.0.0.1/api-v1-payments/health");
-  const response = await functions["api-v1-payments"](request);
-  const body = await response.text();
-  if (response.status !== 200) {
-    throw new Error(`The service is not healthy: GET /health returns ${response.status} ${body}`);
-  }
 }

@@ -56,7 +56,10 @@ export function stopOnSignals(shutdown: Shutdown): void {
   // A closed terminal ends the start. A start without a terminal, as under nohup, continues.
   if (Deno.build.os !== "windows" && Deno.stdout.isTerminal()) signals.push("SIGHUP");
   for (const signal of signals) Deno.addSignalListener(signal, onSignal);
-  watchLauncher(onSignal);
+  watchLauncher(() => {
+    // A launcher that the same signal has ended is no second request.
+    if (stopping_since === null) onSignal();
+  });
 }
 
 /** Prints a line to standard output, even if `console` is redirected to the log file. */

@@ -30,6 +30,6 @@ if (import.meta.main) {
     printBanner(settings, service);
     // A failure is ignored here: the first visit of the reference fetches again and shows the error.
     fetchScalar(data_dir, shutdown.signal).catch(() => {});
-    return service;
+    return service.database;
   });
 }

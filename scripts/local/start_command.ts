@@ -1,9 +1,14 @@
 /**
- * The command of `deno task start`, read from deno.json. Tests and tools use it to start the
- * service in the same way as a user.
+ * The commands of `deno task start` and `deno task serve`, read from deno.json. Tests and tools use
+ * them to start the service in the same way as a user.
  */
 
 import config from "../../deno.json" with { type: "json" };
 
 /** The arguments of deno; the first one is `run`. */
-export const START_COMMAND: readonly string[] = config.tasks.start.split(" ").slice(1);
+export const START_COMMAND: readonly string[] = argumentsOf(config.tasks.start);
+export const SERVE_COMMAND: readonly string[] = argumentsOf(config.tasks.serve);
+
+function argumentsOf(command: string): readonly string[] {
+  return command.split(" ").slice(1);
+}

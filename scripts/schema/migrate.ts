@@ -117,10 +117,21 @@ async function createRecord(sql: postgres.Sql): Promise<void> {
   `).simple();
 }
 
+/**
+ * Returns the files of the migrations that a database lacks.
+ * @param sql its user may read the record, as that of the functions may after `deno task migrate`
+ * @throws {ForeignDatabaseError} as `migrate` does
+ */
+export async function listMissing(sql: postgres.Sql): Promise<string[]> {
+  const migrations = await listMigrations(MIGRATIONS_DIR);
+  const missing = await findPending(sql, MIGRATIONS_DIR, migrations);
+  return missing.map(({ file }) => file);
+}
+
 /** A row of the record. The Supabase CLI and a restore can leave the statements out. */
 interface AppliedMigration {
   version: string;
-  statements: string[] | null;
+  text: string | null;
 }
 
 async function findPending(
@@ -129,12 +140,13 @@ async function findPending(
   migrations: Migration[],
 ): Promise<Migration[]> {
   const applied = await sql<AppliedMigration[]>`
-    select version, statements from supabase_migrations.schema_migrations order by version`;
-  for (const [i, { version, statements }] of applied.entries()) {
+    select version, array_to_string(statements, ';\n') as text
+    from supabase_migrations.schema_migrations order by version`;
+  for (const [i, { version, text: recorded }] of applied.entries()) {
     const migration = migrations[i];
     if (migration?.version !== version) throw refusal(version, migrations, migration);
     const text = await Deno.readTextFile(join(folder, migration.file));
-    if (statements?.length && fingerprint(statements.join(";\n")) !== fingerprint(text)) {
+    if (recorded && fingerprint(recorded) !== fingerprint(text)) {
       throw new ForeignDatabaseError(
         `has a different ${migration.file} than this version of the project: it was created by a ` +
           "version between releases",
@@ -194,18 +206,4 @@ function describe(file: string, statement: SqlStatement, error: unknown): string
   const line = statement.line + lineAt(statement.text, place) - 1;
   const more = [error.detail, error.hint, error.where].filter((text) => text !== undefined);
   return [`${file}:${line}: ${error.message} (${error.code})`, ...more].join("\n  ");
-}
-
-if (import.meta.main) {
-  const url = Deno.args[0];
-  if (url === undefined) {
-    console.error(
-      "Usage: deno run -A scripts/schema/migrate.ts postgres://user:password@host/database",
-    );
-    Deno.exit(2);
-  }
-  const applied = await migrate(url, (line) => console.log(line));
-  console.log(
-    applied.length === 0 ? "The database has every migration" : `Applied: ${applied.length}`,
-  );
 }

@@ -78,6 +78,7 @@ export function createFunctionApp(
   }
   app.use(crossOrigin({ allowed: deps.allowed_origins }));
   app.get(`/${name}/health`, nameRoute, async (c) => {
+    c.get("state").is_tick = true;
     await deps.store.ping();
     return c.json({ status: "ok" } satisfies Health);
   });

@@ -73,10 +73,11 @@ function requestOf(event_body: string): string | null {
 const REQUEST = '"request":{"id":"';
 
 /**
- * Makes the line of a failed poll of the dispatcher or of the provider worker, or of a part of it.
+ * Makes the line of a failed poll of the dispatcher or of the provider worker, or of a part of it,
+ * or of a failed check of the books.
  */
 export function failedPoll(
-  route: "dispatcher" | "provider worker",
+  route: "dispatcher" | "provider worker" | "check of the books",
   at_ms: number,
   error: unknown,
 ): LogLine {

@@ -39,7 +39,7 @@ export interface RequestState {
   code: ErrorCode | null;
   /** Class, SQLSTATE and place of an unexpected error, for the log. */
   fault: string | null;
-  /** True for calls of the internal routes, whose successes are not logged. */
+  /** True for calls of the internal routes and health checks, whose successes are not logged. */
   is_tick: boolean;
 }
 

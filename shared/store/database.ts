@@ -187,8 +187,8 @@ class ConnectionPool {
   }
 }
 
-/** One connection, which opens at its first statement. */
-function connect(options: DatabaseOptions, idle_timeout: number): postgres.Sql {
+/** One connection, which opens at its first statement. It has no deadline, for jobs. */
+export function connect(options: DatabaseOptions, idle_timeout = IDLE_S): postgres.Sql {
   const mode = encryptionOf(options.url);
   return postgres(options.url, {
     max: 1,

@@ -2505,6 +2505,24 @@ end
 $$;
 grant execute on function pay.note_breaches() to pay_operator;
 
+create or replace function pay.note_breaches_hourly()
+returns bigint
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  if not pg_try_advisory_xact_lock(hashtextextended('pay.note_breaches', 0)) or exists (
+    select from pay.settings s where s.name = 'books_checked_at'
+      and to_timestamp(s.value::double precision) > now() - interval '1 hour'
+  ) then
+    return null;
+  end if;
+  return pay.note_breaches();
+end
+$$;
+grant execute on function pay.note_breaches_hourly() to pay_api;
+
 create or replace function pay.forget_breaches()
 returns bigint
 language plpgsql volatile security definer

@@ -1,5 +1,5 @@
 -- Purpose: the jobs of pg_cron, where it exists (as on Supabase): the dispatcher, retention, the
--- check of the books. Elsewhere the ticker of the local server does the same.
+-- check of the books. Elsewhere the ticker of `deno task serve` does the same.
 
 -- Without a clock of the database everything still works but retries, which then need another: what
 -- stands in the way is said and does not stop the migration.

@@ -262,6 +262,26 @@ end
 $$;
 grant execute on function pay.note_breaches() to pay_operator;
 
+-- The hourly check where no pg_cron runs it. Every instance of the service calls it; one of them
+-- checks. Returns the number of alarms, or null if this call did not check.
+create or replace function pay.note_breaches_hourly()
+returns bigint
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  if not pg_try_advisory_xact_lock(hashtextextended('pay.note_breaches', 0)) or exists (
+    select from pay.settings s where s.name = 'books_checked_at'
+      and to_timestamp(s.value::double precision) > now() - interval '1 hour'
+  ) then
+    return null;
+  end if;
+  return pay.note_breaches();
+end
+$$;
+grant execute on function pay.note_breaches_hourly() to pay_api;
+
 -- Operator: deletes the recorded breaches, once their cause is understood. Returns their number.
 -- The next check records breaches that still exist.
 create or replace function pay.forget_breaches()

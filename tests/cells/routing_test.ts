@@ -6,7 +6,8 @@
 import assert from "node:assert/strict";
 import postgres from "postgres";
 import { ErrorBody } from "../../shared/schema/error.ts";
-import { findHaproxy, startHaproxy } from "../support/cells/haproxy.ts";
+import { startHaproxy } from "../support/cells/haproxy.ts";
+import { findHaproxy } from "../support/proxy/haproxy.ts";
 import { until } from "../support/common/until.ts";
 import { makeSandboxKey } from "../support/database/api_keys.ts";
 import { cloneDatabase } from "../support/database/database.ts";

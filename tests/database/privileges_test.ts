@@ -31,6 +31,7 @@ const ENTRY_FUNCTIONS = [
   "log_requests",
   "make_sandbox",
   "match_fault",
+  "note_breaches_hourly",
   "note_payout_fees",
   "note_payout_hash",
   "number_request",

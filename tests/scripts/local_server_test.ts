@@ -46,7 +46,7 @@ async function withServer(
       return new Response(error.message, { status: error.status });
     }
   };
-  const server = await openLocalServer(0, [], limits);
+  const server = await openLocalServer(0, { limits });
   server.serve({ "api-v1-payments": response, "api-v1-sandbox": response });
   try {
     await test(server, { two: two.promise, respond: () => held.resolve() });
@@ -220,7 +220,9 @@ Deno.test("openLocalServer() keeps a connection that is in use", () =>
   }));
 
 Deno.test("openLocalServer() stops at once beside stalled clients", async () => {
-  const server = await openLocalServer(0, [], { ...LIMITS, head_ms: 60_000, idle_ms: 60_000 });
+  const server = await openLocalServer(0, {
+    limits: { ...LIMITS, head_ms: 60_000, idle_ms: 60_000 },
+  });
   server.serve({
     "api-v1-payments": () => new Response("ok"),
     "api-v1-sandbox": () => new Response("ok"),

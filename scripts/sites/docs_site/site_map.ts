@@ -60,6 +60,7 @@ export const SECTIONS: readonly Section[] = [
     title: "Operate",
     pages: [
       ["docs/operations.md", "Operations manual"],
+      ["docs/production.md", "Production without Supabase"],
       ["docs/scaling.md", "Scaling"],
       ["docs/going-live.md", "Going live"],
       ["docs/security.md", "Security"],

@@ -1,0 +1,50 @@
+/**
+ * `deno task migrate` applies the missing migrations to the database of DATABASE_URL, for
+ * `deno task serve`. It also lets the functions read the record of the migrations, because an
+ * instance refuses the database of another version. Its user may create roles and schemas.
+ */
+
+import postgres from "postgres";
+import { driverEncryption } from "../../shared/store/database_encryption.ts";
+import { readSettings, SettingsError } from "../data_dir/settings.ts";
+import { migrate, MigrationError } from "../schema/migrate.ts";
+import { print, reportFailure, UsageError } from "./command_line.ts";
+
+async function main(): Promise<number> {
+  try {
+    const { database_url } = readSettings((name) => Deno.env.get(name), ".");
+    if (database_url === null) {
+      throw new UsageError(
+        "Set DATABASE_URL to the database, like postgres://user:password@host:5432/database",
+      );
+    }
+    const applied = await migrate(database_url, (line) => print(`${line}\n`)).catch(explain);
+    await showRecord(database_url);
+    print(
+      applied.length === 0 ? "The database has every migration\n" : `Applied: ${applied.length}\n`,
+    );
+    return 0;
+  } catch (error) {
+    return reportFailure(error);
+  }
+}
+
+/** Throws an error of the connection with the name of the variable. */
+function explain(error: unknown): never {
+  if (error instanceof MigrationError) throw error;
+  const reason = error instanceof Error ? error.message : String(error);
+  throw new SettingsError(`DATABASE_URL cannot be used: ${reason}`);
+}
+
+/** Lets the functions read the record of the migrations, which have made their role. */
+export async function showRecord(url: string): Promise<void> {
+  const sql = postgres(url, { max: 1, prepare: false, ...driverEncryption(url) });
+  try {
+    await sql`grant usage on schema supabase_migrations to pay_api`;
+    await sql`grant select on supabase_migrations.schema_migrations to pay_api`;
+  } finally {
+    await sql.end();
+  }
+}
+
+if (import.meta.main) Deno.exit(await main());

@@ -1,0 +1,71 @@
+/**
+ * The settings of `deno task serve`: where it listens, and the variables of the functions. They are
+ * checked before anything else runs. An empty variable counts as unset.
+ */
+
+import { isIP } from "node:net";
+import { readSettings } from "../../shared/functions/read_settings.ts";
+import type { Settings } from "../../shared/functions/settings.ts";
+import { randomPassword } from "../data_dir/private_file.ts";
+import { readPort, readSwitch, SettingsError } from "../data_dir/settings.ts";
+import { CONSOLE_PATH } from "../local/local_server.ts";
+
+type Environment = (name: string) => string | undefined;
+
+/** The checked settings. */
+interface ServeSettings {
+  /** HOST: the address to listen at. */
+  hostname: string;
+  /** PORT. 0 stands for any free port. */
+  port: number;
+  /** CONSOLE=1: the console is served too. */
+  has_console: boolean;
+  /** The settings of the functions. */
+  functions: Settings;
+  /** The variables of the functions, with the values that this program adds. */
+  env(name: string): string | undefined;
+}
+
+const DEFAULT_HOST = "127.0.0.1";
+const DEFAULT_PORT = 8000;
+
+/**
+ * Reads and checks the settings.
+ * @throws {SettingsError} with the name of the variable that is missing or invalid
+ */
+export function readServeSettings(env: Environment): ServeSettings {
+  const read = (name: string) => env(name)?.trim() || undefined;
+  const has_console = readSwitch("CONSOLE", read("CONSOLE"));
+  const added: Record<string, string> = { RELAY_TOKEN: randomPassword() };
+  const { origin } = URL.parse(read("PUBLIC_BASE_URL") ?? "") ?? {};
+  if (has_console && origin !== undefined) {
+    Object.assign(added, { CONSOLE_URL: origin + CONSOLE_PATH, CONSOLE_ORIGINS: origin });
+  }
+  const functions_env = (name: string) => read(name) ?? added[name];
+  if (read("WEBHOOK_MASTER_SECRET") === undefined) {
+    throw new SettingsError(
+      "Set WEBHOOK_MASTER_SECRET to a secret of 32 bytes or more, and keep it: the secrets of " +
+        "webhook endpoints are derived from it",
+    );
+  }
+  return {
+    hostname: readHost(read("HOST") ?? DEFAULT_HOST),
+    port: readPort(read("PORT"), DEFAULT_PORT),
+    has_console,
+    functions: readFunctions(functions_env),
+    env: functions_env,
+  };
+}
+
+function readFunctions(env: Environment): Settings {
+  try {
+    return readSettings(env);
+  } catch (error) {
+    throw new SettingsError((error as Error).message);
+  }
+}
+
+function readHost(text: string): string {
+  if (isIP(text) !== 0) return text;
+  throw new SettingsError(`HOST "${text}" cannot be used: it must be an IP address`);
+}
