@@ -4,7 +4,12 @@
  */
 
 import { parseArgs } from "node:util";
-import { DEFAULT_KEY_PREFIX, isKeyLabel, type KeyMode } from "../../shared/core/api_key.ts";
+import {
+  DEFAULT_KEY_PREFIX,
+  isKeyLabel,
+  type KeyMode,
+  LABEL_RULE,
+} from "../../shared/core/api_key.ts";
 import { isId } from "../../shared/core/ids.ts";
 import { SCOPES } from "../../shared/core/vocabulary.ts";
 import { DEFAULT_KEY_OVERLAP_S, MAX_KEY_OVERLAP_S } from "../../shared/schema/api_key.ts";
@@ -183,8 +188,7 @@ function readPrefix(flag: string | undefined, env: string | undefined): string |
   if (prefix === undefined) return null;
   if (isKeyLabel(prefix)) return prefix;
   throw new UsageError(
-    `${flag === undefined ? "API_KEY_PREFIX" : "--prefix"} "${prefix}" must be a lower-case ` +
-      'letter and up to 9 lower-case letters and digits, and must not end with "seeded"',
+    `${flag === undefined ? "API_KEY_PREFIX" : "--prefix"} "${prefix}" ${LABEL_RULE}`,
   );
 }
 
