@@ -40,9 +40,10 @@ export interface PaymentsClientOptions {
   /** Called after each attempt, before the next. Errors that it throws are ignored. */
   onExchange?: ((exchange: Exchange) => void) | undefined;
   /**
-   * True: the API refuses a request with a parameter that it does not know, such as a misspelled
-   * one, before it does anything (400 `invalid_parameter`). By default it ignores the parameter, and
-   * with a test key the client writes one warning for each name to the console.
+   * True: the API refuses a request with a parameter that it does not know, before it does anything
+   * (400 `invalid_parameter`). By default it refuses only a parameter of a body that looks like a
+   * known one, and ignores others. With a test key the client then writes one warning for each name
+   * to the console.
    */
   strict?: boolean | undefined;
   /** Clock, randomness, waiting and warnings. Tests can replace them. */

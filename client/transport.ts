@@ -93,7 +93,7 @@ export class Transport {
       });
       // If the caller has aborted the request, the error is the reason of the signal.
       if ("failure" in outcome) signal?.throwIfAborted();
-      else this.#warnOfUnknown(outcome.response.headers["unknown-parameters"], `${method} ${path}`);
+      else this.#warnOfUnknown(outcome.response, `${method} ${path}`);
       const failed = { operation: `${method} ${path}`, idempotencyKey, attempts: attempt };
       const result = this.#judge(outcome, failed, timeoutMs, request.isText === true);
       if ("value" in result) return result.value as T;
@@ -115,15 +115,20 @@ export class Transport {
     };
   }
 
-  /** Warns of parameters that the API has ignored, once for each name and only with a test key. */
-  #warnOfUnknown(names: string | undefined, operation: string): void {
+  /** Warns of parameters that the API does not know, once for each name, only with a test key. */
+  #warnOfUnknown(
+    { status, headers }: NonNullable<Exchange["response"]>,
+    operation: string,
+  ): void {
     const { apiKey, strict, runtime } = this.#options;
+    const names = headers["unknown-parameters"];
     if (!names || strict || !/^[a-z]+_test_/.test(apiKey)) return;
     for (const name of names.split(", ")) {
       if (this.#warned.has(name)) continue;
       this.#warned.add(name);
+      const effect = status === 400 ? "refuses the request" : "ignores it";
       runtime.warn(
-        `The payments API does not know the parameter "${name}" of ${operation} and ignores it`,
+        `The payments API does not know the parameter "${name}" of ${operation} and ${effect}`,
       );
     }
   }

@@ -260,6 +260,22 @@ Deno.test("an unknown parameter is a warning, once for each name", async () => {
   assert.equal(warnings.length, 2);
 });
 
+Deno.test("a warning says whether the API refuses the request or ignores the name", async () => {
+  const warnings: string[] = [];
+  const runtime = { warn: (message: string) => warnings.push(message) };
+  await withServer([
+    error(400, "invalid_parameter", { "Unknown-Parameters": "crad" }),
+    error(402, "payment_declined", { "Unknown-Parameters": "colour" }),
+  ], async ({ client }) => {
+    for (let call = 0; call < 2; call++) await failure(client.payments.create(INPUT));
+  }, { runtime });
+  const start = (name: string) => `The payments API does not know the parameter "${name}" of`;
+  assert.deepEqual(warnings, [
+    `${start("crad")} POST /api-v1-payments/v1/payments and refuses the request`,
+    `${start("colour")} POST /api-v1-payments/v1/payments and ignores it`,
+  ]);
+});
+
 Deno.test("strict asks the API to refuse unknown parameters", () =>
   withServer([json(201, PAYMENT)], async ({ client, requested }) => {
     await client.payments.create(INPUT);
