@@ -3,6 +3,7 @@
  */
 
 import { ApiKeys } from "./api_keys.ts";
+import { checkedObject } from "./checked_object.ts";
 import { Disputes } from "./disputes.ts";
 import { readVariable } from "./environment.ts";
 import type { Exchange, Fetch } from "./exchange.ts";
@@ -84,7 +85,7 @@ export class PaymentsClient {
    * @throws {TypeError} if the key or the URL is missing, or if an option is invalid
    */
   constructor(options: PaymentsClientOptions = {}) {
-    const { apiKey, baseUrl } = requiredOptions(options);
+    const { apiKey, baseUrl } = requiredOptions(checkedObject("options", options));
     const transport = new Transport({
       apiKey: checkedKey(apiKey),
       baseUrl: checkedBaseUrl(baseUrl),

@@ -3,6 +3,7 @@
  * comes.
  */
 
+import { checkedObject } from "./checked_object.ts";
 import type { ReadOptions } from "./request_options.ts";
 import type { Transport } from "./transport.ts";
 
@@ -72,7 +73,8 @@ export class Inbox implements PromiseLike<InboxPage>, AsyncIterable<InboxDeliver
     params: ReadInboxParams = {},
     options: ReadOptions = {},
   ) {
-    this.#params = params;
+    this.#params = checkedObject("params", params);
+    checkedObject("options", options);
     this.#read = (query) =>
       transport.send({ method: "GET", path, query }, {
         ...options,

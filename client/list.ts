@@ -2,6 +2,7 @@
  * Lists. `await` gives one page, `for await` gives every item of every page.
  */
 
+import { checkedObject } from "./checked_object.ts";
 import type { ReadOptions } from "./request_options.ts";
 import type { Transport } from "./transport.ts";
 
@@ -130,13 +131,14 @@ export class List<T> implements PromiseLike<Page<T>>, AsyncIterable<T> {
   }
 }
 
-/** Returns the list at a path. */
+/** Returns the list at a path. Throws a `TypeError` if the parameters are no object. */
 export function listOf<T>(
   transport: Transport,
   path: readonly string[],
   params: ListParams = {},
   options: ReadOptions = {},
 ): List<T> {
+  checkedObject("params", params);
   return new List((cursor, limit) =>
     transport.send<Page<T>>({
       method: "GET",

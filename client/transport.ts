@@ -3,6 +3,7 @@
  * classes. It does not depend on the resources.
  */
 
+import { checkedObject } from "./checked_object.ts";
 import {
   ApiError,
   ConnectionError,
@@ -62,12 +63,12 @@ export class Transport {
    * Sends a request, with retries if they can succeed.
    * @returns the parsed body of a 2xx response
    * @throws {PaymentsError} if the request fails
-   * @throws {TypeError} if an option or an id is invalid
+   * @throws {TypeError} if an option, an id or the body is invalid
    * @throws the reason of `options.signal` if it is aborted
    */
   async send<T>(request: ApiRequest, options: RequestOptions = {}): Promise<T> {
     const { baseUrl, fetch, onExchange, runtime } = this.#options;
-    const { signal } = options;
+    const { signal } = checkedObject("options", options);
     const maxRetries = checkedRetries(options.maxRetries ?? this.#options.maxRetries);
     const timeoutMs = checkedTimeout(options.timeoutMs ?? this.#options.timeoutMs);
     const idempotencyKey = request.method === "GET"
@@ -79,7 +80,9 @@ export class Transport {
       method,
       url: baseUrl + path + searchOf(request.query),
       headers: this.#headers(request, idempotencyKey),
-      body: request.body === undefined ? null : JSON.stringify(request.body),
+      body: request.body === undefined
+        ? null
+        : JSON.stringify(checkedObject("input", request.body)),
     };
     for (let attempt = 1;; attempt++) {
       signal?.throwIfAborted();

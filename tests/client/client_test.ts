@@ -372,6 +372,13 @@ for (const [name, options] of WRONG) {
   });
 }
 
+Deno.test("PaymentsClient() refuses a key in place of the options, and does not show it", () => {
+  assert.throws(() => new PaymentsClient(API_KEY as never), {
+    name: "TypeError",
+    message: "options is a string, but must be an object",
+  });
+});
+
 /** Runs a function with these variables of the environment, or without those that are undefined. */
 async function withVariables(
   variables: Record<"PAYMENTS_BASE_URL" | "PAYMENTS_API_KEY", string | undefined>,
@@ -466,20 +473,28 @@ for (const [runtime, holder, found] of HOLDERS) {
     assert.equal(readVariable("KEY", holder), found));
 }
 
-Deno.test("a call with invalid options throws and sends nothing", () =>
+Deno.test("a call with an invalid argument throws and sends nothing", () =>
   withServer([json(200, PAYMENT)], async ({ client, requested }) => {
-    const wrong: [string, PromiseLike<unknown>][] = [
-      ["maxRetries", client.payments.retrieve("pay_1", { maxRetries: NaN })],
-      ["timeoutMs", client.payments.retrieve("pay_1", { timeoutMs: -1 })],
-      ["idempotencyKey", client.payments.create(INPUT, { idempotencyKey: "" })],
-      ["idempotencyKey", client.payments.create(INPUT, { idempotencyKey: "a b" })],
-      ["idempotencyKey", client.payments.create(INPUT, { idempotencyKey: "x".repeat(256) })],
-      ["id", client.payments.retrieve("")],
-      ["id", client.payments.retrieve("..")],
-      ["id", client.payments.listRefunds(undefined as unknown as string)],
+    const wrong: [string, () => PromiseLike<unknown>][] = [
+      ["maxRetries", () => client.payments.retrieve("pay_1", { maxRetries: NaN })],
+      ["timeoutMs", () => client.payments.retrieve("pay_1", { timeoutMs: -1 })],
+      ["idempotencyKey", () => client.payments.create(INPUT, { idempotencyKey: "" })],
+      ["idempotencyKey", () => client.payments.create(INPUT, { idempotencyKey: "a b" })],
+      ["idempotencyKey", () => client.payments.create(INPUT, { idempotencyKey: "x".repeat(256) })],
+      ["id", () => client.payments.retrieve("")],
+      ["id", () => client.payments.retrieve("..")],
+      ["id", () => client.payments.listRefunds(undefined as unknown as string)],
+      ["input is a string", () => client.sandbox.authenticate("pay_1", "success" as never)],
+      ["input is a number", () => client.payments.refund("pay_1", 500 as never)],
+      ["input is null", () => client.payments.capture("pay_1", null as never)],
+      ["input is an array", () => client.payments.create([INPUT] as never)],
+      ["params is a string", () => client.payments.list("declined" as never)],
+      ["params is a string", () => client.webhookEndpoints.inbox("whe_1", "inb_1" as never)],
+      ["options is a string", () => client.payments.create(INPUT, "order-1042" as never)],
+      ["options is a number", () => client.webhookEndpoints.inbox("whe_1", {}, 20 as never)],
     ];
     for (const [name, call] of wrong) {
-      const thrown = await failure(call);
+      const thrown = await failure(Promise.resolve().then(call));
       assert.ok(thrown instanceof TypeError && thrown.message.startsWith(name), String(thrown));
     }
     assert.equal(requested.length, 0);
