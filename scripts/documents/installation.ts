@@ -76,16 +76,15 @@ your project.
    npx -y deno@2.9.6 task package
    \`\`\`
 
-2. In the folder of your project copy the archive from the clone, and install it. Commit the
-   archive, \`package.json\` and \`package-lock.json\`: then \`npm ci\` works in CI and for everybody.
+2. In the folder of your project copy the archive and install it. \`clone\` is the path of the clone.
+   Commit the archive, \`package.json\` and \`package-lock.json\`: then \`npm ci\` works in CI and for
+   everybody. After a new archive run the commands again.
 
    \`\`\`sh
    mkdir -p vendor
    cp "$clone/artifacts/${ARCHIVE}" vendor/
    npm install --save-dev ./vendor/${ARCHIVE}
-   \`\`\`
-
-   \`clone\` is the path of the clone. After a new archive run the commands again.`;
+   \`\`\``;
 }
 
 /** Returns package/README.md, which npm shows, with the installation and the first start. */
@@ -122,12 +121,13 @@ npm install ${CLIENT.name}
 
 On Deno and in an edge function use \`deno add jsr:${CLIENT.name}\`.`;
   }
-  return `Build and install it from a clone, as ES modules:
+  return `Build and install it from a clone, as ES modules. Run this in the folder of your project, with
+\`clone\` as the path of the clone:
 
 \`\`\`console
-npm pack ./client
+npm pack "$clone/client"
 npm install ./${CLIENT_ARCHIVE}
 \`\`\`
 
-On Deno and in an edge function import \`mod.ts\` without a build.`;
+On Deno and in an edge function import \`mod.ts\` of that folder without a build.`;
 }

@@ -40,7 +40,12 @@ const DOCUMENTS = [
     `npx --no-install ${PACKAGE.name} start`,
     `npx ${PACKAGE.name} start`,
   ],
-  ["client/README.md", renderClientReadme, "npm pack ./client", `npm install ${CLIENT.name}`],
+  [
+    "client/README.md",
+    renderClientReadme,
+    'npm pack "$clone/client"',
+    `npm install ${CLIENT.name}`,
+  ],
 ] as const;
 
 for (const [path, render, from_clone, from_registry] of DOCUMENTS) {
