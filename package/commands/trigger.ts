@@ -84,7 +84,7 @@ export const TRIGGER: Command = {
     surroundings.print(
       values["json"]
         ? `${JSON.stringify({ ...delivery, answer: response }, null, 2)}\n`
-        : describe(delivery, response),
+        : describe(delivery, response, forwarded === null ? delivery.status : "forwarded"),
     );
     const { response_status } = response ?? {};
     const is_accepted = response_status && response_status >= 200 && response_status < 300;
@@ -198,15 +198,19 @@ function responseOf({ attempts, exchanges }: WebhookDelivery): ApiResponse | nul
   return { response_status, error, response_body };
 }
 
-/** A line for the delivery, and one for the text of the response. */
+/**
+ * A line for the delivery, and one for the text of the response.
+ * @param shown the status of the delivery, or "forwarded" if `listen` has got the response
+ */
 function describe(
-  { id, event_type, status }: WebhookDelivery,
+  { id, event_type, endpoint_id, status }: WebhookDelivery,
   response: ApiResponse | null,
+  shown: string = status,
 ): string {
   if (response === null) {
-    return `${id}  ${event_type}  ${status}  in the inbox, and no listen runs in this folder\n`;
+    return `${id}  ${event_type}  in the inbox of ${endpoint_id}: no listen runs in this folder\n`;
   }
   const { response_status, error, response_body } = response;
-  const line = `${id}  ${event_type}  ${status}  ${response_status ?? error}\n`;
+  const line = `${id}  ${event_type}  ${shown}  ${response_status ?? error}\n`;
   return response_body === "" ? line : `${line}  ${oneLine(response_body)}\n`;
 }

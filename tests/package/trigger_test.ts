@@ -72,7 +72,7 @@ Deno.test("trigger finds the endpoint of listen among others, and shows the resp
 
     receiver.judge = () => new Response("stored", { status: 200 });
     const good = await trigger();
-    assert.match(good.stdout, /^whd_\w+ {2}payment\.completed {2}\w+ {2}200\n {2}stored\n$/);
+    assert.match(good.stdout, /^whd_\w+ {2}payment\.completed {2}forwarded {2}200\n {2}stored\n$/);
     assert.deepEqual([good.code, good.stderr], [0, ""]);
     receiver.judge = () => new Response("unknown order", { status: 422 });
     const bad = await trigger("--json");
@@ -87,9 +87,9 @@ Deno.test("trigger finds the endpoint of listen among others, and shows the resp
     // Nobody forwards the deliveries any more, and the command does not wait.
     await command.end();
     const alone = await trigger();
-    assert.match(
+    assert.ok(
+      alone.stdout.endsWith(`  in the inbox of ${id}: no listen runs in this folder\n`),
       alone.stdout,
-      / {2}available {2}in the inbox, and no listen runs in this folder\n$/,
     );
     assert.equal(alone.code, 0);
     // A killed one leaves its file.
