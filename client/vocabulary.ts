@@ -150,6 +150,7 @@ export type EndpointEventType = "webhook_endpoint.disabled" | "ping";
 /** A declared fault of requests. After `server_error_after` and `connection_lost_after` the request is done. */
 export type RequestFault =
   | "rate_limited"
+  | "service_unavailable"
   | "server_error_before"
   | "server_error_after"
   | "connection_lost_after"

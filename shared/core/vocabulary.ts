@@ -142,6 +142,7 @@ export const FAULT_KINDS = ["request", "delivery", "provider"] as const;
 export const FAULTS = {
   request: [
     "rate_limited",
+    "service_unavailable",
     "server_error_before",
     "server_error_after",
     "connection_lost_after",

@@ -6,7 +6,7 @@
 
 import { sandboxOf } from "./sandbox.ts";
 import type { Context } from "hono";
-import { ApiError, invalidParameter } from "../core/errors.ts";
+import { ApiError, invalidParameter, tryAgain } from "../core/errors.ts";
 import { FAULTS } from "../core/vocabulary.ts";
 import { withoutRateCount } from "../domain/changes/service_request.ts";
 import { MAX_DELAY_MS } from "../schema/fault.ts";
@@ -30,9 +30,6 @@ export class ConnectionLost extends Error {
     super("The connection is lost, as a declared fault of the sandbox demands");
   }
 }
-
-/** Seconds in `Retry-After` of a declared `rate_limited`. */
-const RETRY_AFTER_S = "1";
 
 /**
  * Reads the header `Sandbox-Fault` of a request: the name of a fault, and for a delay its duration:
@@ -155,11 +152,14 @@ export class FaultOfRequest {
     this.#c.header(FAULT_HEADER, fault);
     switch (fault) {
       case "rate_limited":
-        throw new ApiError(
+        throw tryAgain(
           "rate_limited",
           "The sandbox limits this request because of a declared fault: try again later",
-          {},
-          { "Retry-After": RETRY_AFTER_S },
+        );
+      case "service_unavailable":
+        throw tryAgain(
+          "service_unavailable",
+          "The sandbox is unavailable because of a declared fault: try again later",
         );
       case "server_error_before":
         throw new ApiError(

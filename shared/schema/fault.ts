@@ -34,8 +34,12 @@ const FaultKind = z.enum(FAULT_KINDS).describe(
 type FaultKind = z.infer<typeof FaultKind>;
 
 /** The way in which the thing fails. */
-const FaultName = z.enum(FAULT_NAMES).describe(
-  "The way in which the thing fails. Each kind of thing has faults of its own",
+const FaultName = mustBe(
+  z.enum(FAULT_NAMES).describe(
+    "The way in which the thing fails. Each kind of thing has faults of its own",
+  ),
+  'a fault such as "rate_limited" of a request, "duplicate" of a delivery or "timeout" of the ' +
+    "provider. GET /v1/openapi.json lists them",
 );
 type FaultName = z.infer<typeof FaultName>;
 

@@ -122,10 +122,10 @@ create table pay.faults (
   constraint faults_pkey primary key (environment_id, id),
   constraint faults_fault_known check (
     kind || ' ' || fault in (
-      'request rate_limited', 'request server_error_before', 'request server_error_after',
-      'request connection_lost_after', 'request delay', 'delivery duplicate', 'delivery delay',
-      'delivery reorder', 'delivery wrong_signature', 'delivery drop_until_recovered',
-      'provider timeout', 'provider declined', 'provider failed'
+      'request rate_limited', 'request service_unavailable', 'request server_error_before',
+      'request server_error_after', 'request connection_lost_after', 'request delay',
+      'delivery duplicate', 'delivery delay', 'delivery reorder', 'delivery wrong_signature',
+      'delivery drop_until_recovered', 'provider timeout', 'provider declined', 'provider failed'
     )
   ),
   constraint faults_delay_has_ms check ((fault = 'delay') = (delay_ms is not null)),

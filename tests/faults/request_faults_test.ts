@@ -47,17 +47,19 @@ serviceCase("POST /v1/payments with a fault", async (t, service) => {
     const again = (key: string) =>
       service.pay(PAID, { idempotency_key: `${way} ${key}`.replaceAll(" ", "-") });
 
-    await t.step(`${way}: rate_limited → 429 with Retry-After, nothing done`, async () => {
-      const response = await pay("rate_limited", "limited");
-      assertRefused(response, 429, "rate_limited");
-      assert.equal(response.headers.get("Retry-After"), "1");
-      assert.equal(response.headers.get("Sandbox-Fault"), "rate_limited");
-      assert.equal(await count(service), made);
-      const retry = await again("limited");
-      assert.deepEqual([retry.status, retry.headers.get("Idempotent-Replayed")], [201, null]);
-      assert.equal(retry.headers.get("Sandbox-Fault"), null);
-      made++;
-    });
+    for (const [fault, status] of [["rate_limited", 429], ["service_unavailable", 503]] as const) {
+      await t.step(`${way}: ${fault} → ${status} with Retry-After, nothing done`, async () => {
+        const response = await pay(fault, fault);
+        assertRefused(response, status, fault);
+        assert.equal(response.headers.get("Retry-After"), "1");
+        assert.equal(response.headers.get("Sandbox-Fault"), fault);
+        assert.equal(await count(service), made);
+        const retry = await again(fault);
+        assert.deepEqual([retry.status, retry.headers.get("Idempotent-Replayed")], [201, null]);
+        assert.equal(retry.headers.get("Sandbox-Fault"), null);
+        made++;
+      });
+    }
     await t.step(`${way}: server_error_before → 500, the key stays free`, async () => {
       const response = await pay("server_error_before", "before");
       assertRefused(response, 500, "internal_error");

@@ -25,7 +25,12 @@ const BEGIN_MS = Date.parse("2026-03-01T12:00:00.000Z");
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 /** Faults that a request can ask for with its header. Nobody waits for the others. */
-const REQUEST_FAULTS = ["rate_limited", "server_error_before", "server_error_after"];
+const REQUEST_FAULTS = [
+  "rate_limited",
+  "service_unavailable",
+  "server_error_before",
+  "server_error_after",
+];
 /** The operations whose requests have declared faults. */
 const FAULTY_PATHS = [
   "/api-v1-payments/v1/payments",

@@ -20,6 +20,7 @@ export const TIMEOUT_MS = 60_000;
 /** The faults of requests that come before anything is done. */
 const BEFORE: Readonly<Record<string, { http: number; code: string }>> = {
   rate_limited: { http: 429, code: "rate_limited" },
+  service_unavailable: { http: 503, code: "service_unavailable" },
   server_error_before: { http: 500, code: "internal_error" },
 };
 
