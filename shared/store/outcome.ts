@@ -197,7 +197,8 @@ export type Admitted<T extends Row<string>> = T & {
 const EXPIRED_TRIES = 3;
 
 /**
- * Longest time that a request waits for a reset of its sandbox, and the pause between two tries.
+ * Longest time that a request waits for a reset of its sandbox or at the fence of a move, and the
+ * pause between two tries.
  */
 const RESET_PATIENCE_MS = 3_000;
 const RESET_PAUSE_MS = 5;
@@ -234,7 +235,8 @@ async function untilReset<T extends Row<string>>(once: () => Promise<T>): Promis
   }
   throw tryAgain(
     "service_unavailable",
-    "This sandbox is being reset, or its clock is being set: try again",
+    "This sandbox is being reset, its clock is being set, or its account is moving to another " +
+      "database: try again",
   );
 }
 

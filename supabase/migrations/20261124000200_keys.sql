@@ -22,13 +22,15 @@ create table pay.environments (
   created_at timestamptz not null default now(),
   retired_at timestamptz,
   ends_at timestamptz,
+  moving text collate "C",
   constraint environments_pkey primary key (id),
   constraint environments_id_livemode_key unique (id, livemode),
   constraint environments_id_form check (id ~ '^env_[0-9a-z]{26}$'),
   constraint environments_live_stays check (not livemode or (retired_at is null and id = public_id)),
   constraint environments_account_length check (length(account) between 1 and 100),
   constraint environments_name_length check (length(name) between 1 and 100),
-  constraint environments_live_has_no_end check (not livemode or ends_at is null)
+  constraint environments_live_has_no_end check (not livemode or ends_at is null),
+  constraint environments_moving_known check (moving in ('draining', 'fenced', 'sealed', 'arriving'))
 );
 comment on table pay.environments is 'A data space: one live and any number of sandboxes per account.';
 comment on column pay.environments.id is 'The first column of every row of a tenant. A reset gives the keys a new one.';
@@ -40,6 +42,8 @@ comment on column pay.environments.created_at is 'Time of creation.';
 comment on column pay.environments.retired_at is 'Time of the reset that replaced it. No key opens it, and retention empties it.';
 comment on column pay.environments.ends_at is
   'Time at which a disposable sandbox ends; null: another environment. Resets keep it.';
+comment on column pay.environments.moving is
+  'The step of its move to another cell: draining (the jobs begin nothing new), fenced (nor do requests), sealed (nothing changes), arriving (sealed, in the new cell); null: it does not move.';
 
 create unique index environments_one_live_per_account on pay.environments (account) where livemode;
 comment on index pay.environments_one_live_per_account is
@@ -95,6 +99,9 @@ create index api_keys_environment on pay.api_keys (environment_id, id);
 comment on index pay.api_keys_environment is
   'pay.list_api_keys, pay_internal.take_key_quota: the keys of an environment.';
 
+-- The primary key lacks the environment, by which a move to another cell filters changes.
+alter table pay.api_keys replica identity full;
+
 create table pay.api_key_secrets (
   hash bytea not null,
   api_key_id text collate "C" not null,
@@ -139,6 +146,8 @@ comment on column pay.api_key_secrets.ends_at is
 create index api_key_secrets_api_key on pay.api_key_secrets (api_key_id);
 comment on index pay.api_key_secrets_api_key is
   'pay_internal.end_api_key, pay.list_api_keys: the secrets of a key.';
+
+alter table pay.api_key_secrets replica identity full;
 
 -- The end of a sandbox changes all of its secrets. A deleted environment is looked up here, too.
 create index api_key_secrets_environment on pay.api_key_secrets (environment_id);

@@ -8,6 +8,7 @@ set role pay_owner;
 create table pay.xpub_counters (
   xpub text collate "C" not null,
   next_index bigint not null,
+  left_at timestamptz,
   constraint xpub_counters_pkey primary key (xpub),
   -- The number of children that are not hardened (BIP-32).
   constraint xpub_counters_in_range check (next_index between 0 and 2147483648)
@@ -15,6 +16,8 @@ create table pay.xpub_counters (
 comment on table pay.xpub_counters is 'The next index of each extended public key. Rows are never deleted, so no index is used twice.';
 comment on column pay.xpub_counters.xpub is 'The extended public key. Accounts of several networks can share it.';
 comment on column pay.xpub_counters.next_index is 'The index of the next address.';
+comment on column pay.xpub_counters.left_at is
+  'Time at which its account moved to another cell, which counts now; null: it counts here.';
 
 create table pay.deposit_addresses (
   environment_id text collate "C" not null,
@@ -55,6 +58,7 @@ create table pay.signer_nonces (
   chain_id bigint not null,
   signer text collate "C" not null,
   next_nonce bigint not null,
+  left_at timestamptz,
   constraint signer_nonces_pkey primary key (chain_id, signer),
   constraint signer_nonces_in_range check (next_nonce >= 0)
 );
@@ -62,6 +66,8 @@ comment on table pay.signer_nonces is 'The next nonce of each signer of payouts.
 comment on column pay.signer_nonces.chain_id is 'The chain.';
 comment on column pay.signer_nonces.signer is 'The address of the signer, EIP-55. Accounts can share it.';
 comment on column pay.signer_nonces.next_nonce is 'The nonce of the next payout.';
+comment on column pay.signer_nonces.left_at is
+  'Time at which its account moved to another cell, which counts now; null: it counts here.';
 
 create table pay.chain_payouts (
   environment_id text collate "C" not null,

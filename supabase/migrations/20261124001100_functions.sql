@@ -19,7 +19,7 @@ begin
     join (
       select p_hashes[f.n] as hash, max(now() + coalesce(f.ahead, '0')) as at
       from unnest(p_found) f
-      where f.outcome not in ('unauthorized', 'outdated')
+      where f.outcome not in ('unauthorized', 'outdated', 'resetting')
       group by 1
     ) u on u.hash = o.hash
     where o.last_used_at is null or o.last_used_at < u.at - interval '1 hour'
@@ -121,6 +121,8 @@ begin
       with ordinality as a (scope, at, version, api_key_id, environment_id, account, livemode, n)
     left join lateral (
       select k.id, k.scopes, w.version, w as settings from pay.api_keys k
+      join pay.environments e on e.id = k.environment_id
+        and (e.moving is null or e.moving = 'draining')
       left join pay.sandbox_settings w on w.environment_id = k.environment_id
       where k.id = a.api_key_id and k.environment_id = a.environment_id limit 1
     ) k on true order by a.n);
@@ -542,6 +544,7 @@ begin
   if v_key.id is null then
     return false;
   end if;
+  perform pay_internal.refuse_moving(v_key.environment_id);
   if pay_internal.key_has_ended(v_key, pay_internal.environment_time(v_key.environment_id)) then
     if not pay_internal.take_key_quota(v_key.environment_id, now()) then
       raise exception 'the environment of % has % active keys already', p_id,
@@ -567,7 +570,8 @@ set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
-  perform from pay.api_keys k where k.id = p_id and k.revoked_at is null for update;
+  perform pay_internal.refuse_moving(k.environment_id) from pay.api_keys k
+  where k.id = p_id and k.revoked_at is null for update;
   if not found then
     return false;
   end if;
@@ -819,7 +823,11 @@ begin
   perform set_config('pay.worker', 'on', true);
   insert into pay.xpub_counters as x (xpub, next_index) values (p_xpub, 1)
   on conflict on constraint xpub_counters_pkey do update set next_index = x.next_index + 1
+    where x.left_at is null
   returning x.next_index - 1 into v_index;
+  if v_index is null then
+    raise exception 'another cell counts the addresses of this extended public key';
+  end if;
   perform set_config('pay.worker', v_worker, true);
   return v_index;
 end
@@ -1119,8 +1127,11 @@ begin
   insert into pay.signer_nonces as n (chain_id, signer, next_nonce)
   values (p_chain_id, p_signer, p_count + 1)
   on conflict on constraint signer_nonces_pkey
-    do update set next_nonce = greatest(n.next_nonce, p_count) + 1
+    do update set next_nonce = greatest(n.next_nonce, p_count) + 1 where n.left_at is null
   returning n.next_nonce - 1 into v_nonce;
+  if v_nonce is null then
+    raise exception 'another cell counts the nonces of this signer';
+  end if;
   update pay.chain_payouts payout set nonce = v_nonce
   where payout.environment_id = v_payout.environment_id and payout.operation_id = p_operation_id;
   return v_nonce;
@@ -1498,6 +1509,7 @@ begin
   loop
     select e.id, e.livemode into v_environment from pay.environments e
     where e.public_id = p_public_id and e.retired_at is null;
+    perform pay_internal.refuse_moving(v_environment.id);
     exit when v_environment.id is null or v_environment.livemode or v_environment.id = v_held;
     v_held := v_environment.id;
     if p_is_alone then
@@ -2425,7 +2437,7 @@ begin
     'select f.environment_id, f.subject_id, f.detail, $1 or coalesce(e.livemode, true)
      from pay.%I f
      left join pay.environments e on e.id = f.environment_id
-     where e.retired_at is null', p_invariant)
+     where e.retired_at is null and e.moving is null', p_invariant)
   using pay_internal.is_arithmetic(p_invariant);
 end
 $$;
@@ -3331,6 +3343,21 @@ end
 $$;
 grant execute on function pay.load(text) to pay_api;
 
+create or replace function pay_internal.refuse_moving(p_environment_id text)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if exists (
+    select from pay.environments e where e.id = p_environment_id and e.moving <> 'draining'
+  ) then
+    raise exception 'the account is moving to another cell: try again in a minute'
+      using errcode = 'lock_not_available';
+  end if;
+end
+$$;
+
 create or replace function pay_internal.write_payments(
   p_payments jsonb, p_callers pay_internal.caller[], p_moved integer[]
 )
@@ -3391,6 +3418,8 @@ as $$
 #variable_conflict use_column
 begin
   perform set_config('pay.worker', 'on', true);
+  perform pay_internal.refuse_moving(c.environment_id) from pay.provider_operations c
+  where c.provider_reference = p_token and c.account_id = 'sandbox' and c.op = 'authorize';
   return query
     select c.environment_id, e.account, p.body, (
       select row_to_json(w)::text from pay.sandbox_settings w where w.environment_id = e.id)
@@ -3469,8 +3498,19 @@ set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
+  perform pay_internal.refuse_moving(p_environment_id);
   if not exists (select from pay.environments e where e.id = p_environment_id and e.livemode) then
     raise exception 'no such live environment' using errcode = 'foreign_key_violation';
+  end if;
+  if exists (
+    select from pay.xpub_counters x
+    where x.left_at is not null and x.xpub = p_settings::jsonb ->> 'xpub'
+  ) or exists (
+    select from pay.signer_nonces n
+    where n.left_at is not null and n.signer = p_settings::jsonb ->> 'signer_address'
+  ) then
+    raise exception 'its extended public key or signer has moved to another cell with an account'
+      using errcode = 'check_violation', constraint = 'counts_in_one_cell';
   end if;
   insert into pay.provider_accounts (environment_id, id, connector, settings, secret_name,
     notification_secret_names, status, created_at)
@@ -3493,6 +3533,8 @@ set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
+  perform pay_internal.refuse_moving(a.environment_id)
+  from pay.provider_accounts a where a.id = p_id;
   update pay.provider_accounts a
   set settings = p_settings::jsonb, secret_name = p_secret_name
   where a.id = p_id and a.settings = p_before::jsonb;
@@ -3545,6 +3587,8 @@ declare
   v_environment_id text;
 begin
   perform set_config('pay.worker', 'on', true);
+  perform pay_internal.refuse_moving(a.environment_id)
+  from pay.provider_accounts a where a.id = p_id;
   update pay.provider_accounts a
   set status = 'disabled', disabled_at = pay_internal.server_time()
   where a.id = p_id and a.status = 'enabled'
@@ -3620,6 +3664,8 @@ set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
+  perform pay_internal.refuse_moving(a.environment_id)
+  from pay.provider_accounts a where a.id = p_account_id;
   return pay_internal.keep_provider_events((
     select coalesce(
       jsonb_agg(f.value || jsonb_build_object('environment_id', a.environment_id,
@@ -4555,9 +4601,10 @@ begin
           select c.environment_id, c.id
           from pay.provider_operations c
           cross join lateral (
-            select e.retired_at from pay.environments e where e.id = c.environment_id limit 1
+            select e.retired_at, e.moving from pay.environments e
+            where e.id = c.environment_id limit 1
           ) e
-          where e.retired_at is null and c.state = 'pending' and c.next_attempt_at <= p_at
+          where e.retired_at is null and e.moving is null and c.state = 'pending' and c.next_attempt_at <= p_at
             and (c.leased_until is null or c.leased_until <= p_at)
           order by c.next_attempt_at
           limit p_limit
@@ -4576,7 +4623,10 @@ begin
         with due as materialized (
           select c.environment_id, c.id
           from pay.provider_operations c
-          where c.next_sync_at <= p_at
+          cross join lateral (
+            select e.moving from pay.environments e where e.id = c.environment_id limit 1
+          ) e
+          where e.moving is null and c.next_sync_at <= p_at
           order by c.next_sync_at
           limit p_limit
           for update of c skip locked
@@ -4593,7 +4643,10 @@ begin
           from pay.provider_cursors u
           join pay_internal.provider_readings d
             on d.environment_id = u.environment_id and d.account_id = u.account_id
-          where (u.leased_until is null or u.leased_until <= p_at)
+          cross join lateral (
+            select e.moving from pay.environments e where e.id = u.environment_id limit 1
+          ) e
+          where e.moving is null and (u.leased_until is null or u.leased_until <= p_at)
             and (d.poll_at <= p_at or d.totals_at <= p_at)
           order by u.polled_at nulls first
           limit p_limit
@@ -4622,9 +4675,10 @@ begin
       select event.environment_id, event.account_id, event.reference
       from pay.provider_events event
       cross join lateral (
-        select e.retired_at from pay.environments e where e.id = event.environment_id limit 1
+        select e.retired_at, e.moving from pay.environments e
+        where e.id = event.environment_id limit 1
       ) e
-      where e.retired_at is null and event.outcome is null
+      where e.retired_at is null and e.moving is null and event.outcome is null
         and (event.leased_until is null or event.leased_until <= p_at)
       order by event.received_at
       limit p_limit
@@ -5058,6 +5112,7 @@ begin
       null, null, null, null, null, null, pay_internal.time_ahead(w), null)::pay.admission
     from jsonb_to_recordset(p_records) as r (n integer, environment_id text)
     left join pay.environments e on e.id = r.environment_id and e.retired_at is null
+      and (e.moving is null or e.moving in ('draining', 'fenced'))
     left join pay.sandbox_settings w on w.environment_id = e.id
     order by r.n);
 end
@@ -5250,10 +5305,14 @@ begin
   foreach v_step in array array[
     'ends', 'sandboxes', 'attempt_log', 'watches', 'counters'
   ] loop
+    -- A move of an account compares all its rows with those of the other cell.
+    continue when v_step <> 'counters'
+      and exists (select from pay.environments e where e.moving is not null);
     v_total := v_total + pay_internal.purge_apart(v_step, null, v_at, p_batch);
   end loop;
   for v_environment_id in
-    select e.id from pay.environments e where e.retired_at is null order by random()
+    select e.id from pay.environments e
+    where e.retired_at is null and e.moving is null order by random()
   loop
     exit when clock_timestamp() > v_until;
     v_total := v_total + pay_internal.purge_apart('environment', v_environment_id, v_at, p_batch);
@@ -5261,7 +5320,7 @@ begin
   for v_environment_id in
     select e.id from pay.environments e
     -- In random order, so that those that fail leave slots for the others.
-    where e.retired_at is not null order by random() limit 50
+    where e.retired_at is not null and e.moving is null order by random() limit 50
   loop
     v_rows := v_rows + pay_internal.purge_apart('retired', v_environment_id, v_at, p_batch);
     exit when v_rows >= p_batch;
@@ -5299,7 +5358,9 @@ exception when others then
   if p_environment_id is not null then
     return 0;
   end if;
-  for v_environment_id in select e.id from pay.environments e order by random() loop
+  for v_environment_id in
+    select e.id from pay.environments e where e.moving is null order by random()
+  loop
     exit when clock_timestamp() > v_until;
     v_total := v_total + pay_internal.purge_apart(p_step, v_environment_id, p_at, p_batch);
   end loop;
@@ -5683,6 +5744,7 @@ declare
 begin
   perform set_config('pay.environment_ids', array[p_environment_id]::text, true);
   perform pg_advisory_xact_lock(hashtextextended('environment ' || p_environment_id, 0));
+  perform pay_internal.refuse_moving(p_environment_id);
   if not exists (
     select from pay.environments e where e.id = p_environment_id and e.retired_at is null
   ) then
@@ -6331,7 +6393,8 @@ begin
       from json_to_recordset(p_keys::json) as a (k integer, environment_id text, api_key_id text)
       join pay.api_keys k
         on k.id = a.api_key_id and k.environment_id = a.environment_id and not k.livemode
-      join pay.environments e on e.id = k.environment_id and e.retired_at is null
+      join pay.environments e
+        on e.id = k.environment_id and e.retired_at is null and e.moving is null
       for share of e skip locked
     )
     insert into pay.requests (environment_id, id, api_key_id, method, path, query, status,
@@ -8708,7 +8771,7 @@ begin
         l.expired_leases, l.next_attempt_at, l.subject_id, l.sequence
     )
     from poisoned s
-    join pay.environments e on e.id = s.environment_id
+    join pay.environments e on e.id = s.environment_id and e.moving is null
     -- A delivery that moves to an inbox is a poison delivery until it is there.
     left join pay.webhook_endpoints t
       on t.environment_id = s.environment_id and t.id = s.endpoint_id
@@ -8954,7 +9017,7 @@ begin
   into endpoints, capacity, quotas, reads, off_environment, off_endpoint, inbox_environments,
     inbox_endpoints
   from waiting w
-  join pay.environments e on e.id = w.environment_id
+  join pay.environments e on e.id = w.environment_id and e.moving is null
   left join pay.webhook_endpoints t on t.environment_id = w.environment_id and t.id = w.endpoint_id
   cross join lateral (
     select (p_capacity -> 'endpoints' ->> w.endpoint_id)::integer as left_of_endpoint,

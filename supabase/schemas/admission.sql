@@ -17,7 +17,8 @@
 --
 -- Order of precedence of the outcomes, for every entry function:
 --   unauthorized         the key is unknown, revoked or expired, or its sandbox has ended
---   resetting            the sandbox is being reset: send the request again
+--   resetting            the sandbox is being reset, or its account is about to leave for another
+--                        cell: send the request again
 --   outdated             the sandbox has other settings than the function knows: learn them from
 --                        detail (null: none), decide again and send the request again
 --   rate_limited         except for a replay
@@ -29,7 +30,8 @@
 -- not counted either.
 -- Concurrency: a request in a sandbox shares the sandbox's advisory lock ('environment ' and the
 -- id) until the transaction ends. A reset holds that lock alone. Live environments have no such
--- lock, because they are never reset.
+-- lock, because they are never reset. A move to another cell (moves.sql) ends the transactions that
+-- have begun before its fence.
 
 -- Records that the secrets of admitted requests are in use: at the server's time, or at the time of
 -- a sandbox with a clock of its own. Writes only if the last use is null or an hour old. Skips rows
@@ -47,7 +49,7 @@ begin
     join (
       select p_hashes[f.n] as hash, max(now() + coalesce(f.ahead, '0')) as at
       from unnest(p_found) f
-      where f.outcome not in ('unauthorized', 'outdated')
+      where f.outcome not in ('unauthorized', 'outdated', 'resetting')
       group by 1
     ) u on u.hash = o.hash
     where o.last_used_at is null or o.last_used_at < u.at - interval '1 hour'
@@ -162,6 +164,8 @@ begin
       with ordinality as a (scope, at, version, api_key_id, environment_id, account, livemode, n)
     left join lateral (
       select k.id, k.scopes, w.version, w as settings from pay.api_keys k
+      join pay.environments e on e.id = k.environment_id
+        and (e.moving is null or e.moving = 'draining')
       left join pay.sandbox_settings w on w.environment_id = k.environment_id
       where k.id = a.api_key_id and k.environment_id = a.environment_id limit 1
     ) k on true order by a.n);

@@ -208,6 +208,7 @@ begin
   if v_key.id is null then
     return false;
   end if;
+  perform pay_internal.refuse_moving(v_key.environment_id);
   if pay_internal.key_has_ended(v_key, pay_internal.environment_time(v_key.environment_id)) then
     if not pay_internal.take_key_quota(v_key.environment_id, now()) then
       raise exception 'the environment of % has % active keys already', p_id,
@@ -234,7 +235,8 @@ set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
-  perform from pay.api_keys k where k.id = p_id and k.revoked_at is null for update;
+  perform pay_internal.refuse_moving(k.environment_id) from pay.api_keys k
+  where k.id = p_id and k.revoked_at is null for update;
   if not found then
     return false;
   end if;

@@ -18,7 +18,11 @@ begin
   perform set_config('pay.worker', 'on', true);
   insert into pay.xpub_counters as x (xpub, next_index) values (p_xpub, 1)
   on conflict on constraint xpub_counters_pkey do update set next_index = x.next_index + 1
+    where x.left_at is null
   returning x.next_index - 1 into v_index;
+  if v_index is null then
+    raise exception 'another cell counts the addresses of this extended public key';
+  end if;
   perform set_config('pay.worker', v_worker, true);
   return v_index;
 end

@@ -74,8 +74,11 @@ begin
   insert into pay.signer_nonces as n (chain_id, signer, next_nonce)
   values (p_chain_id, p_signer, p_count + 1)
   on conflict on constraint signer_nonces_pkey
-    do update set next_nonce = greatest(n.next_nonce, p_count) + 1
+    do update set next_nonce = greatest(n.next_nonce, p_count) + 1 where n.left_at is null
   returning n.next_nonce - 1 into v_nonce;
+  if v_nonce is null then
+    raise exception 'another cell counts the nonces of this signer';
+  end if;
   update pay.chain_payouts payout set nonce = v_nonce
   where payout.environment_id = v_payout.environment_id and payout.operation_id = p_operation_id;
   return v_nonce;

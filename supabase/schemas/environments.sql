@@ -33,6 +33,7 @@ begin
   loop
     select e.id, e.livemode into v_environment from pay.environments e
     where e.public_id = p_public_id and e.retired_at is null;
+    perform pay_internal.refuse_moving(v_environment.id);
     exit when v_environment.id is null or v_environment.livemode or v_environment.id = v_held;
     v_held := v_environment.id;
     if p_is_alone then

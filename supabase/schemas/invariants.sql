@@ -177,7 +177,7 @@ begin
     'select f.environment_id, f.subject_id, f.detail, $1 or coalesce(e.livemode, true)
      from pay.%I f
      left join pay.environments e on e.id = f.environment_id
-     where e.retired_at is null', p_invariant)
+     where e.retired_at is null and e.moving is null', p_invariant)
   using pay_internal.is_arithmetic(p_invariant);
 end
 $$;

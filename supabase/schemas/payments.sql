@@ -68,6 +68,8 @@ as $$
 #variable_conflict use_column
 begin
   perform set_config('pay.worker', 'on', true);
+  perform pay_internal.refuse_moving(c.environment_id) from pay.provider_operations c
+  where c.provider_reference = p_token and c.account_id = 'sandbox' and c.op = 'authorize';
   return query
     select c.environment_id, e.account, p.body, (
       select row_to_json(w)::text from pay.sandbox_settings w where w.environment_id = e.id)

@@ -77,8 +77,19 @@ set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
+  perform pay_internal.refuse_moving(p_environment_id);
   if not exists (select from pay.environments e where e.id = p_environment_id and e.livemode) then
     raise exception 'no such live environment' using errcode = 'foreign_key_violation';
+  end if;
+  if exists (
+    select from pay.xpub_counters x
+    where x.left_at is not null and x.xpub = p_settings::jsonb ->> 'xpub'
+  ) or exists (
+    select from pay.signer_nonces n
+    where n.left_at is not null and n.signer = p_settings::jsonb ->> 'signer_address'
+  ) then
+    raise exception 'its extended public key or signer has moved to another cell with an account'
+      using errcode = 'check_violation', constraint = 'counts_in_one_cell';
   end if;
   insert into pay.provider_accounts (environment_id, id, connector, settings, secret_name,
     notification_secret_names, status, created_at)
@@ -105,6 +116,8 @@ set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
+  perform pay_internal.refuse_moving(a.environment_id)
+  from pay.provider_accounts a where a.id = p_id;
   update pay.provider_accounts a
   set settings = p_settings::jsonb, secret_name = p_secret_name
   where a.id = p_id and a.settings = p_before::jsonb;
@@ -162,6 +175,8 @@ declare
   v_environment_id text;
 begin
   perform set_config('pay.worker', 'on', true);
+  perform pay_internal.refuse_moving(a.environment_id)
+  from pay.provider_accounts a where a.id = p_id;
   update pay.provider_accounts a
   set status = 'disabled', disabled_at = pay_internal.server_time()
   where a.id = p_id and a.status = 'enabled'

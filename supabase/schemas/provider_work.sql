@@ -137,9 +137,10 @@ begin
           select c.environment_id, c.id
           from pay.provider_operations c
           cross join lateral (
-            select e.retired_at from pay.environments e where e.id = c.environment_id limit 1
+            select e.retired_at, e.moving from pay.environments e
+            where e.id = c.environment_id limit 1
           ) e
-          where e.retired_at is null and c.state = 'pending' and c.next_attempt_at <= p_at
+          where e.retired_at is null and e.moving is null and c.state = 'pending' and c.next_attempt_at <= p_at
             and (c.leased_until is null or c.leased_until <= p_at)
           order by c.next_attempt_at
           limit p_limit
@@ -158,7 +159,10 @@ begin
         with due as materialized (
           select c.environment_id, c.id
           from pay.provider_operations c
-          where c.next_sync_at <= p_at
+          cross join lateral (
+            select e.moving from pay.environments e where e.id = c.environment_id limit 1
+          ) e
+          where e.moving is null and c.next_sync_at <= p_at
           order by c.next_sync_at
           limit p_limit
           for update of c skip locked
@@ -175,7 +179,10 @@ begin
           from pay.provider_cursors u
           join pay_internal.provider_readings d
             on d.environment_id = u.environment_id and d.account_id = u.account_id
-          where (u.leased_until is null or u.leased_until <= p_at)
+          cross join lateral (
+            select e.moving from pay.environments e where e.id = u.environment_id limit 1
+          ) e
+          where e.moving is null and (u.leased_until is null or u.leased_until <= p_at)
             and (d.poll_at <= p_at or d.totals_at <= p_at)
           order by u.polled_at nulls first
           limit p_limit
@@ -205,9 +212,10 @@ begin
       select event.environment_id, event.account_id, event.reference
       from pay.provider_events event
       cross join lateral (
-        select e.retired_at from pay.environments e where e.id = event.environment_id limit 1
+        select e.retired_at, e.moving from pay.environments e
+        where e.id = event.environment_id limit 1
       ) e
-      where e.retired_at is null and event.outcome is null
+      where e.retired_at is null and e.moving is null and event.outcome is null
         and (event.leased_until is null or event.leased_until <= p_at)
       order by event.received_at
       limit p_limit

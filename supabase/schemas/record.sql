@@ -17,7 +17,8 @@
 -- read in a later one. So of two transactions that record the same provider event or the same
 -- operation, the second one sees the result of the first, and one provider event has one effect.
 
--- Opens the environments of the records. A record of a sandbox that was reset is known.
+-- Opens the environments of the records. A record of a sandbox that was reset is known, and one of
+-- an environment that has moved to another cell.
 -- Concurrency: shares the lock of each sandbox, so no reset runs until the transaction ends.
 create or replace function pay_internal.open_records(p_records jsonb)
 returns pay.admission[]
@@ -40,6 +41,7 @@ begin
       null, null, null, null, null, null, pay_internal.time_ahead(w), null)::pay.admission
     from jsonb_to_recordset(p_records) as r (n integer, environment_id text)
     left join pay.environments e on e.id = r.environment_id and e.retired_at is null
+      and (e.moving is null or e.moving in ('draining', 'fenced'))
     left join pay.sandbox_settings w on w.environment_id = e.id
     order by r.n);
 end

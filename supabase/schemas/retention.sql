@@ -101,10 +101,14 @@ begin
   foreach v_step in array array[
     'ends', 'sandboxes', 'attempt_log', 'watches', 'counters'
   ] loop
+    -- A move of an account compares all its rows with those of the other cell.
+    continue when v_step <> 'counters'
+      and exists (select from pay.environments e where e.moving is not null);
     v_total := v_total + pay_internal.purge_apart(v_step, null, v_at, p_batch);
   end loop;
   for v_environment_id in
-    select e.id from pay.environments e where e.retired_at is null order by random()
+    select e.id from pay.environments e
+    where e.retired_at is null and e.moving is null order by random()
   loop
     exit when clock_timestamp() > v_until;
     v_total := v_total + pay_internal.purge_apart('environment', v_environment_id, v_at, p_batch);
@@ -112,7 +116,7 @@ begin
   for v_environment_id in
     select e.id from pay.environments e
     -- In random order, so that those that fail leave slots for the others.
-    where e.retired_at is not null order by random() limit 50
+    where e.retired_at is not null and e.moving is null order by random() limit 50
   loop
     v_rows := v_rows + pay_internal.purge_apart('retired', v_environment_id, v_at, p_batch);
     exit when v_rows >= p_batch;
@@ -153,7 +157,9 @@ exception when others then
   if p_environment_id is not null then
     return 0;
   end if;
-  for v_environment_id in select e.id from pay.environments e order by random() loop
+  for v_environment_id in
+    select e.id from pay.environments e where e.moving is null order by random()
+  loop
     exit when clock_timestamp() > v_until;
     v_total := v_total + pay_internal.purge_apart(p_step, v_environment_id, p_at, p_batch);
   end loop;

@@ -46,6 +46,7 @@ declare
 begin
   perform set_config('pay.environment_ids', array[p_environment_id]::text, true);
   perform pg_advisory_xact_lock(hashtextextended('environment ' || p_environment_id, 0));
+  perform pay_internal.refuse_moving(p_environment_id);
   if not exists (
     select from pay.environments e where e.id = p_environment_id and e.retired_at is null
   ) then

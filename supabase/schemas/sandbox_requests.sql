@@ -89,7 +89,8 @@ begin
       from json_to_recordset(p_keys::json) as a (k integer, environment_id text, api_key_id text)
       join pay.api_keys k
         on k.id = a.api_key_id and k.environment_id = a.environment_id and not k.livemode
-      join pay.environments e on e.id = k.environment_id and e.retired_at is null
+      join pay.environments e
+        on e.id = k.environment_id and e.retired_at is null and e.moving is null
       for share of e skip locked
     )
     insert into pay.requests (environment_id, id, api_key_id, method, path, query, status,

@@ -302,7 +302,7 @@ begin
         l.expired_leases, l.next_attempt_at, l.subject_id, l.sequence
     )
     from poisoned s
-    join pay.environments e on e.id = s.environment_id
+    join pay.environments e on e.id = s.environment_id and e.moving is null
     -- A delivery that moves to an inbox is a poison delivery until it is there.
     left join pay.webhook_endpoints t
       on t.environment_id = s.environment_id and t.id = s.endpoint_id

@@ -226,7 +226,7 @@ begin
   into endpoints, capacity, quotas, reads, off_environment, off_endpoint, inbox_environments,
     inbox_endpoints
   from waiting w
-  join pay.environments e on e.id = w.environment_id
+  join pay.environments e on e.id = w.environment_id and e.moving is null
   left join pay.webhook_endpoints t on t.environment_id = w.environment_id and t.id = w.endpoint_id
   cross join lateral (
     select (p_capacity -> 'endpoints' ->> w.endpoint_id)::integer as left_of_endpoint,

@@ -1,0 +1,128 @@
+/**
+ * `deno task cells` is for deployments with several cells (docs/scaling.md): it shows the map of
+ * labels, and moves an account from one cell to another while it is written to.
+ */
+
+import { parseArgs } from "node:util";
+import { type CellDatabase, holdOwner, openCell, refusePair } from "./cells_database.ts";
+import { abortMove, listMoves, type Move, planMove, runMove } from "./cells_move.ts";
+import { readProxyMap } from "./cells_proxy.ts";
+import { print, printMessage, reportFailure, UsageError } from "./command_line.ts";
+
+const USAGE = `Usage:
+  deno task cells list --map FILE
+  deno task cells move --account ACCOUNT --from URL --to URL --map FILE --cell CELL
+                       [--socket PATH] [--run]
+  deno task cells status --from URL --to URL
+  deno task cells abort --account ACCOUNT --from URL --to URL
+
+list shows the cell of each label. move shows what it would do, and with --run does it; the same
+command goes on with a move that was interrupted. status shows the moves that are under way. abort
+goes back, as long as the account is not open at --to.
+
+    --account ACCOUNT  The account. Its keys have a label that no other account has.
+    --from URL         The database of the cell that has the account, for an administrator:
+                       a direct connection, without a pooler. Default: CELLS_FROM_URL.
+    --to URL           The database of the cell that gets it. Default: CELLS_TO_URL.
+    --map FILE         The map of the proxy, with the path that its configuration has.
+    --cell CELL        The name of the cell of --to in the map.
+    --socket PATH      The socket of the running proxy. Without it, reload the proxy yourself.
+`;
+const ACTIONS = ["list", "move", "status", "abort"] as const;
+
+/** The arguments, checked as far as they can be without a database. */
+interface Options {
+  action: typeof ACTIONS[number] | "help";
+  values: Record<string, string | undefined>;
+  is_run: boolean;
+}
+
+if (import.meta.main) Deno.exit(await main(Deno.args));
+
+/** Exit codes: 0 success, 1 failure, 2 invalid arguments. */
+async function main(args: string[]): Promise<number> {
+  try {
+    const { action, values, is_run } = readOptions(args);
+    const need = (name: string) => {
+      const value = values[name];
+      if (!value) throw new UsageError(`--${name} is missing`);
+      return value;
+    };
+    if (action === "help") {
+      print(USAGE);
+    } else if (action === "list") {
+      const map = await readProxyMap({ file: need("map"), socket: null });
+      for (const [label, cell] of map) print(`${label.padEnd(12)} ${cell}\n`);
+    } else {
+      await withCells(need("from"), need("to"), async (source, target) => {
+        if (action === "status") {
+          const lines = [...await listMoves(source), ...await listMoves(target)];
+          return print(`${lines.join("\n") || "No account is moving"}\n`);
+        }
+        const move: Move = { account: need("account"), source, target, report: printMessage };
+        if (action === "abort") return await abortMove(move);
+        const map = { file: need("map"), socket: values.socket ?? null };
+        const destination = { map, cell: need("cell") };
+        if (is_run) return await runMove(move, destination);
+        print(
+          `${(await planMove(move, destination)).join("\n")}\nNothing was changed: add --run\n`,
+        );
+      });
+    }
+    return 0;
+  } catch (error) {
+    return reportFailure(error);
+  }
+}
+
+function readOptions(args: string[]): Options {
+  const [action, ...rest] = args;
+  if (action === undefined || args.includes("--help")) {
+    return { action: "help", values: {}, is_run: false };
+  }
+  const known = ACTIONS.find((each) => each === action);
+  if (!known) throw new UsageError(`cells: unknown action "${action}", try ${ACTIONS.join(", ")}`);
+  try {
+    const text = { type: "string" } as const;
+    const { values: { run, ...given } } = parseArgs({
+      args: rest,
+      options: {
+        account: text,
+        from: text,
+        to: text,
+        map: text,
+        cell: text,
+        socket: text,
+        run: { type: "boolean" },
+      },
+    });
+    return {
+      action: known,
+      is_run: run === true,
+      values: { from: Deno.env.get("CELLS_FROM_URL"), to: Deno.env.get("CELLS_TO_URL"), ...given },
+    };
+  } catch (error) {
+    throw new UsageError(`cells: ${(error as Error).message}`);
+  }
+}
+
+/** Opens two cells that an account can move between. */
+async function withCells(
+  from: string,
+  to: string,
+  work: (source: CellDatabase, target: CellDatabase) => Promise<void>,
+): Promise<void> {
+  const source = openCell("--from", from);
+  const target = openCell("--to", to);
+  try {
+    await refusePair(source, target);
+    for (const database of [source, target]) await holdOwner(database, true);
+    try {
+      await work(source, target);
+    } finally {
+      for (const database of [source, target]) await holdOwner(database, false).catch(() => {});
+    }
+  } finally {
+    await Promise.all([source, target].map(({ sql }) => sql.end({ timeout: 5 })));
+  }
+}

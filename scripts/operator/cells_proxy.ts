@@ -1,0 +1,89 @@
+/** Switches a label to another cell in HAProxy's map: in its file, and in the running proxy. */
+
+import { connect } from "node:net";
+import { basename, dirname, join } from "node:path";
+import { readMap } from "./cells_map.ts";
+import { CommandError, UsageError } from "./command_line.ts";
+
+/** The map of the proxy in front of the cells. */
+export interface ProxyMap {
+  /** The file, with the path that the configuration of the proxy has. */
+  file: string;
+  /** The socket of the running proxy; null: it reads the file when it is reloaded. */
+  socket: string | null;
+}
+
+/** The longest time that the proxy has to respond. */
+const SOCKET_MS = 5_000;
+
+/** Reads the map. Throws a UsageError if it has a fault. */
+export async function readProxyMap({ file }: ProxyMap): Promise<Map<string, string>> {
+  return readMap(
+    await Deno.readTextFile(file).catch((error) => {
+      throw new UsageError(`--map ${file} cannot be read: ${error.message}`);
+    }),
+  );
+}
+
+/**
+ * Refuses a cell for which the running proxy has no backend: its requests would get 503.
+ * @throws {CommandError} if the proxy has no such backend, or does not respond
+ */
+export async function refuseAbsentCell({ socket }: ProxyMap, cell: string): Promise<void> {
+  if (socket === null) return;
+  const backends = (await command(socket, "show backend")).split("\n");
+  if (backends.includes(`cell_${cell}`)) return;
+  throw new CommandError(
+    `The proxy has no backend "cell_${cell}": add the cell to its configuration`,
+  );
+}
+
+/** Sends requests with the labels to a cell from now on, also after a restart of the proxy. */
+export async function switchLabels(
+  map: ProxyMap,
+  labels: readonly string[],
+  cell: string,
+): Promise<void> {
+  await rewrite(map.file, labels, cell);
+  if (map.socket === null) return;
+  for (const label of labels) {
+    const entry = `${map.file} ${label}`;
+    const set = await command(map.socket, `set map ${entry} ${cell}`);
+    if (set !== "") await command(map.socket, `add map ${entry} ${cell}`);
+    const found = await command(map.socket, `get map ${entry}`);
+    if (!found.includes(`value="${cell}"`)) {
+      throw new CommandError(`The proxy does not take the map's line "${label} ${cell}": ${set}`);
+    }
+  }
+}
+
+/** Changes the lines of the labels, and keeps all others and the comments. */
+async function rewrite(file: string, labels: readonly string[], cell: string): Promise<void> {
+  const left = new Set(labels);
+  const lines = (await Deno.readTextFile(file)).split("\n").map((line) => {
+    const label = line.trim().split(/[ \t]+/)[0]!;
+    return left.delete(label) ? `${label} ${cell}` : line;
+  });
+  if (lines.at(-1) === "") lines.pop();
+  lines.push(...[...left].map((label) => `${label} ${cell}`), "");
+  const written = join(dirname(file), `.${basename(file)}.new`);
+  await Deno.writeTextFile(written, lines.join("\n"));
+  // Under its name at once, so that a proxy that starts meanwhile reads a whole map.
+  await Deno.rename(written, file);
+}
+
+/** Sends a command to the proxy and returns its reply without surrounding white space. */
+async function command(socket: string, line: string): Promise<string> {
+  const reply = Promise.withResolvers<string>();
+  const connection = connect(
+    { path: socket, timeout: SOCKET_MS },
+    () => connection.end(`${line}\n`),
+  );
+  let text = "";
+  connection.setEncoding("utf8").on("data", (part) => text += part);
+  connection.on("timeout", () => connection.destroy(new Error("no reply")));
+  connection.on("error", reply.reject).on("end", () => reply.resolve(text.trim()));
+  return await reply.promise.catch((error) => {
+    throw new CommandError(`The proxy does not respond at ${socket}: ${error.message}`);
+  });
+}
