@@ -88,8 +88,10 @@ export class ChainClients {
   /** Refunds a part of a completed payment, and sends a transfer to a wallet. */
   async payOut(): Promise<void> {
     const open = await this.#api.sql<{ id: string; amount: number }[]>`
-      select id, amount_minor::int as amount from pay.payments
-      where status = 'completed' and amount_refunding = 0`.catch(() => []);
+      select p.id, p.amount_minor::int as amount from pay.payments p
+      join pay.environments e on e.id = p.environment_id and e.moving is null
+      where p.status = 'completed' and p.amount_refunding = 0 and p.method_kind = 'stablecoin'`
+      .catch(() => []);
     if (open.length === 0) return;
     const { id, amount } = this.#random.pick(open);
     const part = this.#random.integer(1, Math.floor(amount / 2));
@@ -139,7 +141,9 @@ export class ChainClients {
       }).catch(() => null);
       text = await response?.text().catch(() => "") ?? "";
       return response?.status === 201 && text !== "";
-    }, GIVE_UP_MS);
+    }, GIVE_UP_MS).catch((error) => {
+      throw new Error(`${error.message}: ${text}`);
+    });
     return text;
   }
 

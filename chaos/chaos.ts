@@ -11,6 +11,7 @@ import { runHostile } from "./hostile_run.ts";
 import { KILL_POINTS } from "./live_faults.ts";
 import { runLive } from "./live_run.ts";
 import { type MainRunReport, runMain } from "./main_run.ts";
+import { runMoves } from "./moves_run.ts";
 import { runOutage } from "./outage_run.ts";
 import { setStage, type Stage } from "./stage.ts";
 import { runSandboxes } from "./sandbox_run.ts";
@@ -22,7 +23,7 @@ const USAGE = `Usage: deno task chaos [--seed N] [--ops N] [--kills N] [--client
   --ops         operations of the main run (5000)
   --kills       kills in the main run (10), and in the live run, at least ${KILL_POINTS.length} there
   --clients     stories that run at the same time (64)
-  --promise     main (R1 to R8), r8, r13, r15, live and chain (R14), or several, with commas
+  --promise     main (R1 to R8), r8, r13, r15, live and chain (R14), r16, or several, with commas
   --live        only the live run
   --operations  operations of the live run; by default a tenth of --ops, and 300 to 10000
 `;
@@ -56,6 +57,12 @@ const RUNS: Record<string, Run> = {
     runLive(stage, { seed, operations, kills: Math.max(kills, KILL_POINTS.length) }),
   chain: (stage, { seed, operations, kills }) =>
     runChain(stage, { seed, payments: scaled(operations, 60, 900), kills: kills >= 20 ? 20 : 3 }),
+  r16: (stage, { seed, operations, kills }) =>
+    runMoves(stage, {
+      seed,
+      payments: operations >= FULL_SIZE ? operations : operations / 20,
+      kills: kills >= 20 ? 5 : 0,
+    }),
 };
 
 /** A size between `least` and `full`, in proportion to the operations. */

@@ -49,8 +49,8 @@ export interface Stage {
 /** Short timeouts, so that the run does not wait long for the leases of killed servers. */
 const ATTEMPT_MS = 2_000;
 const LEASE_MS = 5_000;
-/** Enough for servers, probes and audits. */
-const MAX_CONNECTIONS = "60";
+/** Enough connections for servers, probes and audits. Accounts can move to another stage. */
+const SETTINGS = { max_connections: "60", wal_level: "logical" };
 const ROLE = "pay_functions";
 /** Longest time until a killed process responds again. */
 export const HEALTH_DEADLINE_MS = 60_000;
@@ -71,7 +71,7 @@ export async function setStage(): Promise<Stage> {
     const server = await startPostgres({
       data_dir: join(folder, "data"),
       durable: true,
-      settings: { max_connections: MAX_CONNECTIONS },
+      settings: SETTINGS,
     });
     if (!server.home.startsWith(folder)) {
       atEnd(() => Deno.remove(server.home, { recursive: true }));

@@ -4,6 +4,7 @@
  */
 
 import { parseArgs } from "node:util";
+import { isUnavailable } from "../../shared/core/database_error.ts";
 import { type CellDatabase, holdOwner, openCell, refusePair } from "./cells_database.ts";
 import { abortMove, listMoves, type Move, planMove, runMove } from "./cells_move.ts";
 import { readProxyMap } from "./cells_proxy.ts";
@@ -28,6 +29,8 @@ goes back, as long as the account is not open at --to.
     --cell CELL        The name of the cell of --to in the map.
     --socket PATH      The socket of the running proxy. Without it, reload the proxy yourself.
 `;
+/** How long a move tries again while a database is away. */
+const PATIENCE_MS = 600_000;
 const ACTIONS = ["list", "move", "status", "abort"] as const;
 
 /** The arguments, checked as far as they can be without a database. */
@@ -54,7 +57,7 @@ async function main(args: string[]): Promise<number> {
       const map = await readProxyMap({ file: need("map"), socket: null });
       for (const [label, cell] of map) print(`${label.padEnd(12)} ${cell}\n`);
     } else {
-      await withCells(need("from"), need("to"), async (source, target) => {
+      await withCells(need("from"), need("to"), is_run, async (source, target) => {
         if (action === "status") {
           const lines = [...await listMoves(source), ...await listMoves(target)];
           return print(`${lines.join("\n") || "No account is moving"}\n`);
@@ -106,23 +109,39 @@ function readOptions(args: string[]): Options {
   }
 }
 
-/** Opens two cells that an account can move between. */
+/**
+ * Opens two cells that an account can move between.
+ * @param is_patient whether the work begins again after a database was away
+ */
 async function withCells(
   from: string,
   to: string,
+  is_patient: boolean,
   work: (source: CellDatabase, target: CellDatabase) => Promise<void>,
 ): Promise<void> {
-  const source = openCell("--from", from);
-  const target = openCell("--to", to);
-  try {
-    await refusePair(source, target);
-    for (const database of [source, target]) await holdOwner(database, true);
+  for (const give_up_at = Date.now() + PATIENCE_MS;;) {
+    const cells = [openCell("--from", from), openCell("--to", to)] as const;
     try {
-      await work(source, target);
+      return await withOwner(cells, () => work(...cells));
+    } catch (error) {
+      if (!is_patient || !isUnavailable(error) || Date.now() > give_up_at) throw error;
+      printMessage(`A database is away, trying again: ${(error as Error).message.split("\n")[0]}`);
+      await new Promise((resolve) => setTimeout(resolve, 1_000));
     } finally {
-      for (const database of [source, target]) await holdOwner(database, false).catch(() => {});
+      await Promise.all(cells.map(({ sql }) => sql.end({ timeout: 0 })));
     }
-  } finally {
-    await Promise.all([source, target].map(({ sql }) => sql.end({ timeout: 5 })));
   }
+}
+
+/** Runs the work as a member of the owner of the tables. */
+async function withOwner(
+  cells: readonly [CellDatabase, CellDatabase],
+  work: () => Promise<void>,
+): Promise<void> {
+  await refusePair(...cells);
+  for (const cell of cells) await holdOwner(cell, true);
+  await work().finally(async () => {
+    // A database that is away keeps the membership until the next command.
+    for (const cell of cells) await holdOwner(cell, false).catch(() => {});
+  });
 }

@@ -51,7 +51,7 @@ export function openCell(flag: string, url: string): CellDatabase {
     throw new UsageError(`${flag} must be a URL, like postgres://user:password@host:5432/database`);
   }
   const sql = postgres(url, {
-    max: 4,
+    max: 2,
     prepare: false,
     onnotice: () => {},
     connect_timeout: 10,
@@ -300,7 +300,7 @@ export async function userOfChainKeys(
     select min(e.account) as name from pay.provider_accounts a
     join pay.environments e on e.id = a.environment_id and e.account <> ${account}
     where a.settings ->> 'xpub' = any (${keys as string[]})
-      or a.settings ->> 'signer_address' = any (${keys as string[]})`;
+      or lower(a.settings ->> 'signer_address') = any (${lower(keys)})`;
   return row.name;
 }
 
@@ -315,7 +315,7 @@ export async function moveCounters(
     where xpub = any (${keys as string[]})`;
   const nonces = await from.sql<(Counter & { chain_id: string })[]>`
     select chain_id::text, signer as key, next_nonce::text as next from pay.signer_nonces
-    where signer = any (${keys as string[]})`;
+    where lower(signer) = any (${lower(keys)})`;
   await leaveCounters(from, keys);
   for (const { key, next } of xpubs) {
     await to.sql`
@@ -341,5 +341,10 @@ export async function leaveCounters(
   await sql`update pay.xpub_counters set left_at = case when ${has_left} then now() end
     where xpub = any (${keys as string[]})`;
   await sql`update pay.signer_nonces set left_at = case when ${has_left} then now() end
-    where signer = any (${keys as string[]})`;
+    where lower(signer) = any (${lower(keys)})`;
+}
+
+/** Addresses in lower case: their upper-case letters are a checksum. */
+function lower(keys: readonly string[]): string[] {
+  return keys.map((key) => key.toLowerCase());
 }

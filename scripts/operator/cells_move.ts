@@ -27,6 +27,7 @@ import {
   leaveCounters,
   moveCounters,
   type Moving,
+  openCell,
   openTransactions,
   type TenantTable,
   tenantTables,
@@ -49,8 +50,6 @@ const FENCE_MS = 30_000;
 const KEY_MS = 5_000;
 /** How long the target may fail to apply the copy. */
 const STALL_MS = 60_000;
-/** How long a move tries again while a database is away. */
-const PATIENCE_MS = 600_000;
 
 /** An account, and the databases between which it moves. */
 export interface Move {
@@ -163,22 +162,14 @@ export async function planMove(move: Move, { map, cell }: Destination): Promise<
 }
 
 /**
- * Moves an account, or goes on with a move. Tries again while a database is away.
- * @throws {CommandError} if the move cannot go on. The account is then open in one cell, or behind
- *   its fence if a database is away; the same command goes on
+ * Moves an account, or goes on with a move.
+ * @throws {CommandError} if the move cannot go on. The account is then open in one cell
+ * @throws {Error} of the driver if a database is away. The account can then wait behind its fence,
+ *   and the same call goes on
  */
 export async function runMove(move: Move, destination: Destination): Promise<void> {
   await planMove(move, destination);
-  const give_up_at = Date.now() + PATIENCE_MS;
-  for (;;) {
-    try {
-      return await alone(move, () => advance(move, destination));
-    } catch (error) {
-      if (!isUnavailable(error) || Date.now() > give_up_at) throw error;
-      move.report(`a database is away, trying again: ${(error as Error).message}`);
-      await pause(1_000);
-    }
-  }
+  await alone(move, () => advance(move, destination));
 }
 
 /** Goes back: opens the account at the source, and deletes what has arrived at the target. */
@@ -243,17 +234,19 @@ function hasArrived({ source, target }: MoveState): boolean {
     source.every(({ moving }) => moving === "sealed");
 }
 
-/** Runs a step of the only mover of the account. */
+/** Runs the work of the only mover of the account. */
 async function alone(move: Move, work: () => Promise<void>): Promise<void> {
-  const lock = await move.source.sql.reserve();
+  // The end of this connection is the end of the lock.
+  const lock = openCell(move.source.flag, move.source.url);
   try {
-    const [row] = await lock<[{ is_taken: boolean }]>`
-      select pg_try_advisory_lock(hashtextextended(${`move ${move.account}`}, 0)) as is_taken`;
-    if (!row.is_taken) throw new CommandError(`Another mover has the account "${move.account}"`);
+    await lock.sql.begin(async (sql) => {
+      const [row] = await sql<[{ is_taken: boolean }]>`
+        select pg_try_advisory_lock(hashtextextended(${`move ${move.account}`}, 0)) as is_taken`;
+      if (!row.is_taken) throw new CommandError(`Another mover has the account "${move.account}"`);
+    });
     await work();
-    await lock`select pg_advisory_unlock_all()`;
   } finally {
-    lock.release();
+    await lock.sql.end({ timeout: 0 });
   }
 }
 
@@ -323,7 +316,9 @@ async function arrive({ source, target }: Copy, ids: readonly string[]): Promise
     from pay.environments e where e.id = any (${ids as string[]})`;
   await target.sql`
     insert into pay.environments as e
-    select * from json_populate_recordset(null::pay.environments, ${JSON.stringify(rows)}::json)
+    select * from json_populate_recordset(null::pay.environments, ${
+    JSON.stringify(rows)
+  }::text::json)
     on conflict on constraint environments_pkey do update
       set retired_at = excluded.retired_at, ends_at = excluded.ends_at, name = excluded.name
       where e.moving = 'arriving'`;

@@ -3507,7 +3507,8 @@ begin
     where x.left_at is not null and x.xpub = p_settings::jsonb ->> 'xpub'
   ) or exists (
     select from pay.signer_nonces n
-    where n.left_at is not null and n.signer = p_settings::jsonb ->> 'signer_address'
+    where n.left_at is not null
+      and lower(n.signer) = lower(p_settings::jsonb ->> 'signer_address')
   ) then
     raise exception 'its extended public key or signer has moved to another cell with an account'
       using errcode = 'check_violation', constraint = 'counts_in_one_cell';

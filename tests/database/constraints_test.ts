@@ -71,6 +71,7 @@ const VIOLATIONS: Violation[] = [
   ["environments_name_length", "environments", { id: ELSEWHERE, name: "" }],
   ["environments_public_id", "environments", { id: ELSEWHERE }],
   ["environments_live_stays", "environments", { id: ELSEWHERE, livemode: true }],
+  ["environments_moving_known", "environments", { id: ELSEWHERE, public_id: "x", moving: "gone" }],
   ["environments_live_has_no_end", "environments", {
     id: ELSEWHERE,
     public_id: ELSEWHERE,

@@ -14,9 +14,12 @@ interface Cells {
 }
 
 /** A proxy in front of cells. */
-interface CellsProxy extends Haproxy {
+export interface CellsProxy extends Haproxy {
   /** `http://127.0.0.1:<port>` */
   origin: string;
+  map_file: string;
+  /** The socket through which the map is changed. */
+  socket: string;
 }
 
 /**
@@ -27,16 +30,19 @@ export async function startHaproxy(cells: Cells, map?: string): Promise<CellsPro
   const folder = await Deno.makeTempDir({ prefix: "payments-haproxy-" });
   const port = freePort();
   const map_file = join(folder, "cells.map");
+  const socket = join(folder, "admin.sock");
   await Deno.writeTextFile(map_file, map ?? await Deno.readTextFile(join(EXAMPLE, "cells.map")));
   const proxy = await runHaproxy(join(EXAMPLE, "haproxy.cfg"), port, {
     CELLS_BIND: `127.0.0.1:${port}`,
-    CELLS_SOCKET: join(folder, "admin.sock"),
+    CELLS_SOCKET: socket,
     CELLS_MAP: map_file,
     CELL_A: cells.a,
     CELL_B: cells.b,
   });
   return {
     origin: `http://127.0.0.1:${port}`,
+    map_file,
+    socket,
     async close() {
       await proxy.close();
       await Deno.remove(folder, { recursive: true });

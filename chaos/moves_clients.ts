@@ -1,0 +1,187 @@
+/**
+ * The clients of an account that moves: they pay in its sandbox, and in disposable sandboxes with
+ * clocks, and repeat each request with its key until it has a final response. A receiver counts the
+ * webhooks.
+ */
+
+import type postgres from "postgres";
+
+const BUYERS = 4;
+const FILLERS = 64;
+/** A request without a final response after this time is a breach. */
+const GIVE_UP_MS = 300_000;
+/** Payments between two disposable sandboxes. */
+const EVERY = 150;
+
+/** A disposable sandbox with its only payment. */
+interface Disposable {
+  key: string;
+  payment_id: string;
+}
+
+/** The clients. */
+export class MoveClients {
+  readonly #base_url: string;
+  readonly #key: string;
+  /** The payments that were acknowledged, by their idempotency keys. */
+  readonly #paid = new Map<string, string>();
+  readonly #disposables: Disposable[] = [];
+  readonly #faults: string[] = [];
+  /** How often each event has arrived. */
+  readonly #arrivals = new Map<string, number>();
+  readonly #abort = new AbortController();
+  readonly #receiver: Deno.HttpServer<Deno.NetAddr>;
+  #waited = 0;
+  #is_over = false;
+  #count = 0;
+
+  constructor(base_url: string, key: string) {
+    this.#base_url = base_url;
+    this.#key = key;
+    this.#receiver = Deno.serve(
+      { hostname: "127.0.0.1", port: 0, signal: this.#abort.signal, onListen: () => {} },
+      async (request) => {
+        const { id } = await request.json();
+        this.#arrivals.set(id, (this.#arrivals.get(id) ?? 0) + 1);
+        return new Response();
+      },
+    );
+  }
+
+  /** Makes the first payments, then an endpoint for the events of all later ones. */
+  async fill(payments: number): Promise<void> {
+    await Promise.all(Array.from({ length: FILLERS }, async (_, i) => {
+      for (let n = i; n < payments; n += FILLERS) await this.#pay();
+    }));
+    const { port } = this.#receiver.addr;
+    await this.#send(this.#key, "POST", "/api-v1-payments/v1/webhook_endpoints", {
+      url: `http://127.0.0.1:${port}/hook`,
+      events: ["payment.completed"],
+    });
+  }
+
+  /** Pays until `stop`. */
+  async buy(): Promise<void> {
+    await Promise.all(Array.from({ length: BUYERS }, async () => {
+      while (!this.#is_over) {
+        await this.#pay();
+        if (++this.#count % EVERY === 0) await this.#useDisposable();
+      }
+    }));
+  }
+
+  stop(): void {
+    this.#is_over = true;
+  }
+
+  async close(): Promise<void> {
+    this.#abort.abort();
+    await this.#receiver.finished;
+  }
+
+  /** Compares what was acknowledged with the rows of the cell that has the account. */
+  async audit(sql: postgres.Sql): Promise<{ says: string; breaches: string[] }> {
+    const breaches = [...this.#faults];
+    const stored = await sql<{ id: string; key: string | null }[]>`
+      select p.id, k.key from pay.payments p
+      join pay.environments e on e.id = p.environment_id and not e.livemode and e.ends_at is null
+      left join pay.idempotency_keys k
+        on k.environment_id = p.environment_id and k.body::json ->> 'id' = p.id`;
+    const by_id = new Map(stored.map(({ id, key }) => [id, key]));
+    for (const [key, id] of this.#paid) {
+      if (by_id.get(id) !== key) breaches.push(`${id} of ${key} is ${by_id.get(id)} in the cell`);
+    }
+    if (stored.length !== this.#paid.size) {
+      breaches.push(`${stored.length} payments are stored, ${this.#paid.size} were acknowledged`);
+    }
+    const deliveries = await sql<{ event_id: string; status: string }[]>`
+      select d.event_id, d.status from pay.webhook_deliveries d
+      join pay.environments e on e.id = d.environment_id and not e.livemode`;
+    for (const { event_id, status } of deliveries) {
+      if (status !== "delivered" || !this.#arrivals.has(event_id)) {
+        breaches.push(
+          `${event_id} is ${status}, arrived ${this.#arrivals.get(event_id) ?? 0} times`,
+        );
+      }
+    }
+    const known = new Set(deliveries.map(({ event_id }) => event_id));
+    if (known.size !== deliveries.length) {
+      breaches.push("an event has two deliveries to one endpoint");
+    }
+    for (const id of this.#arrivals.keys()) {
+      if (!known.has(id)) breaches.push(`${id} has arrived, and its delivery is not stored`);
+    }
+    for (const { key, payment_id } of this.#disposables) {
+      const { status } = await this.#send(key, "GET", `/api-v1-payments/v1/payments/${payment_id}`);
+      if (status !== 200) breaches.push(`${payment_id} of a disposable sandbox: ${status}`);
+    }
+    const twice = [...this.#arrivals.values()].filter((times) => times > 1).length;
+    return {
+      says: `${this.#paid.size} payments acknowledged, ${this.#waited} requests repeated, ` +
+        `${deliveries.length} webhooks, ${twice} of them sent again, ` +
+        `${this.#disposables.length} disposable sandboxes`,
+      breaches,
+    };
+  }
+
+  async #pay(): Promise<void> {
+    const key = crypto.randomUUID();
+    const { status, text } = await this.#send(
+      this.#key,
+      "POST",
+      "/api-v1-payments/v1/payments",
+      { amount: 1999, currency: "EUR", outcome: "success" },
+      key,
+    );
+    if (status === 201) this.#paid.set(key, JSON.parse(text).id);
+    else this.#faults.push(`a payment: ${status} ${text}`);
+  }
+
+  /** Makes a disposable sandbox, pays there, and moves its clock. */
+  async #useDisposable(): Promise<void> {
+    const made = await this.#send(this.#key, "POST", "/api-v1-sandbox/sandboxes", {});
+    if (made.status !== 201) {
+      return void this.#faults.push(`a sandbox: ${made.status} ${made.text}`);
+    }
+    const { test_key: key } = JSON.parse(made.text);
+    const paid = await this.#send(key, "POST", "/api-v1-payments/v1/payments", {
+      amount: 500,
+      currency: "EUR",
+      capture: "manual",
+      card: { number: "4242424242424242", exp_month: 12, exp_year: 2040, cvc: "123" },
+    });
+    if (paid.status !== 201) return void this.#faults.push(`in it: ${paid.status} ${paid.text}`);
+    this.#disposables.push({ key, payment_id: JSON.parse(paid.text).id });
+    const moved = await this.#send(key, "POST", "/api-v1-sandbox/clock", {
+      advance: 8 * 86_400,
+    });
+    if (moved.status !== 200) this.#faults.push(`its clock: ${moved.status} ${moved.text}`);
+  }
+
+  async #send(key: string, method: string, path: string, body?: unknown, once?: string) {
+    const idempotency_key = once ?? crypto.randomUUID();
+    const give_up_at = performance.now() + GIVE_UP_MS;
+    for (;; this.#waited++) {
+      const response = await fetch(`${this.#base_url}${path}`, {
+        method,
+        headers: {
+          Authorization: `Bearer ${key}`,
+          ...(method === "POST" && { "Idempotency-Key": idempotency_key }),
+          ...(body !== undefined && { "Content-Type": "application/json" }),
+        },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+        signal: AbortSignal.timeout(15_000),
+      }).catch(() => null);
+      const text = await response?.text().catch(() => null) ?? null;
+      if (response && text !== null) {
+        const { status } = response;
+        const is_busy = status === 409 && text.includes("idempotency_in_progress");
+        if (status < 500 && !is_busy) return { status, text };
+        if (status > 500 && status !== 503) this.#faults.push(`${path}: ${status} ${text}`);
+        if (status === 500) this.#faults.push(`${path}: 500 ${text}`);
+      }
+      if (performance.now() > give_up_at) return { status: 0, text: "no response in time" };
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  }
+}

@@ -1,0 +1,210 @@
+/**
+ * `deno task cells` moves an account while it is written to: nothing that was acknowledged is lost,
+ * each webhook arrives once, and the account is in one cell.
+ */
+
+import assert from "node:assert/strict";
+import type postgres from "postgres";
+import { openTwoCells, type TwoCells } from "../support/cells/cell_servers.ts";
+import { until } from "../support/common/until.ts";
+import { assertSilent } from "../support/database/invariant_breaches.ts";
+import { findHaproxy } from "../support/proxy/haproxy.ts";
+import { openRecorder } from "../support/webhook/recording_receiver.ts";
+
+const PAYMENTS = "/functions/v1/api-v1-payments/v1";
+const SANDBOX = "/functions/v1/api-v1-sandbox";
+const CREATE = [`${PAYMENTS}/payments`, {
+  amount: 1999,
+  currency: "EUR",
+  outcome: "success",
+}] as const;
+const has_haproxy = await findHaproxy() !== null;
+const in_ci = Deno.env.get("CI") !== undefined;
+
+/** Sends a request through the proxy, again while the response is 503 as an integration does. */
+async function send(
+  { proxy }: TwoCells,
+  key: string,
+  method: string,
+  path: string,
+  body?: unknown,
+  idempotency_key: string = crypto.randomUUID(),
+) {
+  for (;;) {
+    const response = await fetch(`${proxy.origin}${path}`, {
+      method,
+      headers: {
+        Authorization: `Bearer ${key}`,
+        ...(method === "POST" && { "Idempotency-Key": idempotency_key }),
+        ...(body !== undefined && { "Content-Type": "application/json" }),
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    if (response.status !== 503) return { status: response.status, text, idempotency_key };
+    assert.equal(response.headers.get("Retry-After"), "1", text);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+/** The state of the environments of the account in a cell. */
+async function stateOf(sql: postgres.Sql): Promise<string> {
+  const rows = await sql<{ state: string }[]>`
+    select distinct coalesce(moving, 'open') as state from pay.environments where account = 'acme'`;
+  return rows.map(({ state }) => state).join() || "nothing";
+}
+
+Deno.test({
+  name: "an account moves to another cell",
+  ignore: !has_haproxy && !in_ci,
+  fn: async (t) => {
+    await using open = new AsyncDisposableStack();
+    const cells = await openTwoCells(open);
+    const { a, b } = cells;
+    const receiver = openRecorder();
+    open.defer(receiver.close);
+    const key = await a.makeKey("acme", "sk7f");
+    await b.makeKey("other", "sk8q");
+    await send(cells, key, "POST", `${PAYMENTS}/webhook_endpoints`, {
+      url: receiver.url("/hook"),
+      events: ["payment.completed"],
+    });
+    /** The idempotency keys of the payments that were acknowledged. */
+    const paid = new Map<string, string>();
+    const pay = async () => {
+      const { status, text, idempotency_key } = await send(cells, key, "POST", ...CREATE);
+      assert.equal(status, 201, text);
+      paid.set(JSON.parse(text).id, idempotency_key);
+    };
+    await Promise.all(Array.from({ length: 40 }, pay));
+    const makeSandbox = async () => {
+      const made = await send(cells, key, "POST", `${SANDBOX}/sandboxes`, {});
+      assert.equal(made.status, 201, made.text);
+      return JSON.parse(made.text).test_key as string;
+    };
+    const sandbox_key = await makeSandbox();
+    const move = cells.moveTo(b, "acme");
+    const refuses = async (args: readonly string[], code: number, reason: RegExp) => {
+      const refused = await cells.run(args);
+      assert.match(refused.output, reason);
+      assert.equal(refused.code, code);
+    };
+    /** The arguments with another value of a flag. */
+    const but = (flag: string, value: string) =>
+      move.map((each, i) => move[i - 1] === flag ? value : each);
+
+    await t.step("a wrong move is refused", async () => {
+      await refuses(but("--to", a.url), 1, /are the same database/);
+      await refuses(but("--to", "http://b"), 2, /--to must be a URL/);
+      await refuses(but("--account", "nobody"), 2, /"nobody" does not exist at --from/);
+      await refuses(but("--account", "other"), 2, /"other" is at --to already/);
+      await refuses(but("--cell", "c"), 1, /no backend "cell_c"/);
+      await refuses(but("--map", "/nowhere"), 2, /--map \/nowhere cannot be read/);
+      const twice = await Deno.makeTempFile();
+      await Deno.writeTextFile(twice, "sk7f a\nsk7f b\n");
+      await refuses(but("--map", twice), 2, /Line 2 of the map: the label "sk7f" is in line 1 too/);
+      await refuses(["list", "--map", twice], 2, /Line 2/);
+      await Deno.remove(twice);
+      await refuses(
+        move.filter((each, i) => each !== "--to" && move[i - 1] !== "--to"),
+        2,
+        /--to is/,
+      );
+      await b.sql`insert into supabase_migrations.schema_migrations values ('99999999999999')`;
+      await refuses(move, 1, /different migrations/);
+      await b
+        .sql`delete from supabase_migrations.schema_migrations where version = '99999999999999'`;
+      await a.makeKey("neighbour", "sk7f");
+      await refuses(move, 1, /"neighbour" has keys with the same label/);
+      await a.sql`delete from pay.api_key_secrets where account = 'neighbour'`;
+      await refuses(["abort", ...move.slice(1, 7)], 2, /No move of --account "acme"/);
+      const lock = await a.sql.reserve();
+      await lock`select pg_advisory_lock(hashtextextended('move acme', 0))`;
+      await refuses([...move, "--run"], 1, /Another mover has the account "acme"/);
+      await lock`select pg_advisory_unlock_all()`;
+      lock.release();
+    });
+    await t.step("without --run nothing changes", async () => {
+      const { code, output } = await cells.run(move);
+      assert.equal(code, 0, output);
+      assert.match(output, /account "acme", 2 environments, labels sk7f → b\n/);
+      assert.match(output, /payments: 40\n[^]*same WEBHOOK_MASTER_SECRET\nNothing was changed/);
+      assert.equal(await stateOf(b.sql), "nothing");
+      assert.equal((await a.sql`select from pg_publication`).length, 0);
+    });
+    await t.step("an abort leaves it in its cell", async () => {
+      const mover = cells.start([...move, "--run"]);
+      await until("the copy is there", () => mover.output().includes("copy: complete"));
+      mover.kill();
+      await mover.ended;
+      const status = await cells.run(["status", ...move.slice(3, 7)]);
+      assert.match(status.output, /"acme" → b: \w+ at --from, the copy is .* behind/);
+      const aborted = await cells.run(["abort", ...move.slice(1, 7)]);
+      assert.equal(aborted.code, 0, aborted.output);
+      assert.deepEqual([await stateOf(a.sql), await stateOf(b.sql)], ["open", "nothing"]);
+      assert.equal((await a.sql`select from pg_replication_slots`).length, 0);
+      await pay();
+    });
+    await t.step("while it is written to", async () => {
+      let is_over = false;
+      const buyers = Array.from({ length: 4 }, async () => {
+        while (!is_over) await pay();
+      });
+      const mover = cells.start([...move, "--run"]);
+      await until("the copy has begun", () => mover.output().includes("copy: "));
+      // Its changes are not published.
+      const late_key = await makeSandbox();
+      const { code, output } = await mover.ended;
+      assert.equal(code, 0, output);
+      assert.match(output, /and 1 environments that are new/);
+      is_over = true;
+      await Promise.all(buyers);
+      for (const each of [late_key, sandbox_key]) {
+        assert.equal((await send(cells, each, "POST", ...CREATE)).status, 201);
+      }
+    });
+    await t.step("nothing is lost and nothing is twice", async () => {
+      assert.deepEqual([await stateOf(a.sql), await stateOf(b.sql)], ["nothing", "open"]);
+      const stored = await b.sql<{ id: string }[]>`select p.id from pay.payments p
+        join pay.environments e on e.id = p.environment_id and e.ends_at is null order by 1`;
+      assert.deepEqual(stored.map(({ id }) => id), [...paid.keys()].sort());
+      for (const [id, idempotency_key] of [...paid].slice(0, 3)) {
+        const again = await send(cells, key, "POST", ...CREATE, idempotency_key);
+        assert.deepEqual([again.status, JSON.parse(again.text).id], [201, id]);
+      }
+      await until("every event has arrived", () => receiver.arrivals.length >= paid.size);
+      assert.deepEqual(
+        receiver.arrivals.map(({ event }) => event.data.object.id).sort(),
+        [...paid.keys()].sort(),
+      );
+      for (const { sql } of [a, b]) {
+        await assertSilent(sql);
+        const left = await sql`
+          select pubname from pg_publication union all select subname from pg_subscription
+          union all select slot_name from pg_replication_slots
+          union all select member::regrole::text from pg_auth_members
+          where roleid = 'pay_owner'::regrole and member <> roleid and inherit_option`;
+        assert.deepEqual([...left], []);
+      }
+      await refuses(move, 2, /"acme" is at --to already/);
+    });
+    await t.step("behind a fence requests get 503, and operators an error", async () => {
+      for (const moving of ["fenced", "arriving"]) {
+        await b.sql`update pay.environments set moving = ${moving} where account = 'acme'`;
+        const response = await fetch(`${cells.proxy.origin}${CREATE[0]}`, {
+          method: "POST",
+          headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json" },
+          body: JSON.stringify(CREATE[1]),
+        });
+        const { error } = await response.json();
+        assert.deepEqual(
+          [response.status, error.code, response.headers.get("Retry-After")],
+          [503, "service_unavailable", "1"],
+        );
+        await assert.rejects(b.makeKey("acme", "sk7f"), /moving to another cell/);
+      }
+      await b.sql`update pay.environments set moving = null where account = 'acme'`;
+      await pay();
+    });
+  },
+});

@@ -1,0 +1,132 @@
+/**
+ * Two cells as an operator has them: each is a PostgreSQL server of its own with the roles of
+ * Supabase, so that no superuser moves an account, and a process with both functions. HAProxy with
+ * the configuration of examples/cells stands in front.
+ */
+
+import { fileURLToPath } from "node:url";
+import postgres from "postgres";
+import { idGenerator } from "../../../shared/core/ids.ts";
+import { migrate } from "../../../scripts/schema/migrate.ts";
+import { createApiKey, createEnvironment } from "../database/api_keys.ts";
+import { launchServer } from "../service/server_process.ts";
+import { startSupabaseServer } from "../supabase/supabase_server.ts";
+import { type CellsProxy, startHaproxy } from "./haproxy.ts";
+
+const CELLS = fileURLToPath(new URL("../../../scripts/operator/cells.ts", import.meta.url));
+const LEASE_MS = 3_000;
+
+/** A cell. */
+export interface Cell {
+  /** The name in the map. */
+  name: "a" | "b";
+  /** The URL of its database for the role `postgres`. */
+  url: string;
+  sql: postgres.Sql;
+  address: string;
+  /** Makes a sandbox or a live environment of an account, and returns a key. */
+  makeKey(account: string, label: string, livemode?: boolean): Promise<string>;
+  /** Kills its PostgreSQL and starts it again. */
+  killDatabase(): Promise<void>;
+}
+
+/** The output of a command. */
+export interface CommandOutput {
+  code: number;
+  output: string;
+}
+
+/** The cells, the proxy and the commands. */
+export interface TwoCells {
+  a: Cell;
+  b: Cell;
+  proxy: CellsProxy;
+  /** The arguments of a move of an account to a cell. */
+  moveTo(cell: Cell, account: string): string[];
+  /** Starts `deno task cells` with these arguments. */
+  start(args: readonly string[]): RunningCommand;
+  /** Runs `deno task cells` to its end. */
+  run(args: readonly string[]): Promise<CommandOutput>;
+}
+
+/** A command under way. */
+export interface RunningCommand {
+  kill(): void;
+  /** The output so far. */
+  output(): string;
+  ended: Promise<CommandOutput>;
+}
+
+/** Starts everything. `open` closes it. */
+export async function openTwoCells(open: AsyncDisposableStack, map?: string): Promise<TwoCells> {
+  const [a, b] = [await openCell(open, "a"), await openCell(open, "b")];
+  const proxy = await startHaproxy({ a: a.address, b: b.address }, map);
+  open.defer(proxy.close);
+  const start = (args: readonly string[]): RunningCommand => {
+    const child = new Deno.Command(Deno.execPath(), {
+      args: ["run", "-A", CELLS, ...args],
+      stdin: "null",
+      stdout: "piped",
+      stderr: "piped",
+    }).spawn();
+    let output = "";
+    const read = async (stream: ReadableStream<Uint8Array<ArrayBuffer>>) => {
+      for await (const text of stream.pipeThrough(new TextDecoderStream())) output += text;
+    };
+    const reading = Promise.all([read(child.stdout), read(child.stderr)]);
+    const ended = (async () => {
+      const { code } = await child.status;
+      await reading;
+      return { code, output };
+    })();
+    return { kill: () => child.kill("SIGKILL"), output: () => output, ended };
+  };
+  return {
+    a,
+    b,
+    proxy,
+    moveTo: (cell, account) => {
+      const from = cell === a ? b : a;
+      return [
+        ...["move", "--account", account, "--from", from.url, "--to", cell.url],
+        ...["--map", proxy.map_file, "--cell", cell.name, "--socket", proxy.socket],
+      ];
+    },
+    start,
+    run: (args) => start(args).ended,
+  };
+}
+
+async function openCell(open: AsyncDisposableStack, name: Cell["name"]): Promise<Cell> {
+  const server = await startSupabaseServer(17, { wal_level: "logical", max_connections: "200" });
+  open.defer(server.close);
+  const admin = postgres(server.admin_url, { max: 1, onnotice: () => {} });
+  await admin`grant pg_create_subscription to postgres`;
+  await admin.end();
+  await migrate(server.url, undefined, undefined, () => {});
+  const sql = postgres(server.admin_url, { max: 2, onnotice: () => {} });
+  open.defer(() => sql.end());
+  const functions = await launchServer(server.url, { lease_ms: LEASE_MS });
+  open.defer(functions.kill);
+  return {
+    name,
+    url: server.url,
+    sql,
+    address: new URL(functions.base_url).host,
+    async makeKey(account, label, livemode = false) {
+      const [found] = await sql`select pay.find_environment(${account}, ${livemode}) as id`;
+      const id = found!.id ?? idGenerator(Date.now())("env_");
+      if (found!.id === null) await createEnvironment(sql, { id, account, livemode });
+      return await createApiKey(sql, {
+        id: idGenerator(Date.now())("key_"),
+        environment_id: id,
+        livemode,
+        prefix: label,
+      });
+    },
+    async killDatabase() {
+      Deno.kill(server.pid(), "SIGKILL");
+      await server.restart();
+    },
+  };
+}
