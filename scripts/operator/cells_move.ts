@@ -34,7 +34,7 @@ import {
   userOfChainKeys,
 } from "./cells_database.ts";
 import { type ProxyMap, readProxyMap, refuseAbsentCell, switchLabels } from "./cells_proxy.ts";
-import { CommandError, SQLSTATE, sqlstateOf, UsageError } from "./command_line.ts";
+import { CommandError, UsageError } from "./command_line.ts";
 
 /** Between two looks at the databases. */
 const LOOK_MS = 200;
@@ -81,10 +81,11 @@ interface Copy extends Move {
 }
 
 /** The state of a move, as both databases have it. */
-export interface MoveState {
+interface MoveState {
   source: { id: string; moving: Moving | null }[];
   target: { id: string; moving: Moving | null }[];
   has_publication: boolean;
+  has_slot: boolean;
   has_subscription: boolean;
 }
 
@@ -191,10 +192,11 @@ export async function abortMove(move: Move): Promise<void> {
 }
 
 /** Reads the state of a move. */
-export async function readState({ account, source, target }: Move): Promise<MoveState> {
+async function readState({ account, source, target }: Move): Promise<MoveState> {
   const name = nameOf(account);
-  const [published] = await source.sql<[{ has_one: boolean }]>`
-    select exists (select from pg_publication where pubname = ${name}) as has_one`;
+  const [published] = await source.sql<[{ has_one: boolean; has_slot: boolean }]>`
+    select exists (select from pg_publication where pubname = ${name}) as has_one,
+      exists (select from pg_replication_slots where slot_name = ${name}) as has_slot`;
   const [subscribed] = await target.sql<[{ has_one: boolean }]>`
     select exists (select from pg_subscription s join pg_database d on d.oid = s.subdbid
       where s.subname = ${name} and d.datname = current_database()) as has_one`;
@@ -202,6 +204,7 @@ export async function readState({ account, source, target }: Move): Promise<Move
     source: await environmentsOf(source, account),
     target: await environmentsOf(target, account),
     has_publication: published.has_one,
+    has_slot: published.has_slot,
     has_subscription: subscribed.has_one,
   };
 }
@@ -278,7 +281,10 @@ async function advance(move: Move, destination: Destination): Promise<void> {
 async function begin(copy: Copy, destination: Destination): Promise<void> {
   const { account, source, target, name, tables, report } = copy;
   const state = await readState(copy);
-  if (state.has_publication && state.has_subscription) return report("copy: goes on");
+  if (state.has_publication && state.has_subscription && state.has_slot) {
+    await target.sql.unsafe(`alter subscription ${name} enable`);
+    return report("copy: goes on");
+  }
   await clear(copy);
   const ids = state.source.map(({ id }) => id);
   const { labels } = await labelsOf(source, account);
@@ -524,12 +530,7 @@ async function compare(copy: Copy): Promise<void> {
 async function handOver(copy: Copy, { map, cell }: Destination): Promise<void> {
   const { account, source, target, name, report } = copy;
   const { labels } = await labelsOf(source, account);
-  await target.sql.unsafe(`alter subscription ${name} disable`);
-  await waitUntil(FENCE_MS, FENCED_LOOK_MS, async () => {
-    const [row] = await target.sql<[{ is_off: boolean }]>`
-      select count(pid) = 0 as is_off from pg_stat_subscription where subname = ${name}`;
-    return row.is_off;
-  }, "The copy does not stop");
+  await stopCopy(target, name);
   await switchLabels(map, labels, cell);
   report(`switch: ${labels.join(", ")} → ${cell}`);
   await target.sql`update pay.environments set moving = null
@@ -581,28 +582,42 @@ async function clear(copy: Copy): Promise<void> {
   await deleteRows(target, tables, arrived.map(({ id }) => id));
 }
 
-/** Drops the subscription, its slot and the publication. */
+/**
+ * Drops the subscription, its slots and the publication. PostgreSQL's own DROP SUBSCRIPTION fails
+ * from then on if it was killed after it had dropped the slot, so the slots are dropped here.
+ */
 async function endCopy({ source, target, name }: Copy): Promise<void> {
-  const [found] = await target.sql`select from pg_subscription s
-    join pg_database d on d.oid = s.subdbid
+  const [found] = await target.sql<{ prefix: string; suffix: string }[]>`
+    select concat('pg_', s.oid, '_sync_') as prefix,
+      concat('_', (select system_identifier from pg_control_system())) as suffix
+    from pg_subscription s join pg_database d on d.oid = s.subdbid
     where s.subname = ${name} and d.datname = current_database()`;
-  if (found) {
-    await target.sql.unsafe(`alter subscription ${name} disable`);
-    await target.sql.unsafe(`drop subscription ${name}`).catch(async (error) => {
-      if (sqlstateOf(error) !== SQLSTATE.undefined_object) throw error;
-      // Its slot is gone already.
-      await target.sql.unsafe(`alter subscription ${name} set (slot_name = none)`);
-      await target.sql.unsafe(`drop subscription ${name}`);
-    });
-  }
-  // The slot of a subscription that was never made.
+  if (found) await stopCopy(target, name);
   await waitUntil(FENCE_MS, LOOK_MS, async () => {
-    const [slot] = await source.sql<{ active: boolean }[]>`
-      select active from pg_replication_slots where slot_name = ${name}`;
-    if (slot?.active === false) await source.sql`select pg_drop_replication_slot(${name})`;
-    return slot?.active !== true;
+    const slots = await source.sql<{ slot: string; active: boolean }[]>`
+      select slot_name as slot, active from pg_replication_slots
+      where slot_name = ${name} or starts_with(slot_name, ${found?.prefix ?? "none"})
+        and right(slot_name, length(${found?.suffix ?? "none"})) = ${found?.suffix ?? "none"}`;
+    for (const { slot } of slots.filter(({ active }) => !active)) {
+      await source.sql`select pg_drop_replication_slot(${slot})`;
+    }
+    return slots.every(({ active }) => !active);
   }, "The slot of the copy stays in use");
+  if (found) {
+    await target.sql.unsafe(`alter subscription ${name} set (slot_name = none)`);
+    await target.sql.unsafe(`drop subscription ${name}`);
+  }
   await source.sql.unsafe(`drop publication if exists ${name}`);
+}
+
+/** Stops the workers of the subscription. */
+async function stopCopy({ sql }: CellDatabase, name: string): Promise<void> {
+  await sql.unsafe(`alter subscription ${name} disable`);
+  await waitUntil(FENCE_MS, FENCED_LOOK_MS, async () => {
+    const [row] = await sql<[{ is_off: boolean }]>`
+      select count(pid) = 0 as is_off from pg_stat_subscription where subname = ${name}`;
+    return row.is_off;
+  }, "The copy does not stop");
 }
 
 async function idsOf({ account, source }: Copy): Promise<string[]> {

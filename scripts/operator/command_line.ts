@@ -10,7 +10,6 @@ export const SQLSTATE = {
   unique_violation: "23505",
   check_violation: "23514",
   insufficient_privilege: "42501",
-  undefined_object: "42704",
   undefined_table: "42P01",
   program_limit_exceeded: "54000",
 } as const;
