@@ -22,7 +22,7 @@ export interface CellDatabase {
 }
 
 /** The step of a move that an environment has reached (supabase/schemas/moves.sql). */
-export type Moving = "draining" | "fenced" | "sealed" | "arriving";
+type Moving = "draining" | "fenced" | "sealed" | "arriving";
 
 /** An environment of the account that moves. */
 export interface MovingEnvironment {

@@ -26,7 +26,7 @@ import {
   labelsOf,
   leaveCounters,
   moveCounters,
-  type Moving,
+  type MovingEnvironment,
   openCell,
   openTransactions,
   type TenantTable,
@@ -82,8 +82,8 @@ interface Copy extends Move {
 
 /** The state of a move, as both databases have it. */
 interface MoveState {
-  source: { id: string; moving: Moving | null }[];
-  target: { id: string; moving: Moving | null }[];
+  source: MovingEnvironment[];
+  target: MovingEnvironment[];
   has_publication: boolean;
   has_slot: boolean;
   has_subscription: boolean;
@@ -95,7 +95,7 @@ function nameOf(account: string): string {
 }
 
 /**
- * Checks a move and returns what it would do, a line for each fact. Changes nothing.
+ * Checks a move and returns what it would do, in lines. Changes nothing.
  * @throws {UsageError} if the account or the cell does not exist
  * @throws {CommandError} with what stands in the way
  */

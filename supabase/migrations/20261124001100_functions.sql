@@ -73,8 +73,7 @@ declare
   v_scopes text[];
   v_has_keys boolean;
   v_key_rates integer[]; v_account_rates integer[];
-  v_api_keys text[];
-  v_environments text[]; v_accounts text[]; v_livemodes boolean[];
+  v_api_keys text[]; v_environments text[]; v_accounts text[]; v_livemodes boolean[];
   v_opened text[];
   v_is_idle boolean;
   v_set text;
@@ -121,8 +120,7 @@ begin
       with ordinality as a (scope, at, version, api_key_id, environment_id, account, livemode, n)
     left join lateral (
       select k.id, k.scopes, w.version, w as settings from pay.api_keys k
-      join pay.environments e on e.id = k.environment_id
-        and (e.moving is null or e.moving = 'draining')
+      join pay.environments e on e.id = k.environment_id and (e.moving = 'draining') is not false
       left join pay.sandbox_settings w on w.environment_id = k.environment_id
       where k.id = a.api_key_id and k.environment_id = a.environment_id limit 1
     ) k on true order by a.n);
@@ -4605,7 +4603,8 @@ begin
             select e.retired_at, e.moving from pay.environments e
             where e.id = c.environment_id limit 1
           ) e
-          where e.retired_at is null and e.moving is null and c.state = 'pending' and c.next_attempt_at <= p_at
+          where e.retired_at is null and e.moving is null
+            and c.state = 'pending' and c.next_attempt_at <= p_at
             and (c.leased_until is null or c.leased_until <= p_at)
           order by c.next_attempt_at
           limit p_limit

@@ -140,7 +140,8 @@ begin
             select e.retired_at, e.moving from pay.environments e
             where e.id = c.environment_id limit 1
           ) e
-          where e.retired_at is null and e.moving is null and c.state = 'pending' and c.next_attempt_at <= p_at
+          where e.retired_at is null and e.moving is null
+            and c.state = 'pending' and c.next_attempt_at <= p_at
             and (c.leased_until is null or c.leased_until <= p_at)
           order by c.next_attempt_at
           limit p_limit

@@ -17,7 +17,7 @@ const CELLS = fileURLToPath(new URL("../../../scripts/operator/cells.ts", import
 const LEASE_MS = 3_000;
 
 /** A cell. */
-export interface Cell {
+interface Cell {
   /** The name in the map. */
   name: "a" | "b";
   /** The URL of its database for the role `postgres`. */
@@ -31,7 +31,7 @@ export interface Cell {
 }
 
 /** The output of a command. */
-export interface CommandOutput {
+interface CommandOutput {
   code: number;
   output: string;
 }
@@ -50,7 +50,7 @@ export interface TwoCells {
 }
 
 /** A command under way. */
-export interface RunningCommand {
+interface RunningCommand {
   kill(): void;
   /** The output so far. */
   output(): string;
