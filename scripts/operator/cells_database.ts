@@ -120,6 +120,7 @@ async function identityOf({ flag, sql }: CellDatabase): Promise<Identity> {
   return { version, ...found };
 }
 
+/** The versions of the migrations, with hashes of their texts where these are recorded. */
 async function schemaOf({ flag, sql }: CellDatabase): Promise<string> {
   const [found] = await sql<[{ has_schema: boolean }]>`
     select count(*) = 2 as has_schema from pg_class c
@@ -128,11 +129,13 @@ async function schemaOf({ flag, sql }: CellDatabase): Promise<string> {
   if (!found.has_schema) {
     throw new CommandError(`The database of ${flag} has no schema of this service`);
   }
-  const [{ schema }] = await sql<[{ schema: string }]>`
-    select md5(string_agg(concat(version, array_to_string(statements, ';')), ',' order by version))
-      as schema
-    from supabase_migrations.schema_migrations`;
-  return schema;
+  const rows = await sql<{ migration: string }[]>`
+    -- Without comments, white space and semicolons, which the Supabase CLI records differently.
+    select concat(version, ' ', md5(regexp_replace(
+      regexp_replace(array_to_string(statements, ''), '--[^\n]*', '', 'g'),
+      '[\s;]+', '', 'g'))) as migration
+    from supabase_migrations.schema_migrations order by version`;
+  return rows.map(({ migration }) => migration).join();
 }
 
 /**

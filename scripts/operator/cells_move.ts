@@ -113,6 +113,10 @@ export async function planMove(move: Move, { map, cell }: Destination): Promise<
   if (!has_arrived && state.target.some(({ moving }) => moving !== "arriving")) {
     throw new CommandError(`--to has an account "${account}" of its own`);
   }
+  const tables = await tenantTables(source);
+  if (JSON.stringify(tables) !== JSON.stringify(await tenantTables(target))) {
+    throw new CommandError("--from and --to have tables with different columns");
+  }
   const { labels, sharer } = await labelsOf(source, account);
   if (labels.length === 0) throw new CommandError(`The account "${account}" has no API keys`);
   if (sharer !== null) {
@@ -145,7 +149,7 @@ export async function planMove(move: Move, { map, cell }: Destination): Promise<
       : [`its addresses and nonces are counted at --to afterwards: ${keys}`],
   ];
   const ids = state.source.map(({ id }) => id);
-  for (const { name } of await tenantTables(source)) {
+  for (const { name } of tables) {
     const [row] = await source.sql.unsafe<[{ rows: string }]>(
       `select count(*)::text as rows from pay.${name} t where t.environment_id = any ($1)`,
       [ids],
