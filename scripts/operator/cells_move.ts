@@ -235,10 +235,11 @@ export async function listMoves(source: CellDatabase): Promise<string[]> {
   return lines;
 }
 
-/** Whether the account is open at the target and not at the source. */
+/** Whether all that is sealed at the source is open at the target. */
 function hasArrived({ source, target }: MoveState): boolean {
-  return target.length > 0 && target.every(({ moving }) => moving !== "arriving") &&
-    source.every(({ moving }) => moving === "sealed");
+  const open = new Set(target.filter(({ moving }) => moving !== "arriving").map(({ id }) => id));
+  return open.size === target.length &&
+    source.every(({ id, moving }) => moving === "sealed" && open.has(id));
 }
 
 /** Runs the work of the only mover of the account. */
