@@ -238,7 +238,7 @@ export async function listMoves(source: CellDatabase): Promise<string[]> {
 /** Whether all that is sealed at the source is open at the target. */
 function hasArrived({ source, target }: MoveState): boolean {
   const open = new Set(target.filter(({ moving }) => moving !== "arriving").map(({ id }) => id));
-  return open.size === target.length &&
+  return open.size > 0 && open.size === target.length &&
     source.every(({ id, moving }) => moving === "sealed" && open.has(id));
 }
 
