@@ -297,8 +297,6 @@ class MovesRun {
       let rest = "";
       for await (const text of child.stderr.pipeThrough(new TextDecoderStream())) {
         output += text;
-        if (Deno.env.get("MOVES_LOG")) {
-          Deno.writeTextFileSync(Deno.env.get("MOVES_LOG")!, text, { append: true });
         }
         const lines = (rest + text).split("\n");
         rest = lines.pop()!;
@@ -356,16 +354,13 @@ class MovesRun {
         await new Promise((resolve) => setTimeout(resolve, 500));
       }
     })();
-    const began = performance.now();
     await until("every delivery has ended", async () => {
       const [open] = await retried(() =>
         stage.sql`select from pay.webhook_deliveries where status = 'pending' limit 1`
       );
       return open === undefined;
     }, SETTLE_MS).catch((error) => this.#breaches.push(String(error)));
-    console.log("deliveries", performance.now() - began);
     await settled.catch((error) => this.#breaches.push(String(error)));
-    console.log("settled", performance.now() - began);
     is_over = true;
     await Promise.all([polls, mined, time.end()]);
   }
