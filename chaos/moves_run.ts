@@ -297,7 +297,6 @@ class MovesRun {
       let rest = "";
       for await (const text of child.stderr.pipeThrough(new TextDecoderStream())) {
         output += text;
-        }
         const lines = (rest + text).split("\n");
         rest = lines.pop()!;
         for (const line of lines) onLine(line);
