@@ -72,7 +72,7 @@ export interface OperationRow {
   request_id: string;
   /** True: a decline returns 402. */
   decline_is_error: boolean;
-  /** When it is due by the clock of the sandbox, RFC 3339; null: the sandbox has no own clock. */
+  /** When it is due by the clock of its environment, RFC 3339; null: it does not wait. */
   due_at: string | null;
   /** The settings of the sandbox; null: it has none. */
   settings: unknown;

@@ -3869,7 +3869,9 @@ as $$
         from pay.deposit_addresses d
         where d.environment_id = p_operation.environment_id and d.operation_id = p_operation.id
       ) end as reserved,
-      pay_internal.wire_time(p_operation.due_at) as due_at,
+      -- Without a due_at it is from before the sandbox had a clock of its own.
+      pay_internal.wire_time(
+        coalesce(p_operation.due_at, p_operation.next_attempt_at)) as due_at,
       (select row_to_json(w) from pay.sandbox_settings w
        where w.environment_id = p_operation.environment_id) as settings
   ) t
@@ -4008,7 +4010,7 @@ end
 $$;
 
 create or replace function pay_internal.write_later_operations(
-  p_operations jsonb, p_callers pay_internal.caller[]
+  p_operations jsonb, p_payments jsonb, p_callers pay_internal.caller[]
 )
 returns void
 language plpgsql volatile
@@ -4021,7 +4023,7 @@ begin
     amount_minor, currency, request, state, attempts, created_at, next_attempt_at, may_repeat,
     provider_reference, api_key_id, request_id, decline_is_error, due_at)
   select o.environment_id, c.id, o.account_id, o.connector, c.op, c.subject_id, c.amount_minor,
-    c.currency, c.request, 'pending', 0, t.made_at,
+    c.currency, c.request, 'pending', 0, m.made_at,
     case when caller.ahead is null then t.due_at
       else pay_internal.real_due(o.environment_id, t.due_at) end, true,
     o.provider_reference, o.api_key_id, o.request_id, false,
@@ -4031,9 +4033,14 @@ begin
     n integer, id text, op text, subject_id text, amount_minor bigint, currency text,
     request jsonb, delay_ms integer
   ) on c.n = caller.n
+  left join jsonb_to_recordset(p_payments) as p (n integer, updated_at timestamptz)
+    on p.n = caller.n
   cross join lateral (
-    select v_now + coalesce(caller.ahead, '0') as made_at,
-      v_now + coalesce(caller.ahead, '0') + c.delay_ms * interval '1 ms' as due_at
+    select case when caller.ahead is null then v_now
+      else least(v_now + caller.ahead, p.updated_at) end as made_at
+  ) m
+  cross join lateral (
+    select m.made_at + c.delay_ms * interval '1 ms' as due_at
   ) t
   cross join lateral (
     select a.environment_id, a.account_id, a.connector, a.provider_reference, a.api_key_id,
@@ -5155,7 +5162,8 @@ begin
     perform pay_internal.handle_provider_events(v_records, v_document.expects, v_callers);
     perform pay_internal.write_operation_results(v_records, v_callers);
     if v_document.operations is not null then
-      perform pay_internal.write_later_operations(v_document.operations, v_callers);
+      perform pay_internal.write_later_operations(
+        v_document.operations, v_document.payments, v_callers);
     end if;
     perform pay_internal.write_rows(v_document, v_callers, v_moved);
     if v_document.events is not null then

@@ -88,7 +88,8 @@ begin
     perform pay_internal.handle_provider_events(v_records, v_document.expects, v_callers);
     perform pay_internal.write_operation_results(v_records, v_callers);
     if v_document.operations is not null then
-      perform pay_internal.write_later_operations(v_document.operations, v_callers);
+      perform pay_internal.write_later_operations(
+        v_document.operations, v_document.payments, v_callers);
     end if;
     perform pay_internal.write_rows(v_document, v_callers, v_moved);
     if v_document.events is not null then

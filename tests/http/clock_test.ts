@@ -152,6 +152,11 @@ serviceCase("an advance does what becomes due, at its own time", async (t, servi
   await service.setClock(NOW);
   await set(service, { mode: "frozen" });
   const status = async (id: string) => (await service.call("GET", `${PAYMENTS}/${id}`)).body;
+  const events = async (id: string, options: CallOptions = {}) => {
+    const path = `/api-v1-payments/v1/events?payment_id=${id}`;
+    const { body } = await service.call("GET", path, options);
+    return body.data.map((event: Record<string, string>) => [event["type"], event["created_at"]]);
+  };
 
   await t.step("a payment without an authentication fails after 24 hours", async () => {
     const { body: { id } } = await service.pay(THREE_D_SECURE);
@@ -174,13 +179,28 @@ serviceCase("an advance does what becomes due, at its own time", async (t, servi
     assert.equal((await status(id)).status, "processing");
     const { body } = await set(service, { advance: 20 * DAY_S });
     assert.deepEqual([body.has_more, body.did.expired_payments], [false, 1]);
-    const list = await service.call("GET", `/api-v1-payments/v1/events?payment_id=${id}`);
-    // deno-lint-ignore no-explicit-any
-    assert.deepEqual(list.body.data.map((event: any) => [event.type, event.created_at]), [
+    assert.deepEqual(await events(id), [
       ["payment.cancelled", after(2 + 7 * DAY_S)],
       ["payment.authorized", after(2)],
       ["payment.processing", now],
       ["payment.created", now],
+    ]);
+  });
+
+  await t.step("also what was overdue before the sandbox had a clock", async () => {
+    const { body: { id } } = await service.pay(
+      { card: { token: "pm_card_late" }, capture: "manual" },
+      { key: service.other.text },
+    );
+    await service.setClock(NOW + 10 * DAY_S * 1000);
+    const { body } = await set(service, { advance: 1 }, { key: service.other.text });
+    await service.setClock(NOW);
+    assert.deepEqual(body.did, { ...NOTHING, expired_payments: 1 });
+    assert.deepEqual(await events(id, { key: service.other.text }), [
+      ["payment.cancelled", at(2 + 7 * DAY_S)],
+      ["payment.authorized", at(2)],
+      ["payment.processing", at(0)],
+      ["payment.created", at(0)],
     ]);
   });
 

@@ -238,4 +238,21 @@ export const SHRUNK_CASES: [name: string, steps: Step[]][] = [
       send(refund(2), 2),
     ],
   ],
+  [
+    "an advance ends an authorization that was overdue before it, and then deletes it",
+    [
+      send(made("card_captured_later")),
+      { do: "pass", ms: 30 * DAY_MS },
+      { do: "clock", advance_s: 1, mode: "real" },
+    ],
+  ],
+  [
+    "an authorization that comes late in an advance ends 7 days after its own time",
+    [
+      declare("provider", "timeout", { operation: "authorize" }),
+      send(made("card_captured_later")),
+      { do: "pass", ms: 10 * DAY_MS },
+      { do: "clock", advance_s: 1, mode: "real" },
+    ],
+  ],
 ];
