@@ -31,7 +31,7 @@ interface MovesOptions {
   seed: number;
   /** Payments of the sandbox before the first move. */
   payments: number;
-  /** Kills of each process at each step; 0: one of each process. */
+  /** Kills of each process at each step; 0: one kill of each process, in one move. */
   kills: number;
 }
 
@@ -199,7 +199,8 @@ class MovesRun {
       ? STEPS.flatMap((step) =>
         VICTIMS.flatMap((victim) => Array.from({ length: kills }, () => ({ step, victim })))
       )
-      : VICTIMS.map((victim) => ({ step: random.pick([...STEPS]), victim }));
+      // At different steps, so that one move is enough.
+      : VICTIMS.map((victim, i) => ({ step: STEPS[random.integer(2 * i, 2 * i + 1)]!, victim }));
     for (let moves = 0; due.length > 0 || moves === 0; moves++) {
       // One kill at each step of a move, so that a move has several.
       const now = STEPS.flatMap((step) => {
