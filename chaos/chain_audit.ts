@@ -70,7 +70,7 @@ export async function auditChain(
       ) e
       group by subject_id
     ) l on l.subject_id = p.id
-    where p.environment_id = ${environment_id}`;
+    where p.environment_id = ${environment_id} and p.method_kind = 'stablecoin'`;
   const stored = new Map(rows.map((row) => [row.id, row]));
   const sent = Map.groupBy(transfers, ({ to }) => to.toLowerCase());
   const addresses = new Set(payments.map(({ address }) => address?.toLowerCase()));
