@@ -46,8 +46,11 @@ const NEAR_BYTES = 1_000_000;
 /** A lease of the dispatcher or the worker ends within 25 s, a transaction of a function in 5 s. */
 const DRAIN_MS = 60_000;
 const FENCE_MS = 30_000;
-/** Longer than a request waits at the fence, so that none finds its key deleted. */
-const KEY_MS = 5_000;
+/**
+ * Longer than a request lives that was at the fence: the source must not delete its key before. Such a
+ * request was seen to live for 10 s, because it had waited for a duplicate and for its database too.
+ */
+const KEY_MS = 20_000;
 /** How long the target may fail to apply the copy. */
 const STALL_MS = 60_000;
 

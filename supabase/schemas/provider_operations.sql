@@ -188,8 +188,8 @@ $$;
 -- nothing. Each goes to the account of the payment's authorization, and has the API key and the
 -- request of that operation. Runs after pay_internal.write_operation_results, which learns the
 -- provider's id of the payment.
--- p_operations  as pay.commit takes it, each with delay_ms. In a sandbox with a clock of its own the
---               delay begins with the change, which an advance can date before the clock
+-- p_operations  as pay.commit takes it, each with delay_ms. In a sandbox with a clock of its own
+--               the delay begins with the change, which an advance can date before the clock
 -- p_payments    the payments that the records change
 create or replace function pay_internal.write_later_operations(
   p_operations jsonb, p_payments jsonb, p_callers pay_internal.caller[]

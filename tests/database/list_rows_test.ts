@@ -31,7 +31,7 @@ const MAX_CHEAP_ROWS = LIMIT + OTHER_ROWS;
  * Each row needs one page of its table and a part of an index page. The constant is for the
  * catalogue.
  */
-const pagesFor = (rows: number) => 1.2 * rows + 300;
+const pagesFor = (rows: number) => 1.2 * rows + 400;
 /**
  * The rows of each list in the test that reads lists to the end: several times `pay_internal.page_rows()`.
  */

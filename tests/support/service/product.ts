@@ -85,8 +85,8 @@ function openProcesses(settings: Settings): Product {
       if (request.headers.has("Content-Length")) throw new NeedsInternals("a false Content-Length");
       const response = await send(process.origin + pathname + search, request);
       const id = response.headers.get("Request-Id");
-      // The functions do not log requests to /internal/. A response without an id is not theirs.
-      if (id && !pathname.includes("/internal/")) await process.logged(id);
+      // Internal routes and health checks are not logged. A response without an id is not theirs.
+      if (id && !/\/internal\/|\/health$/.test(pathname)) await process.logged(id);
       return response;
     },
     get deps(): OpenDependencies {
