@@ -6,6 +6,7 @@
 import type { Context, MiddlewareHandler } from "hono";
 import { parseApiKey, PUBLISHED_TEST_KEY } from "../core/api_key.ts";
 import { ApiError } from "../core/errors.ts";
+import { span } from "../core/tracing.ts";
 import { rateLimited } from "../store/outcome.ts";
 import { AddressLimit, type Verdict } from "./address_limit.ts";
 import type { Env, PresentedKey, RequestState } from "./request_state.ts";
@@ -23,18 +24,21 @@ export function apiKeyHeader(
   const limit = options.limited ? new AddressLimit() : null;
   return async function readApiKey(c, next) {
     const state = c.get("state");
-    const key = readKey(c, options.local);
-    const address = limit && addressOf(c.req.header("X-Forwarded-For"), c.env);
-    const settle = limit?.admit(
-      address!,
-      key instanceof ApiError ? undefined : key.hash,
-      state.at_ms,
-    );
-    if (settle === null) throw rateLimited();
-    if (key instanceof ApiError) {
-      settle?.("refused");
-      throw key;
-    }
+    const { key, settle } = span("authenticate", () => {
+      const key = readKey(c, options.local);
+      const address = limit && addressOf(c.req.header("X-Forwarded-For"), c.env);
+      const settle = limit?.admit(
+        address!,
+        key instanceof ApiError ? undefined : key.hash,
+        state.at_ms,
+      );
+      if (settle === null) throw rateLimited();
+      if (key instanceof ApiError) {
+        settle?.("refused");
+        throw key;
+      }
+      return { key, settle };
+    });
     state.key = key;
     try {
       if (key.livemode && c.req.header("Origin") !== undefined) {

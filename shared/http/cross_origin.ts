@@ -18,6 +18,7 @@ const REQUEST_HEADERS = [
   "Idempotency-Key",
   "Prefer",
   "Sandbox-Fault",
+  "traceparent",
 ];
 /** Headers that `functions.invoke` of supabase-js adds to every call. The API ignores them. */
 const SUPABASE_HEADERS = ["apikey", "X-Client-Info", "X-Region"];

@@ -164,6 +164,7 @@ function handle(c: Ctx, world: World, route: Route, path: string): Promise<Respo
             newId: idGenerator(access.at_ms, random, order_ms),
             random,
             docs_url: deps.docs_url,
+            traceparent: state.traceparent,
           },
           idempotency,
           settings,

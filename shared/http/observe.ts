@@ -6,6 +6,7 @@
 import type { MiddlewareHandler } from "hono";
 import { formatTime } from "../core/clock.ts";
 import { idGenerator } from "../core/ids.ts";
+import { describeRequest, traceparentOf } from "../core/tracing.ts";
 import type { RateLimits } from "../store/outcome.ts";
 import type { Dependencies } from "./dependencies.ts";
 import type { Env, RequestState } from "./request_state.ts";
@@ -25,6 +26,9 @@ const LOGGED_METHODS: ReadonlySet<string> = new Set([
   "OPTIONS",
 ]);
 
+/** The route of a request whose path has none, or that ended before. */
+const UNKNOWN_ROUTE = "unknown";
+
 /** Observes every request of a function. */
 export function observe(deps: Dependencies, world: World): MiddlewareHandler<Env> {
   return async function observed(c, next) {
@@ -33,13 +37,14 @@ export function observe(deps: Dependencies, world: World): MiddlewareHandler<Env
     const state: RequestState = {
       request_id: idGenerator(at_ms, deps.random)("req_"),
       at_ms,
+      traceparent: traceparentOf(c.req.header("traceparent")),
       key: null,
       body: null,
       response_body: null,
       key_id: null,
       environment_id: null,
       idempotency_key: null,
-      route_template: "unknown",
+      route_template: UNKNOWN_ROUTE,
       route: null,
       remaining: null,
       code: null,
@@ -69,6 +74,7 @@ export function observe(deps: Dependencies, world: World): MiddlewareHandler<Env
       is_from_page: isFromPage(c.req.raw.headers),
       duration_ms,
     };
+    nameSpan(method, state);
     world.log(state, seen);
     countReplay(deps, state, is_replay);
     if (state.is_tick && status < 400) return;
@@ -83,6 +89,21 @@ export function observe(deps: Dependencies, world: World): MiddlewareHandler<Env
       ...(state.fault && { fault: state.fault }),
     });
   };
+}
+
+/**
+ * Names the span of the request, as the conventions of OpenTelemetry say. Like a log line, it has the
+ * route in place of the path, which can contain a token.
+ */
+function nameSpan(method: string, { route_template: route, request_id }: RequestState): void {
+  const is_known = route !== UNKNOWN_ROUTE;
+  describeRequest(is_known ? `${method} ${route}` : method, {
+    ...(is_known && { "http.route": route }),
+    "url.full": route,
+    "url.path": route,
+    "url.query": "",
+    "http.response.header.request-id": [request_id],
+  });
 }
 
 /** Reports whether a browser sent the request for a web page. It sends no Origin to its own host. */

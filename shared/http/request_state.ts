@@ -19,6 +19,8 @@ export interface PresentedKey {
 export interface RequestState {
   request_id: string;
   at_ms: number;
+  /** The place in a trace for the work that follows the request; null: none. */
+  traceparent: string | null;
   key: PresentedKey | null;
   /** The body after its parsing; null without a readable one. */
   body: unknown;

@@ -125,6 +125,8 @@ export interface EventRow {
   /** The ids of its deliveries without the last character, which the database adds. */
   delivery_id: string;
   body: string;
+  /** The place in a trace from which the event came (W3C Trace Context). Absent: none. */
+  traceparent?: string;
 }
 
 /** A decided change, which the database writes whole in one transaction or not at all. */

@@ -37,6 +37,7 @@ export interface InboxPage {
     attempt: number;
     fault: LeasedDelivery["fault"];
     body: string;
+    traceparent: string | null;
   }[];
 }
 

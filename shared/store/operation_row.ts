@@ -70,6 +70,8 @@ export interface OperationRow {
   /** The provider's id of the payment; null until the provider has responded. */
   provider_reference: string | null;
   request_id: string;
+  /** The place in a trace from which the request came (W3C Trace Context); null: none. */
+  traceparent: string | null;
   /** True: a decline returns 402. */
   decline_is_error: boolean;
   /** When it is due by the clock of its environment, RFC 3339; null: it does not wait. */
@@ -104,6 +106,8 @@ export interface NewOperationRow extends
    * of the sandbox does. Then the operation is settled, and nobody sends it.
    */
   provider_reference: string | null;
+  /** Absent: none. */
+  traceparent?: string;
 }
 
 /** The result of an attempt. A member that is absent stays as it is. The lease ends. */

@@ -5,6 +5,7 @@
  */
 
 import { formatTime } from "../core/clock.ts";
+import { databaseSpan } from "../core/tracing.ts";
 import { Batcher, GivenUp, sendBatch } from "../jobs/batcher.ts";
 import { changedRows, numberedRows } from "./commit_statement.ts";
 import { type Database, toApiError } from "./database.ts";
@@ -162,10 +163,11 @@ export function createProviderStore(
   return {
     async record(records) {
       // A list has an order, which a single record does not need.
-      const sent = records.length === 1
-        ? batcher.add(records[0]!).then((outcome) => [outcome])
-        : send(records);
-      return await sent.catch((error) => {
+      const sent = () =>
+        records.length === 1
+          ? batcher.add(records[0]!).then((outcome) => [outcome])
+          : send(records);
+      return await databaseSpan("record", "pay.record", sent).catch((error) => {
         throw toApiError(error);
       });
     },

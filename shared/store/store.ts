@@ -9,6 +9,7 @@
 
 import { ApiError, invalidParameter } from "../core/errors.ts";
 import { idGenerator } from "../core/ids.ts";
+import { databaseSpan } from "../core/tracing.ts";
 import type { MethodKind } from "../schema/payment.ts";
 import type { Change, StoredResponse } from "./commit_rows.ts";
 import { CostlyReads } from "./costly_reads.ts";
@@ -201,30 +202,48 @@ export function createStore(
   return {
     async authenticate(access) {
       const requested = { access, kind: null, id: null, idempotency: null };
-      await calls.ask(access, LOAD, [loadParameter([requested])]);
+      await databaseSpan(
+        "load",
+        "pay.load",
+        () => calls.ask(access, LOAD, [loadParameter([requested])]),
+      );
     },
 
     async load(access, kind, id, idempotency = null) {
       const requested = { access, kind, id, idempotency };
-      const row = kind === "payments"
-        ? await calls.untilFresh(access, () => loadPayment(requested))
-        : await calls.ask(access, LOAD, [loadParameter([requested])]);
+      const row = await databaseSpan(
+        "load",
+        "pay.load",
+        () =>
+          kind === "payments"
+            ? calls.untilFresh(access, () => loadPayment(requested))
+            : calls.ask(access, LOAD, [loadParameter([requested])]),
+      );
       if (row.outcome === "replay") return { outcome: "replay", response: responseOf(row) };
       return { outcome: "found", body: row.body!, detail: row.detail ?? null };
     },
 
     async list(access, page) {
       const requested = { access, page };
-      const { data, has_more, next_cursor } = isPlain(page)
-        ? await calls.untilFresh(access, () => readPage(requested))
-        : isCheap(page)
-        ? await calls.ask<PageRow>(access, LIST, [listParameter([requested])])
-        : await readCostly(requested);
+      const { data, has_more, next_cursor } = await databaseSpan(
+        "list",
+        "pay.list",
+        () =>
+          isPlain(page)
+            ? calls.untilFresh(access, () => readPage(requested))
+            : isCheap(page)
+            ? calls.ask<PageRow>(access, LIST, [listParameter([requested])])
+            : readCostly(requested),
+      );
       return { data, has_more, next_cursor };
     },
 
     async commit(access, change, idempotency) {
-      const row = await commitCounted({ access, change, idempotency });
+      const row = await databaseSpan(
+        "commit",
+        "pay.commit",
+        () => commitCounted({ access, change, idempotency }),
+      );
       if (Number(row.deliveries) > 0) on_due();
       if (row.outcome === "committed") {
         for (const { delay_ms } of change.operations) if (delay_ms !== null) on_later(delay_ms);

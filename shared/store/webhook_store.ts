@@ -104,6 +104,8 @@ export interface LeasedDelivery {
   body: string;
   /** The declared fault of this attempt; null: none. */
   fault: typeof FAULTS.delivery[number] | null;
+  /** The place in a trace from which the event came (W3C Trace Context); null: none. */
+  traceparent: string | null;
 }
 
 /** The request of an attempt in a sandbox, and the beginning of its response (ADR 0022). */
@@ -183,6 +185,7 @@ interface TriggeredDelivery {
   type: EventType;
   subject_id: string;
   body: string;
+  traceparent: string | null;
   delivery_id: string;
   /** Null: nobody makes an attempt, and the event goes into the inbox of the endpoint. */
   leased_until_ms: number | null;

@@ -202,6 +202,7 @@ create table pay.events (
   sequence integer,
   created_at timestamptz not null,
   body text not null,
+  traceparent text collate "C",
   constraint events_pkey primary key (environment_id, id),
   constraint events_subject_sequence_key unique (environment_id, subject_id, sequence),
   constraint events_sequence_positive check (sequence > 0)
@@ -214,6 +215,8 @@ comment on column pay.events.subject_id is 'The resource that changed. Events of
 comment on column pay.events.sequence is 'Null for a triggered event, which changes nothing.';
 comment on column pay.events.created_at is 'Time of creation.';
 comment on column pay.events.body is 'The payload as JSON text, as it is signed and sent.';
+comment on column pay.events.traceparent is
+  'The place in a trace from which the event came, as its deliveries send it (W3C Trace Context); null: none.';
 
 create table pay.idempotency_keys (
   environment_id text collate "C" not null,

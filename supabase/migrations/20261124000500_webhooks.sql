@@ -265,7 +265,8 @@ create type pay.leased_delivery as (
   crashed boolean,
   body text,
   settings text,
-  fault text
+  fault text,
+  traceparent text
 );
 comment on type pay.leased_delivery is 'A delivery that the dispatcher has leased and now attempts.';
 comment on column pay.leased_delivery.environment_id is 'Its environment.';
@@ -288,6 +289,7 @@ comment on column pay.leased_delivery.crashed is
 comment on column pay.leased_delivery.body is 'The event as JSON text.';
 comment on column pay.leased_delivery.settings is 'The settings of the sandbox as JSON text; null: it has none.';
 comment on column pay.leased_delivery.fault is 'The declared fault of this attempt; null: none.';
+comment on column pay.leased_delivery.traceparent is 'events.traceparent of its event.';
 
 do $$ begin execute pg_catalog.format('set role %I',
   pg_catalog.current_setting('pay.migrator')); end $$;

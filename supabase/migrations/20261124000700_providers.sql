@@ -97,6 +97,7 @@ create table pay.provider_operations (
   request_id text collate "C" not null,
   decline_is_error boolean not null,
   due_at timestamptz,
+  traceparent text collate "C",
   constraint provider_operations_pkey primary key (environment_id, id),
   constraint provider_operations_op_known check (
     op in ('authorize', 'capture', 'cancel', 'refund', 'transfer', 'expire', 'abandon',
@@ -141,6 +142,7 @@ comment on column pay.provider_operations.idempotency_key is 'The idempotency ke
 comment on column pay.provider_operations.request_id is 'The request.';
 comment on column pay.provider_operations.decline_is_error is 'True: a decline returns 402.';
 comment on column pay.provider_operations.due_at is 'When the worker sends the operation, by the clock of the sandbox; null: it has no clock of its own.';
+comment on column pay.provider_operations.traceparent is 'The place in a trace from which the request came, as in events.';
 
 create unique index provider_operations_exclusive on pay.provider_operations (environment_id,
   subject_id)

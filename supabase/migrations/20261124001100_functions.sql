@@ -1598,13 +1598,14 @@ begin
     select caller.environment_id, caller.ahead, e.*
     from jsonb_to_recordset(p_events) as e (
       n integer, id text, type text, subject_id text, sequence integer, created_at timestamptz,
-      delivery_id text, body text
+      delivery_id text, body text, traceparent text
     )
     join unnest(p_callers) caller on caller.n = e.n
   ),
   event_made as (
-    insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
-    select environment_id, id, type, subject_id, sequence, created_at, body from event
+    insert into pay.events
+      (environment_id, id, type, subject_id, sequence, created_at, body, traceparent)
+    select environment_id, id, type, subject_id, sequence, created_at, body, traceparent from event
   ),
   delivery_made as (
     insert into pay.webhook_deliveries
@@ -3860,6 +3861,7 @@ as $$
         or coalesce(p_operation.first_sent_at, p_operation.created_at)
           > pay_internal.server_time() - interval '23 hours') as may_repeat,
       p_operation.provider_reference, p_operation.request_id, p_operation.decline_is_error,
+      p_operation.traceparent,
       case when p_operation.request ? 'dispute' then pay_internal.dispute_body(
         p_operation.environment_id, p_operation.subject_id,
         p_operation.request -> 'dispute' ->> 'id') end as dispute_body,
@@ -3963,7 +3965,7 @@ begin
     join jsonb_to_recordset(p_operations) as c (
       n integer, id text, op text, subject_id text, refund_id text, amount_minor bigint,
       currency text, request jsonb, decline_is_error boolean, lease_ms integer, delay_ms integer,
-      provider_reference text
+      provider_reference text, traceparent text
     ) on c.n = f.n
     join jsonb_to_recordset(p_requests) as r (n integer, idempotency_key text, request_id text)
       on r.n = f.n
@@ -3975,7 +3977,7 @@ begin
     insert into pay.provider_operations (environment_id, id, account_id, connector, op, subject_id,
       refund_id, amount_minor, currency, request, state, attempts, created_at, first_sent_at,
       next_attempt_at, leased_until, settled_at, next_sync_at, may_repeat, provider_reference,
-      api_key_id, idempotency_key, request_id, decline_is_error, due_at)
+      api_key_id, idempotency_key, request_id, decline_is_error, due_at, traceparent)
     select c.environment_id, c.id, c.account ->> 'id', c.account ->> 'connector', c.op,
       c.subject_id, c.refund_id, c.amount_minor, c.currency, c.request,
       case when c.is_settled then 'settled' else 'pending' end,
@@ -3991,7 +3993,7 @@ begin
         then v_now + v_sync_after end,
       true, coalesce(c.provider_reference, c.known_reference), c.api_key_id, c.idempotency_key,
       c.request_id, c.decline_is_error,
-      case when c.has_clock and not c.is_settled then c.due_at end
+      case when c.has_clock and not c.is_settled then c.due_at end, c.traceparent
     from operation c
   )
   select array_agg(
@@ -4021,17 +4023,17 @@ declare
 begin
   insert into pay.provider_operations (environment_id, id, account_id, connector, op, subject_id,
     amount_minor, currency, request, state, attempts, created_at, next_attempt_at, may_repeat,
-    provider_reference, api_key_id, request_id, decline_is_error, due_at)
+    provider_reference, api_key_id, request_id, decline_is_error, due_at, traceparent)
   select o.environment_id, c.id, o.account_id, o.connector, c.op, c.subject_id, c.amount_minor,
     c.currency, c.request, 'pending', 0, m.made_at,
     case when caller.ahead is null then t.due_at
       else pay_internal.real_due(o.environment_id, t.due_at) end, true,
     o.provider_reference, o.api_key_id, o.request_id, false,
-    case when caller.ahead is not null then t.due_at end
+    case when caller.ahead is not null then t.due_at end, c.traceparent
   from unnest(p_callers) caller
   join jsonb_to_recordset(p_operations) as c (
     n integer, id text, op text, subject_id text, amount_minor bigint, currency text,
-    request jsonb, delay_ms integer
+    request jsonb, delay_ms integer, traceparent text
   ) on c.n = caller.n
   left join jsonb_to_recordset(p_payments) as p (n integer, updated_at timestamptz)
     on p.n = caller.n
@@ -7657,8 +7659,8 @@ declare
 begin
   select *, t.leased_until - v_access.at as lease into v_trigger
   from json_to_record(p_trigger::json) as t (
-    endpoint_id text, event_id text, type text, subject_id text, body text, delivery_id text,
-    leased_until timestamptz
+    endpoint_id text, event_id text, type text, subject_id text, body text, traceparent text,
+    delivery_id text, leased_until timestamptz
   );
   v_leased_until := pay_internal.server_time() + v_trigger.lease;
   if v_access.outcome = 'ok' then
@@ -7678,9 +7680,10 @@ begin
   end if;
   v_access := pay_internal.claim_one(p_request, v_access);
   if v_access.outcome = 'ok' then
-    insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
+    insert into pay.events
+      (environment_id, id, type, subject_id, sequence, created_at, body, traceparent)
     values (v_access.environment_id, v_trigger.event_id, v_trigger.type, v_trigger.subject_id, null,
-      v_access.at, v_trigger.body);
+      v_access.at, v_trigger.body, v_trigger.traceparent);
     insert into pay.webhook_deliveries
       (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
         attempt_count, next_attempt_at, leased_until, created_at, due_at)
@@ -8304,7 +8307,7 @@ begin
       order by e.position limit p_most
     ),
     shown as (
-      select e.position, d.id, d.event_id, d.attempt_count as attempt, v.body,
+      select e.position, d.id, d.event_id, d.attempt_count as attempt, v.body, v.traceparent,
         case d.fault_attempt when d.attempt_count then d.fault end as fault,
         row_number() over (order by e.position) as n,
         sum(octet_length(v.body)) over (order by e.position) as bytes
@@ -8332,7 +8335,7 @@ begin
       'data', coalesce(
         json_agg(
           json_build_object('id', s.id, 'event_id', s.event_id, 'attempt', s.attempt,
-            'fault', s.fault, 'body', s.body)
+            'fault', s.fault, 'body', s.body, 'traceparent', s.traceparent)
           order by s.position
         ) filter (where s.n = 1 or s.bytes <= pay_internal.page_bytes()), '[]')
     )::text
@@ -8647,7 +8650,7 @@ begin
     -- In the caller's time, because the caller computes how long the endpoint has been failing.
     c.failing_since + p_ahead, false, false, v.body, (
       select row_to_json(w)::text from pay.sandbox_settings w
-      where w.environment_id = c.environment_id), c.fault
+      where w.environment_id = c.environment_id), c.fault, v.traceparent
   from leased c
   join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id
   order by c.rank_of_chain, c.endpoint_id, c.subject_id, c.sequence;
@@ -8847,7 +8850,7 @@ begin
     c.attempt_count, c.url, c.secrets::text, c.livemode, c.failing_since + p_ahead, true, c.crashed,
     v.body, (
       select row_to_json(w)::text from pay.sandbox_settings w
-      where w.environment_id = c.environment_id), null
+      where w.environment_id = c.environment_id), null, v.traceparent
   from leased c
   join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id;
 end

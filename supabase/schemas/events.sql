@@ -38,13 +38,14 @@ begin
     select caller.environment_id, caller.ahead, e.*
     from jsonb_to_recordset(p_events) as e (
       n integer, id text, type text, subject_id text, sequence integer, created_at timestamptz,
-      delivery_id text, body text
+      delivery_id text, body text, traceparent text
     )
     join unnest(p_callers) caller on caller.n = e.n
   ),
   event_made as (
-    insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
-    select environment_id, id, type, subject_id, sequence, created_at, body from event
+    insert into pay.events
+      (environment_id, id, type, subject_id, sequence, created_at, body, traceparent)
+    select environment_id, id, type, subject_id, sequence, created_at, body, traceparent from event
   ),
   delivery_made as (
     insert into pay.webhook_deliveries

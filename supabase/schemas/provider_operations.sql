@@ -19,6 +19,7 @@ as $$
         or coalesce(p_operation.first_sent_at, p_operation.created_at)
           > pay_internal.server_time() - interval '23 hours') as may_repeat,
       p_operation.provider_reference, p_operation.request_id, p_operation.decline_is_error,
+      p_operation.traceparent,
       case when p_operation.request ? 'dispute' then pay_internal.dispute_body(
         p_operation.environment_id, p_operation.subject_id,
         p_operation.request -> 'dispute' ->> 'id') end as dispute_body,
@@ -138,7 +139,7 @@ begin
     join jsonb_to_recordset(p_operations) as c (
       n integer, id text, op text, subject_id text, refund_id text, amount_minor bigint,
       currency text, request jsonb, decline_is_error boolean, lease_ms integer, delay_ms integer,
-      provider_reference text
+      provider_reference text, traceparent text
     ) on c.n = f.n
     join jsonb_to_recordset(p_requests) as r (n integer, idempotency_key text, request_id text)
       on r.n = f.n
@@ -150,7 +151,7 @@ begin
     insert into pay.provider_operations (environment_id, id, account_id, connector, op, subject_id,
       refund_id, amount_minor, currency, request, state, attempts, created_at, first_sent_at,
       next_attempt_at, leased_until, settled_at, next_sync_at, may_repeat, provider_reference,
-      api_key_id, idempotency_key, request_id, decline_is_error, due_at)
+      api_key_id, idempotency_key, request_id, decline_is_error, due_at, traceparent)
     select c.environment_id, c.id, c.account ->> 'id', c.account ->> 'connector', c.op,
       c.subject_id, c.refund_id, c.amount_minor, c.currency, c.request,
       case when c.is_settled then 'settled' else 'pending' end,
@@ -166,7 +167,7 @@ begin
         then v_now + v_sync_after end,
       true, coalesce(c.provider_reference, c.known_reference), c.api_key_id, c.idempotency_key,
       c.request_id, c.decline_is_error,
-      case when c.has_clock and not c.is_settled then c.due_at end
+      case when c.has_clock and not c.is_settled then c.due_at end, c.traceparent
     from operation c
   )
   select array_agg(
@@ -203,17 +204,17 @@ declare
 begin
   insert into pay.provider_operations (environment_id, id, account_id, connector, op, subject_id,
     amount_minor, currency, request, state, attempts, created_at, next_attempt_at, may_repeat,
-    provider_reference, api_key_id, request_id, decline_is_error, due_at)
+    provider_reference, api_key_id, request_id, decline_is_error, due_at, traceparent)
   select o.environment_id, c.id, o.account_id, o.connector, c.op, c.subject_id, c.amount_minor,
     c.currency, c.request, 'pending', 0, m.made_at,
     case when caller.ahead is null then t.due_at
       else pay_internal.real_due(o.environment_id, t.due_at) end, true,
     o.provider_reference, o.api_key_id, o.request_id, false,
-    case when caller.ahead is not null then t.due_at end
+    case when caller.ahead is not null then t.due_at end, c.traceparent
   from unnest(p_callers) caller
   join jsonb_to_recordset(p_operations) as c (
     n integer, id text, op text, subject_id text, amount_minor bigint, currency text,
-    request jsonb, delay_ms integer
+    request jsonb, delay_ms integer, traceparent text
   ) on c.n = caller.n
   left join jsonb_to_recordset(p_payments) as p (n integer, updated_at timestamptz)
     on p.n = caller.n

@@ -158,8 +158,8 @@ grant execute on function pay.change_webhook_endpoint(text, text, integer, text)
 -- from the start, so the dispatcher does not lease it. The function claims the idempotency key with
 -- status 102 before the attempt, so that no duplicate makes another attempt. If the process
 -- crashes, the claim ends with the lease.
--- p_trigger  {endpoint_id, event_id, type, subject_id, body, delivery_id, leased_until}. Without
---            leased_until nobody makes an attempt: the event goes into the inbox of the endpoint,
+-- p_trigger  {endpoint_id, event_id, type, subject_id, body, traceparent, delivery_id,
+--            leased_until}. Without leased_until nobody makes an attempt: the event goes into the inbox of the endpoint,
 --            and the delivery is the response
 -- Outcomes: committed (body, for an inbox) | not_found (the endpoint does not exist).
 create or replace function pay.begin_trigger(p_request text, p_trigger text)
@@ -177,8 +177,8 @@ declare
 begin
   select *, t.leased_until - v_access.at as lease into v_trigger
   from json_to_record(p_trigger::json) as t (
-    endpoint_id text, event_id text, type text, subject_id text, body text, delivery_id text,
-    leased_until timestamptz
+    endpoint_id text, event_id text, type text, subject_id text, body text, traceparent text,
+    delivery_id text, leased_until timestamptz
   );
   v_leased_until := pay_internal.server_time() + v_trigger.lease;
   if v_access.outcome = 'ok' then
@@ -198,9 +198,10 @@ begin
   end if;
   v_access := pay_internal.claim_one(p_request, v_access);
   if v_access.outcome = 'ok' then
-    insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
+    insert into pay.events
+      (environment_id, id, type, subject_id, sequence, created_at, body, traceparent)
     values (v_access.environment_id, v_trigger.event_id, v_trigger.type, v_trigger.subject_id, null,
-      v_access.at, v_trigger.body);
+      v_access.at, v_trigger.body, v_trigger.traceparent);
     insert into pay.webhook_deliveries
       (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
         attempt_count, next_attempt_at, leased_until, created_at, due_at)

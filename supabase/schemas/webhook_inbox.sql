@@ -199,7 +199,7 @@ end
 $$;
 
 -- A page of an inbox as JSON text: {public_id, account, position, newest, secrets, data: [{id,
--- event_id, attempt, fault, body}]}. position: the end of the page; all deliveries up to it are in
+-- event_id, attempt, fault, body, traceparent}]}. position: the end of the page; all deliveries up to it are in
 -- this page or before it. newest: the position of the newest delivery. A page has
 -- at most p_most deliveries and pay_internal.page_bytes() bytes of bodies, but at least one
 -- delivery if there is any.
@@ -220,7 +220,7 @@ begin
       order by e.position limit p_most
     ),
     shown as (
-      select e.position, d.id, d.event_id, d.attempt_count as attempt, v.body,
+      select e.position, d.id, d.event_id, d.attempt_count as attempt, v.body, v.traceparent,
         case d.fault_attempt when d.attempt_count then d.fault end as fault,
         row_number() over (order by e.position) as n,
         sum(octet_length(v.body)) over (order by e.position) as bytes
@@ -248,7 +248,7 @@ begin
       'data', coalesce(
         json_agg(
           json_build_object('id', s.id, 'event_id', s.event_id, 'attempt', s.attempt,
-            'fault', s.fault, 'body', s.body)
+            'fault', s.fault, 'body', s.body, 'traceparent', s.traceparent)
           order by s.position
         ) filter (where s.n = 1 or s.bytes <= pay_internal.page_bytes()), '[]')
     )::text

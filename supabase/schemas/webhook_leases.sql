@@ -158,7 +158,7 @@ begin
     -- In the caller's time, because the caller computes how long the endpoint has been failing.
     c.failing_since + p_ahead, false, false, v.body, (
       select row_to_json(w)::text from pay.sandbox_settings w
-      where w.environment_id = c.environment_id), c.fault
+      where w.environment_id = c.environment_id), c.fault, v.traceparent
   from leased c
   join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id
   order by c.rank_of_chain, c.endpoint_id, c.subject_id, c.sequence;
@@ -375,7 +375,7 @@ begin
     c.attempt_count, c.url, c.secrets::text, c.livemode, c.failing_since + p_ahead, true, c.crashed,
     v.body, (
       select row_to_json(w)::text from pay.sandbox_settings w
-      where w.environment_id = c.environment_id), null
+      where w.environment_id = c.environment_id), null, v.traceparent
   from leased c
   join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id;
 end

@@ -37,6 +37,7 @@ Deno.test("docs/contract.md shows every header of a delivery and no other", asyn
     signed_ms: 0,
     // Only an attempt with a declared fault has the header Sandbox-Fault.
     fault: "delay" as const,
+    traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
   };
   await makeAttempt(attempt, 0, ({ headers }) => {
     sent.push(...Object.keys(headers));

@@ -112,6 +112,7 @@ serviceCase("OPTIONS", async (t, service) => {
         "X-Client-Info",
         "X-Region",
         "apikey",
+        "traceparent",
       ]);
       assert.equal(headers.get("Access-Control-Max-Age"), "600");
       service.assertStatements(0);

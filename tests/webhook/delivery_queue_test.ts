@@ -30,6 +30,7 @@ function delivery(fields: Partial<LeasedDelivery> = {}): LeasedDelivery {
     poison: false,
     settings: null,
     crashed: false,
+    traceparent: null,
     body: "{}",
     fault: null,
     ...fields,

@@ -194,6 +194,7 @@ export class ChangeBuilder<T extends Subject> {
   /** Records an operation of a provider about the whole resource. */
   addOperation(operation: Pick<NewOperationRow, "op"> & Partial<NewOperationRow>): void {
     const { id: subject_id, amount_minor, currency } = this.#subject;
+    const { traceparent } = this.context;
     this.#operations.push({
       id: this.context.newId("pc_"),
       subject_id,
@@ -206,6 +207,7 @@ export class ChangeBuilder<T extends Subject> {
       lease_ms: 0,
       delay_ms: null,
       provider_reference: null,
+      ...(traceparent && { traceparent }),
       ...operation,
     });
   }

@@ -4,6 +4,7 @@
  */
 
 import { ApiError } from "../../core/errors.ts";
+import { span } from "../../core/tracing.ts";
 import type { Change, StoredResponse } from "../../store/commit_rows.ts";
 import { databaseUnavailable } from "../../store/database.ts";
 import type { Committed, Store } from "../../store/store.ts";
@@ -40,7 +41,7 @@ export class ChangeWriter {
     return retryOnStale(async () => {
       let change: Change;
       try {
-        change = await decide();
+        change = await span("decide", decide);
       } catch (error) {
         const stored = await this.#storedReply(request);
         if (stored) return stored;
@@ -65,7 +66,10 @@ export class ChangeWriter {
       const subject = kind === "payments" ? readPayment(body) : JSON.parse(body);
       let change: Change | StoredResponse;
       try {
-        change = await decideOrStore(request, subject as T, body, decide);
+        change = await span(
+          "decide",
+          () => decideOrStore(request, subject as T, body, decide),
+        );
       } catch (error) {
         // A concurrent duplicate can have changed the resource after the load looked for its key.
         const stored = await this.#storedReply({ ...request, access });

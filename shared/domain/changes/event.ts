@@ -18,6 +18,8 @@ export interface EventContext {
   random: RandomSource;
   /** URL of the documentation, for `doc_url` of errors; null: errors have none. */
   docs_url: string | null;
+  /** The place in a trace from which the event comes (W3C Trace Context). Absent or null: none. */
+  traceparent?: string | null;
 }
 
 /** The request that makes a change. */
@@ -50,6 +52,7 @@ export function eventRow(content: EventContent, context: EventContext): EventRow
   const { type, subject_id, sequence, object, triggered } = content;
   const id = context.newId("evt_");
   const created_at = formatTime(context.at_ms);
+  const { traceparent } = context;
   const head = JSON.stringify({
     id,
     object: "event",
@@ -72,6 +75,7 @@ export function eventRow(content: EventContent, context: EventContext): EventRow
     created_at,
     delivery_id: deliveryStem(id),
     body: `${head.slice(0, -1)},"data":{"object":${object}},"request":${request}}`,
+    ...(traceparent && { traceparent }),
   };
 }
 

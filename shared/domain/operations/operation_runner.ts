@@ -4,6 +4,7 @@
  * again with the same id.
  */
 
+import { span } from "../../core/tracing.ts";
 import { databaseUnavailable } from "../../store/database.ts";
 import type { ProviderOp } from "../../store/operation_row.ts";
 import type { StoredResponse } from "../../store/commit_rows.ts";
@@ -67,15 +68,22 @@ export class OperationRunner {
     return await this.record(operation, await this.#ask(stored, operation));
   }
 
-  /** Makes the origin of events that belong to no request, but perhaps to an operation. */
-  context(livemode: boolean, operation?: Operation): EventContext {
+  /**
+   * Makes the origin of events that belong to no request, but perhaps to an operation.
+   * @param traceparent the place in a trace from which they come
+   */
+  context(
+    livemode: boolean,
+    operation?: Operation,
+    traceparent = operation?.traceparent ?? null,
+  ): EventContext {
     const clock = operation ? clockOf(operation) : null;
     const settings = clock?.settings ?? null;
     const at_ms = this.#origins.at(settings, clock?.due);
     // An operation can change its payment more than once.
     // The text is an input of the ids in seeded sandboxes: another one gives other ids.
     const label = () => `call ${operation!.id} ${operation!.subject.sequence}`;
-    return this.#origins.of({ settings, livemode, at_ms, label });
+    return { ...this.#origins.of({ settings, livemode, at_ms, label }), traceparent };
   }
 
   async #ask(stored: StoredAccount, operation: Operation): Promise<ProviderReply> {
@@ -88,9 +96,17 @@ export class OperationRunner {
     const { account, connector } = opened;
     const signal = AbortSignal.timeout(this.#deadline_ms);
     const port = portOf(connector, operation.op);
-    const reply = operation.may_repeat
-      ? await port.send(account, operation, signal)
-      : await port.sync(account, operation, signal);
+    const attributes = {
+      "payments.connector": connector.name,
+      "payments.operation": operation.op,
+    };
+    const reply = await span("provider", async (describe) => {
+      const reply = operation.may_repeat
+        ? await port.send(account, operation, signal)
+        : await port.sync(account, operation, signal);
+      if ("unknown" in reply) describe({ "error.type": reply.unknown });
+      return reply;
+    }, { attributes });
     if ("provider_events" in reply) return inOurMode(account, reply, operation.subject.livemode);
     return provenRefusal(stored, operation, reply, `${connector.name} refuses the secret`);
   }

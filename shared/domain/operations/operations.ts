@@ -7,6 +7,7 @@
  */
 
 import { ApiError } from "../../core/errors.ts";
+import { span } from "../../core/tracing.ts";
 import type { Payment } from "../../schema/payment.ts";
 import type { Transfer } from "../../schema/transfer.ts";
 import type { Change, StoredResponse } from "../../store/commit_rows.ts";
@@ -153,7 +154,9 @@ export class Operations {
       decided.headers = replied.headers;
       return changeAtOnce(begun, replied);
     };
-    const replied = this.#at_once.reply(begun, request);
+    const replied = span("provider", () => this.#at_once.reply(begun, request), {
+      attributes: { "payments.connector": "sandbox", "payments.operation": begun.operation.op },
+    });
     return replied instanceof Promise ? replied.then(change) : change(replied);
   }
 

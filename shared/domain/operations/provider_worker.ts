@@ -5,6 +5,7 @@
  */
 
 import type { Clock } from "../../core/clock.ts";
+import { span } from "../../core/tracing.ts";
 import { JobWorker, type Leased } from "../../jobs/worker.ts";
 import type { ProviderRecord, ProviderWork, RecordOutcome } from "../../store/provider_rows.ts";
 import type { ProviderStore } from "../../store/provider_store.ts";
@@ -91,7 +92,11 @@ export class ProviderWorker {
     this.#working++;
     this.#asking += asks;
     try {
-      await this.#do(work);
+      // In the trace of the operation, and not of the request that has woken the worker.
+      await span("work", () => this.#do(work), {
+        attributes: { "payments.work": work.kind },
+        parent: traceparentOf(work),
+      });
     } finally {
       this.#working--;
       this.#asking -= asks;
@@ -157,7 +162,7 @@ export class ProviderWorker {
     event: StoredProviderEvent,
   ): Promise<RecordOutcome["outcome"] | "wait"> {
     const { environment_id, livemode, subject_body, refund_body } = work;
-    const context = this.#options.runner.context(livemode);
+    const context = this.#options.runner.context(livemode, undefined, traceparentOf(work));
     if (subject_body === null) {
       const ours = asStored(work, event, livemode);
       const effect = isAccountEvent(ours)
@@ -256,6 +261,11 @@ function asStored(
     livemode,
   );
   return { ...event, ...ours };
+}
+
+/** Returns the place in a trace from which the operation came that the work is about. */
+function traceparentOf({ operation }: ProviderWork): string | null {
+  return operation?.traceparent ?? null;
 }
 
 /** Finds the result of an operation at its provider. Never throws. */

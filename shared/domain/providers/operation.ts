@@ -57,6 +57,7 @@ export function beginOperation<C extends ResourceChange>(
     may_repeat: true,
     provider_reference: null,
     request_id: context.request_id ?? "",
+    traceparent: context.traceparent ?? null,
     decline_is_error: false,
     due_at: null,
     settings: null,

@@ -4,6 +4,7 @@
  */
 
 import { formatTime } from "../../core/clock.ts";
+import { span, traceparentOf } from "../../core/tracing.ts";
 import { signDelivery } from "../../core/webhook_signature.ts";
 import type { DeliveryAttempt } from "../../schema/webhook.ts";
 import type { AttemptLogEntry, LeasedDelivery } from "../../store/webhook_store.ts";
@@ -33,6 +34,8 @@ interface AttemptToMake {
   signed_ms: number;
   /** The declared fault of the attempt; absent: none. */
   fault?: LeasedDelivery["fault"];
+  /** The place in a trace from which the event came; absent or null: none. */
+  traceparent?: string | null;
 }
 
 /** An attempt that has ended. */
@@ -72,9 +75,9 @@ const WRONG_SECRET = "whsec_" + btoa("\0".repeat(32));
  * `wrong_signature` no secret of the endpoint signs.
  */
 export function deliveryHeaders(
-  { event_id, body, number, secrets, fault }: Pick<
+  { event_id, body, number, secrets, fault, traceparent }: Pick<
     AttemptToMake,
-    "event_id" | "body" | "number" | "secrets" | "fault"
+    "event_id" | "body" | "number" | "secrets" | "fault" | "traceparent"
   >,
   signed_ms: number,
 ): Record<string, string> {
@@ -90,6 +93,7 @@ export function deliveryHeaders(
     ...signature,
     "Webhook-Attempt": String(number),
     ...(fault && { [FAULT_HEADER]: fault }),
+    ...(traceparent && { traceparent }),
   };
 }
 
@@ -104,13 +108,16 @@ export async function makeAttempt(
   send: Send,
 ): Promise<EndedAttempt> {
   const { body, url, number, allow_private, livemode, signed_ms, fault } = attempt;
-  const headers = deliveryHeaders(attempt, signed_ms);
-  const result = await send({
-    url,
-    headers,
-    body,
-    allow_private,
-    ...(!livemode && { response_bytes: KEPT_RESPONSE_BYTES }),
+  const { headers, result } = await inSpan(attempt, async (traceparent) => {
+    const headers = deliveryHeaders({ ...attempt, traceparent }, signed_ms);
+    const result = await send({
+      url,
+      headers,
+      body,
+      allow_private,
+      ...(!livemode && { response_bytes: KEPT_RESPONSE_BYTES }),
+    });
+    return { headers, result };
   });
   if (fault === "duplicate") await send({ url, headers, body, allow_private });
   const response_status = result.outcome === "response" ? result.status : null;
@@ -125,6 +132,38 @@ export async function makeAttempt(
     },
     retry_after: result.outcome === "response" ? result.retry_after : undefined,
     log_entry: livemode ? null : logEntryOf(url, headers, result),
+  };
+}
+
+/**
+ * Runs an attempt in a span, with the `traceparent` to send. The attributes are those of HTTP
+ * clients, without the path and the query of the URL, which can contain secrets.
+ */
+function inSpan<T extends { result: WebhookResult }>(
+  { event_id, url, number, traceparent = null }: AttemptToMake,
+  run: (traceparent: string | null) => Promise<T>,
+): Promise<T> {
+  const { hostname, port, protocol } = new URL(url);
+  const attributes = {
+    "http.request.method": "POST",
+    "http.request.header.webhook-id": [event_id],
+    "http.request.resend_count": number - 1,
+    "server.address": hostname,
+    "server.port": Number(port) || (protocol === "https:" ? 443 : 80),
+  };
+  return span("delivery", async (describe) => {
+    const ended = await run(traceparentOf(traceparent));
+    describe(outcomeOf(ended.result));
+    return ended;
+  }, { calls: true, attributes, parent: traceparent });
+}
+
+function outcomeOf(result: WebhookResult) {
+  if (result.outcome !== "response") return { "error.type": result.outcome };
+  const { status } = result;
+  return {
+    "http.response.status_code": status,
+    ...((status < 200 || status > 299) && { "error.type": String(status) }),
   };
 }
 

@@ -251,7 +251,7 @@ export class Dispatcher {
   /** Makes an attempt at `at_ms` of the sandbox. The signature has the real time. */
   #make(delivery: LeasedDelivery, real_ms: number, at_ms: number): Promise<EndedAttempt> {
     const { settings, send } = this.#options;
-    const { endpoint_id, event_id, body, url, attempt, fault } = delivery;
+    const { endpoint_id, event_id, body, url, attempt, fault, traceparent } = delivery;
     return makeAttempt(
       {
         event_id,
@@ -263,6 +263,7 @@ export class Dispatcher {
         livemode: delivery.livemode,
         signed_ms: real_ms,
         fault,
+        traceparent,
       },
       at_ms,
       send,

@@ -102,11 +102,11 @@ export class Inboxes {
     const secrets = this.#secrets.signing(endpoint_id, sources, { at_ms, real_ms });
     return {
       object: "inbox",
-      data: page.data.flatMap(({ id, event_id, attempt, fault, body }): InboxDelivery[] => {
-        const delivered = { event_id, body, number: attempt, secrets, fault };
+      data: page.data.flatMap(({ id, event_id, attempt, body, ...sent }): InboxDelivery[] => {
+        const delivered = { event_id, body, number: attempt, secrets, ...sent };
         const headers = deliveryHeaders(delivered, real_ms);
         const delivery = { id, event_id, headers, body };
-        return fault === "duplicate" ? [delivery, delivery] : [delivery];
+        return sent.fault === "duplicate" ? [delivery, delivery] : [delivery];
       }),
       has_more: page.position < page.newest,
       next_cursor: cursorOf(endpoint_id, page.position),

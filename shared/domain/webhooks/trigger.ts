@@ -131,6 +131,7 @@ export function createTrigger(options: {
         allow_private: settings.allow_private && !context.livemode,
         livemode: context.livemode,
         signed_ms: real_ms,
+        traceparent: event.traceparent ?? null,
       },
       at_ms,
       send,
@@ -157,6 +158,7 @@ function deliveryOf(event: EventRow, endpoint_id: string) {
     type: event.type,
     subject_id: event.subject_id,
     body: event.body,
+    traceparent: event.traceparent ?? null,
     delivery_id: `${event.delivery_id}0`,
   };
 }

@@ -40,6 +40,7 @@ export const FIRST_ATTEMPT = {
   first_sent_at: null,
   may_repeat: true,
   request_id: "req_1",
+  traceparent: null,
   decline_is_error: false,
   due_at: null,
   settings: null,

@@ -21,6 +21,7 @@ const deps = createDependencies({
   // Tests wait until the leases of killed servers end, so leases and attempts are short.
   webhook_lease_ms: Number(Deno.env.get("LEASE_MS")),
   webhook_sender: { timeouts: { connect_ms: 500, total_ms: 1_000 } },
+  provider_secret: (name) => Deno.env.get(name),
   log: () => {},
 });
 const functions = {

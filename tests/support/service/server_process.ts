@@ -16,11 +16,12 @@ export interface ServerProcess {
 /**
  * Launches a server over a database and resolves when it serves.
  * @param options.lease_ms the lease of the deliveries that its dispatcher leases
+ * @param options.env further variables of its process
  * @param options.port the port of a server that was killed before; by default a free port
  */
 export async function launchServer(
   database_url: string,
-  options: { lease_ms: number; port?: number },
+  options: { lease_ms: number; port?: number; env?: Record<string, string> },
 ): Promise<ServerProcess> {
   const child = new Deno.Command(Deno.execPath(), {
     args: ["run", "-A", SERVER],
@@ -30,6 +31,7 @@ export async function launchServer(
       RELAY_TOKEN,
       LEASE_MS: String(options.lease_ms),
       PORT: String(options.port ?? 0),
+      ...options.env,
     },
     stdin: "null",
     stdout: "piped",

@@ -1,0 +1,251 @@
+/**
+ * Traces of a server process with `OTEL_DENO=true`, as an OTLP receiver gets them: from the request
+ * over decision, commit and provider to the delivery.
+ */
+
+import assert from "node:assert/strict";
+import { idGenerator } from "../../shared/core/ids.ts";
+import type { InboxDelivery } from "../../shared/schema/inbox.ts";
+import {
+  openOtlpReceiver,
+  type OtlpReceiver,
+  type ReceivedSpan,
+} from "../support/common/otlp_receiver.ts";
+import { until } from "../support/common/until.ts";
+import { launchServer } from "../support/service/server_process.ts";
+import { startService, type TestService } from "../support/service/service.ts";
+import { no_stripe_double, startStripeDouble } from "../support/stripe/double.ts";
+import { addInbox, readInbox } from "../support/webhook/inbox_reader.ts";
+import {
+  addEndpoint,
+  openRecorder,
+  type RecordingReceiver,
+} from "../support/webhook/recording_receiver.ts";
+
+const LEASE_MS = 2_500;
+const PROVIDER_STRIPE = "sk_live_traces";
+/** The span of the caller. */
+const SENT_SPAN = "00f067aa0ba902b7";
+const CARD = { number: "4242424242424242", exp_month: 12, exp_year: 2034, cvc: "123" };
+/** Longer than the intervals at which a server sends spans and metrics. */
+const SILENCE_MS = 1_000;
+
+/** What a test of traces has. */
+interface Traced {
+  service: TestService;
+  receiver: OtlpReceiver;
+  hooks: RecordingReceiver;
+  /** Creates a payment at the server with a `traceparent`, and returns its status. */
+  pay(key: string, traceparent: string, body?: object): Promise<number>;
+  /** Waits until a trace has a number of spans, and returns them as lines, sorted. */
+  trace(trace_id: string, count: number): Promise<string[]>;
+}
+
+/** Runs a test with a server process that sends to a receiver. */
+async function traced(
+  env: Record<string, string>,
+  test: (given: Traced) => Promise<void>,
+): Promise<void> {
+  const service = await startService();
+  const receiver = openOtlpReceiver();
+  const hooks = openRecorder();
+  const server = await launchServer(service.database.functions_url, {
+    lease_ms: LEASE_MS,
+    env: { PROVIDER_STRIPE, ...receiver.env, ...env },
+  });
+  try {
+    await test({
+      service,
+      receiver,
+      hooks,
+      async pay(key, traceparent, body = {}) {
+        const response = await fetch(`${server.base_url}/api-v1-payments/v1/payments`, {
+          method: "POST",
+          headers: {
+            Authorization: `Bearer ${key}`,
+            "Content-Type": "application/json",
+            "Idempotency-Key": crypto.randomUUID(),
+            traceparent,
+          },
+          body: JSON.stringify({ amount_minor: 1000, currency: "EUR", ...body }),
+        });
+        await response.body?.cancel();
+        return response.status;
+      },
+      async trace(trace_id, count) {
+        const own = () => receiver.spans.filter((span) => span.trace_id === trace_id);
+        await until(`${count} spans of ${trace_id}`, () => own().length >= count);
+        return linesOf(own());
+      },
+    });
+  } finally {
+    await server.kill();
+    await hooks.close();
+    await receiver.close();
+    await service.close();
+  }
+}
+
+/** Formats spans as `name kind < name of the parent`. */
+function linesOf(spans: readonly ReceivedSpan[]): string[] {
+  const names = new Map(spans.map(({ id, name }) => [id, name]));
+  names.set(SENT_SPAN, "the caller");
+  return spans.map(({ name, kind, parent_id, failed }) =>
+    `${name} ${kind} < ${names.get(parent_id ?? "")}${failed ? " failed" : ""}`
+  ).sort();
+}
+
+const REQUEST = "POST /api-v1-payments/v1/payments";
+
+/** Makes a trace id and the header of a caller in this trace. */
+function caller(): { trace_id: string; traceparent: string } {
+  const trace_id = crypto.randomUUID().replaceAll("-", "");
+  return { trace_id, traceparent: `00-${trace_id}-${SENT_SPAN}-01` };
+}
+
+Deno.test("a trace leads from the request of a sandbox to its deliveries", async () => {
+  await traced({ OTEL_DENO: "true" }, async ({ service, receiver, hooks, pay, trace }) => {
+    hooks.judge = ({ event }) => event.type === "payment.created" ? 204 : 500;
+    await addEndpoint(service, hooks.url("/"));
+    const { trace_id, traceparent } = caller();
+    assert.equal(await pay(service.key.text, traceparent, { card: CARD }), 201);
+    assert.deepEqual(await trace(trace_id, 7), [
+      `${REQUEST} server < the caller`,
+      `authenticate internal < ${REQUEST}`,
+      `commit client < ${REQUEST}`,
+      `decide internal < ${REQUEST}`,
+      `delivery client < ${REQUEST}`,
+      `delivery client < ${REQUEST} failed`,
+      "provider internal < decide",
+    ]);
+
+    const own = receiver.spans.filter((span) => span.trace_id === trace_id);
+    const [request] = own.filter(({ kind }) => kind === "server");
+    assert.equal(request!.attributes["http.route"], "/api-v1-payments/v1/payments");
+    assert.equal(request!.attributes["http.response.status_code"], "201");
+    assert.equal(request!.attributes["url.full"], "/api-v1-payments/v1/payments");
+    const [commit] = own.filter(({ name }) => name === "commit");
+    assert.deepEqual(commit!.attributes, {
+      "db.system.name": "postgresql",
+      "db.stored_procedure.name": "pay.commit",
+    });
+    for (const { headers } of hooks.arrivals) {
+      const [, sent_trace, sent_span] = headers.get("traceparent")!.split("-");
+      const { name, attributes } = own.find(({ id }) => id === sent_span)!;
+      assert.equal(`${name} ${sent_trace}`, `delivery ${trace_id}`);
+      assert.deepEqual(
+        attributes["http.request.header.webhook-id"],
+        [headers.get("webhook-id")],
+      );
+    }
+    const failed = own.find(({ failed }) => failed)!;
+    assert.equal(failed.attributes["error.type"], "500");
+    assert.equal(failed.attributes["http.response.status_code"], 500);
+
+    const seriesOf = (name: string) =>
+      receiver.metrics.find((metric) => metric.name === name && metric.unit === "s")?.series[0];
+    const names = ["http.server.request.duration", "db.client.operation.duration"];
+    await until("both metrics arrive", () => names.every(seriesOf));
+    assert.equal(seriesOf(names[0]!)!["http.route"], "/api-v1-payments/v1/payments");
+    assert.deepEqual(seriesOf(names[1]!), commit!.attributes);
+  });
+});
+
+Deno.test("a key that is not valid marks the span of its check as failed", async () => {
+  await traced({ OTEL_DENO: "true" }, async ({ pay, trace }) => {
+    const { trace_id, traceparent } = caller();
+    assert.equal(await pay("sk_test_wrong", traceparent), 401);
+    assert.deepEqual(await trace(trace_id, 2), [
+      "POST server < the caller",
+      "authenticate internal < POST failed",
+    ]);
+  });
+});
+
+Deno.test({
+  name: "a live trace has the provider's calls, also those that the worker sends again",
+  ignore: no_stripe_double,
+  async fn() {
+    const double = await startStripeDouble();
+    try {
+      await traced({ OTEL_DENO: "true" }, async ({ service, pay, trace }) => {
+        const { live } = service;
+        await service.sql`select pay.add_provider_account(${idGenerator(Date.now())("pac_")},
+          ${live.environment_id}, 'stripe', ${["card"]},
+          ${JSON.stringify({ base_url: double!.base_url })}, 'PROVIDER_STRIPE', ${[]})`;
+        // A poll could bring the provider event before the worker sends again.
+        await service.sql`update pay.provider_cursors set polled_at = now() + interval '1 year'`;
+        const first = caller();
+        const card = { token: "pm_card_visa" };
+        assert.equal(await pay(live.text, first.traceparent, { card }), 201);
+        assert.deepEqual(await trace(first.trace_id, 7), [
+          `${REQUEST} server < the caller`,
+          "POST client < provider",
+          `authenticate internal < ${REQUEST}`,
+          `commit client < ${REQUEST}`,
+          `decide internal < ${REQUEST}`,
+          `provider internal < ${REQUEST}`,
+          `record client < ${REQUEST}`,
+        ]);
+
+        // The response is lost, so the worker sends the operation again, in the same trace.
+        const { id } = await addInbox(service, {}, { key: live.text });
+        await double!.plant({ method: "POST", at: "after", act: "cut" });
+        const second = caller();
+        assert.equal(await pay(live.text, second.traceparent, { card }), 201);
+        await service.sql`update pay.provider_operations set next_attempt_at = now()
+          where state = 'pending'`;
+        assert.deepEqual(await trace(second.trace_id, 11), [
+          `${REQUEST} server < the caller`,
+          "POST client < provider",
+          "POST client < provider",
+          `authenticate internal < ${REQUEST}`,
+          `commit client < ${REQUEST}`,
+          `decide internal < ${REQUEST}`,
+          `provider internal < ${REQUEST} failed`,
+          "provider internal < work",
+          `record client < ${REQUEST}`,
+          "record client < work",
+          `work internal < ${REQUEST}`,
+        ]);
+        const { body } = await readInbox(service, id, "", { key: live.text });
+        const traces = body.data.map(({ headers }: InboxDelivery) =>
+          headers.traceparent!.split("-")[1]
+        );
+        assert.deepEqual([...new Set(traces)], [second.trace_id]);
+      });
+    } finally {
+      await double!.close();
+    }
+  },
+});
+
+Deno.test("a trace that the sampler leaves out goes on with the deliveries", async () => {
+  const env = { OTEL_DENO: "true", OTEL_TRACES_SAMPLER: "always_off" };
+  await traced(env, async ({ service, receiver, hooks, pay }) => {
+    await addEndpoint(service, hooks.url("/"));
+    const { trace_id, traceparent } = caller();
+    assert.equal(await pay(service.key.text, traceparent, { card: CARD }), 201);
+    await until("deliveries arrive", () => hooks.arrivals.length === 2);
+    for (const { headers } of hooks.arrivals) {
+      const [, sent_trace, , flags] = headers.get("traceparent")!.split("-");
+      assert.deepEqual([sent_trace, flags], [trace_id, "00"]);
+    }
+    await until("metrics arrive", () => receiver.metrics.length > 0);
+    assert.deepEqual(receiver.spans, []);
+  });
+});
+
+Deno.test("without OTEL_DENO a server sends no span and no metric", async () => {
+  await traced({}, async ({ service, receiver, hooks, pay }) => {
+    await addEndpoint(service, hooks.url("/"));
+    const { traceparent } = caller();
+    assert.equal(await pay(service.key.text, traceparent, { card: CARD }), 201);
+    await until("deliveries arrive", () => hooks.arrivals.length === 2);
+    for (const { headers } of hooks.arrivals) {
+      assert.equal(headers.get("traceparent"), traceparent);
+    }
+    await new Promise((resolve) => setTimeout(resolve, SILENCE_MS));
+    assert.deepEqual([receiver.spans, receiver.metrics], [[], []]);
+  });
+});
