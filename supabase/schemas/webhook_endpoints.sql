@@ -159,8 +159,8 @@ grant execute on function pay.change_webhook_endpoint(text, text, integer, text)
 -- status 102 before the attempt, so that no duplicate makes another attempt. If the process
 -- crashes, the claim ends with the lease.
 -- p_trigger  {endpoint_id, event_id, type, subject_id, body, traceparent, delivery_id,
---            leased_until}. Without leased_until nobody makes an attempt: the event goes into the inbox of the endpoint,
---            and the delivery is the response
+--            leased_until}. Without leased_until nobody makes an attempt: the event goes into the
+--            inbox of the endpoint, and the delivery is the response
 -- Outcomes: committed (body, for an inbox) | not_found (the endpoint does not exist).
 create or replace function pay.begin_trigger(p_request text, p_trigger text)
 returns pay.admission
