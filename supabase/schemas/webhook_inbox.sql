@@ -199,9 +199,10 @@ end
 $$;
 
 -- A page of an inbox as JSON text: {public_id, account, position, newest, secrets, data: [{id,
--- event_id, attempt, fault, body, traceparent}]}. position: the end of the page; all deliveries up to
--- it are in this page or before it. newest: the position of the newest delivery. A page has at most p_most deliveries and pay_internal.page_bytes() bytes of bodies, but at least one
--- delivery if there is any.
+-- event_id, attempt, fault, body, traceparent}]}. position: the end of the page; all deliveries up
+-- to it are in this page or before it. newest: the position of the newest delivery. A page has at
+-- most p_most deliveries and pay_internal.page_bytes() bytes of bodies, but at least one delivery
+-- if there is any.
 create or replace function pay_internal.inbox_page(
   p_endpoint pay.webhook_endpoints, p_after bigint, p_most integer
 )
