@@ -102,8 +102,6 @@ const FIRST_EVENTS: Readonly<Record<string, string[]>> = {
 
 /** Statuses in which money was captured and none was returned or charged back as a whole. */
 const PAID = ["completed", "partially_refunded"];
-/** Statuses in which a completed refund can still fail. */
-const GIVEN_BACK = ["partially_refunded", "refunded", "chargeback"];
 const OPEN = ["pending", "requires_action", "processing"];
 
 /** The expected response to a create. An outcome overrides the instrument. */
@@ -277,7 +275,7 @@ function giveBack(payment: Standing, amount: number): Expected<Standing> {
 
 /**
  * A pending refund completes or fails, and a completed one can fail later. A payment that is charged
- * back keeps its status.
+ * back or returned keeps its status.
  */
 function expectRefundAdvance(
   payment: Standing,
@@ -287,9 +285,7 @@ function expectRefundAdvance(
   const found = payment.refunds.find((refund) => refund.id === id);
   if (found === undefined) return refused(payment, "not_found");
   if (to === found.status) return { ...change(payment, [], {}), refund: found };
-  if (found.status === "completed" && GIVEN_BACK.includes(payment.status)) {
-    return failLater(payment, found);
-  }
+  if (found.status === "completed") return failLater(payment, found);
   if (found.status !== "pending") return refused(payment);
   const refunding = payment.refunding - found.amount;
   const refunded = payment.refunded + (to === "completed" ? found.amount : 0);
@@ -308,11 +304,11 @@ function expectRefundAdvance(
 /** A completed refund fails: its amount can be refunded again. */
 function failLater(payment: Standing, found: RefundStanding): Expected<Standing> {
   const refunded = payment.refunded - found.amount;
-  const is_disputed = payment.status === "chargeback";
-  const status = is_disputed ? "chargeback" : refunded === 0 ? "completed" : "partially_refunded";
+  const is_kept = payment.status === "chargeback" || payment.status === "failed";
+  const status = is_kept ? payment.status : refunded === 0 ? "completed" : "partially_refunded";
   const refund: RefundStanding = { ...found, status: "failed", payment_status: status };
   const refunds = payment.refunds.map((one) => one === found ? refund : one);
-  const events = ["refund.failed", ...(is_disputed ? [] : [`payment.${status}`])];
+  const events = ["refund.failed", ...(is_kept ? [] : [`payment.${status}`])];
   return { ...change(payment, events, { status, refunded, refunds }), refund };
 }
 
@@ -328,7 +324,7 @@ function expectAdvance(payment: Standing, to: string): Expected<Standing> {
     if (to === "refunded" && refunding === 0) return giveBack(payment, rest);
     if (to === "partially_refunded" && rest > 1) return giveBack(payment, Math.floor(rest / 2));
     const is_bank = kind === "sepa" || kind === "swift";
-    return to === "failed" && is_bank && refunding === 0 ? become(payment, to) : refused(payment);
+    return to === "failed" && is_bank ? become(payment, to) : refused(payment);
   }
   if (status === "chargeback") {
     // The merchant has won the dispute.
@@ -357,6 +353,6 @@ export function nameNewestRefund(payment: Standing, id: string): Standing {
 
 /** The amount that a payment has added to the available balance. */
 export function availableOf({ status, captured, refunded, disputed }: Standing): number {
-  // A bank that returns a payment takes the part that was not refunded.
-  return status === "failed" ? 0 : captured - refunded - disputed;
+  // A bank that returns a payment takes the whole amount, and its refunds stay.
+  return status === "failed" ? -refunded : captured - refunded - disputed;
 }

@@ -13,6 +13,7 @@ import { applyEvent, NO_PARTS } from "../domain/operations/apply_event.ts";
 import type { Parts } from "../domain/providers/effect.ts";
 import {
   ChangeBuilder,
+  methodOf,
   type PaymentChange,
   responseOnly,
 } from "../domain/changes/change_builder.ts";
@@ -26,12 +27,12 @@ import {
   invalidTransferState,
   isDeposit,
   isOpenDeposit,
+  isRefundable,
   missingAmount,
   nextStatuses,
   refundable,
   transferAdvances,
 } from "../domain/payments/lifecycle.ts";
-import { canRevertRefund } from "../domain/payments/refund_payment.ts";
 import { declineResponse } from "../domain/payments/payment_steps.ts";
 import type { ProviderEvent } from "../domain/providers/connector.ts";
 import { beginOperation, type Operation } from "../domain/providers/operation.ts";
@@ -45,6 +46,7 @@ import {
   hashOf,
   type PayerPage,
   RAIL_FAILURES,
+  type RailFailure,
 } from "./sandbox_replies.ts";
 
 /** Options of an advance. */
@@ -55,6 +57,8 @@ interface AdvanceOptions {
   reason?: DisputeReason | undefined;
   /** The amount that the payer of a payment with an address sends now. */
   amount_received?: number | undefined;
+  /** The bank's code of the return or rejection. */
+  return_code?: string | undefined;
 }
 
 /**
@@ -68,7 +72,7 @@ export function decideAdvance(
   to: PaymentStatus,
   urls: PayerUrls,
   context: RequestContext,
-  { dispute = null, reason, amount_received }: AdvanceOptions = {},
+  { dispute = null, reason, amount_received, return_code }: AdvanceOptions = {},
 ): Change | null {
   if (amount_received !== undefined && !isDeposit(payment)) {
     throw invalidParameter(
@@ -76,6 +80,7 @@ export function decideAdvance(
       '"amount_received" is only for payments that are sent to an address: leave it out',
     );
   }
+  const failure = failureOf(payment, return_code);
   const { operation, change } = beginOperation(new ChangeBuilder(payment, context), "authorize");
   if (to === payment.status) {
     if (amount_received === undefined) return null;
@@ -96,9 +101,10 @@ export function decideAdvance(
   } else if (amount_received !== undefined) throw lateWithMove(payment);
   else if (to === "chargeback") {
     provider_events = [disputedEvent(operation, refundable(payment), reason)];
-  } else {provider_events = [
-      eventTo(operation, payment, to, dispute, { random: context.random, urls }),
-    ];}
+  } else {
+    const page = { random: context.random, urls };
+    provider_events = [eventTo(operation, payment, to, { dispute, failure, page })];
+  }
   return applied(change, { ...NO_PARTS, dispute }, provider_events, to);
 }
 
@@ -123,19 +129,33 @@ function applied(
   return change.finish({ status: 200, body: change.body || JSON.stringify(payment) });
 }
 
+/**
+ * Returns how a payment or transfer fails. Throws `invalid_parameter` for a return code on a rail
+ * without one.
+ */
+function failureOf(subject: Payment | Transfer, return_code?: string): RailFailure {
+  const failure = RAIL_FAILURES[methodOf(subject)];
+  if (return_code === undefined) return failure;
+  if (failure.return_code === undefined) {
+    throw invalidParameter(
+      "return_code",
+      '"return_code" is only for money by SEPA or SWIFT: leave it out',
+    );
+  }
+  return { ...failure, return_code };
+}
+
 /** Returns the event that moves a payment to a status. */
 function eventTo(
   operation: Operation,
   payment: Payment,
   to: Exclude<PaymentStatus, "chargeback">,
-  dispute: Dispute | null,
-  page: PayerPage,
+  { dispute, failure, page }: { dispute: Dispute | null; failure: RailFailure; page: PayerPage },
 ): ProviderEvent {
   if (dispute) {
     const { amount_minor } = dispute;
     return eventOf(operation, "dispute_won", { op: "dispute", amount_minor });
   }
-  const { status, method_kind } = payment;
   switch (to) {
     case "authorized":
       return authorizedEvent(operation);
@@ -150,12 +170,9 @@ function eventTo(
     case "declined":
       return eventOf(operation, "declined", { decline_code: "payment_declined" });
     case "failed":
-      return status === "completed" || status === "partially_refunded"
-        ? eventOf(operation, "returned", {
-          amount_minor: refundable(payment),
-          ...RAIL_FAILURES[method_kind],
-        })
-        : eventOf(operation, "failed", RAIL_FAILURES[method_kind]);
+      return isRefundable(payment)
+        ? eventOf(operation, "returned", { amount_minor: payment.amount_captured, ...failure })
+        : eventOf(operation, "failed", failure);
     case "refunded":
       return refundEvent(operation, refundable(payment));
     case "partially_refunded":
@@ -309,7 +326,7 @@ export function decideAdvanceRefund(
   if (to === status) return responseOnly(payment, { status: 200, body });
   const allowed: RefundStatus[] = status === "pending"
     ? ["completed", "failed"]
-    : status === "completed" && canRevertRefund(payment)
+    : status === "completed"
     ? ["failed"]
     : [];
   if (!allowed.includes(to)) {
@@ -333,17 +350,18 @@ export function decideAdvanceTransfer(
   transfer: Transfer,
   to: Transfer["status"],
   context: RequestContext,
+  return_code?: string,
 ): Change | null {
+  const failure = failureOf(transfer, return_code);
   if (to === transfer.status) return null;
   if (!transferAdvances(transfer).includes(to)) {
     throw invalidTransferState(`advance to "${to}"`, transfer);
   }
   const { operation, change } = beginOperation(new ChangeBuilder(transfer, context), "transfer");
-  const is_wallet = transfer.destination.type === "wallet";
   const event = to === "completed"
     ? eventOf(operation, "succeeded", hashOf(transfer))
     : to === "failed"
-    ? eventOf(operation, "failed", RAIL_FAILURES[is_wallet ? "stablecoin" : "sepa"])
+    ? eventOf(operation, transfer.status === "completed" ? "returned" : "failed", failure)
     : eventOf(operation, "cancelled");
   applyEvent(change, NO_PARTS, event);
   return change.finish({ status: 200, body: change.body });

@@ -6,7 +6,7 @@ import type { AuthenticatePaymentBody, Payment } from "../schema/payment.ts";
 import type { AdvancePaymentBody } from "../schema/payment_advance.ts";
 import type { AdvanceRefundBody } from "../schema/refund.ts";
 import type { ResetSandboxBody } from "../schema/service.ts";
-import type { Transfer } from "../schema/transfer.ts";
+import type { AdvanceTransferBody, Transfer } from "../schema/transfer.ts";
 import type { Store } from "../store/store.ts";
 import { type ChangeWriter, replyOf, unavailable } from "../domain/changes/change_writer.ts";
 import { readRefund } from "../domain/changes/read_resource.ts";
@@ -42,7 +42,11 @@ export interface SandboxMoves {
     id: string,
     body: z.infer<typeof AdvanceRefundBody>,
   ): Promise<Reply>;
-  advanceTransfer(request: ServiceRequest, id: string, to: Transfer["status"]): Promise<Reply>;
+  advanceTransfer(
+    request: ServiceRequest,
+    id: string,
+    body: z.infer<typeof AdvanceTransferBody>,
+  ): Promise<Reply>;
   reset(request: ServiceRequest, body: z.infer<typeof ResetSandboxBody>): Promise<Reply>;
 }
 
@@ -52,15 +56,14 @@ export function createSandboxMoves(
 ): SandboxMoves {
   const resets = new FairQueue({ slots: Infinity, levels: [1] });
   return {
-    advancePayment: (request, id, { to, reason, amount_received }) =>
+    advancePayment: (request, id, { to, ...options }) =>
       changes.change<Payment>(
         request,
         "payments",
         id,
         async (payment) => {
           const dispute = await currentDispute(store, request, payment);
-          const options = { dispute, reason, amount_received };
-          return decideAdvance(payment, to, urls, request.context, options);
+          return decideAdvance(payment, to, urls, request.context, { ...options, dispute });
         },
       ),
 
@@ -90,12 +93,12 @@ export function createSandboxMoves(
       );
     },
 
-    advanceTransfer: (request, id, to) =>
+    advanceTransfer: (request, id, { to, return_code }) =>
       changes.change<Transfer>(
         request,
         "transfers",
         id,
-        (transfer) => decideAdvanceTransfer(transfer, to, request.context),
+        (transfer) => decideAdvanceTransfer(transfer, to, request.context, return_code),
       ),
 
     // One at a time for each key: a reset that waits for running changes occupies a connection.

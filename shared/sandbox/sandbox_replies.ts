@@ -52,11 +52,11 @@ const DECISIVE: ReadonlyMap<string, "dispute_won" | "dispute_lost"> = new Map([
   ["losing_evidence", "dispute_lost"],
 ]);
 
+/** How a payment or transfer fails on its rail. */
+export type RailFailure = Pick<ProviderEvent, "failure_code" | "return_code">;
+
 /** The failure of each rail, for advances and declared faults. */
-export const RAIL_FAILURES: Record<
-  MethodKind,
-  Pick<ProviderEvent, "failure_code" | "return_code">
-> = {
+export const RAIL_FAILURES: Record<MethodKind, RailFailure> = {
   card: { failure_code: "processing_failed" },
   sepa: { failure_code: "bank_return", return_code: "R01" },
   swift: { failure_code: "bank_return", return_code: "R01" },

@@ -89,13 +89,14 @@ export const SANDBOX_ROUTES: readonly Route[] = [
     ...sandbox,
     id: "advanceTransfer",
     summary: "Advance a transfer",
-    description: "Moves a `pending` transfer to another status without waiting.",
+    description:
+      "Moves a `pending` transfer to another status without waiting. A transfer to a bank account that " +
+      "is `completed` can fail too, as its bank can return it later.",
     paths: ["/transfers/:id/advance", "/v1/transfers/:id/advance"],
     body: AdvanceTransferBody,
     response: Transfer,
     errors: ["invalid_state"],
-    run: ({ deps, request, id, body }) =>
-      sandboxOf(deps).moves.advanceTransfer(request, id, body.to),
+    run: ({ deps, request, id, body }) => sandboxOf(deps).moves.advanceTransfer(request, id, body),
   }),
   route({
     ...sandbox,

@@ -76,6 +76,25 @@ export const FAILURE_CODES = [
 ] as const;
 export type FailureCode = typeof FAILURE_CODES[number];
 
+/** The code with which a bank returns or rejects money, in a request: ISO 20022, or `R01`. */
+export const ReturnCode = mustBe(
+  z.string().regex(/^[A-Z][A-Z0-9]{2,3}$/).describe(
+    "The bank's code of the return, as in the external code set of ISO 20022: `AC04`, `AM04`, " +
+      "`MD01`, `MD06`, `MS03` … Only with `failed`, by SEPA or SWIFT. By default `R01`",
+  ),
+  'a return code of a bank, such as "AC04"',
+);
+
+/** Refuses a return code with another status than `failed`. */
+export function returnCodeOfFailure(
+  { to, return_code }: { to: string; return_code?: string | undefined },
+  context: z.RefinementCtx,
+): void {
+  if (return_code === undefined || to === "failed") return;
+  const message = 'is only for an advance to "failed": remove it';
+  context.addIssue({ code: "custom", path: ["return_code"], message });
+}
+
 /** A card number in the body of a create. Only test keys can send one, and only a test number. */
 const CardNumberInput = z.object({
   number: replaceable(mustBe(
@@ -365,7 +384,7 @@ export const Payment = z.object({
     .describe("The reason of a decline or a failure, for programs; null without one"),
   failure_message: z.string().nullable().describe("The reason of the failure in words, for people"),
   advice: DeclineAdvice.nullable(),
-  return_code: z.string().nullable().describe("The bank's code of a return, such as `R01`"),
+  return_code: z.string().nullable().describe("The bank's code of a return, such as `AC04`"),
   livemode: z.boolean(),
   sequence: z.number().int().min(1)
     .describe("Number of the payment's last event: 1 on creation, one more with each event"),

@@ -5,7 +5,7 @@
 
 import * as z from "zod";
 import { DisputeReason } from "./dispute.ts";
-import { PaymentStatus } from "./payment.ts";
+import { PaymentStatus, ReturnCode, returnCodeOfFailure } from "./payment.ts";
 import { AmountMinor } from "./values.ts";
 
 /** The body of an advance: the status to move to. */
@@ -18,7 +18,8 @@ export const AdvancePaymentBody = z.object({
     "Amount that the payer sends now, in minor units, only for a payment to an address. Default: " +
       "the missing amount. For late money, send the current status of the payment as `to`",
   ),
-}).superRefine(({ to, reason, amount_received }, context) => {
+  return_code: ReturnCode.optional(),
+}).superRefine(returnCodeOfFailure).superRefine(({ to, reason, amount_received }, context) => {
   if (reason !== undefined && to !== "chargeback") {
     const message = 'is only for an advance to "chargeback": remove it';
     context.addIssue({ code: "custom", path: ["reason"], message });

@@ -4,7 +4,15 @@
 
 import * as z from "zod";
 import { TRANSFER_STATUSES } from "../core/vocabulary.ts";
-import { FAILURE_CODES, IbanInput, ShownIban, ShownWallet, WalletInput } from "./payment.ts";
+import {
+  FAILURE_CODES,
+  IbanInput,
+  ReturnCode,
+  returnCodeOfFailure,
+  ShownIban,
+  ShownWallet,
+  WalletInput,
+} from "./payment.ts";
 import { mustBe } from "./requirement.ts";
 import {
   AmountAlias,
@@ -43,9 +51,10 @@ export const CreateTransferBody = z.object({
 export type CreateTransferBody = z.infer<typeof CreateTransferBody>;
 
 /** The body of `POST /transfers/{id}/advance`: the status to move to. */
-export const AdvanceTransferBody = z.object({ to: TransferStatus }).describe(
-  "The status to move to",
-);
+export const AdvanceTransferBody = z.object({
+  to: TransferStatus,
+  return_code: ReturnCode.optional(),
+}).superRefine(returnCodeOfFailure).describe("The status to move to");
 
 /** A bank account as a destination. */
 export const IbanDestination = z.object({ type: z.literal("iban"), iban: ShownIban })
@@ -76,7 +85,7 @@ export const Transfer = z.object({
     "The reason of a failure, for programs; null if it did not fail",
   ),
   failure_message: z.string().nullable().describe("The reason of the failure in words, for people"),
-  return_code: z.string().nullable().describe("The bank's code of a return, such as `R01`"),
+  return_code: z.string().nullable().describe("The bank's code of a return, such as `AC04`"),
   livemode: z.boolean(),
   sequence: z.number().int().min(1)
     .describe("Number of the transfer's last event: 1 on creation, one more with each event"),

@@ -95,7 +95,8 @@ export type MovementKind =
   | "reserve_reversal"
   | "transfer"
   | "transfer_completed"
-  | "transfer_reversed";
+  | "transfer_reversed"
+  | "transfer_returned";
 
 /**
  * A row of `pay.ledger_movements`: an amount that moves from one account to another, as one leg of

@@ -48,6 +48,7 @@ create table pay.payments (
     case
       when status in ('completed', 'partially_refunded', 'refunded') then amount_disputed = 0
       when status = 'chargeback' then amount_disputed > 0
+      when status = 'failed' then amount_disputed = 0
       else amount_refunding = 0 and amount_disputed = 0
     end
     and case status
@@ -56,8 +57,8 @@ create table pay.payments (
       when 'refunded' then amount_refunded = amount_minor - amount_released
       -- A payer can dispute a payment that was refunded.
       when 'chargeback' then true
-      -- A bank can return a payment of which a part was refunded.
-      when 'failed' then amount_refunded < amount_minor
+      -- A bank can return a payment that was refunded.
+      when 'failed' then true
       else amount_refunded = 0
     end
   )

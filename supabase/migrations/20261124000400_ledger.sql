@@ -41,7 +41,8 @@ create table pay.ledger_movements (
   constraint ledger_movements_kind_known check (
     kind in ('capture', 'capture_reversal', 'refund', 'refund_reversal', 'chargeback',
       'chargeback_reversal', 'fee', 'fee_reversal', 'settlement', 'settlement_reversal',
-      'unmatched', 'unmatched_reversal', 'reserve', 'reserve_reversal', 'transfer', 'transfer_completed', 'transfer_reversed')
+      'unmatched', 'unmatched_reversal', 'reserve', 'reserve_reversal', 'transfer',
+      'transfer_completed', 'transfer_reversed', 'transfer_returned')
   ),
   constraint ledger_movements_accounts_differ check (debit_account <> credit_account),
   constraint ledger_movements_amount_minor_positive check (amount_minor > 0)

@@ -9615,7 +9615,8 @@ cross join lateral (
   select
     case when p.status in ('completed', 'partially_refunded', 'refunded', 'chargeback')
       then p.amount_minor - p.amount_released - p.amount_refunded - p.amount_disputed
-      else 0 end as available,
+      -- The bank has returned the whole payment, and its refunds stay.
+      else -p.amount_refunded end as available,
     p.amount_disputed as chargebacks
 ) must
 left join pay_internal.sandbox_times clock on clock.environment_id = p.environment_id
@@ -10006,7 +10007,9 @@ where (m.directly_before is not null or m.sequence = 1
         ('payment.partially_refunded', '{payment.partially_refunded,payment.refunded,
           payment.chargeback,payment.failed}'),
         ('payment.chargeback', '{payment.completed,payment.partially_refunded}'),
-        ('transfer.created', '{transfer.completed,transfer.failed,transfer.cancelled}')
+        ('payment.refunded', '{payment.failed}'),
+        ('transfer.created', '{transfer.completed,transfer.failed,transfer.cancelled}'),
+        ('transfer.completed', '{transfer.failed}')
       ) as legal (before, types)
       where legal.before is not distinct from m.before and m.type = any (legal.types)
     )

@@ -98,7 +98,8 @@ cross join lateral (
   select
     case when p.status in ('completed', 'partially_refunded', 'refunded', 'chargeback')
       then p.amount_minor - p.amount_released - p.amount_refunded - p.amount_disputed
-      else 0 end as available,
+      -- The bank has returned the whole payment, and its refunds stay.
+      else -p.amount_refunded end as available,
     p.amount_disputed as chargebacks
 ) must
 left join pay_internal.sandbox_times clock on clock.environment_id = p.environment_id

@@ -113,7 +113,9 @@ where (m.directly_before is not null or m.sequence = 1
         ('payment.partially_refunded', '{payment.partially_refunded,payment.refunded,
           payment.chargeback,payment.failed}'),
         ('payment.chargeback', '{payment.completed,payment.partially_refunded}'),
-        ('transfer.created', '{transfer.completed,transfer.failed,transfer.cancelled}')
+        ('payment.refunded', '{payment.failed}'),
+        ('transfer.created', '{transfer.completed,transfer.failed,transfer.cancelled}'),
+        ('transfer.completed', '{transfer.failed}')
       ) as legal (before, types)
       where legal.before is not distinct from m.before and m.type = any (legal.types)
     )

@@ -34,8 +34,6 @@ const MONEY: [status: string, amounts: Partial<typeof NO_MONEY>][] = [
   ["refunded", { amount_refunded: 399, amount_released: 600 }],
   ["refunded", { amount_refunded: 1000, amount_disputed: 1 }],
   ["chargeback", {}],
-  ["failed", { amount_refunded: 1000 }],
-  ["failed", { amount_refunding: 1 }],
   ["failed", { amount_disputed: 1 }],
   ...["pending", "requires_action", "processing", "authorized", "declined", "cancelled"].flatMap((
     status,
@@ -56,7 +54,8 @@ const RIGHT_MONEY: typeof MONEY = [
   ["chargeback", { amount_disputed: 1000 }],
   ["chargeback", { amount_disputed: 300, amount_refunded: 400, amount_refunding: 300 }],
   ["chargeback", { amount_disputed: 1000, amount_refunded: 1000 }],
-  ["failed", { amount_refunded: 999 }],
+  ["failed", { amount_refunded: 1000 }],
+  ["failed", { amount_refunded: 400, amount_refunding: 600 }],
   ["authorized", {}],
 ];
 

@@ -9,10 +9,7 @@ import { readModules } from "../support/documents/imports.ts";
 /** The modules with the steps, and the functions in them that move nothing. */
 const STEPS = new Map<string, readonly string[]>([
   ["shared/domain/payments/payment_steps.ts", ["CAPTURE_WINDOW_MS", "FAILURES", "declineResponse"]],
-  [
-    "shared/domain/payments/refund_payment.ts",
-    ["refundOf", "canRevertRefund", "sampleRefund"],
-  ],
+  ["shared/domain/payments/refund_payment.ts", ["refundOf", "sampleRefund"]],
   [
     "shared/domain/payments/dispute_payment.ts",
     [

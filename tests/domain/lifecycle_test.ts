@@ -76,12 +76,12 @@ for (const [status, advances] of MANUAL) {
 
 /** [members of a SEPA payment of 1000, its advances] */
 const HELD: [Partial<Standing>, advances: string][] = [
-  [{ status: "completed", amount_refunding: 1 }, "partially_refunded chargeback"],
-  [{ status: "completed", amount_refunding: 999 }, "chargeback"],
-  [{ status: "completed", amount_refunding: 1000 }, ""],
+  [{ status: "completed", amount_refunding: 1 }, "partially_refunded chargeback failed"],
+  [{ status: "completed", amount_refunding: 999 }, "chargeback failed"],
+  [{ status: "completed", amount_refunding: 1000 }, "failed"],
   [{ status: "completed", amount_captured: 1 }, "refunded chargeback failed"],
-  [{ status: "partially_refunded", amount_refunding: 1 }, "chargeback"],
-  [{ status: "partially_refunded", amount_refunding: 600 }, ""],
+  [{ status: "partially_refunded", amount_refunding: 1 }, "chargeback failed"],
+  [{ status: "partially_refunded", amount_refunding: 600 }, "failed"],
   [{ status: "chargeback", amount_refunding: 300 }, "completed"],
   [{ status: "chargeback", amount_refunded: 1 }, "partially_refunded"],
 ];

@@ -17,7 +17,8 @@ import {
 import { testMoves, testRefusals } from "../support/domain/move_case.ts";
 
 const context = requestContext();
-const advance = (to: PaymentStatus) => (payment: Payment) => advanceTo(payment, to, context);
+const advance = (to: PaymentStatus, return_code?: string) => (payment: Payment) =>
+  advanceTo(payment, to, context, return_code);
 
 const PENDING = paymentWith({});
 const WAITING = paymentWith({
@@ -120,12 +121,21 @@ testMoves([
     members: RETURNED,
   },
   {
+    name: "bank return while a refund is pending",
+    payment: SEPA_REFUNDING,
+    decide: advance("failed", "AM04"),
+    http: 200,
+    events: ["payment.failed"],
+    ledger: ["capture_reversal available>processor 1000"],
+    members: { ...RETURNED, return_code: "AM04", amount_refunding: 1 },
+  },
+  {
     name: "bank return after a partial refund",
     payment: paymentWith({ ...SEPA, status: "partially_refunded", amount_refunded: 400 }),
     decide: advance("failed"),
     http: 200,
     events: ["payment.failed"],
-    ledger: ["capture_reversal available>processor 600"],
+    ledger: ["capture_reversal available>processor 1000"],
     members: RETURNED,
   },
   {
@@ -201,7 +211,12 @@ testRefusals([
   ["fail to authenticate pending", PENDING, authenticate("failure"), "invalid_state"],
   ["advance to pending", PARTLY, advance("pending"), "invalid_state"],
   ["return a card payment", DONE, advance("failed"), "invalid_state"],
-  ["return while a refund is pending", SEPA_REFUNDING, advance("failed"), "invalid_state"],
+  [
+    "return a card payment with a code",
+    DONE,
+    advance("failed", "AC04"),
+    "invalid_parameter return_code",
+  ],
   ["halve one cent", paymentWith({ status: "completed", amount_minor: 1 }), HALVE, "invalid_state"],
   ["win a dispute as if nothing was refunded", DISPUTED_PARTLY, COMPLETE, "invalid_state"],
   ["win a dispute as if a part was refunded", DISPUTED, HALVE, "invalid_state"],

@@ -179,7 +179,13 @@ const TABLE: [name: string, event: ProviderEvent, effects: string][] = [
   ],
   // A payer who has authenticated keeps the authorization.
   ["abandoned", event("abandon", "failed"), "failed failed failed - - - - - - - -"],
-  ["returned", event("authorize", "returned"), "? ? ? ? failed = = = ! - -"],
+  // The bank takes the whole amount, refunded or not.
+  ["returned", event("authorize", "returned"), "? ? ? ? failed = = = failed failed -"],
+  [
+    "returned in part",
+    event("authorize", "returned", { amount_minor: 700 }),
+    "? ? ? ? ! = = = ! ! -",
+  ],
   // A bank can take back money that is refunded, or held by another dispute.
   ["disputed", event("dispute", "disputed"), "? ? ? ? chargeback = = = chargeback chargeback ="],
   ["dispute_won", event("dispute", "dispute_won"), "? ? ? ? ? = = = ? ? completed"],

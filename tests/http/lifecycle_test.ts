@@ -95,7 +95,7 @@ const MOVES: Record<string, Move> = {
     members: { amount_disputed: 600 },
   },
 };
-/** The bank returns the money that was not refunded. Only bank rails have these moves. */
+/** The bank returns the whole amount. Only bank rails have these moves. */
 const BANK_RETURNS: Record<string, Move> = {
   "completed>failed": {
     events: ["payment.failed"],
@@ -103,7 +103,7 @@ const BANK_RETURNS: Record<string, Move> = {
   },
   "partially_refunded>failed": {
     events: ["payment.failed"],
-    ledger: ["capture_reversal available>processor 600 EUR"],
+    ledger: ["capture_reversal available>processor 1000 EUR"],
   },
 };
 /** With manual capture a payment is authorized before it is completed. */

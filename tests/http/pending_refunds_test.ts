@@ -274,20 +274,27 @@ serviceCase("pending refunds and the ends of their payment", async (t, service) 
     assert.deepEqual(events, ["dispute.won", "payment.partially_refunded"]);
     assert.deepEqual(ledger, ["chargeback_reversal chargebacks>available 600 EUR"]);
   });
-  await t.step("the bank cannot return a payment while a refund is pending", async () => {
+  await t.step("the bank returns the whole payment while a refund is pending", async () => {
     const iban = "DE89 3704 0044 0532 0130 00";
     const { body: payment } = await service.pay({ iban, settlement: "manual" });
     assert.equal(payment.status, "pending");
     await advance(service, payment.id, "completed");
     const { body: pending } = await refund(service, payment.id, { amount: 400 });
-    assertRefused(await advance(service, payment.id, "failed"), 409, "invalid_state");
-    await settle(service, pending.id, "completed");
     const before = await recordOf(service, payment.id);
     const { body: returned } = await advance(service, payment.id, "failed");
     assert.deepEqual([returned.status, returned.return_code], ["failed", "R01"]);
-    assert.deepEqual(changesBetween(before, await recordOf(service, payment.id)).ledger, [
-      "capture_reversal available>processor 600 EUR",
+    assert.equal(returned.amount_refunding, 400);
+    await settle(service, pending.id, "completed");
+    const after = await recordOf(service, payment.id);
+    const changes = changesBetween(before, after);
+    assert.deepEqual(changes.events, ["payment.failed", "refund.completed"]);
+    assert.deepEqual(changes.ledger, [
+      "capture_reversal available>processor 1000 EUR",
+      "refund available>processor 400 EUR",
     ]);
+    const { body: last } = await service.call("GET", `${PAYMENTS}/${payment.id}`);
+    const { status, amount_refunded, amount_refunding } = last;
+    assert.deepEqual([status, amount_refunded, amount_refunding], ["failed", 400, 0]);
   });
   await t.step("a reset deletes pending refunds", async () => {
     const id = await waiting(service);
@@ -348,10 +355,15 @@ serviceCase("a completed refund that fails later gives its money back", async (t
       assert.deepEqual(await shown(service, id), after);
     });
   }
-  await t.step("but not after the bank has returned the payment", async () => {
+  await t.step("also after the bank has returned the payment, which stays failed", async () => {
     const { id } = (await service.pay({ ...APPROVED.sepa })).body;
     const { body: { id: refund_id } } = await refund(service, id, { amount: 100 });
     await advance(service, id, "failed");
-    assertRefused(await settle(service, refund_id, "failed"), 409, "invalid_state");
+    const before = await recordOf(service, id);
+    const { body: failed } = await settle(service, refund_id, "failed");
+    assert.deepEqual([failed.status, failed.payment_status], ["failed", "failed"]);
+    const changes = changesBetween(before, await recordOf(service, id));
+    assert.deepEqual(changes.events, ["refund.failed"]);
+    assert.deepEqual(changes.ledger, ["refund_reversal processor>available 100 EUR"]);
   });
 });

@@ -14,6 +14,7 @@ const REVERTED = { wallet: { address: "0x0000000000000000000000000000000000000ba
 const OUT = "available>in_transit";
 const DONE = "in_transit>external";
 const BACK = "in_transit>available";
+const RETURN = "external>available";
 
 /** [name, create, steps of [path, body], final status, movements, events] */
 const CASES: [string, Record<string, unknown>, [string, unknown][], string, string[], string[]][] =
@@ -55,6 +56,14 @@ const CASES: [string, Record<string, unknown>, [string, unknown][], string, stri
       OUT,
       BACK,
     ], ["created", "failed"]],
+    [
+      "a return after the transfer had completed",
+      {},
+      [["advance", { to: "failed", return_code: "AC04" }]],
+      "failed",
+      [OUT, DONE, RETURN],
+      ["created", "completed", "failed"],
+    ],
     [
       "advance cancelled",
       { settlement: "manual" },
@@ -135,7 +144,7 @@ Deno.test("movements and events of a transfer", async (t) => {
     });
     await t.step("after a final status every move is 409 and changes nothing", async () => {
       const { body: made } = await service.call("POST", TRANSFERS, {
-        body: { amount: 10, currency: "EUR", destination: SEPA },
+        body: { amount: 10, currency: "USDC", destination: WALLET },
       });
       for (const [step, body] of [["cancel", undefined], ["advance", { to: "failed" }]] as const) {
         const refused = await service.call("POST", pathOf(step, made.id), { body });

@@ -54,6 +54,7 @@ const MOVEMENTS: Record<MovementKind, { debit: LedgerAccount; credit: LedgerAcco
   transfer: { debit: "available", credit: "in_transit" },
   transfer_completed: { debit: "in_transit", credit: "external" },
   transfer_reversed: { debit: "in_transit", credit: "available" },
+  transfer_returned: { debit: "external", credit: "available" },
 };
 
 /** Collects the events, refunds, disputes and movements of a resource within one request. */

@@ -5,7 +5,7 @@
  */
 
 import type { PaymentChange } from "../changes/change_builder.ts";
-import { canBecome, isDeposit, isRefundable, refundable } from "./lifecycle.ts";
+import { canBecome, canBeReturned, isDeposit } from "./lifecycle.ts";
 import {
   authorize,
   cancel,
@@ -158,10 +158,11 @@ function applySuccess(change: PaymentChange, event: ProviderEvent): Effect {
     apply(() => complete(change, { amount_minor, tx_hash }));
 }
 
+/** Applies a return. The bank takes the whole amount, also if a refund has given a part back. */
 function applyReturn(change: PaymentChange, event: ProviderEvent): Effect {
   const { subject: payment } = change;
   if (!isCaptured(payment)) return applyWithoutCapture(change, event);
-  if (!isRefundable(payment)) return IGNORED;
-  return differs(refundable(payment), event) ??
+  if (!canBeReturned(payment)) return IGNORED;
+  return differs(payment.amount_captured, event) ??
     apply(() => fail(change, "bank_return", event.return_code ?? null));
 }

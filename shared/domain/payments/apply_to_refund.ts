@@ -6,13 +6,7 @@
 import type { Refund } from "../../schema/refund.ts";
 import type { PaymentChange } from "../changes/change_builder.ts";
 import { isRefundable, refundable } from "./lifecycle.ts";
-import {
-  beginRefund,
-  canRevertRefund,
-  completeRefund,
-  failRefund,
-  revertRefund,
-} from "./refund_payment.ts";
+import { beginRefund, completeRefund, failRefund, revertRefund } from "./refund_payment.ts";
 import type { ProviderEvent } from "../providers/connector.ts";
 import {
   apply,
@@ -40,9 +34,9 @@ export function applyToRefund(
   if (!isCaptured(payment)) return applyWithoutCapture(change, event);
   if (event.state === "returned") {
     // Its success comes later, and becomes a refund here, unless it is an exception then.
-    return isRefundable(payment) || canRevertRefund(payment)
-      ? WAIT
-      : exception(`a refund of ${shown(event)} that has not succeeded here came back`);
+    return payment.status === "failed"
+      ? exception(`a refund of ${shown(event)} that has not succeeded here came back`)
+      : WAIT;
   }
   // A pending refund of ours that holds the amount can still fail.
   const left = payment.amount_captured - payment.amount_refunded;
@@ -71,11 +65,6 @@ function applyOwn(change: PaymentChange, refund: Refund, event: ProviderEvent): 
   }
   // The money has left before: the success of the refund comes later here.
   if (refund.status === "pending" && is_returned) return WAIT;
-  if (refund.status === "completed" && !canRevertRefund(change.subject)) {
-    return exception(
-      `the refund failed at the provider, but the payment is ${change.subject.status}`,
-    );
-  }
   const end = refund.status === "completed" ? revertRefund : failRefund;
   const code = event.failure_code ?? "processing_failed";
   return (is_returned ? differs(refund.amount_minor, event) : null) ??

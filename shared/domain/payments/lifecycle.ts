@@ -9,7 +9,8 @@ import type { Transfer, TransferStatus } from "../../schema/transfer.ts";
 
 /**
  * Statuses that can follow each status, for some payment (contract §2). Money that a provider moves
- * after a refund is not in the table: a refund that fails, and a dispute of a refunded payment.
+ * after a refund is not in the table: a refund that fails, and a dispute or a return of a refunded
+ * payment.
  */
 const MOVES: Record<PaymentStatus, readonly PaymentStatus[]> = {
   pending: [
@@ -134,7 +135,7 @@ function isAdvance(payment: Standing, next: PaymentStatus): boolean {
       if (status === "chargeback") return payment.amount_refunded === 0;
       return capture === "automatic" || status === "authorized";
     case "failed":
-      return !is_captured || RETURNABLE.has(method_kind) && payment.amount_refunding === 0;
+      return !is_captured || RETURNABLE.has(method_kind);
     case "partially_refunded":
       return status === "chargeback"
         ? payment.amount_refunded > 0
@@ -177,6 +178,11 @@ export function isRefundable(payment: Standing): boolean {
   return payment.status === "completed" || payment.status === "partially_refunded";
 }
 
+/** Reports whether the bank can take back the money of the payment, refunded or not. */
+export function canBeReturned(payment: Standing): boolean {
+  return isRefundable(payment) || payment.status === "refunded";
+}
+
 /** Returns the status of a payment whose money is captured and not disputed. */
 export function refundStatus(
   { amount_captured, amount_refunded }: Pick<Standing, "amount_captured" | "amount_refunded">,
@@ -195,13 +201,16 @@ export function halfOfRest(payment: Standing): number {
   return Math.floor(refundable(payment) / 2);
 }
 
-/** Returns the statuses to which a transfer can move now: only a pending one can move. */
-export function transferAdvances(transfer: Pick<Transfer, "status">): TransferStatus[] {
-  return transfer.status === "pending" ? ["completed", "failed", "cancelled"] : [];
+/** Returns the statuses to which a transfer can move now. A bank can return one that completed. */
+export function transferAdvances(
+  { status, destination }: Pick<Transfer, "status" | "destination">,
+): TransferStatus[] {
+  if (status === "pending") return ["completed", "failed", "cancelled"];
+  return status === "completed" && destination.type === "iban" ? ["failed"] : [];
 }
 
 /** Makes the 409 for a move that the status of the transfer does not allow. */
-export function invalidTransferState(action: string, transfer: Pick<Transfer, "status">): ApiError {
+export function invalidTransferState(action: string, transfer: Transfer): ApiError {
   return new ApiError(
     "invalid_state",
     `Cannot ${action}: the transfer is ${transfer.status}`,

@@ -9,7 +9,7 @@ import type { FailureCode, NextAction, Payment } from "../../schema/payment.ts";
 import type { StoredResponse } from "../../store/commit_rows.ts";
 import { type ErrorOrigin, renderError } from "../changes/error_body.ts";
 import type { PaymentChange } from "../changes/change_builder.ts";
-import { AUTHENTICATION_WINDOW_MS, isRefundable, refundable, refundStatus } from "./lifecycle.ts";
+import { AUTHENTICATION_WINDOW_MS, refundStatus } from "./lifecycle.ts";
 
 /** Messages of declines, for people. */
 const DECLINES: Record<DeclineCode, string> = {
@@ -113,13 +113,12 @@ export function decline(
 }
 
 /**
- * Makes the payment fail. If money was captured, the bank returns it, and the ledger reverses the
- * part that was not refunded.
+ * Makes the payment fail. If money was captured, the bank has returned all of it. Its refunds stay,
+ * so the merchant has paid them out of the available balance.
  */
 export function fail(change: PaymentChange, code: FailureCode, return_code: string | null): void {
-  const { subject: payment } = change;
-  const returned = isRefundable(payment) ? refundable(payment) : 0;
-  if (returned > 0) change.move("capture_reversal", returned);
+  const { amount_captured } = change.subject;
+  if (amount_captured > 0) change.move("capture_reversal", amount_captured);
   change.addEvent("payment.failed", {
     status: "failed",
     failure_code: code,

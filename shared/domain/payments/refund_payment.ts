@@ -11,6 +11,7 @@ import type { FailureCode, Payment } from "../../schema/payment.ts";
 import type { CreateRefundBody, Refund, RefundStatus } from "../../schema/refund.ts";
 import { amountOf } from "../../schema/values.ts";
 import {
+  canBeReturned,
   invalidState,
   isDeposit,
   isRefundable,
@@ -58,7 +59,7 @@ export function completeRefund(change: PaymentChange, refund: Refund): void {
   const { amount_minor } = refund;
   const amount_refunded = payment.amount_refunded + amount_minor;
   const amount_refunding = payment.amount_refunding - amount_minor;
-  // A payment that was charged back meanwhile keeps its status.
+  // A payment that was charged back or returned meanwhile keeps its status.
   const status = isRefundable(payment) ? refundStatus({ ...payment, amount_refunded }) : null;
   change.move("refund", amount_minor, refund.id);
   change.addRefundEvent("refund.completed", {
@@ -90,10 +91,8 @@ export function failRefund(change: PaymentChange, refund: Refund, code: FailureC
 export function revertRefund(change: PaymentChange, refund: Refund, code: FailureCode): void {
   const { subject: payment } = change;
   const amount_refunded = payment.amount_refunded - refund.amount_minor;
-  // A payment that was charged back meanwhile keeps its status.
-  const status = payment.status === "chargeback"
-    ? null
-    : refundStatus({ ...payment, amount_refunded });
+  // A payment that was charged back or returned meanwhile keeps its status.
+  const status = canBeReturned(payment) ? refundStatus({ ...payment, amount_refunded }) : null;
   change.move("refund_reversal", refund.amount_minor, refund.id);
   change.addRefundEvent("refund.failed", {
     ...refund,
@@ -104,12 +103,6 @@ export function revertRefund(change: PaymentChange, refund: Refund, code: Failur
     updated_at: change.at,
   }, { amount_refunded });
   if (status) change.addEvent(`payment.${status}`, { status });
-}
-
-/** Reports whether the refunds of a payment can still fail after they have completed. */
-export function canRevertRefund({ status }: Pick<Payment, "status">): boolean {
-  // The bank has returned the payment, or it had no refund.
-  return status === "partially_refunded" || status === "refunded" || status === "chargeback";
 }
 
 /** Messages of failed refunds, where those of payments do not fit. */

@@ -59,6 +59,7 @@ const AT_PROVIDER: Record<MovementKind, -1 | 0 | 1> = {
   transfer: 0,
   transfer_completed: -1,
   transfer_reversed: 0,
+  transfer_returned: 1,
 };
 
 export const IGNORED = { outcome: "ignored" } as const;

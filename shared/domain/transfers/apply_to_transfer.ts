@@ -20,7 +20,8 @@ export function applyToTransfer(change: TransferChange, event: ProviderEvent): E
   if (status === "failed" && event.state === "succeeded" && event.tx_hash !== undefined) {
     return exception("the transfer succeeded on the chain, but is failed here");
   }
-  if (status !== "pending") return IGNORED;
+  const is_returned = status === "completed" && event.state === "returned";
+  if (status !== "pending" && !is_returned) return IGNORED;
   switch (event.state) {
     case "succeeded":
       return apply(() => complete(change, event.tx_hash));

@@ -20,9 +20,13 @@ export function complete(change: TransferChange, tx_hash?: string): void {
   });
 }
 
-/** Makes the transfer fail, and moves the money back to the available balance. */
+/**
+ * Makes the transfer fail, and moves the money back to the available balance: from outside if the
+ * transfer had completed before.
+ */
 export function fail(change: TransferChange, code: FailureCode, return_code: string | null): void {
-  change.move("transfer_reversed", change.subject.amount_minor);
+  const { status, amount_minor } = change.subject;
+  change.move(status === "completed" ? "transfer_returned" : "transfer_reversed", amount_minor);
   change.addEvent("transfer.failed", {
     status: "failed",
     failure_code: code,

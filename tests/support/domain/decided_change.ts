@@ -93,12 +93,13 @@ export function advanceTo(
   payment: Payment,
   to: PaymentStatus,
   context = requestContext(),
+  return_code?: string,
 ): Change | null {
   const { status, amount_disputed } = payment;
   const dispute = status === "chargeback"
     ? { ...sampleDispute(payment, "needs_response", context), amount_minor: amount_disputed }
     : null;
-  return decideAdvance(payment, to, URLS, context, { dispute });
+  return decideAdvance(payment, to, URLS, context, { dispute, return_code });
 }
 
 /** Statuses of a payment whose money was taken. */
