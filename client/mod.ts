@@ -24,6 +24,7 @@ export type { Runtime } from "./runtime.ts";
 export type {
   AmountInput,
   IbanInput,
+  Mandate,
   MaskedIban,
   Metadata,
   Person,

@@ -1,6 +1,6 @@
 /** A payment as the API shows it (contract §2). */
 
-import type { MaskedIban, Metadata, Person, Wallet } from "./values.ts";
+import type { Mandate, MaskedIban, Metadata, Person, Wallet } from "./values.ts";
 import type {
   Capability,
   CaptureMethod,
@@ -17,7 +17,14 @@ import type {
 /** The card, bank account or wallet, with masked numbers. */
 export type PaymentMethod =
   | { type: "card"; card: { brand: string; last4: string; exp_month: number; exp_year: number } }
-  | { type: "sepa" | "swift"; iban: MaskedIban }
+  | {
+    type: "sepa" | "swift";
+    iban: MaskedIban;
+    /** Null without one. */
+    mandate: Mandate | null;
+    /** The day on which the payment is collected under the mandate; null without one. */
+    due_on: string | null;
+  }
   | { type: "stablecoin"; wallet: Wallet };
 
 /** The next step of the payer. A newer service may send a type that is not listed here. */
@@ -95,7 +102,7 @@ export interface Payment {
   failure_message: string | null;
   /** With `declined`: the next step that helps. A newer service may send another value. */
   advice: DeclineAdvice | null;
-  /** The reason of the bank if it returned the money, such as `R01`. */
+  /** The reason of the bank if it returned the money, such as `AC04`. */
   return_code: string | null;
   livemode: boolean;
   /** Number of events of this payment. */

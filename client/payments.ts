@@ -6,7 +6,7 @@ import { type List, listOf, type ListParams } from "./list.ts";
 import type { Payment } from "./payment.ts";
 import type { ReadOptions, RequestOptions } from "./request_options.ts";
 import type { Transport } from "./transport.ts";
-import type { AmountInput, IbanInput, Metadata, Person, WalletInput } from "./values.ts";
+import type { AmountInput, IbanInput, Mandate, Metadata, Person, WalletInput } from "./values.ts";
 import type {
   Capability,
   CaptureMethod,
@@ -51,6 +51,8 @@ export interface PaymentFields {
   payer?: Person | undefined;
   card?: CardInput | undefined;
   iban?: string | IbanInput | undefined;
+  /** For a payment by SEPA with an `iban`: it is collected on `method.due_on`. */
+  mandate?: Mandate | undefined;
   wallet?: string | WalletInput | undefined;
   /** At most 500 characters. */
   description?: string | undefined;

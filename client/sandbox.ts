@@ -26,6 +26,8 @@ export interface AdvanceInput {
    * amount. For late money, send the current status of the payment as `to`.
    */
   amount_received?: number | undefined;
+  /** The bank's code of the return, such as `AC04`: only with `failed`, by SEPA or SWIFT. */
+  return_code?: string | undefined;
 }
 
 /** `POST /refunds/{id}/advance` */
@@ -38,6 +40,8 @@ export interface AdvanceRefundInput {
 export interface AdvanceTransferInput {
   /** The status to move to. */
   to: TransferStatus;
+  /** The bank's code of the return, such as `AC04`: only with `failed`, for a bank account. */
+  return_code?: string | undefined;
 }
 
 /** `POST /payments/{id}/authenticate` */

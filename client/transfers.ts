@@ -56,7 +56,7 @@ export interface Transfer {
   /** The reason if the transfer failed. */
   failure_code: FailureCode | null;
   failure_message: string | null;
-  /** The reason of the bank if it returned the money, such as `R01`. */
+  /** The reason of the bank if it returned the money, such as `AC04`. */
   return_code: string | null;
   livemode: boolean;
   /** Number of events of this transfer. */

@@ -2,7 +2,7 @@
  * Values that several resources share, with the fields of the API (contract §2).
  */
 
-import type { Network, Stablecoin } from "./vocabulary.ts";
+import type { MandateSequence, Network, Stablecoin } from "./vocabulary.ts";
 
 /** Your own data on a resource: at most 50 names of 40 characters, with values of 500. */
 export type Metadata = Record<string, string>;
@@ -29,6 +29,15 @@ export interface WalletInput {
   address: string;
   network?: Network | undefined;
   asset?: Stablecoin | undefined;
+}
+
+/** The mandate of a payer, under which payments by SEPA are collected. */
+export interface Mandate {
+  /** Your own reference of the mandate, at most 35 characters. */
+  id: string;
+  /** When the payer signed: a date such as `2026-01-31`, or an RFC 3339 time. */
+  signed_at: string;
+  sequence: MandateSequence;
 }
 
 /** The part of an IBAN that the API shows. */

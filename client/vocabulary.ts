@@ -26,6 +26,9 @@ export type Capability = "card_payment" | "sepa_payment" | "swift_payment" | "st
 /** The capture of a payment by card: with the authorization, or later by `payments.capture`. */
 export type CaptureMethod = "automatic" | "manual";
 
+/** The place of a payment among those of its mandate. Nothing follows `final` and `one_off`. */
+export type MandateSequence = "first" | "recurring" | "final" | "one_off";
+
 /** A forced result of a sandbox payment. */
 export type Outcome = "success" | "declined" | "pending" | "refunded" | "chargeback";
 

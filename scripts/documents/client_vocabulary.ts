@@ -16,6 +16,7 @@ import {
   ENDPOINT_STATUSES,
   EVENT_PATTERNS,
   FAULTS,
+  MANDATE_SEQUENCES,
   METHOD_KINDS,
   NETWORKS,
   OUTCOMES,
@@ -51,6 +52,11 @@ const TYPES: readonly (readonly [name: string, doc: string, values: readonly str
     "CaptureMethod",
     "The capture of a payment by card: with the authorization, or later by `payments.capture`.",
     CAPTURE_METHODS,
+  ],
+  [
+    "MandateSequence",
+    "The place of a payment among those of its mandate. Nothing follows `final` and `one_off`.",
+    MANDATE_SEQUENCES,
   ],
   ["Outcome", "A forced result of a sandbox payment.", OUTCOMES],
   [

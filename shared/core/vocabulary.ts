@@ -31,6 +31,9 @@ export const FINAL_PAYMENT_STATUSES = [
 /** Every kind of payment method, as variant B names it. */
 export const METHOD_KINDS = ["card", "sepa", "swift", "stablecoin"] as const;
 
+/** The place of a payment by SEPA among those that are collected under its mandate. */
+export const MANDATE_SEQUENCES = ["first", "recurring", "final", "one_off"] as const;
+
 /** Results that a sandbox create can force (interface §4). */
 export const OUTCOMES = ["success", "declined", "pending", "refunded", "chargeback"] as const;
 

@@ -17,6 +17,7 @@ import type { Transfer } from "../schema/transfer.ts";
 import type { MatchedFault } from "./fault_store.ts";
 import { methodOf } from "../domain/changes/change_builder.ts";
 import { CAPTURE_WINDOW_MS } from "../domain/payments/payment_steps.ts";
+import { collectionOf } from "../domain/payments/collection.ts";
 import { isDeposit } from "../domain/payments/lifecycle.ts";
 import type {
   ProviderEvent,
@@ -84,11 +85,15 @@ export function replyAtOnce(
 ): ProviderReply {
   const { op, subject } = operation;
   const simulated = test === null ? null : simulate(test, subject);
-  if (fault) return faultyReply(operation, fault, simulated, test?.is_manual ?? false);
+  const due_ms = dueIn(operation, at_ms);
+  if (fault) return faultyReply(operation, fault, simulated, test?.is_manual ?? false, due_ms);
   if (simulated === null) {
     return op === "refund" && (subject as Payment).settlement === "manual"
       ? WAITING
       : laterReply(operation);
+  }
+  if (due_ms > 0 && !test?.outcome && !test?.is_manual) {
+    return unknown("in_progress", due_ms, simulated);
   }
   switch (simulated.result) {
     case "pending": {
@@ -103,6 +108,13 @@ export function replyAtOnce(
     default:
       return { provider_events: resultEvents(operation, simulated) };
   }
+}
+
+/** Returns the time until the due date of a new collection, which begins at 0:00 UTC; else 0. */
+function dueIn({ op, subject }: Operation, at_ms: number): number {
+  if (op !== "authorize" || subject.object !== "payment") return 0;
+  const { due_on } = collectionOf(subject);
+  return due_on === null ? 0 : Date.parse(due_on) - at_ms;
 }
 
 /** Replies to an operation that comes later: its result, or the end of a time that nobody used. */
@@ -186,6 +198,7 @@ function faultyReply(
   { fault }: ProviderFault,
   simulated: SimulatedResult | null,
   is_manual: boolean,
+  due_ms: number,
 ): ProviderReply {
   const { op, subject } = operation;
   const is_new = op === "authorize" || op === "transfer";
@@ -193,7 +206,7 @@ function faultyReply(
     if (op === "authorize" && is_manual) {
       return { provider_events: [eventOf(operation, "pending")] };
     }
-    return unknown("timeout", LOST_RESPONSE_MS, simulated);
+    return unknown("timeout", Math.max(LOST_RESPONSE_MS, due_ms), simulated);
   }
   if (fault === "declined" && op === "authorize") {
     return {

@@ -8,6 +8,7 @@ import { DECLINE_ADVICE, DECLINE_CODES } from "../core/errors.ts";
 import {
   CAPTURE_METHODS,
   FINAL_PAYMENT_STATUSES,
+  MANDATE_SEQUENCES,
   METHOD_KINDS,
   OUTCOMES,
   PAYMENT_STATUSES,
@@ -185,6 +186,42 @@ export const IbanInput = mustBe(
 );
 export type IbanInput = z.infer<typeof IbanInput>;
 
+/** The place of a payment among those of its mandate. */
+const MandateSequence = z.enum(MANDATE_SEQUENCES).describe(
+  "The place of the payment among those of the mandate. `recurring` can be the first too. Nothing " +
+    "is collected after `final` or `one_off`",
+);
+export type MandateSequence = z.infer<typeof MandateSequence>;
+
+/** The characters of a mandate's reference (EPC rulebook of the SEPA Direct Debit). */
+const MANDATE_ID = /^[A-Za-z0-9+?:().,'-][A-Za-z0-9+?/:().,' -]{0,34}$/;
+
+/** The mandate of a payer, under which a payment by SEPA is collected. */
+export const Mandate = mustBe(
+  z.object({
+    id: mustBe(
+      z.string().regex(MANDATE_ID).describe(
+        "Your own reference of the mandate: at most 35 letters, digits, spaces and `+?/:().,'-`",
+      ),
+      "text of 1 to 35 letters, digits, spaces and +?/:().,'-",
+    ),
+    signed_at: mustBe(
+      z.string().max(40).refine(isDateOrTime, "must be a date or a time").describe(
+        "When the payer signed: a date such as `2026-01-31`, or an RFC 3339 time",
+      ),
+      "a date such as 2026-01-31, or a time with its time zone, such as 2026-01-31T09:00:00Z",
+    ),
+    sequence: MandateSequence,
+  }).describe("The mandate of the payer, for a payment by SEPA with an `iban`"),
+  'an object with "id", "signed_at" and "sequence"',
+);
+export type Mandate = z.infer<typeof Mandate>;
+
+function isDateOrTime(text: string): boolean {
+  return z.iso.date().safeParse(text).success ||
+    z.iso.datetime({ offset: true }).safeParse(text).success;
+}
+
 /** A wallet in the body of a create: an object, or the address as text. */
 export const WalletInput = mustBe(
   z.preprocess(
@@ -243,6 +280,7 @@ export const CreatePaymentBody = z.object({
   payer: Person.optional(),
   card: CardInput.optional(),
   iban: IbanInput.optional(),
+  mandate: Mandate.optional(),
   wallet: WalletInput.optional(),
   description: Description.optional(),
   reference: z.string().min(1).max(MAX_REFERENCE).optional()
@@ -292,6 +330,9 @@ export const CardMethod = z.object({ type: z.literal("card"), card: ShownCard })
 export const IbanMethod = z.object({
   type: z.enum(["sepa", "swift"]).describe("Rail of the payment"),
   iban: ShownIban,
+  mandate: Mandate.nullable().describe("The mandate of the payer; null without one"),
+  due_on: z.iso.date().nullable()
+    .describe("The day on which the payment is collected under the mandate; null without one"),
 })
   .describe("The method of a payment by SEPA or SWIFT");
 /** The method of a payment by stablecoin. */

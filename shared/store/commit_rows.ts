@@ -5,7 +5,7 @@
 
 import type { DisputeStatus } from "../schema/dispute.ts";
 import type { EventType } from "../schema/event_type.ts";
-import type { MethodKind, PaymentStatus } from "../schema/payment.ts";
+import type { MandateSequence, MethodKind, PaymentStatus } from "../schema/payment.ts";
 import type { RefundStatus } from "../schema/refund.ts";
 import type { TransferStatus } from "../schema/transfer.ts";
 import type { LedgerAccount } from "../schema/ledger.ts";
@@ -77,6 +77,19 @@ interface DisputeRow {
   body: string;
 }
 
+/** A row of `pay.mandates`: the mandate of a payment by SEPA. */
+export interface MandateRow {
+  /** The merchant's reference. */
+  id: string;
+  /** True: no further payment can be collected under it. */
+  is_over: boolean;
+  /** The time of the change, RFC 3339. */
+  used_at: string;
+  /** Both of a new payment, which uses the mandate. Absent: the mandate only ends. */
+  sequence?: MandateSequence;
+  signed_at?: string;
+}
+
 /** Kinds of ledger transactions. */
 export type MovementKind =
   | "capture"
@@ -144,6 +157,8 @@ export interface Change {
   refunds: RefundRow[];
   /** New disputes, and disputes that have changed. */
   disputes: DisputeRow[];
+  /** The mandate that a new payment uses, or that has ended. Absent: none. */
+  mandate?: MandateRow;
   ledger: MovementRow[];
   events: EventRow[];
   /**

@@ -79,6 +79,7 @@ export function changedRows(list: readonly SentRows[]) {
     transfers: numberedRows(list, ({ transfer }) => [transfer]),
     refunds: numberedRows(list, ({ refunds }) => refunds),
     disputes: numberedRows(list, ({ disputes }) => disputes),
+    mandates: numberedRows(list, ({ mandate }) => [mandate ?? null]),
     ledger: numberedRows(list, ({ ledger }) => ledger),
     events: numberedRows(list, ({ events }) => events),
     operations: numberedRows(list, ({ operations }) => operations),

@@ -120,7 +120,7 @@ type PageRow = ListRow & Page;
 
 /** A row of `pay.commit`. */
 type CommitRow = ListRow<
-  "stale" | "insufficient" | "unconfigured" | "incomplete" | "uncounted"
+  "stale" | "insufficient" | "mandate" | "unconfigured" | "incomplete" | "uncounted"
 >;
 
 /** Counts the pending deliveries of a sandbox. */
@@ -252,6 +252,7 @@ export function createStore(
       }
       if (row.outcome === "unconfigured") throw unconfigured(change.operations[0]!.method_kind);
       if (row.outcome === "incomplete") throw tokenRequired();
+      if (row.outcome === "mandate") throw MANDATE_REFUSALS[row.detail as "over"]();
       if (row.outcome === "replay") return { outcome: "replay", response: responseOf(row) };
       return { outcome: row.outcome === "insufficient" ? "insufficient" : "stale" };
     },
@@ -289,6 +290,25 @@ function unconfigured(method_kind: MethodKind): ApiError {
       '"deno task providers add"',
   );
 }
+
+/** The 400 for a payment that its mandate does not allow, by the detail of `pay.commit`. */
+const MANDATE_REFUSALS = {
+  over: () =>
+    invalidParameter(
+      "mandate.id",
+      "This mandate is used up or revoked: let the payer sign a new one",
+    ),
+  used: () =>
+    invalidParameter(
+      "mandate.sequence",
+      'A payment was collected under this mandate before: send "recurring" or "final"',
+    ),
+  idle: () =>
+    invalidParameter(
+      "mandate.id",
+      "This mandate was not used for 36 months, so it has ended: let the payer sign a new one",
+    ),
+};
 
 /** Makes the 400 for a live payment by card without a token. */
 function tokenRequired(): ApiError {

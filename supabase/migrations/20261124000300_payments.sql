@@ -267,6 +267,21 @@ create index idempotency_keys_advances on pay.idempotency_keys (environment_id)
 comment on index pay.idempotency_keys_advances is
   'pay.step_clock: the responses of advances that have begun and not ended.';
 
+create table pay.mandates (
+  environment_id text collate "C" not null,
+  id text collate "C" not null,
+  is_over boolean not null,
+  used_at timestamptz not null,
+  touched_at timestamptz not null default now(),
+  constraint mandates_pkey primary key (environment_id, id)
+);
+comment on table pay.mandates is 'A mandate of SEPA Direct Debit that a payment was collected under.';
+comment on column pay.mandates.environment_id is 'The environment of the row.';
+comment on column pay.mandates.id is 'The merchant''s reference of the mandate.';
+comment on column pay.mandates.is_over is 'It is used up or revoked: no further payment is collected under it.';
+comment on column pay.mandates.used_at is 'The time of the last payment, by the clock of the environment.';
+comment on column pay.mandates.touched_at is 'The real time of the last change, for retention.';
+
 create type pay_internal.document as (
   requests jsonb,
   records jsonb,
@@ -278,6 +293,7 @@ create type pay_internal.document as (
   transfers jsonb,
   refunds jsonb,
   disputes jsonb,
+  mandates jsonb,
   ledger jsonb,
   events jsonb,
   operations jsonb
@@ -302,6 +318,8 @@ comment on column pay_internal.document.transfers is 'Rows of pay.transfers.';
 comment on column pay_internal.document.refunds is 'Rows of pay.refunds.';
 comment on column pay_internal.document.disputes is
   'Rows of pay.disputes. Without a provider_reference the stored one stays.';
+comment on column pay_internal.document.mandates is
+  '{n, id, is_over, used_at, sequence, signed_at}: the mandate of a payment. sequence, signed_at: of a new payment, which uses it.';
 comment on column pay_internal.document.ledger is 'Rows of pay.ledger_movements.';
 comment on column pay_internal.document.events is
   'Rows of pay.events, with delivery_id: the id of its deliveries without the last character.';

@@ -1370,6 +1370,9 @@ begin
   if p_document.disputes is not null then
     perform pay_internal.write_disputes(p_document.disputes, p_callers);
   end if;
+  if p_document.mandates is not null then
+    perform pay_internal.write_mandates(p_document.mandates, p_callers);
+  end if;
   if p_document.ledger is not null then
     perform pay_internal.record_movements(p_document.ledger, p_callers);
   end if;
@@ -1418,6 +1421,9 @@ begin
   if v_document.transfers is not null then
     v_found := pay_internal.lock_funds(
       v_document.requests, v_document.transfers, v_moved, v_found);
+  end if;
+  if v_document.mandates is not null then
+    v_found := pay_internal.check_mandates(v_document.requests, v_document.mandates, v_found);
   end if;
   v_found := pay_internal.claim(v_document.requests, v_found, v_document.payments);
 
@@ -3342,6 +3348,116 @@ end
 $$;
 grant execute on function pay.load(text) to pay_api;
 
+create or replace function pay_internal.check_mandates(
+  p_requests jsonb, p_mandates jsonb, p_found pay.admission[]
+)
+returns pay.admission[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_use record;
+  v_last text := '';
+  v_mandate pay.mandates;
+  v_detail text;
+begin
+  for v_use in
+    select r.n, f.environment_id, f.api_key_id, r.idempotency_key, m.*
+    from unnest(p_found) f
+    join jsonb_to_recordset(p_requests) as r (n integer, idempotency_key text) on r.n = f.n
+    join jsonb_to_recordset(p_mandates) as m (
+      n integer, id text, sequence text, signed_at timestamptz, used_at timestamptz
+    ) on m.n = r.n
+    where f.outcome = 'ok' and m.sequence is not null
+    order by f.environment_id, m.id, r.n
+  loop
+    if v_last = v_use.environment_id || v_use.id then
+      p_found[v_use.n].outcome := 'stale';
+      continue;
+    end if;
+    v_last := v_use.environment_id || v_use.id;
+    perform pg_advisory_xact_lock(hashtextextended('mandate ' || v_last, 0));
+    -- Separate statements after the lock, so that they see the collections committed before.
+    if exists (
+      select from pay.idempotency_keys k
+      where k.environment_id = v_use.environment_id and k.api_key_id = v_use.api_key_id
+        and k.key = v_use.idempotency_key
+    ) then
+      p_found[v_use.n].outcome := 'expired';
+      continue;
+    end if;
+    select t.* into v_mandate from pay.mandates t
+    where t.environment_id = v_use.environment_id and t.id = v_use.id;
+    v_detail := case
+      when v_mandate.is_over then 'over'
+      when v_mandate.id is not null and v_use.sequence in ('first', 'one_off') then 'used'
+      when coalesce(v_mandate.used_at, v_use.signed_at) < v_use.used_at - interval '36 months'
+        then 'idle'
+    end;
+    if v_detail is not null then
+      p_found[v_use.n].outcome := 'mandate';
+      p_found[v_use.n].detail := v_detail;
+    end if;
+  end loop;
+  return p_found;
+end
+$$;
+
+create or replace function pay_internal.write_mandates(
+  p_mandates jsonb, p_callers pay_internal.caller[]
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  insert into pay.mandates as t (environment_id, id, is_over, used_at)
+  select caller.environment_id, m.id, m.is_over, m.used_at
+  from jsonb_to_recordset(p_mandates)
+    as m (n integer, id text, is_over boolean, used_at timestamptz)
+  join unnest(p_callers) caller on caller.n = m.n
+  order by caller.environment_id, m.id
+  on conflict on constraint mandates_pkey
+  do update set is_over = t.is_over or excluded.is_over,
+    used_at = greatest(t.used_at, excluded.used_at), touched_at = excluded.touched_at;
+end
+$$;
+
+create or replace function pay_internal.can_be_returned(p_payment pay.payments, p_at timestamptz)
+returns boolean
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select p_payment.method_kind = 'sepa' and p_payment.status in ('completed', 'partially_refunded')
+    and p_payment.created_at > p_at - interval '14 months'
+    and exists (
+      select from pay.mandates t
+      where t.environment_id = p_payment.environment_id
+        and t.id = p_payment.body::json #>> '{method,mandate,id}')
+$$;
+
+create or replace function pay_internal.purge_mandates(
+  p_environment_id text, p_at timestamptz, p_batch integer
+)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_rows bigint;
+begin
+  delete from pay.mandates t
+  where t.ctid = any (array(
+    select o.ctid from pay.mandates o
+    where o.environment_id = p_environment_id
+      and o.touched_at < least(p_at, pay_internal.server_time()) - interval '30 days'
+    limit p_batch for update skip locked
+  ));
+  get diagnostics v_rows = row_count;
+  return v_rows;
+end
+$$;
+
 create or replace function pay_internal.refuse_moving(p_environment_id text)
 returns void
 language plpgsql volatile
@@ -5259,8 +5375,8 @@ begin
   foreach v_table in array array[
     'webhook_deliveries', 'attempt_log', 'inbox_entries', 'events', 'ledger_movements',
     'ledger_totals', 'provider_events', 'deposit_addresses', 'chain_payouts',
-    'provider_operations', 'transfers', 'refunds', 'disputes', 'payments', 'faults',
-    'idempotency_keys', 'webhook_endpoints', 'requests', 'sandbox_settings',
+    'provider_operations', 'transfers', 'refunds', 'disputes', 'payments', 'mandates',
+    'faults', 'idempotency_keys', 'webhook_endpoints', 'requests', 'sandbox_settings',
     'transcript_lines'
   ] loop
     -- Deletes by ctid, which needs no index.
@@ -5400,6 +5516,8 @@ begin
     -- A disposable sandbox ends before any other row is old, unless it has a clock of its own.
     when v_environment.ends_at is not null and not v_environment.has_clock then 0
     else pay_internal.purge_keys(p_environment_id, v_at, p_batch)
+      + case when v_environment.livemode then 0
+        else pay_internal.purge_mandates(p_environment_id, p_at, p_batch) end
       + pay_internal.purge_old(p_environment_id, v_environment.livemode, v_at, p_batch)
   end;
 end
@@ -5448,12 +5566,14 @@ begin
       'delete from pay.%1$I t
        where t.environment_id = $1 and t.%3$I = any (array(
          select o.%3$I from pay.%1$I o
-         where o.environment_id = $1 and o.%3$I < $2
+         where o.environment_id = $1 and o.%3$I < $2 %4$s
          order by o.%3$I limit $3 %2$s
        ))',
-      v_kind.table_name, v_kind.lock, v_kind.id_column
+      v_kind.table_name, v_kind.lock, v_kind.id_column, case
+        when v_kind.table_name = 'payments' and p_at > pay_internal.server_time()
+          then 'and not pay_internal.can_be_returned(o, $4)' end
     ) using
-      p_environment_id, pay_internal.id_floor(v_kind.prefix, v_before), p_batch;
+      p_environment_id, pay_internal.id_floor(v_kind.prefix, v_before), p_batch, p_at;
     get diagnostics v_rows = row_count;
     v_total := v_total + v_rows;
   end loop;
@@ -10043,7 +10163,7 @@ where (right(x.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.rec
           or position('"data":{"object":' || x.body || '}' in e.body) = 0
       -- Retention may have deleted the newest event of a resource that has not changed for so long.
       else right(x.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.recent_suffix()))
-        or x.updated_at >= now() - interval '29 days'
+        or x.updated_at >= coalesce(clock.now, now()) - interval '29 days'
     end
     -- Compared as text, which is four times as fast as JSON. JSON escapes the quotes inside of a
     -- string, so no string can contain these member names.

@@ -8,9 +8,11 @@
 --
 -- Outcomes: those of admission.sql, and
 --           committed
---           stale (the payment or transfer is not at the expected sequence, or the fault of the
---           change cannot happen any more: load and decide again)
+--           stale (the payment or transfer is not at the expected sequence, the fault of the change
+--           cannot happen any more, or another change of the list uses its mandate: load and decide
+--           again)
 --           insufficient (a new transfer is more than the available balance)
+--           mandate (the mandate of a new payment does not allow it; detail says why)
 --           uncounted (the sandbox has some pending deliveries, and the change would add some:
 --           count them by pay.read_pending_quota, and send the change again with has_quota)
 --           unconfigured (no provider is configured for the operation of the change)
@@ -22,10 +24,10 @@
 --
 -- Concurrency (READ COMMITTED). Order of locks: the sandbox's own lock (pay_internal.admit),
 -- payments by id, transfers by id, declared faults by id, the balances that new transfers draw on,
--- then idempotency keys by key, then the stripes of totals (pay_internal.record_movements).
--- pay.record locks operations and provider events after transfers; a commit waits for neither,
--- because it only adds operations of payments and transfers that it has locked or made. No
--- transaction waits for one kind while it holds a later one, so commits do not deadlock. A request
+-- mandates by id, then idempotency keys by key, then the stripes of totals
+-- (pay_internal.record_movements). pay.record locks operations and provider events after transfers;
+-- a commit waits for neither, because it only adds operations of payments and transfers that it has
+-- locked or made. No transaction waits for one kind while it holds a later one, so commits do not deadlock. A request
 -- that is refused at admission takes no row lock. Transfers out of one balance queue: each sees the
 -- balance after the one before it. A concurrent duplicate of a keyed request waits as
 -- idempotency.sql describes. A change of a payment waits for the row lock; if the sequence is then
@@ -100,6 +102,9 @@ begin
   if p_document.disputes is not null then
     perform pay_internal.write_disputes(p_document.disputes, p_callers);
   end if;
+  if p_document.mandates is not null then
+    perform pay_internal.write_mandates(p_document.mandates, p_callers);
+  end if;
   if p_document.ledger is not null then
     perform pay_internal.record_movements(p_document.ledger, p_callers);
   end if;
@@ -155,6 +160,9 @@ begin
   if v_document.transfers is not null then
     v_found := pay_internal.lock_funds(
       v_document.requests, v_document.transfers, v_moved, v_found);
+  end if;
+  if v_document.mandates is not null then
+    v_found := pay_internal.check_mandates(v_document.requests, v_document.mandates, v_found);
   end if;
   v_found := pay_internal.claim(v_document.requests, v_found, v_document.payments);
 

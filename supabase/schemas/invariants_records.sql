@@ -149,7 +149,7 @@ where (right(x.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.rec
           or position('"data":{"object":' || x.body || '}' in e.body) = 0
       -- Retention may have deleted the newest event of a resource that has not changed for so long.
       else right(x.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.recent_suffix()))
-        or x.updated_at >= now() - interval '29 days'
+        or x.updated_at >= coalesce(clock.now, now()) - interval '29 days'
     end
     -- Compared as text, which is four times as fast as JSON. JSON escapes the quotes inside of a
     -- string, so no string can contain these member names.

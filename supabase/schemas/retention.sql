@@ -3,7 +3,8 @@
 --
 -- 7 days:   the log of attempts (pay_internal.purge_attempt_log).
 -- 24 hours: idempotency keys. Readers ignore older keys themselves; this only frees the space.
--- 30 days:  events and deliveries of every environment, all data of sandboxes (interface §8). In a
+-- 30 days:  events and deliveries of every environment, all data of sandboxes (interface §8). A
+--           sandbox whose clock is ahead keeps the collections that a bank can return. In a
 --           live environment operations and provider events stay as long as its payments.
 --           An archive keeps its events and deliveries until it has them (archive.sql).
 -- At once:  environments that resets have retired, disposable sandboxes that have ended, and all
@@ -35,8 +36,8 @@ begin
   foreach v_table in array array[
     'webhook_deliveries', 'attempt_log', 'inbox_entries', 'events', 'ledger_movements',
     'ledger_totals', 'provider_events', 'deposit_addresses', 'chain_payouts',
-    'provider_operations', 'transfers', 'refunds', 'disputes', 'payments', 'faults',
-    'idempotency_keys', 'webhook_endpoints', 'requests', 'sandbox_settings',
+    'provider_operations', 'transfers', 'refunds', 'disputes', 'payments', 'mandates',
+    'faults', 'idempotency_keys', 'webhook_endpoints', 'requests', 'sandbox_settings',
     'transcript_lines'
   ] loop
     -- Deletes by ctid, which needs no index.
@@ -192,6 +193,8 @@ begin
     -- A disposable sandbox ends before any other row is old, unless it has a clock of its own.
     when v_environment.ends_at is not null and not v_environment.has_clock then 0
     else pay_internal.purge_keys(p_environment_id, v_at, p_batch)
+      + case when v_environment.livemode then 0
+        else pay_internal.purge_mandates(p_environment_id, p_at, p_batch) end
       + pay_internal.purge_old(p_environment_id, v_environment.livemode, v_at, p_batch)
   end;
 end
@@ -243,12 +246,14 @@ begin
       'delete from pay.%1$I t
        where t.environment_id = $1 and t.%3$I = any (array(
          select o.%3$I from pay.%1$I o
-         where o.environment_id = $1 and o.%3$I < $2
+         where o.environment_id = $1 and o.%3$I < $2 %4$s
          order by o.%3$I limit $3 %2$s
        ))',
-      v_kind.table_name, v_kind.lock, v_kind.id_column
+      v_kind.table_name, v_kind.lock, v_kind.id_column, case
+        when v_kind.table_name = 'payments' and p_at > pay_internal.server_time()
+          then 'and not pay_internal.can_be_returned(o, $4)' end
     ) using
-      p_environment_id, pay_internal.id_floor(v_kind.prefix, v_before), p_batch;
+      p_environment_id, pay_internal.id_floor(v_kind.prefix, v_before), p_batch, p_at;
     get diagnostics v_rows = row_count;
     v_total := v_total + v_rows;
   end loop;

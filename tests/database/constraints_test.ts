@@ -96,6 +96,7 @@ const VIOLATIONS: Violation[] = [
   ["attempt_log_pkey", "attempt_log", {}],
   ["attempt_log_slot_in_range", "attempt_log", { slot: 5 }],
   ["transcript_lines_pkey", "transcript_lines", {}],
+  ["mandates_pkey", "mandates", {}],
   ["transcript_lines_n_positive", "transcript_lines", { n: 0 }],
   ["environments_one_live_per_account", "environments", {
     id: ELSEWHERE,

@@ -201,6 +201,8 @@ Deno.test("readInstrument() keeps only the public parts of a card and of an IBAN
   assert.deepEqual(read({ iban }).method, {
     type: "sepa",
     iban: { country: "FR", last4: "2606" },
+    mandate: null,
+    due_on: null,
   });
 });
 

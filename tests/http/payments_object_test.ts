@@ -124,7 +124,7 @@ const CASES: [string, Record<string, unknown>, Record<string, unknown>][] = [
     ...DONE,
     capability: "sepa_payment",
     method_kind: "sepa",
-    method: { type: "sepa", iban: { country: "DE", last4: "3000" } },
+    method: { type: "sepa", iban: { country: "DE", last4: "3000" }, mandate: null, due_on: null },
   }],
   ["sepa with BIC and holder", {
     amount: 1000,
@@ -135,14 +135,14 @@ const CASES: [string, Record<string, unknown>, Record<string, unknown>][] = [
     ...DONE,
     capability: "sepa_payment",
     method_kind: "sepa",
-    method: { type: "sepa", iban: { country: "DE", last4: "3000" } },
+    method: { type: "sepa", iban: { country: "DE", last4: "3000" }, mandate: null, due_on: null },
   }],
   ["swift", { amount: 1000, currency: "USD", ...APPROVED.swift }, {
     ...DONE,
     currency: "USD",
     capability: "swift_payment",
     method_kind: "swift",
-    method: { type: "swift", iban: { country: "GB", last4: "5432" } },
+    method: { type: "swift", iban: { country: "GB", last4: "5432" }, mandate: null, due_on: null },
   }],
 ];
 

@@ -66,6 +66,7 @@ const WITHOUT_ROWS = [
   "chain_payouts",
   "deposit_addresses",
   "invariant_breaches",
+  "mandates",
   "provider_accounts",
   "provider_cursors",
   "provider_events",

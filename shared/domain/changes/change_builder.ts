@@ -13,6 +13,7 @@ import type { Refund } from "../../schema/refund.ts";
 import type { Transfer } from "../../schema/transfer.ts";
 import type {
   Change,
+  MandateRow,
   MovementKind,
   MovementRow,
   PaymentRow,
@@ -64,6 +65,7 @@ export class ChangeBuilder<T extends Subject> {
   readonly #ledger: Change["ledger"] = [];
   readonly #events: Change["events"] = [];
   readonly #operations: Change["operations"] = [];
+  #mandate: MandateRow | null = null;
   readonly #expects: Change["expects"];
   readonly #at: string;
   #subject: T;
@@ -192,6 +194,11 @@ export class ChangeBuilder<T extends Subject> {
     this.#ledger.push(movement);
   }
 
+  /** Records that the payment uses a mandate, or that its mandate has ended. */
+  setMandate(mandate: Omit<MandateRow, "used_at">): void {
+    this.#mandate = { ...mandate, used_at: this.#at };
+  }
+
   /** Records an operation of a provider about the whole resource. */
   addOperation(operation: Pick<NewOperationRow, "op"> & Partial<NewOperationRow>): void {
     const { id: subject_id, amount_minor, currency } = this.#subject;
@@ -226,6 +233,7 @@ export class ChangeBuilder<T extends Subject> {
       transfer: changed === "transfer" ? transferRow(subject as Transfer, this.#body) : null,
       refunds: this.#refunds,
       disputes: this.#disputes,
+      ...(this.#mandate && { mandate: this.#mandate }),
       ledger: this.#ledger,
       events: this.#events,
       operations: this.#operations,

@@ -50,8 +50,9 @@ export class ChangeWriter {
       const committed = await this.#store.commit(request.access, change, request.idempotency);
       if (committed.outcome === "insufficient") return await this.#refuseFunds(request);
       const reply = replyOf(committed, change);
-      // A new resource is decided again only if its declared fault is used up.
-      return reply || change.fault_id !== undefined ? reply : unavailable();
+      // A new resource is decided again only if its declared fault is used up, or if another one of
+      // the same statement uses its mandate.
+      return reply || change.fault_id !== undefined || change.mandate ? reply : unavailable();
     });
   }
 

@@ -9,6 +9,7 @@ import { ChangeBuilder } from "../changes/change_builder.ts";
 import type { RequestContext } from "../changes/event.ts";
 import { capabilityOf, type Instrument, readInstrument } from "../providers/instrument.ts";
 import { beginOperation, type Begun } from "../providers/operation.ts";
+import { methodWithMandate, useMandate } from "./collection.ts";
 
 /**
  * Begins a payment: checks the body. Throws `ApiError`.
@@ -20,7 +21,8 @@ export function paymentOf(
   context: RequestContext,
 ): Begun {
   checkMode(body, context.livemode);
-  const instrument = readInstrument(body, context.livemode, context.at_ms);
+  const read = readInstrument(body, context.livemode, context.at_ms);
+  const instrument = { ...read, method: methodWithMandate(read.method, body, context) };
   checkCapture(body, instrument);
   if (context.livemode) checkLiveStablecoin(instrument, body.currency);
   const { token = null, behaviour } = instrument;
@@ -32,6 +34,7 @@ export function paymentOf(
     );
   }
   const change = new ChangeBuilder(newPayment(body, instrument, context), context);
+  useMandate(change);
   const begun = beginOperation(change, "authorize", { request: { token }, decline_is_error });
   const is_manual = body.settlement === "manual";
   return context.livemode ? begun : { ...begun, test: { behaviour, outcome, is_manual } };

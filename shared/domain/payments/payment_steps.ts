@@ -9,6 +9,7 @@ import type { FailureCode, NextAction, Payment } from "../../schema/payment.ts";
 import type { StoredResponse } from "../../store/commit_rows.ts";
 import { type ErrorOrigin, renderError } from "../changes/error_body.ts";
 import type { PaymentChange } from "../changes/change_builder.ts";
+import { endMandate } from "./collection.ts";
 import { AUTHENTICATION_WINDOW_MS, refundStatus } from "./lifecycle.ts";
 
 /** Messages of declines, for people. */
@@ -119,6 +120,7 @@ export function decline(
 export function fail(change: PaymentChange, code: FailureCode, return_code: string | null): void {
   const { amount_captured } = change.subject;
   if (amount_captured > 0) change.move("capture_reversal", amount_captured);
+  endMandate(change, return_code);
   change.addEvent("payment.failed", {
     status: "failed",
     failure_code: code,

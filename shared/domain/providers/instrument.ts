@@ -183,7 +183,12 @@ export function readIban(
   const kind = requested === "sepa" || requested === "swift" ? requested : inferred;
   return {
     kind,
-    method: { type: kind, iban: { country: ibanCountry(iban), last4: ibanLastFour(iban) } },
+    method: {
+      type: kind,
+      iban: { country: ibanCountry(iban), last4: ibanLastFour(iban) },
+      mandate: null,
+      due_on: null,
+    },
     behaviour: test?.behaviour ?? "approve",
   };
 }

@@ -66,6 +66,7 @@ const SEEDS: Record<string, Record<string, unknown>> = {
     created_at: "2026-01-01",
   },
   transcript_lines: { n: 1, line: "{}" },
+  mandates: { id: "M-1", is_over: false, used_at: "2026-01-01", touched_at: "2026-01-01" },
   attempt_log: {
     delivery_id: "whd_1",
     slot: 1,

@@ -1,0 +1,106 @@
+/** Collections: due dates, and which mandates a create takes. */
+
+import assert from "node:assert/strict";
+import { collectionOf, methodWithMandate } from "../../shared/domain/payments/collection.ts";
+import { Mandate, type PaymentMethod } from "../../shared/schema/payment.ts";
+import type { CreatePaymentBody } from "../../shared/schema/payment.ts";
+import { refusalOf } from "../support/domain/decided_change.ts";
+
+const SEPA: PaymentMethod = {
+  type: "sepa",
+  iban: { country: "DE", last4: "3000" },
+  mandate: null,
+  due_on: null,
+};
+const MANDATE = { id: "M-1", signed_at: "2026-01-31", sequence: "recurring" } as const;
+
+const withMandate = (
+  mandate: Mandate | undefined,
+  at: string,
+  { method = SEPA, livemode = false }: { method?: PaymentMethod | null; livemode?: boolean } = {},
+) =>
+  methodWithMandate(method, { mandate } as CreatePaymentBody, { at_ms: Date.parse(at), livemode });
+
+/** [created at, due on, the reason]: 14 days for the notice, then the first TARGET day. */
+const DUE: [at: string, due_on: string, reason: string][] = [
+  ["2026-11-27T00:00:00Z", "2026-12-11", "a Friday"],
+  ["2026-11-27T23:59:59Z", "2026-12-11", "the date in UTC decides"],
+  ["2026-11-28T00:00:00Z", "2026-12-14", "a Saturday"],
+  ["2026-11-29T12:00:00Z", "2026-12-14", "a Sunday"],
+  ["2026-12-11T12:00:00Z", "2026-12-28", "25 December, the 26th, and a Sunday"],
+  ["2027-12-18T12:00:00Z", "2028-01-03", "1 January and a weekend"],
+  ["2026-03-20T12:00:00Z", "2026-04-07", "Good Friday to Easter Monday"],
+  ["2026-04-17T12:00:00Z", "2026-05-04", "1 May and a weekend"],
+  ["2028-02-15T12:00:00Z", "2028-02-29", "a leap day"],
+];
+for (const [at, due_on, reason] of DUE) {
+  Deno.test(`methodWithMandate() of ${at} is due on ${due_on}: ${reason}`, () => {
+    const method = withMandate(MANDATE, at);
+    assert.deepEqual(collectionOf({ method }), { ...SEPA, mandate: MANDATE, due_on });
+  });
+}
+
+const NOW = "2026-01-31T09:00:00Z";
+/** [name, mandate, method, live, refusal] */
+const REFUSED: [string, Mandate | undefined, PaymentMethod | null, boolean, string][] = [
+  ["of SWIFT", MANDATE, { ...SEPA, type: "swift" }, false, "mandate"],
+  ["without an instrument", MANDATE, null, false, "mandate"],
+  ["live collection without", undefined, SEPA, true, "mandate"],
+  [
+    "signed a second later",
+    { ...MANDATE, signed_at: "2026-01-31T09:00:01Z" },
+    SEPA,
+    false,
+    "mandate.signed_at",
+  ],
+  ["signed tomorrow", { ...MANDATE, signed_at: "2026-02-01" }, SEPA, false, "mandate.signed_at"],
+  [
+    "signed in an hour, in another time zone",
+    { ...MANDATE, signed_at: "2026-01-31T09:00:00-01:00" },
+    SEPA,
+    false,
+    "mandate.signed_at",
+  ],
+];
+for (const [name, mandate, method, livemode, param] of REFUSED) {
+  Deno.test(`methodWithMandate() mandate ${name} is refused`, () => {
+    const refusal = refusalOf(() => withMandate(mandate, NOW, { method, livemode }));
+    assert.equal(refusal, `invalid_parameter ${param}`);
+  });
+}
+
+for (const method of [null, SEPA, { ...SEPA, type: "swift" as const }]) {
+  Deno.test(`methodWithMandate() without a mandate ${method?.type ?? "nothing"} stays`, () => {
+    assert.equal(withMandate(undefined, NOW, { method }), method);
+  });
+}
+Deno.test("methodWithMandate() mandate signed today, now, or in a time zone ahead", () => {
+  for (const signed_at of ["2026-01-31", NOW, "2026-01-31T10:00:00+01:00"]) {
+    const method = withMandate({ ...MANDATE, signed_at }, NOW, { livemode: true });
+    assert.equal(collectionOf({ method }).mandate?.signed_at, signed_at);
+  }
+});
+
+/** [name, members, is valid] */
+const FORMS: [string, Record<string, unknown>, boolean][] = [
+  ["as it is", {}, true],
+  ["every character", { id: "aZ09+?:().,' -/x" }, true],
+  ["35 characters", { id: "a".repeat(35) }, true],
+  ["36 characters", { id: "a".repeat(36) }, false],
+  ["no character", { id: "" }, false],
+  ["a space first", { id: " a" }, false],
+  ["a slash first", { id: "/a" }, false],
+  ["an umlaut", { id: "Müller" }, false],
+  ["a line break", { id: "a\n" }, false],
+  ["no time zone", { signed_at: "2026-01-31T09:00:00" }, false],
+  ["no day", { signed_at: "2026-01" }, false],
+  ["30 February", { signed_at: "2026-02-30" }, false],
+  ["a number", { signed_at: 1_769_000_000 }, false],
+  ["another sequence", { sequence: "FRST" }, false],
+  ["no sequence", { sequence: undefined }, false],
+];
+for (const [name, members, is_valid] of FORMS) {
+  Deno.test(`Mandate with ${name}: ${is_valid ? "taken" : "refused"}`, () => {
+    assert.equal(Mandate.safeParse({ ...MANDATE, ...members }).success, is_valid);
+  });
+}

@@ -1,0 +1,319 @@
+/**
+ * Collections in a sandbox (contract §2): payments by SEPA under a mandate, from the create to the
+ * due date and to a return months later.
+ */
+
+import assert from "node:assert/strict";
+import { checkBooks } from "../../scripts/operator/check_books.ts";
+import { changesBetween, recordOf } from "../support/database/payment_records.ts";
+import type { TestResponse, TestService } from "../support/service/service.ts";
+import {
+  advance,
+  APPROVED,
+  assertRefused,
+  PAYMENTS,
+  SANDBOX,
+  serviceCase,
+} from "../support/service/service_case.ts";
+
+const AT = Date.parse("2026-06-08T08:09:10.111Z");
+const DAY_MS = 24 * 3_600_000;
+const DUE_ON = "2026-06-22";
+const MANDATE = { id: "M-1", signed_at: "2026-05-01", sequence: "recurring" };
+const RETURNED_IBAN = "DE00 0000 0000 0000 0000 99";
+
+let mandates = 0;
+/** Creates a collection of 1000 under a mandate of its own, unless one is given. */
+function collect(
+  service: TestService,
+  { mandate = {}, ...body }: Record<string, unknown> = {},
+  key: Record<string, string> = {},
+): Promise<TestResponse> {
+  const own = { ...MANDATE, id: `own ${++mandates}`, ...mandate as Record<string, unknown> };
+  return service.pay({ ...APPROVED.sepa, mandate: own, ...body }, key);
+}
+
+async function read(service: TestService, id: string) {
+  return (await service.call("GET", `${PAYMENTS}/${id}`)).body;
+}
+
+/** Advances the clock of the sandbox by days, in steps that it takes. */
+async function pass(service: TestService, days: number): Promise<void> {
+  for (let left = days; left > 0; left -= 400) {
+    let body: Record<string, unknown> = { advance: Math.min(left, 400) * 86_400 };
+    for (;;) {
+      const clock = await service.call("POST", `${SANDBOX}/clock`, { body });
+      assert.equal(clock.status, 200, clock.text);
+      if (!clock.body.has_more) break;
+      body = { to: clock.body.target };
+    }
+  }
+}
+
+async function assertBooks(service: TestService): Promise<void> {
+  assert.deepEqual((await checkBooks(service.sql)).filter(({ breaches }) => breaches > 0), []);
+}
+
+const fail = (service: TestService, id: string, return_code?: string) =>
+  service.call("POST", `${SANDBOX}/payments/${id}/advance`, {
+    body: { to: "failed", ...(return_code && { return_code }) },
+  });
+
+serviceCase("a collection has its result on the due date", async (t, service) => {
+  await service.setClock(AT);
+  await t.step("it is processing, with its mandate and due date", async () => {
+    const { body } = await collect(service, { mandate: MANDATE });
+    assert.equal(body.status, "processing");
+    assert.deepEqual(body.method, {
+      type: "sepa",
+      iban: { country: "DE", last4: "3000" },
+      mandate: MANDATE,
+      due_on: DUE_ON,
+    });
+    const { events, ledger } = await recordOf(service, body.id);
+    assert.deepEqual(events.map(({ type }) => type), ["payment.created", "payment.processing"]);
+    assert.equal(ledger.size, 0);
+  });
+  /** [name, body, status then, return code] */
+  const RESULTS: [string, Record<string, unknown>, string, string | null][] = [
+    ["an approved IBAN", {}, "completed", null],
+    ["any other IBAN", { iban: "FR14 2004 1010 0505 0001 3M02 606" }, "completed", null],
+    ["the IBAN that is returned", { iban: RETURNED_IBAN }, "failed", "R01"],
+  ];
+  for (const [name, body, status, return_code] of RESULTS) {
+    await t.step(`${name}: ${status} at the beginning of the due date`, async () => {
+      await service.setClock(AT);
+      const { body: { id } } = await collect(service, body);
+      const due_ms = Date.parse(DUE_ON);
+      for (const [at_ms, expected] of [[due_ms - 1, "processing"], [due_ms, status]] as const) {
+        await service.setClock(at_ms);
+        await service.deps.provider_worker.notify();
+        assert.equal((await read(service, id)).status, expected);
+      }
+      const ended = await read(service, id);
+      assert.deepEqual([ended.return_code, ended.updated_at], [
+        return_code,
+        "2026-06-22T00:00:00.000Z",
+      ]);
+    });
+  }
+  await service.setClock(AT);
+  /** What has its result at once: [body, status] */
+  const AT_ONCE: [Record<string, unknown>, string][] = [
+    [{ outcome: "success" }, "completed"],
+    [{ outcome: "declined" }, "declined"],
+    [{ settlement: "manual" }, "pending"],
+  ];
+  for (const [body, status] of AT_ONCE) {
+    await t.step(`${JSON.stringify(body)} overrides the due date: ${status}`, async () => {
+      const { body: made } = await service.make({
+        ...APPROVED.sepa,
+        mandate: { ...MANDATE, id: `${status} 1` },
+        ...body,
+      });
+      assert.deepEqual([made.status, made.method.due_on], [status, DUE_ON]);
+    });
+  }
+  await t.step(
+    "an advance before it has the result, and the due date changes nothing",
+    async () => {
+      const { body: paid } = await collect(service);
+      const { body: failed } = await collect(service);
+      assert.equal((await advance(service, paid.id, "completed")).body.status, "completed");
+      const { body: rejected } = await fail(service, failed.id, "AC01");
+      assert.deepEqual([rejected.status, rejected.failure_code, rejected.return_code], [
+        "failed",
+        "bank_return",
+        "AC01",
+      ]);
+      const before = [await read(service, paid.id), await read(service, failed.id)];
+      await service.setClock(Date.parse(DUE_ON) + DAY_MS);
+      await service.deps.provider_worker.notify();
+      assert.deepEqual([await read(service, paid.id), await read(service, failed.id)], before);
+    },
+  );
+  await assertBooks(service);
+});
+
+serviceCase(
+  "a collection by the clock of the sandbox comes back months later",
+  async (t, service) => {
+    await t.step("after 13 months, and after a partial refund, with the whole amount", async () => {
+      const { body: { id } } = await collect(service, { mandate: { signed_at: "2026-01-01" } });
+      await pass(service, 25);
+      assert.equal((await read(service, id)).status, "completed");
+      const refund = await service.call("POST", `${PAYMENTS}/${id}/refund`, {
+        body: { amount: 400 },
+      });
+      assert.equal(refund.status, 201);
+      await pass(service, 395);
+      const before = await recordOf(service, id);
+      const { body: returned } = await fail(service, id, "MD06");
+      assert.deepEqual(
+        [returned.status, returned.failure_code, returned.return_code, returned.amount_refunded],
+        ["failed", "bank_return", "MD06", 400],
+      );
+      assert.deepEqual(changesBetween(before, await recordOf(service, id)).ledger, [
+        "capture_reversal available>processor 1000 EUR",
+      ]);
+      const { body: { balances } } = await service.call("GET", "/api-v1-payments/v1/balance");
+      const [available, processor] = ["available", "processor"].map((account) =>
+        balances.find((one: { account: string }) => one.account === account).amount_minor
+      );
+      assert.deepEqual([available, processor], [-400, 400]);
+      await assertBooks(service);
+    });
+    await t.step("it is gone when the bank cannot return it any more", async () => {
+      const { body: { id } } = await collect(service);
+      await pass(service, 400);
+      assert.equal((await read(service, id)).status, "completed");
+      await pass(service, 60);
+      assert.equal((await service.call("GET", `${PAYMENTS}/${id}`)).status, 404);
+      await assertBooks(service);
+    });
+  },
+);
+
+/** Uses of one mandate, one after the other: [name, uses of days, sequence and param of the error] */
+const USES: [string, [days: number, sequence: string, param: string | null][]][] = [
+  ["recurring, then everything but first and one_off", [
+    [0, "recurring", null],
+    [0, "first", "mandate.sequence"],
+    [0, "one_off", "mandate.sequence"],
+    [0, "recurring", null],
+    [0, "final", null],
+    [0, "recurring", "mandate.id"],
+    [0, "final", "mandate.id"],
+  ]],
+  ["first once", [[0, "first", null], [0, "first", "mandate.sequence"], [0, "recurring", null]]],
+  ["one_off once", [[0, "one_off", null], [0, "one_off", "mandate.id"]]],
+  ["used within 36 months", [[1_000, "recurring", null], [1_000, "recurring", null]]],
+  ["idle for 36 months since the signature", [[1_100, "first", "mandate.id"]]],
+  ["idle for 36 months since the last use", [
+    [100, "recurring", null],
+    [1_100, "recurring", "mandate.id"],
+  ]],
+];
+
+serviceCase("a mandate allows what its uses leave", async (t, service) => {
+  for (const [number, [name, uses]] of USES.entries()) {
+    await t.step(name, async () => {
+      const { body: clock } = await service.call("GET", `${SANDBOX}/clock`);
+      const signed_at = clock.now;
+      for (const [days, sequence, param] of uses) {
+        await pass(service, days);
+        const mandate = { id: `uses ${number}`, signed_at, sequence };
+        const response = await collect(service, { mandate });
+        if (param === null) assert.equal(response.status, 201, response.text);
+        else assertRefused(response, 400, "invalid_parameter", param);
+      }
+    });
+  }
+  for (const [code, is_over] of [["MD01", true], ["AC04", false], ["MD06", false]] as const) {
+    await t.step(`a return with ${code} ${is_over ? "ends" : "leaves"} it`, async () => {
+      const mandate = { id: `code ${code}`, signed_at: "2026-01-01", sequence: "recurring" };
+      const signed = {
+        ...mandate,
+        signed_at: (await service.call("GET", `${SANDBOX}/clock`)).body.now,
+      };
+      const { body: { id } } = await collect(service, { mandate: signed });
+      await advance(service, id, "completed");
+      assert.equal((await fail(service, id, code)).status, 200);
+      const response = await collect(service, { mandate: signed });
+      if (is_over) assertRefused(response, 400, "invalid_parameter", "mandate.id");
+      else assert.equal(response.status, 201, response.text);
+    });
+  }
+  const signed_at = (await service.call("GET", `${SANDBOX}/clock`)).body.now;
+  await t.step("a refused create uses nothing", async () => {
+    const mandate = { id: "refused", signed_at, sequence: "one_off" };
+    assertRefused(
+      await collect(service, { mandate, currency: "USD" }),
+      400,
+      "invalid_parameter",
+      "currency",
+    );
+    assert.equal((await collect(service, { mandate })).status, 201);
+  });
+  await t.step("another sandbox has mandates of its own, and a reset forgets them", async () => {
+    const here = { id: "own", signed_at, sequence: "one_off" };
+    assert.equal((await collect(service, { mandate: here })).status, 201);
+    const mandate = { ...here, signed_at: MANDATE.signed_at };
+    const other = { key: service.other.text };
+    assert.equal((await collect(service, { mandate }, other)).status, 201);
+    assertRefused(
+      await collect(service, { mandate }, other),
+      400,
+      "invalid_parameter",
+      "mandate.id",
+    );
+    await service.call("POST", `${SANDBOX}/reset`, other);
+    assert.equal((await collect(service, { mandate }, other)).status, 201);
+  });
+});
+
+serviceCase("of many uses of a mandate at the same time one wins", async (t, service) => {
+  for (const sequence of ["first", "one_off"]) {
+    await t.step(sequence, async () => {
+      const mandate = { ...MANDATE, id: `race ${sequence.length}`, sequence };
+      const all = await Promise.all(Array.from({ length: 8 }, () => collect(service, { mandate })));
+      const statuses = all.map(({ status }) => status).sort();
+      assert.deepEqual(statuses, [201, ...Array(7).fill(400)]);
+    });
+  }
+  await t.step("duplicates of one request all get its response", async () => {
+    const mandate = { ...MANDATE, id: "race duplicates", sequence: "one_off" };
+    const all = await Promise.all(
+      Array.from({ length: 8 }, () => collect(service, { mandate }, { idempotency_key: "same" })),
+    );
+    assert.deepEqual(new Set(all.map(({ text }) => text)).size, 1, all[0]!.text);
+    assert.equal(all[0]!.status, 201);
+  });
+  await t.step("recurring ones all win", async () => {
+    const mandate = { ...MANDATE, id: "race recurring" };
+    const all = await Promise.all(Array.from({ length: 8 }, () => collect(service, { mandate })));
+    assert.deepEqual(new Set(all.map(({ status }) => status)), new Set([201]));
+  });
+});
+
+/** Bodies that are refused: [name, body, param, live] */
+const REFUSED: [string, Record<string, unknown>, string, boolean?][] = [
+  ["no IBAN", { mandate: MANDATE, method_kind: "sepa" }, "mandate"],
+  ["no instrument", { mandate: MANDATE, outcome: "success" }, "mandate"],
+  ["a card", { mandate: MANDATE, ...APPROVED.card }, "mandate"],
+  ["SWIFT", { mandate: MANDATE, ...APPROVED.swift }, "mandate"],
+  ["a future signature", {
+    ...APPROVED.sepa,
+    mandate: { ...MANDATE, signed_at: "2999-01-01" },
+  }, "mandate.signed_at"],
+  ["no id", { ...APPROVED.sepa, mandate: { ...MANDATE, id: undefined } }, "mandate.id"],
+  ["a text", { ...APPROVED.sepa, mandate: "M-1" }, "mandate"],
+  ["a live collection without one", APPROVED.sepa, "mandate", true],
+];
+serviceCase("a mandate that does not fit is 400 with the field", async (t, service) => {
+  for (const [name, body, param, is_live] of REFUSED) {
+    await t.step(name, async () => {
+      const key = is_live ? { key: service.live.text } : {};
+      assertRefused(await service.pay(body, key), 400, "invalid_parameter", param);
+    });
+  }
+  await t.step("a live collection with a mandate asks for a provider", async () => {
+    const { status, body } = await collect(service, {}, { key: service.live.text });
+    assert.deepEqual([status, body.error.code], [503, "provider_not_configured"]);
+  });
+  const CODES: [Record<string, unknown>, Record<string, unknown>][] = [
+    [APPROVED.card, { to: "failed", return_code: "AC04" }],
+    [APPROVED.stablecoin, { to: "failed", return_code: "AC04" }],
+    [APPROVED.sepa, { to: "refunded", return_code: "AC04" }],
+    [APPROVED.sepa, { to: "failed", return_code: "ac04" }],
+    [APPROVED.sepa, { to: "failed", return_code: "AC04X" }],
+  ];
+  for (const [instrument, body] of CODES) {
+    await t.step(`${Object.keys(instrument)}, ${JSON.stringify(body)}`, async () => {
+      const currency = "wallet" in instrument ? "USDC" : "EUR";
+      const { body: { id } } = await service.pay({ ...instrument, currency });
+      const response = await service.call("POST", `${SANDBOX}/payments/${id}/advance`, { body });
+      assertRefused(response, 400, "invalid_parameter", "return_code");
+    });
+  }
+});
