@@ -27,9 +27,9 @@
 -- mandates by id, then idempotency keys by key, then the stripes of totals
 -- (pay_internal.record_movements). pay.record locks operations and provider events after transfers;
 -- a commit waits for neither, because it only adds operations of payments and transfers that it has
--- locked or made. No transaction waits for one kind while it holds a later one, so commits do not deadlock. A request
--- that is refused at admission takes no row lock. Transfers out of one balance queue: each sees the
--- balance after the one before it. A concurrent duplicate of a keyed request waits as
+-- locked or made. No transaction waits for one kind while it holds a later one, so commits do not
+-- deadlock. A request that is refused at admission takes no row lock. Transfers out of one balance
+-- queue: each sees the balance after the one before it. A concurrent duplicate of a keyed request waits as
 -- idempotency.sql describes. A change of a payment waits for the row lock; if the sequence is then
 -- another, the change is stale.
 
