@@ -3,10 +3,10 @@
  * response (contract §6), and writes the log line.
  */
 
-import type { MiddlewareHandler } from "hono";
+import type { Context, HonoRequest, MiddlewareHandler, Next } from "hono";
 import { formatTime } from "../core/clock.ts";
 import { idGenerator } from "../core/ids.ts";
-import { describeRequest, traceparentOf } from "../core/tracing.ts";
+import { type Describe, requestDurations, span, traceparentOf } from "../core/tracing.ts";
 import type { RateLimits } from "../store/outcome.ts";
 import type { Dependencies } from "./dependencies.ts";
 import type { Env, RequestState } from "./request_state.ts";
@@ -31,7 +31,7 @@ const UNKNOWN_ROUTE = "unknown";
 
 /** Observes every request of a function. */
 export function observe(deps: Dependencies, world: World): MiddlewareHandler<Env> {
-  return async function observed(c, next) {
+  const respond = async (c: Context<Env>, next: Next, describe?: Describe) => {
     const started = performance.now();
     const at_ms = deps.clock();
     const state: RequestState = {
@@ -74,7 +74,16 @@ export function observe(deps: Dependencies, world: World): MiddlewareHandler<Env
       is_from_page: isFromPage(c.req.raw.headers),
       duration_ms,
     };
-    nameSpan(method, state);
+    if (requestDurations !== undefined) {
+      const attributes = attributesOf(c.req, status, state);
+      requestDurations.record(duration_ms / 1000, attributes);
+      describe?.({
+        ...attributes,
+        // In place of the path, which can contain a token.
+        "url.path": state.route_template,
+        "http.response.header.request-id": [state.request_id],
+      }, spanName(c.req, state));
+    }
     world.log(state, seen);
     countReplay(deps, state, is_replay);
     if (state.is_tick && status < 400) return;
@@ -89,21 +98,30 @@ export function observe(deps: Dependencies, world: World): MiddlewareHandler<Env
       ...(state.fault && { fault: state.fault }),
     });
   };
+  return function observed(c, next) {
+    const parent = c.req.header("traceparent") ?? null;
+    return span("HTTP", (describe) => respond(c, next, describe), { kind: "server", parent });
+  };
 }
 
-/**
- * Names the span of the request, as the conventions of OpenTelemetry say. Like a log line, it has the
- * route in place of the path, which can contain a token.
- */
-function nameSpan(method: string, { route_template: route, request_id }: RequestState): void {
-  const is_known = route !== UNKNOWN_ROUTE;
-  describeRequest(is_known ? `${method} ${route}` : method, {
-    ...(is_known && { "http.route": route }),
-    "url.full": route,
-    "url.path": route,
-    "url.query": "",
-    "http.response.header.request-id": [request_id],
-  });
+/** Returns the attributes of a request that few values have, by the conventions of OpenTelemetry. */
+function attributesOf(
+  { method, url }: HonoRequest,
+  status: number,
+  { route_template: route }: RequestState,
+) {
+  return {
+    "http.request.method": LOGGED_METHODS.has(method) ? method : "_OTHER",
+    "http.response.status_code": BigInt(status),
+    "url.scheme": url.slice(0, url.indexOf(":")),
+    ...(route !== UNKNOWN_ROUTE && { "http.route": route }),
+    ...(status >= 500 && { "error.type": String(status) }),
+  };
+}
+
+function spanName({ method }: HonoRequest, { route_template: route }: RequestState): string {
+  const name = LOGGED_METHODS.has(method) ? method : "HTTP";
+  return route === UNKNOWN_ROUTE ? name : `${name} ${route}`;
 }
 
 /** Reports whether a browser sent the request for a web page. It sends no Origin to its own host. */

@@ -4,6 +4,8 @@
  */
 
 import assert from "node:assert/strict";
+import { isDeepStrictEqual } from "node:util";
+import config from "../../deno.json" with { type: "json" };
 import { idGenerator } from "../../shared/core/ids.ts";
 import type { InboxDelivery } from "../../shared/schema/inbox.ts";
 import {
@@ -34,6 +36,7 @@ const SILENCE_MS = 1_000;
 interface Traced {
   service: TestService;
   receiver: OtlpReceiver;
+  base_url: string;
   hooks: RecordingReceiver;
   /** Creates a payment at the server with a `traceparent`, and returns its status. */
   pay(key: string, traceparent: string, body?: object): Promise<number>;
@@ -57,6 +60,7 @@ async function traced(
     await test({
       service,
       receiver,
+      base_url: server.base_url,
       hooks,
       async pay(key, traceparent, body = {}) {
         const response = await fetch(`${server.base_url}/api-v1-payments/v1/payments`, {
@@ -95,7 +99,8 @@ function linesOf(spans: readonly ReceivedSpan[]): string[] {
   ).sort();
 }
 
-const REQUEST = "POST /api-v1-payments/v1/payments";
+const ROUTE = "/api-v1-payments/v1/payments";
+const REQUEST = `POST ${ROUTE}`;
 
 /** Makes a trace id and the header of a caller in this trace. */
 function caller(): { trace_id: string; traceparent: string } {
@@ -121,9 +126,15 @@ Deno.test("a trace leads from the request of a sandbox to its deliveries", async
 
     const own = receiver.spans.filter((span) => span.trace_id === trace_id);
     const [request] = own.filter(({ kind }) => kind === "server");
-    assert.equal(request!.attributes["http.route"], "/api-v1-payments/v1/payments");
-    assert.equal(request!.attributes["http.response.status_code"], "201");
-    assert.equal(request!.attributes["url.full"], "/api-v1-payments/v1/payments");
+    const { "http.response.header.request-id": request_id, ...described } = request!.attributes;
+    assert.match(String(request_id), /^req_/);
+    const series = {
+      "http.request.method": "POST",
+      "http.response.status_code": 201n,
+      "http.route": ROUTE,
+      "url.scheme": "http",
+    };
+    assert.deepEqual(described, { ...series, "url.path": ROUTE });
     const [commit] = own.filter(({ name }) => name === "commit");
     assert.deepEqual(commit!.attributes, {
       "db.system.name": "postgresql",
@@ -140,14 +151,16 @@ Deno.test("a trace leads from the request of a sandbox to its deliveries", async
     }
     const failed = own.find(({ failed }) => failed)!;
     assert.equal(failed.attributes["error.type"], "500");
-    assert.equal(failed.attributes["http.response.status_code"], 500);
+    assert.equal(failed.attributes["http.response.status_code"], 500n);
 
-    const seriesOf = (name: string) =>
-      receiver.metrics.find((metric) => metric.name === name && metric.unit === "s")?.series[0];
-    const names = ["http.server.request.duration", "db.client.operation.duration"];
-    await until("both metrics arrive", () => names.every(seriesOf));
-    assert.equal(seriesOf(names[0]!)!["http.route"], "/api-v1-payments/v1/payments");
-    assert.deepEqual(seriesOf(names[1]!), commit!.attributes);
+    const hasSeries = (name: string, sought: object) =>
+      receiver.metrics.some((metric) =>
+        metric.scope === "payments" && metric.name === name && metric.unit === "s" &&
+        metric.series.some((one) => isDeepStrictEqual({ ...one }, sought))
+      );
+    await until("both metrics arrive", () =>
+      hasSeries("http.server.request.duration", series) &&
+      hasSeries("db.client.operation.duration", commit!.attributes));
   });
 });
 
@@ -160,6 +173,32 @@ Deno.test("a key that is not valid marks the span of its check as failed", async
       "authenticate internal < POST failed",
     ]);
   });
+});
+
+Deno.test("spans and metrics have neither the path of a request nor an unknown method", async () => {
+  await traced({ OTEL_DENO: "true" }, async ({ base_url, receiver, trace }) => {
+    for (const [method, name] of [["GET", "GET"], ["BREW", "HTTP"]]) {
+      const { trace_id, traceparent } = caller();
+      const url = `${base_url}/api-v1-payments/v1/a-secret?with=a-secret`;
+      const response = await fetch(url, { method: method!, headers: { traceparent } });
+      await response.body?.cancel();
+      await trace(trace_id, 2);
+      const [span] = receiver.spans.filter((span) =>
+        span.trace_id === trace_id && span.kind === "server"
+      );
+      assert.equal(span!.name, name);
+    }
+    await until("metrics arrive", () => receiver.metrics.length > 0);
+    assert.doesNotMatch(receiver.texts.join(), /a-secret/);
+    const own = receiver.metrics.filter(({ scope }) => scope === "payments");
+    assert.doesNotMatch(Deno.inspect([receiver.spans, own], { depth: 9 }), /BREW/);
+  });
+});
+
+Deno.test("the tasks turn off the spans of Deno itself, which have whole URLs", () => {
+  for (const task of [config.tasks.serve, config.tasks.start]) {
+    assert.match(task, /^OTEL_DENO_TRACING=false deno run /);
+  }
 });
 
 Deno.test({
@@ -220,12 +259,17 @@ Deno.test({
   },
 });
 
-Deno.test("a trace that the sampler leaves out goes on with the deliveries", async () => {
-  const env = { OTEL_DENO: "true", OTEL_TRACES_SAMPLER: "always_off" };
-  await traced(env, async ({ service, receiver, hooks, pay }) => {
+Deno.test("the sampler leaves out a trace, but not one that its caller has sampled", async () => {
+  const env = {
+    OTEL_DENO: "true",
+    OTEL_TRACES_SAMPLER: "parentbased_traceidratio",
+    OTEL_TRACES_SAMPLER_ARG: "0",
+  };
+  await traced(env, async ({ service, receiver, hooks, pay, trace }) => {
     await addEndpoint(service, hooks.url("/"));
     const { trace_id, traceparent } = caller();
-    assert.equal(await pay(service.key.text, traceparent, { card: CARD }), 201);
+    const left_out = traceparent.replace(/01$/, "00");
+    assert.equal(await pay(service.key.text, left_out, { card: CARD }), 201);
     await until("deliveries arrive", () => hooks.arrivals.length === 2);
     for (const { headers } of hooks.arrivals) {
       const [, sent_trace, , flags] = headers.get("traceparent")!.split("-");
@@ -233,6 +277,10 @@ Deno.test("a trace that the sampler leaves out goes on with the deliveries", asy
     }
     await until("metrics arrive", () => receiver.metrics.length > 0);
     assert.deepEqual(receiver.spans, []);
+
+    const sampled = caller();
+    assert.equal(await pay(service.key.text, sampled.traceparent, { card: CARD }), 201);
+    assert.equal((await trace(sampled.trace_id, 7)).length, 7);
   });
 });
 

@@ -5,6 +5,7 @@
  */
 
 import * as z from "zod";
+import { fetchInSpan } from "../../core/tracing.ts";
 import { type EvmSettings, SECRET_MARK } from "./evm_settings.ts";
 
 /** Maximum size of a response. 1 000 logs take about 700 kB. */
@@ -175,7 +176,7 @@ function garbage(method: string): RpcError {
 
 async function post(url: string, body: unknown, signal: AbortSignal): Promise<unknown> {
   try {
-    const response = await fetch(url, {
+    const response = await fetchInSpan(url, {
       method: "POST",
       headers: { "Content-Type": "application/json" },
       body: JSON.stringify(body),

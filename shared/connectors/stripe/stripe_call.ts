@@ -4,6 +4,7 @@
  * knows no operation. Messages and results contain no secret. Source: docs.stripe.com/api.
  */
 
+import { fetchInSpan } from "../../core/tracing.ts";
 import type { ProviderAccount, UnknownReason } from "../../domain/providers/connector.ts";
 import { expandedOf, StripeError } from "./stripe_objects.ts";
 import { readStripeSettings, STRIPE_VERSION } from "./stripe_settings.ts";
@@ -60,7 +61,7 @@ export async function callStripe(
   }
   try {
     const { url, init } = fetchInput(account, account.secret, request);
-    const response = await fetch(url, { ...init, signal });
+    const response = await fetchInSpan(url, { ...init, signal });
     return await readResponse(response);
   } catch {
     return unknown(signal.aborted ? "timeout" : "connection");

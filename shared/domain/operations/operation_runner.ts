@@ -104,7 +104,7 @@ export class OperationRunner {
       const reply = operation.may_repeat
         ? await port.send(account, operation, signal)
         : await port.sync(account, operation, signal);
-      if ("unknown" in reply) describe({ "error.type": reply.unknown });
+      if ("unknown" in reply) describe?.({ "error.type": reply.unknown });
       return reply;
     }, { attributes });
     if ("provider_events" in reply) return inOurMode(account, reply, operation.subject.livemode);

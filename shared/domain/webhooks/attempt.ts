@@ -4,7 +4,7 @@
  */
 
 import { formatTime } from "../../core/clock.ts";
-import { span, traceparentOf } from "../../core/tracing.ts";
+import { callAttributes, responseAttributes, span, traceparentOf } from "../../core/tracing.ts";
 import { signDelivery } from "../../core/webhook_signature.ts";
 import type { DeliveryAttempt } from "../../schema/webhook.ts";
 import type { AttemptLogEntry, LeasedDelivery } from "../../store/webhook_store.ts";
@@ -135,36 +135,26 @@ export async function makeAttempt(
   };
 }
 
-/**
- * Runs an attempt in a span, with the `traceparent` to send. The attributes are those of HTTP
- * clients, without the path and the query of the URL, which can contain secrets.
- */
+/** Runs an attempt in a span, with the `traceparent` to send. */
 function inSpan<T extends { result: WebhookResult }>(
   { event_id, url, number, traceparent = null }: AttemptToMake,
   run: (traceparent: string | null) => Promise<T>,
 ): Promise<T> {
-  const { hostname, port, protocol } = new URL(url);
   const attributes = {
-    "http.request.method": "POST",
+    ...callAttributes("POST", url),
     "http.request.header.webhook-id": [event_id],
-    "http.request.resend_count": number - 1,
-    "server.address": hostname,
-    "server.port": Number(port) || (protocol === "https:" ? 443 : 80),
+    ...(number > 1 && { "http.request.resend_count": BigInt(number - 1) }),
   };
   return span("delivery", async (describe) => {
     const ended = await run(traceparentOf(traceparent));
-    describe(outcomeOf(ended.result));
+    const { result } = ended;
+    describe?.(
+      result.outcome === "response"
+        ? responseAttributes(result.status)
+        : { "error.type": result.outcome },
+    );
     return ended;
-  }, { calls: true, attributes, parent: traceparent });
-}
-
-function outcomeOf(result: WebhookResult) {
-  if (result.outcome !== "response") return { "error.type": result.outcome };
-  const { status } = result;
-  return {
-    "http.response.status_code": status,
-    ...((status < 200 || status > 299) && { "error.type": String(status) }),
-  };
+  }, { kind: "client", attributes, parent: traceparent });
 }
 
 function logEntryOf(

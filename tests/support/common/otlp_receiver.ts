@@ -14,6 +14,7 @@ export interface ReceivedSpan {
 
 /** A metric, with the attributes of its series. */
 interface ReceivedMetric {
+  scope: string;
   name: string;
   unit: string;
   series: Record<string, unknown>[];
@@ -21,10 +22,15 @@ interface ReceivedMetric {
 
 /** A running receiver. */
 export interface OtlpReceiver {
-  /** The variables of a process that sends here, without the one that turns telemetry on. */
+  /**
+   * The variables of a process that sends here, as `deno task serve` has them, without the one that
+   * turns telemetry on.
+   */
   env: Record<string, string>;
   spans: ReceivedSpan[];
   metrics: ReceivedMetric[];
+  /** The bodies of all requests. */
+  texts: string[];
   close(): Promise<void>;
 }
 
@@ -35,21 +41,27 @@ const ERROR_STATUS = 2;
 export function openOtlpReceiver(): OtlpReceiver {
   const spans: ReceivedSpan[] = [];
   const metrics: ReceivedMetric[] = [];
+  const texts: string[] = [];
   const server = Deno.serve(
     { hostname: "127.0.0.1", port: 0, onListen: () => {} },
     async (request) => {
-      const { resourceSpans = [], resourceMetrics = [] } = await request.json();
+      const text = await request.text();
+      texts.push(text);
+      const { resourceSpans = [], resourceMetrics = [] } = JSON.parse(text);
       for (const { scopeSpans } of resourceSpans) {
         for (const { spans: ended } of scopeSpans) spans.push(...ended.map(spanOf));
       }
       for (const { scopeMetrics } of resourceMetrics) {
-        for (const { metrics: read } of scopeMetrics) metrics.push(...read.map(metricOf));
+        for (const { scope, metrics: read } of scopeMetrics) {
+          metrics.push(...read.map((metric: Json) => metricOf(scope, metric)));
+        }
       }
       return Response.json({ partialSuccess: {} });
     },
   );
   return {
     env: {
+      OTEL_DENO_TRACING: "false",
       OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",
       OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${server.addr.port}`,
       OTEL_BSP_SCHEDULE_DELAY: "100",
@@ -57,6 +69,7 @@ export function openOtlpReceiver(): OtlpReceiver {
     },
     spans,
     metrics,
+    texts,
     close: () => server.shutdown(),
   };
 }
@@ -76,18 +89,26 @@ function spanOf({ name, kind, traceId, spanId, parentSpanId, status, attributes 
   } as ReceivedSpan;
 }
 
-function metricOf({ name, unit, histogram, sum, gauge }: Json): ReceivedMetric {
+function metricOf(scope: Json, { name, unit, histogram, sum, gauge }: Json): ReceivedMetric {
   const { dataPoints } = histogram ?? sum ?? gauge;
-  return { name, unit, series: dataPoints.map((point: Json) => valuesOf(point.attributes)) };
+  return {
+    scope: scope.name,
+    name,
+    unit,
+    series: dataPoints.map((point: Json) => valuesOf(point.attributes)),
+  };
 }
 
+/** Returns attributes by name. Throws if one is there twice, which the protocol forbids. */
 function valuesOf(attributes: Json[] = []): Record<string, unknown> {
-  return Object.fromEntries(attributes.map(({ key, value }) => [key, valueOf(value)]));
+  const values = Object.fromEntries(attributes.map(({ key, value }) => [key, valueOf(value)]));
+  if (Object.keys(values).length < attributes.length) throw new Error(JSON.stringify(attributes));
+  return values;
 }
 
-/** Returns a value. Whole numbers come as texts. */
+/** Returns a value: an integer, which comes as text, as a bigint. */
 function valueOf(value: Json): unknown {
   if ("arrayValue" in value) return value.arrayValue.values.map(valueOf);
-  if ("intValue" in value) return Number(value.intValue);
+  if ("intValue" in value) return BigInt(value.intValue);
   return Object.values(value)[0];
 }
