@@ -1,0 +1,24 @@
+/** A file of a bank that is refused: the reason and its place in the file. */
+
+/** A place in a file. Lines and columns begin with 1. */
+export interface FilePlace {
+  line: number;
+  column: number;
+  /** The local name of the element, or null outside of all elements. */
+  element: string | null;
+}
+
+/** A refused file. The message repeats no name, no account and no text of the file but amounts. */
+export class BankFileError extends Error {
+  readonly line: number;
+  readonly column: number;
+  readonly element: string | null;
+
+  constructor(reason: string, { line, column, element }: FilePlace) {
+    super(`Line ${line}, column ${column}${element === null ? "" : `, <${element}>`}: ${reason}`);
+    this.name = "BankFileError";
+    this.line = line;
+    this.column = column;
+    this.element = element;
+  }
+}

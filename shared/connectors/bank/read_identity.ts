@@ -1,0 +1,108 @@
+/**
+ * The identity of an entry: the same in camt.052, .054 and .053, so that an entry is booked once.
+ *
+ * The three kinds agree about the account, the amount, the direction as it is written, the day of
+ * booking, and whatever the payer wrote. They differ in the status, the day of value, the bank's
+ * own text, and in whether the transactions of a batch are listed. Only members that agree are part
+ * of the identity. Equal entries of a file are counted: whatever tells them apart is no part of a
+ * payment, so it does not matter which of them is which.
+ */
+
+import { sha256 } from "@noble/hashes/sha2.js";
+import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
+import type { DetailRecord, Direction, EntryRecord } from "./read_records.ts";
+
+/** A shorter reference can be a number that begins again each day. */
+const UNIQUE_REFERENCE_LENGTH = 8;
+/** Length of the first table of counts, and the share of it that is filled. */
+const FIRST_SLOTS = 1024;
+const FULL = 0.8;
+
+/** Members of an entry that its identity is made of. */
+interface IdentitySource
+  extends
+    Pick<EntryRecord, "account" | "amount_minor" | "currency" | "booked_on" | "value_on">,
+    Pick<EntryRecord, "batch" | "bank_reference" | "status"> {
+  written_direction: Direction;
+  /** The only detail, or the first one of a batch. */
+  detail: DetailRecord | null;
+  is_batch: boolean;
+}
+
+/** Returns the identity of an entry. The counts know the entries of the file before it. */
+export function identityOf(entry: IdentitySource, counts: Counts): string {
+  const { account, amount_minor, currency, written_direction, bank_reference } = entry;
+  const day = entry.booked_on ?? entry.value_on ?? "";
+  const members = isReference(bank_reference)
+    ? [bank_reference, withoutZeros(bank_reference).length < UNIQUE_REFERENCE_LENGTH ? day : ""]
+    : [day, ...contentOf(entry)];
+  const hash = hashOf([account, currency, amount_minor, written_direction, ...members]);
+  // Only booked entries are counted: in a report, a pending one and the booked one that follows are
+  // the same.
+  const count = entry.status === "booked" ? counts.add(hash) : 1;
+  return count === 1 ? hash : `${hash}-${count}`;
+}
+
+/**
+ * Returns 128 bits of the SHA-256 of some values, in hexadecimal digits. The hash objects of the
+ * runtime would wait outside of the heap for a collection: 12 MB in a file of 100 000 entries.
+ */
+export function hashOf(values: readonly (string | number | null)[]): string {
+  return bytesToHex(sha256(utf8ToBytes(JSON.stringify(values)))).slice(0, 32);
+}
+
+/** Counts equal hashes in about 13 bytes each, because a file can have millions of entries. */
+export class Counts {
+  /** The first 52 bits of each hash. 0 is an empty slot. */
+  #keys = new Float64Array(FIRST_SLOTS);
+  #used = 0;
+  /** The counts above 1. */
+  readonly #repeated = new Map<number, number>();
+
+  /** Returns how often this hash has been added, with this time. */
+  add(hash: string): number {
+    const key = parseInt(hash.slice(0, 13), 16) || 1;
+    if (this.#put(key)) return 1;
+    const count = (this.#repeated.get(key) ?? 1) + 1;
+    this.#repeated.set(key, count);
+    return count;
+  }
+
+  /** Adds a key. Reports whether it is new. */
+  #put(key: number): boolean {
+    const { length } = this.#keys;
+    let slot = key % length;
+    while (this.#keys[slot] !== 0 && this.#keys[slot] !== key) slot = (slot + 1) % length;
+    if (this.#keys[slot] === key) return false;
+    this.#keys[slot] = key;
+    if (++this.#used > length * FULL) this.#grow();
+    return true;
+  }
+
+  #grow(): void {
+    const keys = this.#keys;
+    this.#keys = new Float64Array(keys.length * 2);
+    this.#used = 0;
+    for (const key of keys) if (key !== 0) this.#put(key);
+  }
+}
+
+/** Reports whether `AcctSvcrRef` is a reference. NONREF and zeros are none. */
+function isReference(text: string | null): text is string {
+  return text !== null && /[1-9]/.test(text);
+}
+
+function withoutZeros(text: string): string {
+  return text.replace(/^0+/, "");
+}
+
+/** Whatever the payer wrote into a single transaction. A batch has only the id that it got from us. */
+function contentOf({ batch, detail, is_batch }: IdentitySource): (string | null)[] {
+  if (is_batch || detail === null) {
+    return [batch?.payment_information_id ?? detail?.payment_information_id ?? null];
+  }
+  const { end_to_end_id, references, remittance, counterparty, transaction_id } = detail;
+  const texts = [end_to_end_id, ...references.map(({ reference }) => reference), remittance];
+  const text = texts.join("").replace(/\s+/g, "").toUpperCase();
+  return [text || transaction_id, counterparty.iban];
+}

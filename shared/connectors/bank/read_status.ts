@@ -1,0 +1,105 @@
+/**
+ * Reads pain.002, the statuses of what we sent, and camt.029, the results of recalls. Both tell of
+ * a group, of a batch, or of one transaction.
+ */
+
+import { childrenOf, textOf, type XmlElement } from "./bank_xml_reader.ts";
+import { readReason } from "./read_details.ts";
+import { keep, type MessageReader, type Sink } from "./read_message.ts";
+import type { StatusRecord, StatusResult } from "./read_records.ts";
+
+/** Statuses by their result. Source: ISO 20022 external code sets; EPC verification of payee. */
+const CODES: Readonly<Record<StatusResult, string>> = {
+  accepted: "ACCP ACSP ACSC ACCC ACTC ACWC ACWP ACFC ACPD ACIS ACCR CNCL",
+  rejected: "RJCT CANC RJCR",
+  pending: "RCVD PATC PRES ACFW BLCK PDCR UWFW",
+  partial: "PART PACR",
+  payee_check: "RCVC RVCM RVMC RVNM RVNA RVNC PDNG",
+};
+const RESULTS: ReadonlyMap<string, StatusResult> = new Map(
+  (Object.keys(CODES) as StatusResult[]).flatMap((result) =>
+    CODES[result].split(" ").map((code) => [code, result])
+  ),
+);
+
+/** The elements inside of a message that are read one by one. */
+export const STATUS_CONTAINERS: ReadonlySet<string> = new Set(["OrgnlPmtInfAndSts", "CxlDtls"]);
+
+/** Reads the statuses of one message. */
+export class StatusReader implements MessageReader {
+  readonly #record: StatusRecord["record"];
+  readonly #sink: Sink;
+  /** `Cxl` in the names of camt.029. */
+  readonly #infix: "" | "Cxl";
+  #message_id: string | null = null;
+  #batch: XmlElement | null = null;
+  /** Whether the status of the batch is out: it stands before those of the transactions. */
+  #is_batch_read = false;
+  /** The result of an investigation, which stands before the message that it is about. */
+  #conclusion: XmlElement | null = null;
+  #statuses = 0;
+
+  constructor(record: StatusRecord["record"], sink: Sink) {
+    this.#record = record;
+    this.#sink = sink;
+    this.#infix = record === "status" ? "" : "Cxl";
+  }
+
+  start(place: XmlElement): void {
+    if (place.element !== "OrgnlPmtInfAndSts") return;
+    this.#batch = place;
+    this.#is_batch_read = false;
+  }
+
+  take(element: XmlElement): void {
+    if (element.element === "OrgnlGrpInfAndSts") {
+      this.#message_id = textOf(element, "OrgnlMsgId");
+      this.#add("group", element, textOf(element, `Grp${this.#infix}Sts`));
+    } else if (element.element === "TxInfAndSts") {
+      this.#endBatchHead();
+      this.#add("transaction", element, textOf(element, `Tx${this.#infix}Sts`));
+    } else if (element.element === "Sts" && this.#batch === null) {
+      this.#conclusion = element;
+    } else if (this.#batch !== null && !this.#is_batch_read) {
+      keep(this.#batch, element);
+    }
+  }
+
+  end(place: XmlElement): void {
+    if (place.element === "OrgnlPmtInfAndSts") {
+      this.#endBatchHead();
+      this.#batch = null;
+    } else if (place.element !== "CxlDtls") {
+      const conclusion = this.#conclusion;
+      if (conclusion) this.#add("group", conclusion, textOf(conclusion, "Conf"));
+      if (this.#statuses === 0) this.#sink.warn(place, "the file has no status");
+    }
+  }
+
+  #endBatchHead(): void {
+    if (this.#batch === null || this.#is_batch_read) return;
+    this.#is_batch_read = true;
+    this.#add("payment_information", this.#batch, textOf(this.#batch, `PmtInf${this.#infix}Sts`));
+  }
+
+  #add(level: StatusRecord["level"], element: XmlElement, code: string | null): void {
+    if (code === null) return;
+    this.#statuses++;
+    const result = RESULTS.get(code);
+    if (result === undefined) this.#sink.warn(element, "the status is not known: it is pending");
+    this.#sink.add({
+      record: this.#record,
+      line: element.line,
+      level,
+      code,
+      result: result ?? "pending",
+      reasons: childrenOf(element, `${this.#infix}StsRsnInf`).map((info) => readReason(info)!),
+      original_message_id: textOf(element, "OrgnlGrpInf", "OrgnlMsgId") ?? this.#message_id,
+      payment_information_id: this.#batch &&
+        (textOf(this.#batch, "OrgnlPmtInfId") ?? textOf(this.#batch, "OrgnlPmtInfCxlId")),
+      instruction_id: textOf(element, "OrgnlInstrId"),
+      end_to_end_id: textOf(element, "OrgnlEndToEndId"),
+      uetr: textOf(element, "OrgnlUETR"),
+    });
+  }
+}

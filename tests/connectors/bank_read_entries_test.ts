@@ -1,0 +1,508 @@
+/** Entries and details of bank statements: what is booked, in which direction, and what it tells. */
+
+import assert from "node:assert/strict";
+import type { DetailRecord, EntryRecord } from "../../shared/connectors/bank/read_records.ts";
+import {
+  ACCOUNT,
+  readEntries,
+  readFile,
+  readWarnings,
+  writeBalance,
+  writeDetail,
+  writeEntry,
+  writeFile,
+} from "../support/connectors/bank_file.ts";
+
+type Members = Record<string, string | null>;
+type Expected = Partial<Omit<EntryRecord, "record">> & {
+  details?: Partial<Omit<DetailRecord, "record">>[];
+};
+
+const money = (amount: string) => {
+  const [, value, currency] = /(\S+) (\w+)/.exec(amount)!;
+  return `<Amt Ccy="${currency}">${value}</Amt>`;
+};
+const details = (...members: Members[]) => members.map(writeDetail).join("");
+const charges = (amount: string) => `<TtlChrgsAndTaxAmt Ccy="EUR">${amount}</TtlChrgsAndTaxAmt>`;
+
+/** Entries by rule, with the members that the rule is about, and a warning. */
+const CASES: readonly (readonly [
+  rule: string,
+  entry: Members,
+  expected: Expected,
+  warning?: RegExp,
+])[] = [
+  ["a plain entry is booked by its total", {}, {
+    account: ACCOUNT,
+    status: "booked",
+    direction: "credit",
+    amount_minor: 1000,
+    currency: "EUR",
+    booked_on: "2026-11-20",
+    value_on: "2026-11-20",
+    is_reversal: false,
+    booked_by: "total",
+    charge_minor: 0,
+    details: [],
+  }],
+  ["the only detail has the amount of its entry", {
+    NtryDtls: writeDetail({ Amt: null }),
+  }, { booked_by: "details", details: [{ amount_minor: 1000, direction: "credit" }] }],
+  ["a batch is booked by its details and not at its total too", {
+    Amt: "30.00 EUR",
+    NtryDtls: "<Btch><MsgId>M</MsgId><PmtInfId>P</PmtInfId><NbOfTxs>2</NbOfTxs></Btch>" +
+      details({ Amt: "10.00 EUR" }, { Amt: "20.00 EUR", Refs: "<PmtInfId>Q</PmtInfId>" }),
+  }, {
+    booked_by: "details",
+    batch: { message_id: "M", payment_information_id: "P", transactions: 2 },
+    details: [
+      { amount_minor: 1000, payment_information_id: "P", message_id: "M" },
+      { amount_minor: 2000, payment_information_id: "Q", message_id: "M" },
+    ],
+  }],
+  ["a batch without details is booked by its total", {
+    NtryDtls: "<Btch><PmtInfId>P</PmtInfId><NbOfTxs>20</NbOfTxs></Btch>",
+  }, {
+    booked_by: "total",
+    batch: { message_id: null, payment_information_id: "P", transactions: 20 },
+    details: [],
+  }],
+  ["the only detail of a batch tells of the batch", {
+    NtryDtls: "<Btch><PmtInfId>P</PmtInfId><NbOfTxs>2</NbOfTxs></Btch>" + writeDetail(),
+  }, { booked_by: "total", details: [{ payment_information_id: "P", amount_minor: 1000 }] }],
+  ["details of several groups have the batch of their group", {
+    Amt: "30.00 EUR",
+    NtryDtls: `<Btch><PmtInfId>P</PmtInfId></Btch>${details({})}</NtryDtls><NtryDtls>` +
+      `<Btch><PmtInfId>Q</PmtInfId></Btch>${details({ Amt: "20.00 EUR" })}`,
+  }, {
+    details: [{ payment_information_id: "P" }, { payment_information_id: "Q" }],
+  }],
+  ["version 1 has batch and details directly in the entry", {
+    Btch: "<PmtInfId>P</PmtInfId>",
+    TxDtls: "<Refs><EndToEndId>E</EndToEndId></Refs>",
+  }, {
+    batch: { message_id: null, payment_information_id: "P", transactions: null },
+    details: [{ end_to_end_id: "E", amount_minor: 1000 }],
+  }],
+  [
+    "details that do not add up inform only",
+    { Amt: "30.00 EUR", NtryDtls: details({}, {}) },
+    { booked_by: "total", amount_minor: 3000, details: [{}, {}] },
+    /do not add up to the entry: it is booked by its total/,
+  ],
+  [
+    "details without amounts inform only",
+    { NtryDtls: details({ Amt: null }, { Amt: null }) },
+    { booked_by: "total", details: [{ amount_minor: null }, { amount_minor: null }] },
+    /not every detail has an amount/,
+  ],
+  [
+    "another amount of the only detail does not count",
+    { NtryDtls: details({ Amt: "99.00 EUR" }) },
+    { booked_by: "details", charge_minor: 0, details: [{ amount_minor: 1000 }] },
+    /the entry's is used/,
+  ],
+  ["a batch can have credits and debits", {
+    NtryDtls: details({ Amt: "30.00 EUR" }, { Amt: "20.00 EUR", CdtDbtInd: "DBIT" }),
+  }, { details: [{ direction: "credit" }, { direction: "debit", amount_minor: 2000 }] }],
+  ["a wrong direction of details does not count", {
+    Amt: "30.00 EUR",
+    CdtDbtInd: "DBIT",
+    NtryDtls: details({ CdtDbtInd: "CRDT" }, { Amt: "20.00 EUR", CdtDbtInd: "CRDT" }),
+  }, { direction: "debit", details: [{ direction: "debit" }, { direction: "debit" }] }],
+  ["amounts of another currency in AmtDtls are left out", {
+    NtryDtls: writeDetail({
+      Amt: "11.70 USD",
+      AmtDtls: `<InstdAmt>${money("11.70 USD")}</InstdAmt><TxAmt>${money("10.00 EUR")}</TxAmt>`,
+    }),
+  }, { details: [{ amount_minor: 1000 }] }],
+  ["the amount of a detail can stand in AmtDtls", {
+    Amt: "30.00 EUR",
+    NtryDtls: details(
+      { Amt: null, AmtDtls: `<TxAmt>${money("10.00 EUR")}</TxAmt>` },
+      { Amt: null, AmtDtls: `<InstdAmt>${money("20.00 EUR")}</InstdAmt>` },
+    ),
+  }, { booked_by: "details", details: [{ amount_minor: 1000 }, { amount_minor: 2000 }] }],
+  ["a charge that the bank took out of a credit", {
+    NtryDtls: writeDetail({
+      AmtDtls: `<InstdAmt>${money("12.50 EUR")}</InstdAmt>`,
+      Chrgs: charges("2.50"),
+    }),
+  }, { amount_minor: 1000, charge_minor: 250, details: [{ amount_minor: 1250 }] }],
+  ["a charge that the bank added to a return", {
+    Amt: "12.50 EUR",
+    CdtDbtInd: "DBIT",
+    NtryDtls: writeDetail({
+      Amt: "12.50 EUR",
+      AmtDtls: `<InstdAmt>${money("10.00 EUR")}</InstdAmt>`,
+      Chrgs: `<Rcrd>${money("2.00 EUR")}</Rcrd><Rcrd>${money("0.50 EUR")}</Rcrd>`,
+      RtrInf: "<Rsn><Cd>AC04</Cd></Rsn><AddtlInf>account</AddtlInf><AddtlInf>closed</AddtlInf>",
+    }),
+  }, {
+    amount_minor: 1250,
+    charge_minor: 250,
+    details: [{
+      amount_minor: 1000,
+      direction: "debit",
+      return: { code: "AC04", information: "account closed" },
+    }],
+  }],
+  ["a charge of a batch", {
+    Amt: "27.50 EUR",
+    Chrgs: charges("2.50"),
+    NtryDtls: details({}, { Amt: "20.00 EUR" }),
+  }, {
+    booked_by: "details",
+    charge_minor: 250,
+    details: [{ amount_minor: 1000 }, { amount_minor: 2000 }],
+  }],
+  ["a charge that is not part of the entry", {
+    Chrgs: charges("4.40"),
+    NtryDtls: writeDetail(),
+  }, { charge_minor: 0, details: [{ amount_minor: 1000 }] }],
+  ["the direction is that of the money, also in a reversal", {
+    RvslInd: "true",
+    NtryDtls: writeDetail({
+      RltdPties: "<Dbtr><Nm>We</Nm></Dbtr><Cdtr><Nm>Payee</Nm></Cdtr>",
+    }),
+  }, {
+    direction: "credit",
+    is_reversal: true,
+    details: [{
+      direction: "credit",
+      counterparty: { name: "Payee", iban: null, account: null, bic: null },
+    }],
+  }],
+  ["the bank's text belongs to the entry, not to each detail", {
+    Amt: "20.00 EUR",
+    NtryDtls: details({ AddtlTxInf: "BATCH RF18" }, { AddtlTxInf: "own" }),
+    AddtlNtryInf: "BATCH RF18",
+  }, {
+    information: "BATCH RF18",
+    details: [{ information: null, remittance: null }, { information: "own" }],
+  }],
+  ["before version 8 the status has no code", { Sts: "PDNG" }, { status: "pending" }],
+  ["a future entry is pending", { Sts: "<Cd>FUTR</Cd>" }, { status: "pending" }],
+  ["information is not booked", { Sts: "<Cd>INFO</Cd>" }, { status: "information" }],
+  ["an entry of a statement without a status is booked", { Sts: null }, { status: "booked" }],
+  [
+    "an unknown status is not booked",
+    { Sts: "<Prtry>XYZ</Prtry>" },
+    { status: "information" },
+    /the status of the entry is not known/,
+  ],
+  ["dates can have a time, of the bank's day", {
+    BookgDt: "<DtTm>2026-11-20T23:30:00.000-05:00</DtTm>",
+    ValDt: "<Dt>2026-11-21+01:00</Dt>",
+  }, { booked_on: "2026-11-20", value_on: "2026-11-21" }],
+  ["dates can be missing", { BookgDt: null, ValDt: null }, { booked_on: null, value_on: null }],
+  ["five decimals that are zero", { Amt: "8.85000 EUR" }, { amount_minor: 885 }],
+  ["a currency without decimals", { Amt: "200000 JPY" }, {
+    amount_minor: 200_000,
+    currency: "JPY",
+  }],
+  ["a currency with three decimals", { Amt: "1.5 KWD" }, { amount_minor: 1500 }],
+  ["the largest amount", { Amt: "90071992547409.91 EUR" }, { amount_minor: 2 ** 53 - 1 }],
+  ["an amount without a currency has that of the account", { Amt: "7" }, {
+    amount_minor: 700,
+    currency: "EUR",
+  }],
+  ["nothing at all", { Amt: "0 EUR" }, { amount_minor: 0 }],
+  ["codes of the bank", {
+    BkTxCd: "<Domn><Cd>PMNT</Cd><Fmly><Cd>RCDT</Cd><SubFmlyCd>ESCT</SubFmlyCd></Fmly></Domn>" +
+      "<Prtry><Cd>NTRF+166</Cd><Issr>DK</Issr></Prtry>",
+    AcctSvcrRef: "REF-1",
+  }, {
+    bank_code: { domain: "PMNT", family: "RCDT", sub_family: "ESCT", proprietary: "NTRF+166" },
+    bank_reference: "REF-1",
+  }],
+  ["ids of a transaction", {
+    NtryDtls: writeDetail({
+      Refs: "<MsgId>M</MsgId><AcctSvcrRef>A</AcctSvcrRef><PmtInfId>P</PmtInfId>" +
+        "<InstrId>I</InstrId><EndToEndId>E</EndToEndId><UETR>U</UETR><TxId>T</TxId>" +
+        "<MndtId>D</MndtId>",
+    }),
+  }, {
+    details: [{
+      message_id: "M",
+      bank_reference: "A",
+      payment_information_id: "P",
+      instruction_id: "I",
+      end_to_end_id: "E",
+      uetr: "U",
+      transaction_id: "T",
+      mandate_id: "D",
+    }],
+  }],
+  ["NOTPROVIDED is no id", {
+    NtryDtls: writeDetail({
+      Refs: "<EndToEndId>NOTPROVIDED</EndToEndId><TxId>Not Provided</TxId><MndtId>NONREF</MndtId>",
+    }),
+  }, { details: [{ end_to_end_id: null, transaction_id: null, mandate_id: null }] }],
+  ["structured references and joined text", {
+    NtryDtls: writeDetail({
+      RmtInf: `<Ustrd>Invoice 1 and</Ustrd><Ustrd>
+          2 </Ustrd><Strd>
+        <RfrdDocInf><Tp><CdOrPrtry><Cd>CINV</Cd></CdOrPrtry></Tp><Nb>4711</Nb></RfrdDocInf>
+        <CdtrRefInf><Tp><CdOrPrtry><Cd>SCOR</Cd></CdOrPrtry></Tp><Ref>RF18539007547034</Ref>
+        </CdtrRefInf><AddtlRmtInf>thanks</AddtlRmtInf><AddtlRmtInf>?REJECT?0</AddtlRmtInf></Strd><Strd>
+        <CdtrRefInf><Tp><CdOrPrtry><Prtry>QRR</Prtry></CdOrPrtry></Tp>
+        <Ref>210000000003139471430009017</Ref></CdtrRefInf></Strd>
+        <Strd><CdtrRefInf><Ref>120000000000234478943216899</Ref></CdtrRefInf></Strd>`,
+    }),
+  }, {
+    details: [{
+      remittance: "Invoice 1 and 2 thanks",
+      references: [
+        { type: "SCOR", reference: "RF18539007547034" },
+        { type: "CINV", reference: "4711" },
+        { type: "QRR", reference: "210000000003139471430009017" },
+        { type: null, reference: "120000000000234478943216899" },
+      ],
+    }],
+  }],
+  ["the payer of a credit", {
+    NtryDtls: writeDetail({
+      RltdPties: "<Dbtr><Pty><Nm>Payer</Nm></Pty></Dbtr><DbtrAcct><Id><IBAN>de89 3704 0044 0532 " +
+        "0130 00</IBAN></Id></DbtrAcct><Cdtr><Pty><Nm>We</Nm></Pty></Cdtr>",
+      RltdAgts: "<DbtrAgt><FinInstnId><BICFI>COBADEFFXXX</BICFI></FinInstnId></DbtrAgt>",
+    }),
+  }, {
+    details: [{
+      counterparty: {
+        name: "Payer",
+        iban: "DE89370400440532013000",
+        account: null,
+        bic: "COBADEFFXXX",
+      },
+    }],
+  }],
+  ["the payee of a debit, with the IBAN in Othr and the names of version 2", {
+    CdtDbtInd: "DBIT",
+    NtryDtls: writeDetail({
+      RltdPties: "<UltmtCdtr><Nm>Payee</Nm></UltmtCdtr><CdtrAcct><Id><Othr>" +
+        "<Id>DE89370400440532013000</Id></Othr></Id></CdtrAcct>",
+      RltdAgts: "<CdtrAgt><FinInstnId><BIC>COBADEFF</BIC></FinInstnId></CdtrAgt>",
+    }),
+  }, {
+    details: [{
+      counterparty: {
+        name: "Payee",
+        iban: "DE89370400440532013000",
+        account: null,
+        bic: "COBADEFF",
+      },
+    }],
+  }],
+  ["the account itself is not the other side", {
+    NtryDtls: writeDetail({
+      RltdPties: `<Dbtr><Nm>We</Nm></Dbtr><DbtrAcct><Id><IBAN>${ACCOUNT}</IBAN></Id></DbtrAcct>` +
+        "<Cdtr><Nm>Payee</Nm></Cdtr>",
+    }),
+  }, {
+    details: [{ counterparty: { name: "Payee", iban: null, account: null, bic: null } }],
+  }],
+  ["an account that is no IBAN, and a bank as the payer", {
+    NtryDtls: writeDetail({
+      RltdPties: "<Dbtr><Agt><FinInstnId><Nm>Bank</Nm></FinInstnId></Agt></Dbtr><DbtrAcct><Id>" +
+        "<Othr><Id>00125574999</Id></Othr></Id></DbtrAcct>",
+    }),
+  }, {
+    details: [{ counterparty: { name: "Bank", iban: null, account: "00125574999", bic: null } }],
+  }],
+];
+
+for (const [rule, members, expected, warning] of CASES) {
+  Deno.test(`readBankFile() reads an entry: ${rule}`, async () => {
+    const file = writeFile([{ entries: writeEntry(members) }]);
+    const [entry, ...others] = await readEntries(file);
+    assert.ok(entry);
+    assert.deepEqual(others, []);
+    const { details, ...rest } = expected;
+    assert.deepEqual(pick(entry, rest), rest);
+    if (details) {
+      assert.equal(entry.details.length, details.length);
+      details.forEach((each, at) => assert.deepEqual(pick(entry.details[at]!, each), each));
+    }
+    const warnings = (await readWarnings(file)).filter((text) => !text.includes("not checked"));
+    assert.equal(warnings.length, warning ? 1 : 0, warnings.join());
+    if (warning) assert.match(warnings[0]!, warning);
+  });
+}
+
+/** Entries that refuse the file, with the element and the reason. */
+const REFUSED: readonly (readonly [rule: string, entry: Members, error: RegExp])[] = [
+  ["no amount", { Amt: null }, /<Ntry>: the entry has no amount/],
+  ["a text as amount", { Amt: "ten EUR" }, /<Amt>: "ten" EUR is not an amount/],
+  ["an empty amount", { Amt: "<!-- --> EUR" }, /<Amt>/],
+  ["a decimal comma", { Amt: "10,00 EUR" }, /<Amt>: "10,00" EUR is not an amount/],
+  ["parts of a cent", { Amt: "10.001 EUR" }, /<Amt>: "10.001" EUR is not .* more decimals/],
+  ["an amount over 2^53", { Amt: "90071992547409.92 EUR" }, /<Amt>: .* too large/],
+  ["an amount below zero", { Amt: "-1.00 EUR" }, /<Amt>: the amount of an entry is below zero/],
+  ["an unknown currency", { Amt: "1.00 XYZ" }, /<Amt>: the currency is not known/],
+  ["no direction", { CdtDbtInd: null }, /<Ntry>: the entry is neither CRDT nor DBIT/],
+];
+
+for (const [rule, members, error] of REFUSED) {
+  Deno.test(`readBankFile() refuses an entry with ${rule}`, async () => {
+    const entries = writeEntry() + writeEntry(members);
+    await assert.rejects(readFile(writeFile([{ entries }])), (thrown) => {
+      assert.match(String(thrown), /Line 6, column \d+, /);
+      assert.match(String(thrown), error);
+      return true;
+    });
+  });
+}
+
+Deno.test("readBankFile() reads every kind and version by the local names", async () => {
+  for (const kind of ["052", "053", "054"] as const) {
+    for (const version of ["02", "04", "06", "08", "13"]) {
+      const entries = writeEntry({ Sts: Number(version) < 8 ? "BOOK" : "<Cd>BOOK</Cd>" });
+      const [message, statement, entry] = await readFile(
+        writeFile([{ entries }], { kind, version }),
+      );
+      assert.deepEqual(message, {
+        record: "message",
+        line: 2,
+        kind: `camt.${kind}`,
+        version,
+        message_id: "M-1",
+        created_at: "2026-11-20T20:00:00+01:00",
+      });
+      assert.equal(statement?.record, "statement");
+      assert.equal(entry?.record === "entry" && entry.status, "booked");
+    }
+  }
+  const of_version_1 = writeFile([{ entries: writeEntry() }], { version: "01" })
+    .replaceAll("BkToCstmrStmt", "BkToCstmrStmtV01");
+  assert.equal((await readEntries(of_version_1)).length, 1);
+  const [first] = await readFile(writeFile([]).replace(/ xmlns="[^"]*"/, ""));
+  assert.equal(first?.record === "message" && first.version, null);
+});
+
+Deno.test("readBankFile() reads several accounts of a file", async () => {
+  const file = writeFile([
+    { entries: writeEntry() },
+    { account: "<Id><Othr><Id>ch93 0076 2011 6238 5295 7</Id></Othr></Id>", entries: writeEntry() },
+    { account: "<Id><PrtryAcct><Id>12-3</Id></PrtryAcct></Id>", entries: writeEntry() },
+  ]);
+  const accounts = (await readEntries(file)).map(({ account }) => account);
+  assert.deepEqual(accounts, [ACCOUNT, "CH9300762011623852957", "12-3"]);
+});
+
+Deno.test("readBankFile() refuses a statement without an account", async () => {
+  const file = writeFile([{ account: "", entries: writeEntry() }]);
+  await assert.rejects(readFile(file), /Line 4, column \d+, <Stmt>: the statement has no account/);
+});
+
+for (
+  const [rule, file, error] of [
+    [
+      "an entry outside of a statement",
+      writeFile([]).replace("</BkToCstmrStmt>", `${writeEntry()}</BkToCstmrStmt>`),
+      /<Ntry>: an entry is outside of a statement/,
+    ],
+    [
+      "an entry inside of another",
+      writeFile([{ entries: writeEntry({ NtryDtls: writeEntry() }) }]),
+      /<Ntry>: an entry is inside of another/,
+    ],
+    [
+      "a statement inside of another",
+      writeFile([{ head: "<Stmt/>" }]),
+      /<Stmt>: a statement is inside of another/,
+    ],
+  ] as const
+) {
+  Deno.test(`readBankFile() refuses ${rule}`, async () => {
+    await assert.rejects(readFile(file), error);
+  });
+}
+
+Deno.test("readBankFile() reads the members of a statement", async () => {
+  const head = "<ElctrncSeqNb>12</ElctrncSeqNb><LglSeqNb>3</LglSeqNb><StmtPgntn><PgNb>1</PgNb>" +
+    `<LastPgInd>true</LastPgInd></StmtPgntn>\n${writeBalance("OPBD", "1.00000", "DBIT")}` +
+    writeBalance("CLBD", "9.00");
+  const records = await readFile(writeFile([{ head, entries: writeEntry() }]));
+  assert.deepEqual(records[1], {
+    record: "statement",
+    line: 4,
+    statement_id: "S-0",
+    account: ACCOUNT,
+    currency: "EUR",
+    sequence: "12",
+    page: { number: 1, is_last: true },
+    balances: [
+      { line: 5, code: "OPBD", amount_minor: -100, currency: "EUR", date: "2026-11-20" },
+      { line: 6, code: "CLBD", amount_minor: 900, currency: "EUR", date: "2026-11-20" },
+    ],
+  });
+});
+
+Deno.test("readBankFile() tells of a file without statements, and of a report without entries", async () => {
+  assert.deepEqual(await readWarnings(writeFile([])), ["the file has no statement"]);
+  for (const kind of ["052", "054"] as const) {
+    assert.deepEqual(await readWarnings(writeFile([{}], { kind })), ["there are no entries"]);
+  }
+});
+
+/** A batch of so many details is not in memory at once. */
+const LARGE = 1500;
+const largeBatch = (amount: string, refs: Members = {}, Chrgs: string | null = null) =>
+  writeEntry({
+    Amt: amount,
+    Chrgs,
+    NtryDtls: details(...Array.from({ length: LARGE }, (_, at) => ({
+      Refs: `<EndToEndId>E-${at}</EndToEndId>`,
+      ...refs,
+    }))),
+    AddtlNtryInf: "LATE",
+  });
+
+Deno.test("readBankFile() reads a batch with very many details", async () => {
+  const entries = largeBatch("15000.00 EUR") + writeEntry();
+  const [batch, other] = await readEntries(writeFile([{ entries }]));
+  assert.equal(batch?.booked_by, "details");
+  assert.deepEqual(
+    batch.details.map(({ end_to_end_id }) => end_to_end_id),
+    Array.from({ length: LARGE }, (_, at) => `E-${at}`),
+  );
+  assert.ok(batch.details.every(({ amount_minor }) => amount_minor === 1000));
+  assert.equal(other?.details.length, 0);
+});
+
+Deno.test("readBankFile() reads a batch with very many details and a charge", async () => {
+  const record = (is_included: boolean) =>
+    `<Rcrd>${money("5.00 EUR")}<ChrgInclInd>${is_included}</ChrgInclInd></Rcrd>`;
+  for (
+    const [amount, is_included, charge_minor] of [
+      ["14995.00 EUR", true, 500],
+      ["15000.00 EUR", false, 0],
+    ] as const
+  ) {
+    const entries = largeBatch(amount, {}, record(is_included));
+    const [batch] = await readEntries(writeFile([{ entries }]));
+    assert.equal(batch?.charge_minor, charge_minor);
+  }
+});
+
+for (
+  const [rule, entry, error] of [
+    ["another sum", largeBatch("15000.01 EUR"), /<Ntry>: the amounts of more than 1000 details/],
+    [
+      "a detail without amount",
+      largeBatch("1.00 EUR", { Amt: null }),
+      /<TxDtls>: .* has no amount/,
+    ],
+  ] as const
+) {
+  Deno.test(`readBankFile() refuses a batch with very many details and ${rule}`, async () => {
+    await assert.rejects(readFile(writeFile([{ entries: entry }])), error);
+  });
+}
+
+/** The members of a value that another one has. */
+function pick<T extends object>(value: T, members: Partial<T>): Partial<T> {
+  const names = Object.keys(members) as (keyof T)[];
+  return Object.fromEntries(names.map((name) => [name, value[name]])) as Partial<T>;
+}
