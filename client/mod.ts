@@ -28,6 +28,7 @@ export type {
   MaskedIban,
   Metadata,
   Person,
+  PostalAddress,
   Wallet,
   WalletInput,
 } from "./values.ts";
@@ -45,6 +46,7 @@ export type {
   Payments,
   Refund,
   RefundDestination,
+  RefundDestinationInput,
   Refunds,
 } from "./payments.ts";
 export type {

@@ -6,7 +6,16 @@ import { type List, listOf, type ListParams } from "./list.ts";
 import type { Payment } from "./payment.ts";
 import type { ReadOptions, RequestOptions } from "./request_options.ts";
 import type { Transport } from "./transport.ts";
-import type { AmountInput, IbanInput, Mandate, Metadata, Person, WalletInput } from "./values.ts";
+import type {
+  AmountInput,
+  IbanInput,
+  Mandate,
+  MaskedIban,
+  Metadata,
+  Person,
+  PostalAddress,
+  WalletInput,
+} from "./values.ts";
 import type {
   Capability,
   CaptureMethod,
@@ -17,6 +26,7 @@ import type {
   RefundReason,
   RefundStatus,
   Settlement,
+  Speed,
 } from "./vocabulary.ts";
 
 /** A card by its number. Test keys only, and only the published test cards. */
@@ -112,14 +122,31 @@ export interface CreateRefundInput {
   amount_minor?: number | undefined;
   reason?: RefundReason | undefined;
   metadata?: Metadata | undefined;
-  /** The payer's wallet. Required for a payment that was sent to an address. */
-  destination?: RefundDestination | undefined;
+  /**
+   * Where the refund goes. A payment that was sent to an address needs the payer's wallet. A refund
+   * by SEPA or SWIFT goes to the payer's account without it.
+   */
+  destination?: RefundDestinationInput | undefined;
+  /** `instant` asks for SEPA Instant: only for payments by SEPA. By default `standard`. */
+  speed?: Speed | undefined;
 }
 
-/** The wallet to which a refund goes, for payments by stablecoin. Never use the payment's sender. */
-export interface RefundDestination {
-  address: string;
+/** The wallet or bank account to which a refund goes. */
+export interface RefundDestinationInput {
+  /**
+   * For payments by stablecoin the payer's wallet; never use the payment's sender. For a bank account
+   * the postal address of the payee, which an IBAN from outside the EEA needs.
+   */
+  address?: string | PostalAddress | undefined;
+  iban?: string | IbanInput | undefined;
+  /** The payee, whose name the bank verifies. Required with a live key. */
+  holder_name?: string | undefined;
+  /** 8 or 11 characters. */
+  bic?: string | undefined;
 }
+
+/** The wallet or the masked bank account to which a refund goes. */
+export type RefundDestination = { address: string } | { iban: MaskedIban };
 
 /** A refund. */
 export interface Refund {
@@ -140,8 +167,10 @@ export interface Refund {
   failure_message: string | null;
   reason: RefundReason | null;
   metadata: Metadata;
-  /** The payer's wallet, for a refund of a payment by stablecoin; null for other refunds. */
+  /** Null if the request named nothing. */
   destination: RefundDestination | null;
+  /** Null if no bank pays it out. */
+  speed: Speed | null;
   livemode: boolean;
   created_at: string;
   updated_at: string;

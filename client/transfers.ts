@@ -10,20 +10,29 @@ import type {
   IbanInput,
   MaskedIban,
   Metadata,
+  PostalAddress,
   Wallet,
   WalletInput,
 } from "./values.ts";
-import type { FailureCode, Settlement, TransferStatus } from "./vocabulary.ts";
+import type { FailureCode, Settlement, Speed, TransferStatus } from "./vocabulary.ts";
 
 /** Fields of a new transfer. */
 export interface TransferFields {
   /** ISO 4217 code, `USDC` or `USDT`. */
   currency: string;
-  /** Either `iban` or `wallet`. */
+  /** Either `iban` or `wallet`. The other members are for an `iban`. */
   destination: {
     iban?: string | IbanInput | undefined;
+    /** The payee, whose name the bank verifies. Required with a live key. */
+    holder_name?: string | undefined;
+    /** 8 or 11 characters. */
+    bic?: string | undefined;
+    /** Required for an IBAN from outside the EEA. */
+    address?: PostalAddress | undefined;
     wallet?: string | WalletInput | undefined;
   };
+  /** `instant` asks for SEPA Instant: only for EUR to an IBAN. By default `standard`. */
+  speed?: Speed | undefined;
   /** At most 500 characters. */
   description?: string | undefined;
   metadata?: Metadata | undefined;
@@ -51,6 +60,8 @@ export interface Transfer {
   amount_minor: number;
   currency: string;
   destination: TransferDestination;
+  /** Null for a wallet. */
+  speed: Speed | null;
   description: string | null;
   metadata: Metadata;
   /** The reason if the transfer failed. */

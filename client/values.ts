@@ -31,6 +31,17 @@ export interface WalletInput {
   asset?: Stablecoin | undefined;
 }
 
+/** The postal address of a payee. */
+export interface PostalAddress {
+  /** Street and number, at most 70 characters. */
+  line1?: string | undefined;
+  line2?: string | undefined;
+  city: string;
+  postal_code?: string | undefined;
+  /** Country code of two letters. */
+  country: string;
+}
+
 /** The mandate of a payer, under which payments by SEPA are collected. */
 export interface Mandate {
   /** Your own reference of the mandate, at most 35 characters. */

@@ -63,6 +63,9 @@ export type FailureCode =
 /** Status of a refund. A `pending` one counts against the amount that can be refunded. */
 export type RefundStatus = "pending" | "completed" | "failed";
 
+/** The speed of a payout by SEPA: a transfer or a refund. */
+export type Speed = "standard" | "instant";
+
 /** The reason of a refund. */
 export type RefundReason = "duplicate" | "fraudulent" | "requested_by_customer" | "other";
 

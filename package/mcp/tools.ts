@@ -4,7 +4,7 @@
  */
 
 import * as z from "zod";
-import type { CreateFaultInput, CreatePaymentInput } from "../../client/mod.ts";
+import type { CreateFaultInput, CreatePaymentInput, CreateRefundInput } from "../../client/mod.ts";
 import { explainError } from "../../scripts/documents/error_page.ts";
 import { SetClockBody } from "../../shared/schema/clock.ts";
 import { ERROR_CODES } from "../../shared/schema/error.ts";
@@ -36,7 +36,7 @@ const idempotency_key = z.string().regex(/^[\x21-\x7e]+$/).max(MAX_IDEMPOTENCY_K
 const amount = AmountMinor.optional();
 const payment = id("pay_").describe("Id of the payment");
 
-const { currency, card, iban, wallet, customer, ...others } = CreatePaymentBody.shape;
+const { currency, card, iban, mandate, wallet, customer, ...others } = CreatePaymentBody.shape;
 const { outcome, capture, settlement, return_url } = others;
 const { description, reference, metadata } = others;
 const refund = CreateRefundBody.shape;
@@ -72,6 +72,7 @@ export const TOOLS: readonly Tool[] = [
       currency,
       card,
       iban,
+      mandate,
       wallet,
       outcome,
       capture,
@@ -135,7 +136,10 @@ export const TOOLS: readonly Tool[] = [
       idempotency_key,
     },
     run: ({ id, idempotency_key, ...input }, { client, signal }) =>
-      client.payments.refund(id, input, { idempotencyKey: idempotency_key, signal }),
+      client.payments.refund(id, input as CreateRefundInput, {
+        idempotencyKey: idempotency_key,
+        signal,
+      }),
   }),
   tool({
     name: "cancel_payment",

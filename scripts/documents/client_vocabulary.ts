@@ -33,6 +33,7 @@ import {
 } from "../../shared/core/vocabulary.ts";
 import { LEDGER_ACCOUNTS } from "../../shared/schema/ledger.ts";
 import { Capability, FAILURE_CODES } from "../../shared/schema/payment.ts";
+import { Speed } from "../../shared/schema/bank_account.ts";
 import { Settlement } from "../../shared/schema/values.ts";
 import { DeliveryAttempt, DISABLED_REASONS } from "../../shared/schema/webhook.ts";
 
@@ -86,6 +87,7 @@ const TYPES: readonly (readonly [name: string, doc: string, values: readonly str
     "Status of a refund. A `pending` one counts against the amount that can be refunded.",
     REFUND_STATUSES,
   ],
+  ["Speed", "The speed of a payout by SEPA: a transfer or a refund.", Speed.options],
   ["RefundReason", "The reason of a refund.", REFUND_REASONS],
   [
     "DisputeStatus",

@@ -23,7 +23,16 @@ const TIMED_HEADERS: ReadonlySet<string> = new Set([
   "Webhook-Signature",
 ]);
 /** Members of a request whose text is left out. */
-const SECRET_MEMBERS: ReadonlySet<string> = new Set(["card", "number", "iban"]);
+const SECRET_MEMBERS: ReadonlySet<string> = new Set([
+  "card",
+  "number",
+  "iban",
+  "holder_name",
+  "line1",
+  "line2",
+  "city",
+  "postal_code",
+]);
 /** The names that payment services give to the security code of a card. */
 const SECURITY_CODE =
   /^(card[_-]?)?(cvc|cvv|cvn|csc|cid|cav|security[_-]?code|verification[_-]?(code|value|number))\d?$/i;

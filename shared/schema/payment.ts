@@ -14,7 +14,8 @@ import {
   PAYMENT_STATUSES,
 } from "../core/vocabulary.ts";
 import { isLoopback } from "../core/loopback.ts";
-import { MAX_NAME, MAX_REFERENCE, MAX_RETURN_URL } from "./limits.ts";
+import { IbanInput, ShownIban } from "./bank_account.ts";
+import { MAX_REFERENCE, MAX_RETURN_URL } from "./limits.ts";
 import { mustBe, replaceable } from "./requirement.ts";
 import {
   AmountAlias,
@@ -163,29 +164,6 @@ function tokenOrNumber(
   });
 }
 
-/** A bank account in the body of a create: an object, or the IBAN as text. */
-export const IbanInput = mustBe(
-  z.preprocess(
-    (value) => typeof value === "string" ? { iban: value } : value,
-    z.object({
-      iban: mustBe(
-        z.string().min(5).max(60).describe("The IBAN. Spaces and case are ignored"),
-        'an IBAN as text, such as "DE89 3704 0044 0532 0130 00"',
-      ),
-      bic: mustBe(
-        z.string().regex(/^[A-Za-z]{6}[A-Za-z0-9]{2}([A-Za-z0-9]{3})?$/)
-          .describe("BIC of the bank, of 8 or 11 characters"),
-        'a BIC of 8 or 11 characters, such as "COBADEFF"',
-      ).optional(),
-      holder_name: z.string().min(1).max(MAX_NAME).optional().describe(
-        "Name of the account holder",
-      ),
-    }),
-  ).describe("A bank account: an object, or the IBAN as text"),
-  'an IBAN as text, or an object with "iban"',
-);
-export type IbanInput = z.infer<typeof IbanInput>;
-
 /** The place of a payment among those of its mandate. */
 const MandateSequence = z.enum(MANDATE_SEQUENCES).describe(
   "The place of the payment among those of the mandate. `recurring` can be the first too. Nothing " +
@@ -306,12 +284,6 @@ export const ShownCard = z.object({
   exp_year: z.number().int().describe("Year of expiry, such as 2034"),
 }).describe("The shown parts of a card");
 export type ShownCard = z.infer<typeof ShownCard>;
-
-/** The shown parts of a bank account. */
-export const ShownIban = z.object({
-  country: z.string().describe("Country code, ISO 3166-1 alpha-2"),
-  last4: z.string().describe("The last four characters of the IBAN"),
-}).describe("The shown parts of a bank account");
 
 /** A wallet. Its address is public, so responses show it whole. */
 export const ShownWallet = z.object({

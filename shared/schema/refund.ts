@@ -4,6 +4,7 @@
 
 import * as z from "zod";
 import { REFUND_REASONS, REFUND_STATUSES } from "../core/vocabulary.ts";
+import { PAYEE, POSTAL_ADDRESS, ShownIban, ShownSpeed, Speed } from "./bank_account.ts";
 import { mustBe } from "./requirement.ts";
 import { FAILURE_CODES, PaymentStatus } from "./payment.ts";
 import {
@@ -21,16 +22,40 @@ import {
 export const RefundReason = z.enum(REFUND_REASONS).describe("Reason of the refund");
 export type RefundReason = z.infer<typeof RefundReason>;
 
-/** The wallet to which a refund of a payment by stablecoin goes. */
-const RefundDestination = z.object({
-  address: mustBe(
-    z.string().min(20).max(120).describe(
-      "Address that the payer names, on the network of the payment. Never use the sender of the " +
-        "payment: it can be an exchange",
-    ),
-    'a wallet address as text, such as "0x000000000000000000000000000000000000dEaD"',
+const WalletAddress = mustBe(
+  z.string().min(20).max(120).describe(
+    "Address that the payer names, on the network of the payment. Never use the sender of the " +
+      "payment: it can be an exchange",
   ),
-}).describe("The wallet to which the refund goes, for payments by stablecoin");
+  'a wallet address as text, such as "0x000000000000000000000000000000000000dEaD"',
+);
+
+/** The address of a wallet as text, or the postal address of a payee. */
+const RefundAddress = mustBe(
+  z.preprocess(
+    (value) => typeof value === "string" ? { wallet: value } : value,
+    z.object({ wallet: WalletAddress.optional(), ...z.object(POSTAL_ADDRESS).partial().shape }),
+  ).describe(
+    "The address of the wallet as text, or for a bank account the postal address of the payee, " +
+      "with `city` and `country` at least",
+  ),
+  'a wallet address as text, or a postal address with "city" and "country"',
+);
+
+/** The wallet or bank account to which a refund goes. */
+const RefundDestinationInput = mustBe(
+  z.object({ address: RefundAddress.optional(), ...PAYEE }).describe(
+    "Where the refund goes: the wallet in `address`, or the bank account in `iban`. A refund by SEPA " +
+      "or SWIFT goes to the payer's account without it",
+  ),
+  'an object with "address" or "iban"',
+);
+
+/** The wallet or the masked bank account to which a refund goes. */
+const RefundDestination = z.union([
+  z.object({ address: WalletAddress }).describe("The wallet that the payer named"),
+  z.object({ iban: ShownIban }).describe("The bank account that the request named"),
+]);
 
 /** The body of a refund. Without an amount it refunds the rest of the payment. */
 export const CreateRefundBody = z.object({
@@ -38,7 +63,8 @@ export const CreateRefundBody = z.object({
   amount_minor: AmountMinor.optional(),
   reason: RefundReason.optional(),
   metadata: Metadata.optional(),
-  destination: RefundDestination.optional(),
+  destination: RefundDestinationInput.optional(),
+  speed: Speed.optional(),
 }).superRefine(sameAmount).describe(
   "Without an amount the request refunds the rest of the payment. A payment that was sent to an " +
     "address needs `destination`",
@@ -68,7 +94,9 @@ export const Refund = z.object({
     .describe("The reason of the failure in words, for people"),
   reason: RefundReason.nullable(),
   metadata: ShownMetadata,
-  destination: RefundDestination.nullable().describe("The wallet that the payer named"),
+  destination: RefundDestination.nullable()
+    .describe("Where the refund goes, masked. Null if the request named nothing"),
+  speed: ShownSpeed,
   livemode: z.boolean(),
   created_at: Instant,
   updated_at: Instant,

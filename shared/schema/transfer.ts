@@ -6,13 +6,12 @@ import * as z from "zod";
 import { TRANSFER_STATUSES } from "../core/vocabulary.ts";
 import {
   FAILURE_CODES,
-  IbanInput,
   ReturnCode,
   returnCodeOfFailure,
-  ShownIban,
   ShownWallet,
   WalletInput,
 } from "./payment.ts";
+import { PAYEE_WITH_ADDRESS, ShownIban, ShownSpeed, Speed } from "./bank_account.ts";
 import { mustBe } from "./requirement.ts";
 import {
   AmountAlias,
@@ -39,10 +38,13 @@ export const CreateTransferBody = z.object({
   amount_minor: AmountMinor.optional(),
   currency: Currency,
   destination: mustBe(
-    z.object({ iban: IbanInput.optional(), wallet: WalletInput.optional() })
-      .describe("The receiving account: send one of `iban` and `wallet`"),
+    z.object({ ...PAYEE_WITH_ADDRESS, wallet: WalletInput.optional() })
+      .describe(
+        "The receiving account: send one of `iban` and `wallet`. The other members are for an `iban`",
+      ),
     'an object with either "iban" or "wallet"',
   ),
+  speed: Speed.optional(),
   description: Description.optional(),
   metadata: Metadata.optional(),
   settlement: Settlement.optional(),
@@ -79,6 +81,7 @@ export const Transfer = z.object({
   amount_minor: AmountMinor,
   currency: CurrencyCode,
   destination: TransferDestination,
+  speed: ShownSpeed,
   description: z.string().nullable().describe("Your own text for people; null without one"),
   metadata: ShownMetadata,
   failure_code: z.enum(FAILURE_CODES).nullable().describe(

@@ -8,6 +8,7 @@ import type { z } from "zod";
 import * as client from "../../client/mod.ts";
 import { ERROR_CATALOGUE } from "../../shared/core/errors.ts";
 import type * as keys from "../../shared/schema/api_key.ts";
+import type * as bank_account from "../../shared/schema/bank_account.ts";
 import type * as inbox from "../../shared/schema/inbox.ts";
 import type * as clock from "../../shared/schema/clock.ts";
 import type * as event from "../../shared/schema/event.ts";
@@ -107,7 +108,7 @@ Deno.test("client types of bodies equal those of the schemas", () => {
   >;
   true satisfies Equal<
     client.PaymentFields["iban"],
-    string | payment.IbanInput | undefined
+    string | bank_account.IbanInput | undefined
   >;
   true satisfies Equal<
     client.PaymentFields["wallet"],
@@ -119,7 +120,7 @@ Deno.test("client types of bodies equal those of the schemas", () => {
   >;
   true satisfies Equal<
     client.TransferFields["destination"]["iban"],
-    string | payment.IbanInput | undefined
+    string | bank_account.IbanInput | undefined
   >;
   true satisfies Equal<
     client.TransferFields["destination"]["wallet"],
@@ -129,7 +130,14 @@ Deno.test("client types of bodies equal those of the schemas", () => {
     keyof client.TransferFields["destination"],
     keyof z.input<typeof transfer.CreateTransferBody>["destination"]
   >;
-  true satisfies Equal<client.CreateRefundInput, z.input<typeof refund.CreateRefundBody>>;
+  true satisfies Equal<
+    Without<client.CreateRefundInput, "destination">,
+    Without<z.input<typeof refund.CreateRefundBody>, "destination">
+  >;
+  true satisfies Equal<
+    keyof client.RefundDestinationInput,
+    keyof NonNullable<z.input<typeof refund.CreateRefundBody>["destination"]>
+  >;
   true satisfies Equal<client.AdvanceInput, z.input<typeof payment_advance.AdvancePaymentBody>>;
   true satisfies Equal<client.AuthenticateInput, z.input<typeof payment.AuthenticatePaymentBody>>;
   true satisfies Equal<client.CapturePaymentInput, z.input<typeof payment.CapturePaymentBody>>;

@@ -117,6 +117,7 @@ const pending: Refund = {
   reason: null,
   metadata: {},
   destination: null,
+  speed: null,
   livemode: true,
   created_at: NOW,
   updated_at: NOW,

@@ -43,6 +43,7 @@ const PENDING: Refund = {
   reason: "duplicate",
   metadata: { order: "7" },
   destination: null,
+  speed: null,
   livemode: false,
   created_at: MADE_AT,
   updated_at: MADE_AT,

@@ -126,7 +126,9 @@ Deno.test("POST /v1/transfers: refusals, replays and lists", async (t) => {
     await t.step("a live key gets 503, stores nothing, and may not send settlement", async () => {
       const before = await rows();
       const key = service.live.text;
-      assert.equal((await send({}, { key })).body.error.code, "provider_not_configured");
+      const destination = { iban: IBAN, holder_name: "Ada" };
+      const refusal = await send({ destination }, { key });
+      assert.equal(refusal.body.error.code, "provider_not_configured");
       assert.equal((await send({ settlement: "manual" }, { key })).status, 400);
       assert.deepEqual(await rows(), before);
       const path = "/api-v1-sandbox/transfers/tr_00000000000000000000000000/advance";

@@ -269,8 +269,10 @@ function targetOf(operation: Operation, settings: EvmSettings): Target | Refusal
 
 function walletOf({ op, subject, refund }: Operation) {
   if (op === "refund") {
-    const address = refund?.destination?.address;
-    return address ? { param: "destination.address", network: null, address } : null;
+    const to = refund?.destination;
+    return to && "address" in to
+      ? { param: "destination.address", network: null, address: to.address }
+      : null;
   }
   if (subject.object !== "transfer" || subject.destination.type !== "wallet") return null;
   const { network, address } = subject.destination.wallet;

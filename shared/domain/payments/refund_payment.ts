@@ -22,16 +22,19 @@ import {
 import type { EventContext, RequestContext } from "../changes/event.ts";
 import { ChangeBuilder, type PaymentChange } from "../changes/change_builder.ts";
 import { beginOperation, type Begun } from "../providers/operation.ts";
+import { checkSpeed, readPayee } from "../providers/payee.ts";
 import { FAILURES } from "./payment_steps.ts";
 
 /** The input of a new refund, besides its amount. */
-type RefundInput = Pick<CreateRefundBody, "reason" | "metadata" | "destination">;
+type RefundInput =
+  & Pick<CreateRefundBody, "reason" | "metadata" | "speed">
+  & Partial<Pick<Refund, "destination">>;
 
 /** Begins a refund of a payment. Throws `ApiError` if the amount is not left to refund. */
 export function refundOf(payment: Payment, body: CreateRefundBody, context: RequestContext): Begun {
   const amount_minor = amountOf(body);
   if (!isRefundable(payment)) throw invalidState("refund", payment, nextStatuses(payment));
-  checkDestination(payment, body);
+  const payee = readDestination(payment, body);
   const rest = refundable(payment);
   if (amount_minor !== undefined && amount_minor > rest) {
     throw invalidParameter(
@@ -49,8 +52,12 @@ export function refundOf(payment: Payment, body: CreateRefundBody, context: Requ
     );
   }
   const change = new ChangeBuilder(payment, context);
-  const refund = beginRefund(change, amount_minor ?? rest, body);
-  return beginOperation(change, "refund", { refund, amount_minor: refund.amount_minor });
+  const { destination, waits_for_approval } = payee;
+  const refund = beginRefund(change, amount_minor ?? rest, { ...body, destination });
+  const begun = beginOperation(change, "refund", { refund, amount_minor: refund.amount_minor });
+  return waits_for_approval
+    ? { ...begun, test: { behaviour: null, outcome: null, is_manual: true } }
+    : begun;
 }
 
 /** Completes a pending refund: the money leaves. */
@@ -160,40 +167,91 @@ function newRefund(
     reason: body.reason ?? null,
     metadata: body.metadata ?? {},
     destination: body.destination ?? null,
+    speed: isByBank(payment) ? body.speed ?? "standard" : null,
     livemode: payment.livemode,
     created_at: at,
     updated_at: at,
   };
 }
 
-/**
- * Checks the wallet of a refund. Throws `invalid_parameter` if a payment that was sent to an
- * address has none, if it is not an address of the network, or if the payment is not by stablecoin.
- */
-function checkDestination(
+/** Where a refund goes, without the secret parts of an account. */
+interface RefundPayee {
+  destination: Refund["destination"];
+  waits_for_approval: boolean;
+}
+
+/** Reads where a refund goes, and checks its speed. Throws `invalid_parameter`. */
+function readDestination(
   payment: Payment,
-  { destination }: Pick<CreateRefundBody, "destination">,
+  { destination, speed }: Pick<CreateRefundBody, "destination" | "speed">,
+): RefundPayee {
+  const { method_kind, currency, livemode } = payment;
+  checkSpeed(speed, method_kind === "sepa");
+  if (method_kind === "stablecoin") return readRefundWallet(payment, destination);
+  if (!destination) return { destination: null, waits_for_approval: false };
+  if (!isByBank(payment)) {
+    throw invalidParameter(
+      "destination",
+      '"destination" is not for payments by card: leave it out',
+    );
+  }
+  const { iban, address, ...details } = destination;
+  if (!iban) {
+    throw invalidParameter(
+      "destination",
+      '"destination" of a refund by SEPA or SWIFT must have the "iban" of the payee',
+    );
+  }
+  checkPostalAddress(address);
+  const payee = readPayee({ ...details, address, iban }, { currency, livemode });
+  const { method, waits_for_approval } = payee;
+  if (!method || !("iban" in method)) throw new Error("a payee has an account");
+  return { destination: { iban: method.iban }, waits_for_approval };
+}
+
+function checkPostalAddress(
+  address: NonNullable<CreateRefundBody["destination"]>["address"],
 ): void {
+  if (!address || !address.wallet && address.city && address.country) return;
+  const field = address.wallet ? "address" : address.city ? "address.country" : "address.city";
+  throw invalidParameter(
+    `destination.${field}`,
+    'The "address" of a payee by bank is a postal address: send "city" and "country" at least',
+  );
+}
+
+/**
+ * Reads the wallet of a refund. Throws `invalid_parameter` if a payment that was sent to an address
+ * has none, or if it is not an address of the network.
+ */
+function readRefundWallet(
+  payment: Payment,
+  destination: CreateRefundBody["destination"],
+): RefundPayee {
   if (!destination) {
-    if (!isDeposit(payment)) return;
+    if (!isDeposit(payment)) return { destination: null, waits_for_approval: false };
     throw invalidParameter(
       "destination",
       'A payment that was sent to an address needs a "destination": ask the payer for a wallet ' +
         "address, because the sender can be an exchange",
     );
   }
-  if (payment.method_kind !== "stablecoin") {
-    throw invalidParameter(
-      "destination",
-      '"destination" is only for payments by stablecoin: leave it out',
-    );
-  }
   const { method } = payment;
   const network = method?.type === "stablecoin" ? method.wallet.network : "ethereum";
-  const { address } = destination;
-  if (isValidAddress(network, address) && !/^0x0{40}$/i.test(address)) return;
+  const wallet = destination.address?.wallet ?? "";
+  if (
+    Object.keys(destination).length === 1 && isValidAddress(network, wallet) &&
+    !/^0x0{40}$/i.test(wallet)
+  ) {
+    return { destination: { address: wallet }, waits_for_approval: false };
+  }
   throw invalidParameter(
     "destination.address",
-    `This is not a wallet address on ${network}: check each character`,
+    `"destination" must have the address of a wallet on ${network} alone: check each character`,
   );
+}
+
+/** Reports whether a bank moves the money of a payment. */
+function isByBank({ method_kind }: Pick<Payment, "method_kind">): boolean {
+  return method_kind === "sepa" || method_kind === "swift";
 }

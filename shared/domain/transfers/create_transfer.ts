@@ -10,15 +10,17 @@ import { amountOf } from "../../schema/values.ts";
 import { ChangeBuilder } from "../changes/change_builder.ts";
 import type { RequestContext } from "../changes/event.ts";
 import { invalidTransferState } from "../payments/lifecycle.ts";
-import { checkCurrency, type Instrument, readIban, readWallet } from "../providers/instrument.ts";
+import { type Instrument, readWallet } from "../providers/instrument.ts";
 import { beginOperation, type Begun } from "../providers/operation.ts";
+import { checkSpeed, type Payee, readPayee } from "../providers/payee.ts";
 
 /**
  * Begins a transfer: it holds its amount until it completes or fails. Throws `ApiError` if the
  * request is refused.
  */
 export function transferOf(body: CreateTransferBody, context: RequestContext): Begun {
-  const instrument = readDestination(body);
+  const instrument = readDestination(body, context.livemode);
+  checkSpeed(body.speed, instrument.kind === "sepa");
   if (context.livemode && body.settlement !== undefined) {
     throw invalidParameter("settlement", '"settlement" is for test keys only: leave it out');
   }
@@ -26,8 +28,8 @@ export function transferOf(body: CreateTransferBody, context: RequestContext): B
   const change = new ChangeBuilder(transfer, context);
   change.move("transfer", transfer.amount_minor);
   const begun = beginOperation(change, "transfer");
-  const { behaviour } = instrument;
-  const is_manual = body.settlement === "manual";
+  const { behaviour, waits_for_approval } = instrument;
+  const is_manual = body.settlement === "manual" || waits_for_approval;
   return context.livemode ? begun : { ...begun, test: { behaviour, outcome: null, is_manual } };
 }
 
@@ -52,6 +54,7 @@ function newTransfer(
     amount_minor,
     currency: body.currency,
     destination: shownDestination(instrument),
+    speed: instrument.kind === "stablecoin" ? null : body.speed ?? "standard",
     description: body.description ?? null,
     metadata: body.metadata ?? {},
     failure_code: null,
@@ -67,21 +70,29 @@ function newTransfer(
 }
 
 /** Reads the destination of a transfer. Throws `invalid_parameter`. */
-function readDestination({ destination, currency }: CreateTransferBody): Instrument {
-  const { iban, wallet } = destination;
+function readDestination(
+  { destination, currency }: CreateTransferBody,
+  livemode: boolean,
+): Payee {
+  const { iban, wallet, ...details } = destination;
   if (iban && wallet) {
     throw invalidParameter(
       "destination",
       '"destination" has both "iban" and "wallet": send one of them',
     );
   }
-  const at = { prefix: "destination." };
-  if (iban) {
-    const account = readIban(iban.iban, undefined, currency, at);
-    checkCurrency(account.kind, currency);
-    return account;
+  if (iban) return readPayee({ ...details, iban }, { currency, livemode });
+  const [detail] = Object.keys(details);
+  if (wallet && detail !== undefined) {
+    throw invalidParameter(
+      `destination.${detail}`,
+      `"destination.${detail}" is only for an "iban": leave it out`,
+    );
   }
-  if (wallet) return readWallet(wallet, currency, at);
+  if (wallet) {
+    const to = readWallet(wallet, currency, { prefix: "destination." });
+    return { ...to, waits_for_approval: false };
+  }
   throw invalidParameter(
     "destination",
     '"destination" must be an object with either "iban" or "wallet"',

@@ -1,0 +1,80 @@
+/**
+ * Bank accounts on the wire (contract §2, §3): those of payers, and of payees with the details that
+ * a bank needs to pay them out.
+ */
+
+import * as z from "zod";
+import { MAX_NAME } from "./limits.ts";
+import { mustBe } from "./requirement.ts";
+
+const Bic = mustBe(
+  z.string().regex(/^[A-Za-z]{6}[A-Za-z0-9]{2}([A-Za-z0-9]{3})?$/)
+    .describe("BIC of the bank, of 8 or 11 characters"),
+  'a BIC of 8 or 11 characters, such as "COBADEFF"',
+);
+const HolderName = z.string().min(1).max(MAX_NAME).describe("Name of the account holder");
+
+/** A bank account in the body of a create: an object, or the IBAN as text. */
+export const IbanInput = mustBe(
+  z.preprocess(
+    (value) => typeof value === "string" ? { iban: value } : value,
+    z.object({
+      iban: mustBe(
+        z.string().min(5).max(60).describe("The IBAN. Spaces and case are ignored"),
+        'an IBAN as text, such as "DE89 3704 0044 0532 0130 00"',
+      ),
+      bic: Bic.optional(),
+      holder_name: HolderName.optional(),
+    }),
+  ).describe("A bank account: an object, or the IBAN as text"),
+  'an IBAN as text, or an object with "iban"',
+);
+export type IbanInput = z.infer<typeof IbanInput>;
+
+/** The shown parts of a bank account. */
+export const ShownIban = z.object({
+  country: z.string().describe("Country code, ISO 3166-1 alpha-2"),
+  last4: z.string().describe("The last four characters of the IBAN"),
+}).describe("The shown parts of a bank account");
+
+/** The members of a postal address, as ISO 20022 takes it: structured, or two lines beside them. */
+export const POSTAL_ADDRESS = {
+  line1: z.string().min(1).max(70).optional().describe("Street and number"),
+  line2: z.string().min(1).max(70).optional(),
+  city: z.string().min(1).max(35),
+  postal_code: z.string().min(1).max(16).optional(),
+  country: mustBe(
+    z.string().regex(/^[A-Za-z]{2}$/).describe("Country code, ISO 3166-1 alpha-2"),
+    'a country code of two letters, such as "GB"',
+  ),
+};
+
+const PostalAddress = z.object(POSTAL_ADDRESS)
+  .describe("Postal address of the payee. Needed for an IBAN from outside the EEA");
+
+/** The members of a payee beside the address. */
+export const PAYEE = {
+  iban: IbanInput.optional(),
+  holder_name: HolderName.optional().describe("Name of the payee, which the bank verifies"),
+  bic: Bic.optional(),
+};
+
+/** The members of a payee. */
+export const PAYEE_WITH_ADDRESS = { ...PAYEE, address: PostalAddress.optional() };
+
+/** The account to which money is paid out. */
+export interface PayeeInput {
+  iban?: IbanInput | undefined;
+  holder_name?: string | undefined;
+  bic?: string | undefined;
+  address?: object | undefined;
+}
+
+/** The speed of a payout to a bank account. */
+export const Speed = z.enum(["standard", "instant"]).describe(
+  "`instant` asks for SEPA Instant, for EUR to an IBAN only. If the payee's bank does not take it, " +
+    "the payout fails, and is not sent again as a standard one. By default `standard`",
+);
+
+/** The speed in a response. */
+export const ShownSpeed = Speed.nullable().describe("Null if no bank pays it out");
