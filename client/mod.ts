@@ -144,6 +144,7 @@ export {
   type ErrorType,
   type FailureCode,
   type LedgerAccount,
+  type MandateSequence,
   type MethodKind,
   type Network,
   type Outcome,
@@ -156,6 +157,7 @@ export {
   type RequestMethod,
   type Scope,
   type Settlement,
+  type Speed,
   type Stablecoin,
   type TransferStatus,
 } from "./vocabulary.ts";

@@ -8,6 +8,7 @@ import type {
   CaptureMethod,
   CreatePaymentInput,
   IbanInput,
+  MandateSequence,
   MethodKind,
   Network,
   Outcome,
@@ -38,6 +39,9 @@ export interface Draft {
   bic: string;
   holder_name: string;
   rail: string;
+  mandate_id: string;
+  signed_at: string;
+  sequence: string;
   address: string;
   network: string;
   asset: string;
@@ -122,7 +126,7 @@ function instrumentOf(draft: Draft): Partial<PaymentFields> {
     case "token":
       return { card: { token: draft.token } };
     case "iban":
-      return { iban: ibanOf(draft) };
+      return { iban: ibanOf(draft), ...mandateOf(draft) };
     case "wallet":
       return { wallet: walletOf(draft) };
     // The response has the address to which the payer sends.
@@ -138,6 +142,14 @@ export function ibanOf(
   { iban, bic, holder_name }: Pick<Draft, "iban" | "bic" | "holder_name">,
 ): IbanInput {
   return { iban, ...present({ bic, holder_name }) };
+}
+
+/** The member `mandate`, or nothing without one. */
+function mandateOf(
+  { rail, mandate_id, signed_at, sequence }: Draft,
+): Pick<PaymentFields, "mandate"> {
+  if (rail !== "sepa" || mandate_id === "") return {};
+  return { mandate: { id: mandate_id, signed_at, sequence: sequence as MandateSequence } };
 }
 
 /** The wallet. */

@@ -6,7 +6,7 @@
 import { useState } from "preact/hooks";
 import { ApiError, type Payment, type RequestOptions } from "../client/mod.ts";
 import { STABLECOINS } from "../shared/core/currency.ts";
-import { OUTCOMES } from "../shared/core/vocabulary.ts";
+import { MANDATE_SEQUENCES, OUTCOMES } from "../shared/core/vocabulary.ts";
 import {
   TEST_CARDS,
   TEST_IBANS,
@@ -53,6 +53,9 @@ const FIRST_DRAFT: Draft = {
   bic: "",
   holder_name: "",
   rail: TEST_IBANS[0]!.kind,
+  mandate_id: "",
+  signed_at: new Date().toISOString().slice(0, 10),
+  sequence: MANDATE_SEQUENCES[0],
   address: TEST_WALLETS[0]!.value,
   network: "",
   asset: "",

@@ -1,7 +1,13 @@
 /** The page "Create a transfer": a test value as the destination, and a preview of the request. */
 
 import { useState } from "preact/hooks";
-import type { CreateTransferInput, Settlement, Transfer } from "../client/mod.ts";
+import type {
+  CreateTransferInput,
+  PostalAddress,
+  Settlement,
+  Speed,
+  Transfer,
+} from "../client/mod.ts";
 import { TEST_IBANS, TEST_WALLETS } from "../shared/domain/providers/test_values.ts";
 import { call } from "./calls.ts";
 import { amountOf, ibanOf, metadataOf, present, walletOf } from "./create_body.ts";
@@ -26,6 +32,11 @@ interface Draft {
   iban: string;
   bic: string;
   holder_name: string;
+  line1: string;
+  city: string;
+  postal_code: string;
+  country: string;
+  speed: string;
   address: string;
   network: string;
   asset: string;
@@ -44,6 +55,11 @@ const FIRST_DRAFT: Draft = {
   iban: TEST_IBANS[0]!.value,
   bic: "",
   holder_name: "",
+  line1: "",
+  city: "",
+  postal_code: "",
+  country: "",
+  speed: "",
   address: TEST_WALLETS[0]!.value,
   network: "",
   asset: "",
@@ -155,6 +171,14 @@ function Available({ currency }: { currency: string }) {
   return <>{formatMinor(account?.amount_minor ?? 0, code)} {code} available</>;
 }
 
+/** The fields of the address, which an IBAN from outside the EEA needs. */
+const ADDRESS = [
+  ["line1", "Street"],
+  ["city", "City"],
+  ["postal_code", "Postal code"],
+  ["country", "Country code"],
+] as const;
+
 function Destination({ draft, change }: {
   draft: Draft;
   change: (changed: Partial<Draft>) => void;
@@ -177,6 +201,29 @@ function Destination({ draft, change }: {
           mono
         />
         <HolderFields param="destination.iban" draft={draft} change={change} />
+        <div class="row">
+          {ADDRESS.map(([name, label]) => (
+            <TextField
+              key={name}
+              label={label}
+              class="short"
+              params={[
+                `destination.address.${name}`,
+                ...name === "city" ? ["destination.address"] : [],
+              ]}
+              value={draft[name]}
+              set={(value) => change({ [name]: value })}
+              optional
+            />
+          ))}
+        </div>
+        <SelectField
+          label="Speed"
+          params={["speed"]}
+          value={draft.speed}
+          set={(speed) => change({ speed })}
+          options={[["", "Standard"], ["instant", "Instant: EUR only"]]}
+        />
       </>
     );
   }
@@ -206,11 +253,18 @@ function Destination({ draft, change }: {
  * @throws {FieldError} if a text cannot become JSON of the right type
  */
 function transferBody(draft: Draft): CreateTransferInput {
-  const { to, settlement, description } = draft;
+  const { to, speed, settlement, description, line1, city, postal_code, country } = draft;
+  const address = present({ line1, city, postal_code, country }) as PostalAddress;
+  const has_address = Object.keys(address).length > 0;
   return {
     amount: amountOf(draft),
     currency: draft.currency.trim(),
-    destination: to === "iban" ? { iban: ibanOf(draft) } : { wallet: walletOf(draft) },
+    ...(to === "iban"
+      ? {
+        destination: { iban: ibanOf(draft), ...(has_address && { address }) },
+        ...(speed !== "" && { speed: speed as Speed }),
+      }
+      : { destination: { wallet: walletOf(draft) } }),
     ...(settlement !== "" && { settlement: settlement as Settlement }),
     ...present({ description }),
     ...metadataOf(draft),

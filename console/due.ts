@@ -40,12 +40,13 @@ const EVERY_MS = 5_000;
 /** Reads them, grouped by kind. The kind with the earliest thing is the first. */
 export function useDues(): Dues {
   const every = { every_ms: EVERY_MS };
-  const read = (status: "authorized" | "requires_action" | "pending") =>
+  const read = (status: "authorized" | "requires_action" | "pending" | "processing") =>
     call("payments", "list", { status, limit: MAX_PAGE });
   const payments = [
     useLive(read("authorized"), every),
     useLive(read("requires_action"), every),
     useLive(read("pending"), every),
+    useLive(read("processing"), every),
   ];
   const disputes = useLive(
     call("disputes", "list", { status: "needs_response", limit: MAX_PAGE }),
@@ -84,7 +85,12 @@ function groupsOf(due: readonly Due[]): DueGroup[] {
     .map((items) => ({ text: items[0]!.text, list: items[0]!.list, items }));
 }
 
-function dueOfPayment({ id, status, capture_before, next_action, updated_at }: Payment): Due[] {
+function dueOfPayment(payment: Payment): Due[] {
+  const { id, status, method, capture_before, next_action, updated_at } = payment;
+  if (status === "processing" && method?.type === "sepa" && method.due_on !== null) {
+    const list = href(["payments"], { status, method_kind: "sepa" });
+    return [{ at_ms: Date.parse(method.due_on), text: "Collection is due", id, list }];
+  }
   if (capture_before !== null) {
     const list = href(["payments"], { status: "authorized" });
     return [{ at_ms: Date.parse(capture_before), text: "Authorization ends", id, list }];

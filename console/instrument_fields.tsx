@@ -1,7 +1,7 @@
 /** The fields of the form for the card, token, IBAN, wallet or outcome of a new payment. */
 
 import { STABLECOINS } from "../shared/core/currency.ts";
-import { METHOD_KINDS, NETWORKS, OUTCOMES } from "../shared/core/vocabulary.ts";
+import { MANDATE_SEQUENCES, METHOD_KINDS, NETWORKS, OUTCOMES } from "../shared/core/vocabulary.ts";
 import {
   OUTCOME_RESULTS,
   TEST_CARDS,
@@ -159,6 +159,33 @@ function ChosenInstrument({ draft, change }: { draft: Draft; change: ChangeDraft
             />
           </div>
           <HolderFields param="iban" draft={draft} change={change} />
+          {draft.rail === "sepa" && (
+            <div class="row">
+              <TextField
+                label="Mandate"
+                params={["mandate", "mandate.id"]}
+                value={draft.mandate_id}
+                set={set("mandate_id")}
+                hint="With one, the payment is collected in 14 days"
+                optional
+                mono
+              />
+              <TextField
+                label="Signed"
+                class="short"
+                params={["mandate.signed_at"]}
+                value={draft.signed_at}
+                set={set("signed_at")}
+              />
+              <SelectField
+                label="Sequence"
+                params={["mandate.sequence"]}
+                value={draft.sequence}
+                set={set("sequence")}
+                options={MANDATE_SEQUENCES.map((name) => [name, name] as const)}
+              />
+            </div>
+          )}
         </>
       );
     case "wallet":

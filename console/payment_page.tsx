@@ -144,6 +144,16 @@ function Details({ payment }: { payment: Payment }) {
       </Fact>
       <Fact name="Description">{payment.description}</Fact>
       <Fact name="Reference">{payment.reference}</Fact>
+      {method?.type === "sepa" && method.mandate && (
+        <>
+          <Fact name="Mandate">{method.mandate.id}</Fact>
+          <Fact name="Sequence of the mandate">
+            <code>{method.mandate.sequence}</code>
+          </Fact>
+          <Fact name="Signed">{method.mandate.signed_at}</Fact>
+          <Fact name="Due on">{method.due_on}</Fact>
+        </>
+      )}
       {method?.type === "stablecoin" && (
         <>
           <Fact name="Address">{method.wallet.address}</Fact>

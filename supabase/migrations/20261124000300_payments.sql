@@ -272,7 +272,7 @@ create table pay.mandates (
   id text collate "C" not null,
   is_over boolean not null,
   used_at timestamptz not null,
-  touched_at timestamptz not null default now(),
+  touched_at timestamptz not null,
   constraint mandates_pkey primary key (environment_id, id)
 );
 comment on table pay.mandates is 'A mandate of SEPA Direct Debit that a payment was collected under.';

@@ -3411,8 +3411,8 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  insert into pay.mandates as t (environment_id, id, is_over, used_at)
-  select caller.environment_id, m.id, m.is_over, m.used_at
+  insert into pay.mandates as t (environment_id, id, is_over, used_at, touched_at)
+  select caller.environment_id, m.id, m.is_over, m.used_at, pay_internal.server_time()
   from jsonb_to_recordset(p_mandates)
     as m (n integer, id text, is_over boolean, used_at timestamptz)
   join unnest(p_callers) caller on caller.n = m.n

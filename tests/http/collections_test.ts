@@ -5,6 +5,7 @@
 
 import assert from "node:assert/strict";
 import { checkBooks } from "../../scripts/operator/check_books.ts";
+import { runBankJourney } from "../support/bank/bank_journey.ts";
 import { changesBetween, recordOf } from "../support/database/payment_records.ts";
 import type { TestResponse, TestService } from "../support/service/service.ts";
 import {
@@ -316,4 +317,22 @@ serviceCase("a mandate that does not fit is 400 with the field", async (t, servi
       assertRefused(response, 400, "invalid_parameter", "return_code");
     });
   }
+});
+
+serviceCase("the journey of a collection and a payout in a sandbox", async (_t, service) => {
+  const advances = { pay_: "payments", re_: "refunds", tr_: "transfers" };
+  const move = async (id: string, body: unknown) => {
+    const list = advances[id.slice(0, id.indexOf("_") + 1) as keyof typeof advances];
+    const moved = await service.call("POST", `${SANDBOX}/${list}/${id}/advance`, { body });
+    assert.equal(moved.status, 200, moved.text);
+  };
+  await runBankJourney({
+    call: (method, path, body) => service.call(method, path, { body }),
+    bank: {
+      book: (id) => move(id, { to: "completed" }),
+      giveBack: (id, return_code) => move(id, { to: "failed", return_code }),
+    },
+    mandate_id: "journey",
+  });
+  await assertBooks(service);
 });
