@@ -40,9 +40,9 @@ export const ShownIban = z.object({
 /** The members of a postal address, as ISO 20022 takes it: structured, or two lines beside them. */
 export const POSTAL_ADDRESS = {
   line1: z.string().min(1).max(70).optional().describe("Street and number"),
-  line2: z.string().min(1).max(70).optional(),
-  city: z.string().min(1).max(35),
-  postal_code: z.string().min(1).max(16).optional(),
+  line2: z.string().min(1).max(70).optional().describe("A second line, such as a building"),
+  city: z.string().min(1).max(35).describe("City"),
+  postal_code: z.string().min(1).max(16).optional().describe("Postal code"),
   country: mustBe(
     z.string().regex(/^[A-Za-z]{2}$/).describe("Country code, ISO 3166-1 alpha-2"),
     'a country code of two letters, such as "GB"',

@@ -29,9 +29,9 @@
 -- a commit waits for neither, because it only adds operations of payments and transfers that it has
 -- locked or made. No transaction waits for one kind while it holds a later one, so commits do not
 -- deadlock. A request that is refused at admission takes no row lock. Transfers out of one balance
--- queue: each sees the balance after the one before it. A concurrent duplicate of a keyed request waits as
--- idempotency.sql describes. A change of a payment waits for the row lock; if the sequence is then
--- another, the change is stale.
+-- queue: each sees the balance after the one before it. A concurrent duplicate of a keyed request
+-- waits as idempotency.sql describes. A change of a payment waits for the row lock; if the sequence
+-- is then another, the change is stale.
 
 -- Locks the payments and transfers that the admitted changes expect at a sequence. p_expects:
 -- [{n, id, sequence}]. A change whose

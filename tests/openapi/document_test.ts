@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 
 const FILE = new URL("../../docs/openapi.json", import.meta.url);
 /** Bytes of the document at most, so that the page and generators read it quickly (ADR 0031). */
-const MAX_BYTES = 410_000;
+const MAX_BYTES = 425_000;
 /** The largest integer of 32 bits. */
 const MAX_INT32 = 2_147_483_647;
 
@@ -20,7 +20,7 @@ const document: Json = JSON.parse(text);
 const OBJECTS: [path: string, value: Json][] = [];
 collect("", document);
 
-Deno.test("docs/openapi.json has less than 400 kB", () => {
+Deno.test("docs/openapi.json has less than 425 kB", () => {
   assert.ok(text.length < MAX_BYTES, `it has ${text.length} bytes`);
 });
 

@@ -13,11 +13,11 @@ interface Response {
 }
 
 /** The ways of a journey to the API and to the bank. */
-export interface JourneyOptions {
+interface JourneyOptions {
   /** Sends a request with the key of the journey to the base URL of the functions. */
   call(method: string, path: string, body?: unknown): Promise<Response>;
   bank: {
-    /** Books what the bank was asked for: a payment, refund or transfer, by its id. */
+    /** Books a payment, refund or transfer, by its id. */
     book(id: string): Promise<unknown>;
     /** Rejects or returns it with a code. */
     giveBack(id: string, return_code: string): Promise<unknown>;
