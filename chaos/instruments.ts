@@ -8,10 +8,19 @@ interface Instrument {
   status: string;
   /** Code of a decline. */
   code?: string;
+  /** Status on the due date of a collection. */
+  on_due_date?: string;
 }
 
 const CARD = { card: cardOf("4242424242424242") };
 const CARD_3DS = { card: cardOf("4000002500003155") };
+
+/** A mandate that begins before the time of the model test. It is idle from 2029 on. */
+export const MANDATE = {
+  id: "M-1",
+  signed_at: "2026-02-01",
+  sequence: "recurring",
+};
 
 /** The result of each test value in the sandbox, by the names that plans use. */
 export const INSTRUMENTS: Readonly<Record<string, Instrument>> = {
@@ -93,6 +102,18 @@ export const INSTRUMENTS: Readonly<Record<string, Instrument>> = {
     body: { iban: "DE89370400440532013000", settlement: "manual" },
     kind: "sepa",
     status: "pending",
+  },
+  sepa_collected: {
+    body: { iban: "DE89370400440532013000", mandate: MANDATE },
+    kind: "sepa",
+    status: "processing",
+    on_due_date: "completed",
+  },
+  sepa_collected_returned: {
+    body: { iban: "DE00000000000000000099", mandate: MANDATE },
+    kind: "sepa",
+    status: "processing",
+    on_due_date: "failed",
   },
   swift: { body: { iban: "GB82WEST12345698765432" }, kind: "swift", status: "completed" },
   swift_manual: {

@@ -3358,6 +3358,7 @@ as $$
 declare
   v_use record;
   v_last text := '';
+  v_key text;
   v_mandate pay.mandates;
   v_detail text;
 begin
@@ -3371,12 +3372,14 @@ begin
     where f.outcome = 'ok' and m.sequence is not null
     order by f.environment_id, m.id, r.n
   loop
-    if v_last = v_use.environment_id || v_use.id then
+    v_key := v_use.environment_id || v_use.id;
+    if starts_with(v_last, v_key || ' ')
+      and not (v_use.sequence = 'recurring' and v_last = v_key || ' recurring') then
       p_found[v_use.n].outcome := 'stale';
       continue;
     end if;
-    v_last := v_use.environment_id || v_use.id;
-    perform pg_advisory_xact_lock(hashtextextended('mandate ' || v_last, 0));
+    v_last := v_key || ' ' || v_use.sequence;
+    perform pg_advisory_xact_lock(hashtextextended('mandate ' || v_key, 0));
     -- Separate statements after the lock, so that they see the collections committed before.
     if exists (
       select from pay.idempotency_keys k
@@ -3412,10 +3415,12 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   insert into pay.mandates as t (environment_id, id, is_over, used_at, touched_at)
-  select caller.environment_id, m.id, m.is_over, m.used_at, pay_internal.server_time()
+  select caller.environment_id, m.id, bool_or(m.is_over), max(m.used_at),
+    pay_internal.server_time()
   from jsonb_to_recordset(p_mandates)
     as m (n integer, id text, is_over boolean, used_at timestamptz)
   join unnest(p_callers) caller on caller.n = m.n
+  group by caller.environment_id, m.id
   order by caller.environment_id, m.id
   on conflict on constraint mandates_pkey
   do update set is_over = t.is_over or excluded.is_over,
@@ -5570,8 +5575,11 @@ begin
          order by o.%3$I limit $3 %2$s
        ))',
       v_kind.table_name, v_kind.lock, v_kind.id_column, case
-        when v_kind.table_name = 'payments' and p_at > pay_internal.server_time()
-          then 'and not pay_internal.can_be_returned(o, $4)' end
+        when p_at <= pay_internal.server_time() then ''
+        when v_kind.table_name = 'payments' then 'and not pay_internal.can_be_returned(o, $4)'
+        when v_kind.table_name = 'refunds' then 'and not exists (select from pay.payments p
+          where p.environment_id = o.environment_id and p.id = o.payment_id
+            and pay_internal.can_be_returned(p, $4))' end
     ) using
       p_environment_id, pay_internal.id_floor(v_kind.prefix, v_before), p_batch, p_at;
     get diagnostics v_rows = row_count;

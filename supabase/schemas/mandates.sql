@@ -7,7 +7,8 @@
 
 -- Refuses the collections that their mandate does not allow: the outcome is mandate, and detail is
 -- over (it is used up or revoked), used (it was used before, and the collection must be the first),
--- or idle. Of two collections of a list under one mandate, the later is stale. A collection whose
+-- or idle. Of two collections of a list under one mandate, the later is stale unless both are
+-- recurring. A collection whose
 -- idempotency key is already stored uses nothing: pay_internal.claim finds its response.
 -- p_mandates  as in pay_internal.document
 create or replace function pay_internal.check_mandates(
@@ -20,6 +21,7 @@ as $$
 declare
   v_use record;
   v_last text := '';
+  v_key text;
   v_mandate pay.mandates;
   v_detail text;
 begin
@@ -33,12 +35,14 @@ begin
     where f.outcome = 'ok' and m.sequence is not null
     order by f.environment_id, m.id, r.n
   loop
-    if v_last = v_use.environment_id || v_use.id then
+    v_key := v_use.environment_id || v_use.id;
+    if starts_with(v_last, v_key || ' ')
+      and not (v_use.sequence = 'recurring' and v_last = v_key || ' recurring') then
       p_found[v_use.n].outcome := 'stale';
       continue;
     end if;
-    v_last := v_use.environment_id || v_use.id;
-    perform pg_advisory_xact_lock(hashtextextended('mandate ' || v_last, 0));
+    v_last := v_key || ' ' || v_use.sequence;
+    perform pg_advisory_xact_lock(hashtextextended('mandate ' || v_key, 0));
     -- Separate statements after the lock, so that they see the collections committed before.
     if exists (
       select from pay.idempotency_keys k
@@ -75,10 +79,12 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   insert into pay.mandates as t (environment_id, id, is_over, used_at, touched_at)
-  select caller.environment_id, m.id, m.is_over, m.used_at, pay_internal.server_time()
+  select caller.environment_id, m.id, bool_or(m.is_over), max(m.used_at),
+    pay_internal.server_time()
   from jsonb_to_recordset(p_mandates)
     as m (n integer, id text, is_over boolean, used_at timestamptz)
   join unnest(p_callers) caller on caller.n = m.n
+  group by caller.environment_id, m.id
   order by caller.environment_id, m.id
   on conflict on constraint mandates_pkey
   do update set is_over = t.is_over or excluded.is_over,

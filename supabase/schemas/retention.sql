@@ -4,7 +4,8 @@
 -- 7 days:   the log of attempts (pay_internal.purge_attempt_log).
 -- 24 hours: idempotency keys. Readers ignore older keys themselves; this only frees the space.
 -- 30 days:  events and deliveries of every environment, all data of sandboxes (interface §8). A
---           sandbox whose clock is ahead keeps the collections that a bank can return. In a
+--           sandbox whose clock is ahead keeps the collections that a bank can return, with
+--           their refunds. In a
 --           live environment operations and provider events stay as long as its payments.
 --           An archive keeps its events and deliveries until it has them (archive.sql).
 -- At once:  environments that resets have retired, disposable sandboxes that have ended, and all
@@ -250,8 +251,11 @@ begin
          order by o.%3$I limit $3 %2$s
        ))',
       v_kind.table_name, v_kind.lock, v_kind.id_column, case
-        when v_kind.table_name = 'payments' and p_at > pay_internal.server_time()
-          then 'and not pay_internal.can_be_returned(o, $4)' end
+        when p_at <= pay_internal.server_time() then ''
+        when v_kind.table_name = 'payments' then 'and not pay_internal.can_be_returned(o, $4)'
+        when v_kind.table_name = 'refunds' then 'and not exists (select from pay.payments p
+          where p.environment_id = o.environment_id and p.id = o.payment_id
+            and pay_internal.can_be_returned(p, $4))' end
     ) using
       p_environment_id, pay_internal.id_floor(v_kind.prefix, v_before), p_batch, p_at;
     get diagnostics v_rows = row_count;

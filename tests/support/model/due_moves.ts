@@ -8,6 +8,7 @@ import { TIMEOUT_MS } from "./declared_faults.ts";
 import type { Due, Made } from "./model_steps.ts";
 
 const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 /** Lifetimes of a waiting payment and of an authorization. */
 const AUTHENTICATION_MS = 24 * HOUR_MS;
 const AUTHORIZATION_MS = 7 * 24 * HOUR_MS;
@@ -21,7 +22,37 @@ export function madeNow<T>(
   standing: T,
   events: Made<T>["events"],
 ): Made<T> {
-  return { id, at_ms, changed_ms: at_ms, standing, events, due: [], disputes: 0 };
+  const made = { id, at_ms, changed_ms: at_ms, standing, events };
+  return { ...made, due: [], disputes: 0, is_collection: false };
+}
+
+/** Good Fridays and Easter Mondays of the years that a run can reach. */
+const EASTER = new Set(
+  ("2026-04-03 2026-04-06 2027-03-26 2027-03-29 2028-04-14 2028-04-17 2029-03-30 2029-04-02 " +
+    "2030-04-19 2030-04-22 2031-04-11 2031-04-14 2032-03-26 2032-03-29 2033-04-15 2033-04-18 " +
+    "2034-04-07 2034-04-10 2035-03-23 2035-03-26 2036-04-11 2036-04-14 2037-04-03 2037-04-06")
+    .split(" "),
+);
+
+/** The beginning of the due date of a collection: a day of TARGET, 14 days later or more. */
+export function dueDate(at_ms: number): number {
+  for (let day = Math.floor(at_ms / DAY_MS) + 14;; day++) {
+    const date = new Date(day * DAY_MS);
+    const text = date.toISOString().slice(0, 10);
+    const is_closed = [0, 6].includes(date.getUTCDay()) || EASTER.has(text) ||
+      /-(01-01|05-01|12-25|12-26)$/.test(text);
+    if (!is_closed) return day * DAY_MS;
+  }
+}
+
+/** The time a number of months before another. */
+export function monthsBefore(at_ms: number, months: number): number {
+  const date = new Date(at_ms);
+  const day = date.getUTCDate();
+  date.setUTCMonth(date.getUTCMonth() - months);
+  // A month without this day ends before it.
+  if (date.getUTCDate() !== day) date.setUTCDate(0);
+  return date.getTime();
 }
 
 /** The move whose response a timeout has hidden. */

@@ -55,6 +55,8 @@ export interface Made<T> {
   due: Due[];
   /** Number of its disputes. */
   disputes: number;
+  /** Whether it is collected under a mandate. */
+  is_collection: boolean;
 }
 
 /** A change that happens by itself, if the payment or transfer then still waits for it. */

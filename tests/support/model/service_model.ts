@@ -18,7 +18,7 @@ import {
   expectTransferMove,
   type TransferStanding,
 } from "../../../chaos/transfer_model.ts";
-import { INSTRUMENTS } from "../../../chaos/instruments.ts";
+import { INSTRUMENTS, MANDATE } from "../../../chaos/instruments.ts";
 import {
   DeclaredFaults,
   expectFaultyCreate,
@@ -28,7 +28,7 @@ import {
   refusalOf,
   TIMEOUT_MS,
 } from "./declared_faults.ts";
-import { EVIDENCE_MS, laterMove, madeNow, schedule } from "./due_moves.ts";
+import { dueDate, EVIDENCE_MS, laterMove, madeNow, monthsBefore, schedule } from "./due_moves.ts";
 import type { ChangeStep, Judgement, Made, SentRequest } from "./model_steps.ts";
 
 const HOUR_MS = 3_600_000;
@@ -52,6 +52,8 @@ export class ServiceModel {
   /** The time at which the clock of the sandbox stands, or how far it is ahead. */
   #frozen_ms: number | null = null;
   #offset_ms = 0;
+  /** The use of the mandate of all collections: the last by the sandbox, and the real time of it. */
+  #mandate: { used_ms: number; touched_ms: number } | null = null;
   readonly faults = new DeclaredFaults();
   readonly #stored = new Map<
     number,
@@ -181,7 +183,14 @@ export class ServiceModel {
   #purgeBefore(now_ms: number): void {
     const is_young = ({ at_ms }: { at_ms: number }) => at_ms >= now_ms - DATA_RETENTION_MS;
     this.faults.purgeBefore(now_ms - DATA_RETENTION_MS);
-    this.payments = this.payments.filter(is_young);
+    if (this.#mandate && this.#mandate.touched_ms < this.now_ms - DATA_RETENTION_MS) {
+      this.#mandate = null;
+    }
+    const can_come_back = ({ is_collection, standing, at_ms }: Made<Standing>) =>
+      is_collection && now_ms > this.now_ms && this.#mandate !== null &&
+      ["completed", "partially_refunded"].includes(standing.status) &&
+      at_ms > monthsBefore(now_ms, 14);
+    this.payments = this.payments.filter((one) => is_young(one) || can_come_back(one));
     this.transfers = this.transfers.filter(is_young);
     for (const made of [...this.payments, ...this.transfers]) {
       made.events = made.events.filter(is_young);
@@ -189,6 +198,7 @@ export class ServiceModel {
   }
 
   reset(): void {
+    this.#mandate = null;
     this.payments = [];
     this.transfers = [];
     this.available = 0;
@@ -209,7 +219,12 @@ export class ServiceModel {
           const { http, code } = usual;
           return { http, code, replays: null, standing: null, happen: () => {} };
         }
-        const { kind, body } = INSTRUMENTS[instrument]!;
+        const { kind, body, on_due_date } = INSTRUMENTS[instrument]!;
+        const is_collection = on_due_date !== undefined;
+        if (is_collection && this.#isIdle(at_ms)) {
+          const code = "invalid_parameter";
+          return { http: 400, code, replays: null, standing: null, happen: () => {} };
+        }
         const fault = this.faults.take("provider", { operation: "authorize", method_kind: kind });
         const { http, code, next, events } = fault === null
           ? usual
@@ -217,12 +232,15 @@ export class ServiceModel {
         const happen = ({ id }: { id: string }) => {
           const payment = madeNow(id, at_ms, next, dated(events));
           this.payments.push(payment);
+          payment.is_collection = is_collection;
+          if (is_collection) this.#mandate = { used_ms: at_ms, touched_ms: this.now_ms };
           schedule(payment, { status: "", dispute: null }, at_ms);
           if (next.status === "processing" && body["settlement"] !== "manual") {
+            const delayed_ms = at_ms + (fault === null ? LATE_MS : TIMEOUT_MS);
             payment.due.push({
-              at_ms: at_ms + (fault === null ? LATE_MS : TIMEOUT_MS),
+              at_ms: is_collection ? dueDate(at_ms) : delayed_ms,
               waits: () => payment.standing.status === "processing",
-              move: { do: "advance", to: laterStatus(usual.next) },
+              move: { do: "advance", to: on_due_date ?? laterStatus(usual.next) },
             });
           }
           this.available += availableOf(next);
@@ -295,6 +313,12 @@ export class ServiceModel {
       if (fault === "timeout") payment.due.push(laterMove(payment, move, at_ms, id));
     };
     return { http, code, fault, replays: null, standing: next, happen };
+  }
+
+  /** Whether the mandate has not been used for 36 months. */
+  #isIdle(at_ms: number): boolean {
+    const last_ms = this.#mandate?.used_ms ?? Date.parse(MANDATE.signed_at);
+    return last_ms < monthsBefore(at_ms, 36);
   }
 
   /** Counts the fault of a move that asks the provider and would not be refused. */

@@ -147,6 +147,37 @@ export const SHRUNK_CASES: [name: string, steps: Step[]][] = [
     [send(made("sepa")), send(refund(4)), send(advance("failed")), send(refund(1))],
   ],
   [
+    "a collection is due after 14 days, is refunded in part, and comes back months later",
+    [
+      send(made("sepa_collected")),
+      send(made("sepa_collected_returned")),
+      send(advance("processing")),
+      clock(13 * 86_400),
+      { do: "look" },
+      clock(12 * 86_400),
+      { do: "look" },
+      {
+        do: "send",
+        change: { do: "move", target: 1, move: { do: "refund", amount: 4 } },
+        key: null,
+      },
+      clock(300 * 86_400),
+      { do: "look" },
+      {
+        do: "send",
+        change: { do: "move", target: 0, move: { do: "advance", to: "failed" } },
+        key: null,
+      },
+      { do: "look" },
+      clock(400 * 86_400),
+      send(made("sepa_collected")),
+      clock(400 * 86_400),
+      clock(400 * 86_400),
+      clock(400 * 86_400),
+      send(made("sepa_collected")),
+    ],
+  ],
+  [
     "a dispute is lost after 7 days, and then takes nothing more",
     [
       send(paid),
