@@ -9,7 +9,7 @@ import { HDKey } from "@scure/bip32";
 import { idGenerator } from "../shared/core/ids.ts";
 import { checkBooks } from "../scripts/operator/check_books.ts";
 import { no_anvil } from "../tests/support/chain/anvil.ts";
-import { type CellsProxy, startHaproxy } from "../tests/support/cells/haproxy.ts";
+import { type CellsProxy, startHaproxy } from "../tests/support/proxy/cells_proxy.ts";
 import { until } from "../tests/support/common/until.ts";
 import { findHaproxy } from "../tests/support/proxy/haproxy.ts";
 import { no_stripe_double, startStripeDouble } from "../tests/support/stripe/double.ts";

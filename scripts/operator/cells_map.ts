@@ -1,6 +1,6 @@
 /**
- * Reads a map of labels to cells as HAProxy does (examples/cells/cells.map). HAProxy accepts a label
- * in two lines, and cells without a backend; this refuses both.
+ * Reads a map of labels to cells as HAProxy does (examples/cells/cells.map). HAProxy accepts a
+ * label in two lines, and cells without a backend; this refuses both.
  */
 
 import { isKeyLabel, LABEL_RULE } from "../../shared/core/api_key.ts";

@@ -11,7 +11,7 @@ import { migrate } from "../../../scripts/schema/migrate.ts";
 import { createApiKey, createEnvironment } from "../database/api_keys.ts";
 import { launchServer } from "../service/server_process.ts";
 import { startSupabaseServer } from "../supabase/supabase_server.ts";
-import { type CellsProxy, startHaproxy } from "./haproxy.ts";
+import { type CellsProxy, startHaproxy } from "../proxy/cells_proxy.ts";
 
 const CELLS = fileURLToPath(new URL("../../../scripts/operator/cells.ts", import.meta.url));
 const LEASE_MS = 3_000;

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import postgres from "postgres";
 import { showRecord } from "../../../scripts/operator/migrate.ts";
 import { makeSandboxKey } from "../database/api_keys.ts";
-import { cloneDatabase } from "../database/database.ts";
+import { cloneDatabase, type TestDatabase } from "../database/database.ts";
 import { type Instance, launchInstance } from "./serve_process.ts";
 
 /** Valid settings of an instance. */
@@ -25,12 +25,19 @@ interface Stage {
   send(instance: Instance, path: string, body: unknown): Promise<void>;
 }
 
-/** Makes the database. `open` closes everything. */
-export async function openStage(open: AsyncDisposableStack): Promise<Stage> {
-  const database = await cloneDatabase();
+/**
+ * Makes the database. `open` closes everything.
+ * @param options.prefix the beginning of the key; `sk` by default
+ * @param options.database a migrated database in place of a new one
+ */
+export async function openStage(
+  open: AsyncDisposableStack,
+  options: { prefix?: string; database?: TestDatabase } = {},
+): Promise<Stage> {
+  const database = options.database ?? await cloneDatabase();
   open.defer(database.drop);
   await showRecord(database.url);
-  const key = await makeSandboxKey(database.url);
+  const key = await makeSandboxKey(database.url, options.prefix);
   const sql = postgres(database.url, { max: 1, onnotice: () => {} });
   open.defer(() => sql.end());
   return {

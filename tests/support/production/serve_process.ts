@@ -18,6 +18,8 @@ interface Ended {
 export interface Instance {
   base_url: string;
   output(): string;
+  /** Sends a signal that does not end it. */
+  send(signal: Deno.Signal): void;
   /** Sends the signal and waits for the end. A second call does nothing. */
   end(signal: Deno.Signal): Promise<Ended>;
 }
@@ -32,6 +34,7 @@ export async function launchInstance(env: Environment): Promise<Instance> {
   return {
     base_url: /Serving (\S+)/.exec(child.output())![1]!,
     output: child.output,
+    send: child.kill,
     end(signal) {
       child.kill(signal);
       return child.ended;

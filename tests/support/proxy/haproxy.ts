@@ -28,7 +28,7 @@ export async function runHaproxy(
   const program = await findHaproxy();
   if (program === null) throw new Error("haproxy is not installed");
   const child = new Deno.Command(program, {
-    args: ["-db", "-q", "-f", config],
+    args: ["-db", "-f", config],
     env,
     stdin: "null",
     stdout: "null",

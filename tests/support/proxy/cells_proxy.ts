@@ -3,7 +3,7 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { freePort } from "../common/free_port.ts";
-import { type Haproxy, runHaproxy } from "../proxy/haproxy.ts";
+import { type Haproxy, runHaproxy } from "./haproxy.ts";
 
 const EXAMPLE = fileURLToPath(new URL("../../../examples/cells/", import.meta.url));
 
