@@ -4,9 +4,9 @@
  * its user must be allowed to create databases and roles. Exits with the code of `deno test`.
  * `deno task ok` checks the types.
  *
- * For the tests that call the functions over HTTP, TEST_FUNCTIONS=processes runs the functions as
- * processes of Deno 2.1.4, and TEST_FUNCTIONS=pooled also puts pgbouncer before the database. Tests
- * that need internals of the functions cannot run then, and are named at the end.
+ * For the tests that call the functions over HTTP, TEST_FUNCTIONS=cells runs the functions in two
+ * cells behind HAProxy, on Deno 2.1.4. `cells-pooled` also puts pgbouncer before the databases.
+ * Tests that need internals of the functions cannot run then, and are named at the end.
  *
  * `--times` prints the time of each file at the end. `--live-card` runs the tests at Stripe itself
  * (live_card.ts).
@@ -77,7 +77,7 @@ async function runTests(
   let pooler: { port: number; close(): Promise<void> } | null = null;
   try {
     const template = await createTemplate(server.superuser_url, run);
-    if (functions_mode === "pooled") {
+    if (functions_mode === "cells-pooled") {
       pooler = await startPgbouncer(
         Number(new URL(server.superuser_url).port),
         template.functions_role,

@@ -7,6 +7,8 @@ import assert from "node:assert/strict";
 import postgres from "postgres";
 import { KnownTenants } from "../../shared/store/known_tenants.ts";
 import { untilWaiting } from "../support/database/lock_waits.ts";
+import { NeedsInternals } from "../support/service/needs_internals.ts";
+import { IS_REMOTE } from "../support/service/product.ts";
 import type { TestService } from "../support/service/service.ts";
 import { PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
 
@@ -90,6 +92,7 @@ serviceCase("six busy sandboxes of an account delay another by at most two state
   _,
   service,
 ) => {
+  if (IS_REMOTE) throw new NeedsInternals("the order of turns, without that of a network");
   const { made, release } = await hold(service, "pg_advisory_lock_shared");
   await release();
   await service.pay({}, { key: service.other.text });

@@ -285,7 +285,7 @@ serviceCase("the end of a disposable sandbox", async (t, service) => {
     await service.setClock(null);
   });
   await t.step("retention gives back a row that changes while it deletes", async () => {
-    const { environments: before } = await countRows(service);
+    const before = await countRows(service);
     const { body: { id, test_key: key } } = await make(service);
     await service.call("POST", ENDPOINTS, { key, body: { delivery: "inbox" } });
     await service.pay({}, { key });
@@ -306,7 +306,10 @@ serviceCase("the end of a disposable sandbox", async (t, service) => {
     await Promise.all([record, purged]);
     await purgeAll(service);
     const { webhook_deliveries, environments } = await countRows(service);
-    assert.deepEqual([webhook_deliveries, environments], [0, before]);
+    assert.deepEqual([webhook_deliveries, environments], [
+      before.webhook_deliveries,
+      before.environments,
+    ]);
   });
   await t.step(
     "the operator's key of an account is never one of a disposable sandbox",

@@ -234,7 +234,7 @@ serviceCase("an advance of a refund that has ended", async (t, service) => {
     const first = await call(0);
     assert.equal((await call(1)).text, first.text);
   });
-  await t.step("ten advances at once move the refund once", async () => {
+  await t.step("ten advances at once give the refund each end once at most", async () => {
     const { body } = await refund(service, id, { amount: 10 });
     const responses = await Promise.all(
       Array.from(
@@ -247,8 +247,10 @@ serviceCase("an advance of a refund that has ended", async (t, service) => {
     const { events } = await recordOf(service, id);
     const ends = events.filter(({ type, payload }) =>
       type !== "refund.created" && payload.data.object.id === body.id
-    );
-    assert.equal(ends.length, 1);
+    ).map(({ type }) => type);
+    // A completed refund can fail later.
+    assert.ok(ends.includes("refund.failed"));
+    assert.deepEqual(ends, [...new Set(ends)]);
   });
 });
 

@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { cloneDatabase } from "../support/database/database.ts";
-import { startFunction } from "../support/supabase/function_process.ts";
+import { startFunctions } from "../support/supabase/function_process.ts";
 import { MASTER_SECRET, RELAY_TOKEN } from "../support/service/service.ts";
 import { makeSandboxKey } from "../support/database/api_keys.ts";
 
@@ -16,7 +16,7 @@ const HEARD_WITHIN_MS = 20_000;
 Deno.test("EdgeRuntime.waitUntil gets the dispatcher's background work", async (t) => {
   const database = await cloneDatabase();
   const key = await makeSandboxKey(database.url);
-  const process = await startFunction(NAME, {
+  const process = await startFunctions([NAME], {
     PAYMENTS_DB_URL: database.functions_url,
     PUBLIC_BASE_URL: "https://api.example.com/functions/v1",
     WEBHOOK_MASTER_SECRET: MASTER_SECRET,

@@ -8,7 +8,7 @@ import assert from "node:assert/strict";
 import { join, relative } from "node:path";
 import { migrate } from "../../scripts/schema/migrate.ts";
 import { edgeDeno } from "../support/supabase/edge_deno.ts";
-import { startFunction } from "../support/supabase/function_process.ts";
+import { startFunctions } from "../support/supabase/function_process.ts";
 import { openManagementApi, writeFiles } from "../support/supabase/management_api.ts";
 import { copyProject, PROJECT_REF } from "../support/supabase/supabase_cli.ts";
 import { startSupabaseServer } from "../support/supabase/supabase_server.ts";
@@ -106,7 +106,7 @@ Deno.test("docs/operations.md deploys to a Supabase project", async (t) => {
           SUPABASE_URL: `https://${PROJECT_REF}.supabase.co`,
           ...Object.fromEntries(api.secrets),
         };
-        const process = await startFunction(name, environment, undefined, join(uploaded, name));
+        const process = await startFunctions([name], environment, undefined, join(uploaded, name));
         try {
           const { path, body } = FIRST_PAYMENT[name];
           const response = await fetch(`${process.origin}/${name}${path}`, {

@@ -11,7 +11,7 @@ import { migrate } from "../../scripts/schema/migrate.ts";
 import { openOperatorDatabase } from "../../scripts/operator/operator_database.ts";
 import { giveTo, postgresAccount } from "../../scripts/postgres/postgres_account.ts";
 import type { LogLine } from "../../shared/http/log_line.ts";
-import { startFunction } from "../support/supabase/function_process.ts";
+import { startFunctions } from "../support/supabase/function_process.ts";
 import { DEBIAN_15, hasVersion, startSupabaseServer } from "../support/supabase/supabase_server.ts";
 import { makeSandboxKey } from "../support/database/api_keys.ts";
 
@@ -50,7 +50,7 @@ Deno.test({
       work: (pay: () => Promise<number>, lines: LogLine[]) => Promise<T>,
     ) => {
       const lines: LogLine[] = [];
-      const process = await startFunction(NAME, {
+      const process = await startFunctions([NAME], {
         SUPABASE_DB_URL: `${server.url}${sslmode && `?sslmode=${sslmode}`}`,
         PUBLIC_BASE_URL: "http://127.0.0.1/functions/v1",
         RATE_LIMIT_PER_SECOND: "0",

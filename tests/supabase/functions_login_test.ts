@@ -8,7 +8,7 @@ import postgres from "postgres";
 import { migrate } from "../../scripts/schema/migrate.ts";
 import { randomPassword } from "../../scripts/data_dir/private_file.ts";
 import { payByPublishedKey } from "../support/supabase/published_key.ts";
-import { startFunction } from "../support/supabase/function_process.ts";
+import { startFunctions } from "../support/supabase/function_process.ts";
 import { findPgbouncer, startPgbouncer } from "../support/supabase/pgbouncer.ts";
 import { startSupabaseServer } from "../support/supabase/supabase_server.ts";
 import { block } from "../support/documents/operations_document.ts";
@@ -51,7 +51,7 @@ Deno.test({
         },
       );
       await t.step(`${way}: the function creates a payment`, async () => {
-        const process = await startFunction("api-v1-payments", {
+        const process = await startFunctions(["api-v1-payments"], {
           PAYMENTS_DB_URL: url(port),
           PUBLIC_BASE_URL: "http://127.0.0.1/functions/v1",
           ...(way === "pooled" && { DB_PREPARE: "false" }),

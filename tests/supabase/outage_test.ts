@@ -7,7 +7,7 @@
 import assert from "node:assert/strict";
 import postgres from "postgres";
 import { migrate } from "../../scripts/schema/migrate.ts";
-import { type FunctionProcess, startFunction } from "../support/supabase/function_process.ts";
+import { type FunctionProcess, startFunctions } from "../support/supabase/function_process.ts";
 import { findPgbouncer, startPgbouncer } from "../support/supabase/pgbouncer.ts";
 import { startSupabaseServer, type SupabaseServer } from "../support/supabase/supabase_server.ts";
 import { makeSandboxKey } from "../support/database/api_keys.ts";
@@ -64,7 +64,7 @@ async function withPatient(
   });
   open.defer(() => admin.end({ timeout: 1 }));
   const key = await makeSandboxKey(server.url);
-  const process = await startFunction(NAME, {
+  const process = await startFunctions([NAME], {
     ...await connect(server),
     PUBLIC_BASE_URL: "http://127.0.0.1/functions/v1",
     RATE_LIMIT_PER_SECOND: "0",

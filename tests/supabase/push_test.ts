@@ -12,7 +12,7 @@ import { migrate } from "../../scripts/schema/migrate.ts";
 import { block } from "../support/documents/operations_document.ts";
 import { payByPublishedKey } from "../support/supabase/published_key.ts";
 import { DEMO_ACCOUNT, DEMO_ENVIRONMENTS } from "../../scripts/operator/demo_account.ts";
-import { startFunction } from "../support/supabase/function_process.ts";
+import { startFunctions } from "../support/supabase/function_process.ts";
 import { cloneDatabase } from "../support/database/database.ts";
 import { copyProject } from "../support/supabase/supabase_cli.ts";
 import { hasVersion, startSupabaseServer, VERSIONS } from "../support/supabase/supabase_server.ts";
@@ -138,7 +138,7 @@ async function pushOnto(t: Deno.TestContext, version: 15 | 17) {
     });
     for (const [base_url, status] of [["http://127.0.0.1", 201], ["https://x.co", 401]] as const) {
       await t.step(`leaves a demo key that gets ${status} from ${base_url}`, async () => {
-        const process = await startFunction("api-v1-payments", {
+        const process = await startFunctions(["api-v1-payments"], {
           SUPABASE_DB_URL: server.url,
           PUBLIC_BASE_URL: `${base_url}/functions/v1`,
         });

@@ -10,7 +10,7 @@ import { PaymentsClient } from "../../../client/mod.ts";
 import { makeSandboxKey } from "../database/api_keys.ts";
 import { block } from "../documents/operations_document.ts";
 import { codeBlocks } from "../documents/readme_document.ts";
-import { type FunctionProcess, startFunction } from "../supabase/function_process.ts";
+import { type FunctionProcess, startFunctions } from "../supabase/function_process.ts";
 import { openManagementApi, writeFiles } from "../supabase/management_api.ts";
 import { copyProject, PROJECT_REF } from "../supabase/supabase_cli.ts";
 import { startSupabaseServer } from "../supabase/supabase_server.ts";
@@ -62,7 +62,7 @@ export async function openSupabaseProject(): Promise<SupabaseProject> {
     assert.ok(deployed, `${name} is not deployed`);
     await writeFiles(join(folder, name), deployed);
     const variables = { SUPABASE_DB_URL: server.url, ...environment };
-    const process = await startFunction(name, variables, () => {}, join(folder, name));
+    const process = await startFunctions([name], variables, () => {}, join(folder, name));
     opening.defer(() => process.close());
     return process;
   };

@@ -166,6 +166,7 @@ export async function startService(
   const key = await issueKey(await environment(false, "one"));
   const other = await issueKey(await environment(false, "two"));
   const live = await issueKey(await environment(true, "one"));
+  await product.start();
 
   async function call(
     method: string,

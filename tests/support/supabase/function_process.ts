@@ -1,6 +1,6 @@
 /**
- * Runs a function as the edge runtime does: a process of Deno 2.1.4 with the function's own
- * `deno.json`. Its settings are environment variables, and its log is its standard output.
+ * Runs functions as the edge runtime does: a process of Deno 2.1.4 with their `deno.json`. Its
+ * settings are environment variables, and its log is its standard output.
  */
 
 import { fileURLToPath } from "node:url";
@@ -12,16 +12,16 @@ const MAIN = fileURLToPath(new URL("edge_main.ts", import.meta.url));
 /** Longest wait for a process to listen, and for the log line of a response. */
 const WAIT_MS = 20_000;
 
-/** The environment variables of a function, besides those that every process has. */
+/** The environment variables of functions, besides those that every process has. */
 type FunctionEnvironment = Readonly<Record<string, string>>;
 
-/** A running function. */
+/** A process of one function or several. */
 export interface FunctionProcess {
   /** `http://127.0.0.1:<port>`. The paths of a function begin with its name. */
   origin: string;
-  /** Resolves when the function has logged the line of this request. */
+  /** Resolves when a function has logged the line of this request. */
   logged(request_id: string): Promise<void>;
-  /** Returns the number of promises that the function has passed to `EdgeRuntime.waitUntil`. */
+  /** Returns the number of promises that the functions have passed to `EdgeRuntime.waitUntil`. */
   handedOver(): number;
   /** Whether the process has ended by itself. */
   hasEnded(): boolean;
@@ -32,26 +32,27 @@ export interface FunctionProcess {
 }
 
 /**
- * Starts a function and resolves when it listens.
+ * Starts functions with the same packages in one process, and resolves when it listens.
  * @param on_line receives each log line
  * @param root the folder that contains `supabase/` and `shared/`
  */
-export async function startFunction(
-  name: string,
+export async function startFunctions(
+  names: readonly string[],
   environment: FunctionEnvironment,
   on_line: (line: LogLine) => void = () => {},
   root: string = PROJECT,
 ): Promise<FunctionProcess> {
   const { path, env } = await edgeDeno();
-  const folder = new URL(`supabase/functions/${name}/`, `file://${root.replace(/\/*$/, "/")}`);
+  const name = names.join(" and ");
+  const functions = new URL("supabase/functions/", `file://${root.replace(/\/*$/, "/")}`);
   const child = new Deno.Command(path, {
     args: [
       "run",
       "--allow-all",
       "--no-lock",
-      `--config=${fileURLToPath(new URL("deno.json", folder))}`,
+      `--config=${fileURLToPath(new URL(`${names[0]}/deno.json`, functions))}`,
       MAIN,
-      new URL("index.ts", folder).href,
+      ...names.map((name) => new URL(`${name}/index.ts`, functions).href),
     ],
     clearEnv: true,
     env: {
