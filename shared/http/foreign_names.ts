@@ -42,6 +42,12 @@ export const FOREIGN_NAMES: readonly ForeignNames[] = [
   { ours: "card", send: CARD, names: ["payment_method", "payment_method_data"] },
   { ours: "card", send: CARD, names: ["stored_payment_method_id", "encrypted_card_number"] },
   { ours: "card", send: CARD, names: ["card_token", "apple_pay_payment_token"] },
+  // Mollie, and Stripe's `mandate_data`.
+  {
+    ours: "mandate",
+    send: '"mandate": {"id", "signed_at", "sequence"}',
+    names: ["mandate_id", "sequence_type", "mandate_data"],
+  },
   // Stripe.
   {
     ours: "method_kind",

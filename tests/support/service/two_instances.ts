@@ -119,7 +119,7 @@ export async function assertSound({ sql }: TestService): Promise<void> {
         from pay.ledger_entries e
         where e.environment_id = p.environment_id and e.subject_id = p.id and account = 'available')
       <> case when status in ('completed', 'partially_refunded') then amount_minor - amount_refunded
-        else 0 end
+        when status = 'failed' then -amount_refunded else 0 end
     union all
     select 'no payment for ' || t.id from (
       select environment_id, id, subject_id from pay.events
