@@ -24,6 +24,7 @@ const TRANSACTION_NAMES: Readonly<Record<string, string>> = {
   "available in_transit": "Transfer",
   "in_transit external": "Transfer completed",
   "in_transit available": "Transfer reversed",
+  "external available": "Transfer returned",
   "processor unapplied": "Unmatched",
   "unapplied processor": "Unmatched reversed",
   "reserve processor": "Reserve",

@@ -90,7 +90,8 @@ function valueSections(): string[] {
     ...TOKEN_TABLE,
     "",
     ...wrap(
-      "Other valid IBANs and wallet addresses give `completed`. The case of letters does not matter " +
+      "Other valid IBANs and wallet addresses give `completed`. With a `mandate` an IBAN has its result " +
+        "on the due date ([contract](contract.md#collections)). The case of letters does not matter " +
         "in these values.",
     ),
     "",
