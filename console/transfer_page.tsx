@@ -131,6 +131,7 @@ function Details({ transfer }: { transfer: Transfer }) {
           </>
         )
         : <Fact name="IBAN">{destinationText(destination)}</Fact>}
+      <Fact name="Speed">{transfer.speed === "instant" ? "Instant" : null}</Fact>
       <Fact name="Description">{transfer.description}</Fact>
       <Fact name="Sequence">{transfer.sequence}</Fact>
       <Fact name="Created">
