@@ -110,7 +110,10 @@ serviceCase("POST /v1/payments with a live key", async (t, service) => {
   const unconfigured: [string, Record<string, unknown>][] = [
     ["nothing", {}],
     ["capability", { capability: "sepa_payment" }],
-    ["an IBAN", APPROVED.sepa],
+    ["an IBAN with a mandate", {
+      ...APPROVED.sepa,
+      mandate: { id: "M-1", signed_at: new Date().toISOString(), sequence: "first" },
+    }],
     ["a SWIFT IBAN", APPROVED.swift],
     ["a stablecoin", { method_kind: "stablecoin", currency: "USDC" }],
     ["a token", { card: { token: "pm_1PxNowTwo3Four5" } }],

@@ -61,7 +61,7 @@ export function soundBody(
       }).map(({ body, rail: { kind, currency, instrument }, is_a, amount, is_named }) => ({
         ...without(body, [
           ...["amount", "amount_minor", "capability", "method_kind", "card", "iban", "wallet"],
-          ...[is_a ? "payer" : "customer", kind === "card" ? "settlement" : ""],
+          ...["mandate", is_a ? "payer" : "customer", kind === "card" ? "settlement" : ""],
         ]),
         ...instrument,
         currency,
@@ -71,7 +71,7 @@ export function soundBody(
     case "CreateTransferBody":
       return fc.record({ body: mixed, rail: railOf(PAYOUT_RAILS), amount: fc.nat(50) })
         .map(({ body, rail: { currency, instrument }, amount }) => ({
-          ...without(body, ["amount", "amount_minor"]),
+          ...without(body, ["amount", "amount_minor", "speed"]),
           destination: instrument,
           currency,
           amount: 1 + amount,
@@ -79,9 +79,13 @@ export function soundBody(
     case "CreateRefundBody":
       return fc.record({ body: mixed, amount: fc.option(fc.integer({ min: 1, max: 5 })) })
         .map(({ body, amount }) => ({
-          ...without(body, ["amount", "amount_minor"]),
+          ...without(body, ["amount", "amount_minor", "destination", "speed"]),
           ...amount !== null && { amount },
         }));
+    case "AdvancePaymentBody":
+      return mixed.map((body) =>
+        without(body, ["amount_received", "return_code", body.to === "chargeback" ? "" : "reason"])
+      );
     case "RecoverDeliveriesBody":
       return mixed.map((body) => ({
         ...without(body, ["until", "starting_after"]),
