@@ -57,6 +57,9 @@ create index environments_ending on pay.environments (ends_at)
   where ends_at is not null and retired_at is null;
 comment on index pay.environments_ending is 'pay_internal.retire_ended_sandboxes: the sandboxes that have ended.';
 
+create index environments_moving on pay.environments (account) where moving is not null;
+comment on index pay.environments_moving is 'pay.read_service: the accounts that wait for a move.';
+
 create table pay.api_keys (
   id text collate "C" not null,
   environment_id text collate "C" not null,

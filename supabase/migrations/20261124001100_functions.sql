@@ -1492,6 +1492,8 @@ returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
+  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.refuse_moving(e.id) from pay.environments e where e.account = p_account;
   perform set_config('pay.environment_ids', array[p_id]::text, true);
   insert into pay.environments (id, public_id, account, livemode, name)
   values (p_id, p_id, p_account, p_livemode, p_name);
@@ -2006,7 +2008,8 @@ returns table (
   is_retention_behind boolean,
   test_keys bigint,
   live_keys bigint,
-  is_dispatcher_configured boolean
+  is_dispatcher_configured boolean,
+  waiting_accounts bigint
 )
 language plpgsql volatile security definer rows 1
 set search_path = pg_catalog, pg_temp set jit = off
@@ -2026,7 +2029,11 @@ begin
     ),
     (select count(*) from pay.api_keys k where not k.livemode and k.revoked_at is null),
     (select count(*) from pay.api_keys k where k.livemode and k.revoked_at is null),
-    (select count(*) = 2 from pay.settings s where s.name in ('relay_url', 'relay_token'));
+    (select count(*) = 2 from pay.settings s where s.name in ('relay_url', 'relay_token')),
+    (
+      select count(distinct e.account) from pay.environments e
+      where e.moving is not null and e.moving <> 'arriving'
+    );
 end
 $$;
 grant execute on function pay.read_service() to pay_operator;
@@ -9647,6 +9654,8 @@ comment on column pay.health.is_retention_behind is 'True if there are events ol
 comment on column pay.health.test_keys is 'Number of API keys of sandboxes that are not revoked.';
 comment on column pay.health.live_keys is 'Number of live API keys that are not revoked.';
 comment on column pay.health.is_dispatcher_configured is 'True if pay.configure_relay was called.';
+comment on column pay.health.waiting_accounts is
+  'Accounts whose jobs or requests wait, because they move to another cell. Should be 0 soon.';
 comment on column pay.health.last_dispatcher_wake_at is
   'Time of the last run of the job that wakes the dispatcher. Null if none is visible.';
 comment on column pay.health.last_retention_at is

@@ -1,7 +1,7 @@
 -- Purpose: environments, for the operator.
 
 -- Operator: creates an environment. Raises unique_violation if the account already has a live
--- environment and the new one is live too.
+-- environment and the new one is live too, and lock_not_available while the account moves.
 create or replace function pay.create_environment(
   p_id text, p_account text, p_livemode boolean, p_name text
 )
@@ -9,6 +9,8 @@ returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
+  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.refuse_moving(e.id) from pay.environments e where e.account = p_account;
   perform set_config('pay.environment_ids', array[p_id]::text, true);
   insert into pay.environments (id, public_id, account, livemode, name)
   values (p_id, p_id, p_account, p_livemode, p_name);

@@ -96,13 +96,15 @@ end
 $$;
 grant execute on function pay.read_books() to pay_operator;
 
--- Whether retention is behind, the number of keys, and whether the dispatcher has an address.
+-- Whether retention is behind, the number of keys, whether the dispatcher has an address, and the
+-- accounts that wait because they move.
 create or replace function pay.read_service()
 returns table (
   is_retention_behind boolean,
   test_keys bigint,
   live_keys bigint,
-  is_dispatcher_configured boolean
+  is_dispatcher_configured boolean,
+  waiting_accounts bigint
 )
 language plpgsql volatile security definer rows 1
 set search_path = pg_catalog, pg_temp set jit = off
@@ -122,7 +124,11 @@ begin
     ),
     (select count(*) from pay.api_keys k where not k.livemode and k.revoked_at is null),
     (select count(*) from pay.api_keys k where k.livemode and k.revoked_at is null),
-    (select count(*) = 2 from pay.settings s where s.name in ('relay_url', 'relay_token'));
+    (select count(*) = 2 from pay.settings s where s.name in ('relay_url', 'relay_token')),
+    (
+      select count(distinct e.account) from pay.environments e
+      where e.moving is not null and e.moving <> 'arriving'
+    );
 end
 $$;
 grant execute on function pay.read_service() to pay_operator;
@@ -293,6 +299,8 @@ comment on column pay.health.is_retention_behind is 'True if there are events ol
 comment on column pay.health.test_keys is 'Number of API keys of sandboxes that are not revoked.';
 comment on column pay.health.live_keys is 'Number of live API keys that are not revoked.';
 comment on column pay.health.is_dispatcher_configured is 'True if pay.configure_relay was called.';
+comment on column pay.health.waiting_accounts is
+  'Accounts whose jobs or requests wait, because they move to another cell. Should be 0 soon.';
 comment on column pay.health.last_dispatcher_wake_at is
   'Time of the last run of the job that wakes the dispatcher. Null if none is visible.';
 comment on column pay.health.last_retention_at is

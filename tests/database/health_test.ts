@@ -63,6 +63,7 @@ Deno.test("pay.health shows", async (t) => {
         test_keys: "2",
         live_keys: "1",
         is_dispatcher_configured: false,
+        waiting_accounts: "0",
         last_dispatcher_wake_at: null,
         last_retention_at: null,
         failed_cron_runs: null,
@@ -146,6 +147,13 @@ Deno.test("pay.health shows", async (t) => {
         reading("pac_a", "6 minutes") + reading("pac_b", "4 minutes") + reading("pac_c", null),
         { stalled_readings: "1" },
       );
+    });
+    await t.step("accounts that wait because they move", async () => {
+      const move = (step: string) =>
+        `update pay.environments set moving = '${step}' where id = '${environment_id}'`;
+      await changes(move("draining"), { waiting_accounts: "1" });
+      await changes(move("sealed"), { waiting_accounts: "1" });
+      await changes(move("arriving"), {});
     });
     await t.step("the breaches of the books' check, after its first run", async () => {
       await sql`select pay.note_breaches()`;

@@ -24,6 +24,7 @@ const NAMES = [
   "payments_test_keys",
   "payments_live_keys",
   "payments_dispatcher_configured",
+  "payments_waiting_accounts",
   "payments_unsettled_operations",
   "payments_oldest_unsettled_operation_seconds",
   "payments_unmatched_events",
