@@ -8,12 +8,17 @@ import { isUnavailable } from "../../shared/core/database_error.ts";
 import { type CellDatabase, holdOwner, openCell, refusePair } from "./cells_database.ts";
 import { abortMove, listMoves, type Move, planMove, runMove } from "./cells_move.ts";
 import { readProxyMap } from "./cells_proxy.ts";
-import { print, printMessage, reportFailure, UsageError } from "./command_line.ts";
+import { CommandError, print, printMessage, reportFailure, UsageError } from "./command_line.ts";
 
+/**
+ * Longer than a request lives that was at the fence: the source must not delete its key before. Such
+ * a request was seen to live for 10 s, because it had waited for a duplicate and for its database too.
+ */
+const KEEP_S = 20;
 const USAGE = `Usage:
   deno task cells list --map FILE
   deno task cells move --account ACCOUNT --from URL --to URL --map FILE --cell CELL
-                       [--socket PATH] [--run]
+                       [--socket PATH] [--keep SECONDS] [--run]
   deno task cells status --from URL --to URL
   deno task cells abort --account ACCOUNT --from URL --to URL
 
@@ -28,9 +33,14 @@ goes back, as long as the account is not open at --to.
     --map FILE         The map of the proxy, with the path that its configuration has.
     --cell CELL        The name of the cell of --to in the map.
     --socket PATH      The socket of the running proxy. Without it, reload the proxy yourself.
+    --keep SECONDS     How long --from keeps the keys after the proxy has switched, for requests
+                       that wait there. Default: ${KEEP_S}.
 `;
-/** How long a move tries again while a database is away. */
+/** How long a move tries again while a database is away, and how often. */
 const PATIENCE_MS = 600_000;
+const RETRY_MS = 1_000;
+/** Between two lines about it. */
+const TELL_MS = 10_000;
 const ACTIONS = ["list", "move", "status", "abort"] as const;
 
 /** The arguments, checked as far as they can be without a database. */
@@ -62,7 +72,12 @@ async function main(args: string[]): Promise<number> {
           const lines = [...await listMoves(source), ...await listMoves(target)];
           return print(`${lines.join("\n") || "No account is moving"}\n`);
         }
-        const move: Move = { account: need("account"), source, target, report: printMessage };
+        const move: Move = {
+          account: need("account"),
+          ...{ source, target },
+          keep_ms: readSeconds(values.keep) * 1_000,
+          report: printMessage,
+        };
         if (action === "abort") return await abortMove(move);
         const map = { file: need("map"), socket: values.socket ?? null };
         const destination = { map, cell: need("cell") };
@@ -96,6 +111,7 @@ function readOptions(args: string[]): Options {
         map: text,
         cell: text,
         socket: text,
+        keep: text,
         run: { type: "boolean" },
       },
     });
@@ -109,6 +125,11 @@ function readOptions(args: string[]): Options {
   }
 }
 
+function readSeconds(keep: string = String(KEEP_S)): number {
+  if (/^\d{1,4}$/.test(keep)) return Number(keep);
+  throw new UsageError("--keep must be a whole number of seconds");
+}
+
 /**
  * Opens two cells that an account can move between.
  * @param is_patient whether the work begins again after a database was away
@@ -119,18 +140,40 @@ async function withCells(
   is_patient: boolean,
   work: (source: CellDatabase, target: CellDatabase) => Promise<void>,
 ): Promise<void> {
-  for (const give_up_at = Date.now() + PATIENCE_MS;;) {
+  let away_since: number | null = null;
+  for (let told_at = 0;;) {
     const cells = [openCell("--from", from), openCell("--to", to)] as const;
     try {
-      return await withOwner(cells, () => work(...cells));
+      return await withOwner(cells, () => {
+        away_since = null;
+        return work(...cells);
+      });
     } catch (error) {
-      if (!is_patient || !isUnavailable(error) || Date.now() > give_up_at) throw error;
-      printMessage(`A database is away, trying again: ${(error as Error).message.split("\n")[0]}`);
-      await new Promise((resolve) => setTimeout(resolve, 1_000));
+      if (!isUnavailable(error)) throw error;
+      away_since ??= Date.now();
+      const reason = (error as Error).message.split("\n")[0];
+      const fault = `${await nameAway(cells)} does not respond: ${reason}`;
+      if (!is_patient) throw new CommandError(fault);
+      if (Date.now() - away_since > PATIENCE_MS) {
+        throw new CommandError(`${fault}. Run the same command when it does`);
+      }
+      if (Date.now() - told_at > TELL_MS) {
+        told_at = Date.now();
+        printMessage(`${fault}. Trying again`);
+      }
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
     } finally {
       await Promise.all(cells.map(({ sql }) => sql.end({ timeout: 0 })));
     }
   }
+}
+
+/** The databases that do not respond. */
+async function nameAway(cells: readonly CellDatabase[]): Promise<string> {
+  const flags = await Promise.all(
+    cells.map(({ flag, sql }) => sql`select`.then(() => [], () => [flag])),
+  );
+  return flags.flat().join(" and ") || "A database";
 }
 
 /** Runs the work as a member of the owner of the tables. */

@@ -199,6 +199,23 @@ export async function digestOf(
   );
 }
 
+/** The tables that have rows of environments. */
+export async function filledTables(
+  { sql }: CellDatabase,
+  tables: readonly TenantTable[],
+  environments: readonly string[],
+): Promise<TenantTable[]> {
+  const parts = tables.map(({ name }) =>
+    `select '${name}' as name
+     where exists (select from pay.${name} t where t.environment_id = any ($1))`
+  );
+  const rows = await sql.unsafe<{ name: string }[]>(parts.join(" union all "), [
+    environments as string[],
+  ]);
+  const filled = new Set(rows.map(({ name }) => name));
+  return tables.filter(({ name }) => filled.has(name));
+}
+
 /** Deletes all rows of environments, with the environments. */
 export async function deleteRows(
   { sql }: CellDatabase,

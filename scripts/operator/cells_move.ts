@@ -23,6 +23,7 @@ import {
   type Digest,
   digestOf,
   environmentsOf,
+  filledTables,
   labelsOf,
   leaveCounters,
   moveCounters,
@@ -46,19 +47,19 @@ const NEAR_BYTES = 1_000_000;
 /** A lease of the dispatcher or the worker ends within 25 s, a transaction of a function in 5 s. */
 const DRAIN_MS = 60_000;
 const FENCE_MS = 30_000;
-/**
- * Longer than a request lives that was at the fence: the source must not delete its key before. Such a
- * request was seen to live for 10 s, because it had waited for a duplicate and for its database too.
- */
-const KEY_MS = 20_000;
-/** How long the target may fail to apply the copy. */
+/** Copied in one statement. */
+const BATCH_ROWS = 1_000;
+/** How long the target may fail to apply the copy, and how long after an error it may be well. */
 const STALL_MS = 60_000;
+const WELL_MS = 30_000;
 
 /** An account, and the databases between which it moves. */
 export interface Move {
   account: string;
   source: CellDatabase;
   target: CellDatabase;
+  /** How long the source keeps the keys after the proxy has switched. */
+  keep_ms: number;
   /** Prints a line about the progress. */
   report(line: string): void;
 }
@@ -339,10 +340,10 @@ async function arrive({ source, target }: Copy, ids: readonly string[]): Promise
 }
 
 /** Waits until the copy is complete but for the newest changes. */
-async function follow({ source, target, name, report }: Copy): Promise<void> {
+async function follow({ source, target, name, tables: copied, report }: Copy): Promise<void> {
   let told_at = 0;
-  let failing_since: number | null = null;
-  let last_errors = -1;
+  let failing = { since: 0, latest: 0 };
+  let last_errors = Infinity;
   for (;;) {
     const [tables] = await target.sql<[{ ready: number; all: number; errors: number }]>`
       select count(*) filter (where r.srsubstate = 'r')::integer as ready, count(*)::integer as all,
@@ -352,22 +353,25 @@ async function follow({ source, target, name, report }: Copy): Promise<void> {
       where s.subname = ${name}`;
     const behind = await behindOf(source, name);
     if (tables.ready === tables.all && behind < NEAR_BYTES) {
+      // So that the account is not slow at first: autovacuum looks once a minute, at the least.
+      await target.sql.unsafe(`analyze ${copied.map((each) => `pay.${each.name}`).join(", ")}`);
       return report(`copy: complete, ${behind} bytes behind`);
     }
     // Errors repeat every few seconds until their cause, such as a full disk, is gone.
-    if (tables.errors > last_errors && last_errors >= 0) failing_since ??= Date.now();
-    else if (failing_since !== null && Date.now() - failing_since > STALL_MS / 2) {
-      failing_since = null;
+    const now = Date.now();
+    if (tables.errors > last_errors) {
+      const is_new = now - failing.latest > WELL_MS;
+      failing = { since: is_new ? now : failing.since, latest: now };
     }
     last_errors = tables.errors;
-    if (failing_since !== null && Date.now() - failing_since > STALL_MS) {
+    if (failing.latest - failing.since > STALL_MS) {
       throw new CommandError(
         "The server of --to cannot apply the copy; its log has the reason. The account is still at " +
           "--from: mend it and run the same command, or abort",
       );
     }
-    if (Date.now() - told_at > TELL_MS) {
-      told_at = Date.now();
+    if (now - told_at > TELL_MS) {
+      told_at = now;
       report(`copy: ${tables.ready} of ${tables.all} tables, ${behind} bytes behind`);
     }
     await pause(LOOK_MS);
@@ -406,11 +410,11 @@ async function drain(copy: Copy): Promise<void> {
 /** Lets no request begin, and waits for what has begun. */
 async function fence(copy: Copy): Promise<void> {
   const { account, source, report } = copy;
-  // A request that began before can make a sandbox, so that there is one more environment.
-  for (;;) {
-    const { count } = await source.sql`update pay.environments set moving = 'fenced'
-      where account = ${account} and (moving is null or moving = 'draining')`;
-    if (count === 0) break;
+  // A request that began before can make a sandbox, so that there is one more environment. It can
+  // be under way also if a mover before this one has written the fence.
+  for (let count = 1; count > 0;) {
+    ({ count } = await source.sql`update pay.environments set moving = 'fenced'
+      where account = ${account} and (moving is null or moving = 'draining')`);
     await outlast(source);
   }
   const ids = await idsOf(copy);
@@ -453,9 +457,13 @@ async function seal(copy: Copy): Promise<void> {
   const ids = await idsOf(copy);
   const published = await publishedIds(source, name);
   const late = ids.filter((id) => !published.has(id));
-  await deleteRows(target, tables, late);
+  // Those that a mover before this one has copied may be in part.
+  const there = new Set((await environmentsOf(target, account)).map(({ id }) => id));
+  await deleteRows(target, tables, late.filter((id) => there.has(id)));
   await arrive(copy, ids);
-  for (const table of orderedTables(tables)) await copyRows(copy, table, late);
+  for (const { name } of orderedTables(await filledTables(source, tables, late))) {
+    await copyRows(copy, name, late);
+  }
   await moveCounters(source, target, await chainKeysOf(source, account));
   report(`seal: the target has the last change, and ${late.length} environments that are new`);
 }
@@ -477,25 +485,20 @@ function orderedTables(tables: readonly TenantTable[]): TenantTable[] {
   ];
 }
 
-async function copyRows(
-  { source, target }: Copy,
-  { name, columns }: TenantTable,
-  ids: readonly string[],
-): Promise<void> {
-  if (ids.length === 0) return;
-  const list = columns.map((column) => `"${column}"`).join(", ");
-  const reader = await source.sql.unsafe(
-    `copy (select ${list} from pay.${name} where environment_id = any ('{${
-      ids.join(",")
-    }}')) to stdout`,
-  ).readable();
-  const writer = await target.sql.unsafe(`copy pay.${name} (${list}) from stdin`).writable();
-  for await (const part of reader) {
-    if (!writer.write(part)) await new Promise((resolve) => writer.once("drain", resolve));
+/** Not with COPY: the driver stops reading from the connection after a long result of it. */
+async function copyRows({ source, target }: Copy, name: string, ids: string[]): Promise<void> {
+  const found = source.sql.unsafe<{ row: string }[]>(
+    `select t::text as row from pay.${name} t where t.environment_id = any ($1)`,
+    [ids],
+  );
+  for await (const rows of found.cursor(BATCH_ROWS)) {
+    await target.sql.unsafe(
+      // Without the offset each column would parse the row again.
+      `insert into pay.${name} select (p.row).* from (
+         select r.text::pay.${name} as row from unnest($1::text[]) r (text) offset 0) p`,
+      [rows.map(({ row }) => row)],
+    );
   }
-  const done = new Promise((resolve, reject) => writer.on("finish", resolve).on("error", reject));
-  writer.end();
-  await done;
 }
 
 /** Throws unless both cells have the same rows. */
@@ -572,11 +575,13 @@ async function reopen(move: Move): Promise<void> {
 
 /** Ends the copy, and deletes the account at the source. */
 async function finish(copy: Copy): Promise<void> {
-  const { account, source, tables, report } = copy;
+  const { account, source, tables, keep_ms, report } = copy;
   await endCopy(copy);
   // Requests that the proxy has sent to the source before still wait there, with their keys.
-  await pause(KEY_MS);
-  await deleteRows(source, tables, await idsOf(copy));
+  await pause(keep_ms);
+  const ids = await idsOf(copy);
+  report(`delete: ${ids.length} environments at --from`);
+  await deleteRows(source, tables, ids);
   report(`delete: nothing of "${account}" is at --from`);
 }
 

@@ -64,6 +64,7 @@ Deno.test({
     const receiver = openRecorder();
     open.defer(receiver.close);
     const key = await a.makeKey("acme", "sk7f");
+    const live_key = await a.makeKey("acme", "sk7f", true);
     await b.makeKey("other", "sk8q");
     await send(cells, key, "POST", `${PAYMENTS}/webhook_endpoints`, {
       url: receiver.url("/hook"),
@@ -94,22 +95,21 @@ Deno.test({
       move.map((each, i) => move[i - 1] === flag ? value : each);
 
     await t.step("a wrong move is refused", async () => {
-      await refuses(but("--to", a.url), 1, /are the same database/);
-      await refuses(but("--to", "http://b"), 2, /--to must be a URL/);
+      const twice = await Deno.makeTempFile();
+      await Deno.writeTextFile(twice, "sk7f a\nsk7f b\n");
+      await Promise.all([
+        refuses(but("--to", a.url), 1, /are the same database/),
+        refuses(but("--to", "postgres://127.0.0.1:9/none"), 1, /--to does not respond: \w+/),
+        refuses(but("--to", "http://b"), 2, /--to must be a URL/),
+        refuses(move.filter((each, i) => each !== "--to" && move[i - 1] !== "--to"), 2, /--to is/),
+        refuses(["list", "--map", twice], 2, /Line 2/),
+      ]);
       await refuses(but("--account", "nobody"), 2, /"nobody" does not exist at --from/);
       await refuses(but("--account", "other"), 2, /"other" is at --to already/);
       await refuses(but("--cell", "c"), 1, /no backend "cell_c"/);
       await refuses(but("--map", "/nowhere"), 2, /--map \/nowhere cannot be read/);
-      const twice = await Deno.makeTempFile();
-      await Deno.writeTextFile(twice, "sk7f a\nsk7f b\n");
       await refuses(but("--map", twice), 2, /Line 2 of the map: the label "sk7f" is in line 1 too/);
-      await refuses(["list", "--map", twice], 2, /Line 2/);
       await Deno.remove(twice);
-      await refuses(
-        move.filter((each, i) => each !== "--to" && move[i - 1] !== "--to"),
-        2,
-        /--to is/,
-      );
       await b.sql`insert into supabase_migrations.schema_migrations values ('99999999999999')`;
       await refuses(move, 1, /different migrations/);
       await b
@@ -127,18 +127,26 @@ Deno.test({
     await t.step("without --run nothing changes", async () => {
       const { code, output } = await cells.run(move);
       assert.equal(code, 0, output);
-      assert.match(output, /account "acme", 2 environments, labels sk7f → b\n/);
+      assert.match(output, /account "acme", 3 environments, labels sk7f → b\n/);
       assert.match(output, /payments: 40\n[^]*same WEBHOOK_MASTER_SECRET\nNothing was changed/);
       assert.equal(await stateOf(b.sql), "nothing");
       assert.equal((await a.sql`select from pg_publication`).length, 0);
     });
-    await t.step("an abort leaves it in its cell", async () => {
+    await t.step("a copy with a fault and an abort leave it in its cell", async () => {
       const mover = cells.start([...move, "--run"]);
       await until("the copy is there", () => mover.output().includes("copy: complete"));
       mover.kill();
       await mover.ended;
       const status = await cells.run(["status", ...move.slice(3, 7)]);
       assert.match(status.output, /"acme" → b: \w+ at --from, the copy is .* behind/);
+      await b.sql`delete from pay.idempotency_keys where key = (
+        select min(key) from pay.idempotency_keys)`;
+      await refuses(
+        [...move, "--run"],
+        1,
+        /different rows in idempotency_keys: the account stays at --from/,
+      );
+      assert.deepEqual([await stateOf(a.sql), await stateOf(b.sql)], ["open", "arriving"]);
       const aborted = await cells.run(["abort", ...move.slice(1, 7)]);
       assert.equal(aborted.code, 0, aborted.output);
       assert.deepEqual([await stateOf(a.sql), await stateOf(b.sql)], ["open", "nothing"]);
@@ -154,6 +162,12 @@ Deno.test({
       await until("the copy has begun", () => mover.output().includes("copy: "));
       // Its changes are not published.
       const late_key = await makeSandbox();
+      // More than a stream holds.
+      await Promise.all(
+        Array.from({ length: 60 }, async () => {
+          assert.equal((await send(cells, late_key, "POST", ...CREATE)).status, 201);
+        }),
+      );
       const { code, output } = await mover.ended;
       assert.equal(code, 0, output);
       assert.match(output, /and 1 environments that are new/);
@@ -172,11 +186,25 @@ Deno.test({
         const again = await send(cells, key, "POST", ...CREATE, idempotency_key);
         assert.deepEqual([again.status, JSON.parse(again.text).id], [201, id]);
       }
-      await until("every event has arrived", () => receiver.arrivals.length >= paid.size);
-      assert.deepEqual(
-        receiver.arrivals.map(({ event }) => event.data.object.id).sort(),
-        [...paid.keys()].sort(),
+      const readDeliveries = async () =>
+        await b.sql<{ id: string; status: string; attempts: number }[]>`
+          select d.subject_id as id, d.status, cardinality(d.attempts) as attempts
+          from pay.webhook_deliveries d order by 1`;
+      await until(
+        "every event is delivered",
+        async () => (await readDeliveries()).every(({ status }) => status === "delivered"),
       );
+      const deliveries = await readDeliveries();
+      assert.deepEqual(deliveries.map(({ id }) => id), [...paid.keys()].sort());
+      const arrivals = Map.groupBy(receiver.arrivals, ({ event }) => event.data.object.id);
+      for (const { id, attempts } of deliveries) {
+        const times = arrivals.get(id)?.length ?? 0;
+        // An attempt that took too long is recorded and repeated.
+        assert.ok(
+          times >= 1 && times <= attempts,
+          `${id}: ${times} arrivals, ${attempts} attempts`,
+        );
+      }
       for (const { sql } of [a, b]) {
         await assertSilent(sql);
         const left = await sql`
@@ -189,11 +217,13 @@ Deno.test({
       await refuses(move, 2, /"acme" is at --to already/);
     });
     await t.step("behind a fence requests get 503, and operators an error", async () => {
-      for (const moving of ["fenced", "arriving"]) {
-        await b.sql`update pay.environments set moving = ${moving} where account = 'acme'`;
+      await b.sql`update pay.environments
+        set moving = case when ends_at is null then 'fenced' else 'arriving' end
+        where account = 'acme'`;
+      await Promise.all([key, live_key, sandbox_key].map(async (each) => {
         const response = await fetch(`${cells.proxy.origin}${CREATE[0]}`, {
           method: "POST",
-          headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json" },
+          headers: { Authorization: `Bearer ${each}`, "Content-Type": "application/json" },
           body: JSON.stringify(CREATE[1]),
         });
         const { error } = await response.json();
@@ -201,8 +231,10 @@ Deno.test({
           [response.status, error.code, response.headers.get("Retry-After")],
           [503, "service_unavailable", "1"],
         );
-        await assert.rejects(b.makeKey("acme", "sk7f"), /moving to another cell/);
-      }
+      }));
+      await assert.rejects(b.makeKey("acme", "sk7f"), /moving to another cell/);
+      // A live environment would be a new one.
+      await assert.rejects(b.makeKey("acme", "sk7f", true), /moving to another cell/);
       await b.sql`update pay.environments set moving = null where account = 'acme'`;
       await pay();
     });

@@ -14,7 +14,10 @@ import { startSupabaseServer } from "../supabase/supabase_server.ts";
 import { type CellsProxy, startHaproxy } from "../proxy/cells_proxy.ts";
 
 const CELLS = fileURLToPath(new URL("../../../scripts/operator/cells.ts", import.meta.url));
-const LEASE_MS = 3_000;
+/** An attempt is over before, also on a slow machine: otherwise it is made again. */
+const LEASE_MS = 10_000;
+/** Longer than a request waits behind a fence. */
+const KEEP_S = "4";
 
 /** A cell. */
 interface Cell {
@@ -59,7 +62,7 @@ interface RunningCommand {
 
 /** Starts everything. `open` closes it. */
 export async function openTwoCells(open: AsyncDisposableStack, map?: string): Promise<TwoCells> {
-  const [a, b] = [await openCell(open, "a"), await openCell(open, "b")];
+  const [a, b] = await Promise.all([openCell(open, "a"), openCell(open, "b")]);
   const proxy = await startHaproxy({ a: a.address, b: b.address }, map);
   open.defer(proxy.close);
   const start = (args: readonly string[]): RunningCommand => {
@@ -90,6 +93,7 @@ export async function openTwoCells(open: AsyncDisposableStack, map?: string): Pr
       return [
         ...["move", "--account", account, "--from", from.url, "--to", cell.url],
         ...["--map", proxy.map_file, "--cell", cell.name, "--socket", proxy.socket],
+        ...["--keep", KEEP_S],
       ];
     },
     start,
