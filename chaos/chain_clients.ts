@@ -9,7 +9,8 @@ import type { Random } from "./random.ts";
 import type { ApiServer } from "./stage.ts";
 
 const RESPONSE_DEADLINE_MS = 15_000;
-const GIVE_UP_MS = 60_000;
+/** An account that moves waits behind its fence while databases are killed. */
+const GIVE_UP_MS = 300_000;
 
 /** The transfers of a payer, as parts of the amount. Late ones come after the payment's time. */
 const PLANS: readonly { parts: readonly number[]; is_late?: true }[] = [

@@ -43,7 +43,7 @@ const RESPONSE_DEADLINE_MS = 15_000;
  * Without a final response, or a result, after this time an operation counts as one without a
  * response.
  */
-const DEADLINE_MS = 120_000;
+const DEADLINE_MS = 300_000;
 const PAUSE_MS = 150;
 
 /** Tells stories. */

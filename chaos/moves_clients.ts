@@ -6,23 +6,28 @@
 
 import type postgres from "postgres";
 
+const CLOCK = "/api-v1-sandbox/clock";
 const BUYERS = 4;
 const FILLERS = 64;
 /** A request without a final response after this time is a breach. */
 const GIVE_UP_MS = 300_000;
-/** Payments between two disposable sandboxes. */
-const EVERY = 150;
+/** Between two disposable sandboxes. */
+const EVERY_MS = 2_000;
+/** Long enough that the authorization of a payment expires. */
+const ADVANCE_S = 8 * 86_400;
 
-/** A disposable sandbox with its only payment. */
+/** A disposable sandbox with its only payment, and its clock when that had ended. */
 interface Disposable {
   key: string;
   payment_id: string;
+  now: string;
 }
 
 /** The clients. */
 export class MoveClients {
   readonly #base_url: string;
   readonly #key: string;
+  readonly #pause_ms: number;
   /** The payments that were acknowledged, by their idempotency keys. */
   readonly #paid = new Map<string, string>();
   readonly #disposables: Disposable[] = [];
@@ -33,11 +38,12 @@ export class MoveClients {
   readonly #receiver: Deno.HttpServer<Deno.NetAddr>;
   #waited = 0;
   #is_over = false;
-  #count = 0;
 
-  constructor(base_url: string, key: string) {
+  /** @param pause_ms between two payments of a buyer */
+  constructor(base_url: string, key: string, pause_ms: number) {
     this.#base_url = base_url;
     this.#key = key;
+    this.#pause_ms = pause_ms;
     this.#receiver = Deno.serve(
       { hostname: "127.0.0.1", port: 0, signal: this.#abort.signal, onListen: () => {} },
       async (request) => {
@@ -48,26 +54,30 @@ export class MoveClients {
     );
   }
 
-  /** Makes the first payments, then an endpoint for the events of all later ones. */
+  /** Makes an endpoint, and the first payments. */
   async fill(payments: number): Promise<void> {
-    await Promise.all(Array.from({ length: FILLERS }, async (_, i) => {
-      for (let n = i; n < payments; n += FILLERS) await this.#pay();
-    }));
     const { port } = this.#receiver.addr;
     await this.#send(this.#key, "POST", "/api-v1-payments/v1/webhook_endpoints", {
       url: `http://127.0.0.1:${port}/hook`,
       events: ["payment.completed"],
     });
+    await Promise.all(Array.from({ length: FILLERS }, async (_, i) => {
+      for (let n = i; n < payments; n += FILLERS) await this.#pay();
+    }));
   }
 
   /** Pays until `stop`. */
   async buy(): Promise<void> {
-    await Promise.all(Array.from({ length: BUYERS }, async () => {
+    const repeat = async (act: () => Promise<void>, pause_ms: number) => {
       while (!this.#is_over) {
-        await this.#pay();
-        if (++this.#count % EVERY === 0) await this.#useDisposable();
+        await act();
+        await pause(pause_ms);
       }
-    }));
+    };
+    await Promise.all([
+      ...Array.from({ length: BUYERS }, () => repeat(() => this.#pay(), this.#pause_ms)),
+      repeat(() => this.#useDisposable(), EVERY_MS),
+    ]);
   }
 
   stop(): void {
@@ -111,9 +121,14 @@ export class MoveClients {
     for (const id of this.#arrivals.keys()) {
       if (!known.has(id)) breaches.push(`${id} has arrived, and its delivery is not stored`);
     }
-    for (const { key, payment_id } of this.#disposables) {
-      const { status } = await this.#send(key, "GET", `/api-v1-payments/v1/payments/${payment_id}`);
-      if (status !== 200) breaches.push(`${payment_id} of a disposable sandbox: ${status}`);
+    for (const { key, payment_id, now } of this.#disposables) {
+      const payment = await this.#send(key, "GET", `/api-v1-payments/v1/payments/${payment_id}`);
+      const clock = await this.#send(key, "GET", CLOCK);
+      const is_right = payment.status === 200 && JSON.parse(payment.text).status === "cancelled" &&
+        clock.status === 200 && JSON.parse(clock.text).now >= now;
+      if (!is_right) {
+        breaches.push(`a disposable sandbox has ${payment.text}, ${clock.text}, not ${now}`);
+      }
     }
     const twice = [...this.#arrivals.values()].filter((times) => times > 1).length;
     return {
@@ -151,11 +166,17 @@ export class MoveClients {
       card: { number: "4242424242424242", exp_month: 12, exp_year: 2040, cvc: "123" },
     });
     if (paid.status !== 201) return void this.#faults.push(`in it: ${paid.status} ${paid.text}`);
-    this.#disposables.push({ key, payment_id: JSON.parse(paid.text).id });
-    const moved = await this.#send(key, "POST", "/api-v1-sandbox/clock", {
-      advance: 8 * 86_400,
-    });
-    if (moved.status !== 200) this.#faults.push(`its clock: ${moved.status} ${moved.text}`);
+    for (let body: unknown = { advance: ADVANCE_S };;) {
+      const moved = await this.#send(key, "POST", CLOCK, body);
+      if (moved.status !== 200) {
+        return void this.#faults.push(`its clock: ${moved.status} ${moved.text}`);
+      }
+      const { now, target, has_more } = JSON.parse(moved.text);
+      if (!has_more) {
+        return void this.#disposables.push({ key, payment_id: JSON.parse(paid.text).id, now });
+      }
+      body = { to: target };
+    }
   }
 
   async #send(key: string, method: string, path: string, body?: unknown, once?: string) {
@@ -181,7 +202,11 @@ export class MoveClients {
         if (status === 500) this.#faults.push(`${path}: 500 ${text}`);
       }
       if (performance.now() > give_up_at) return { status: 0, text: "no response in time" };
-      await new Promise((resolve) => setTimeout(resolve, 100));
+      await pause(100);
     }
   }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
 }

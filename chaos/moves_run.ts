@@ -33,10 +33,12 @@ interface MovesOptions {
   payments: number;
   /** Kills of each process at each step; 0: one kill of each process, in one move. */
   kills: number;
+  /** Between two payments of a client in the sandbox. */
+  pause_ms: number;
 }
 
 /** The steps of a move, as the mover reports them. */
-const STEPS = ["copy", "drain", "fence", "seal", "compare", "switch", "wake"] as const;
+const STEPS = ["copy", "drain", "fence", "seal", "compare", "switch", "wake", "delete"] as const;
 const VICTIMS = ["mover", "source", "target"] as const;
 const ACCOUNT = "chaos";
 const LABEL = "sk";
@@ -46,7 +48,12 @@ const SECRETS = {
 };
 const CELLS = fileURLToPath(new URL("../scripts/operator/cells.ts", import.meta.url));
 const LIVE_CLIENTS = 6;
-const SETTLE_MS = 120_000;
+const SETTLE_MS = 600_000;
+/** The longest time from the line of a step to a kill: longer where the step takes longer. */
+const DELAYS_MS: Partial<Record<typeof STEPS[number], number>> = { copy: 3_000, delete: 300 };
+const DELAY_MS = 60;
+/** The longest time from the start of an abort to its kill. */
+const ABORT_MS = 1_500;
 
 /** Runs the run and judges it. */
 export async function runMoves(stage: Stage, options: MovesOptions): Promise<Verdict[]> {
@@ -69,6 +76,9 @@ interface Cell {
   stage: Stage;
   servers: ApiServer[];
 }
+
+/** Returns a random time up to the longest one. */
+type Delay = (most_ms: number) => number;
 
 /** A kill that has not happened yet. */
 interface Due {
@@ -132,7 +142,7 @@ class MovesRun {
       });
     await notify();
     const { text: key } = await first.makeSandbox("moving", ACCOUNT);
-    const clients = new MoveClients(base_url, key);
+    const clients = new MoveClients(base_url, key, this.#options.pause_ms);
     first.atEnd(() => clients.close());
     await clients.fill(this.#options.payments);
 
@@ -202,12 +212,13 @@ class MovesRun {
       // At different steps, so that one move is enough.
       : VICTIMS.map((victim, i) => ({ step: STEPS[random.integer(2 * i, 2 * i + 1)]!, victim }));
     for (let moves = 0; due.length > 0 || moves === 0; moves++) {
-      // One kill at each step of a move, so that a move has several.
-      const now = STEPS.flatMap((step) => {
+      // One kill at each step of a move, so that three moves have every kill once.
+      const now = STEPS.flatMap((step, i) => {
         const those = due.filter((each) => each.step === step);
-        return those.length === 0 ? [] : [random.pick(those)];
+        const turn = VICTIMS[(moves + i) % VICTIMS.length];
+        return those.find(({ victim }) => victim === turn) ?? those[0] ?? [];
       });
-      const done = await this.#move(now, moves % 3 === 2, () => random.integer(0, 60));
+      const done = await this.#move(now, moves % 3 === 2, (most) => random.integer(0, most));
       due = due.filter((each) => !done.includes(each));
       [this.#home, this.#away] = [this.#away, this.#home];
       await notify();
@@ -222,17 +233,22 @@ class MovesRun {
   }
 
   /** Moves the account once. Returns the kills that have happened. */
-  async #move(planned: Due[], is_aborted: boolean, delay: () => number): Promise<Due[]> {
+  async #move(planned: Due[], is_aborted: boolean, delay: Delay): Promise<Due[]> {
     const began = performance.now();
     const left = [...planned];
     let has_aborted = !is_aborted;
     for (;;) {
       const { code, output } = await this.#runMover(left, delay);
-      if (code === 0) break;
+      // A mover can be killed after its last statement.
+      if (code === 0 || output.includes("is at --to already\n")) break;
       if (!has_aborted) {
         has_aborted = true;
+        const killed = this.#command("abort");
+        await new Promise((resolve) => setTimeout(resolve, delay(ABORT_MS)));
+        killed.kill();
+        await killed.ended;
         const aborted = await this.#command("abort").ended;
-        if (aborted.code === 0) {
+        if (aborted.code === 0 || aborted.output.includes("No move of")) {
           this.#aborts++;
           await this.#assertOneHome();
         } else if (!/already|is at --to/.test(aborted.output)) {
@@ -247,7 +263,7 @@ class MovesRun {
   }
 
   /** Starts the mover, and kills what is planned when it reports a step. */
-  async #runMover(left: Due[], delay: () => number): Promise<{ code: number; output: string }> {
+  async #runMover(left: Due[], delay: Delay): Promise<{ code: number; output: string }> {
     let fenced_at: number | null = null;
     let killing: Promise<void> | null = null;
     const mover = this.#command("move", (line) => {
@@ -258,15 +274,20 @@ class MovesRun {
       const index = left.findIndex(({ step }) => line.startsWith(`${step}:`));
       // One after the other: a database that recovers cannot be killed.
       if (index < 0 || killing !== null) return;
-      const [{ step, victim }] = left.splice(index, 1) as [Due];
-      const count = `${victim} at ${step}`;
-      this.#kills.set(count, (this.#kills.get(count) ?? 0) + 1);
+      const [due] = left.splice(index, 1) as [Due];
+      const { step, victim } = due;
       fenced_at = null;
       killing = (async () => {
-        await new Promise((resolve) => setTimeout(resolve, delay()));
+        await new Promise((resolve) => setTimeout(resolve, delay(DELAYS_MS[step] ?? DELAY_MS)));
         const { stage } = victim === "source" ? this.#home : this.#away;
-        if (victim === "mover") mover.kill();
-        else await killPostgres(stage, stage.postgres.pid);
+        if (!mover.isUnderWay()) {
+          left.push(due);
+        } else {
+          const count = `${victim} at ${step}`;
+          this.#kills.set(count, (this.#kills.get(count) ?? 0) + 1);
+          if (victim === "mover") mover.kill();
+          else await killPostgres(stage, stage.postgres.pid);
+        }
         killing = null;
       })();
     });
@@ -309,7 +330,7 @@ class MovesRun {
       await read;
       return { code, output };
     })();
-    return { kill: () => void (is_over || child.kill("SIGKILL")), ended };
+    return { isUnderWay: () => !is_over, kill: () => is_over || child.kill("SIGKILL"), ended };
   }
 
   /** Asserts that all environments of the account are open in one cell and absent in the other. */
@@ -418,6 +439,9 @@ class MovesRun {
         ...live_clients.faults,
         ...chain.breaches,
         ...chain_clients.faults,
+        ...this.#stages.flatMap(({ server_faults }) =>
+          server_faults.map(({ route, fault }) => `fault of a server: ${route} ${fault}`)
+        ),
         ...away.map(({ invariant, breaches }) => `in the other cell: ${breaches} of ${invariant}`),
         ...missing.map((name) => `no kill of ${name}`),
       ],
