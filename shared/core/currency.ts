@@ -71,10 +71,19 @@ export function minorUnitDigits(code: string): number {
  * @param code one of `CURRENCIES`
  */
 export function formatAmount(amount_minor: number, code: string): string {
+  return `${formatDecimal(amount_minor, code)} ${code}`;
+}
+
+/**
+ * Formats an amount as a decimal text: 1999 in EUR is `19.99`, 1999 in JPY is `1999`.
+ *
+ * @param code one of `CURRENCIES`
+ */
+export function formatDecimal(amount_minor: number, code: string): string {
   const digits = minorUnitDigits(code);
-  if (digits === 0) return `${amount_minor} ${code}`;
+  if (digits === 0) return String(amount_minor);
   const text = String(amount_minor).padStart(digits + 1, "0");
-  return `${text.slice(0, -digits)}.${text.slice(-digits)} ${code}`;
+  return `${text.slice(0, -digits)}.${text.slice(-digits)}`;
 }
 
 /**

@@ -67,8 +67,8 @@ export function ibanLastFour(normalized: string): string {
   return normalized.slice(-4);
 }
 
-/** Computes the remainder by 97 after replacing A with 10, B with 11, … Z with 35. */
-function remainderOf97(text: string): number {
+/** Computes the remainder by 97 after replacing A with 10, B with 11, … Z with 35 (ISO 7064). */
+export function remainderOf97(text: string): number {
   const digits = text.replace(/[A-Z]/g, (letter) => String(letter.charCodeAt(0) - 55));
   let rest = 0;
   for (let at = 0; at < digits.length; at += CHUNK_LENGTH) {

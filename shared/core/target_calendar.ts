@@ -53,10 +53,18 @@ export function addDays(date: string, count: number): string {
  * @param cut_off first time of day that is too late, as `HH:MM` in Central European (summer) time
  */
 export function targetDayOfOrder(at: Date, cut_off: string): string {
-  // The Swedish form is `YYYY-MM-DD HH:MM`.
-  const local = at.toLocaleString("sv-SE", { timeZone: TIME_ZONE });
-  const day = local.slice(0, 10);
-  return firstTargetDay(local.slice(11, 16) < cut_off ? day : addDays(day, 1));
+  const day = centralEuropeanDate(at);
+  return firstTargetDay(centralEuropeanTime(at).slice(11, 16) < cut_off ? day : addDays(day, 1));
+}
+
+/** Returns the date in central Europe at a time. */
+export function centralEuropeanDate(at: Date): string {
+  return centralEuropeanTime(at).slice(0, 10);
+}
+
+/** Returns a time as `YYYY-MM-DD HH:MM:SS`, which is its Swedish form. */
+function centralEuropeanTime(at: Date): string {
+  return at.toLocaleString("sv-SE", { timeZone: TIME_ZONE });
 }
 
 /** Returns Easter Sunday in ms: the algorithm of Meeus, Jones and Butcher for Gregorian years. */

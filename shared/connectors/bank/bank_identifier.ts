@@ -1,0 +1,18 @@
+/**
+ * Our ids in bank files. Banks accept 35 characters and no underscore, and some of them change the
+ * case, so `pay_01…` is written as `pay-01…` and found in any case.
+ */
+
+/** A prefix and the 26 characters of an id (`shared/core/ids.ts`). */
+const WRITTEN = /^([A-Z]{2,4})-([0-9A-HJKMNP-TV-Z]{26})$/i;
+
+/** Returns the text that stands for one of our ids in bank files. */
+export function bankIdentifier(id: string): string {
+  return id.replace("_", "-");
+}
+
+/** Returns the id for which a text in a bank file stands; null if it is not one of ours. */
+export function idOfBankIdentifier(text: string): string | null {
+  const [, prefix, suffix] = WRITTEN.exec(text.trim()) ?? [];
+  return prefix && suffix ? `${prefix}_${suffix}`.toLowerCase() : null;
+}

@@ -1,0 +1,84 @@
+/**
+ * Programs of others that read bank files: xmllint with the schemas of sepaxml, mock-bank and
+ * pyiso20022. `.ci/bank_programs FOLDER` installs all but xmllint, and BANK_PROGRAMS names the
+ * folder.
+ */
+
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { findProgram } from "../common/programs.ts";
+import { withTemporaryFolder } from "../common/temporary_folder.ts";
+
+const FOLDER = Deno.env.get("BANK_PROGRAMS");
+const READER = fileURLToPath(new URL("./read_bank_files.py", import.meta.url));
+const XMLLINT = await findProgram(["/usr/bin/xmllint", "/usr/local/bin/xmllint"]);
+
+/** Whether tests with these programs are skipped. In CI a missing program is a failure. */
+export const no_bank_programs = (FOLDER === undefined || XMLLINT === null) &&
+  Deno.env.get("CI") === undefined;
+if (no_bank_programs) {
+  console.warn("Tests with readers of bank files are not run unless CI is set: not installed");
+}
+
+/** A message as a program has read it: the names of elements are those of ISO 20022. */
+export interface Tree {
+  [element: string]: string | Tree | (string | Tree)[];
+}
+
+/** The reading of a file by each program. */
+interface Reading {
+  mock_bank: { tree: Tree; problems: string[] } | null;
+  pyiso20022: Tree | null;
+}
+
+/** A file to check: its name and its bytes, or the orders for sepaxml. */
+export type CheckedFile = [name: `${string}.xml`, bytes: Uint8Array] | [
+  name: `${string}.json`,
+  orders: object,
+];
+
+/** Reads files with all programs. Throws if one of them breaks its schema. */
+export async function readWithPrograms(
+  files: readonly CheckedFile[],
+): Promise<Record<string, Reading>> {
+  if (FOLDER === undefined || XMLLINT === null) throw new Error("see .ci/bank_programs");
+  return await withTemporaryFolder(async (folder) => {
+    await Deno.mkdir(folder);
+    for (const [name, content] of files) {
+      const is_file = content instanceof Uint8Array;
+      const bytes = is_file ? content : new TextEncoder().encode(JSON.stringify(content));
+      await Deno.writeFile(join(folder, name), bytes);
+    }
+    for (const schema of ["pain.001.001.09", "pain.008.001.08"]) {
+      const names = files.flatMap(([name, content]) =>
+        content instanceof Uint8Array && messageOf(content) === schema ? [name] : []
+      );
+      if (names.length > 0) await checkSchema(XMLLINT, schema, folder, names);
+    }
+    return JSON.parse(await run(join(FOLDER, "bin/python"), [READER, folder], folder));
+  });
+}
+
+function messageOf(bytes: Uint8Array): string | undefined {
+  return /:xsd:([a-z0-9.]+)"/.exec(new TextDecoder().decode(bytes))?.[1];
+}
+
+async function checkSchema(
+  xmllint: string,
+  schema: string,
+  folder: string,
+  names: readonly string[],
+): Promise<void> {
+  const code = "import sepaxml; print(sepaxml.__path__[0])";
+  const package_folder = (await run(join(FOLDER!, "bin/python"), ["-c", code], folder)).trim();
+  const path = join(package_folder, "schemas", `${schema}.xsd`);
+  await run(xmllint, ["--nonet", "--noout", "--schema", path, ...names], folder);
+}
+
+async function run(program: string, args: readonly string[], cwd: string): Promise<string> {
+  const { success, stdout, stderr } = await new Deno.Command(program, { args: [...args], cwd })
+    .output();
+  const [output, errors] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
+  if (!success) throw new Error(`${program} failed:\n${errors!.slice(-5000)}`);
+  return output!;
+}
