@@ -11,24 +11,30 @@ import { isInEea, isInSepa } from "./bank_countries.ts";
 import { bicFitsIban, isValidBic } from "./bic.ts";
 import { isValidCreditorIdentifier } from "./creditor_identifier.ts";
 import { ibanCountry, isValidIban, remainderOf97 } from "./iban.ts";
-import type { MandateSequence } from "./mandate_sequence.ts";
 import { saysAnything, toSepaText } from "./sepa_text.ts";
 import { isTargetDay } from "./target_calendar.ts";
-import type { METHOD_KINDS } from "./vocabulary.ts";
+import type { MANDATE_SEQUENCES, METHOD_KINDS } from "./vocabulary.ts";
 
 /** Largest amount of a SEPA payment, in cents. Instant ones have the same since October 2025. */
 const MAX_SEPA_AMOUNT = 99_999_999_999;
 
 /** Most characters of each text, after its conversion to the characters of SEPA. */
-const MAX_LENGTH = { sepa_name: 70, swift_name: 140, remittance: 140, identifier: 35 };
+const MAX_LENGTH = { sepa_name: 70, swift_name: 140, remittance: 140 };
 const MAX_ADDRESS_LENGTH = { line1: 70, line2: 70, city: 35, postal_code: 16 };
 
 /** RF, two check digits and 1 to 21 letters or digits (ISO 11649). */
 const CREDITOR_REFERENCE = /^RF[0-9]{2}[A-Z0-9]{1,21}$/;
+/** Longest id of a mandate, and its characters: those of SEPA, each slash and space between others. */
+export const MAX_MANDATE_ID_LENGTH = 35;
+export const MANDATE_ID = /^[A-Za-z0-9+?:().,'-]+(?:[/ ][A-Za-z0-9+?:().,'-]+)*$/;
+
 const UUID_V4 = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
 /** A rail of banks. */
 type BankRail = Exclude<typeof METHOD_KINDS[number], "card" | "stablecoin">;
+
+/** The place of a collection among those of its mandate. */
+export type MandateSequence = typeof MANDATE_SEQUENCES[number];
 
 /** A postal address. Its lines are free text: street and number, building, flat. */
 export interface PostalAddress {
@@ -123,7 +129,11 @@ export function collectionFault(
   ) ?? amountFault(order, true, account) ??
     partyFault("payer", order.payer, "sepa", needsAddress(order.payer.iban, account.iban)) ??
     remittanceFault(order.remittance) ??
-    fault("mandate.id", !isBankIdentifier(mandate.id), IDENTIFIER_RULE) ??
+    fault(
+      "mandate.id",
+      mandate.id.length > MAX_MANDATE_ID_LENGTH || !MANDATE_ID.test(mandate.id),
+      "must have 1 to 35 characters of SEPA, each slash and space between two others",
+    ) ??
     fault("mandate.signed_on", mandate.signed_on > due_on, "is after the due date") ??
     fault("due_on", !isTargetDay(due_on), "is not a day on which banks collect (TARGET)");
 }
@@ -131,15 +141,6 @@ export function collectionFault(
 /** Returns the first rule that our own account breaks, or null. */
 export function accountFault(account: OwnBankAccount, rail: BankRail): OrderFault | null {
   return partyFault("account", account, rail, false);
-}
-
-const IDENTIFIER_RULE =
-  "must have 1 to 35 characters of SEPA, and no slash at an end or beside another one";
-
-/** Reports whether banks accept a text as an identifier: of a file, a payment or a mandate. */
-export function isBankIdentifier(text: string): boolean {
-  return text.length > 0 && text.length <= MAX_LENGTH.identifier && toSepaText(text) === text &&
-    !text.startsWith("/") && !text.endsWith("/") && !text.includes("//");
 }
 
 /**

@@ -4,6 +4,7 @@
  */
 
 import * as z from "zod";
+import { MANDATE_ID, MAX_MANDATE_ID_LENGTH } from "../core/bank_order.ts";
 import { DECLINE_ADVICE, DECLINE_CODES } from "../core/errors.ts";
 import {
   CAPTURE_METHODS,
@@ -171,17 +172,15 @@ const MandateSequence = z.enum(MANDATE_SEQUENCES).describe(
 );
 export type MandateSequence = z.infer<typeof MandateSequence>;
 
-/** The characters of a mandate's reference (EPC rulebook of the SEPA Direct Debit). */
-const MANDATE_ID = /^[A-Za-z0-9+?:().,'-][A-Za-z0-9+?/:().,' -]{0,34}$/;
-
 /** The mandate of a payer, under which a payment by SEPA is collected. */
 export const Mandate = mustBe(
   z.object({
     id: mustBe(
-      z.string().regex(MANDATE_ID).describe(
-        "Your own reference of the mandate: at most 35 letters, digits, spaces and `+?/:().,'-`",
+      z.string().max(MAX_MANDATE_ID_LENGTH).regex(MANDATE_ID).describe(
+        "Your own reference of the mandate: at most 35 letters, digits, single spaces and " +
+          "`+?/:().,'-`",
       ),
-      "text of 1 to 35 letters, digits, spaces and +?/:().,'-",
+      "text of 1 to 35 letters, digits, single spaces and +?/:().,'-",
     ),
     signed_at: mustBe(
       z.string().max(40).refine(isDateOrTime, "must be a date or a time").describe(

@@ -6,7 +6,6 @@ import {
   addressFault,
   collectionFault,
   type CollectionOrder,
-  isBankIdentifier,
   needsAddress,
   type OwnBankAccount,
   payoutFault,
@@ -136,9 +135,6 @@ const COLLECTIONS: [
     payer: { ...payer, iban: "CH9300762011623852957", bic: null },
   }, "payer.address"],
   ["our own account outside the EEA", {}, "payer.address", { iban: "CH9300762011623852957" }],
-  ["a mandate of 35 characters", { mandate: { ...mandate, id: "A".repeat(35) } }, null],
-  ["a mandate of 36", { mandate: { ...mandate, id: "A".repeat(36) } }, "mandate.id"],
-  ["a mandate with an underscore", { mandate: { ...mandate, id: "MND_1" } }, "mandate.id"],
   ["a signature on the due date", { mandate: { ...mandate, signed_on: "2026-12-11" } }, null],
   ["a later signature", { mandate: { ...mandate, signed_on: "2026-12-12" } }, "mandate.signed_on"],
   ["a due date on a Saturday", { due_on: "2026-12-12" }, "due_on"],
@@ -193,22 +189,29 @@ for (const [ibans, expected] of NEEDS) {
   });
 }
 
-const IDENTIFIERS: [text: string, expected: boolean][] = [
+/** Ids of mandates. */
+const MANDATE_IDS: [id: string, is_sound: boolean][] = [
   ["a", true],
   ["ABC-1/2 (x)", true],
-  ["", false],
+  ["a".repeat(35), true],
   ["a".repeat(36), false],
+  ["", false],
   ["/a", false],
   ["a/", false],
   ["a//b", false],
   ["a_b", false],
   [" a", false],
+  ["a ", false],
+  ["a  b", false],
   ["ü", false],
+  ["a\n", false],
 ];
 
-for (const [text, expected] of IDENTIFIERS) {
-  Deno.test(`isBankIdentifier() ${JSON.stringify(text)} is ${expected}`, () => {
-    assert.equal(isBankIdentifier(text), expected);
+for (const [id, is_sound] of MANDATE_IDS) {
+  const verb = is_sound ? "accepts" : "refuses";
+  Deno.test(`collectionFault() ${verb} a mandate ${JSON.stringify(id)}`, () => {
+    const order = { ...COLLECTION, mandate: { ...mandate, id } };
+    assert.equal(collectionFault(order, OWN_ACCOUNT) === null, is_sound);
   });
 }
 

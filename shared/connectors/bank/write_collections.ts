@@ -7,9 +7,9 @@ import {
   accountFault,
   collectionFault,
   type CollectionOrder,
+  type MandateSequence,
   type OwnBankAccount,
 } from "../../core/bank_order.ts";
-import type { MandateSequence } from "../../core/mandate_sequence.ts";
 import { addTargetDays, centralEuropeanDate, firstTargetDay } from "../../core/target_calendar.ts";
 import { block, element, messageBytes, textElement, type Xml } from "./bank_xml_writer.ts";
 import {

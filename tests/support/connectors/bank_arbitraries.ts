@@ -11,7 +11,7 @@ import {
   type Remittance,
 } from "../../../shared/core/bank_order.ts";
 import { remainderOf97 } from "../../../shared/core/iban.ts";
-import { MANDATE_SEQUENCES } from "../../../shared/core/mandate_sequence.ts";
+import { MANDATE_SEQUENCES } from "../../../shared/core/vocabulary.ts";
 import { saysAnything, toSepaText } from "../../../shared/core/sepa_text.ts";
 import { addDays, firstTargetDay } from "../../../shared/core/target_calendar.ts";
 import { bankCaseId } from "./bank_case.ts";
