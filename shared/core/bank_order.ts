@@ -164,8 +164,7 @@ export function addressFault(address: PostalAddress): OrderFault | null {
     const found = textFault(field, text, max);
     if (found) return found;
   }
-  return fault("line2", address.line2 !== null && address.line1 === null, "needs a line1") ??
-    fault("country", !/^[A-Z]{2}$/.test(address.country), "must be a code of ISO 3166");
+  return fault("country", !/^[A-Z]{2}$/.test(address.country), "must be a code of ISO 3166");
 }
 
 function partyFault(

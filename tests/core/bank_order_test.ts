@@ -154,7 +154,7 @@ const ADDRESSES: [criterion: string, change: Partial<PostalAddress>, field: Fiel
   ["hybrid with one line", { line2: null }, null],
   ["structured", { line1: null, line2: null }, null],
   ["structured without a postal code", { line1: null, line2: null, postal_code: null }, null],
-  ["only a second line", { line1: null }, "line2"],
+  ["hybrid with the second line alone", { line1: null }, null],
   ["unstructured: no town", { city: "" }, "city"],
   ["unstructured: a town without a letter", { city: "-" }, "city"],
   ["unstructured: no country", { country: "" }, "country"],
