@@ -141,6 +141,7 @@ const FILES = (await projectFiles([
     ".py",
     ".ci/run",
     ".ci/first_start",
+    ".ci/programs",
   ],
 ])).filter((path) => path !== "tests/documents/words_test.ts");
 
