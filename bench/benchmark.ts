@@ -61,7 +61,7 @@ function readOptions(args: readonly string[]): Options {
   return {
     ...{ quick, only, write },
     rows: values.rows === undefined ? null : positive("--rows", values.rows),
-    seconds: positive("--seconds", values.seconds ?? (quick ? "0.5" : "2")),
+    seconds: positive("--seconds", values.seconds ?? (quick ? "0.25" : "2")),
     repetitions: positive("--repetitions", values.repetitions ?? (quick ? "1" : "3")),
   };
 }
