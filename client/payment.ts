@@ -44,6 +44,9 @@ export type NextAction =
     reference: string;
     amount_minor: number;
     currency: string;
+    expires_at: string;
+    /** The text of a QR code that banking apps read (EPC069-12); null unless it is in EUR. */
+    epc_qr: string | null;
   }
   /** Show the payer this address, which belongs to this payment alone. */
   | {

@@ -22,8 +22,8 @@ export interface AdvanceInput {
   /** The reason of the dispute, only with `chargeback`. By default `general`. */
   reason?: DisputeReason | undefined;
   /**
-   * Minor units that the payer sends now, only for a payment to an address. Default: the missing
-   * amount. For late money, send the current status of the payment as `to`.
+   * Minor units that the payer sends now, only for a payment by bank transfer or to an address.
+   * Default: the missing amount. For late money, send the current status of the payment as `to`.
    */
   amount_received?: number | undefined;
   /** The bank's code of the return, such as `AC04`: only with `failed`, by SEPA or SWIFT. */

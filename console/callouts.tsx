@@ -17,7 +17,7 @@ import { Money, Time } from "./text.tsx";
 /** The decision. Renders nothing if the payment waits for none. */
 export function PaymentCallout({ payment }: { payment: Payment }) {
   const { next_action } = payment;
-  if (next_action?.type === "send_stablecoin" && isDeposit(payment)) {
+  if (next_action && next_action.type !== "authenticate" && isDeposit(payment)) {
     return <DepositCallout payment={payment} action={next_action} />;
   }
   switch (payment.status) {

@@ -20,8 +20,11 @@ import type {
 import { FieldError } from "./failure.ts";
 import { parseAmount } from "./money.ts";
 
-/** What the payment is made with: a test value decides its result, and a chain that of `address`. */
-export type Instrument = "card" | "token" | "iban" | "wallet" | "address" | "outcome";
+/**
+ * What the payment is made with: a test value decides its result, and the payer that of `transfer`
+ * and `address`.
+ */
+export type Instrument = "card" | "token" | "iban" | "transfer" | "wallet" | "address" | "outcome";
 
 /** The fields of the form. Each is a text; an empty one is left out. */
 export interface Draft {
@@ -85,8 +88,7 @@ export function createBody(draft: Draft): CreatePaymentInput {
     ...metadataOf(draft),
     // The form shows the capture for cards only.
     ...(kind === "card" && draft.capture !== "" && { capture: draft.capture as CaptureMethod }),
-    // An address has no settlement of its own: the chain decides.
-    ...(draft.instrument !== "address" && draft.settlement !== "" &&
+    ...(hasSettlement(draft) && draft.settlement !== "" &&
       { settlement: draft.settlement as Settlement }),
   };
   return variant === "A" ? { amount, ...fields } : { amount_minor: amount, ...fields };
@@ -108,7 +110,12 @@ export function amountOf({ amount, currency }: Pick<Draft, "amount" | "currency"
 export function kindOf({ instrument, rail, method_kind }: Draft): MethodKind {
   if (instrument === "card" || instrument === "token") return "card";
   if (instrument === "wallet" || instrument === "address") return "stablecoin";
-  return (instrument === "iban" ? rail : method_kind) as MethodKind;
+  return (instrument === "outcome" ? method_kind : rail) as MethodKind;
+}
+
+/** Reports whether the payment has a settlement. Money that the payer sends has none: it comes. */
+export function hasSettlement({ instrument }: Draft): boolean {
+  return instrument !== "transfer" && instrument !== "address";
 }
 
 function instrumentOf(draft: Draft): Partial<PaymentFields> {
@@ -129,7 +136,8 @@ function instrumentOf(draft: Draft): Partial<PaymentFields> {
       return { iban: ibanOf(draft), ...mandateOf(draft) };
     case "wallet":
       return { wallet: walletOf(draft) };
-    // The response has the address to which the payer sends.
+    // The response has the account or address to which the payer sends.
+    case "transfer":
     case "address":
       return {};
     case "outcome":

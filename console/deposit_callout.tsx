@@ -1,5 +1,6 @@
-/** The address to which the payer sends a payment by stablecoin, and what the payer sends there. */
+/** The account or address to which the payer sends a payment, and what the payer sends there. */
 
+import { epcQr } from "../shared/core/epc_qr.ts";
 import { type Deposit, missingAmount } from "../shared/domain/payments/lifecycle.ts";
 import type { NextAction, Payment } from "../shared/schema/payment.ts";
 import { Callout } from "./callout.tsx";
@@ -8,22 +9,22 @@ import { SendForm } from "./send_form.tsx";
 import { Fact, Facts, Id, Money, Time } from "./text.tsx";
 import { ARRIVING_STATUS } from "./words.ts";
 
-type SendAction = Extract<NextAction, { type: "send_stablecoin" }>;
+type SendAction = Exclude<NextAction, { type: "authenticate" }>;
 
-/** The QR code of the payment with its address, and the transfer that the sandbox simulates. */
+/** The QR code of a payment that the payer sends, and the transfer that the sandbox simulates. */
 export function DepositCallout(
   { payment, action }: { payment: Payment & Deposit; action: SendAction },
 ) {
   const { currency, amount_received } = payment;
   const missing = missingAmount(payment);
-  // The link of the API asks for the whole amount, also after a part.
-  const uri = action.uri.replace(/uint256=\d+/, `uint256=${missing}`);
+  const is_bank = action.type === "bank_transfer";
+  const code = missing > 0 ? codeOf(action, missing) : null;
   return (
     <Callout
       title={missing > 0 ? "Waiting for the payer" : "Waiting until the transfers are final"}
     >
       <div class="deposit">
-        {missing > 0 && <QrCode text={uri} label={`QR code of ${uri}`} />}
+        {code !== null && <QrCode text={code} label={`QR code of ${code}`} />}
         <div>
           <Facts>
             <Fact name="Missing">
@@ -34,31 +35,61 @@ export function DepositCallout(
                 <Money amount_minor={amount_received} currency={currency} />
               </Fact>
             )}
-            <Fact name="Network">{action.network}</Fact>
-            <Fact name="Address">
-              <Id id={action.address} />
-            </Fact>
+            {is_bank
+              ? (
+                <>
+                  <Fact name="Reference">
+                    <Id id={action.reference} />
+                  </Fact>
+                  <Fact name="IBAN">
+                    <Id id={action.iban} />
+                  </Fact>
+                  <Fact name="BIC">
+                    <Id id={action.bic} />
+                  </Fact>
+                  <Fact name="Account holder">{action.holder_name}</Fact>
+                </>
+              )
+              : (
+                <>
+                  <Fact name="Network">{action.network}</Fact>
+                  <Fact name="Address">
+                    <Id id={action.address} />
+                  </Fact>
+                </>
+              )}
             <Fact name="Expires">
               <Time at={action.expires_at} />
             </Fact>
           </Facts>
-          <p class="quiet">
-            Scan the QR code with a wallet to pay. In the sandbox nobody has the key of the address,
-            so send no money to it.
-          </p>
+          <p class="quiet">{is_bank ? BANK_NOTE : CHAIN_NOTE}</p>
         </div>
       </div>
       <SendForm
         payment={payment}
-        to={ARRIVING_STATUS}
+        to={is_bank ? payment.status : ARRIVING_STATUS}
         missing={missing}
-        hint="Several transfers add up. Advance the payment to make them final or undo them."
+        hint={is_bank
+          ? "Several transfers add up. The payment completes when the amount has come."
+          : "Several transfers add up. Advance the payment to make them final or undo them."}
       />
     </Callout>
   );
 }
 
-/** The card that simulates a transfer to the address of a payment that is over. */
+const BANK_NOTE = "The payer must give the reference. Banking apps read the QR code of a payment " +
+  "in EUR. In the sandbox no bank has the account.";
+const CHAIN_NOTE = "Scan the QR code with a wallet to pay. In the sandbox nobody has the key of " +
+  "the address, so send no money to it.";
+
+/** Returns the text of the QR code. That of the API asks for the whole amount, also after a part. */
+function codeOf(action: SendAction, missing: number): string | null {
+  return action.type === "bank_transfer"
+    ? epcQr({ ...action, amount_minor: missing })
+    : action.uri.replace(/uint256=\d+/, `uint256=${missing}`);
+}
+
+/** The card that simulates a transfer to a payment that is over. */
 export function LateMoney({ payment }: { payment: Payment & Deposit }) {
   return (
     <section class="card" aria-labelledby="late">
@@ -67,7 +98,7 @@ export function LateMoney({ payment }: { payment: Payment & Deposit }) {
         payment={payment}
         to={payment.status}
         missing={0}
-        hint="The payer can still send money to the address. It becomes a part of the unapplied balance."
+        hint="The payer can still send money. It becomes a part of the unapplied balance."
       />
     </section>
   );

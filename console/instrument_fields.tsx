@@ -9,7 +9,7 @@ import {
   TEST_TOKENS,
   TEST_WALLETS,
 } from "../shared/domain/providers/test_values.ts";
-import { type Draft, kindOf } from "./create_body.ts";
+import { type Draft, hasSettlement, kindOf } from "./create_body.ts";
 import { SelectField, TextField } from "./fields.tsx";
 import { TestValues, tileOf } from "./test_values.tsx";
 import { label, METHOD_NAMES } from "./words.ts";
@@ -45,7 +45,7 @@ export function InstrumentFields(props: { draft: Draft; change: ChangeDraft }) {
       <ChosenInstrument {...props} />
       <div class="row">
         {kindOf(props.draft) === "card" && <Capture {...props} />}
-        {props.draft.instrument !== "address" && <Settlement {...props} />}
+        {hasSettlement(props.draft) && <Settlement {...props} />}
       </div>
     </>
   );
@@ -150,13 +150,7 @@ function ChosenInstrument({ draft, change }: { draft: Draft; change: ChangeDraft
               set={set("iban")}
               mono
             />
-            <SelectField
-              label="Rail"
-              params={["method_kind", "capability"]}
-              value={draft.rail}
-              set={set("rail")}
-              options={RAILS.filter(([kind]) => kind === "sepa" || kind === "swift")}
-            />
+            <BankRail draft={draft} change={change} />
           </div>
           <HolderFields param="iban" draft={draft} change={change} />
           {draft.rail === "sepa" && (
@@ -186,6 +180,16 @@ function ChosenInstrument({ draft, change }: { draft: Draft; change: ChangeDraft
               />
             </div>
           )}
+        </>
+      );
+    case "transfer":
+      return (
+        <>
+          <p class="quiet">
+            The payment waits for the payer, who sends the money to a bank account with a reference
+            of its own. Its page shows them, and in EUR a QR code for banking apps.
+          </p>
+          <BankRail draft={draft} change={change} />
         </>
       );
     case "wallet":
@@ -236,6 +240,18 @@ function ChosenInstrument({ draft, change }: { draft: Draft; change: ChangeDraft
         </>
       );
   }
+}
+
+function BankRail({ draft, change }: { draft: Draft; change: ChangeDraft }) {
+  return (
+    <SelectField
+      label="Rail"
+      params={["method_kind", "capability"]}
+      value={draft.rail}
+      set={(rail) => change({ rail })}
+      options={RAILS.filter(([kind]) => kind === "sepa" || kind === "swift")}
+    />
+  );
 }
 
 /** The bank and the holder of an IBAN. `param` is the name of the account in errors of the API. */

@@ -1,4 +1,4 @@
-/** The form that simulates a transfer of the payer to the address of a payment. */
+/** The form that simulates a transfer of the payer. */
 
 import { useState } from "preact/hooks";
 import type { Payment, PaymentStatus } from "../shared/schema/payment.ts";

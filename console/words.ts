@@ -14,7 +14,7 @@ import type {
   TransferStatus,
   WebhookEndpoint,
 } from "../client/mod.ts";
-import { isDeposit, type Standing } from "../shared/domain/payments/lifecycle.ts";
+import { isByBank, isDeposit, type Standing } from "../shared/domain/payments/lifecycle.ts";
 
 /** The look of a status: a class of content.css. */
 type Tone = "good" | "wait" | "warn" | "info" | "bad" | "off";
@@ -79,6 +79,12 @@ const DEPOSIT_ADVANCES: Readonly<Partial<Record<PaymentStatus, string>>> = {
   processing: "A block has the missing amount",
   completed: "The whole amount is final",
   failed: "The time is over, and money is missing",
+};
+
+/** The same for a payment by bank transfer. */
+const TRANSFER_IN_ADVANCES: Readonly<Partial<Record<PaymentStatus, string>>> = {
+  completed: "The bank books the missing amount",
+  failed: DEPOSIT_ADVANCES.failed!,
 };
 
 /** Words under the buttons that advance a transfer to a status. */
@@ -150,7 +156,8 @@ export function advanceText(
 ): string {
   const { status } = payment;
   const is_sent = isDeposit(payment) && (status === "pending" || status === "processing");
-  return (is_sent ? DEPOSIT_ADVANCES[to] : ADVANCES_FROM[status]?.[to]) ??
+  const sent = isByBank(payment) ? TRANSFER_IN_ADVANCES : DEPOSIT_ADVANCES;
+  return (is_sent ? sent[to] : ADVANCES_FROM[status]?.[to]) ??
     PAYMENT_STATUS_WORDS[to].advance;
 }
 

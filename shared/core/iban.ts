@@ -7,8 +7,11 @@
  * stores the country and the last four characters of an IBAN only.
  */
 
-/** Country, check digits and account: 15 characters (Norway) to 34. */
-const SHAPE = /^[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}$/;
+/**
+ * Country, check digits and account: 15 characters (Norway) to 34. `RF` is no country: it begins the
+ * references of ISO 11649, which have the same check digits.
+ */
+const SHAPE = /^(?!RF)[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}$/;
 
 /** Decimal digits per step. With the two digits of the rest they form a safe integer. */
 const CHUNK_LENGTH = 13;

@@ -22,9 +22,11 @@ import { readRefund } from "../domain/changes/read_resource.ts";
 import { invalidDisputeState, isOpen } from "../domain/payments/dispute_payment.ts";
 import {
   advancesOf,
+  type Deposit,
   halfOfRest,
   invalidState,
   invalidTransferState,
+  isByBank,
   isDeposit,
   isOpenDeposit,
   isRefundable,
@@ -55,7 +57,7 @@ interface AdvanceOptions {
   dispute?: Dispute | null;
   /** The reason of a new dispute. */
   reason?: DisputeReason | undefined;
-  /** The amount that the payer of a payment with an address sends now. */
+  /** The amount that the payer sends now, of a payment that the payer sends. */
   amount_received?: number | undefined;
   /** The bank's code of the return or rejection. */
   return_code?: string | undefined;
@@ -77,14 +79,16 @@ export function decideAdvance(
   if (amount_received !== undefined && !isDeposit(payment)) {
     throw invalidParameter(
       "amount_received",
-      '"amount_received" is only for payments that are sent to an address: leave it out',
+      '"amount_received" is only for payments with a bank transfer or an address as ' +
+        '"next_action": leave it out',
     );
   }
   const failure = failureOf(payment, return_code);
   const { operation, change } = beginOperation(new ChangeBuilder(payment, context), "authorize");
   if (to === payment.status) {
-    if (amount_received === undefined) return null;
-    return applied(change, NO_PARTS, moreMoney(operation, payment, amount_received), to);
+    if (amount_received === undefined || !isDeposit(payment)) return null;
+    if (to === "pending" && !isByBank(payment)) throw undoneAndSent();
+    return applied(change, NO_PARTS, partEvents(operation, payment, amount_received), to);
   }
   const allowed = advancesOf(payment);
   if (!allowed.includes(to)) throw invalidState(`advance to "${to}"`, payment, allowed);
@@ -178,7 +182,7 @@ function eventTo(
     case "partially_refunded":
       return refundEvent(operation, halfOfRest(payment));
     case "pending":
-      throw new Error("only a payment with an address can be moved to pending");
+      throw new Error("only a payment that the payer sends can be moved to pending");
     default:
       return to satisfies never;
   }
@@ -189,32 +193,29 @@ function refundEvent(operation: Operation, amount_minor: number): ProviderEvent 
 }
 
 /**
- * Returns the events that advance an open payment with an address.
+ * Returns the events that advance an open payment that the payer sends.
  * @param sent the amount that the payer sends now; undefined: the missing amount
  */
 function depositEvents(
   operation: Operation,
-  payment: Payment & { amount_received: number },
+  payment: Payment & Deposit,
   to: PaymentStatus,
   sent: number | undefined,
 ): ProviderEvent[] {
   const missing = missingAmount(payment);
-  const withSent = (amount: number) => ({
-    ...payment,
-    amount_received: checkedSum(payment, amount),
-  });
-  const received = (amount_minor: number) =>
-    amount_minor > 0 ? [eventOf(operation, "received", { amount_minor })] : [];
+  const parts = (amount: number) => amount > 0 ? partEvents(operation, payment, amount) : [];
+  const final = (amount: number) =>
+    finalEvents(operation, { ...payment, amount_received: payment.amount_received + amount });
   switch (to) {
     case "processing":
-      checkedSum(payment, sent ?? missing);
-      return received(sent ?? missing);
+      return parts(sent ?? missing);
     case "completed": {
-      if (sent !== undefined && sent < missing) throw tooLittle(missing);
+      if (sent !== undefined && sent < missing && !isByBank(payment)) throw tooLittle(missing);
       const more = sent ?? missing;
-      return [...received(more), ...finalEvents(operation, withSent(more))];
+      return [...parts(more), ...final(more)];
     }
     case "pending":
+      if (sent !== undefined) throw undoneAndSent();
       return [
         eventOf(operation, "reorged", {
           amount_minor: payment.amount_received,
@@ -224,32 +225,39 @@ function depositEvents(
     case "failed": {
       if (sent !== undefined && sent >= missing) throw notUnderpaid(missing);
       return [
-        ...received(sent ?? 0),
-        ...finalEvents(operation, withSent(sent ?? 0)),
+        ...parts(sent ?? 0),
+        ...final(sent ?? 0),
         eventOf(operation, "failed", { op: "abandon" }),
       ];
     }
     case "cancelled":
       return [eventOf(operation, "cancelled", { op: "cancel" })];
     default:
-      throw new Error(`no payment with an address can be moved to ${to}`);
+      throw new Error(`no payment that the payer sends can be moved to ${to}`);
   }
 }
 
-/** Returns the event that a further part has come, or late money for a payment that is over. */
-function moreMoney(operation: Operation, payment: Payment, amount_minor: number): ProviderEvent[] {
-  if (payment.status !== "processing") {
-    return [eventOf(operation, "succeeded", { amount_minor })];
+/**
+ * Returns the event that a part of the money has come. A bank books it, and so is late money: the
+ * part is final. A block that has it can still be undone.
+ */
+function partEvents(
+  operation: Operation,
+  payment: Payment & Deposit,
+  amount_minor: number,
+): [ProviderEvent] {
+  if (!Number.isSafeInteger(payment.amount_received + amount_minor)) {
+    throw invalidParameter("amount_received", "The sum of the received amounts is too large");
   }
-  checkedSum(payment, amount_minor);
-  return [eventOf(operation, "received", { amount_minor })];
+  const is_final = isByBank(payment) || !isOpenDeposit(payment);
+  return [eventOf(operation, is_final ? "succeeded" : "received", { amount_minor })];
 }
 
-/** Returns what the payment has received with a further amount. Throws if the sum is too large. */
-function checkedSum({ amount_received }: Payment, amount_minor: number): number {
-  const sum = amount_received! + amount_minor;
-  if (Number.isSafeInteger(sum)) return sum;
-  throw invalidParameter("amount_received", "The sum of the received amounts is too large");
+function undoneAndSent(): ApiError {
+  return invalidParameter(
+    "amount_received",
+    '"amount_received" cannot be sent with an advance to "pending": remove it',
+  );
 }
 
 function tooLittle(missing: number): ApiError {

@@ -17,8 +17,9 @@ import type { Transfer } from "../schema/transfer.ts";
 import type { MatchedFault } from "./fault_store.ts";
 import { methodOf } from "../domain/changes/change_builder.ts";
 import { CAPTURE_WINDOW_MS } from "../domain/payments/payment_steps.ts";
+import { type BankAccount, bankTransferTo } from "../domain/payments/bank_transfer.ts";
 import { collectionOf } from "../domain/payments/collection.ts";
-import { isDeposit } from "../domain/payments/lifecycle.ts";
+import { isByBank, isDeposit } from "../domain/payments/lifecycle.ts";
 import type {
   ProviderEvent,
   ProviderEventState,
@@ -43,8 +44,23 @@ import { challengeUrl, newChallengeToken, type PayerUrls } from "./challenge_url
  */
 const LATE_RESPONSE_MS = 2_000;
 const LOST_RESPONSE_MS = 60_000;
-/** Time in which the payer can send the money of a payment to its address (contract §2). */
-const DEPOSIT_WINDOW_MS = 3_600_000;
+/** Times in which the payer can send the money of a payment (contract §2). */
+const CHAIN_WINDOW_MS = 3_600_000;
+const BANK_WINDOW_MS = 14 * 24 * 3_600_000;
+/**
+ * The bank accounts of every sandbox, for payments in EUR and in other currencies. Their check
+ * digits are right, and no bank has their bank codes. The last character of each BIC marks a test.
+ */
+const EURO_ACCOUNT: BankAccount = {
+  iban: "DE09000000000000000001",
+  bic: "PAYSDEF0",
+  holder_name: "Payments Sandbox",
+};
+const OTHER_ACCOUNT: BankAccount = {
+  ...EURO_ACCOUNT,
+  iban: "GB34PAYS00000000000001",
+  bic: "PAYSGBL0",
+};
 /** Time in which a dispute takes evidence, and after which it is lost (contract §3). */
 const EVIDENCE_WINDOW_MS = 7 * 24 * 3_600_000;
 /** Texts of evidence that decide a dispute at once. */
@@ -97,8 +113,9 @@ export function replyAtOnce(
   }
   switch (simulated.result) {
     case "pending": {
-      const address = op === "authorize" && !test?.outcome && addressEvent(operation, at_ms);
-      return address ? { provider_events: [address] } : WAITING;
+      const is_sent = op === "authorize" && test?.behaviour === null && test.outcome === null;
+      const place = is_sent ? placeEvent(operation, at_ms) : null;
+      return place ? { provider_events: [place] } : WAITING;
     }
     case "processing":
       if (test?.is_manual) return { provider_events: [eventOf(operation, "pending")] };
@@ -307,9 +324,10 @@ function endOfTime(operation: Operation, payment: Payment): [ProviderEvent, ...P
   return final ? [final, expired] : [expired];
 }
 
-/** Makes the event that the money of a payment with an address, if there is some, is final. */
-export function finalEvents(operation: Operation, { amount_received }: Payment): ProviderEvent[] {
-  if (!amount_received) return [];
+/** Makes the event that the money which a chain shows, if there is some, is final. */
+export function finalEvents(operation: Operation, payment: Payment): ProviderEvent[] {
+  const { amount_received } = payment;
+  if (!amount_received || isByBank(payment)) return [];
   return [
     eventOf(operation, "succeeded", {
       op: "authorize",
@@ -319,15 +337,24 @@ export function finalEvents(operation: Operation, { amount_received }: Payment):
   ];
 }
 
-/** Makes the event that a payment has an address, or returns null. There is no exchange rate. */
-function addressEvent(operation: Operation, at_ms: number): ProviderEvent | null {
+/** Makes the event that the payer sends the money to a place, or returns null without one. */
+function placeEvent(operation: Operation, at_ms: number): ProviderEvent | null {
   const payment = operation.subject as Payment;
-  const { id, currency, amount_minor, method_kind, method } = payment;
-  if (method_kind !== "stablecoin" || method || !isStablecoin(currency)) return null;
-  return eventOf(operation, "pending", {
-    next_action: sendAction(id, currency, amount_minor, formatTime(at_ms + DEPOSIT_WINDOW_MS)),
-    later: { op: "abandon", delay_ms: DEPOSIT_WINDOW_MS },
-  });
+  const delay_ms = isByBank(payment) ? BANK_WINDOW_MS : CHAIN_WINDOW_MS;
+  const next_action = placeOf(payment, formatTime(at_ms + delay_ms));
+  if (next_action === null) return null;
+  return eventOf(operation, "pending", { next_action, later: { op: "abandon", delay_ms } });
+}
+
+/** Returns the place to which the payer sends the money. There is no exchange rate on a chain. */
+function placeOf(payment: Payment, expires_at: string): NextAction | null {
+  const { id, currency, amount_minor, method_kind } = payment;
+  if (isByBank(payment)) {
+    const account = currency === "EUR" ? EURO_ACCOUNT : OTHER_ACCOUNT;
+    return bankTransferTo(account, payment, expires_at);
+  }
+  if (method_kind !== "stablecoin" || !isStablecoin(currency)) return null;
+  return sendAction(id, currency, amount_minor, expires_at);
 }
 
 function sendAction(

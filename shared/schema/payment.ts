@@ -271,7 +271,8 @@ export const CreatePaymentBody = z.object({
   "Variants A (`amount`, `capability`, `customer`) and B (`amount_minor`, `method_kind`, `payer`) " +
     "can be mixed field by field. One of `amount` and `amount_minor` is required. Send at most " +
     "one of `card`, `iban` and `wallet`. Without any of them and without `outcome` the payment " +
-    "is `pending`",
+    "is `pending`. By SEPA, SWIFT, USDC or USDT the payer then sends the money to the place in " +
+    "`next_action`",
 );
 export type CreatePaymentBody = z.infer<typeof CreatePaymentBody>;
 
@@ -336,6 +337,10 @@ export const BankTransferAction = z.object({
   reference: z.string().describe("The reference that the payer must give, ISO 11649"),
   amount_minor: AmountMinor,
   currency: CurrencyCode,
+  expires_at: Instant,
+  epc_qr: z.string().nullable().describe(
+    "The text of a QR code that banking apps read (EPC069-12). Null unless the currency is EUR",
+  ),
 }).describe("Show the payer these bank details");
 
 /** The payer sends a stablecoin. */

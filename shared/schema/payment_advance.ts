@@ -1,6 +1,6 @@
 /**
  * The body of an advance (contract §2). It simulates the next step of a sandbox payment: a move, a
- * dispute, or money that arrives at the address of the payment.
+ * dispute, or money that the payer sends.
  */
 
 import * as z from "zod";
@@ -15,8 +15,9 @@ export const AdvancePaymentBody = z.object({
     "The reason of the dispute, only with `chargeback`. By default `general`",
   ),
   amount_received: AmountMinor.optional().describe(
-    "Amount that the payer sends now, in minor units, only for a payment to an address. Default: " +
-      "the missing amount. For late money, send the current status of the payment as `to`",
+    "Amount that the payer sends now, in minor units, only for a payment by bank transfer or to " +
+      "an address. Default: the missing amount. For late money, send the current status of the " +
+      "payment as `to`",
   ),
   return_code: ReturnCode.optional(),
 }).superRefine(returnCodeOfFailure).superRefine(({ to, reason, amount_received }, context) => {
@@ -24,7 +25,7 @@ export const AdvancePaymentBody = z.object({
     const message = 'is only for an advance to "chargeback": remove it';
     context.addIssue({ code: "custom", path: ["reason"], message });
   }
-  if (amount_received !== undefined && (to === "pending" || to === "requires_action")) {
+  if (amount_received !== undefined && to === "requires_action") {
     const message = `cannot be sent with an advance to "${to}": remove it`;
     context.addIssue({ code: "custom", path: ["amount_received"], message });
   }

@@ -10067,13 +10067,12 @@ select m.environment_id, m.subject_id,
 from (
   -- Events of refunds stand between those of their payment, in any order, and so do those of
   -- disputes, each of which has events of its own.
-  select e.environment_id, e.subject_id, e.sequence, e.type, e.directly_before,
-    lag(e.type) over (
-      partition by e.environment_id, e.subject_id, split_part(e.type, '.', 1), e.dispute_id
-      order by e.sequence
-    ) as before
+  select e.environment_id, e.subject_id, e.sequence, e.type, e.directly_before, e.received,
+    lag(e.type) over same as before, lag(e.received) over same as received_before
   from (
     select v.environment_id, v.subject_id, v.sequence, v.type,
+      case when v.type like 'payment.%'
+        then substring(v.body from '"amount_received":(\d+)')::bigint end as received,
       case when v.type like 'dispute.%'
         then left(split_part(v.body, '"data":{"object":{"id":"', 2), 29) end as dispute_id,
       lag(v.type) over (partition by v.environment_id, v.subject_id order by v.sequence)
@@ -10086,6 +10085,10 @@ from (
       or v.environment_id in (select n.id from pay.environments n where n.livemode))
       and (v.subject_id like 'pay\_%' or v.subject_id like 'tr\_%')
   ) e
+  window same as (
+    partition by e.environment_id, e.subject_id, split_part(e.type, '.', 1), e.dispute_id
+    order by e.sequence
+  )
 ) m
 left join pay_internal.sandbox_times clock on clock.environment_id = m.environment_id
 -- Retention may have deleted earlier events of an old resource.
@@ -10093,6 +10096,8 @@ where (m.directly_before is not null or m.sequence = 1
     or right(m.subject_id, 26) >= coalesce(clock.recent_suffix,
       (select pay_internal.recent_suffix())))
   and case
+    -- A bank has booked a further transfer of the payer.
+    when m.type = m.before and m.received > m.received_before then false
     when m.type like 'refund.%' then m.directly_before is null
       or m.directly_before in ('payment.created', 'payment.requires_action', 'payment.processing',
         'payment.authorized', 'payment.declined', 'payment.cancelled')

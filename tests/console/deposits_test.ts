@@ -1,4 +1,4 @@
-/** A payment by stablecoin in the console: its QR code, a simulated transfer and a refund. */
+/** Payments that the payer sends in the console: the QR code, simulated transfers and a refund. */
 /// <reference lib="dom" />
 
 import assert from "node:assert/strict";
@@ -8,7 +8,7 @@ import { consoleCase, keepScreenshot, PHONE } from "../support/console/console_c
 
 const WALLET = "0x000000000000000000000000000000000000dEaD";
 
-consoleCase("a payment to an address on a chain", async (step, place) => {
+consoleCase("payments that the payer sends", async (step, place) => {
   const { page } = await place.enter("#/payments/new");
   const status = (name: string) => page.locator(".under-title").getByText(name, { exact: true });
   const paymentNow = async () => {
@@ -27,19 +27,23 @@ consoleCase("a payment to an address on a chain", async (step, place) => {
     const { amount_minor, amount_received } = await paymentNow();
     assert.deepEqual([amount_minor, amount_received], [12_500_000, 0]);
   });
-  for (const [name, viewport] of [["desktop", page.viewportSize()!], ["phone", PHONE]] as const) {
-    await step(`a reader reads the QR code on a ${name}`, async () => {
-      await page.setViewportSize(viewport);
-      const { next_action: { uri } } = await paymentNow();
-      assert.equal(await readQrCode(page), uri);
-      await keepScreenshot(page, `deposit-${name}`);
-      const { width, scroll } = await page.evaluate(() => {
-        const { clientWidth, scrollWidth } = document.documentElement;
-        return { width: clientWidth, scroll: scrollWidth };
+  const desktop = page.viewportSize()!;
+  const readOnEach = async (kind: string, member: "uri" | "epc_qr", devices: string[]) => {
+    for (const name of devices) {
+      await step(`a reader reads the QR code of a ${kind} on a ${name}`, async () => {
+        await page.setViewportSize(name === "phone" ? PHONE : desktop);
+        const { next_action } = await paymentNow();
+        assert.equal(await readQrCode(page), next_action[member]);
+        await keepScreenshot(page, `${kind}-${name}`);
+        const { width, scroll } = await page.evaluate(() => {
+          const { clientWidth, scrollWidth } = document.documentElement;
+          return { width: clientWidth, scroll: scrollWidth };
+        });
+        assert.ok(scroll <= width, `${scroll} in ${width} px`);
       });
-      assert.ok(scroll <= width, `${scroll} in ${width} px`);
-    });
-  }
+    }
+  };
+  await readOnEach("deposit", "uri", ["desktop", "phone"]);
   await step("a part of the money makes it processing", async () => {
     const form = page.getByRole("form", { name: "Simulate a transfer" });
     const amount = form.getByLabel("Amount in USDC");
@@ -82,6 +86,39 @@ consoleCase("a payment to an address on a chain", async (step, place) => {
     await dialog.getByLabel("The payer’s wallet").fill(WALLET);
     await dialog.getByRole("button", { name: "Refund", exact: true }).click();
     await status("Refunded").waitFor();
+  });
+
+  await step("the form creates a payment by bank transfer", async () => {
+    await page.setViewportSize(desktop);
+    await page.evaluate(() => location.hash = "#/payments/new");
+    await page.getByRole("radio", { name: "Bank transfer" }).check();
+    assert.equal(await page.getByLabel("Currency").inputValue(), "EUR");
+    assert.equal(await page.getByLabel("Settlement").count(), 0);
+    await page.getByLabel("Amount", { exact: true }).fill("12.34");
+    await keepScreenshot(page, "transfer-form");
+    await page.getByRole("button", { name: "Create payment" }).click();
+    await page.getByRole("heading", { name: "Waiting for the payer" }).waitFor();
+    const { next_action: { reference, iban, bic } } = await paymentNow();
+    for (const text of [reference, iban, bic]) {
+      await page.getByRole("button", { name: `Copy ${text}` }).waitFor();
+    }
+    await keepScreenshot(page, "transfer-desktop");
+  });
+  await readOnEach("transfer", "epc_qr", ["phone"]);
+  await step("the bank books a part, and the QR code asks for the rest", async () => {
+    const form = page.getByRole("form", { name: "Simulate a transfer" });
+    await form.getByLabel("Amount in EUR").fill("5");
+    await form.getByRole("button").click();
+    await page.getByText("5.00 EUR sent.").waitFor();
+    await status("Pending").waitFor();
+    const { next_action: { epc_qr } } = await paymentNow();
+    const name = `QR code of ${epc_qr.replace("EUR12.34", "EUR7.34")}`;
+    assert.equal(await page.locator(".qr").getAttribute("aria-label"), name);
+  });
+  await step("the bank books the rest", async () => {
+    await page.getByRole("button", { name: "Completed The bank books the missing amount" }).click();
+    await status("Completed").waitFor();
+    assert.equal((await paymentNow()).amount_received, 1234);
   });
 });
 

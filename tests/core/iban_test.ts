@@ -43,6 +43,7 @@ const REFUSED: [text: string, reason: string][] = [
   ["XX94ZZZZZZZZZZZZZZZZZZZZZZZZZZZZZZZ", "35 characters"],
   ["de89370400440532013000", "not normalized: lower case"],
   ["DE89 3704 0044 0532 0130 00", "not normalized: spaces"],
+  ["RF36539007547034000", "a reference of a creditor"],
   ["D189370400440532013000", "digit in the country"],
   ["DEA9370400440532013000", "letter in the check digits"],
   ["DE89-3704-0044-0532-0130-00", "dashes"],

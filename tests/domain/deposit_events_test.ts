@@ -1,7 +1,7 @@
 /**
- * applyProviderEvent() for payments that the payer sends to an address of a chain: a table of
- * cases, and a property over the orders of provider events. The ledger is always the sum of the
- * final transfers.
+ * applyProviderEvent() for payments that the payer sends, to an address of a chain and by bank
+ * transfer: tables of cases, and properties over the orders of provider events. The ledger is always
+ * the sum of the final transfers.
  */
 
 import assert from "node:assert/strict";
@@ -129,14 +129,13 @@ function depositOf({ handled }: Books, { reference }: ProviderEvent): DepositSta
   };
 }
 
-/** Applies provider events as the worker does: waiting ones again after others. */
-function applyAll(provider_events: readonly ProviderEvent[], cancels = false): Books {
-  const books: Books = { payment: reserved, ledger: {}, handled: [], events: [] };
-  let open: ProviderEvent[] = [opened, ...provider_events];
-  if (cancels) {
-    books.payment = { ...reserved, status: "cancelled", amount_received: 0, next_action: null };
-    open = [...provider_events];
-  }
+/**
+ * Applies provider events as the worker does: waiting ones again after others.
+ * @param payment that is not reserved, and has its address or reference
+ */
+function applyAll(provider_events: readonly ProviderEvent[], payment?: Payment): Books {
+  const books: Books = { payment: payment ?? reserved, ledger: {}, handled: [], events: [] };
+  let open = payment ? [...provider_events] : [opened, ...provider_events];
   for (let moved = true; moved;) {
     moved = false;
     const waiting: ProviderEvent[] = [];
@@ -145,7 +144,7 @@ function applyAll(provider_events: readonly ProviderEvent[], cancels = false): B
         subject: books.payment,
         refund: null,
         dispute: null,
-        deposit: depositOf(books, next),
+        deposit: books.payment.method_kind === "stablecoin" ? depositOf(books, next) : null,
       };
       const effect = applyToSubject(subject, next, 0, context);
       if (effect.outcome === "wait") {
@@ -177,8 +176,8 @@ function applyAll(provider_events: readonly ProviderEvent[], cancels = false): B
 /** The state in one line: status, failure, received, and the ledger of what is not 0. */
 function lineOf({ payment, ledger, handled }: Books): string {
   const { status, failure_code, amount_received } = payment;
-  const accounts = ["available USDC", "unapplied USDC", "unapplied USDT"];
-  const booked = accounts.filter((account) => (ledger[account] ?? 0) !== 0)
+  const booked = Object.keys(ledger).sort()
+    .filter((account) => !account.startsWith("processor") && ledger[account] !== 0)
     .map((account) => `${account} ${ledger[account]}`);
   const exceptions = handled.filter(({ exception }) => exception !== null).length;
   return [
@@ -272,7 +271,8 @@ Deno.test("applyProviderEvent() of a payment by stablecoin: each change of the r
   assert.equal(payment.next_action, null);
 });
 Deno.test("applyProviderEvent() of a payment by stablecoin: money for a cancelled payment is unapplied", () => {
-  const books = applyAll([read("a10+B"), read("a10")], true);
+  const cancelled: Payment = { ...reserved, status: "cancelled", amount_received: 0 };
+  const books = applyAll([read("a10+B"), read("a10")], cancelled);
   assert.equal(lineOf(books), "cancelled, 0, unapplied USDC 10, exceptions 1");
 });
 
@@ -330,4 +330,93 @@ Deno.test("applyProviderEvent() of a payment by stablecoin: the time is over at 
     const { ledger } = applyAll(order.split(" ").map(read));
     assert.equal((ledger["available USDC"] ?? 0) + (ledger["unapplied USDC"] ?? 0), 10, order);
   }
+});
+
+/** A payment of 10 euro cents by bank transfer. */
+const wired: Payment = {
+  ...reserved,
+  currency: "EUR",
+  method_kind: "sepa",
+  capability: "sepa_payment",
+  amount_received: 0,
+  next_action: {
+    type: "bank_transfer",
+    iban: "DE09000000000000000001",
+    bic: "PAYSDEF0",
+    holder_name: "Shop",
+    reference: "RF33MSSYZKCZNCNZE40R",
+    amount_minor: 10,
+    currency: "EUR",
+    expires_at: EXPIRES_AT,
+    epc_qr: null,
+  },
+};
+/** Reads a provider event of a bank: `a4` books a transfer of 4, `x` the time is over. */
+const booked = (word: string): ProviderEvent => ({ ...read(word), currency: "EUR" });
+const byBank = (words: string, payment = wired) =>
+  applyAll(words.split(" ").filter(Boolean).map(booked), payment);
+
+const TRANSFERS: [name: string, provider_events: string, line: string, events: string][] = [
+  ["the exact amount", "a10", "completed, 10, available EUR 10", "completed"],
+  ["a part", "a4", "pending, 4, unapplied EUR 4", "pending"],
+  ["two parts", "a4 b6", "completed, 10, available EUR 10", "pending completed"],
+  [
+    "more than requested",
+    "a15",
+    "completed, 15, available EUR 10, unapplied EUR 5, exceptions 1",
+    "completed",
+  ],
+  [
+    "more than requested in parts",
+    "a4 b3 c5",
+    "completed, 12, available EUR 10, unapplied EUR 2, exceptions 1",
+    "pending pending completed",
+  ],
+  [
+    "twice",
+    "a10 b10",
+    "completed, 20, available EUR 10, unapplied EUR 10, exceptions 1",
+    "completed completed",
+  ],
+  ["time over without money", "x", "expired, 0", "failed"],
+  ["time over with a part", "a4 x", "underpaid, 4, unapplied EUR 4", "pending failed"],
+  ["late", "x a10", "expired, 10, unapplied EUR 10, exceptions 1", "failed failed"],
+  [
+    "the rest is late",
+    "a4 x b6",
+    "underpaid, 10, unapplied EUR 10, exceptions 1",
+    "pending failed failed",
+  ],
+];
+for (const [name, words, line, events] of TRANSFERS) {
+  Deno.test(`applyProviderEvent() of a payment by bank transfer: ${name}`, () => {
+    const books = byBank(words);
+    assert.equal(lineOf(books), line);
+    assert.deepEqual(books.events, events.split(" ").map((status) => `payment.${status}`));
+  });
+}
+
+Deno.test("applyProviderEvent() of a payment by bank transfer: money for a cancelled payment", () => {
+  const cancelled: Payment = { ...wired, status: "cancelled", next_action: null };
+  const { payment, ledger } = byBank("a10", cancelled);
+  assert.deepEqual([payment.status, payment.amount_received], ["cancelled", 10]);
+  assert.equal(ledger["unapplied EUR"], 10);
+});
+
+Deno.test(`applyProviderEvent() of a payment by bank transfer: any order (seed ${SEED})`, () => {
+  const Amounts = fc.array(fc.integer({ min: 1, max: 12 }), { maxLength: 4 });
+  fc.assert(
+    fc.property(Amounts, fc.option(fc.nat({ max: 4 })), (amounts, end) => {
+      const words = amounts.map((amount, i) => "abcd"[i]! + amount);
+      if (end !== null) words.splice(end, 0, "x");
+      const { payment, ledger } = byBank(words.join(" "));
+      const sum = amounts.reduce((total, amount) => total + amount, 0);
+      const captured = ledger["available EUR"] ?? 0;
+      assert.equal(payment.amount_received, sum, "all that came is counted");
+      assert.equal(captured + (ledger["unapplied EUR"] ?? 0), sum, "the ledger is the statement");
+      assert.equal(captured, payment.status === "completed" ? 10 : 0);
+      if (end === null) assert.equal(payment.status, sum >= 10 ? "completed" : "pending");
+    }),
+    { numRuns: 1000, seed: SEED },
+  );
 });

@@ -74,6 +74,26 @@ for (const [status, advances] of MANUAL) {
   });
 }
 
+/** [method kind, status, amount received of 1000 that the payer sends, advances] */
+const SENT: [Standing["method_kind"], PaymentStatus, received: number, advances: string][] = [
+  ["stablecoin", "pending", 0, "processing completed failed cancelled"],
+  ["stablecoin", "processing", 1, "pending completed failed"],
+  ["stablecoin", "processing", 1000, "pending completed"],
+  ["sepa", "pending", 0, "completed failed cancelled"],
+  ["swift", "pending", 1, "completed failed cancelled"],
+];
+
+for (const [method_kind, status, amount_received, advances] of SENT) {
+  Deno.test(`advancesOf() ${status} by ${method_kind} with ${amount_received} received`, () => {
+    const standing = {
+      ...standingOf({ status, method_kind }),
+      amount_minor: 1000,
+      amount_received,
+    };
+    assert.deepEqual(advancesOf(standing).toSorted(), words(advances).sort());
+  });
+}
+
 /** [members of a SEPA payment of 1000, its advances] */
 const HELD: [Partial<Standing>, advances: string][] = [
   [{ status: "completed", amount_refunding: 1 }, "partially_refunded chargeback failed"],

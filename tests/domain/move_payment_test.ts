@@ -235,6 +235,16 @@ Deno.test("decideAdvance() is null for the current status of the payment", () =>
   }
 });
 
+Deno.test("decideAdvance() refuses a sum of received amounts that JSON cannot hold", () => {
+  for (const [method_kind, to] of [["sepa", "pending"], ["stablecoin", "processing"]] as const) {
+    const sent = paymentWith({ method_kind, amount_received: Number.MAX_SAFE_INTEGER });
+    assert.throws(
+      () => decideAdvance(sent, to, URLS, context, { amount_received: 1 }),
+      { code: "invalid_parameter", details: { param: "amount_received" } },
+    );
+  }
+});
+
 Deno.test("responseOnly() changes nothing and requires the sequence of the payment", () => {
   const response = { status: 409, body: "{}" };
   assert.deepEqual(responseOnly(PENDING, response), {

@@ -98,12 +98,15 @@ const RESPONSES: [TestBehaviour | null, instant: string, manual: string][] = [
 
 for (const [behaviour, instant, manual] of RESPONSES) {
   for (const kind of METHOD_KINDS) {
-    Deno.test(`replyAtOnce() ${behaviour ?? "nothing"} by ${kind}: ${instant}`, () => {
-      assert.equal(respond({ behaviour, kind }), instant);
+    // The payer of a bank transfer sends it.
+    const is_sent = behaviour === null && (kind === "sepa" || kind === "swift");
+    const at_once = is_sent ? "pending" : instant;
+    Deno.test(`replyAtOnce() ${behaviour ?? "nothing"} by ${kind}: ${at_once}`, () => {
+      assert.equal(respond({ behaviour, kind }), at_once);
       // The bank of a card always decides at once.
       assert.equal(
         respond({ behaviour, kind, manual: true }),
-        kind === "card" ? manual : "waiting",
+        is_sent ? "pending" : kind === "card" ? manual : "waiting",
       );
     });
   }

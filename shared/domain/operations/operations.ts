@@ -184,10 +184,10 @@ export function changeAtOnce(
   { reply, fault_id }: ReplyAtOnce,
 ): Change {
   const [first] = "provider_events" in reply ? reply.provider_events : [];
-  // An address that is known at once is a part of the new payment.
-  const address = first?.state === "pending" ? first.next_action : undefined;
-  addCreated(change, address && { amount_received: 0, next_action: address });
-  if (address && first?.later) change.addOperation(first.later);
+  // The place to which the payer sends the money is a part of the new payment, if known at once.
+  const place = first?.state === "pending" ? first.next_action : undefined;
+  addCreated(change, place && { amount_received: 0, next_action: place });
+  if (place && first?.later) change.addOperation(first.later);
   const decided = decideAtOnce(change, { ...operation, subject: change.subject }, reply);
   return fault_id === undefined ? decided : { ...decided, fault_id };
 }
@@ -206,9 +206,9 @@ function reserve({ change, operation }: Begun): Change {
 }
 
 /** Adds the event of a new payment or transfer. */
-function addCreated(change: ResourceChange, address?: Partial<Payment>): void {
+function addCreated(change: ResourceChange, place?: Partial<Payment>): void {
   if (change.subject.sequence > 0) return;
-  if (isPayment(change)) change.addEvent("payment.created", address);
+  if (isPayment(change)) change.addEvent("payment.created", place);
   else change.addEvent("transfer.created");
 }
 

@@ -66,8 +66,8 @@ export function isUnsuccessful({ status }: Pick<Payment | Transfer, "status">): 
   return status === "declined" || status === "failed";
 }
 
-/** Rails on which the bank can return a completed payment. */
-const RETURNABLE: ReadonlySet<MethodKind> = new Set(["sepa", "swift"]);
+/** Rails of banks. */
+const BANK_RAILS: ReadonlySet<MethodKind> = new Set(["sepa", "swift"]);
 
 /** The fields of a payment that decide its moves. */
 export type Standing =
@@ -90,7 +90,11 @@ export function canBecome(payment: Standing, status: PaymentStatus): boolean {
 /** Returns the statuses to which `advance` can move the payment now. */
 export function advancesOf(payment: Standing): PaymentStatus[] {
   if (isDeposit(payment)) {
-    if (payment.status === "pending") return ["processing", "completed", "failed", "cancelled"];
+    if (payment.status === "pending") {
+      return isByBank(payment)
+        ? ["completed", "failed", "cancelled"]
+        : ["processing", "completed", "failed", "cancelled"];
+    }
     if (payment.status === "processing") {
       // The whole amount has arrived, so only the chain decides.
       return missingAmount(payment) > 0
@@ -101,11 +105,19 @@ export function advancesOf(payment: Standing): PaymentStatus[] {
   return MOVES[payment.status].filter((next) => isAdvance(payment, next));
 }
 
-/** A payment that the payer sends to an address of its own. */
+/**
+ * Reports whether banks move the money. They can return it after the payment. Money that the payer
+ * sends through them is final when it is booked; a chain can still undo it.
+ */
+export function isByBank({ method_kind }: Pick<Standing, "method_kind">): boolean {
+  return BANK_RAILS.has(method_kind);
+}
+
+/** A payment that the payer sends: to an address of its own, or with a reference of its own. */
 export type Deposit = { amount_minor: number; amount_received: number };
 
 /**
- * Reports whether the payer sends the payment to a place of its own, such as an address on a chain.
+ * Reports whether the payer sends the payment, by a bank transfer or to an address on a chain.
  * `amount_received` is not null for these payments and for no others.
  */
 export function isDeposit<T extends Pick<Standing, "amount_received">>(
@@ -126,7 +138,7 @@ export function missingAmount({ amount_minor, amount_received }: Deposit): numbe
 
 /** Reports whether an advance can move the payment to a status that can follow its own. */
 function isAdvance(payment: Standing, next: PaymentStatus): boolean {
-  const { status, capture, method_kind } = payment;
+  const { status, capture } = payment;
   const is_captured = isRefundable(payment);
   switch (next) {
     case "authorized":
@@ -135,7 +147,7 @@ function isAdvance(payment: Standing, next: PaymentStatus): boolean {
       if (status === "chargeback") return payment.amount_refunded === 0;
       return capture === "automatic" || status === "authorized";
     case "failed":
-      return !is_captured || RETURNABLE.has(method_kind);
+      return !is_captured || isByBank(payment);
     case "partially_refunded":
       return status === "chargeback"
         ? payment.amount_refunded > 0

@@ -10,7 +10,7 @@ import type { StoredResponse } from "../../store/commit_rows.ts";
 import { type ErrorOrigin, renderError } from "../changes/error_body.ts";
 import type { PaymentChange } from "../changes/change_builder.ts";
 import { endMandate } from "./collection.ts";
-import { AUTHENTICATION_WINDOW_MS, refundStatus } from "./lifecycle.ts";
+import { AUTHENTICATION_WINDOW_MS, isByBank, isOpenDeposit, refundStatus } from "./lifecycle.ts";
 
 /** Messages of declines, for people. */
 const DECLINES: Record<DeclineCode, string> = {
@@ -45,10 +45,15 @@ export function waitForMoney(change: PaymentChange, next_action: NextAction): vo
   change.addEvent("payment.pending", { amount_received: 0, next_action });
 }
 
-/** Adds a signed amount to `amount_received`, and sets the status that follows from the sum. */
+/**
+ * Adds a signed amount to `amount_received`. An open payment gets the status that follows from the
+ * sum: it is `processing` while a chain can undo the money. A payment that is over keeps its status.
+ */
 export function showReceived(change: PaymentChange, signed_minor: number): void {
-  const amount_received = (change.subject.amount_received ?? 0) + signed_minor;
-  const status = amount_received > 0 ? "processing" : "pending";
+  const { subject: payment } = change;
+  const amount_received = (payment.amount_received ?? 0) + signed_minor;
+  const open_status = amount_received > 0 && !isByBank(payment) ? "processing" : "pending";
+  const status = isOpenDeposit(payment) ? open_status : payment.status;
   change.addEvent(`payment.${status}`, { status, amount_received });
 }
 
@@ -68,17 +73,23 @@ export function authorize(change: PaymentChange, capture_before?: string): void 
  * Completes the payment and captures money in the ledger.
  * @param options.amount_minor less than the amount of the payment releases the rest
  * @param options.tx_hash of a stablecoin payment
+ * @param options.received_minor a last part that the payer has sent
  */
 export function complete(
   change: PaymentChange,
-  options: { amount_minor?: number; tx_hash?: string | undefined } = {},
+  options: {
+    amount_minor?: number;
+    tx_hash?: string | undefined;
+    received_minor?: number;
+  } = {},
 ): void {
-  const { method } = change.subject;
-  const { amount_minor = change.subject.amount_minor, tx_hash } = options;
+  const { method, amount_received } = change.subject;
+  const { amount_minor = change.subject.amount_minor, tx_hash, received_minor = 0 } = options;
   change.move("capture", amount_minor);
   change.addEvent("payment.completed", {
     status: "completed",
     amount_captured: amount_minor,
+    amount_received: amount_received === null ? null : amount_received + received_minor,
     completed_at: change.at,
     next_action: null,
     capture_before: null,

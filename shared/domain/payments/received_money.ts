@@ -1,16 +1,16 @@
 /**
- * Money that the payer sends: to an address on a chain, or to any other place of this payment alone
- * (architecture §7, contract §2). `amount_received` is the sum of the parts that the provider shows.
- * Each final part is booked as unapplied money until the sum reaches the amount. Then one change
- * captures the amount and books the rest. Money that comes late is unapplied. The order of provider
- * events does not matter. Pure.
+ * Money that the payer sends: by bank transfers with a reference of the payment, or to an address on
+ * a chain (architecture §7, contract §2). `amount_received` is the sum of the parts that the provider
+ * shows. Each final part is booked as unapplied money until the sum reaches the amount. Then one
+ * change captures the amount and books the rest. Money that comes late is unapplied. The order of
+ * provider events does not matter. Pure.
  */
 
 import { formatAmount } from "../../core/currency.ts";
 import type { Payment } from "../../schema/payment.ts";
 import type { DepositState } from "../../store/provider_rows.ts";
 import type { PaymentChange } from "../changes/change_builder.ts";
-import { type Deposit, isOpenDeposit, missingAmount } from "./lifecycle.ts";
+import { type Deposit, isByBank, isOpenDeposit, missingAmount } from "./lifecycle.ts";
 import { complete, fail, showReceived } from "./payment_steps.ts";
 import type { ProviderEvent } from "../providers/connector.ts";
 import {
@@ -24,9 +24,6 @@ import {
 } from "../providers/effect.ts";
 import { applyForAccount } from "../providers/unmatched.ts";
 
-/** The state of a payment that has received nothing yet. */
-const NOTHING: DepositState = { final_minor: 0, reports: [] };
-
 /** Applies an event about a part of the money, or about the end of its time. */
 export function applyReceivedMoney(
   change: PaymentChange,
@@ -34,7 +31,9 @@ export function applyReceivedMoney(
   event: ProviderEvent,
 ): Effect {
   const payment = received(change);
-  const known = deposit ?? NOTHING;
+  // A bank reports money once, when it is final.
+  const final_minor = isByBank(payment) ? payment.amount_received : 0;
+  const known = deposit ?? { final_minor, reports: [] };
   if (event.op === "abandon") return expire(change);
   if (event.currency !== payment.currency) return applyOtherCurrency(change, event);
   switch (event.state) {
@@ -112,17 +111,24 @@ function finalize(
   const { subject: payment } = change;
   if (!isOpenDeposit(payment)) {
     return apply(
-      () => change.move("unmatched", event.amount_minor),
+      () => {
+        // A part on a chain can have been counted before the end.
+        if (isByBank(payment)) showReceived(change, event.amount_minor);
+        change.move("unmatched", event.amount_minor);
+      },
       `${shown(event)} was sent to a payment that is ${payment.status}`,
     );
   }
   const rest = final_minor + event.amount_minor - payment.amount_minor;
   return apply(
     () => {
-      if (!event.is_counted && !isCounted(reports)) showReceived(change, event.amount_minor);
-      if (rest < 0) return change.move("unmatched", event.amount_minor);
+      const received_minor = event.is_counted || isCounted(reports) ? 0 : event.amount_minor;
+      if (rest < 0) {
+        if (received_minor > 0) showReceived(change, received_minor);
+        return change.move("unmatched", event.amount_minor);
+      }
       if (final_minor > 0) change.move("unmatched_reversal", final_minor);
-      complete(change, { tx_hash: event.tx_hash });
+      complete(change, { tx_hash: event.tx_hash, received_minor });
       if (rest > 0) change.move("unmatched", rest);
     },
     rest > 0 ? `the payer sent ${formatAmount(rest, event.currency)} too much` : null,

@@ -13,6 +13,7 @@ import { amountOf } from "../../schema/values.ts";
 import {
   canBeReturned,
   invalidState,
+  isByBank,
   isDeposit,
   isRefundable,
   nextStatuses,
@@ -249,9 +250,4 @@ function readRefundWallet(
     "destination.address",
     `"destination" must have the address of a wallet on ${network} alone: check each character`,
   );
-}
-
-/** Reports whether a bank moves the money of a payment. */
-function isByBank({ method_kind }: Pick<Payment, "method_kind">): boolean {
-  return method_kind === "sepa" || method_kind === "swift";
 }

@@ -12,6 +12,7 @@ import {
   normalizeCardNumber,
   passesLuhn,
 } from "../../../shared/core/card_number.ts";
+import { findReference } from "../../../shared/core/creditor_reference.ts";
 import { isCurrency, normalizeCurrency } from "../../../shared/core/currency.ts";
 import { checkEndpointUrl } from "../../../shared/core/endpoint_url.ts";
 import { RESPONSE_BYTES_MAX, ResponseReader } from "../../../shared/delivery/http_response.ts";
@@ -158,6 +159,12 @@ export const READERS: NamedReader[] = [
     samples: ["DE89 3704 0044 0532 0130 00", "gb82west12345698765432"],
     longest: MAX_BODY_BYTES,
     read: (text: string) => isValidIban(normalizeIban(text)),
+  },
+  {
+    name: "findReference()",
+    samples: ["RF33MSSYZKCZNCNZE40R", "rf33 mssy zkcz ncnz e40r", "RF\nRF33-"],
+    longest: MAX_BODY_BYTES,
+    read: (text: string) => findReference(text),
   },
   {
     name: "isValidAddress(), inferNetwork()",

@@ -151,6 +151,13 @@ export const EXAMPLE_REQUESTS: readonly ExampleRequest[] = [
   },
   {
     operation: "createPayment",
+    name: "bank_transfer",
+    summary: "A bank transfer that the payer sends",
+    body: { ...EUR, method_kind: "sepa" },
+    save: "bank_transfer",
+  },
+  {
+    operation: "createPayment",
     name: "stablecoin_address",
     summary: "A stablecoin that the payer sends to an address",
     body: { amount: 5000000, currency: "USDC", capability: "stablecoin_payment" },
@@ -286,6 +293,13 @@ export const EXAMPLE_REQUESTS: readonly ExampleRequest[] = [
     summary: "A part of a stablecoin has arrived",
     of: "deposit",
     body: { to: "processing", amount_received: 2000000 },
+  },
+  {
+    operation: "advancePayment",
+    name: "booked",
+    summary: "The bank books a part of a bank transfer",
+    of: "bank_transfer",
+    body: { to: "pending", amount_received: 1000 },
   },
   {
     operation: "advancePayment",
