@@ -122,7 +122,10 @@ export async function planMove(move: Move, { map, cell }: Destination): Promise<
     throw new CommandError("--from and --to have tables with different columns");
   }
   const { labels, sharer } = await labelsOf(source, account);
-  if (labels.length === 0) throw new CommandError(`The account "${account}" has no API keys`);
+  // A mover that was killed can have deleted them.
+  if (labels.length === 0 && !has_arrived) {
+    throw new CommandError(`The account "${account}" has no API keys`);
+  }
   if (sharer !== null) {
     throw new CommandError(
       `The account "${sharer}" has keys with the same label, so the proxy cannot tell them apart: ` +
@@ -239,11 +242,15 @@ export async function listMoves(source: CellDatabase): Promise<string[]> {
   return lines;
 }
 
-/** Whether all that is sealed at the source is open at the target. */
+/**
+ * Whether the account is open at the target, and sealed at the source. The source can have
+ * environments that retention has deleted at the target since, above all a source that was restored.
+ */
 function hasArrived({ source, target }: MoveState): boolean {
   const open = new Set(target.filter(({ moving }) => moving !== "arriving").map(({ id }) => id));
   return open.size > 0 && open.size === target.length &&
-    source.every(({ id, moving }) => moving === "sealed" && open.has(id));
+    source.every(({ moving }) => moving === "sealed") &&
+    (source.length === 0 || source.some(({ id }) => open.has(id)));
 }
 
 /** Runs the work of the only mover of the account. */

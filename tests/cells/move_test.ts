@@ -132,6 +132,9 @@ Deno.test({
       assert.equal(await stateOf(b.sql), "nothing");
       assert.equal((await a.sql`select from pg_publication`).length, 0);
     });
+    /** The rows of the account as a backup of its cell has them, with a sandbox that ends soon. */
+    const backup = await a.sql<Record<string, unknown>[]>`
+      select * from pay.environments where account = 'acme'`;
     await t.step("a copy with a fault and an abort leave it in its cell", async () => {
       const mover = cells.start([...move, "--run"]);
       await until("the copy is there", () => mover.output().includes("copy: complete"));
@@ -215,6 +218,24 @@ Deno.test({
         assert.deepEqual([...left], []);
       }
       await refuses(move, 2, /"acme" is at --to already/);
+    });
+    await t.step("a backup of the old cell does not bring it back", async () => {
+      const gone = {
+        ...backup[0],
+        id: "env_" + "0".repeat(26),
+        public_id: "env_" + "0".repeat(26),
+      };
+      for (const row of [...backup, { ...gone, livemode: false }]) {
+        await a.sql`insert into pay.environments ${a.sql(row)}`;
+      }
+      await refuses([...move, "--run"], 1, /--to has an account "acme" of its own/);
+      await refuses(["abort", ...move.slice(1, 7)], 2, /No move of --account "acme"/);
+      await a.sql`update pay.environments set moving = 'sealed' where account = 'acme'`;
+      // Its keys are gone, as after a kill of the mover. Not run: it waits 20 s before it deletes.
+      const { code, output } = await cells.run(move);
+      assert.equal(code, 0, output);
+      assert.match(output, /it is at --to; what is left is to delete it at --from/);
+      await a.sql`delete from pay.environments where account = 'acme'`;
     });
     await t.step("behind a fence requests get 503, and operators an error", async () => {
       await b.sql`update pay.environments
