@@ -62,7 +62,10 @@ create table pay.payments (
       else amount_refunded = 0
     end
   )
-) with (fillfactor = 90);
+-- Retention searches for the oldest rows, and steps over those that it has deleted until a vacuum.
+-- The same holds for each table with this setting (docs/benchmarks.md, vacuum and fillfactor).
+) with (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.02,
+  autovacuum_vacuum_threshold = 10000);
 comment on table pay.payments is 'A payment as it stands now.';
 comment on column pay.payments.environment_id is 'The environment of the row.';
 comment on column pay.payments.id is 'The id in responses; sorts by time.';
@@ -207,7 +210,7 @@ create table pay.events (
   constraint events_pkey primary key (environment_id, id),
   constraint events_subject_sequence_key unique (environment_id, subject_id, sequence),
   constraint events_sequence_positive check (sequence > 0)
-);
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 10000);
 comment on table pay.events is 'A change of a resource. Written in the transaction of the change; never changes.';
 comment on column pay.events.environment_id is 'The environment of the row.';
 comment on column pay.events.id is 'The id in responses; sorts by time.';
@@ -234,7 +237,7 @@ create table pay.idempotency_keys (
   constraint idempotency_keys_pkey primary key (environment_id, api_key_id, key),
   constraint idempotency_keys_key_length check (length(key) between 1 and 255),
   constraint idempotency_keys_fingerprint_length check (length(fingerprint) = 32)
-);
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 10000);
 comment on table pay.idempotency_keys is 'The first response to a keyed request, replayed for 24 hours.';
 comment on column pay.idempotency_keys.environment_id is 'The environment of the row.';
 comment on column pay.idempotency_keys.api_key_id is 'The API key of the request.';

@@ -46,7 +46,7 @@ create table pay.ledger_movements (
   ),
   constraint ledger_movements_accounts_differ check (debit_account <> credit_account),
   constraint ledger_movements_amount_minor_positive check (amount_minor > 0)
-);
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 10000);
 comment on table pay.ledger_movements is 'One leg of a ledger transaction: an amount that moves from one account to another. Append-only.';
 comment on column pay.ledger_movements.amount_minor is 'Minor units of the currency; both entries of the movement have this amount.';
 comment on column pay.ledger_movements.created_at is 'The instant of the request that moved the money.';

@@ -207,7 +207,7 @@ create table pay.attempt_log (
   -- A delivery has one row in each slot, and a later attempt overwrites it.
   constraint attempt_log_pkey primary key (environment_id, delivery_id, slot),
   constraint attempt_log_slot_in_range check (slot between 0 and 4)
-);
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 10000);
 comment on table pay.attempt_log is
   'The request of an attempt to deliver an event in a sandbox, and the beginning of its response. The body of the request is that of the event.';
 comment on column pay.attempt_log.environment_id is 'The sandbox of the row.';

@@ -32,14 +32,18 @@ begin
     end;
     execute 'select cron.schedule($1, $2, $3)'
     -- Batch after batch, each in a transaction of its own, until nothing is left or the time is up.
+    -- Half of the time belongs to requests, which would wait for the processor and the disk.
     -- A block and no procedure: one that commits can pin no search_path.
     using 'pay-retention', '* * * * *', $job$do $$
 declare
   v_until timestamptz := clock_timestamp() + interval '45 seconds';
+  v_began timestamptz;
 begin
   loop
-    exit when pay.purge(clock_timestamp(), 5000) = 0 or clock_timestamp() > v_until;
+    v_began := clock_timestamp();
+    exit when pay.purge(v_began, 5000) = 0 or clock_timestamp() > v_until;
     commit;
+    perform pg_sleep_for(clock_timestamp() - v_began);
   end loop;
 end
 $$$job$;

@@ -207,6 +207,20 @@ serviceCase("pay.purge() deletes in batches until nothing is left", async (_, se
   assert.deepEqual(await rowsOf(service, service.key), payments(0));
 });
 
+serviceCase("autovacuum follows retention at 2 % of each table", async (_, { sql }) => {
+  // Until a vacuum each batch reads the index entries of all rows that were deleted before.
+  const rows = await sql<{ name: string }[]>`
+    select relname as name from pg_class
+    where relnamespace = 'pay'::regnamespace and reloptions && '{autovacuum_vacuum_scale_factor=0.02}'`;
+  const names = new Set(rows.map(({ name }) => name));
+  // A refund is rare beside its payment.
+  const due = TABLES.filter((name) => name !== "refunds");
+  assert.deepEqual(
+    [...due, "idempotency_keys", "attempt_log"].filter((name) => !names.has(name)),
+    [],
+  );
+});
+
 serviceCase("pay.purge() waits for no request and delays none", async (t, service) => {
   const { environment_id } = service.key;
   const held = await insertPayment(service.sql, environment_id, NOW - 31 * DAY);

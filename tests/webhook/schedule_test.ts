@@ -28,10 +28,13 @@ const RELAY_URL = "https://ref.example.com/functions/v1/api-v1-payments/internal
 const RETENTION_JOB = `do $$
 declare
   v_until timestamptz := clock_timestamp() + interval '45 seconds';
+  v_began timestamptz;
 begin
   loop
-    exit when pay.purge(clock_timestamp(), 5000) = 0 or clock_timestamp() > v_until;
+    v_began := clock_timestamp();
+    exit when pay.purge(v_began, 5000) = 0 or clock_timestamp() > v_until;
     commit;
+    perform pg_sleep_for(clock_timestamp() - v_began);
   end loop;
 end
 $$`;
