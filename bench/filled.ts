@@ -136,7 +136,7 @@ async function readPool({ sql }: Bench, { ids, keys }: Pool): Promise<void> {
 }
 
 /** The bytes of each table and of its indexes for each payment, and their sum. */
-async function readSizes(sql: Sql, rows: number): Promise<Figure[]> {
+export async function readSizes(sql: Sql, rows: number): Promise<Figure[]> {
   const tables = await sql<{ name: string; heap: string; indexes: string }[]>`
     select relname as name, pg_table_size(oid) as heap, pg_indexes_size(oid) as indexes
     from pg_class where relnamespace = 'pay'::regnamespace and relkind = 'r'

@@ -111,6 +111,22 @@ export function judgeFilled(measured: Measured, rows: number): JudgedTarget[] {
   ];
 }
 
+/** The targets of a run with days that pass. */
+export function judgeMonth(measured: Measured): JudgedTarget[] {
+  const { figure } = new Finder(measured);
+  return [
+    judge("retention with its pauses × creates", figure("retention with its pauses ÷ creates"), {
+      least: 2,
+    }),
+    judge("p99 beside retention × without", figure("p99 beside retention ÷ without"), {
+      most: 1.5,
+    }),
+    judge("size after a day × at the beginning", figure("size after a day ÷ at the beginning"), {
+      most: 1.2,
+    }),
+  ];
+}
+
 function judgeMemory({ figures }: Measured): JudgedTarget[] {
   return figures.flatMap(({ name, values }) => {
     if (name.startsWith("memory of")) return [judge(name, values, { most: 200, unit: "MB" })];

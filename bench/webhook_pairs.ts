@@ -242,7 +242,7 @@ async function measureDeliveries(
 }
 
 /** Waits until no delivery is pending or the deadline is over. The audit reports the rest. */
-async function waitForEmptyOutbox({ sql }: Bench, endpoint_id: string): Promise<void> {
+export async function waitForEmptyOutbox({ sql }: Bench, endpoint_id: string): Promise<void> {
   for (const deadline = performance.now() + DEADLINE_MS; performance.now() < deadline;) {
     const pending = await sql`
       select from pay.webhook_deliveries
@@ -252,7 +252,7 @@ async function waitForEmptyOutbox({ sql }: Bench, endpoint_id: string): Promise<
   }
 }
 
-async function takeArrivals(receiver: Responder): Promise<ArrivedEvent[]> {
+export async function takeArrivals(receiver: Responder): Promise<ArrivedEvent[]> {
   return readArrivals(await (await fetch(urlOf(receiver))).json());
 }
 
@@ -263,7 +263,7 @@ function rateOf(arrivals: readonly ArrivedEvent[]): number {
   return (arrivals.length - 1) / (last.at_ms - first.at_ms) * 1000;
 }
 
-function urlOf({ port }: Responder): string {
+export function urlOf({ port }: Responder): string {
   return `http://127.0.0.1:${port}/`;
 }
 

@@ -74,11 +74,18 @@ Deno.test("fillEnvironment() makes payments for which the invariants hold", asyn
     } as Product;
     const order = { product, payments: 20, deliveries: true, vacuum: false };
     await fillEnvironment(service.sql, order);
-    const [row] = await service.sql<[{ payments: number; movements: number; deliveries: number }]>`
+    const to_ms = Date.now();
+    const span = { from_ms: to_ms - 10 * 24 * 3600 * 1000, to_ms };
+    await fillEnvironment(service.sql, { ...order, span, first: 21 });
+    const [row] = await service.sql`
       select (select count(*) from pay.payments)::int as payments,
         (select count(*) from pay.ledger_movements)::int as movements,
-        (select count(*) from pay.webhook_deliveries)::int as deliveries`;
-    assert.deepEqual({ ...row }, { payments: 21, movements: 21, deliveries: 40 });
+        (select count(*) from pay.webhook_deliveries)::int as deliveries,
+        (select count(*) from pay.idempotency_keys)::int as keys,
+        (select count(*) from pay.attempt_log)::int as attempts`;
+    // A fill makes a payment more, which it copies. Keys stay for a day, attempts for seven.
+    const counts = { payments: 42, movements: 42, deliveries: 80, keys: 21 + 3, attempts: 40 + 28 };
+    assert.deepEqual({ ...row }, counts);
     const broken = (await checkBooks(service.sql)).filter(({ breaches }) => breaches > 0);
     assert.deepEqual(broken, []);
   } finally {
