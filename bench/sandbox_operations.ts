@@ -13,6 +13,7 @@ export function sandboxOperations(store: Store, faults: FaultStore, base_url: st
     changes: new ChangeWriter(store),
     at_once: createSandboxProvider(faults, { base_url, console_url: null }),
     runner: { run: refuse },
+    vault: null,
     waits: { hold: refuse },
   });
 }

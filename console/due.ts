@@ -6,6 +6,7 @@ import { MAX_PAGE } from "../shared/schema/limits.ts";
 import { call } from "./calls.ts";
 import { useLive } from "./live.ts";
 import { href } from "./route.ts";
+import { COLLECTED_LATER } from "./words.ts";
 
 /** A thing that happens by itself at a time. */
 interface Due {
@@ -40,13 +41,13 @@ const EVERY_MS = 5_000;
 /** Reads them, grouped by kind. The kind with the earliest thing is the first. */
 export function useDues(): Dues {
   const every = { every_ms: EVERY_MS };
-  const read = (status: "authorized" | "requires_action" | "pending" | "processing") =>
+  const read = (status: "authorized" | "requires_action" | "pending" | typeof COLLECTED_LATER) =>
     call("payments", "list", { status, limit: MAX_PAGE });
   const payments = [
     useLive(read("authorized"), every),
     useLive(read("requires_action"), every),
     useLive(read("pending"), every),
-    useLive(read("processing"), every),
+    useLive(read(COLLECTED_LATER), every),
   ];
   const disputes = useLive(
     call("disputes", "list", { status: "needs_response", limit: MAX_PAGE }),
@@ -87,7 +88,7 @@ function groupsOf(due: readonly Due[]): DueGroup[] {
 
 function dueOfPayment(payment: Payment): Due[] {
   const { id, status, method, capture_before, next_action, updated_at } = payment;
-  if (status === "processing" && method?.type === "sepa" && method.due_on !== null) {
+  if (status === COLLECTED_LATER && method?.type === "sepa" && method.due_on !== null) {
     const list = href(["payments"], { status, method_kind: "sepa" });
     return [{ at_ms: Date.parse(method.due_on), text: "Collection is due", id, list }];
   }

@@ -16,6 +16,9 @@ import type {
 } from "../client/mod.ts";
 import { isByBank, isDeposit, type Standing } from "../shared/domain/payments/lifecycle.ts";
 
+/** The status of a payment that the bank collects later. */
+export const COLLECTED_LATER = "processing";
+
 /** The look of a status: a class of content.css. */
 type Tone = "good" | "wait" | "warn" | "info" | "bad" | "off";
 

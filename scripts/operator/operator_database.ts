@@ -9,6 +9,7 @@ import postgres from "postgres";
 import { join } from "node:path";
 import { createConnectors } from "../../shared/functions/connectors.ts";
 import type { ConnectorFinder } from "../../shared/domain/providers/connector.ts";
+import { createBankStore } from "../../shared/store/bank_store.ts";
 import { createChainStore } from "../../shared/store/chain_store.ts";
 import type { Database } from "../../shared/store/database.ts";
 import { driverEncryption } from "../../shared/store/database_encryption.ts";
@@ -65,7 +66,8 @@ export function databaseOf(sql: postgres.Sql): Database {
 
 /** Creates the connectors over a connection. */
 export function connectorsOf(sql: postgres.Sql): ConnectorFinder {
-  return createConnectors(createChainStore(databaseOf(sql)));
+  const database = databaseOf(sql);
+  return createConnectors(createChainStore(database), createBankStore(database));
 }
 
 /** Starts the embedded server. `close` stops it and releases the lock. */

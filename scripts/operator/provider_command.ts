@@ -34,7 +34,7 @@ export type ProviderCommand =
     notification_secret_names: string[];
     is_json: boolean;
   }
-  | { action: "test" | "disable"; id: string }
+  | { action: "test" | "disable" | "rotate-token"; id: string }
   | {
     action: "set";
     id: string;
@@ -73,7 +73,7 @@ const SET_OPTIONS = {
   secret: { type: "string" },
 } as const;
 const REREAD_OPTIONS = { from: { type: "string" }, json: { type: "boolean" } } as const;
-const ACTIONS = ["add", "list", "test", "disable", "set", "reread"];
+const ACTIONS = ["add", "list", "test", "disable", "rotate-token", "set", "reread"];
 const WORK: readonly string[] = WORK_ACTIONS;
 
 /**
@@ -100,7 +100,7 @@ export function readProviderCommand(args: readonly string[]): ProviderCommand {
     });
     return action === "list"
       ? { action }
-      : { action: action as "test" | "disable", id: readId(positionals) };
+      : { action: action as "test" | "disable" | "rotate-token", id: readId(positionals) };
   } catch (error) {
     if (error instanceof UsageError) throw error;
     throw new UsageError(`providers ${action}: ${(error as Error).message}`);

@@ -145,7 +145,7 @@ class Desk {
     const operation = operationOf(work.operation!, work);
     const ready = this.#open(work);
     if (reference === null) return await this.#settleFailed(work, operation, ready);
-    const reply = await portOf(ready.connector, operation.op)
+    const reply = await portOf(ready.connector, operation)
       .find(ready.account, operation, reference, deadline());
     const provider_events = eventsIn(reply, ready, `${id} left unchanged`, `no ${reference}`);
     const [first, ...others] = ours(work, provider_events);
@@ -349,7 +349,7 @@ function ours(
 }
 
 function sync({ account, connector }: ReadyAccount, operation: Operation): Promise<ProviderReply> {
-  return portOf(connector, operation.op).sync(account, operation, deadline());
+  return portOf(connector, operation).sync(account, operation, deadline());
 }
 
 function deadline(): AbortSignal {

@@ -7,6 +7,7 @@
  */
 
 import type postgres from "postgres";
+import { createHash, randomBytes } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import { idGenerator } from "../../shared/core/ids.ts";
 import type { Connector, ConnectorFinder } from "../../shared/domain/providers/connector.ts";
@@ -90,6 +91,8 @@ export async function runProviderCommand(
       return await testAccount(command.id, surroundings);
     case "disable":
       return await disableAccount(command.id, surroundings);
+    case "rotate-token":
+      return await rotateToken(command.id, surroundings);
     case "set":
       return await changeSettings(command, await openAccount(command.id, surroundings));
     case "reread":
@@ -116,6 +119,9 @@ async function addAccount(
       p_secret_name => ${command.secret_name},
       p_notification_secret_names => ${command.notification_secret_names}::text[])`;
   } catch (error) {
+    if (sqlstateOf(error) === SQLSTATE.check_violation && name === "bank") {
+      throw new CommandError(`Cannot add an account for the IBAN: another account has it`);
+    }
     if (sqlstateOf(error) !== SQLSTATE.unique_violation) throw error;
     const others = (await listAccounts(sql)).filter((other) =>
       other.environment_id === environment_id &&
@@ -130,7 +136,12 @@ async function addAccount(
   const notifications_url = base_url === null
     ? null
     : `${base_url}/api-v1-payments/providers/${id}/notifications`;
-  if (command.is_json) return print(`${JSON.stringify({ id, notifications_url })}\n`);
+  const bridge_token = name === "bank" ? await giveBridgeToken(sql, id) : undefined;
+  if (command.is_json) {
+    return print(
+      `${JSON.stringify({ id, notifications_url, ...(bridge_token && { bridge_token }) })}\n`,
+    );
+  }
   print(`${id}\n`);
   printMessage(`Added ${id} to the live environment of "${account}".`);
   printMessage(
@@ -138,6 +149,22 @@ async function addAccount(
       ? `Now check its chain and its first address: deno task providers test ${id}`
       : `The provider must send notifications to ${notifications_url}`,
   );
+}
+
+/** Gives the bridge of an account a token, which only its hash remembers. */
+async function giveBridgeToken(sql: postgres.Sql, id: string): Promise<string> {
+  const token = `bridge_${randomBytes(24).toString("base64url")}`;
+  const hash = createHash("sha256").update(token).digest("hex");
+  const [row] =
+    await sql`select pay.set_bridge_hash(p_account_id => ${id}, p_hash => ${hash}) as done`;
+  if (!row!.done) throw new CommandError(`${id}: no such account at a bank`);
+  return token;
+}
+
+/** Gives the bridge of an account another token. */
+async function rotateToken(id: string, { sql, print, printMessage }: Surroundings): Promise<void> {
+  print(`${await giveBridgeToken(sql, id)}\n`);
+  printMessage(`The former token of ${id} opens nothing any more. This one is not shown again`);
 }
 
 async function findLiveEnvironment(sql: postgres.Sql, account: string): Promise<string> {

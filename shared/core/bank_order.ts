@@ -31,7 +31,7 @@ export const MANDATE_ID = /^[A-Za-z0-9+?:().,'-]+(?:[/ ][A-Za-z0-9+?:().,'-]+)*$
 const UUID_V4 = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
 /** A rail of banks. */
-type BankRail = Exclude<typeof METHOD_KINDS[number], "card" | "stablecoin">;
+export type BankRail = Exclude<typeof METHOD_KINDS[number], "card" | "stablecoin">;
 
 /** The place of a collection among those of its mandate. */
 export type MandateSequence = typeof MANDATE_SEQUENCES[number];
@@ -167,7 +167,8 @@ export function addressFault(address: PostalAddress): OrderFault | null {
   return fault("country", !/^[A-Z]{2}$/.test(address.country), "must be a code of ISO 3166");
 }
 
-function partyFault(
+/** Returns the first rule that a party breaks, or null. `path` begins the names of its members. */
+export function partyFault(
   path: string,
   party: BankParty,
   rail: BankRail,

@@ -10,6 +10,7 @@
 
 /** Prefix of each kind of resource (contract §2). */
 export type IdPrefix =
+  | "bf_"
   | "pac_"
   | "pay_"
   | "pc_"

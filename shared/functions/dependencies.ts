@@ -8,7 +8,9 @@ import { isLoopback, ownHosts } from "../core/loopback.ts";
 import { systemRandom } from "../core/ids.ts";
 import { createApiKeys } from "../domain/keys/api_keys.ts";
 import { ChangeWriter } from "../domain/changes/change_writer.ts";
+import { createBankStore } from "../store/bank_store.ts";
 import { createChainStore } from "../store/chain_store.ts";
+import type { BridgeDependencies } from "./bridge_routes.ts";
 import { createConnectors } from "./connectors.ts";
 import { OperationRunner } from "../domain/operations/operation_runner.ts";
 import { ProviderAccounts } from "../domain/operations/provider_accounts.ts";
@@ -47,7 +49,10 @@ import type { Sandbox } from "../sandbox/sandbox.ts";
 const READS_IDLE_S = 20;
 
 /** Dependencies with open connections, which `close` closes. */
-export type OpenDependencies = Dependencies & { sandbox: Sandbox; close(): Promise<void> };
+export type OpenDependencies =
+  & Dependencies
+  & BridgeDependencies
+  & { sandbox: Sandbox; close(): Promise<void> };
 
 /** Builds the dependencies from settings. */
 export function createDependencies(settings: Settings): OpenDependencies {
@@ -100,8 +105,10 @@ export function createDependencies(settings: Settings): OpenDependencies {
     ...(webhook_lease_ms !== undefined && { lease_ms: webhook_lease_ms }),
   });
   const provider_store = createProviderStore(database, notifyDispatcher);
+  const bank_store = createBankStore(database);
+  const vault = settings.vault ?? null;
   const provider_accounts = new ProviderAccounts(
-    createConnectors(createChainStore(database)),
+    createConnectors(createChainStore(database), bank_store),
     settings.provider_secret ?? (() => undefined),
     isLoopback(new URL(settings.base_url).hostname),
   );
@@ -129,6 +136,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
     changes,
     runner,
     at_once: createSandboxProvider(faults, urls),
+    vault,
     waits: live_waits,
   });
   const request_log = new RequestLog(
@@ -159,6 +167,8 @@ export function createDependencies(settings: Settings): OpenDependencies {
     provider_store,
     provider_accounts,
     provider_worker,
+    bank_store,
+    vault,
     operations,
     api_keys: createApiKeys(createApiKeyStore(calls)),
     webhooks,

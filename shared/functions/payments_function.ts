@@ -4,6 +4,7 @@
 
 import type { Dependencies } from "../http/dependencies.ts";
 import { API_KEY_ROUTES } from "../http/api_key_routes.ts";
+import { type BridgeDependencies, serveBridge } from "./bridge_routes.ts";
 import { CONSOLE_ROUTES } from "./console_routes.ts";
 import { DISPUTE_ROUTES } from "../http/dispute_routes.ts";
 import { createFunctionApp } from "../http/function_app.ts";
@@ -34,7 +35,7 @@ export const PAYMENTS_FUNCTION_ROUTES: readonly Route[] = [
 
 /** Responds to requests to `/api-v1-payments/…`. */
 export function createPaymentsFunction(
-  deps: Dependencies,
+  deps: Dependencies & BridgeDependencies,
 ): (request: Request, info?: unknown) => Response | Promise<Response> {
   const app = createFunctionApp(
     PAYMENTS_FUNCTION,
@@ -46,6 +47,7 @@ export function createPaymentsFunction(
       serveKeyless(app) {
         serveInternalRoutes(app, deps);
         serveNotifications(app, deps);
+        serveBridge(app, deps);
       },
     },
   );

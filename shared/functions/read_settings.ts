@@ -4,6 +4,7 @@
  */
 
 import { MASTER_SECRET_MIN_BYTES } from "../core/webhook_signature.ts";
+import { Vault } from "../core/vault.ts";
 import { encryptionOf } from "../store/database_encryption.ts";
 import type { Settings } from "./settings.ts";
 
@@ -35,6 +36,7 @@ export function readSettings(env: (name: string) => string | undefined): Setting
   const authority = checkAuthority(read("PAYMENTS_DB_CA"));
   const master_secret = checkMasterSecret(read("WEBHOOK_MASTER_SECRET"));
   const relay_token = checkRelayToken(read("RELAY_TOKEN"));
+  const vault = readVault(read("BANK_DETAILS_KEYS"));
   const max_connections = readWhole("DB_POOL_SIZE", read("DB_POOL_SIZE"), 1);
   const rate_limit = readWhole("RATE_LIMIT_PER_SECOND", read("RATE_LIMIT_PER_SECOND"), 0) ??
     DEFAULT_RATE_LIMIT;
@@ -61,6 +63,7 @@ export function readSettings(env: (name: string) => string | undefined): Setting
     allowed_origins: readOrigins(read("CONSOLE_ORIGINS")),
     ...(master_secret && { webhook_master_secret: master_secret }),
     ...(relay_token && { relay_token }),
+    ...(vault && { vault }),
     allow_private_webhooks: readSwitch("ALLOW_PRIVATE_WEBHOOKS", read("ALLOW_PRIVATE_WEBHOOKS")) ??
       false,
     rate_limit,
@@ -109,6 +112,15 @@ function checkMasterSecret(text: string | undefined): string | undefined {
 function checkRelayToken(text: string | undefined): string | undefined {
   if (text === undefined || RELAY_TOKEN.test(text)) return text;
   throw new Error("RELAY_TOKEN must be 16 to 200 visible ASCII characters");
+}
+
+function readVault(text: string | undefined): Vault | undefined {
+  if (text === undefined) return undefined;
+  try {
+    return Vault.read(text);
+  } catch (error) {
+    throw new Error(`BANK_DETAILS_KEYS ${(error as Error).message}`);
+  }
 }
 
 /** Checks a URL and removes slashes at its end. */

@@ -2,6 +2,7 @@
 
 import type { Clock } from "../core/clock.ts";
 import type { RandomSource } from "../core/ids.ts";
+import type { Vault } from "../core/vault.ts";
 import type { WebhookRequest } from "../delivery/webhook_sender.ts";
 import type { LogLine } from "../http/log_line.ts";
 
@@ -22,6 +23,8 @@ export interface Settings {
   webhook_master_secret?: string;
   /** True: endpoints of test keys may have http URLs and private addresses. */
   allow_private_webhooks?: boolean;
+  /** Seals the bank details of live payers and payees; absent: none can be kept. */
+  vault?: Vault;
   /** Bearer token of `POST /internal/relay` and `/internal/retention`. */
   relay_token?: string;
   /** Overrides settings of the webhook sender, such as its resolver. */

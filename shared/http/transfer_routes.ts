@@ -71,10 +71,12 @@ export const TRANSFER_ROUTES: readonly Route[] = [
     ...writing,
     id: "cancelTransfer",
     summary: "Cancel a transfer",
-    description: "Cancels a transfer that is `pending`. The money returns to the balance.",
+    description:
+      "Cancels a transfer that is `pending`. The money returns to the balance. With a live " +
+      "key it works until the order has left for the bank, and never for a wallet.",
     method: "POST",
     paths: ["/v1/transfers/:id/cancel"],
-    errors: ["invalid_state"],
+    errors: ["invalid_state", "provider_refused"],
     run: ({ deps, request, id }) =>
       deps.operations.change<Transfer>(
         request,

@@ -67,7 +67,13 @@ export interface PayeeInput {
   iban?: IbanInput | undefined;
   holder_name?: string | undefined;
   bic?: string | undefined;
-  address?: object | undefined;
+  address?: {
+    line1?: string | undefined;
+    line2?: string | undefined;
+    city?: string | undefined;
+    postal_code?: string | undefined;
+    country?: string | undefined;
+  } | undefined;
 }
 
 /** The speed of a payout to a bank account. */

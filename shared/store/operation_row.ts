@@ -1,5 +1,6 @@
 /** The row of an operation of a provider, from its reservation to its result. */
 
+import type { Sealed } from "../core/vault.ts";
 import type { MethodKind } from "../schema/payment.ts";
 
 /** Operations that the service requests from a provider. */
@@ -108,6 +109,8 @@ export interface NewOperationRow extends
   provider_reference: string | null;
   /** Absent: none. */
   traceparent?: string;
+  /** An order to a bank, with its sealed details if the request has some. Absent: it is none. */
+  bank_order?: Partial<Sealed>;
 }
 
 /** The result of an attempt. A member that is absent stays as it is. The lease ends. */

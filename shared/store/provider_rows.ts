@@ -65,6 +65,8 @@ export interface ProviderEvent {
   failure_code?: FailureCode;
   /** The transaction on chain. */
   tx_hash?: string;
+  /** True: an entry of a bank account. No other event is about the same money. */
+  is_entry?: true;
   /** The bank's code of a return, such as `R01`. */
   return_code?: string;
   /** The card behind the token, for a payment by card. */

@@ -20,13 +20,17 @@ create table pay.provider_accounts (
   created_at timestamptz not null,
   disabled_at timestamptz,
   ignored_notifications bigint not null default 0,
+  bridge_token_hash text collate "C",
   constraint provider_accounts_pkey primary key (environment_id, id),
-  constraint provider_accounts_connector_known check (connector in ('stripe', 'evm')),
+  constraint provider_accounts_connector_known check (connector in ('stripe', 'evm', 'bank')),
   constraint provider_accounts_secret_name_form check (secret_name ~ '^PROVIDER_[A-Z0-9_]{1,60}$'),
   -- Two during a rotation.
   constraint provider_accounts_notification_secret_names_form check (
     notification_secret_names::text
       ~ '^\{(PROVIDER_[A-Z0-9_]{1,60}(,PROVIDER_[A-Z0-9_]{1,60})?)?\}$'
+  ),
+  constraint provider_accounts_bridge_token_hash_form check (
+    bridge_token_hash ~ '^[0-9a-f]{64}$'
   ),
   constraint provider_accounts_status_known check (status in ('enabled', 'disabled')),
   constraint provider_accounts_disabled_has_time check (
@@ -43,6 +47,7 @@ comment on column pay.provider_accounts.notification_secret_names is 'The names 
 comment on column pay.provider_accounts.status is 'enabled, or disabled: the account takes no new payments and transfers.';
 comment on column pay.provider_accounts.created_at is 'Time of creation.';
 comment on column pay.provider_accounts.disabled_at is 'Time at which the operator disabled it; null: enabled.';
+comment on column pay.provider_accounts.bridge_token_hash is 'SHA-256 in hex of the token with which a bridge carries the files of a bank; null: none.';
 comment on column pay.provider_accounts.ignored_notifications is 'Number of signed notifications about other accounts of the provider, which changed nothing.';
 
 create index provider_accounts_id on pay.provider_accounts (id);
@@ -52,9 +57,11 @@ comment on index pay.provider_accounts_id is
 create table pay.provider_methods (
   environment_id text collate "C" not null,
   method_kind text collate "C" not null,
+  currency text collate "C" not null,
   account_id text collate "C" not null,
-  -- One account for each kind.
-  constraint provider_methods_pkey primary key (environment_id, method_kind),
+  -- One account for each kind and currency.
+  constraint provider_methods_pkey primary key (environment_id, method_kind, currency),
+  constraint provider_methods_currency_form check (currency ~ '^([A-Z]{3,5}|\*)$'),
   constraint provider_methods_kind_known check (
     method_kind in ('card', 'sepa', 'swift', 'stablecoin')
   ),
@@ -64,10 +71,11 @@ create table pay.provider_methods (
 comment on table pay.provider_methods is 'The enabled account that serves a kind of payment method.';
 comment on column pay.provider_methods.environment_id is 'The environment of the account.';
 comment on column pay.provider_methods.method_kind is 'The kind of payment method, as in responses.';
+comment on column pay.provider_methods.currency is 'The currency that it serves; "*": each for which there is no other.';
 comment on column pay.provider_methods.account_id is 'The account.';
 
 comment on constraint provider_methods_account_fkey on pay.provider_methods is
-  'No index of its own: the primary key begins with the environment, which has a row for each kind.';
+  'No index of its own: the primary key begins with the environment, which has few rows.';
 
 create table pay.provider_operations (
   environment_id text collate "C" not null,

@@ -40,7 +40,8 @@ begin
     'events', 'idempotency_keys', 'ledger_totals', 'webhook_endpoints', 'webhook_deliveries',
     'inbox_entries', 'attempt_log', 'sandbox_settings', 'sandboxes', 'faults', 'requests',
     'transcript_lines', 'provider_accounts', 'provider_methods', 'provider_operations',
-    'provider_events', 'provider_cursors', 'provider_totals', 'deposit_addresses', 'chain_payouts'
+    'provider_events', 'provider_cursors', 'provider_totals', 'deposit_addresses', 'chain_payouts',
+    'bank_files', 'bank_entries', 'bank_details', 'bank_exports', 'bank_orders'
   ] loop
     execute format(
       'create policy %I on pay.%I to pay_owner using (environment_id %s or %s)',

@@ -809,6 +809,412 @@ end
 $$;
 grant execute on function pay.end_archive(text) to pay_operator;
 
+create or replace function pay.begin_bank_file(p_account_id text, p_sha256 text, p_name text)
+returns json
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off
+as $$
+declare
+  v_environment_id text;
+begin
+  perform set_config('pay.worker', 'on', true);
+  select a.environment_id into strict v_environment_id
+  from pay.provider_accounts a where a.id = p_account_id;
+  perform pay_internal.refuse_moving(v_environment_id);
+  insert into pay.bank_files (environment_id, account_id, sha256, name, imported_at)
+  values (v_environment_id, p_account_id, p_sha256, p_name, pay_internal.server_time())
+  on conflict on constraint bank_files_pkey do nothing;
+  if found then return null; end if;
+  return (
+    select f.result from pay.bank_files f
+    where f.environment_id = v_environment_id and f.account_id = p_account_id
+      and f.sha256 = p_sha256
+  );
+end
+$$;
+grant execute on function pay.begin_bank_file(text, text, text) to pay_operator;
+
+create or replace function pay.store_bank_entries(
+  p_account_id text, p_sha256 text, p_entries text
+)
+returns bigint
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_stored bigint;
+  v_events jsonb;
+begin
+  perform set_config('pay.worker', 'on', true);
+  with entry as materialized (
+    select a.environment_id, e.*
+    from pay.provider_accounts a
+    cross join jsonb_to_recordset(p_entries::jsonb) as e (
+      id text, booked_on date, amount_minor bigint, currency text, provider_events jsonb)
+    where a.id = p_account_id
+  ), stored as (
+    insert into pay.bank_entries (environment_id, account_id, id, sha256, booked_on, amount_minor,
+      currency)
+    select e.environment_id, p_account_id, e.id, p_sha256, e.booked_on, e.amount_minor, e.currency
+    from entry e
+    order by e.id
+    on conflict on constraint bank_entries_pkey do nothing
+    returning id
+  )
+  select count(distinct e.id), coalesce(jsonb_agg(event.value || jsonb_build_object(
+    'environment_id', e.environment_id, 'account_id', p_account_id, 'body', event.value)), '[]')
+  into v_stored, v_events
+  from stored s
+  join entry e on e.id = s.id
+  cross join jsonb_array_elements(e.provider_events) event;
+  perform pay_internal.keep_provider_events(v_events);
+  return v_stored;
+end
+$$;
+grant execute on function pay.store_bank_entries(text, text, text) to pay_operator;
+
+create or replace function pay.end_bank_file(p_account_id text, p_sha256 text, p_result text)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off
+as $$
+declare
+  v_complete_until constant date := p_result::jsonb ->> 'complete_until';
+begin
+  perform set_config('pay.worker', 'on', true);
+  update pay.bank_files f set result = p_result::jsonb
+  from pay.provider_accounts a
+  where a.id = p_account_id and f.environment_id = a.environment_id and f.account_id = a.id
+    and f.sha256 = p_sha256;
+  insert into pay.provider_totals as total (environment_id, account_id, day, currency,
+    provider_minor, read_at)
+  select b.environment_id, b.account_id, b.booked_on, b.currency, sum(b.amount_minor),
+    pay_internal.server_time()
+  from pay.bank_entries b
+  where b.account_id = p_account_id and b.booked_on in (
+    select o.booked_on from pay.bank_entries o
+    where o.account_id = p_account_id and o.sha256 = p_sha256
+  )
+  group by b.environment_id, b.account_id, b.booked_on, b.currency
+  on conflict on constraint provider_totals_pkey
+    do update set provider_minor = excluded.provider_minor, read_at = excluded.read_at;
+  update pay.provider_cursors u
+  set totals_day = greatest(u.totals_day, v_complete_until),
+    polled_at = pay_internal.server_time()
+  where u.account_id = p_account_id and v_complete_until is not null;
+end
+$$;
+grant execute on function pay.end_bank_file(text, text, text) to pay_operator;
+
+create or replace function pay.bank_file_state(p_account_id text, p_sha256 text)
+returns table (waiting bigint, booked bigint, exceptions bigint)
+language plpgsql volatile security definer rows 1
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select count(*) filter (where event.outcome is null),
+      count(*) filter (where event.booked_minor <> 0),
+      count(*) filter (where event.exception is not null
+        or event.outcome in ('exception', 'unmatched'))
+    from pay.provider_accounts a
+    join pay.bank_files f on f.environment_id = a.environment_id and f.account_id = a.id
+      and f.sha256 = p_sha256
+    join pay.provider_events event on event.environment_id = a.environment_id
+      and event.account_id = a.id and event.received_at >= f.imported_at
+    join pay.bank_entries b on b.environment_id = a.environment_id and b.account_id = a.id
+      and b.id = split_part(event.reference, ':', 1) and b.sha256 = f.sha256
+    where a.id = p_account_id;
+end
+$$;
+grant execute on function pay.bank_file_state(text, text) to pay_api, pay_operator;
+
+create or replace function pay.import_bank_file(p_account_id text, p_file text)
+returns json
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+as $$
+declare
+  v_file constant jsonb := p_file;
+  v_sha256 constant text := v_file ->> 'sha256';
+  v_known constant json := pay.begin_bank_file(p_account_id, v_sha256, v_file ->> 'name');
+begin
+  if v_known is not null then return v_known; end if;
+  perform pay.store_bank_entries(p_account_id, v_sha256, v_file ->> 'entries');
+  perform pay.keep_bank_details(p_account_id, v_file ->> 'details');
+  perform pay.store_provider_events(p_account_id, v_file ->> 'provider_events');
+  perform pay.note_payee_check(p_account_id, c ->> 'id', c ->> 'code')
+  from jsonb_array_elements(v_file -> 'checks') c;
+  perform pay.end_bank_file(p_account_id, v_sha256, v_file ->> 'result');
+  return null;
+end
+$$;
+grant execute on function pay.import_bank_file(text, text) to pay_api;
+
+create or replace function pay.read_bridge_hash(p_account_id text)
+returns text
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return (
+    select a.bridge_token_hash from pay.provider_accounts a
+    where a.id = p_account_id and a.connector = 'bank'
+  );
+end
+$$;
+grant execute on function pay.read_bridge_hash(text) to pay_api;
+
+create or replace function pay.set_bridge_hash(p_account_id text, p_hash text)
+returns boolean
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  update pay.provider_accounts a set bridge_token_hash = p_hash
+  where a.id = p_account_id and a.connector = 'bank';
+  return found;
+end
+$$;
+grant execute on function pay.set_bridge_hash(text, text) to pay_operator;
+
+create or replace function pay_internal.lock_bank_orders(p_account_id text)
+returns text
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_environment_id text;
+begin
+  perform set_config('pay.worker', 'on', true);
+  select a.environment_id into strict v_environment_id
+  from pay.provider_accounts a where a.id = p_account_id;
+  perform pay_internal.refuse_moving(v_environment_id);
+  perform pg_advisory_xact_lock(hashtextextended('bank orders ' || p_account_id, 0));
+  return v_environment_id;
+end
+$$;
+
+create or replace function pay_internal.keep_bank_order(
+  p_environment_id text, p_account_id text, p_operation_id text, p_owner_id text, p_details jsonb
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  insert into pay.bank_details (environment_id, owner_id, key_id, sealed, created_at)
+  select p_environment_id, p_owner_id, p_details ->> 'key_id', p_details ->> 'sealed',
+    pay_internal.server_time()
+  where p_details ? 'sealed';
+  insert into pay.bank_orders (environment_id, owner_id, account_id, operation_id, state,
+    changed_at)
+  values (p_environment_id, p_owner_id, p_account_id, p_operation_id, 'waiting',
+    pay_internal.server_time());
+end
+$$;
+
+create or replace function pay.list_bank_orders(p_account_id text)
+returns table (
+  id text, subject_id text, kind text, state text, payee_check text, amount_minor bigint,
+  currency text, export_id text, batch_id text
+)
+language plpgsql volatile security definer rows 100
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select o.id, o.subject_id, o.kind, o.state, o.payee_check, o.amount_minor, o.currency,
+      o.export_id, o.batch_id
+    from pay_internal.bank_orders_shown o
+    where o.account_id = p_account_id and o.state in ('waiting', 'exported') and o.is_open
+    order by o.operation_id;
+end
+$$;
+grant execute on function pay.list_bank_orders(text) to pay_operator;
+
+create or replace function pay.bank_orders_to_export(p_account_id text, p_limit integer)
+returns table (
+  id text, kind text, amount_minor bigint, currency text, subject_body text, refund_body text
+)
+language plpgsql volatile security definer rows 100
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off
+as $$
+begin
+  perform pay_internal.lock_bank_orders(p_account_id);
+  return query
+    select o.id, o.kind, o.amount_minor, o.currency, o.subject_body, o.refund_body
+    from pay_internal.bank_orders_shown o
+    where o.account_id = p_account_id and o.state = 'waiting' and o.is_open
+    order by o.operation_id
+    limit p_limit;
+end
+$$;
+grant execute on function pay.bank_orders_to_export(text, integer) to pay_api, pay_operator;
+
+create or replace function pay.read_bank_details(
+  p_account_id text, p_owner_ids text[], p_key_id text
+)
+returns table (owner_id text, key_id text, sealed text)
+language plpgsql volatile security definer rows 100
+set search_path = pg_catalog, pg_temp set jit = off
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select d.owner_id, d.key_id, d.sealed
+    from pay.provider_accounts a
+    join pay.bank_details d on d.environment_id = a.environment_id
+      and d.owner_id = any (p_owner_ids)
+    where a.id = p_account_id and (p_key_id is null or d.key_id <> p_key_id);
+end
+$$;
+grant execute on function pay.read_bank_details(text, text[], text) to pay_api, pay_operator;
+
+create or replace function pay.keep_bank_details(p_account_id text, p_details text)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  insert into pay.bank_details (environment_id, owner_id, key_id, sealed, created_at)
+  select a.environment_id, d.owner_id, d.key_id, d.sealed, pay_internal.server_time()
+  from pay.provider_accounts a
+  cross join jsonb_to_recordset(p_details::jsonb) as d (owner_id text, key_id text, sealed text)
+  where a.id = p_account_id
+  order by d.owner_id
+  on conflict on constraint bank_details_pkey do nothing;
+end
+$$;
+grant execute on function pay.keep_bank_details(text, text) to pay_api, pay_operator;
+
+create or replace function pay.store_bank_exports(p_account_id text, p_exports text)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+as $$
+declare
+  v_environment_id constant text := pay_internal.lock_bank_orders(p_account_id);
+  v_now constant timestamptz := pay_internal.server_time();
+begin
+  insert into pay.bank_exports (environment_id, id, account_id, kind, name, sha256, payments,
+    sum_minor, currency, key_id, sealed, created_at)
+  select v_environment_id, x.id, p_account_id, x.kind, x.name, x.sha256, x.payments, x.sum_minor,
+    x.currency, x.key_id, x.sealed, v_now
+  from jsonb_to_recordset(p_exports::jsonb) as x (
+    id text, kind text, name text, sha256 text, payments integer, sum_minor bigint, currency text,
+    key_id text, sealed text);
+  update pay.bank_orders b
+  set state = 'exported', export_id = x.id, batch_id = o.batch_id, changed_at = v_now
+  from jsonb_to_recordset(p_exports::jsonb) as x (id text, orders jsonb)
+  cross join jsonb_to_recordset(x.orders) as o (id text, batch_id text)
+  where b.environment_id = v_environment_id and b.owner_id = o.id and b.state = 'waiting';
+end
+$$;
+grant execute on function pay.store_bank_exports(text, text) to pay_api, pay_operator;
+
+create or replace function pay.list_bank_exports(p_account_id text, p_name text)
+returns table (
+  id text, kind text, name text, sha256 text, payments integer, sum_minor bigint, currency text,
+  created_at text, is_written boolean, key_id text, sealed text
+)
+language plpgsql volatile security definer rows 100
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select x.id, x.kind, x.name, x.sha256, x.payments, x.sum_minor, x.currency,
+      pay_internal.wire_time(x.created_at), x.written_at is not null, x.key_id,
+      case when p_name is not null then x.sealed end
+    from pay.bank_exports x
+    where x.account_id = p_account_id and (p_name is null or x.name = p_name)
+    order by x.id;
+end
+$$;
+grant execute on function pay.list_bank_exports(text, text) to pay_api, pay_operator;
+
+create or replace function pay.note_bank_export(p_account_id text, p_id text)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  update pay.bank_exports x set written_at = coalesce(x.written_at, pay_internal.server_time())
+  where x.account_id = p_account_id and x.id = p_id;
+end
+$$;
+grant execute on function pay.note_bank_export(text, text) to pay_api, pay_operator;
+
+create or replace function pay.find_bank_orders(p_account_id text, p_id text)
+returns table (
+  id text, subject_id text, amount_minor bigint, currency text, is_open boolean
+)
+language plpgsql volatile security definer rows 100
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select o.id, o.subject_id, o.amount_minor, o.currency, o.is_open
+    from pay_internal.bank_orders_shown o
+    where o.account_id = p_account_id and o.state = 'exported'
+      and (o.batch_id = lower(p_id) or o.export_id = replace(lower(p_id), '-', '_')
+        or o.id = replace(lower(p_id), '-', '_'))
+    order by o.id;
+end
+$$;
+grant execute on function pay.find_bank_orders(text, text) to pay_api, pay_operator;
+
+create or replace function pay.end_bank_order(p_account_id text, p_id text, p_state text)
+returns text
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+as $$
+declare
+  v_environment_id constant text := pay_internal.lock_bank_orders(p_account_id);
+begin
+  update pay.bank_orders b set state = p_state, changed_at = pay_internal.server_time()
+  where b.environment_id = v_environment_id and b.owner_id = p_id and b.state = 'waiting';
+  return (
+    select b.state from pay.bank_orders b
+    where b.environment_id = v_environment_id and b.owner_id = p_id
+      and b.account_id = p_account_id
+  );
+end
+$$;
+grant execute on function pay.end_bank_order(text, text, text) to pay_api, pay_operator;
+
+create or replace function pay.note_payee_check(p_account_id text, p_id text, p_code text)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  update pay.bank_orders b set payee_check = p_code, changed_at = pay_internal.server_time()
+  from pay.provider_accounts a
+  where a.id = p_account_id and b.environment_id = a.environment_id and b.account_id = a.id
+    and b.owner_id = p_id and b.state = 'exported';
+end
+$$;
+grant execute on function pay.note_payee_check(text, text, text) to pay_api, pay_operator;
+
 create or replace function pay_internal.next_xpub_index(p_xpub text)
 returns bigint
 language plpgsql volatile
@@ -3640,12 +4046,26 @@ begin
     raise exception 'its extended public key or signer has moved to another cell with an account'
       using errcode = 'check_violation', constraint = 'counts_in_one_cell';
   end if;
+  -- Two accounts would both book the money of one bank account.
+  if p_connector = 'bank' then
+    perform pg_advisory_xact_lock(hashtextextended('iban ' || (p_settings::jsonb ->> 'iban'), 0));
+    if exists (
+      select from pay.provider_accounts a
+      where a.connector = 'bank' and a.status = 'enabled'
+        and a.settings ->> 'iban' = p_settings::jsonb ->> 'iban'
+    ) then
+      raise exception 'another account has this bank account' using errcode = 'check_violation',
+        constraint = 'one_account_for_an_iban';
+    end if;
+  end if;
   insert into pay.provider_accounts (environment_id, id, connector, settings, secret_name,
     notification_secret_names, status, created_at)
   values (p_environment_id, p_id, p_connector, p_settings::jsonb, p_secret_name,
     p_notification_secret_names, 'enabled', pay_internal.server_time());
-  insert into pay.provider_methods (environment_id, method_kind, account_id)
-  select p_environment_id, k.kind, p_id from unnest(p_method_kinds) as k (kind);
+  -- An account at a bank has one currency.
+  insert into pay.provider_methods (environment_id, method_kind, currency, account_id)
+  select p_environment_id, k.kind, coalesce(p_settings::jsonb ->> 'currency', '*'), p_id
+  from unnest(p_method_kinds) as k (kind);
   insert into pay.provider_cursors (environment_id, account_id) values (p_environment_id, p_id);
 end
 $$;
@@ -4040,15 +4460,20 @@ begin
       ) as is_waiting
     from unnest(p_found) f
     join jsonb_to_recordset(p_operations) as c (
-      n integer, op text, subject_id text, method_kind text, request jsonb)
+      n integer, op text, subject_id text, method_kind text, currency text, request jsonb)
       on c.n = f.n
     join pay.environments e on e.id = f.environment_id
-    left join pay.provider_methods method
-      on method.environment_id = f.environment_id and method.method_kind = c.method_kind
+    left join lateral (
+      select m.account_id from pay.provider_methods m
+      where m.environment_id = f.environment_id and m.method_kind = c.method_kind
+        and m.currency in (c.currency, '*')
+      -- The account of the currency before that of all others.
+      order by m.currency desc limit 1
+    ) method on true
     left join lateral (
       select a.account_id, a.provider_reference from pay.provider_operations a
       where a.environment_id = f.environment_id and a.subject_id = c.subject_id
-        and a.op = 'authorize'
+        and a.op in ('authorize', 'transfer')
       order by a.id desc limit 1
     ) o on true
     where f.outcome = 'ok'
@@ -4117,8 +4542,9 @@ begin
       case when not c.is_settled and c.delay_ms is null
         then v_now + c.lease_ms * interval '1 ms' end,
       case when c.is_settled then v_now end,
-      case when c.account ->> 'id' <> 'sandbox' and c.op in ('authorize', 'refund', 'transfer')
-        then v_now + v_sync_after end,
+      -- The sandbox and banks report by themselves.
+      case when c.account ->> 'connector' not in ('sandbox', 'bank')
+        and c.op in ('authorize', 'refund', 'transfer') then v_now + v_sync_after end,
       true, coalesce(c.provider_reference, c.known_reference), c.api_key_id, c.idempotency_key,
       c.request_id, c.decline_is_error,
       case when c.has_clock and not c.is_settled then c.due_at end, c.traceparent
@@ -4135,6 +4561,13 @@ begin
   -- A change can have an operation that the worker sends later beside the one of its request.
   left join (select distinct on (d.n) d.* from operation d order by d.n, d.delay_ms nulls first) c
     on c.n = f.n;
+  perform pay_internal.keep_bank_order(f.environment_id, p_providers -> f.n::text -> 'account'
+    ->> 'id', c.id, coalesce(c.refund_id, c.subject_id), c.bank_order)
+  from unnest(p_found) f
+  join jsonb_to_recordset(p_operations) as c (
+    n integer, id text, subject_id text, refund_id text, bank_order jsonb) on c.n = f.n
+  where f.outcome = 'ok' and c.bank_order is not null
+    and p_providers -> f.n::text -> 'account' ->> 'connector' = 'bank';
   return v_details;
 end
 $$;
@@ -9997,12 +10430,14 @@ left join pay_internal.subject_accounts a
   and a.currency = b.currency
 where b.booked <> coalesce(-(a.processor + a.chargebacks + a.external), 0)
 union all
--- A poll is due every hour. Without polls nobody knows which provider events are missing.
-select a.environment_id, a.id, 'not polled since ' || coalesce(u.polled_at, a.created_at)
+-- A poll is due every hour, and a statement of a bank after each day of business. Without them
+-- nobody knows which provider events are missing.
+select a.environment_id, a.id, 'not read since ' || coalesce(u.polled_at, a.created_at)
 from pay.provider_accounts a
 left join pay.provider_cursors u on u.environment_id = a.environment_id and u.account_id = a.id
 where a.status = 'enabled'
-  and coalesce(u.polled_at, a.created_at) < now() - interval '3 hours';
+  and coalesce(u.polled_at, a.created_at)
+    < now() - case a.connector when 'bank' then interval '7 days' else interval '3 hours' end;
 comment on view pay.invariant_provider_events is
   'R14: every provider event is read and applied once, and the ledger moved by its amount';
 
@@ -10436,7 +10871,9 @@ select u.environment_id, u.account_id,
   d.day,
   (d.day + 1)::timestamp at time zone 'UTC' + interval '2 hours' as totals_at
 from pay.provider_cursors u
+-- A bank sends files, which somebody imports.
 join pay.provider_accounts a on a.environment_id = u.environment_id and a.id = u.account_id
+  and a.connector <> 'bank'
 cross join lateral (
   select coalesce(u.totals_day, (a.created_at at time zone 'UTC')::date) + 1 as day
 ) d;
@@ -10448,6 +10885,20 @@ select p.environment_id, p.id, p.status, p.sequence, p.body from pay.payments p
 union all
 select tr.environment_id, tr.id, tr.status, tr.sequence, tr.body from pay.transfers tr;
 comment on view pay_internal.provider_subjects is 'Payments and transfers.';
+
+create or replace view pay_internal.bank_orders_shown with (security_invoker = true) as
+select b.environment_id, b.account_id, b.owner_id as id, b.operation_id,
+  case c.op when 'authorize' then 'collection' else c.op end as kind, b.state, b.payee_check,
+  b.export_id, b.batch_id, c.subject_id, c.amount_minor, c.currency, c.created_at,
+  subject.body as subject_body, r.body as refund_body,
+  coalesce(r.status, subject.status) not in ('completed', 'partially_refunded', 'refunded',
+    'chargeback', 'failed', 'cancelled') as is_open
+from pay.bank_orders b
+join pay.provider_operations c on c.environment_id = b.environment_id and c.id = b.operation_id
+join pay_internal.provider_subjects subject
+  on subject.environment_id = b.environment_id and subject.id = c.subject_id
+left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id;
+comment on view pay_internal.bank_orders_shown is 'Orders to banks, with what they are about.';
 
 create or replace view pay.invariant_provider_totals with (security_invoker = true) as
 select x.environment_id, x.account_id as subject_id,

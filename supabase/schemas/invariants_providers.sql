@@ -83,12 +83,14 @@ left join pay_internal.subject_accounts a
   and a.currency = b.currency
 where b.booked <> coalesce(-(a.processor + a.chargebacks + a.external), 0)
 union all
--- A poll is due every hour. Without polls nobody knows which provider events are missing.
-select a.environment_id, a.id, 'not polled since ' || coalesce(u.polled_at, a.created_at)
+-- A poll is due every hour, and a statement of a bank after each day of business. Without them
+-- nobody knows which provider events are missing.
+select a.environment_id, a.id, 'not read since ' || coalesce(u.polled_at, a.created_at)
 from pay.provider_accounts a
 left join pay.provider_cursors u on u.environment_id = a.environment_id and u.account_id = a.id
 where a.status = 'enabled'
-  and coalesce(u.polled_at, a.created_at) < now() - interval '3 hours';
+  and coalesce(u.polled_at, a.created_at)
+    < now() - case a.connector when 'bank' then interval '7 days' else interval '3 hours' end;
 comment on view pay.invariant_provider_events is
   'R14: every provider event is read and applied once, and the ledger moved by its amount';
 

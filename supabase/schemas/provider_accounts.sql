@@ -60,8 +60,9 @@ grant execute on function pay.count_ignored_notification(text) to pay_api;
 
 -- Operator: adds an account that takes the new payments of some kinds of methods. Errors:
 -- foreign_key_violation without such a live environment, unique_violation if an account has one of
--- the kinds already, check_violation for a connector, kind or name of a secret that is unknown or
--- malformed. p_environment_id: as pay.find_environment returns it.
+-- the kinds in its currency already, check_violation for a connector, kind or name of a secret that
+-- is unknown or malformed, or for a bank account that another account has. p_environment_id: as
+-- pay.find_environment returns it.
 create or replace function pay.add_provider_account(
   p_id text,
   p_environment_id text,
@@ -92,12 +93,26 @@ begin
     raise exception 'its extended public key or signer has moved to another cell with an account'
       using errcode = 'check_violation', constraint = 'counts_in_one_cell';
   end if;
+  -- Two accounts would both book the money of one bank account.
+  if p_connector = 'bank' then
+    perform pg_advisory_xact_lock(hashtextextended('iban ' || (p_settings::jsonb ->> 'iban'), 0));
+    if exists (
+      select from pay.provider_accounts a
+      where a.connector = 'bank' and a.status = 'enabled'
+        and a.settings ->> 'iban' = p_settings::jsonb ->> 'iban'
+    ) then
+      raise exception 'another account has this bank account' using errcode = 'check_violation',
+        constraint = 'one_account_for_an_iban';
+    end if;
+  end if;
   insert into pay.provider_accounts (environment_id, id, connector, settings, secret_name,
     notification_secret_names, status, created_at)
   values (p_environment_id, p_id, p_connector, p_settings::jsonb, p_secret_name,
     p_notification_secret_names, 'enabled', pay_internal.server_time());
-  insert into pay.provider_methods (environment_id, method_kind, account_id)
-  select p_environment_id, k.kind, p_id from unnest(p_method_kinds) as k (kind);
+  -- An account at a bank has one currency.
+  insert into pay.provider_methods (environment_id, method_kind, currency, account_id)
+  select p_environment_id, k.kind, coalesce(p_settings::jsonb ->> 'currency', '*'), p_id
+  from unnest(p_method_kinds) as k (kind);
   insert into pay.provider_cursors (environment_id, account_id) values (p_environment_id, p_id);
 end
 $$;

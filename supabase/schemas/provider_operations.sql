@@ -43,8 +43,9 @@ $$;
 -- for an operation on a dispute another one of them).
 -- p_operations    as pay.commit takes it
 -- providers  by n: {account, provider_reference}
--- New payments and transfers go to the enabled account of their method. Everything else goes to the
--- account of the authorization, also if that account is disabled, because it holds the money.
+-- New payments and transfers go to the enabled account of their method and currency. Everything
+-- else goes to the account of the authorization or transfer, also if that account is disabled,
+-- because it holds the money.
 -- Concurrency: runs after pay_internal.lock_subjects, so no other transaction writes operations of
 -- the subjects.
 create or replace function pay_internal.find_providers(
@@ -80,15 +81,20 @@ begin
       ) as is_waiting
     from unnest(p_found) f
     join jsonb_to_recordset(p_operations) as c (
-      n integer, op text, subject_id text, method_kind text, request jsonb)
+      n integer, op text, subject_id text, method_kind text, currency text, request jsonb)
       on c.n = f.n
     join pay.environments e on e.id = f.environment_id
-    left join pay.provider_methods method
-      on method.environment_id = f.environment_id and method.method_kind = c.method_kind
+    left join lateral (
+      select m.account_id from pay.provider_methods m
+      where m.environment_id = f.environment_id and m.method_kind = c.method_kind
+        and m.currency in (c.currency, '*')
+      -- The account of the currency before that of all others.
+      order by m.currency desc limit 1
+    ) method on true
     left join lateral (
       select a.account_id, a.provider_reference from pay.provider_operations a
       where a.environment_id = f.environment_id and a.subject_id = c.subject_id
-        and a.op = 'authorize'
+        and a.op in ('authorize', 'transfer')
       order by a.id desc limit 1
     ) o on true
     where f.outcome = 'ok'
@@ -163,8 +169,9 @@ begin
       case when not c.is_settled and c.delay_ms is null
         then v_now + c.lease_ms * interval '1 ms' end,
       case when c.is_settled then v_now end,
-      case when c.account ->> 'id' <> 'sandbox' and c.op in ('authorize', 'refund', 'transfer')
-        then v_now + v_sync_after end,
+      -- The sandbox and banks report by themselves.
+      case when c.account ->> 'connector' not in ('sandbox', 'bank')
+        and c.op in ('authorize', 'refund', 'transfer') then v_now + v_sync_after end,
       true, coalesce(c.provider_reference, c.known_reference), c.api_key_id, c.idempotency_key,
       c.request_id, c.decline_is_error,
       case when c.has_clock and not c.is_settled then c.due_at end, c.traceparent
@@ -181,6 +188,13 @@ begin
   -- A change can have an operation that the worker sends later beside the one of its request.
   left join (select distinct on (d.n) d.* from operation d order by d.n, d.delay_ms nulls first) c
     on c.n = f.n;
+  perform pay_internal.keep_bank_order(f.environment_id, p_providers -> f.n::text -> 'account'
+    ->> 'id', c.id, coalesce(c.refund_id, c.subject_id), c.bank_order)
+  from unnest(p_found) f
+  join jsonb_to_recordset(p_operations) as c (
+    n integer, id text, subject_id text, refund_id text, bank_order jsonb) on c.n = f.n
+  where f.outcome = 'ok' and c.bank_order is not null
+    and p_providers -> f.n::text -> 'account' ->> 'connector' = 'bank';
   return v_details;
 end
 $$;

@@ -24,7 +24,9 @@ select u.environment_id, u.account_id,
   d.day,
   (d.day + 1)::timestamp at time zone 'UTC' + interval '2 hours' as totals_at
 from pay.provider_cursors u
+-- A bank sends files, which somebody imports.
 join pay.provider_accounts a on a.environment_id = u.environment_id and a.id = u.account_id
+  and a.connector <> 'bank'
 cross join lateral (
   select coalesce(u.totals_day, (a.created_at at time zone 'UTC')::date) + 1 as day
 ) d;

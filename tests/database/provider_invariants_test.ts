@@ -144,12 +144,12 @@ const DEFECTS: [
   [
     "an account that nobody has polled for three hours",
     "update pay.provider_cursors set polled_at = now() - interval '181 minutes'",
-    [["invariant_provider_events", /^not polled since /]],
+    [["invariant_provider_events", /^not read since /]],
   ],
   [
     "an account that nobody has ever polled",
     "update pay.provider_cursors set polled_at = null",
-    [["invariant_provider_events", /^not polled since /]],
+    [["invariant_provider_events", /^not read since /]],
   ],
   [
     "a poll that is late by less",

@@ -284,7 +284,11 @@ serviceCase("a mandate that does not fit is 400 with the field", async (t, servi
     });
   }
   await t.step("a live collection with a mandate asks for a provider", async () => {
-    const { status, body } = await collect(service, {}, { key: service.live.text });
+    const { status, body } = await collect(
+      service,
+      { iban: { iban: "DE89370400440532013000", holder_name: "Jan Payer" } },
+      { key: service.live.text },
+    );
     assert.deepEqual([status, body.error.code], [503, "provider_not_configured"]);
   });
   const CODES: [Record<string, unknown>, Record<string, unknown>][] = [

@@ -63,6 +63,11 @@ const FILTERS: [path: string, parameter: string, prefix: string][] = [
 /** Tables of the operator, and those of providers, which these requests do not reach. */
 const WITHOUT_ROWS = [
   "archives",
+  "bank_details",
+  "bank_entries",
+  "bank_exports",
+  "bank_files",
+  "bank_orders",
   "chain_payouts",
   "deposit_addresses",
   "invariant_breaches",

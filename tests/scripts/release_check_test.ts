@@ -40,7 +40,9 @@ const BUNDLED = [
   "postgres",
   "preact",
   "qr",
+  "saxes",
   "undici",
+  "xmlchars",
   "zod",
   "zod-to-json-schema",
 ];

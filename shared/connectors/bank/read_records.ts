@@ -11,7 +11,7 @@ export type MessageKind = "camt.052" | "camt.053" | "camt.054" | "pain.002" | "c
 export type Direction = "credit" | "debit";
 
 /** One message. A file has one, or several in an envelope. */
-interface MessageRecord {
+export interface MessageRecord {
   record: "message";
   line: number;
   kind: MessageKind;

@@ -16,6 +16,10 @@ export const EVM_METHODS: readonly MethodKind[] = ["stablecoin"];
 export function evmConnector(store: ChainStore): Connector {
   /** Sends an operation, or syncs its state. Both do the next step that is still missing. */
   const send: OperationPort["send"] = async (account, operation, signal) => {
+    if (operation.op === "cancel") {
+      const message = "A transfer to a wallet is under way: nobody can take it back";
+      return { refused: "provider_refused", message };
+    }
     if (operation.op === "refund" || operation.op === "transfer") {
       const { payOut } = await import("./evm_payout.ts");
       return await payOut(account, operation, signal, store);

@@ -14,9 +14,11 @@ import {
   type Expected,
   movementsOf,
   type Parts,
+  shown,
 } from "../providers/effect.ts";
+import { movedAtProvider } from "../providers/moved_at_provider.ts";
 import { expectedOf } from "../payments/received_money.ts";
-import { afterUnmatched } from "../providers/unmatched.ts";
+import { afterUnmatched, applyForAccount } from "../providers/unmatched.ts";
 
 /**
  * Age after which a provider event that waits for another one is an exception. Polls bring it
@@ -51,9 +53,11 @@ export function applyEvent(
   const expected = isPayment(change) && isReceivedMoney(change, event)
     ? expectedOf(change, parts.deposit, event)
     : {};
-  const applied = isPayment(change)
-    ? applyToPayment(change, parts, event)
-    : applyToTransfer(change, event);
+  const applied = booked(
+    isPayment(change) ? applyToPayment(change, parts, event) : applyToTransfer(change, event),
+    change,
+    event,
+  );
   const effect = afterUnmatched(change, applied, event, booked_minor);
   const movements = [...change.ledger.slice(before), ...movementsOf(effect)];
   return { effect, booked_minor: bookedAtProvider(movements), expected };
@@ -75,6 +79,22 @@ export function endWait(
   const found = exception(`${event.op} ${event.state} builds on a provider event that ${reason}`);
   const effect = afterUnmatched(change, found, event, event.booked_minor);
   return { effect, booked_minor: bookedAtProvider(movementsOf(effect)), expected: {} };
+}
+
+/**
+ * Books an entry of a bank that changes nothing: unlike the events of other providers, two entries
+ * are never about the same money.
+ */
+function booked(
+  effect: Effect,
+  { subject, context }: ResourceChange,
+  event: ProviderEvent,
+): Effect {
+  if (!event.is_entry || effect.outcome !== "ignored" || movedAtProvider(event) === 0) {
+    return effect;
+  }
+  const text = `${shown(event)} was booked for ${subject.id}, which is ${subject.status} already`;
+  return applyForAccount(event, text, context);
 }
 
 /** Reports whether the change is one of a payment. */

@@ -374,7 +374,7 @@ function refusalResponse(
 ): StoredResponse {
   const error = new ApiError(refused, message, {
     ...(param !== undefined && { param }),
-    [subject.object]: subject,
+    ...(subject.object === "payment" && { payment: subject }),
   });
   return { status: error.status, body: renderError(error, origin) };
 }

@@ -95,7 +95,7 @@ export class OperationRunner {
     }
     const { account, connector } = opened;
     const signal = AbortSignal.timeout(this.#deadline_ms);
-    const port = portOf(connector, operation.op);
+    const port = portOf(connector, operation);
     const attributes = {
       "payments.connector": connector.name,
       "payments.operation": operation.op,

@@ -7,6 +7,7 @@
  */
 
 import { ApiError } from "../../core/errors.ts";
+import type { Sealed, Vault } from "../../core/vault.ts";
 import { span } from "../../core/tracing.ts";
 import type { Payment } from "../../schema/payment.ts";
 import type { Transfer } from "../../schema/transfer.ts";
@@ -20,6 +21,7 @@ import { type Reply, type ServiceRequest, withoutRateCount } from "../changes/se
 import { OPERATION_DEADLINE_MS, type OperationRunner } from "./operation_runner.ts";
 import { decideAtOnce } from "./decide_result.ts";
 import type { ProviderReply } from "../providers/connector.ts";
+import type { BankDetails } from "../providers/bank_details.ts";
 import { type Begun, eventOf, type Operation, rowOf } from "../providers/operation.ts";
 import type { StoredDispute } from "../payments/dispute_payment.ts";
 import { withDispute } from "./load_dispute.ts";
@@ -63,12 +65,14 @@ export class Operations {
   readonly #runner: Pick<OperationRunner, "run">;
   readonly #at_once: ProviderAtOnce;
   readonly #waits: Pick<WaitingRequests, "hold">;
+  readonly #vault: Vault | null;
 
   /**
    * @param options.at_once the provider of the sandboxes
    * @param options.waits limits the operations that wait for a provider or for a request with their
    * key, before they
    *   are reserved
+   * @param options.vault seals bank details; null: orders that need them are refused
    */
   constructor(
     options: {
@@ -77,6 +81,7 @@ export class Operations {
       runner: Pick<OperationRunner, "run">;
       at_once: ProviderAtOnce;
       waits: Pick<WaitingRequests, "hold">;
+      vault: Vault | null;
     },
   ) {
     this.#store = options.store;
@@ -84,6 +89,7 @@ export class Operations {
     this.#runner = options.runner;
     this.#at_once = options.at_once;
     this.#waits = options.waits;
+    this.#vault = options.vault;
   }
 
   /** Creates a payment or transfer, whose operation begins with it. */
@@ -149,7 +155,7 @@ export class Operations {
   #decide(request: ServiceRequest, begun: Begun, decided: Decided): Change | Promise<Change> {
     decided.operation = begun.operation;
     if (begun.is_ours) return cancelled(begun);
-    if (request.context.livemode) return reserve(begun);
+    if (request.context.livemode) return reserve(begun, this.#vault);
     const change = (replied: ReplyAtOnce) => {
       decided.headers = replied.headers;
       return changeAtOnce(begun, replied);
@@ -198,11 +204,34 @@ export function cancelled({ change, operation }: Begun): Change {
 }
 
 /** Makes the change that reserves an operation. */
-function reserve({ change, operation }: Begun): Change {
+function reserve({ change, operation, bank_order }: Begun, vault: Vault | null): Change {
   addCreated(change);
   operation.subject = change.subject;
-  change.addOperation({ ...rowOf(operation), lease_ms: LEASE_MS });
+  change.addOperation({
+    ...rowOf(operation),
+    lease_ms: LEASE_MS,
+    ...(bank_order && { bank_order: sealed(operation, bank_order.details, vault) }),
+  });
   return change.finish(UNDER_WAY);
+}
+
+/** Seals the details of an order to a bank for the payment, refund or transfer. */
+function sealed(
+  { refund_id, subject_id }: Operation,
+  details: BankDetails | null,
+  vault: Vault | null,
+): Partial<Sealed> {
+  if (details === null) return {};
+  if (vault === null) throw noVault();
+  return vault.seal(JSON.stringify(details), refund_id ?? subject_id);
+}
+
+/** Makes the error of an order to a bank whose details nobody could keep. */
+function noVault(): ApiError {
+  return new ApiError(
+    "provider_not_configured",
+    "The service cannot keep bank details: let the operator set BANK_DETAILS_KEYS",
+  );
 }
 
 /** Adds the event of a new payment or transfer. */

@@ -271,5 +271,5 @@ function traceparentOf({ operation }: ProviderWork): string | null {
 /** Finds the result of an operation at its provider. Never throws. */
 function sync({ account, connector }: ReadyAccount, operation: Operation): Promise<ProviderReply> {
   const signal = AbortSignal.timeout(SYNC_DEADLINE_MS);
-  return portOf(connector, operation.op).sync(account, operation, signal);
+  return portOf(connector, operation).sync(account, operation, signal);
 }

@@ -89,7 +89,11 @@ function applyOutcome(change: PaymentChange, event: ProviderEvent): Effect {
   switch (event.state) {
     case "pending":
       if (payment.status !== "pending") return IGNORED;
-      return apply(() => next_action ? waitForMoney(change, next_action) : process(change));
+      return apply(() => {
+        if (!next_action) return process(change);
+        waitForMoney(change, next_action);
+        if (later) change.addOperation(later);
+      });
     case "requires_action":
       if (!canBecome(payment, "requires_action")) return IGNORED;
       if (!next_action) return exception("the payer's next action is missing");

@@ -22,6 +22,7 @@ import {
 } from "./lifecycle.ts";
 import type { EventContext, RequestContext } from "../changes/event.ts";
 import { ChangeBuilder, type PaymentChange } from "../changes/change_builder.ts";
+import type { BankDetails } from "../providers/bank_details.ts";
 import { beginOperation, type Begun } from "../providers/operation.ts";
 import { checkSpeed, readPayee } from "../providers/payee.ts";
 import { FAILURES } from "./payment_steps.ts";
@@ -53,12 +54,14 @@ export function refundOf(payment: Payment, body: CreateRefundBody, context: Requ
     );
   }
   const change = new ChangeBuilder(payment, context);
-  const { destination, waits_for_approval } = payee;
+  const { destination, waits_for_approval, details } = payee;
   const refund = beginRefund(change, amount_minor ?? rest, { ...body, destination });
   const begun = beginOperation(change, "refund", { refund, amount_minor: refund.amount_minor });
-  return waits_for_approval
-    ? { ...begun, test: { behaviour: null, outcome: null, is_manual: true } }
-    : begun;
+  if (waits_for_approval) {
+    return { ...begun, test: { behaviour: null, outcome: null, is_manual: true } };
+  }
+  // By default the money goes back to the account that it came from.
+  return context.livemode && isByBank(payment) ? { ...begun, bank_order: { details } } : begun;
 }
 
 /** Completes a pending refund: the money leaves. */
@@ -179,7 +182,15 @@ function newRefund(
 interface RefundPayee {
   destination: Refund["destination"];
   waits_for_approval: boolean;
+  /** The whole account of a live payee; null: it is that of the payer, or no bank pays. */
+  details: BankDetails | null;
 }
+
+const TO_THE_PAYER: RefundPayee = {
+  destination: null,
+  waits_for_approval: false,
+  details: null,
+};
 
 /** Reads where a refund goes, and checks its speed. Throws `invalid_parameter`. */
 function readDestination(
@@ -189,7 +200,7 @@ function readDestination(
   const { method_kind, currency, livemode } = payment;
   checkSpeed(speed, method_kind === "sepa");
   if (method_kind === "stablecoin") return readRefundWallet(payment, destination);
-  if (!destination) return { destination: null, waits_for_approval: false };
+  if (!destination) return TO_THE_PAYER;
   if (!isByBank(payment)) {
     throw invalidParameter(
       "destination",
@@ -204,10 +215,10 @@ function readDestination(
     );
   }
   checkPostalAddress(address);
-  const payee = readPayee({ ...details, address, iban }, { currency, livemode });
+  const payee = readPayee({ ...details, address, iban }, { currency, livemode, speed });
   const { method, waits_for_approval } = payee;
   if (!method || !("iban" in method)) throw new Error("a payee has an account");
-  return { destination: { iban: method.iban }, waits_for_approval };
+  return { destination: { iban: method.iban }, waits_for_approval, details: payee.details };
 }
 
 function checkPostalAddress(
@@ -230,7 +241,7 @@ function readRefundWallet(
   destination: CreateRefundBody["destination"],
 ): RefundPayee {
   if (!destination) {
-    if (!isDeposit(payment)) return { destination: null, waits_for_approval: false };
+    if (!isDeposit(payment)) return TO_THE_PAYER;
     throw invalidParameter(
       "destination",
       'A payment that was sent to an address needs a "destination": ask the payer for a wallet ' +
@@ -244,7 +255,7 @@ function readRefundWallet(
     Object.keys(destination).length === 1 && isValidAddress(network, wallet) &&
     !/^0x0{40}$/i.test(wallet)
   ) {
-    return { destination: { address: wallet }, waits_for_approval: false };
+    return { destination: { address: wallet }, waits_for_approval: false, details: null };
   }
   throw invalidParameter(
     "destination.address",

@@ -7,7 +7,6 @@
 
 import type { MethodKind } from "../../schema/payment.ts";
 import type { SimulatedResult } from "./test_values.ts";
-import type { ProviderOp } from "../../store/operation_row.ts";
 import type { ProviderEvent, ProviderTotal } from "../../store/provider_rows.ts";
 import type { Operation } from "./operation.ts";
 
@@ -193,6 +192,6 @@ const NO_PAYOUTS: OperationPort = {
 };
 
 /** Returns the part of a connector that carries an operation out. */
-export function portOf({ charges, payouts }: Connector, op: ProviderOp): OperationPort {
-  return op === "transfer" ? payouts ?? NO_PAYOUTS : charges;
+export function portOf({ charges, payouts }: Connector, { subject }: Operation): OperationPort {
+  return subject.object === "transfer" ? payouts ?? NO_PAYOUTS : charges;
 }

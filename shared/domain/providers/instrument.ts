@@ -4,6 +4,7 @@
  * numbers). Pure.
  */
 
+import type { BankRail } from "../../core/bank_order.ts";
 import { cardBrand, normalizeCardNumber } from "../../core/card_number.ts";
 import { isStablecoin } from "../../core/currency.ts";
 import { invalidParameter } from "../../core/errors.ts";
@@ -69,6 +70,11 @@ function requestedKind(body: CreatePaymentBody) {
 
 function kindOf(capability: Capability): MethodKind {
   return capability.slice(0, -"_payment".length) as MethodKind;
+}
+
+/** Returns the scheme by which banks move the money of a kind, or null if they do not. */
+export function bankRailOf(kind: MethodKind): BankRail | null {
+  return kind === "sepa" || kind === "swift" ? kind : null;
 }
 
 /** Returns the name of a kind in variant A. */

@@ -10,7 +10,7 @@ const MOVES: Partial<Record<ProviderEventOp, Partial<Record<ProviderEventState, 
   capture: { succeeded: 1, returned: -1 },
   refund: { succeeded: -1, returned: 1 },
   dispute: { disputed: -1, dispute_won: 1 },
-  transfer: { succeeded: -1 },
+  transfer: { succeeded: -1, returned: 1 },
   fee: { succeeded: -1, returned: 1 },
   adjustment: { succeeded: -1, returned: 1 },
 };

@@ -9,6 +9,7 @@ import type { Refund } from "../../schema/refund.ts";
 import type { Transfer } from "../../schema/transfer.ts";
 import type { ResourceChange } from "../changes/change_builder.ts";
 import { readRefund, readSubject } from "../changes/read_resource.ts";
+import type { BankDetails } from "./bank_details.ts";
 import type { TestBehaviour } from "./test_values.ts";
 
 /** An operation of a provider: its row, with the resources that it is about. */
@@ -29,6 +30,8 @@ export interface Begun<C extends ResourceChange = ResourceChange> {
   test: { behaviour: TestBehaviour | null; outcome: Outcome | null; is_manual: boolean } | null;
   /** True: no provider takes part, so the service itself does it. */
   is_ours: boolean;
+  /** Of a live order to a bank: the whole details of its payer or payee, if the request has some. */
+  bank_order: { details: BankDetails | null } | null;
 }
 
 /** Begins an operation on the resource of a change. */
@@ -64,7 +67,7 @@ export function beginOperation<C extends ResourceChange>(
     reserved: null,
     ...more,
   };
-  return { change, operation, test: null, is_ours: false };
+  return { change, operation, test: null, is_ours: false, bank_order: null };
 }
 
 /**

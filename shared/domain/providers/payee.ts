@@ -4,28 +4,20 @@
  */
 
 import { invalidParameter } from "../../core/errors.ts";
-import { normalizeIban } from "../../core/iban.ts";
+import { isInEea } from "../../core/bank_countries.ts";
+import { bicFitsIban } from "../../core/bic.ts";
+import { ibanCountry, normalizeIban } from "../../core/iban.ts";
 import type { IbanInput, PayeeInput } from "../../schema/bank_account.ts";
-import { checkCurrency, type Instrument, readIban } from "./instrument.ts";
+import { type BankDetails, bankDetailsOf } from "./bank_details.ts";
+import { bankRailOf, checkCurrency, type Instrument, readIban } from "./instrument.ts";
 import { testIban } from "./test_values.ts";
-
-/** The countries of the EEA, ISO 3166-1 alpha-2. Payees elsewhere need a postal address. */
-const EEA = new Set(
-  ("AT BE BG CY CZ DE DK EE ES FI FR GR HR HU IE IS IT LI LT LU LV MT NL NO PL PT RO SE SI SK")
-    .split(" "),
-);
-
-/** The countries that a BIC can name for an IBAN of another country: banks of territories. */
-const TERRITORIES: Readonly<Record<string, string>> = {
-  FR: "BL GF GP MC MF MQ NC PF PM RE TF WF YT",
-  GB: "GG IM JE",
-  MC: "FR",
-};
 
 /** A checked payee without its secret parts. */
 export interface Payee extends Instrument {
   /** True: the sandbox's bank knows the account under another name, so somebody has to approve. */
   waits_for_approval: boolean;
+  /** The whole account, for a live order to a bank; null for a test key. */
+  details: BankDetails | null;
 }
 
 /**
@@ -34,14 +26,19 @@ export interface Payee extends Instrument {
  */
 export function readPayee(
   payee: PayeeInput & { iban: IbanInput },
-  { currency, livemode }: { currency: string; livemode: boolean },
+  { currency, livemode, speed }: {
+    currency: string;
+    livemode: boolean;
+    speed?: BankDetails["speed"] | undefined;
+  },
 ): Payee {
   const instrument = readIban(payee.iban.iban, undefined, currency, { prefix: "destination." });
   checkCurrency(instrument.kind, currency);
   const bic = agreed(payee, "bic");
   const holder_name = agreed(payee, "holder_name");
-  const country = normalizeIban(payee.iban.iban).slice(0, 2);
-  if (bic !== undefined && !isOfCountry(bic, country)) {
+  const iban = normalizeIban(payee.iban.iban);
+  const country = ibanCountry(iban);
+  if (bic !== undefined && !bicFitsIban(bic.toUpperCase(), iban)) {
     throw invalidParameter(
       payee.bic === undefined ? "destination.iban.bic" : "destination.bic",
       `The BIC and the IBAN belong to different countries: the IBAN is from ${country}`,
@@ -54,7 +51,7 @@ export function readPayee(
     );
   }
   const is_test = !livemode && testIban(payee.iban.iban) !== undefined;
-  if (payee.address === undefined && !EEA.has(country) && !is_test) {
+  if (payee.address === undefined && !isInEea(country) && !is_test) {
     throw invalidParameter(
       "destination.address",
       '"destination.address" is required for an IBAN from outside the EEA: send "city" and ' +
@@ -62,7 +59,16 @@ export function readPayee(
     );
   }
   const waits_for_approval = !livemode && /^(no|close) match\b/i.test(holder_name ?? "");
-  return { ...instrument, waits_for_approval };
+  const { address } = payee;
+  const details = livemode
+    ? bankDetailsOf(
+      { iban, bic, holder_name, address },
+      "destination.",
+      bankRailOf(instrument.kind)!,
+      speed,
+    )
+    : null;
+  return { ...instrument, waits_for_approval, details };
 }
 
 /** Throws `invalid_parameter` if a payout asks for a speed that its rail does not have. */
@@ -78,13 +84,8 @@ function agreed(payee: PayeeInput, name: "bic" | "holder_name"): string | undefi
   if (inner !== undefined && outer !== undefined && inner !== outer) {
     throw invalidParameter(
       `destination.${name}`,
-      `"destination.${name}" differs from "destination.iban.${name}": send one of them`,
+      `"destination.${name}" and "destination.iban.${name}" differ: send one of them`,
     );
   }
   return outer ?? inner;
-}
-
-function isOfCountry(bic: string, country: string): boolean {
-  const of_bic = bic.slice(4, 6).toUpperCase();
-  return of_bic === country || (TERRITORIES[country] ?? "").split(" ").includes(of_bic);
 }

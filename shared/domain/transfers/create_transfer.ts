@@ -28,15 +28,20 @@ export function transferOf(body: CreateTransferBody, context: RequestContext): B
   const change = new ChangeBuilder(transfer, context);
   change.move("transfer", transfer.amount_minor);
   const begun = beginOperation(change, "transfer");
-  const { behaviour, waits_for_approval } = instrument;
+  const { behaviour, waits_for_approval, details } = instrument;
+  if (context.livemode) return { ...begun, bank_order: details && { details } };
   const is_manual = body.settlement === "manual" || waits_for_approval;
-  return context.livemode ? begun : { ...begun, test: { behaviour, outcome: null, is_manual } };
+  return { ...begun, test: { behaviour, outcome: null, is_manual } };
 }
 
-/** Begins a cancel. Throws `invalid_state` unless the transfer is pending. */
+/**
+ * Begins a cancel. A live provider decides whether the money can still be kept. Throws
+ * `invalid_state` unless the transfer is pending.
+ */
 export function cancelTransferOf(transfer: Transfer, context: RequestContext): Begun {
   if (transfer.status !== "pending") throw invalidTransferState("cancel", transfer);
-  return { ...beginOperation(new ChangeBuilder(transfer, context), "cancel"), is_ours: true };
+  const begun = beginOperation(new ChangeBuilder(transfer, context), "cancel");
+  return { ...begun, is_ours: !context.livemode };
 }
 
 function newTransfer(
@@ -71,7 +76,7 @@ function newTransfer(
 
 /** Reads the destination of a transfer. Throws `invalid_parameter`. */
 function readDestination(
-  { destination, currency }: CreateTransferBody,
+  { destination, currency, speed }: CreateTransferBody,
   livemode: boolean,
 ): Payee {
   const { iban, wallet, ...details } = destination;
@@ -81,7 +86,7 @@ function readDestination(
       '"destination" has both "iban" and "wallet": send one of them',
     );
   }
-  if (iban) return readPayee({ ...details, iban }, { currency, livemode });
+  if (iban) return readPayee({ ...details, iban }, { currency, livemode, speed });
   const [detail] = Object.keys(details);
   if (wallet && detail !== undefined) {
     throw invalidParameter(
@@ -91,7 +96,7 @@ function readDestination(
   }
   if (wallet) {
     const to = readWallet(wallet, currency, { prefix: "destination." });
-    return { ...to, waits_for_approval: false };
+    return { ...to, waits_for_approval: false, details: null };
   }
   throw invalidParameter(
     "destination",

@@ -1,0 +1,361 @@
+/**
+ * `deno task bank` exchanges files with a bank by hand: it imports statements, notifications and
+ * status reports, and exports collections and payouts (ADR 0042). bank_command.ts parses the
+ * arguments.
+ */
+
+import type postgres from "postgres";
+import { createHash } from "node:crypto";
+import { basename, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { BankFileError } from "../../shared/connectors/bank/bank_file_error.ts";
+import { readBankSettings } from "../../shared/connectors/bank/bank_settings.ts";
+import { bytesOf, exportOrders } from "../../shared/connectors/bank/export_bank_files.ts";
+import {
+  importBankFile,
+  type ImportedFile,
+} from "../../shared/connectors/bank/import_bank_file.ts";
+import { sealedPayers } from "../../shared/connectors/bank/sealed_payers.ts";
+import { writeRecall } from "../../shared/connectors/bank/write_recall.ts";
+import { idGenerator } from "../../shared/core/ids.ts";
+import { Vault } from "../../shared/core/vault.ts";
+import { rejectionOf } from "../../shared/connectors/bank/reported_statuses.ts";
+import type { ProviderAccount } from "../../shared/domain/providers/connector.ts";
+import {
+  type BankStore,
+  createBankStore,
+  type ImportState,
+  type OpenOrder,
+} from "../../shared/store/bank_store.ts";
+import { readSettings } from "../data_dir/settings.ts";
+import { BANK_USAGE, type BankCommand, readBankCommand } from "./bank_command.ts";
+import { CommandError, print, printMessage, reportFailure } from "./command_line.ts";
+import { databaseOf, openOperatorDatabase } from "./operator_database.ts";
+import type { ListedAccount } from "./provider_table.ts";
+
+const PROJECT_DIR = fileURLToPath(new URL("../../", import.meta.url));
+
+/** Largest file. The memory of an import does not grow with it. */
+const BYTES_MAX = 1024 ** 3;
+/** Longest time to wait for the service that applies the entries, while nothing is applied. */
+const SERVICE_PATIENCE_MS = 30_000;
+const POLL_MS = 250;
+/** Results of the verification of payee that wait for the operator: close, no, and no check. */
+const CHECKS_TO_APPROVE = ["RVMC", "RVNM", "RVNA"];
+
+/** The result of the import of one file. */
+interface FileResult {
+  file: string;
+  result: "applied" | "unchanged" | "refused";
+  entries: number;
+  details: number;
+  /** Provider events that have moved money in the ledger. */
+  booked: number;
+  /** Provider events that an operator has to look at. */
+  exceptions: number;
+  warnings: string[];
+  error: string | null;
+}
+
+/** The surroundings of the command. */
+interface BankSurroundings {
+  sql: postgres.Sql;
+  env: (name: string) => string | undefined;
+  now_ms: () => number;
+  /** Prints a text to standard output. */
+  print: (text: string) => void;
+  /** Prints a line to standard error. */
+  printMessage: (line: string) => void;
+}
+
+if (import.meta.main) Deno.exit(await main(Deno.args));
+
+/** Exit codes: 0 success, 1 failure or a refused file, 2 invalid arguments. */
+async function main(args: readonly string[]): Promise<number> {
+  try {
+    const command = readBankCommand(args);
+    if (command === null) {
+      print(BANK_USAGE);
+      return 0;
+    }
+    const env = (name: string) => Deno.env.get(name)?.trim() || undefined;
+    const database = await openOperatorDatabase(readSettings(env, PROJECT_DIR), printMessage);
+    try {
+      const { sql } = database;
+      return await runBankCommand(command, { sql, env, now_ms: Date.now, print, printMessage });
+    } finally {
+      await database.close();
+    }
+  } catch (error) {
+    return reportFailure(error);
+  }
+}
+
+/** Runs a command. Returns the exit code. Throws `CommandError`. */
+export async function runBankCommand(
+  command: BankCommand,
+  surroundings: BankSurroundings,
+): Promise<number> {
+  const { sql } = surroundings;
+  const account = await findAccount(sql, command.account_id);
+  const show = (line: object, text: string) =>
+    surroundings.print(`${command.is_json ? JSON.stringify(line) : text}\n`);
+  const store = storeOf(sql);
+  switch (command.action) {
+    case "import": {
+      let is_refused = false;
+      for (const file of command.files) {
+        const result = await importFile(file, account, surroundings);
+        is_refused ||= result.result === "refused";
+        show(result, textOfResult(result));
+      }
+      return is_refused ? 1 : 0;
+    }
+    case "export":
+      return await exportFiles(account, command.folder, surroundings, show);
+    case "list":
+      for (const order of await store.listOrders(account.id)) {
+        const { id, kind, state, payee_check, amount_minor, currency } = order;
+        const next = CHECKS_TO_APPROVE.includes(payee_check ?? "") ? "approve" : null;
+        const line = { id, kind, state, payee_check, amount_minor, currency };
+        show(
+          next === null ? line : { ...line, next },
+          `${id}  ${kind}  ${
+            next ? `${state}, ${payee_check}` : state
+          }  ${amount_minor} ${currency}`,
+        );
+      }
+      return 0;
+    case "approve": {
+      const order = await findOrder(store, account, command.id);
+      if (!CHECKS_TO_APPROVE.includes(order.payee_check ?? "")) {
+        throw new CommandError(`${order.id} does not wait for an approval`);
+      }
+      await store.notePayeeCheck(account.id, order.id, null);
+      show({ id: order.id, result: "approved" }, `Approved ${order.id}. Release it at the bank`);
+      return 0;
+    }
+    case "reject":
+      return await rejectOrder(account, command.id, surroundings, show);
+    case "recall":
+      return await recallOrder(account, command.id, command.folder, surroundings, show);
+  }
+}
+
+type Show = (line: object, text: string) => void;
+
+async function importFile(
+  file: string,
+  account: ProviderAccount,
+  { sql, env, printMessage }: BankSurroundings,
+): Promise<FileResult> {
+  const vault = readVault(env);
+  const nothing = { file, entries: 0, details: 0, booked: 0, exceptions: 0, warnings: [] };
+  let sha256: string;
+  let stored: { imported: ImportedFile; is_new: boolean };
+  try {
+    sha256 = await hashOf(file);
+    stored = await storeFile(file, sha256, account, sql, vault);
+  } catch (error) {
+    if (!(error instanceof BankFileError || error instanceof Deno.errors.NotFound)) throw error;
+    return { ...nothing, result: "refused", error: error.message };
+  }
+  const { booked, exceptions } = await stateAfterWork(account.id, sha256, sql, printMessage);
+  const { imported: { entries, details, warnings }, is_new } = stored;
+  const result = is_new ? "applied" : "unchanged";
+  return { file, result, entries, details, booked, exceptions, warnings, error: null };
+}
+
+/** Stores what a file says in one transaction. */
+async function storeFile(
+  file: string,
+  sha256: string,
+  account: ProviderAccount,
+  sql: postgres.Sql,
+  vault: Vault | null,
+): Promise<{ imported: ImportedFile; is_new: boolean }> {
+  return await sql.begin(async (transaction) => {
+    const store = storeOf(transaction);
+    const known = await store.beginFile(account.id, sha256, basename(file));
+    if (known !== null) return { imported: known as ImportedFile, is_new: false };
+    const source = { bytes: await piecesOf(file), bytes_max: BYTES_MAX };
+    const imported = await importBankFile(account, source, {
+      storeEntries: (entries) => store.storeEntries(account.id, sha256, entries),
+      keepPayers: (payers) => store.keepDetails(account.id, sealedPayers(payers, vault)),
+      storeEvents: (provider_events) => store.storeEvents(account.id, provider_events),
+      async noteChecks(checks) {
+        for (const { id, code } of checks) await store.notePayeeCheck(account.id, id, code);
+      },
+      findOrders: (id) => store.findOrders(account.id, id),
+    });
+    await store.endFile(account.id, sha256, imported);
+    return { imported, is_new: true };
+  });
+}
+
+/** Waits until the service has applied the events of a file, or does nothing for a while. */
+async function stateAfterWork(
+  account_id: string,
+  sha256: string,
+  sql: postgres.Sql,
+  printMessage: (line: string) => void,
+): Promise<ImportState> {
+  const store = storeOf(sql);
+  let left = Infinity;
+  let give_up_at = 0;
+  for (;;) {
+    const state = await store.importState(account_id, sha256);
+    const { waiting } = state;
+    if (waiting === 0) return state;
+    if (waiting < left) give_up_at = performance.now() + SERVICE_PATIENCE_MS;
+    left = waiting;
+    if (performance.now() > give_up_at) {
+      printMessage(`${waiting} entries wait for the service, which applies them when it runs`);
+      return state;
+    }
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+}
+
+async function exportFiles(
+  account: ProviderAccount,
+  folder: string,
+  { sql, env, now_ms, printMessage }: BankSurroundings,
+  show: Show,
+): Promise<number> {
+  const vault = readVault(env);
+  if (vault === null) throw new CommandError("Set BANK_DETAILS_KEYS to the keys of the functions");
+  await Deno.mkdir(folder, { recursive: true });
+  const refused = await sql.begin((transaction) =>
+    exportOrders(account, storeOf(transaction), vault, now_ms())
+  );
+  const store = storeOf(sql);
+  for (const { id, name, is_written } of await store.listExports(account.id, null)) {
+    if (is_written) continue;
+    const [stored] = await store.listExports(account.id, name);
+    const path = join(folder, name);
+    await writeWhole(path, bytesOf(stored!, vault));
+    await store.noteExport(account.id, id);
+    const { kind, payments, sum_minor: sum, currency } = stored!;
+    show({ file: path, kind, payments, sum, currency }, `${path}: ${payments} ${kind}`);
+  }
+  for (const { id, reason } of refused) printMessage(`${id} waits: ${reason}`);
+  return refused.length > 0 ? 1 : 0;
+}
+
+/** Ends an order that waits for its export: it fails. */
+async function rejectOrder(
+  account: ProviderAccount,
+  id: string,
+  { sql, now_ms }: BankSurroundings,
+  show: Show,
+): Promise<number> {
+  await sql.begin(async (transaction) => {
+    const store = storeOf(transaction);
+    const order = await findOrder(store, account, id);
+    const state = await store.endOrder(account.id, id, "rejected");
+    if (state !== "rejected") {
+      throw new CommandError(
+        `${id} is exported already. Ask the bank to give it back: deno task bank recall ${id} ` +
+          `--account ${account.id} --out DIR`,
+      );
+    }
+    const at = new Date(now_ms()).toISOString();
+    await store.storeEvents(account.id, [rejectionOf(account.id, order, at)]);
+  });
+  show({ id, result: "rejected" }, `Rejected ${id}`);
+  return 0;
+}
+
+/** Writes the request to give an exported order back. */
+async function recallOrder(
+  account: ProviderAccount,
+  id: string,
+  folder: string,
+  { sql, now_ms }: BankSurroundings,
+  show: Show,
+): Promise<number> {
+  const store = storeOf(sql);
+  const { export_id, batch_id, ...order } = await findOrder(store, account, id);
+  if (export_id === null || batch_id === null) {
+    throw new CommandError(`${id} is not exported yet: deno task bank reject ${id}`);
+  }
+  const file = (await store.listExports(account.id, null)).find(({ id }) => id === export_id)!;
+  const { holder_name: name, iban, bic, currency, creditor_id } = readBankSettings(
+    account.settings,
+  );
+  const own = { name, iban, bic, address: null, currency, creditor_identifier: creditor_id };
+  const created_at = new Date(now_ms());
+  const original = {
+    id: file.id,
+    kind: file.kind as Parameters<typeof writeRecall>[1]["kind"],
+    created_at: new Date(file.created_at),
+  };
+  const recalled = { ...order, batch_id, reason: "CUST" } as const;
+  const input = { id: idGenerator(now_ms())("bf_"), created_at, account: own };
+  const written = writeRecall(input, original, [recalled]);
+  await Deno.mkdir(folder, { recursive: true });
+  const path = join(folder, written.name);
+  await writeWhole(path, written.bytes);
+  const { kind, payments, sum_minor: sum } = written;
+  show({ file: path, kind, payments, sum, currency }, `${path}: the recall of ${id}`);
+  return 0;
+}
+
+/** Writes a file, so that it is there as a whole or not at all. Only the owner can read it. */
+async function writeWhole(path: string, bytes: Uint8Array): Promise<void> {
+  const temporary = `${path}.${crypto.randomUUID()}`;
+  await Deno.writeFile(temporary, bytes, { mode: 0o600, createNew: true });
+  await Deno.rename(temporary, path);
+}
+
+async function findOrder(
+  store: BankStore,
+  account: ProviderAccount,
+  id: string,
+): Promise<OpenOrder> {
+  const order = (await store.listOrders(account.id)).find((order) => order.id === id);
+  if (order !== undefined) return order;
+  throw new CommandError(`${id} is no order of ${account.id} without a result`);
+}
+
+async function findAccount(sql: postgres.Sql, id: string): Promise<ProviderAccount> {
+  const listed = await sql<ListedAccount[]>`select * from pay.list_provider_accounts()`;
+  const found = listed.find((account) => account.id === id && account.connector === "bank");
+  if (found === undefined) throw new CommandError(`${id}: no such account at a bank`);
+  const { environment_id, connector, settings } = found;
+  return { id, environment_id, connector, settings, secret: null, notification_secrets: [] };
+}
+
+function storeOf(sql: postgres.Sql | postgres.TransactionSql): BankStore {
+  return createBankStore(databaseOf(sql as postgres.Sql));
+}
+
+/** The keys of bank details; null: the command has none. */
+function readVault(env: BankSurroundings["env"]): Vault | null {
+  const text = env("BANK_DETAILS_KEYS");
+  if (text === undefined) return null;
+  try {
+    return Vault.read(text);
+  } catch (error) {
+    throw new CommandError(`BANK_DETAILS_KEYS ${(error as Error).message}`);
+  }
+}
+
+async function hashOf(file: string): Promise<string> {
+  const hash = createHash("sha256");
+  for await (const piece of await piecesOf(file)) hash.update(piece);
+  return hash.digest("hex");
+}
+
+async function piecesOf(file: string): Promise<AsyncIterable<Uint8Array>> {
+  return (await Deno.open(file)).readable;
+}
+
+function textOfResult(
+  { file, result, entries, booked, exceptions, warnings, error }: FileResult,
+): string {
+  if (error !== null) return `${file}: refused. ${error}`;
+  const counts = `${entries} entries, ${booked} booked, ${exceptions} for the operator`;
+  return [`${file}: ${result}, ${counts}`, ...warnings.map((warning) => `  ${warning}`)].join("\n");
+}

@@ -1,0 +1,94 @@
+/** Parses the arguments of `deno task bank`. Every error names the argument at fault. */
+
+import { parseArgs } from "node:util";
+import { isId } from "../../shared/core/ids.ts";
+import { UsageError } from "./command_line.ts";
+
+/** The help text. */
+export const BANK_USAGE = `Usage: deno task bank COMMAND --account pac_… [--json]
+
+  import FILE…      imports files of the bank: camt.052, camt.053, camt.054 and pain.002 of any
+                    version. A file is imported whole or not at all, and once
+  export --out DIR  writes the files for the bank: each order is in one of them
+  list              lists the orders without a result
+  approve ID        goes on with a payout whose payee the bank could not match
+  reject ID         ends an order that is not exported yet: it fails
+  recall ID --out DIR
+                    writes the recall of an exported order (camt.055)
+
+  --account  the account, as "deno task providers list" shows it
+  --json     prints one JSON object for each line
+`;
+
+/** The parsed command. */
+export type BankCommand =
+  & {
+    account_id: string;
+    is_json: boolean;
+  }
+  & (
+    | { action: "import"; files: readonly string[] }
+    | { action: "export"; folder: string }
+    | { action: "list" }
+    | { action: "approve" | "reject"; id: string }
+    | { action: "recall"; id: string; folder: string }
+  );
+
+const ACTIONS = ["import", "export", "list", "approve", "reject", "recall"] as const;
+
+/** Parses the arguments; null: help. Throws `UsageError`. */
+export function readBankCommand(args: readonly string[]): BankCommand | null {
+  const [name, ...rest] = args;
+  if (name === undefined || args.includes("--help") || name === "help") return null;
+  const action = ACTIONS.find((action) => action === name);
+  if (action === undefined) throw new UsageError(`Unknown command "${name}"\n\n${BANK_USAGE}`);
+  const { values: { account = "", json, out }, positionals } = parse(action, rest);
+  if (!isId("pac_", account)) {
+    throw new UsageError(`--account must be the id of an account, such as pac_…\n\n${BANK_USAGE}`);
+  }
+  const common = { account_id: account, is_json: json };
+  const has_folder = action === "export" || action === "recall";
+  if (has_folder !== (out !== undefined)) {
+    throw new UsageError(has_folder ? `bank ${action} needs --out DIR` : "--out is for export");
+  }
+  switch (action) {
+    case "import":
+      if (positionals.length === 0) throw new UsageError("bank import needs a FILE");
+      return { ...common, action, files: positionals };
+    case "export":
+    case "list":
+      if (positionals.length > 0) {
+        throw new UsageError(`bank ${action} takes no "${positionals[0]}"`);
+      }
+      return action === "list" ? { ...common, action } : { ...common, action, folder: out! };
+    case "approve":
+    case "reject":
+    case "recall": {
+      const [id = "", ...more] = positionals;
+      const is_order = (["pay_", "tr_", "re_"] as const).some((prefix) => isId(prefix, id));
+      if (!is_order || more.length > 0) {
+        throw new UsageError(`bank ${action} needs the ID of a payment, transfer or refund`);
+      }
+      return action === "recall"
+        ? { ...common, action, id, folder: out! }
+        : { ...common, action, id };
+    }
+  }
+}
+
+function parse(action: string, args: string[]) {
+  try {
+    return parseArgs({
+      args,
+      allowPositionals: true,
+      options: {
+        account: { type: "string" },
+        json: { type: "boolean", default: false },
+        out: { type: "string" },
+      },
+      strict: true,
+    });
+  } catch (error) {
+    throw new UsageError(`bank ${action}: ${(error as Error).message}`);
+  }
+}

@@ -1,0 +1,202 @@
+/**
+ * What a bank has booked, as provider events (architecture §7). Each booked entry of the account has
+ * events that together move its whole amount: money that names a payment, refund or transfer is
+ * for that one, the bank's charges are fees, and everything else is money that the operator has to
+ * assign. Pure.
+ */
+
+import { findReference } from "../../core/creditor_reference.ts";
+import type { BankDetails } from "../../domain/providers/bank_details.ts";
+import type { AccountOp, ProviderEvent } from "../../domain/providers/connector.ts";
+import { bankIdentifier, idOfBankIdentifier } from "./bank_identifier.ts";
+import type { BankCode, DetailRecord, Direction, EntryRecord } from "./read_records.ts";
+
+/** An entry with its events. */
+export interface BookedEntry {
+  /** The same in every file that has the entry. */
+  id: string;
+  /** `YYYY-MM-DD` */
+  booked_on: string;
+  /** The change of the balance: negative if money left. */
+  amount_minor: number;
+  currency: string;
+  provider_events: ProviderEvent[];
+  /** The payers of payments by bank transfer, by the reference of the payment. */
+  payers: { owner_id: string; details: BankDetails }[];
+}
+
+/** An exported order, as a batch that was booked at once is made of. */
+interface BatchOrder {
+  /** The payment, refund or transfer. */
+  id: string;
+  amount_minor: number;
+  /** Whether it has no result yet. */
+  is_open: boolean;
+}
+
+/** A part of an entry that one event is about. */
+interface Part {
+  direction: Direction;
+  amount_minor: number;
+  bank_code: BankCode;
+  detail: DetailRecord | null;
+  /** The order, if the part is known by its batch. */
+  order_id?: string;
+}
+
+/** What an event says about its subject. */
+type Matched = Pick<ProviderEvent, "op" | "state" | "provider_reference"> & Partial<ProviderEvent>;
+
+/** Sub-families of ISO 20022 for what the bank charges. */
+const CHARGES: ReadonlySet<string | null> = new Set(["CHRG", "COMM", "FEES"]);
+/** Of an event that takes money, and of one that brings it (`ProviderEventOp`). */
+const STATES = { debit: "succeeded", credit: "returned" } as const;
+
+/** Returns the id of the batch whose orders an entry books without listing them; null: it does not. */
+export function batchOf(entry: EntryRecord, details: readonly DetailRecord[]): string | null {
+  const is_whole = entry.booked_by === "total" &&
+    !details.some((detail) => idOfBankIdentifier(detail.end_to_end_id ?? "") !== null);
+  return is_whole ? entry.batch?.payment_information_id ?? null : null;
+}
+
+/**
+ * Makes the events of a booked entry.
+ *
+ * @param account_id `pac_…`
+ * @param batch the orders of `batchOf`
+ */
+export function bookEntry(
+  account_id: string,
+  entry: EntryRecord,
+  details: readonly DetailRecord[],
+  batch: readonly BatchOrder[],
+): BookedEntry {
+  const { identity: id, currency } = entry;
+  const booked_on = (entry.booked_on ?? entry.value_on)!;
+  const parts = partsOf(entry, details, batch);
+  const provider_events = parts.map((part, i): ProviderEvent => {
+    const event = matched(part);
+    return {
+      account_id,
+      reference: `${id}:${i + 1}${event.provider_reference === null ? suffixOf(part) : ""}`,
+      subject_id: null,
+      refund_id: null,
+      amount_minor: part.amount_minor,
+      currency,
+      at: `${booked_on}T00:00:00.000Z`,
+      livemode: true,
+      is_entry: true,
+      ...event,
+    };
+  });
+  const payers = parts.flatMap((part) => payerOf(part) ?? []);
+  return { id, booked_on, amount_minor: signed(entry), currency, provider_events, payers };
+}
+
+/** Splits an entry into parts whose sum is its amount. */
+function partsOf(
+  entry: EntryRecord,
+  details: readonly DetailRecord[],
+  batch: readonly BatchOrder[],
+): Part[] {
+  const { direction, amount_minor, bank_code, charge_minor } = entry;
+  if (entry.booked_by === "total") {
+    const open = batch.filter(({ is_open }) => is_open);
+    const sum = open.reduce((sum, order) => sum + order.amount_minor, 0);
+    if (sum === amount_minor) {
+      return open.map((order) => ({
+        direction,
+        amount_minor: order.amount_minor,
+        bank_code,
+        detail: null,
+        order_id: order.id,
+      }));
+    }
+    const [only = null, ...others] = details;
+    return [{ direction, amount_minor, bank_code, detail: others.length === 0 ? only : null }];
+  }
+  const parts = details.map((detail): Part => ({
+    direction: detail.direction,
+    amount_minor: detail.amount_minor!,
+    bank_code: detail.bank_code.sub_family === null ? bank_code : detail.bank_code,
+    detail,
+  }));
+  if (charge_minor !== 0) {
+    parts.push({
+      direction: charge_minor > 0 ? "debit" : "credit",
+      amount_minor: Math.abs(charge_minor),
+      bank_code: { domain: null, family: null, sub_family: "CHRG", proprietary: null },
+      detail: null,
+    });
+  }
+  return parts.filter((part) => part.amount_minor > 0);
+}
+
+function matched(part: Part): Matched {
+  const { direction, detail, bank_code } = part;
+  const id = part.order_id ?? idOfBankIdentifier(detail?.end_to_end_id ?? "");
+  const order = id === null ? null : ofOrder(id, part);
+  if (order) return order;
+  if (CHARGES.has(bank_code.sub_family)) return ofAccount("account_fee", direction);
+  const is_payment = detail !== null && direction === "credit" && detail.return === null;
+  const reference = is_payment ? referenceOf(detail) : null;
+  if (reference === null) return ofAccount("adjustment", direction);
+  return { op: "authorize", state: "succeeded", provider_reference: reference };
+}
+
+/** Returns the account from which a payment by bank transfer came, if the bank names it. */
+function payerOf(part: Part): BookedEntry["payers"][number] | null {
+  const { op, provider_reference } = matched(part);
+  const { name, iban = null, bic = null } = part.detail?.counterparty ?? {};
+  if (op !== "authorize" || part.direction !== "credit" || provider_reference === null) return null;
+  if (iban === null || !name) return null;
+  const details = { holder_name: name, iban, bic, address: null, speed: "standard" } as const;
+  return { owner_id: provider_reference, details };
+}
+
+/** Tells what a part says about one of our orders. Null if it is not a movement of the order. */
+function ofOrder(id: string, { direction, detail }: Part): Matched | null {
+  const provider_reference = bankIdentifier(id);
+  const back = {
+    failure_code: "bank_return",
+    ...(detail?.return?.code && { return_code: detail.return.code }),
+  } as const;
+  switch (id.slice(0, id.indexOf("_"))) {
+    case "pay":
+      return direction === "credit"
+        ? detail?.return ? null : { op: "authorize", state: "succeeded", provider_reference }
+        : { op: "authorize", state: "returned", provider_reference, ...back };
+    case "tr":
+      return direction === "debit"
+        ? { op: "transfer", state: "succeeded", provider_reference }
+        : { op: "transfer", state: "returned", provider_reference, ...back };
+    case "re":
+      return direction === "debit"
+        ? { op: "refund", state: "succeeded", provider_reference, refund_id: id }
+        : { op: "refund", state: "returned", provider_reference, refund_id: id, ...back };
+    default:
+      return null;
+  }
+}
+
+function ofAccount(op: AccountOp, direction: Direction): Matched {
+  return { op, state: STATES[direction], provider_reference: null };
+}
+
+/** Finds the reference of a payment: in its own field, or in the text of the payer. */
+function referenceOf({ references, remittance, end_to_end_id }: DetailRecord): string | null {
+  for (const { reference } of references) {
+    const found = findReference(reference);
+    if (found !== null) return found;
+  }
+  return findReference(remittance ?? "") ?? findReference(end_to_end_id ?? "");
+}
+
+/** The last part of the reference of money that belongs to no payment tells people what it is. */
+function suffixOf({ bank_code: { sub_family, proprietary }, direction }: Part): string {
+  return `:${(sub_family ?? proprietary ?? direction).replace(/[^A-Za-z0-9+]+/g, "-")}`;
+}
+
+function signed({ direction, amount_minor }: Pick<EntryRecord, "direction" | "amount_minor">) {
+  return direction === "credit" ? amount_minor : -amount_minor;
+}

@@ -1,0 +1,88 @@
+/**
+ * Exports orders to the bank: each is in one file and in no other one. A file is stored with its
+ * bytes sealed before anybody gets it, so every export of it gives the same bytes.
+ */
+
+import { Buffer } from "node:buffer";
+import { createHash } from "node:crypto";
+import { creditorReference } from "../../core/creditor_reference.ts";
+import { idGenerator } from "../../core/ids.ts";
+import type { Vault } from "../../core/vault.ts";
+import type { BankDetails } from "../../domain/providers/bank_details.ts";
+import type { ProviderAccount } from "../../domain/providers/connector.ts";
+import { readRefund, readSubject } from "../../domain/changes/read_resource.ts";
+import type { BankStore, StoredExport } from "../../store/bank_store.ts";
+import { readBankSettings } from "./bank_settings.ts";
+import { filesOf, type WaitingOrder } from "./export_orders.ts";
+
+/** Orders of one export. The next one takes the others. */
+const ORDERS_MAX = 10_000;
+
+/** An order that the bank would refuse, with the reason. */
+export interface RefusedOrder {
+  id: string;
+  reason: string;
+}
+
+/**
+ * Puts the orders that wait into files. The store is one transaction.
+ *
+ * @returns the orders that break a rule of the bank: they wait on, for the operator
+ */
+export async function exportOrders(
+  account: ProviderAccount,
+  store: BankStore,
+  vault: Vault,
+  at_ms: number,
+): Promise<RefusedOrder[]> {
+  const waiting = await store.ordersToExport(account.id, ORDERS_MAX);
+  if (waiting.length === 0) return [];
+  const orders = waiting.map(({ subject_body, refund_body, ...order }) => {
+    const subject = readSubject(subject_body);
+    const refund = refund_body === null ? null : readRefund(refund_body);
+    // A refund goes to its own account, or back to that of the payer: of a collection, or as the
+    // bank has named it.
+    const owners = [order.id, subject.id, creditorReference(subject.id)];
+    return { ...order, subject, refund, owners };
+  });
+  const sealed = await store.readDetails(account.id, orders.flatMap(({ owners }) => owners));
+  const by_owner = new Map(sealed.map((each) => [each.owner_id, each]));
+  const known: WaitingOrder[] = [];
+  const unknown: RefusedOrder[] = [];
+  for (const { owners, ...order } of orders) {
+    const [found] = owners.flatMap((owner) => by_owner.get(owner) ?? []);
+    if (found === undefined) {
+      const reason = "no bank account is known to which the money can go back: reject it";
+      unknown.push({ id: order.id, reason });
+      continue;
+    }
+    const details = JSON.parse(vault.open(found, found.owner_id)) as BankDetails;
+    known.push({ ...order, details });
+  }
+  const newId = () => idGenerator(at_ms)("bf_");
+  const settings = readBankSettings(account.settings);
+  const { files, refused } = filesOf(settings, known, new Date(at_ms), newId);
+  const exports = files.map((
+    { id, kind, name, bytes, payments, sum_minor, currency, batches },
+  ) => ({
+    id,
+    kind,
+    name,
+    sha256: createHash("sha256").update(bytes).digest("hex"),
+    payments,
+    sum_minor,
+    currency,
+    ...vault.seal(Buffer.from(bytes).toString("base64"), id),
+    orders: batches.flatMap(({ id: batch_id, order_ids }) =>
+      order_ids.map((id) => ({ id, batch_id }))
+    ),
+  }));
+  if (exports.length > 0) await store.storeExports(account.id, exports);
+  const broken = refused.map(({ order_id: id, message: reason }) => ({ id, reason }));
+  return [...unknown, ...broken];
+}
+
+/** Returns the bytes of a stored file. */
+export function bytesOf({ id, key_id, sealed }: StoredExport, vault: Vault): Uint8Array {
+  return Buffer.from(vault.open({ key_id, sealed: sealed! }, id), "base64");
+}

@@ -1,0 +1,148 @@
+/**
+ * Makes files for the bank out of the orders that wait for their export: one file for each kind of
+ * order, because banks have a service of its own for each. Pure.
+ */
+
+import { createHash } from "node:crypto";
+import { isInSepa } from "../../core/bank_countries.ts";
+import type { CollectionOrder, OwnBankAccount, PayoutOrder } from "../../core/bank_order.ts";
+import { ibanCountry } from "../../core/iban.ts";
+import { saysAnything, toSepaText } from "../../core/sepa_text.ts";
+import { centralEuropeanDate } from "../../core/target_calendar.ts";
+import type { BankDetails } from "../../domain/providers/bank_details.ts";
+import type { Payment } from "../../schema/payment.ts";
+import type { Refund } from "../../schema/refund.ts";
+import type { Transfer } from "../../schema/transfer.ts";
+import { bankIdentifier } from "./bank_identifier.ts";
+import { type BankSettings } from "./bank_settings.ts";
+import { writeCollections } from "./write_collections.ts";
+import { type BankFile, UnwritableOrder } from "./write_file.ts";
+import { payoutFileKind, writePayouts } from "./write_payouts.ts";
+
+/** Longest text of a remittance. */
+const REMITTANCE_MAX = 140;
+
+/** An order that waits for its export. */
+export interface WaitingOrder {
+  /** The payment, refund or transfer. */
+  id: string;
+  kind: "collection" | "refund" | "transfer";
+  amount_minor: number;
+  currency: string;
+  subject: Payment | Transfer;
+  /** Of a refund. */
+  refund: Refund | null;
+  details: BankDetails;
+}
+
+/** A file with the id of which its own ids are made. */
+type ExportedFile = BankFile & { id: string };
+
+/**
+ * Makes the files of orders.
+ *
+ * @param newId makes the id of a file
+ * @returns the files, and the orders that break a rule of the bank, with the reason
+ */
+export function filesOf(
+  settings: BankSettings,
+  orders: readonly WaitingOrder[],
+  created_at: Date,
+  newId: () => string,
+): { files: ExportedFile[]; refused: UnwritableOrder[] } {
+  const account: OwnBankAccount = {
+    name: settings.holder_name,
+    iban: settings.iban,
+    bic: settings.bic,
+    address: null,
+    currency: settings.currency,
+    creditor_identifier: settings.creditor_id,
+  };
+  const files: ExportedFile[] = [];
+  const refused: UnwritableOrder[] = [];
+  /** Writes a file. An order that breaks a rule is left out, and the others are tried again. */
+  const write = <Order extends { id: string }>(
+    given: readonly Order[],
+    writer: (
+      file: { account: OwnBankAccount; id: string; created_at: Date },
+      orders: readonly [Order, ...Order[]],
+    ) => BankFile,
+  ): void => {
+    const id = newId();
+    let left = given;
+    for (let [first, ...rest] = left; first !== undefined; [first, ...rest] = left) {
+      try {
+        files.push({ ...writer({ account, id, created_at }, [first, ...rest]), id });
+        return;
+      } catch (error) {
+        if (!(error instanceof UnwritableOrder) || error.order_id === id) throw error;
+        refused.push(error);
+        left = left.filter((order) => order.id !== error.order_id);
+      }
+    }
+  };
+  const collections = orders.filter(({ kind }) => kind === "collection").map(collectionOf);
+  const payouts = orders.filter(({ kind }) => kind !== "collection")
+    .map((order) => payoutOf(order, created_at));
+  if (collections.length > 0) write(collections, writeCollections);
+  for (const group of Map.groupBy(payouts, payoutFileKind).values()) write(group, writePayouts);
+  return { files, refused };
+}
+
+function collectionOf({ id, amount_minor, currency, subject, details }: WaitingOrder) {
+  const { method, description, reference } = subject as Payment;
+  if (method?.type !== "sepa" || method.mandate === null || method.due_on === null) {
+    throw new Error(`${id} has no mandate`);
+  }
+  const { holder_name: name, iban, bic, address } = details;
+  const { mandate } = method;
+  const order: CollectionOrder = {
+    id,
+    amount_minor,
+    currency,
+    remittance: remittanceOf(description ?? reference),
+    payer: { name, iban, bic, address },
+    mandate: {
+      id: mandate.id,
+      signed_on: mandate.signed_at.slice(0, 10),
+      sequence: mandate.sequence,
+    },
+    due_on: method.due_on,
+  };
+  return order;
+}
+
+function payoutOf(order: WaitingOrder, created_at: Date): PayoutOrder {
+  const { id, amount_minor, currency, subject, details } = order;
+  const { holder_name: name, iban, bic, address, speed } = details;
+  const rail = currency === "EUR" && isInSepa(ibanCountry(iban)) ? "sepa" : "swift";
+  const text = subject.object === "transfer"
+    ? subject.description
+    : `Refund of ${subject.reference ?? bankIdentifier(subject.id)}`;
+  return {
+    id,
+    amount_minor,
+    currency,
+    remittance: remittanceOf(text),
+    rail,
+    payee: { name, iban, bic, address },
+    speed: rail === "sepa" ? speed : "standard",
+    charges: rail === "sepa" ? "SLEV" : "SHAR",
+    uetr: rail === "sepa" ? null : uetrOf(id),
+    execute_on: centralEuropeanDate(created_at),
+  };
+}
+
+function remittanceOf(text: string | null): { text: string } | null {
+  const converted = toSepaText(text ?? "").slice(0, REMITTANCE_MAX).trim();
+  return saysAnything(converted) ? { text: converted } : null;
+}
+
+/** Returns the unique end-to-end reference of a payout by SWIFT: always the same UUID. */
+function uetrOf(id: string): string {
+  const hex = createHash("sha256").update(`uetr ${id}`).digest("hex");
+  const variant = "89ab"[parseInt(hex[16]!, 16) % 4];
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-${variant}${
+    hex.slice(17, 20)
+  }-${hex.slice(20, 32)}`;
+}

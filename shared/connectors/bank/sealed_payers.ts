@@ -1,0 +1,16 @@
+/** Seals the accounts of payers, to which refunds can go back. */
+
+import type { Sealed, Vault } from "../../core/vault.ts";
+import type { BookedEntry } from "./booked_entries.ts";
+
+/** Seals each account for the reference of its payment. Without a vault none is kept. */
+export function sealedPayers(
+  payers: BookedEntry["payers"],
+  vault: Vault | null,
+): (Sealed & { owner_id: string })[] {
+  if (vault === null) return [];
+  return payers.map(({ owner_id, details }) => ({
+    owner_id,
+    ...vault.seal(JSON.stringify(details), owner_id),
+  }));
+}

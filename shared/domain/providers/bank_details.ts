@@ -1,0 +1,76 @@
+/**
+ * The whole bank details of a payer or payee. A live order to a bank needs them until it has left;
+ * everything else sees the country and the last four characters (security §2).
+ */
+
+import {
+  type BankRail,
+  needsAddress,
+  partyFault,
+  type PostalAddress,
+} from "../../core/bank_order.ts";
+import { invalidParameter } from "../../core/errors.ts";
+import { normalizeIban } from "../../core/iban.ts";
+
+/** The details that a live order to a bank is made of. They are kept sealed. */
+export interface BankDetails {
+  holder_name: string;
+  /** Normalized. */
+  iban: string;
+  bic: string | null;
+  address: PostalAddress | null;
+  /** Of a payout. */
+  speed: "standard" | "instant";
+}
+
+/** A bank account in the body of a request. */
+interface BankAccountInput {
+  iban: string;
+  bic?: string | undefined;
+  holder_name?: string | undefined;
+  address?: AddressInput | undefined;
+}
+
+/** A postal address in the body of a request. */
+interface AddressInput {
+  line1?: string | undefined;
+  line2?: string | undefined;
+  city?: string | undefined;
+  postal_code?: string | undefined;
+  country?: string | undefined;
+}
+
+/**
+ * Reads the details of a live order. Throws `invalid_parameter` for what the bank would refuse.
+ *
+ * @param prefix of the names of the fields, such as `destination.`
+ */
+export function bankDetailsOf(
+  { iban: text, bic: given_bic, holder_name, address }: BankAccountInput,
+  prefix: string,
+  rail: BankRail,
+  speed: BankDetails["speed"] = "standard",
+): BankDetails {
+  if (holder_name === undefined) {
+    throw invalidParameter(
+      `${prefix}holder_name`,
+      `"${prefix}holder_name" is required with a live key: banks refuse an order without the name`,
+    );
+  }
+  const iban = normalizeIban(text);
+  const bic = given_bic?.toUpperCase() ?? null;
+  const postal = addressOf(address);
+  const party = { name: holder_name, iban, bic, address: postal };
+  const fault = partyFault("", party, rail, needsAddress(iban));
+  if (fault !== null) {
+    const field = prefix + fault.field.replace(/^\./, "").replace(/^name$/, "holder_name");
+    throw invalidParameter(field, `"${field}" ${fault.reason}`);
+  }
+  return { holder_name, iban, bic, address: postal, speed };
+}
+
+function addressOf(input: AddressInput | undefined): PostalAddress | null {
+  if (input?.city === undefined || input.country === undefined) return null;
+  const { line1 = null, line2 = null, city, postal_code = null, country } = input;
+  return { line1, line2, city, postal_code, country: country.toUpperCase() };
+}

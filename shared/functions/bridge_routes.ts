@@ -1,0 +1,133 @@
+/**
+ * The routes of a bridge to a bank, a program of the operator that carries files between the service
+ * and EBICS or SFTP (ADR 0042). They take no API key: the account has a token of its own, which
+ * opens nothing else.
+ */
+
+import type { Context, Hono } from "hono";
+import { createHash, timingSafeEqual } from "node:crypto";
+import { ApiError } from "../core/errors.ts";
+import type { Vault } from "../core/vault.ts";
+import type { ProviderAccount } from "../domain/providers/connector.ts";
+import type { Dependencies } from "../http/dependencies.ts";
+import { keylessLimit } from "../http/keyless_limit.ts";
+import { readRaw } from "../http/request_body.ts";
+import type { Env } from "../http/request_state.ts";
+import { PAYMENTS_FUNCTION } from "../http/route.ts";
+import type { BankStore } from "../store/bank_store.ts";
+
+/** Largest statement. The operator's command imports larger ones. */
+const MAX_STATEMENT_BYTES = 10 * 1024 * 1024;
+/** Deadline for its arrival. */
+const STATEMENT_DEADLINE_MS = 60_000;
+/** Longest wait for the worker, so that the response has what it has booked. */
+const WORK_MS = 5_000;
+/** The form of an account's id. No other text reaches the database. */
+const ACCOUNT_ID = /^pac_[0-9a-z]{26}$/;
+
+/** What the routes need besides the dependencies of all routes. */
+export interface BridgeDependencies {
+  bank_store: BankStore;
+  /** Null: files cannot be opened. */
+  vault: Vault | null;
+}
+
+/** Adds the routes below `/providers/{pac_…}`. */
+export function serveBridge(app: Hono<Env>, deps: Dependencies & BridgeDependencies): void {
+  const limited = keylessLimit(deps);
+  type Handler = (c: Context<Env>, account: ProviderAccount) => Promise<Response>;
+  const serve = (method: "GET" | "POST", tail: string, handle: Handler) => {
+    const path = `/${PAYMENTS_FUNCTION}/providers/:id/${tail}`;
+    app.on(method, path, (c) => {
+      c.get("state").route_template = path;
+      return limited(c, async () => await handle(c, await authenticate(c, deps)));
+    });
+  };
+  serve("GET", "files", async (c, { id }) => {
+    const files = await deps.bank_store.listExports(id, null);
+    return c.json({
+      data: files.map(({ name, kind, sha256, created_at }) => ({ name, kind, sha256, created_at })),
+    });
+  });
+  serve("GET", "files/:name", async (c, account) => {
+    const name = c.req.param("name") ?? "";
+    const [file] = await deps.bank_store.listExports(account.id, name);
+    if (file === undefined) throw new ApiError("not_found", "There is no file with this name");
+    if (deps.vault === null) throw noKeys();
+    const { bytesOf } = await import("../connectors/bank/export_bank_files.ts");
+    const bytes = bytesOf(file, deps.vault);
+    await deps.bank_store.noteExport(account.id, file.id);
+    return c.body(new Uint8Array(bytes), 200, { "Content-Type": "application/xml" });
+  });
+  serve("POST", "files", async (c, account) => {
+    if (deps.vault === null) throw noKeys();
+    const { exportOrders } = await import("../connectors/bank/export_bank_files.ts");
+    const at_ms = c.get("state").at_ms;
+    const waiting = await exportOrders(account, deps.bank_store, deps.vault, at_ms);
+    return c.json({ waiting });
+  });
+  serve("POST", "statements", async (c, account) => {
+    if (!/^application\/xml\b/.test(c.req.header("Content-Type") ?? "")) {
+      throw new ApiError("unsupported_media_type", "Send the file as application/xml");
+    }
+    const bytes = await readRaw(c.req.raw, MAX_STATEMENT_BYTES, STATEMENT_DEADLINE_MS);
+    return await importStatement(c, account, bytes, deps);
+  });
+}
+
+async function importStatement(
+  c: Context<Env>,
+  account: ProviderAccount,
+  bytes: Uint8Array,
+  { bank_store, vault, provider_worker }: Dependencies & BridgeDependencies,
+): Promise<Response> {
+  const { importWhole } = await import("../connectors/bank/import_whole_file.ts");
+  const sha256 = createHash("sha256").update(bytes).digest("hex");
+  const file = `${sha256.slice(0, 16)}.xml`;
+  const outcome = await importWhole(account, { bytes, sha256, name: file }, bank_store, vault);
+  if ("error" in outcome) {
+    const nothing = { entries: 0, details: 0, booked: 0, exceptions: 0, warnings: [] };
+    return c.json({ file, result: "refused", ...nothing, error: outcome.error }, 400);
+  }
+  await Promise.race([
+    provider_worker.notify(),
+    new Promise((resolve) => setTimeout(resolve, WORK_MS)),
+  ]);
+  const { booked, exceptions } = await bank_store.importState(account.id, sha256);
+  const { imported: { entries, details, warnings }, is_new } = outcome;
+  const result = is_new ? "applied" : "unchanged";
+  return c.json({ file, result, entries, details, booked, exceptions, warnings, error: null });
+}
+
+/** Returns the account whose token the request has. Throws `unauthorized`. */
+async function authenticate(
+  c: Context<Env>,
+  { bank_store, provider_store, provider_accounts }: Dependencies & BridgeDependencies,
+): Promise<ProviderAccount> {
+  const id = c.req.param("id") ?? "";
+  const [, token] = /^Bearer (\S{1,200})$/.exec(c.req.header("Authorization") ?? "") ?? [];
+  const hash = ACCOUNT_ID.test(id) ? await bank_store.readBridgeHash(id) : null;
+  const given = createHash("sha256").update(token ?? "").digest();
+  // Of an unknown account too, so that the time tells nothing.
+  const expected = hash === null ? given.map((byte) => byte ^ 1) : fromHex(hash);
+  if (!timingSafeEqual(given, expected) || token === undefined) throw unauthorized();
+  const stored = await provider_store.readAccount(id);
+  const ready = stored && provider_accounts.open(stored);
+  if (!ready || typeof ready === "string") throw unauthorized();
+  return ready.account;
+}
+
+function unauthorized(): ApiError {
+  return new ApiError("unauthorized", "No account with this id has this bridge token");
+}
+
+function noKeys(): ApiError {
+  return new ApiError(
+    "provider_not_configured",
+    "The service cannot open bank files: let the operator set BANK_DETAILS_KEYS",
+  );
+}
+
+function fromHex(text: string): Uint8Array {
+  return Uint8Array.from(text.match(/../g)!, (byte) => parseInt(byte, 16));
+}

@@ -1,0 +1,146 @@
+-- Purpose: the merchant's own bank accounts: the files of their banks and the entries in them, the
+-- bank details of payers and payees, and the orders that were exported to a bank.
+
+grant pay_owner to current_user;
+select pg_catalog.set_config('pay.migrator', current_user, false);
+set role pay_owner;
+
+create table pay.bank_files (
+  environment_id text collate "C" not null,
+  account_id text collate "C" not null,
+  sha256 text collate "C" not null,
+  name text not null,
+  result jsonb,
+  imported_at timestamptz not null,
+  constraint bank_files_pkey primary key (environment_id, account_id, sha256),
+  constraint bank_files_sha256_form check (sha256 ~ '^[0-9a-f]{64}$'),
+  constraint bank_files_name_length check (length(name) between 1 and 255)
+);
+comment on table pay.bank_files is 'A file of a bank that was imported. Its content is not stored.';
+comment on column pay.bank_files.environment_id is 'The environment of the account.';
+comment on column pay.bank_files.account_id is 'The account whose entries it has.';
+comment on column pay.bank_files.sha256 is 'The hash of its bytes in hex: a file is imported once.';
+comment on column pay.bank_files.name is 'Its name, for people.';
+comment on column pay.bank_files.result is 'What the import counted; null only within its transaction.';
+comment on column pay.bank_files.imported_at is 'Time of the import.';
+
+create table pay.bank_entries (
+  environment_id text collate "C" not null,
+  account_id text collate "C" not null,
+  id text collate "C" not null,
+  sha256 text collate "C" not null,
+  booked_on date not null,
+  amount_minor bigint not null,
+  currency text collate "C" not null,
+  constraint bank_entries_pkey primary key (environment_id, account_id, id),
+  -- Without ":", which ends the entry in the reference of a provider event.
+  constraint bank_entries_id_form check (id ~ '^[^:]{1,80}$')
+);
+comment on table pay.bank_entries is 'An entry that a bank has booked. camt.052, 053 and 054 have the same one.';
+comment on column pay.bank_entries.environment_id is 'The environment of the account.';
+comment on column pay.bank_entries.account_id is 'The account.';
+comment on column pay.bank_entries.id is 'The bank''s reference of the entry, or a hash of its content. Its provider events are id:1, id:2 and so on.';
+comment on column pay.bank_entries.sha256 is 'The file that had it first.';
+comment on column pay.bank_entries.booked_on is 'The day on which the bank booked it.';
+comment on column pay.bank_entries.amount_minor is 'The change of the balance in minor units: negative if money left.';
+comment on column pay.bank_entries.currency is 'ISO 4217 code.';
+
+create index bank_entries_booked on pay.bank_entries (account_id, booked_on);
+comment on index pay.bank_entries_booked is 'pay.end_bank_file: the entries of a day.';
+
+create index bank_entries_file on pay.bank_entries (sha256, account_id);
+comment on index pay.bank_entries_file is 'pay.end_bank_file, pay.bank_file_state: the entries of a file.';
+
+create table pay.bank_details (
+  environment_id text collate "C" not null,
+  owner_id text collate "C" not null,
+  key_id text collate "C" not null,
+  sealed text collate "C" not null,
+  created_at timestamptz not null,
+  constraint bank_details_pkey primary key (environment_id, owner_id),
+  constraint bank_details_sealed_length check (length(sealed) <= 4000)
+);
+comment on table pay.bank_details is 'The whole bank details of a payer or payee, sealed by the service (pay.read_bank_details).';
+comment on column pay.bank_details.environment_id is 'The environment of the owner.';
+comment on column pay.bank_details.owner_id is 'The payment, refund or transfer that needs them, or the reference of a payment whose payer they are.';
+comment on column pay.bank_details.key_id is 'The key with which they are sealed. The database never gets it.';
+comment on column pay.bank_details.sealed is 'AES-256-GCM, in base64.';
+comment on column pay.bank_details.created_at is 'Time of the request, or of the import.';
+
+create table pay.bank_exports (
+  environment_id text collate "C" not null,
+  id text collate "C" not null,
+  account_id text collate "C" not null,
+  kind text collate "C" not null,
+  name text collate "C" not null,
+  sha256 text collate "C" not null,
+  payments integer not null,
+  sum_minor bigint not null,
+  currency text collate "C" not null,
+  key_id text collate "C" not null,
+  sealed text not null,
+  created_at timestamptz not null,
+  written_at timestamptz,
+  constraint bank_exports_pkey primary key (environment_id, id),
+  constraint bank_exports_sha256_form check (sha256 ~ '^[0-9a-f]{64}$'),
+  constraint bank_exports_sums_positive check (payments > 0 and sum_minor > 0)
+);
+comment on table pay.bank_exports is 'A file of orders for a bank. It is made once, and each export gives the same bytes.';
+comment on column pay.bank_exports.environment_id is 'The environment of the account.';
+comment on column pay.bank_exports.id is 'The id (bf_…), from which the ids of the message and its batches are made.';
+comment on column pay.bank_exports.account_id is 'The account that pays or collects.';
+comment on column pay.bank_exports.kind is 'The kind of its orders, such as sepa_transfers.';
+comment on column pay.bank_exports.name is 'Its name.';
+comment on column pay.bank_exports.sha256 is 'The hash of its bytes in hex.';
+comment on column pay.bank_exports.payments is 'The number of its orders.';
+comment on column pay.bank_exports.sum_minor is 'Their sum in minor units.';
+comment on column pay.bank_exports.currency is 'ISO 4217 code.';
+comment on column pay.bank_exports.key_id is 'The key with which its bytes are sealed.';
+comment on column pay.bank_exports.sealed is 'Its bytes, sealed: they have bank details.';
+comment on column pay.bank_exports.created_at is 'Time of the first export.';
+comment on column pay.bank_exports.written_at is 'Time at which the operator got it first; null: never.';
+
+create index bank_exports_account on pay.bank_exports (account_id, id);
+comment on index pay.bank_exports_account is 'pay.list_bank_exports: the files of an account.';
+
+create table pay.bank_orders (
+  environment_id text collate "C" not null,
+  owner_id text collate "C" not null,
+  account_id text collate "C" not null,
+  operation_id text collate "C" not null,
+  state text collate "C" not null,
+  export_id text collate "C",
+  batch_id text collate "C",
+  payee_check text collate "C",
+  changed_at timestamptz not null,
+  constraint bank_orders_pkey primary key (environment_id, owner_id),
+  constraint bank_orders_state_known check (
+    state in ('waiting', 'exported', 'withdrawn', 'rejected')
+  ),
+  constraint bank_orders_exported_has_file check (
+    (state = 'exported') = (export_id is not null) and (export_id is null) = (batch_id is null)
+  ),
+  constraint bank_orders_payee_check_form check (payee_check ~ '^[A-Z]{4}$')
+);
+comment on table pay.bank_orders is 'An order to a bank: a collection, refund or transfer. It is in one file at most.';
+comment on column pay.bank_orders.environment_id is 'The environment of the order.';
+comment on column pay.bank_orders.owner_id is 'The payment, refund or transfer.';
+comment on column pay.bank_orders.account_id is 'The account at the bank.';
+comment on column pay.bank_orders.operation_id is 'Its operation.';
+comment on column pay.bank_orders.state is 'waiting for its export, exported, or before that withdrawn by the merchant or rejected by the operator.';
+comment on column pay.bank_orders.export_id is 'The file; null: it is in none.';
+comment on column pay.bank_orders.batch_id is 'The batch in the file, as the bank knows it.';
+comment on column pay.bank_orders.payee_check is 'The bank''s last code of the verification of payee; null: none.';
+comment on column pay.bank_orders.changed_at is 'Time of the last change.';
+
+create index bank_orders_batch on pay.bank_orders (batch_id, account_id) where batch_id is not null;
+comment on index pay.bank_orders_batch is 'pay.find_bank_orders: the orders of a batch.';
+create index bank_orders_export on pay.bank_orders (export_id) where export_id is not null;
+comment on index pay.bank_orders_export is 'pay.find_bank_orders: the orders of a file.';
+
+create index bank_orders_waiting on pay.bank_orders (account_id, owner_id) where state = 'waiting';
+comment on index pay.bank_orders_waiting is 'pay.bank_orders_to_export: the orders to export.';
+
+do $$ begin execute pg_catalog.format('set role %I',
+  pg_catalog.current_setting('pay.migrator')); end $$;
+revoke pay_owner from current_user;

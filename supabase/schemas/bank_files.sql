@@ -1,0 +1,198 @@
+-- Purpose: files of banks. A file is imported whole or not at all: its entries and their provider
+-- events are stored in one transaction, and the worker applies the events later (record.sql).
+
+-- Begins the import of a file. Returns null if the file is new, else the result of its import.
+-- Concurrency: a second transaction that imports the same file waits for the end of the first one.
+create or replace function pay.begin_bank_file(p_account_id text, p_sha256 text, p_name text)
+returns json
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off
+as $$
+declare
+  v_environment_id text;
+begin
+  perform set_config('pay.worker', 'on', true);
+  select a.environment_id into strict v_environment_id
+  from pay.provider_accounts a where a.id = p_account_id;
+  perform pay_internal.refuse_moving(v_environment_id);
+  insert into pay.bank_files (environment_id, account_id, sha256, name, imported_at)
+  values (v_environment_id, p_account_id, p_sha256, p_name, pay_internal.server_time())
+  on conflict on constraint bank_files_pkey do nothing;
+  if found then return null; end if;
+  return (
+    select f.result from pay.bank_files f
+    where f.environment_id = v_environment_id and f.account_id = p_account_id
+      and f.sha256 = p_sha256
+  );
+end
+$$;
+grant execute on function pay.begin_bank_file(text, text, text) to pay_operator;
+
+-- Stores the entries of a file that are new, with their provider events. Returns their number.
+-- p_entries [{id, booked_on, amount_minor, currency, provider_events}]
+-- Concurrency: inserts in the order of the ids. A second transaction that stores the same entry
+-- waits for the end of the first one.
+create or replace function pay.store_bank_entries(
+  p_account_id text, p_sha256 text, p_entries text
+)
+returns bigint
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_stored bigint;
+  v_events jsonb;
+begin
+  perform set_config('pay.worker', 'on', true);
+  with entry as materialized (
+    select a.environment_id, e.*
+    from pay.provider_accounts a
+    cross join jsonb_to_recordset(p_entries::jsonb) as e (
+      id text, booked_on date, amount_minor bigint, currency text, provider_events jsonb)
+    where a.id = p_account_id
+  ), stored as (
+    insert into pay.bank_entries (environment_id, account_id, id, sha256, booked_on, amount_minor,
+      currency)
+    select e.environment_id, p_account_id, e.id, p_sha256, e.booked_on, e.amount_minor, e.currency
+    from entry e
+    order by e.id
+    on conflict on constraint bank_entries_pkey do nothing
+    returning id
+  )
+  select count(distinct e.id), coalesce(jsonb_agg(event.value || jsonb_build_object(
+    'environment_id', e.environment_id, 'account_id', p_account_id, 'body', event.value)), '[]')
+  into v_stored, v_events
+  from stored s
+  join entry e on e.id = s.id
+  cross join jsonb_array_elements(e.provider_events) event;
+  perform pay_internal.keep_provider_events(v_events);
+  return v_stored;
+end
+$$;
+grant execute on function pay.store_bank_entries(text, text, text) to pay_operator;
+
+-- Ends the import of a file: stores what it counted, and the totals of the days of its entries.
+-- p_result {kind, complete_until, …} as the importer counts it. complete_until: the day up to which
+--          its statements have every entry, or null. The books of these days are compared
+--          (pay.invariant_provider_totals).
+create or replace function pay.end_bank_file(p_account_id text, p_sha256 text, p_result text)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off
+as $$
+declare
+  v_complete_until constant date := p_result::jsonb ->> 'complete_until';
+begin
+  perform set_config('pay.worker', 'on', true);
+  update pay.bank_files f set result = p_result::jsonb
+  from pay.provider_accounts a
+  where a.id = p_account_id and f.environment_id = a.environment_id and f.account_id = a.id
+    and f.sha256 = p_sha256;
+  insert into pay.provider_totals as total (environment_id, account_id, day, currency,
+    provider_minor, read_at)
+  select b.environment_id, b.account_id, b.booked_on, b.currency, sum(b.amount_minor),
+    pay_internal.server_time()
+  from pay.bank_entries b
+  where b.account_id = p_account_id and b.booked_on in (
+    select o.booked_on from pay.bank_entries o
+    where o.account_id = p_account_id and o.sha256 = p_sha256
+  )
+  group by b.environment_id, b.account_id, b.booked_on, b.currency
+  on conflict on constraint provider_totals_pkey
+    do update set provider_minor = excluded.provider_minor, read_at = excluded.read_at;
+  update pay.provider_cursors u
+  set totals_day = greatest(u.totals_day, v_complete_until),
+    polled_at = pay_internal.server_time()
+  where u.account_id = p_account_id and v_complete_until is not null;
+end
+$$;
+grant execute on function pay.end_bank_file(text, text, text) to pay_operator;
+
+-- What the worker has made of the provider events of a file: how many wait for it, how many have
+-- moved money in the ledger, and how many an operator has to look at.
+create or replace function pay.bank_file_state(p_account_id text, p_sha256 text)
+returns table (waiting bigint, booked bigint, exceptions bigint)
+language plpgsql volatile security definer rows 1
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select count(*) filter (where event.outcome is null),
+      count(*) filter (where event.booked_minor <> 0),
+      count(*) filter (where event.exception is not null
+        or event.outcome in ('exception', 'unmatched'))
+    from pay.provider_accounts a
+    join pay.bank_files f on f.environment_id = a.environment_id and f.account_id = a.id
+      and f.sha256 = p_sha256
+    join pay.provider_events event on event.environment_id = a.environment_id
+      and event.account_id = a.id and event.received_at >= f.imported_at
+    join pay.bank_entries b on b.environment_id = a.environment_id and b.account_id = a.id
+      and b.id = split_part(event.reference, ':', 1) and b.sha256 = f.sha256
+    where a.id = p_account_id;
+end
+$$;
+grant execute on function pay.bank_file_state(text, text) to pay_api, pay_operator;
+
+-- Imports a file whose entries fit in one statement. Returns null if the file is new, else the
+-- result of its import.
+-- p_file {sha256, name, entries, provider_events, checks: [{id, code}], details, result}, as the
+--        functions take them that do each step
+create or replace function pay.import_bank_file(p_account_id text, p_file text)
+returns json
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+as $$
+declare
+  v_file constant jsonb := p_file;
+  v_sha256 constant text := v_file ->> 'sha256';
+  v_known constant json := pay.begin_bank_file(p_account_id, v_sha256, v_file ->> 'name');
+begin
+  if v_known is not null then return v_known; end if;
+  perform pay.store_bank_entries(p_account_id, v_sha256, v_file ->> 'entries');
+  perform pay.keep_bank_details(p_account_id, v_file ->> 'details');
+  perform pay.store_provider_events(p_account_id, v_file ->> 'provider_events');
+  perform pay.note_payee_check(p_account_id, c ->> 'id', c ->> 'code')
+  from jsonb_array_elements(v_file -> 'checks') c;
+  perform pay.end_bank_file(p_account_id, v_sha256, v_file ->> 'result');
+  return null;
+end
+$$;
+grant execute on function pay.import_bank_file(text, text) to pay_api;
+
+-- The hash of the token of an account's bridge; null: it has none.
+create or replace function pay.read_bridge_hash(p_account_id text)
+returns text
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return (
+    select a.bridge_token_hash from pay.provider_accounts a
+    where a.id = p_account_id and a.connector = 'bank'
+  );
+end
+$$;
+grant execute on function pay.read_bridge_hash(text) to pay_api;
+
+-- Operator: gives the bridge of an account a new token, by its hash. The former one opens nothing
+-- any more. Returns false if there is no such account at a bank.
+create or replace function pay.set_bridge_hash(p_account_id text, p_hash text)
+returns boolean
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  update pay.provider_accounts a set bridge_token_hash = p_hash
+  where a.id = p_account_id and a.connector = 'bank';
+  return found;
+end
+$$;
+grant execute on function pay.set_bridge_hash(text, text) to pay_operator;

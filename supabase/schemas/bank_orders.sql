@@ -1,0 +1,267 @@
+-- Purpose: orders to a bank: collections, refunds and transfers that leave in files. An order is in
+-- one file, and in no other one ever: export, withdrawal and rejection take the same lock.
+
+-- Locks the orders of an account until the end of the transaction. Returns its environment.
+create or replace function pay_internal.lock_bank_orders(p_account_id text)
+returns text
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_environment_id text;
+begin
+  perform set_config('pay.worker', 'on', true);
+  select a.environment_id into strict v_environment_id
+  from pay.provider_accounts a where a.id = p_account_id;
+  perform pay_internal.refuse_moving(v_environment_id);
+  perform pg_advisory_xact_lock(hashtextextended('bank orders ' || p_account_id, 0));
+  return v_environment_id;
+end
+$$;
+
+-- Stores an order: part of the commit of its operation. p_details: {key_id, sealed}, empty if the
+-- request has none.
+create or replace function pay_internal.keep_bank_order(
+  p_environment_id text, p_account_id text, p_operation_id text, p_owner_id text, p_details jsonb
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  insert into pay.bank_details (environment_id, owner_id, key_id, sealed, created_at)
+  select p_environment_id, p_owner_id, p_details ->> 'key_id', p_details ->> 'sealed',
+    pay_internal.server_time()
+  where p_details ? 'sealed';
+  insert into pay.bank_orders (environment_id, owner_id, account_id, operation_id, state,
+    changed_at)
+  values (p_environment_id, p_owner_id, p_account_id, p_operation_id, 'waiting',
+    pay_internal.server_time());
+end
+$$;
+
+-- An order with what it is about. kind: collection, refund or transfer. is_open: it has no result.
+create or replace view pay_internal.bank_orders_shown with (security_invoker = true) as
+select b.environment_id, b.account_id, b.owner_id as id, b.operation_id,
+  case c.op when 'authorize' then 'collection' else c.op end as kind, b.state, b.payee_check,
+  b.export_id, b.batch_id, c.subject_id, c.amount_minor, c.currency, c.created_at,
+  subject.body as subject_body, r.body as refund_body,
+  coalesce(r.status, subject.status) not in ('completed', 'partially_refunded', 'refunded',
+    'chargeback', 'failed', 'cancelled') as is_open
+from pay.bank_orders b
+join pay.provider_operations c on c.environment_id = b.environment_id and c.id = b.operation_id
+join pay_internal.provider_subjects subject
+  on subject.environment_id = b.environment_id and subject.id = c.subject_id
+left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id;
+comment on view pay_internal.bank_orders_shown is 'Orders to banks, with what they are about.';
+
+-- The orders of an account without a result, oldest first.
+create or replace function pay.list_bank_orders(p_account_id text)
+returns table (
+  id text, subject_id text, kind text, state text, payee_check text, amount_minor bigint,
+  currency text, export_id text, batch_id text
+)
+language plpgsql volatile security definer rows 100
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select o.id, o.subject_id, o.kind, o.state, o.payee_check, o.amount_minor, o.currency,
+      o.export_id, o.batch_id
+    from pay_internal.bank_orders_shown o
+    where o.account_id = p_account_id and o.state in ('waiting', 'exported') and o.is_open
+    order by o.operation_id;
+end
+$$;
+grant execute on function pay.list_bank_orders(text) to pay_operator;
+
+-- The oldest orders that wait for their export. Nothing else can export or end them until the end
+-- of the transaction. Bodies are JSON text.
+create or replace function pay.bank_orders_to_export(p_account_id text, p_limit integer)
+returns table (
+  id text, kind text, amount_minor bigint, currency text, subject_body text, refund_body text
+)
+language plpgsql volatile security definer rows 100
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off
+as $$
+begin
+  perform pay_internal.lock_bank_orders(p_account_id);
+  return query
+    select o.id, o.kind, o.amount_minor, o.currency, o.subject_body, o.refund_body
+    from pay_internal.bank_orders_shown o
+    where o.account_id = p_account_id and o.state = 'waiting' and o.is_open
+    order by o.operation_id
+    limit p_limit;
+end
+$$;
+grant execute on function pay.bank_orders_to_export(text, integer) to pay_api, pay_operator;
+
+-- The sealed bank details of owners, as only this function reads them. p_key_id: only those with
+-- another key, for a rotation; null: all.
+create or replace function pay.read_bank_details(
+  p_account_id text, p_owner_ids text[], p_key_id text
+)
+returns table (owner_id text, key_id text, sealed text)
+language plpgsql volatile security definer rows 100
+set search_path = pg_catalog, pg_temp set jit = off
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select d.owner_id, d.key_id, d.sealed
+    from pay.provider_accounts a
+    join pay.bank_details d on d.environment_id = a.environment_id
+      and d.owner_id = any (p_owner_ids)
+    where a.id = p_account_id and (p_key_id is null or d.key_id <> p_key_id);
+end
+$$;
+grant execute on function pay.read_bank_details(text, text[], text) to pay_api, pay_operator;
+
+-- Stores the sealed bank details of payers that a file of the bank names, unless they are known.
+-- p_details [{owner_id, key_id, sealed}]
+create or replace function pay.keep_bank_details(p_account_id text, p_details text)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  insert into pay.bank_details (environment_id, owner_id, key_id, sealed, created_at)
+  select a.environment_id, d.owner_id, d.key_id, d.sealed, pay_internal.server_time()
+  from pay.provider_accounts a
+  cross join jsonb_to_recordset(p_details::jsonb) as d (owner_id text, key_id text, sealed text)
+  where a.id = p_account_id
+  order by d.owner_id
+  on conflict on constraint bank_details_pkey do nothing;
+end
+$$;
+grant execute on function pay.keep_bank_details(text, text) to pay_api, pay_operator;
+
+-- Stores files for the bank, in the transaction of pay.bank_orders_to_export.
+-- p_exports [{id, kind, name, sha256, payments, sum_minor, currency, key_id, sealed,
+--           orders: [{id, batch_id}]}]
+create or replace function pay.store_bank_exports(p_account_id text, p_exports text)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+as $$
+declare
+  v_environment_id constant text := pay_internal.lock_bank_orders(p_account_id);
+  v_now constant timestamptz := pay_internal.server_time();
+begin
+  insert into pay.bank_exports (environment_id, id, account_id, kind, name, sha256, payments,
+    sum_minor, currency, key_id, sealed, created_at)
+  select v_environment_id, x.id, p_account_id, x.kind, x.name, x.sha256, x.payments, x.sum_minor,
+    x.currency, x.key_id, x.sealed, v_now
+  from jsonb_to_recordset(p_exports::jsonb) as x (
+    id text, kind text, name text, sha256 text, payments integer, sum_minor bigint, currency text,
+    key_id text, sealed text);
+  update pay.bank_orders b
+  set state = 'exported', export_id = x.id, batch_id = o.batch_id, changed_at = v_now
+  from jsonb_to_recordset(p_exports::jsonb) as x (id text, orders jsonb)
+  cross join jsonb_to_recordset(x.orders) as o (id text, batch_id text)
+  where b.environment_id = v_environment_id and b.owner_id = o.id and b.state = 'waiting';
+end
+$$;
+grant execute on function pay.store_bank_exports(text, text) to pay_api, pay_operator;
+
+-- The files for the bank, oldest first. p_name: only this one, with its sealed bytes; null: all,
+-- without them.
+create or replace function pay.list_bank_exports(p_account_id text, p_name text)
+returns table (
+  id text, kind text, name text, sha256 text, payments integer, sum_minor bigint, currency text,
+  created_at text, is_written boolean, key_id text, sealed text
+)
+language plpgsql volatile security definer rows 100
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select x.id, x.kind, x.name, x.sha256, x.payments, x.sum_minor, x.currency,
+      pay_internal.wire_time(x.created_at), x.written_at is not null, x.key_id,
+      case when p_name is not null then x.sealed end
+    from pay.bank_exports x
+    where x.account_id = p_account_id and (p_name is null or x.name = p_name)
+    order by x.id;
+end
+$$;
+grant execute on function pay.list_bank_exports(text, text) to pay_api, pay_operator;
+
+-- Notes that the operator or a bridge has got a file.
+create or replace function pay.note_bank_export(p_account_id text, p_id text)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  update pay.bank_exports x set written_at = coalesce(x.written_at, pay_internal.server_time())
+  where x.account_id = p_account_id and x.id = p_id;
+end
+$$;
+grant execute on function pay.note_bank_export(text, text) to pay_api, pay_operator;
+
+-- The exported orders that a bank names. p_id: the id of an order, a batch or a file, as the bank
+-- repeats it, in any case.
+create or replace function pay.find_bank_orders(p_account_id text, p_id text)
+returns table (
+  id text, subject_id text, amount_minor bigint, currency text, is_open boolean
+)
+language plpgsql volatile security definer rows 100
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select o.id, o.subject_id, o.amount_minor, o.currency, o.is_open
+    from pay_internal.bank_orders_shown o
+    where o.account_id = p_account_id and o.state = 'exported'
+      and (o.batch_id = lower(p_id) or o.export_id = replace(lower(p_id), '-', '_')
+        or o.id = replace(lower(p_id), '-', '_'))
+    order by o.id;
+end
+$$;
+grant execute on function pay.find_bank_orders(text, text) to pay_api, pay_operator;
+
+-- Ends an order that waits for its export. Returns the state that it has then: p_state, or an
+-- earlier one; null if there is no such order.
+create or replace function pay.end_bank_order(p_account_id text, p_id text, p_state text)
+returns text
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+as $$
+declare
+  v_environment_id constant text := pay_internal.lock_bank_orders(p_account_id);
+begin
+  update pay.bank_orders b set state = p_state, changed_at = pay_internal.server_time()
+  where b.environment_id = v_environment_id and b.owner_id = p_id and b.state = 'waiting';
+  return (
+    select b.state from pay.bank_orders b
+    where b.environment_id = v_environment_id and b.owner_id = p_id
+      and b.account_id = p_account_id
+  );
+end
+$$;
+grant execute on function pay.end_bank_order(text, text, text) to pay_api, pay_operator;
+
+-- Notes the result of the verification of the payee of an exported order.
+create or replace function pay.note_payee_check(p_account_id text, p_id text, p_code text)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  update pay.bank_orders b set payee_check = p_code, changed_at = pay_internal.server_time()
+  from pay.provider_accounts a
+  where a.id = p_account_id and b.environment_id = a.environment_id and b.account_id = a.id
+    and b.owner_id = p_id and b.state = 'exported';
+end
+$$;
+grant execute on function pay.note_payee_check(text, text, text) to pay_api, pay_operator;
