@@ -33,6 +33,7 @@ interface Draft {
   bic: string;
   holder_name: string;
   line1: string;
+  line2: string;
   city: string;
   postal_code: string;
   country: string;
@@ -56,6 +57,7 @@ const FIRST_DRAFT: Draft = {
   bic: "",
   holder_name: "",
   line1: "",
+  line2: "",
   city: "",
   postal_code: "",
   country: "",
@@ -174,6 +176,7 @@ function Available({ currency }: { currency: string }) {
 /** The fields of the address, which an IBAN from outside the EEA needs. */
 const ADDRESS = [
   ["line1", "Street"],
+  ["line2", "Building"],
   ["city", "City"],
   ["postal_code", "Postal code"],
   ["country", "Country code"],
@@ -253,8 +256,8 @@ function Destination({ draft, change }: {
  * @throws {FieldError} if a text cannot become JSON of the right type
  */
 function transferBody(draft: Draft): CreateTransferInput {
-  const { to, speed, settlement, description, line1, city, postal_code, country } = draft;
-  const address = present({ line1, city, postal_code, country }) as PostalAddress;
+  const { to, speed, settlement, description, line1, line2, city, postal_code, country } = draft;
+  const address = present({ line1, line2, city, postal_code, country }) as PostalAddress;
   const has_address = Object.keys(address).length > 0;
   return {
     amount: amountOf(draft),

@@ -39,6 +39,7 @@ const PROJECT_DIR = fileURLToPath(new URL("../../", import.meta.url));
 const BYTES_MAX = 1024 ** 3;
 /** Longest time to wait for the service that applies the entries, while nothing is applied. */
 const SERVICE_PATIENCE_MS = 30_000;
+/** Shortest pause between two looks. The count of a large file takes longer, and so the pause. */
 const POLL_MS = 250;
 /** Results of the verification of payee that wait for the operator: close, no, and no check. */
 const CHECKS_TO_APPROVE = ["RVMC", "RVNM", "RVNA"];
@@ -181,7 +182,9 @@ async function storeFile(
     const source = { bytes: await piecesOf(file), bytes_max: BYTES_MAX };
     const imported = await importBankFile(account, source, {
       storeEntries: (entries) => store.storeEntries(account.id, sha256, entries),
-      keepPayers: (payers) => store.keepDetails(account.id, sealedPayers(payers, vault)),
+      async keepPayers(payers) {
+        await store.keepDetails(account.id, await sealedPayers(payers, vault));
+      },
       storeEvents: (provider_events) => store.storeEvents(account.id, provider_events),
       async noteChecks(checks) {
         for (const { id, code } of checks) await store.notePayeeCheck(account.id, id, code);
@@ -204,7 +207,9 @@ async function stateAfterWork(
   let left = Infinity;
   let give_up_at = 0;
   for (;;) {
+    const asked_at = performance.now();
     const state = await store.importState(account_id, sha256);
+    const pause_ms = Math.max(POLL_MS, 4 * (performance.now() - asked_at));
     const { waiting } = state;
     if (waiting === 0) return state;
     if (waiting < left) give_up_at = performance.now() + SERVICE_PATIENCE_MS;
@@ -213,7 +218,7 @@ async function stateAfterWork(
       printMessage(`${waiting} entries wait for the service, which applies them when it runs`);
       return state;
     }
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    await new Promise((resolve) => setTimeout(resolve, pause_ms));
   }
 }
 
@@ -234,7 +239,7 @@ async function exportFiles(
     if (is_written) continue;
     const [stored] = await store.listExports(account.id, name);
     const path = join(folder, name);
-    await writeWhole(path, bytesOf(stored!, vault));
+    await writeWhole(path, await bytesOf(stored!, vault));
     await store.noteExport(account.id, id);
     const { kind, payments, sum_minor: sum, currency } = stored!;
     show({ file: path, kind, payments, sum, currency }, `${path}: ${payments} ${kind}`);

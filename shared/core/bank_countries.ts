@@ -19,7 +19,7 @@ const SEPA_OUTSIDE_EEA = new Set("AD AL CH GB GI MC MD ME MK RS SM VA".split(" "
 const OTHER_BIC_COUNTRIES: Readonly<Record<string, string>> = {
   DK: "FO GL",
   FI: "AX",
-  FR: "BL GF GP MF MQ NC PF PM RE TF WF YT",
+  FR: "BL GF GP MC MF MQ NC PF PM RE TF WF YT",
   GB: "GG IM JE",
   IE: "GB",
   MC: "FR",

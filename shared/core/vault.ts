@@ -6,13 +6,11 @@
  */
 
 import { Buffer } from "node:buffer";
-import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 
-const ALGORITHM = "aes-256-gcm";
+const ALGORITHM = "AES-GCM";
 const KEY_BYTES = 32;
-/** The nonce that NIST SP 800-38D recommends, and the tag. Nonces are random. */
+/** The nonce that NIST SP 800-38D recommends. Nonces are random. */
 const NONCE_BYTES = 12;
-const TAG_BYTES = 16;
 const KEY_ID = /^[a-z0-9_-]{1,20}$/;
 
 /** A sealed text. */
@@ -44,7 +42,7 @@ export class Vault {
     const keys = new Map<string, Uint8Array>();
     for (const part of text.split(",")) {
       const [id = "", base64 = ""] = part.trim().split(":", 2);
-      const key = Buffer.from(base64, "base64");
+      const key = new Uint8Array(Buffer.from(base64, "base64"));
       if (!KEY_ID.test(id) || keys.has(id) || key.length !== KEY_BYTES) {
         throw new Error(
           `must be keys like "k1:<${KEY_BYTES} bytes in base64>", separated by commas, each with ` +
@@ -57,23 +55,44 @@ export class Vault {
   }
 
   /** Seals a text. Only the same context opens it. */
-  seal(text: string, context: string): Sealed {
-    const nonce = randomBytes(NONCE_BYTES);
-    const cipher = createCipheriv(ALGORITHM, this.#keys.get(this.key_id)!, nonce);
-    cipher.setAAD(Buffer.from(context));
-    const parts = [nonce, cipher.update(text, "utf8"), cipher.final(), cipher.getAuthTag()];
-    return { key_id: this.key_id, sealed: Buffer.concat(parts).toString("base64") };
+  async seal(text: string, context: string): Promise<Sealed> {
+    const nonce = crypto.getRandomValues(new Uint8Array(NONCE_BYTES));
+    const key = await cryptoKey(this.#keys.get(this.key_id)!);
+    const sealed = await crypto.subtle.encrypt(
+      algorithmOf(nonce, context),
+      key,
+      new TextEncoder().encode(text),
+    );
+    const bytes = Buffer.concat([nonce, new Uint8Array(sealed)]);
+    return { key_id: this.key_id, sealed: bytes.toString("base64") };
   }
 
   /** Opens a text. Throws if its key is missing, or if it was sealed in another context. */
-  open({ key_id, sealed }: Sealed, context: string): string {
+  async open({ key_id, sealed }: Sealed, context: string): Promise<string> {
     const key = this.#keys.get(key_id);
     if (key === undefined) throw new Error(`the key "${key_id}" is missing`);
-    const bytes = Buffer.from(sealed, "base64");
-    const decipher = createDecipheriv(ALGORITHM, key, bytes.subarray(0, NONCE_BYTES));
-    decipher.setAAD(Buffer.from(context));
-    decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
-    const opened = decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES));
-    return Buffer.concat([opened, decipher.final()]).toString("utf8");
+    const bytes = new Uint8Array(Buffer.from(sealed, "base64"));
+    const opened = await crypto.subtle.decrypt(
+      algorithmOf(bytes.subarray(0, NONCE_BYTES), context),
+      await cryptoKey(key),
+      bytes.subarray(NONCE_BYTES),
+    );
+    return new TextDecoder().decode(opened);
   }
+}
+
+/** The tag at the end of a sealed text has 16 bytes, the default. */
+function algorithmOf(iv: Uint8Array, context: string) {
+  return {
+    name: ALGORITHM,
+    iv: new Uint8Array(iv),
+    additionalData: new TextEncoder().encode(context),
+  };
+}
+
+function cryptoKey(bytes: Uint8Array): Promise<CryptoKey> {
+  return crypto.subtle.importKey("raw", new Uint8Array(bytes), ALGORITHM, false, [
+    "encrypt",
+    "decrypt",
+  ]);
 }

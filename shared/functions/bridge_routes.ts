@@ -55,7 +55,7 @@ export function serveBridge(app: Hono<Env>, deps: Dependencies & BridgeDependenc
     if (file === undefined) throw new ApiError("not_found", "There is no file with this name");
     if (deps.vault === null) throw noKeys();
     const { bytesOf } = await import("../connectors/bank/export_bank_files.ts");
-    const bytes = bytesOf(file, deps.vault);
+    const bytes = await bytesOf(file, deps.vault);
     await deps.bank_store.noteExport(account.id, file.id);
     return c.body(new Uint8Array(bytes), 200, { "Content-Type": "application/xml" });
   });

@@ -104,8 +104,12 @@ export interface BankStore {
     account_id: string,
     details: readonly (Sealed & { owner_id: string })[],
   ): Promise<void>;
+  /** Stores files. Throws if an order is in another file, or was ended meanwhile. */
   storeExports(account_id: string, exports: readonly NewExport[]): Promise<void>;
-  /** Returns the files of an account, oldest first; with a name only that one, with its bytes. */
+  /**
+   * Returns the files of an account: those that nobody has got, then the newest, 1 000 at most; with
+   * a name only that one, with its bytes.
+   */
   listExports(account_id: string, name: string | null): Promise<StoredExport[]>;
   /** Notes that somebody has got a file. */
   noteExport(account_id: string, id: string): Promise<void>;

@@ -1108,7 +1108,12 @@ as $$
 declare
   v_environment_id constant text := pay_internal.lock_bank_orders(p_account_id);
   v_now constant timestamptz := pay_internal.server_time();
+  v_orders bigint;
+  v_taken bigint;
 begin
+  select count(*) into v_orders
+  from jsonb_to_recordset(p_exports::jsonb) as x (orders jsonb)
+  cross join jsonb_array_elements(x.orders);
   insert into pay.bank_exports (environment_id, id, account_id, kind, name, sha256, payments,
     sum_minor, currency, key_id, sealed, created_at)
   select v_environment_id, x.id, p_account_id, x.kind, x.name, x.sha256, x.payments, x.sum_minor,
@@ -1121,6 +1126,10 @@ begin
   from jsonb_to_recordset(p_exports::jsonb) as x (id text, orders jsonb)
   cross join jsonb_to_recordset(x.orders) as o (id text, batch_id text)
   where b.environment_id = v_environment_id and b.owner_id = o.id and b.state = 'waiting';
+  get diagnostics v_taken = row_count;
+  if v_taken <> v_orders then
+    raise exception 'an order waits no more' using errcode = 'serialization_failure';
+  end if;
 end
 $$;
 grant execute on function pay.store_bank_exports(text, text) to pay_api, pay_operator;
@@ -1142,7 +1151,8 @@ begin
       case when p_name is not null then x.sealed end
     from pay.bank_exports x
     where x.account_id = p_account_id and (p_name is null or x.name = p_name)
-    order by x.id;
+    order by x.written_at is null desc, x.id desc
+    limit 1000;
 end
 $$;
 grant execute on function pay.list_bank_exports(text, text) to pay_api, pay_operator;
@@ -2057,14 +2067,14 @@ as $$
     when 'refunds' then
       'id object:text payment_id payment_status:text amount=amount_minor amount_minor currency'
       ' status failure_code:text failure_message:text reason:text metadata:own destination:jsonb'
-      ' livemode:boolean created_at updated_at:timestamptz'
+      ' speed:text livemode:boolean created_at updated_at:timestamptz'
     when 'disputes' then
       'id object:text payment_id amount_minor currency reason:text status evidence:own'
       ' evidence_due_by:timestamptz created_at closed_at:timestamptz'
     when 'transfers' then
       'id object:text status amount=amount_minor amount_minor currency destination:jsonb'
-      ' description:text metadata:jsonb failure_code:text failure_message:text return_code:text'
-      ' livemode:boolean sequence created_at updated_at completed_at:timestamptz'
+      ' speed:text description:text metadata:jsonb failure_code:text failure_message:text'
+      ' return_code:text livemode:boolean sequence created_at updated_at completed_at:timestamptz'
       ' cancelled_at:timestamptz'
   end
 $$;

@@ -140,7 +140,9 @@ end
 $$;
 grant execute on function pay.keep_bank_details(text, text) to pay_api, pay_operator;
 
--- Stores files for the bank, in the transaction of pay.bank_orders_to_export.
+-- Stores files for the bank. Fails if an order waits no more: another export has it, or it was
+-- withdrawn or rejected meanwhile. So no order is in two files, also if the caller has no
+-- transaction around pay.bank_orders_to_export and this function.
 -- p_exports [{id, kind, name, sha256, payments, sum_minor, currency, key_id, sealed,
 --           orders: [{id, batch_id}]}]
 create or replace function pay.store_bank_exports(p_account_id text, p_exports text)
@@ -151,7 +153,12 @@ as $$
 declare
   v_environment_id constant text := pay_internal.lock_bank_orders(p_account_id);
   v_now constant timestamptz := pay_internal.server_time();
+  v_orders bigint;
+  v_taken bigint;
 begin
+  select count(*) into v_orders
+  from jsonb_to_recordset(p_exports::jsonb) as x (orders jsonb)
+  cross join jsonb_array_elements(x.orders);
   insert into pay.bank_exports (environment_id, id, account_id, kind, name, sha256, payments,
     sum_minor, currency, key_id, sealed, created_at)
   select v_environment_id, x.id, p_account_id, x.kind, x.name, x.sha256, x.payments, x.sum_minor,
@@ -164,12 +171,16 @@ begin
   from jsonb_to_recordset(p_exports::jsonb) as x (id text, orders jsonb)
   cross join jsonb_to_recordset(x.orders) as o (id text, batch_id text)
   where b.environment_id = v_environment_id and b.owner_id = o.id and b.state = 'waiting';
+  get diagnostics v_taken = row_count;
+  if v_taken <> v_orders then
+    raise exception 'an order waits no more' using errcode = 'serialization_failure';
+  end if;
 end
 $$;
 grant execute on function pay.store_bank_exports(text, text) to pay_api, pay_operator;
 
--- The files for the bank, oldest first. p_name: only this one, with its sealed bytes; null: all,
--- without them.
+-- The files for the bank: those that nobody has got, then the newest, 1 000 at most. p_name: only
+-- this one, with its sealed bytes; null: all, without them.
 create or replace function pay.list_bank_exports(p_account_id text, p_name text)
 returns table (
   id text, kind text, name text, sha256 text, payments integer, sum_minor bigint, currency text,
@@ -187,7 +198,8 @@ begin
       case when p_name is not null then x.sealed end
     from pay.bank_exports x
     where x.account_id = p_account_id and (p_name is null or x.name = p_name)
-    order by x.id;
+    order by x.written_at is null desc, x.id desc
+    limit 1000;
 end
 $$;
 grant execute on function pay.list_bank_exports(text, text) to pay_api, pay_operator;

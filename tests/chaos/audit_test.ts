@@ -17,7 +17,7 @@ import { StoryIds } from "../../chaos/story_ids.ts";
 import { startService, type TestService } from "../support/service/service.ts";
 import { addEndpoint, openRecorder, settle } from "../support/webhook/recording_receiver.ts";
 
-const SEED = 37;
+const SEED = 61;
 const OPERATIONS = 400;
 const DUPLICATES = 2;
 

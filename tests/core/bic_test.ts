@@ -28,7 +28,7 @@ for (const [bic, is_valid] of FORMS) {
 /** Country of the IBAN, countries of BICs that fit it, and countries of BICs that do not. */
 const COUNTRIES: [iban: string, fits: string, fits_not: string][] = [
   ["DE", "DE", "AT FR LU"],
-  ["FR", "FR GP MQ GF RE YT PM BL MF NC PF WF TF", "MC BE GG"],
+  ["FR", "FR GP MQ GF RE YT PM BL MC MF NC PF WF TF", "BE GG"],
   ["MC", "MC FR", "IT"],
   ["GB", "GB JE GG IM", "IE GI FR"],
   ["IE", "IE GB", "JE"],

@@ -112,6 +112,7 @@ serviceCase("POST /v1/payments with a live key", async (t, service) => {
     ["capability", { capability: "sepa_payment" }],
     ["an IBAN with a mandate", {
       ...APPROVED.sepa,
+      iban: { iban: APPROVED.sepa.iban, holder_name: "Jan Payer" },
       mandate: { id: "M-1", signed_at: new Date().toISOString(), sequence: "first" },
     }],
     ["a SWIFT IBAN", APPROVED.swift],

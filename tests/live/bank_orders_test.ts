@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { Vault } from "../../shared/core/vault.ts";
 import { creditorReference } from "../../shared/core/creditor_reference.ts";
 import { addBankAccount, Bank, KEYS } from "../support/bank/bank.ts";
-import { statusReport } from "../support/bank/camt.ts";
+import { camtFile, statusReport } from "../support/bank/camt.ts";
 import { assertSilent } from "../support/database/invariant_breaches.ts";
 import { startService } from "../support/service/service.ts";
 
@@ -186,7 +186,7 @@ Deno.test("live orders to a bank", async (t) => {
         });
       assert.deepEqual((await bridge("POST", "files")).body, { waiting: [] });
       const { body: { data } } = await bridge("GET", "files");
-      const { name, sha256 } = data.at(-1);
+      const { name, sha256 } = data[0];
       const texts = await Promise.all(
         [1, 2].map(async () => (await bridge("GET", `files/${name}`)).text),
       );
@@ -196,6 +196,65 @@ Deno.test("live orders to a bank", async (t) => {
       assert.equal(new Uint8Array(hash).toHex(), sha256);
       assert.equal((await bridge("GET", "files/none.xml")).status, 404);
       assert.deepEqual(await exportNew(), [], "the bridge has got it");
+      await bank.book({ amount_minor: -100, booked_on: today, end_to_end_id: written(id) });
+    });
+
+    await t.step("a return that comes before its debit waits for it", async () => {
+      const { id } = await transfer();
+      await exportNew();
+      const debit = { amount_minor: -100, booked_on: today, end_to_end_id: written(id) };
+      const back = { ...debit, id: "EUREARLY1", amount_minor: 100, return_code: "AC04" };
+      bank.booked.push(back);
+      const early = await service.call(
+        "POST",
+        `/api-v1-payments/providers/${account_id}/statements`,
+        {
+          key: null,
+          body: camtFile({
+            kind: "camt.054",
+            iban: OWN,
+            currency: "EUR",
+            id: "E",
+            entries: [back],
+          }),
+          headers: { Authorization: `Bearer ${bridge_token}`, "Content-Type": "application/xml" },
+          unchecked: true,
+        },
+      );
+      assert.deepEqual([early.status, early.body.booked], [200, 0]);
+      assert.equal((await show(id)).status, "pending");
+      await bank.book(debit);
+      assert.equal((await show(id)).status, "completed");
+      await service.setClock(Date.now() + 60_000);
+      await service.deps.provider_worker.notify();
+      await service.setClock(null);
+      const { status, return_code } = await show(id);
+      assert.deepEqual([status, return_code], ["failed", "AC04"]);
+    });
+
+    await t.step("of two exports at once, one has the order", async () => {
+      const { id } = await transfer();
+      const bridge = () =>
+        service.call("POST", `/api-v1-payments/providers/${account_id}/files`, {
+          key: null,
+          headers: { Authorization: `Bearer ${bridge_token}` },
+          unchecked: true,
+        });
+      const { ordersToExport } = service.deps.bank_store;
+      // Both read before one of them stores.
+      let readers = 0;
+      const both = Promise.withResolvers<void>();
+      service.deps.bank_store.ordersToExport = async (...given) => {
+        const orders = await ordersToExport(...given);
+        if (++readers === 2) both.resolve();
+        await both.promise;
+        return orders;
+      };
+      const responses = await Promise.all([bridge(), bridge()]);
+      service.deps.bank_store.ordersToExport = ordersToExport;
+      assert.deepEqual(responses.map(({ status }) => status).sort(), [200, 503]);
+      const files = await exportNew();
+      assert.deepEqual(files.map(({ text }) => text.includes(written(id))), [true]);
       await bank.book({ amount_minor: -100, booked_on: today, end_to_end_id: written(id) });
     });
 

@@ -25,7 +25,7 @@ export interface RefusedOrder {
 }
 
 /**
- * Puts the orders that wait into files. The store is one transaction.
+ * Puts the orders that wait into files.
  *
  * @returns the orders that break a rule of the bank: they wait on, for the operator
  */
@@ -56,13 +56,13 @@ export async function exportOrders(
       unknown.push({ id: order.id, reason });
       continue;
     }
-    const details = JSON.parse(vault.open(found, found.owner_id)) as BankDetails;
+    const details: BankDetails = JSON.parse(await vault.open(found, found.owner_id));
     known.push({ ...order, details });
   }
   const newId = () => idGenerator(at_ms)("bf_");
   const settings = readBankSettings(account.settings);
   const { files, refused } = filesOf(settings, known, new Date(at_ms), newId);
-  const exports = files.map((
+  const exports = await Promise.all(files.map(async (
     { id, kind, name, bytes, payments, sum_minor, currency, batches },
   ) => ({
     id,
@@ -72,17 +72,20 @@ export async function exportOrders(
     payments,
     sum_minor,
     currency,
-    ...vault.seal(Buffer.from(bytes).toString("base64"), id),
+    ...await vault.seal(Buffer.from(bytes).toString("base64"), id),
     orders: batches.flatMap(({ id: batch_id, order_ids }) =>
       order_ids.map((id) => ({ id, batch_id }))
     ),
-  }));
+  })));
   if (exports.length > 0) await store.storeExports(account.id, exports);
   const broken = refused.map(({ order_id: id, message: reason }) => ({ id, reason }));
   return [...unknown, ...broken];
 }
 
 /** Returns the bytes of a stored file. */
-export function bytesOf({ id, key_id, sealed }: StoredExport, vault: Vault): Uint8Array {
-  return Buffer.from(vault.open({ key_id, sealed: sealed! }, id), "base64");
+export async function bytesOf(
+  { id, key_id, sealed }: StoredExport,
+  vault: Vault,
+): Promise<Uint8Array> {
+  return Buffer.from(await vault.open({ key_id, sealed: sealed! }, id), "base64");
 }

@@ -51,7 +51,7 @@ export async function importWhole(
     entries,
     provider_events,
     checks,
-    details: sealedPayers(entries.flatMap(({ payers }) => payers), vault),
+    details: await sealedPayers(entries.flatMap(({ payers }) => payers), vault),
     result: imported,
   });
   return known === null

@@ -4,13 +4,13 @@ import type { Sealed, Vault } from "../../core/vault.ts";
 import type { BookedEntry } from "./booked_entries.ts";
 
 /** Seals each account for the reference of its payment. Without a vault none is kept. */
-export function sealedPayers(
+export async function sealedPayers(
   payers: BookedEntry["payers"],
   vault: Vault | null,
-): (Sealed & { owner_id: string })[] {
+): Promise<(Sealed & { owner_id: string })[]> {
   if (vault === null) return [];
-  return payers.map(({ owner_id, details }) => ({
+  return await Promise.all(payers.map(async ({ owner_id, details }) => ({
     owner_id,
-    ...vault.seal(JSON.stringify(details), owner_id),
-  }));
+    ...await vault.seal(JSON.stringify(details), owner_id),
+  })));
 }

@@ -204,26 +204,33 @@ export function cancelled({ change, operation }: Begun): Change {
 }
 
 /** Makes the change that reserves an operation. */
-function reserve({ change, operation, bank_order }: Begun, vault: Vault | null): Change {
+function reserve(begun: Begun, vault: Vault | null): Change | Promise<Change> {
+  const { operation, bank_order } = begun;
+  if (bank_order === null) return reserved(begun);
+  return sealed(operation, bank_order.details, vault).then((sealed) => reserved(begun, sealed));
+}
+
+/** @param bank_order the sealed details of an order to a bank; absent: it is none */
+function reserved({ change, operation }: Begun, bank_order?: Partial<Sealed>): Change {
   addCreated(change);
   operation.subject = change.subject;
   change.addOperation({
     ...rowOf(operation),
     lease_ms: LEASE_MS,
-    ...(bank_order && { bank_order: sealed(operation, bank_order.details, vault) }),
+    ...(bank_order && { bank_order }),
   });
   return change.finish(UNDER_WAY);
 }
 
 /** Seals the details of an order to a bank for the payment, refund or transfer. */
-function sealed(
+async function sealed(
   { refund_id, subject_id }: Operation,
   details: BankDetails | null,
   vault: Vault | null,
-): Partial<Sealed> {
+): Promise<Partial<Sealed>> {
   if (details === null) return {};
   if (vault === null) throw noVault();
-  return vault.seal(JSON.stringify(details), refund_id ?? subject_id);
+  return await vault.seal(JSON.stringify(details), refund_id ?? subject_id);
 }
 
 /** Makes the error of an order to a bank whose details nobody could keep. */

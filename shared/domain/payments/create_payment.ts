@@ -7,12 +7,7 @@ import type { CreatePaymentBody, Payment } from "../../schema/payment.ts";
 import { amountOf } from "../../schema/values.ts";
 import { ChangeBuilder } from "../changes/change_builder.ts";
 import type { RequestContext } from "../changes/event.ts";
-import {
-  bankRailOf,
-  capabilityOf,
-  type Instrument,
-  readInstrument,
-} from "../providers/instrument.ts";
+import { capabilityOf, type Instrument, readInstrument } from "../providers/instrument.ts";
 import { bankDetailsOf } from "../providers/bank_details.ts";
 import { beginOperation, type Begun } from "../providers/operation.ts";
 import { methodWithMandate, useMandate } from "./collection.ts";
@@ -44,8 +39,10 @@ export function paymentOf(
   const begun = beginOperation(change, "authorize", { request: { token }, decline_is_error });
   const is_manual = body.settlement === "manual";
   if (!context.livemode) return { ...begun, test: { behaviour, outcome, is_manual } };
-  const rail = bankRailOf(instrument.kind);
-  const details = body.iban && rail ? bankDetailsOf(body.iban, "iban.", rail) : null;
+  // Only SEPA collects: by SWIFT the payer sends the money.
+  const details = body.iban && instrument.kind === "sepa"
+    ? bankDetailsOf(body.iban, "iban.", instrument.kind)
+    : null;
   return { ...begun, bank_order: details && { details } };
 }
 

@@ -4,7 +4,7 @@ import { formatAmount } from "../../core/currency.ts";
 import type { TransferChange } from "../changes/change_builder.ts";
 import type { ProviderEvent } from "../providers/connector.ts";
 import { cancel, complete, fail } from "./transfer_steps.ts";
-import { apply, type Effect, exception, IGNORED, shown } from "../providers/effect.ts";
+import { apply, type Effect, exception, IGNORED, shown, WAIT } from "../providers/effect.ts";
 
 /** Applies a provider event to its transfer. */
 export function applyToTransfer(change: TransferChange, event: ProviderEvent): Effect {
@@ -20,6 +20,8 @@ export function applyToTransfer(change: TransferChange, event: ProviderEvent): E
   if (status === "failed" && event.state === "succeeded" && event.tx_hash !== undefined) {
     return exception("the transfer succeeded on the chain, but is failed here");
   }
+  // A bank takes the money in one entry before it brings it back in another one.
+  if (status === "pending" && event.state === "returned" && event.is_entry) return WAIT;
   const is_returned = status === "completed" && event.state === "returned";
   if (status !== "pending" && !is_returned) return IGNORED;
   switch (event.state) {

@@ -63,6 +63,7 @@ const REFUND = {
   reason: "requested_by_customer",
   metadata: {},
   destination: null,
+  speed: null,
   livemode: false,
   created_at: LATER,
   updated_at: LATER,
