@@ -4,6 +4,7 @@
 import assert from "node:assert/strict";
 import type { Page } from "playwright-core";
 import decodeQR from "qr/decode.js";
+import { until } from "../support/common/until.ts";
 import { consoleCase, keepScreenshot, PHONE } from "../support/console/console_case.ts";
 
 const WALLET = "0x000000000000000000000000000000000000dEaD";
@@ -113,7 +114,7 @@ consoleCase("payments that the payer sends", async (step, place) => {
     await status("Pending").waitFor();
     const { next_action: { epc_qr } } = await paymentNow();
     const name = `QR code of ${epc_qr.replace("EUR12.34", "EUR7.34")}`;
-    assert.equal(await page.locator(".qr").getAttribute("aria-label"), name);
+    await until(name, async () => await page.locator(".qr").getAttribute("aria-label") === name);
   });
   await step("the bank books the rest", async () => {
     await page.getByRole("button", { name: "Completed The bank books the missing amount" }).click();

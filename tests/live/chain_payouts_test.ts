@@ -91,6 +91,12 @@ payoutCase("transfers of two workers have nonces of their own", async (given, si
     const to = newAddress();
     return { to, amount: 100 + i, transfer: await transfer(100 + i, to) };
   }));
+  // The signer may have sent it already: nobody gives its money back.
+  const [{ transfer: { id } }] = made as [typeof made[number]];
+  const path = `/api-v1-payments/v1/transfers/${id}/cancel`;
+  const refused = await service.call("POST", path, { key: service.live.text });
+  assert.deepEqual([refused.status, refused.body.error?.code], [402, "provider_refused"]);
+  assert.equal(await statusOf(made[0]!.transfer), "pending");
   signer.way = "well";
   const second = startSecondService(service);
   try {

@@ -79,6 +79,7 @@ export type Database = {
           "payment_id": string | null;
           "payment_status": string | null;
           "reason": string | null;
+          "speed": string | null;
           "status": string | null;
           "updated_at": string | null;
         };
@@ -103,6 +104,7 @@ export type Database = {
           "object": string | null;
           "return_code": string | null;
           "sequence": number;
+          "speed": string | null;
           "status": string;
           "updated_at": string;
         };
