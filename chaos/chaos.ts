@@ -11,6 +11,7 @@ import { runHostile } from "./hostile_run.ts";
 import { KILL_POINTS } from "./live_faults.ts";
 import { runLive } from "./live_run.ts";
 import { type MainRunReport, runMain } from "./main_run.ts";
+import { isCutOff } from "./meanwhile.ts";
 import { runMoves } from "./moves_run.ts";
 import { runOutage } from "./outage_run.ts";
 import { setStage, type Stage } from "./stage.ts";
@@ -108,9 +109,11 @@ async function main(args: readonly string[]): Promise<number> {
       stages.delete(stage);
     }
   };
-  // The driver can write once more to the connection of a server that was killed.
+  // The driver can write once more to the connection of a server that was killed, and connects again
+  // for nobody's query while the server recovers.
   globalThis.addEventListener("unhandledrejection", (event) => {
-    if (/ended by the other party/.test(event.reason?.message)) event.preventDefault();
+    const is_ended = /ended by the other party/.test(event.reason?.message);
+    if (is_ended || isCutOff(event.reason)) event.preventDefault();
   });
   // The next run starts while the main run only waits for its last deliveries.
   let before: Promise<void> = Promise.resolve();

@@ -81,7 +81,7 @@ export class Auditor {
 }
 
 /** Whether a query failed because the database was killed or is still starting. */
-function isCutOff(error: unknown): boolean {
-  const { code } = error as { code?: string };
+export function isCutOff(error: unknown): boolean {
+  const code = (error as { code?: string } | null)?.code;
   return code !== undefined && /^(CONNECT|ECONN|EPIPE|08|57P0)/.test(code);
 }
