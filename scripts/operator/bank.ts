@@ -9,8 +9,14 @@ import { createHash } from "node:crypto";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { BankFileError } from "../../shared/connectors/bank/bank_file_error.ts";
-import { readBankSettings } from "../../shared/connectors/bank/bank_settings.ts";
+import { ownBankAccount, readBankSettings } from "../../shared/connectors/bank/bank_settings.ts";
 import { bytesOf, exportOrders } from "../../shared/connectors/bank/export_bank_files.ts";
+import {
+  type FileResult,
+  type Imported,
+  refusedResult,
+  resultOf,
+} from "../../shared/connectors/bank/file_result.ts";
 import {
   importBankFile,
   type ImportedFile,
@@ -43,20 +49,6 @@ const SERVICE_PATIENCE_MS = 30_000;
 const POLL_MS = 250;
 /** Results of the verification of payee that wait for the operator: close, no, and no check. */
 const CHECKS_TO_APPROVE = ["RVMC", "RVNM", "RVNA"];
-
-/** The result of the import of one file. */
-interface FileResult {
-  file: string;
-  result: "applied" | "unchanged" | "refused";
-  entries: number;
-  details: number;
-  /** Provider events that have moved money in the ledger. */
-  booked: number;
-  /** Provider events that an operator has to look at. */
-  exceptions: number;
-  warnings: string[];
-  error: string | null;
-}
 
 /** The surroundings of the command. */
 interface BankSurroundings {
@@ -151,20 +143,16 @@ async function importFile(
   { sql, env, printMessage }: BankSurroundings,
 ): Promise<FileResult> {
   const vault = readVault(env);
-  const nothing = { file, entries: 0, details: 0, booked: 0, exceptions: 0, warnings: [] };
   let sha256: string;
-  let stored: { imported: ImportedFile; is_new: boolean };
+  let stored: Imported;
   try {
     sha256 = await hashOf(file);
     stored = await storeFile(file, sha256, account, sql, vault);
   } catch (error) {
     if (!(error instanceof BankFileError || error instanceof Deno.errors.NotFound)) throw error;
-    return { ...nothing, result: "refused", error: error.message };
+    return refusedResult(file, error.message);
   }
-  const { booked, exceptions } = await stateAfterWork(account.id, sha256, sql, printMessage);
-  const { imported: { entries, details, warnings }, is_new } = stored;
-  const result = is_new ? "applied" : "unchanged";
-  return { file, result, entries, details, booked, exceptions, warnings, error: null };
+  return resultOf(file, stored, await stateAfterWork(account.id, sha256, sql, printMessage));
 }
 
 /** Stores what a file says in one transaction. */
@@ -174,7 +162,7 @@ async function storeFile(
   account: ProviderAccount,
   sql: postgres.Sql,
   vault: Vault | null,
-): Promise<{ imported: ImportedFile; is_new: boolean }> {
+): Promise<Imported> {
   return await sql.begin(async (transaction) => {
     const store = storeOf(transaction);
     const known = await store.beginFile(account.id, sha256, basename(file));
@@ -286,10 +274,7 @@ async function recallOrder(
     throw new CommandError(`${id} is not exported yet: deno task bank reject ${id}`);
   }
   const file = (await store.listExports(account.id, null)).find(({ id }) => id === export_id)!;
-  const { holder_name: name, iban, bic, currency, creditor_id } = readBankSettings(
-    account.settings,
-  );
-  const own = { name, iban, bic, address: null, currency, creditor_identifier: creditor_id };
+  const own = ownBankAccount(readBankSettings(account.settings));
   const created_at = new Date(now_ms());
   const original = {
     id: file.id,
@@ -303,7 +288,10 @@ async function recallOrder(
   const path = join(folder, written.name);
   await writeWhole(path, written.bytes);
   const { kind, payments, sum_minor: sum } = written;
-  show({ file: path, kind, payments, sum, currency }, `${path}: the recall of ${id}`);
+  show(
+    { file: path, kind, payments, sum, currency: own.currency },
+    `${path}: the recall of ${id}`,
+  );
   return 0;
 }
 

@@ -5,8 +5,11 @@
  */
 
 import type { Context, Hono } from "hono";
+import { Buffer } from "node:buffer";
 import { createHash, timingSafeEqual } from "node:crypto";
+import { refusedResult, resultOf } from "../connectors/bank/file_result.ts";
 import { ApiError } from "../core/errors.ts";
+import { isId } from "../core/ids.ts";
 import type { Vault } from "../core/vault.ts";
 import type { ProviderAccount } from "../domain/providers/connector.ts";
 import type { Dependencies } from "../http/dependencies.ts";
@@ -22,8 +25,6 @@ const MAX_STATEMENT_BYTES = 10 * 1024 * 1024;
 const STATEMENT_DEADLINE_MS = 60_000;
 /** Longest wait for the worker, so that the response has what it has booked. */
 const WORK_MS = 5_000;
-/** The form of an account's id. No other text reaches the database. */
-const ACCOUNT_ID = /^pac_[0-9a-z]{26}$/;
 
 /** What the routes need besides the dependencies of all routes. */
 export interface BridgeDependencies {
@@ -85,18 +86,12 @@ async function importStatement(
   const sha256 = createHash("sha256").update(bytes).digest("hex");
   const file = `${sha256.slice(0, 16)}.xml`;
   const outcome = await importWhole(account, { bytes, sha256, name: file }, bank_store, vault);
-  if ("error" in outcome) {
-    const nothing = { entries: 0, details: 0, booked: 0, exceptions: 0, warnings: [] };
-    return c.json({ file, result: "refused", ...nothing, error: outcome.error }, 400);
-  }
+  if ("error" in outcome) return c.json(refusedResult(file, outcome.error), 400);
   await Promise.race([
     provider_worker.notify(),
     new Promise((resolve) => setTimeout(resolve, WORK_MS)),
   ]);
-  const { booked, exceptions } = await bank_store.importState(account.id, sha256);
-  const { imported: { entries, details, warnings }, is_new } = outcome;
-  const result = is_new ? "applied" : "unchanged";
-  return c.json({ file, result, entries, details, booked, exceptions, warnings, error: null });
+  return c.json(resultOf(file, outcome, await bank_store.importState(account.id, sha256)));
 }
 
 /** Returns the account whose token the request has. Throws `unauthorized`. */
@@ -106,10 +101,10 @@ async function authenticate(
 ): Promise<ProviderAccount> {
   const id = c.req.param("id") ?? "";
   const [, token] = /^Bearer (\S{1,200})$/.exec(c.req.header("Authorization") ?? "") ?? [];
-  const hash = ACCOUNT_ID.test(id) ? await bank_store.readBridgeHash(id) : null;
+  const hash = isId("pac_", id) ? await bank_store.readBridgeHash(id) : null;
   const given = createHash("sha256").update(token ?? "").digest();
   // Of an unknown account too, so that the time tells nothing.
-  const expected = hash === null ? given.map((byte) => byte ^ 1) : fromHex(hash);
+  const expected = hash === null ? given.map((byte) => byte ^ 1) : Buffer.from(hash, "hex");
   if (!timingSafeEqual(given, expected) || token === undefined) throw unauthorized();
   const stored = await provider_store.readAccount(id);
   const ready = stored && provider_accounts.open(stored);
@@ -126,8 +121,4 @@ function noKeys(): ApiError {
     "provider_not_configured",
     "The service cannot open bank files: let the operator set BANK_DETAILS_KEYS",
   );
-}
-
-function fromHex(text: string): Uint8Array {
-  return Uint8Array.from(text.match(/../g)!, (byte) => parseInt(byte, 16));
 }

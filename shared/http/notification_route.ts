@@ -6,6 +6,7 @@
 
 import type { Context, Hono } from "hono";
 import { ApiError } from "../core/errors.ts";
+import { isId } from "../core/ids.ts";
 import { inBackground } from "./background.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { keylessLimit } from "./keyless_limit.ts";
@@ -15,8 +16,6 @@ import type { Env } from "./request_state.ts";
 
 /** Bytes of a notification. */
 const MAX_NOTIFICATION_BYTES = 256 * 1024;
-/** The form of an account's id. No other text reaches the database. */
-const ACCOUNT_ID = /^pac_[0-9a-z]{26}$/;
 
 /** Adds `POST /providers/{pac_…}/notifications`. */
 export function serveNotifications(app: Hono<Env>, deps: Dependencies): void {
@@ -32,7 +31,7 @@ async function receive(c: Context<Env>, deps: Dependencies): Promise<Response> {
   const { provider_store, provider_accounts, provider_worker } = deps;
   const raw = await readRaw(c.req.raw, MAX_NOTIFICATION_BYTES);
   const id = c.req.param("id") ?? "";
-  const stored = ACCOUNT_ID.test(id) ? await provider_store.readAccount(id) : null;
+  const stored = isId("pac_", id) ? await provider_store.readAccount(id) : null;
   const ready = stored && provider_accounts.open(stored);
   if (!ready || typeof ready === "string") throw unsigned();
   const { at_ms } = c.get("state");

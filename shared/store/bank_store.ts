@@ -15,7 +15,6 @@ interface OrderToExport {
   amount_minor: number;
   currency: string;
   subject_body: string;
-  refund_body: string | null;
 }
 
 /** A file for the bank. */
@@ -156,7 +155,7 @@ export function createBankStore(database: Pick<Database, "query">): BankStore {
     ordersToExport: (account_id, limit) =>
       rows("pay.bank_orders_to_export($, $::int)", account_id, String(limit)),
     readDetails: (account_id, owner_ids) =>
-      rows("pay.read_bank_details($, $::text[], null)", account_id, arrayOf(owner_ids)),
+      rows("pay.read_bank_details($, $::text[])", account_id, arrayOf(owner_ids)),
     async keepDetails(account_id, details) {
       if (details.length === 0) return;
       await value("pay.keep_bank_details($, $)", account_id, JSON.stringify(details));

@@ -44,8 +44,8 @@ $$;
 create or replace view pay_internal.bank_orders_shown with (security_invoker = true) as
 select b.environment_id, b.account_id, b.owner_id as id, b.operation_id,
   case c.op when 'authorize' then 'collection' else c.op end as kind, b.state, b.payee_check,
-  b.export_id, b.batch_id, c.subject_id, c.amount_minor, c.currency, c.created_at,
-  subject.body as subject_body, r.body as refund_body,
+  b.export_id, b.batch_id, c.subject_id, c.amount_minor, c.currency,
+  subject.body as subject_body,
   coalesce(r.status, subject.status) not in ('completed', 'partially_refunded', 'refunded',
     'chargeback', 'failed', 'cancelled') as is_open
 from pay.bank_orders b
@@ -81,7 +81,7 @@ grant execute on function pay.list_bank_orders(text) to pay_operator;
 -- of the transaction. Bodies are JSON text.
 create or replace function pay.bank_orders_to_export(p_account_id text, p_limit integer)
 returns table (
-  id text, kind text, amount_minor bigint, currency text, subject_body text, refund_body text
+  id text, kind text, amount_minor bigint, currency text, subject_body text
 )
 language plpgsql volatile security definer rows 100
 set search_path = pg_catalog, pg_temp set jit = off
@@ -90,7 +90,7 @@ as $$
 begin
   perform pay_internal.lock_bank_orders(p_account_id);
   return query
-    select o.id, o.kind, o.amount_minor, o.currency, o.subject_body, o.refund_body
+    select o.id, o.kind, o.amount_minor, o.currency, o.subject_body
     from pay_internal.bank_orders_shown o
     where o.account_id = p_account_id and o.state = 'waiting' and o.is_open
     order by o.operation_id
@@ -99,11 +99,8 @@ end
 $$;
 grant execute on function pay.bank_orders_to_export(text, integer) to pay_api, pay_operator;
 
--- The sealed bank details of owners, as only this function reads them. p_key_id: only those with
--- another key, for a rotation; null: all.
-create or replace function pay.read_bank_details(
-  p_account_id text, p_owner_ids text[], p_key_id text
-)
+-- The sealed bank details of owners, as only this function reads them.
+create or replace function pay.read_bank_details(p_account_id text, p_owner_ids text[])
 returns table (owner_id text, key_id text, sealed text)
 language plpgsql volatile security definer rows 100
 set search_path = pg_catalog, pg_temp set jit = off
@@ -115,10 +112,10 @@ begin
     from pay.provider_accounts a
     join pay.bank_details d on d.environment_id = a.environment_id
       and d.owner_id = any (p_owner_ids)
-    where a.id = p_account_id and (p_key_id is null or d.key_id <> p_key_id);
+    where a.id = p_account_id;
 end
 $$;
-grant execute on function pay.read_bank_details(text, text[], text) to pay_api, pay_operator;
+grant execute on function pay.read_bank_details(text, text[]) to pay_api, pay_operator;
 
 -- Stores the sealed bank details of payers that a file of the bank names, unless they are known.
 -- p_details [{owner_id, key_id, sealed}]

@@ -8,8 +8,8 @@
 -- Refuses the collections that their mandate does not allow: the outcome is mandate, and detail is
 -- over (it is used up or revoked), used (it was used before, and the collection must be the first),
 -- or idle. Of two collections of a list under one mandate, the later is stale unless both are
--- recurring. A collection whose
--- idempotency key is already stored uses nothing: pay_internal.claim finds its response.
+-- recurring. A collection whose idempotency key is already stored uses nothing: pay_internal.claim
+-- finds its response.
 -- p_mandates  as in pay_internal.document
 create or replace function pay_internal.check_mandates(
   p_requests jsonb, p_mandates jsonb, p_found pay.admission[]

@@ -99,7 +99,7 @@ serviceCase("a collection has its result on the due date", async (t, service) =>
     });
   }
   await service.setClock(AT);
-  /** What has its result at once: [body, status] */
+  /** Bodies of payments with an immediate result: [body, status] */
   const AT_ONCE: [Record<string, unknown>, string][] = [
     [{ outcome: "success" }, "completed"],
     [{ outcome: "declined" }, "declined"],

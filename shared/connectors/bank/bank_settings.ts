@@ -3,6 +3,7 @@
  * account is added, and again for each request. None is a secret.
  */
 
+import type { OwnBankAccount } from "../../core/bank_order.ts";
 import { isCurrency, isStablecoin } from "../../core/currency.ts";
 import { invalidParameter } from "../../core/errors.ts";
 import { isValidCreditorIdentifier } from "../../core/creditor_identifier.ts";
@@ -58,6 +59,12 @@ export function readBankSettings(settings: Texts): BankSettings {
     creditor_id: readCreditorId(settings.creditor_id),
     expires_after_days: readDays(settings.expires_after_days),
   };
+}
+
+/** Returns the account as orders to the bank name it. */
+export function ownBankAccount(settings: BankSettings): OwnBankAccount {
+  const { holder_name: name, iban, bic, currency, creditor_id } = settings;
+  return { name, iban, bic, address: null, currency, creditor_identifier: creditor_id };
 }
 
 /** Checks settings, and returns those to store: with the defaults of those that never change. */

@@ -1,5 +1,5 @@
 /**
- * What a bank has booked, as provider events (architecture §7). Each booked entry of the account has
+ * Turns booked entries into provider events (architecture §7). Each booked entry of the account has
  * events that together move its whole amount: money that names a payment, refund or transfer is
  * for that one, the bank's charges are fees, and everything else is money that the operator has to
  * assign. Pure.
@@ -44,7 +44,7 @@ interface Part {
   order_id?: string;
 }
 
-/** What an event says about its subject. */
+/** The part of an event that the movement decides: which subject it is for, and its result. */
 type Matched = Pick<ProviderEvent, "op" | "state" | "provider_reference"> & Partial<ProviderEvent>;
 
 /** Sub-families of ISO 20022 for what the bank charges. */
@@ -73,10 +73,11 @@ export function bookEntry(
 ): BookedEntry {
   const { identity: id, currency } = entry;
   const booked_on = (entry.booked_on ?? entry.value_on)!;
-  const parts = partsOf(entry, details, batch);
-  const provider_events = parts.map((part, i): ProviderEvent => {
+  const provider_events: ProviderEvent[] = [];
+  const payers: BookedEntry["payers"] = [];
+  for (const [i, part] of partsOf(entry, details, batch).entries()) {
     const event = matched(part);
-    return {
+    provider_events.push({
       account_id,
       reference: `${id}:${i + 1}${event.provider_reference === null ? suffixOf(part) : ""}`,
       subject_id: null,
@@ -87,9 +88,9 @@ export function bookEntry(
       livemode: true,
       is_entry: true,
       ...event,
-    };
-  });
-  const payers = parts.flatMap((part) => payerOf(part) ?? []);
+    });
+    payers.push(...payerOf(part, event));
+  }
   return { id, booked_on, amount_minor: signed(entry), currency, provider_events, payers };
 }
 
@@ -145,13 +146,15 @@ function matched(part: Part): Matched {
 }
 
 /** Returns the account from which a payment by bank transfer came, if the bank names it. */
-function payerOf(part: Part): BookedEntry["payers"][number] | null {
-  const { op, provider_reference } = matched(part);
-  const { name, iban = null, bic = null } = part.detail?.counterparty ?? {};
-  if (op !== "authorize" || part.direction !== "credit" || provider_reference === null) return null;
-  if (iban === null || !name) return null;
+function payerOf(
+  { direction, detail }: Part,
+  { op, provider_reference }: Matched,
+): BookedEntry["payers"] {
+  const { name, iban = null, bic = null } = detail?.counterparty ?? {};
+  if (op !== "authorize" || direction !== "credit" || provider_reference === null) return [];
+  if (iban === null || !name) return [];
   const details = { holder_name: name, iban, bic, address: null, speed: "standard" } as const;
-  return { owner_id: provider_reference, details };
+  return [{ owner_id: provider_reference, details }];
 }
 
 /** Tells what a part says about one of our orders. Null if it is not a movement of the order. */

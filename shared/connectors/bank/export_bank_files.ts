@@ -10,7 +10,7 @@ import { idGenerator } from "../../core/ids.ts";
 import type { Vault } from "../../core/vault.ts";
 import type { BankDetails } from "../../domain/providers/bank_details.ts";
 import type { ProviderAccount } from "../../domain/providers/connector.ts";
-import { readRefund, readSubject } from "../../domain/changes/read_resource.ts";
+import { readSubject } from "../../domain/changes/read_resource.ts";
 import type { BankStore, StoredExport } from "../../store/bank_store.ts";
 import { readBankSettings } from "./bank_settings.ts";
 import { filesOf, type WaitingOrder } from "./export_orders.ts";
@@ -37,13 +37,12 @@ export async function exportOrders(
 ): Promise<RefusedOrder[]> {
   const waiting = await store.ordersToExport(account.id, ORDERS_MAX);
   if (waiting.length === 0) return [];
-  const orders = waiting.map(({ subject_body, refund_body, ...order }) => {
+  const orders = waiting.map(({ subject_body, ...order }) => {
     const subject = readSubject(subject_body);
-    const refund = refund_body === null ? null : readRefund(refund_body);
     // A refund goes to its own account, or back to that of the payer: of a collection, or as the
     // bank has named it.
     const owners = [order.id, subject.id, creditorReference(subject.id)];
-    return { ...order, subject, refund, owners };
+    return { ...order, subject, owners };
   });
   const sealed = await store.readDetails(account.id, orders.flatMap(({ owners }) => owners));
   const by_owner = new Map(sealed.map((each) => [each.owner_id, each]));
@@ -59,9 +58,9 @@ export async function exportOrders(
     const details: BankDetails = JSON.parse(await vault.open(found, found.owner_id));
     known.push({ ...order, details });
   }
-  const newId = () => idGenerator(at_ms)("bf_");
+  const newId = idGenerator(at_ms);
   const settings = readBankSettings(account.settings);
-  const { files, refused } = filesOf(settings, known, new Date(at_ms), newId);
+  const { files, refused } = filesOf(settings, known, new Date(at_ms), () => newId("bf_"));
   const exports = await Promise.all(files.map(async (
     { id, kind, name, bytes, payments, sum_minor, currency, batches },
   ) => ({

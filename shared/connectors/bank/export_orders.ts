@@ -11,10 +11,9 @@ import { saysAnything, toSepaText } from "../../core/sepa_text.ts";
 import { centralEuropeanDate } from "../../core/target_calendar.ts";
 import type { BankDetails } from "../../domain/providers/bank_details.ts";
 import type { Payment } from "../../schema/payment.ts";
-import type { Refund } from "../../schema/refund.ts";
 import type { Transfer } from "../../schema/transfer.ts";
 import { bankIdentifier } from "./bank_identifier.ts";
-import { type BankSettings } from "./bank_settings.ts";
+import { type BankSettings, ownBankAccount } from "./bank_settings.ts";
 import { writeCollections } from "./write_collections.ts";
 import { type BankFile, UnwritableOrder } from "./write_file.ts";
 import { payoutFileKind, writePayouts } from "./write_payouts.ts";
@@ -30,8 +29,6 @@ export interface WaitingOrder {
   amount_minor: number;
   currency: string;
   subject: Payment | Transfer;
-  /** Of a refund. */
-  refund: Refund | null;
   details: BankDetails;
 }
 
@@ -50,14 +47,7 @@ export function filesOf(
   created_at: Date,
   newId: () => string,
 ): { files: ExportedFile[]; refused: UnwritableOrder[] } {
-  const account: OwnBankAccount = {
-    name: settings.holder_name,
-    iban: settings.iban,
-    bic: settings.bic,
-    address: null,
-    currency: settings.currency,
-    creditor_identifier: settings.creditor_id,
-  };
+  const account = ownBankAccount(settings);
   const files: ExportedFile[] = [];
   const refused: UnwritableOrder[] = [];
   /** Writes a file. An order that breaks a rule is left out, and the others are tried again. */

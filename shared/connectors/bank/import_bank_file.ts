@@ -25,7 +25,7 @@ const WARNINGS_MAX = 100;
 /** Other accounts of a file that an error names. */
 const OTHERS_MAX = 5;
 
-/** What a file had. */
+/** The contents of an imported file, counted. */
 export interface ImportedFile {
   /** Such as `camt.053`. */
   kind: string;

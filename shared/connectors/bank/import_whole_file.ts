@@ -8,6 +8,7 @@ import type { ProviderAccount, ProviderEvent } from "../../domain/providers/conn
 import type { BankStore } from "../../store/bank_store.ts";
 import { BankFileError } from "./bank_file_error.ts";
 import type { BookedEntry } from "./booked_entries.ts";
+import type { Imported } from "./file_result.ts";
 import { importBankFile, type ImportedFile } from "./import_bank_file.ts";
 import { sealedPayers } from "./sealed_payers.ts";
 
@@ -24,7 +25,7 @@ export async function importWhole(
   { bytes, sha256, name }: WholeFile,
   store: BankStore,
   vault: Vault | null,
-): Promise<{ imported: ImportedFile; is_new: boolean } | { error: string }> {
+): Promise<Imported | { error: string }> {
   const entries: BookedEntry[] = [];
   const provider_events: ProviderEvent[] = [];
   const checks: { id: string; code: string }[] = [];

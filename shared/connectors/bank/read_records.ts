@@ -147,7 +147,7 @@ export interface Reason {
   information: string | null;
 }
 
-/** What a status means for a payment. */
+/** The effect of a status on a payment. */
 export type StatusResult =
   | "accepted"
   | "rejected"

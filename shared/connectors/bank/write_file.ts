@@ -23,7 +23,7 @@ export type FileKind =
   | "collections"
   | "recall";
 
-/** What a file is made of, besides its orders. */
+/** The identity of a file and the account that it is from. */
 export interface FileInput {
   /** Our id of the file. The ids of the message and of its batches are derived from it. */
   id: string;

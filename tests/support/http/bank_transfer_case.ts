@@ -22,7 +22,7 @@ export interface TransferWorld {
 const AMOUNT = 1000;
 const DAYS_14_MS = 14 * 24 * 3_600_000;
 
-/** What happens to a payment: the bank books an amount, or the merchant cancels. */
+/** One step of a payment: the bank books an amount, or the merchant cancels. */
 type Step = number | "cancel";
 
 /**
