@@ -7,8 +7,8 @@ import { UsageError } from "./command_line.ts";
 /** The help text. */
 export const BANK_USAGE = `Usage: deno task bank COMMAND --account pac_… [--json]
 
-  import FILE…      imports files of the bank: camt.052, camt.053, camt.054 and pain.002 of any
-                    version. A file is imported whole or not at all, and once
+  import FILE…      imports files of the bank: camt.052, camt.053, camt.054, pain.002 and camt.029
+                    of any version. A file is imported whole or not at all, and once
   export --out DIR  writes the files for the bank: each order is in one of them
   list              lists the orders without a result
   approve ID        goes on with a payout whose payee the bank could not match

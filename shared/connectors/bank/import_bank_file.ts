@@ -119,7 +119,7 @@ class Importer {
         await this.#status(record);
         break;
       case "cancellation":
-        this.#warn(record.line, "TxInfAndSts", `the bank's reply to a recall is ${record.code}`);
+        await this.#cancellation(record);
         break;
       case "warning":
         this.#warn(record.line, record.element, record.message);
@@ -192,11 +192,22 @@ class Importer {
     if (status.result === "payee_check") {
       await this.#target.noteChecks(orders.map(({ id }) => ({ id, code: status.code })));
     }
-    if (status.result !== "rejected") return;
+    if (status.result === "rejected") await this.#reject(orders, status);
+  }
+
+  /** An accepted recall ends its order, unless the bank has booked it: then the money comes back. */
+  async #cancellation(status: StatusRecord): Promise<void> {
+    const { level, result, code, line } = status;
+    this.#warn(line, "TxInfAndSts", `the bank's reply to a recall is ${code}`);
+    const id = level === "transaction" && result === "accepted" ? reportedId(status) : null;
+    if (id !== null) await this.#reject(await this.#target.findOrders(id), status);
+  }
+
+  async #reject(orders: readonly ReportedOrder[], { reasons }: StatusRecord): Promise<void> {
     const at = new Date(Date.parse(this.#message?.created_at ?? "") || Date.now()).toISOString();
     await this.#target.storeEvents(
       orders.filter(({ is_open }) => is_open)
-        .map((order) => rejectionOf(this.#account_id, order, at, status.reasons)),
+        .map((order) => rejectionOf(this.#account_id, order, at, reasons)),
     );
   }
 
