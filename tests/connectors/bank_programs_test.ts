@@ -32,7 +32,7 @@ import {
   no_bank_programs,
   readWithPrograms,
   type Tree,
-} from "../support/connectors/bank_programs.ts";
+} from "../support/bank/bank_programs.ts";
 
 const SEED = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
 /** Random files of each kind. */

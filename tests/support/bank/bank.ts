@@ -1,4 +1,4 @@
-/** The merchant's bank in tests: its files, and the operator's commands. */
+/** The merchant's bank in tests: the double, its files, and the operator's commands. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -8,55 +8,152 @@ import { connectorsOf } from "../../../scripts/operator/operator_database.ts";
 import { readProviderCommand } from "../../../scripts/operator/provider_command.ts";
 import { runProviderCommand } from "../../../scripts/operator/providers.ts";
 import type { TestService } from "../service/service.ts";
-import { type CamtEntry, camtFile } from "./camt.ts";
+import type { BankDouble, BookingForm, Movement } from "./double.ts";
 
 /** The keys of bank details. */
 export const KEYS = `k1:${btoa("k".repeat(32))}`;
 
-/** The merchant's bank: it books transfers, and writes them into files. */
+const BIC = "COBADEFFXXX";
+
+/** An account at the bank, and in the service. */
+interface BankAccount {
+  account_id: string;
+  iban: string;
+  currency: string;
+  /** Whether entries have references; by default they do. */
+  has_references?: boolean;
+}
+
+/** The bank account of a merchant, whose files go to and fro at once. */
 export class Bank {
-  readonly booked: CamtEntry[] = [];
-  readonly #folder: string;
-  readonly #service: TestService;
   readonly account_id: string;
   readonly iban: string;
   readonly currency: string;
+  readonly #folder: string;
+  readonly #service: TestService;
+  readonly #double: BankDouble;
   #files = 0;
+  /** Entries that a notification has told of. */
+  #told = 0;
 
-  constructor(
+  private constructor(
     service: TestService,
+    double: BankDouble,
     folder: string,
-    account: { account_id: string; iban: string; currency: string },
+    { account_id, iban, currency }: BankAccount,
   ) {
     this.#service = service;
+    this.#double = double;
     this.#folder = folder;
-    ({ account_id: this.account_id, iban: this.iban, currency: this.currency } = account);
+    this.account_id = account_id;
+    this.iban = iban;
+    this.currency = currency;
   }
 
-  /** Books an entry, and tells of it in a notification. */
-  async book(entry: Omit<CamtEntry, "id">): Promise<void> {
-    const booked = { id: `${this.currency}2026${this.booked.length}`, ...entry };
-    this.booked.push(booked);
-    const [result] = await this.import({ kind: "camt.054", entries: [booked] });
-    assert.deepEqual([result!.result, result!.entries, result!.error], ["applied", 1, null]);
+  static async open(
+    service: TestService,
+    double: BankDouble,
+    folder: string,
+    account: BankAccount,
+  ): Promise<Bank> {
+    const { iban, currency, has_references = true } = account;
+    await double.run("open", iban, { bic: BIC, currency, has_references });
+    return new Bank(service, double, folder, account);
   }
 
-  async import(
-    file: { kind: "camt.053" | "camt.054"; entries: CamtEntry[]; opening_minor?: number },
-  ): Promise<ImportResult[]> {
-    const { iban, currency } = this;
-    const id = `${currency}${++this.#files}`;
-    return await this.importText(camtFile({ id, iban, currency, ...file }));
+  /** Books a movement that belongs to no order. `notify` tells of it. */
+  async move(movement: Movement): Promise<void> {
+    await this.#double.run("move", this.iban, { day: this.#today(), ...movement });
+  }
+
+  /** Exports the orders that wait, and gives the files to the bank. Returns the files. */
+  async takeOrders(): Promise<{ kind: string; text: string; orders: string[] }[]> {
+    const { lines } = await this.run("export", "--out", join(this.#folder, "out"));
+    return await Promise.all((lines as { file: string; kind: string }[]).map(
+      async ({ file, kind }) => ({ kind, ...await this.take(await Deno.readTextFile(file)) }),
+    ));
+  }
+
+  /** Recalls an order. Returns the recall. */
+  async recall(id: string): Promise<string> {
+    const { lines } = await this.run("recall", id, "--out", join(this.#folder, "out"));
+    const { text } = await this.take(
+      await Deno.readTextFile((lines as { file: string }[])[0]!.file),
+    );
+    return text;
+  }
+
+  /** Gives a file to the bank. The service reads the reply. */
+  async take(text: string): Promise<{ text: string; orders: string[] }> {
+    const { orders, reply } = await this.#double.run("take", this.iban, { text });
+    await this.importGood(reply);
+    return { text, orders };
+  }
+
+  /** Books payments, refunds or transfers by their ids. */
+  async book(ids: string[], form: BookingForm = "single"): Promise<void> {
+    const day = this.#today();
+    await this.#double.run("book", this.iban, { ids: ids.map(written), day, form });
+  }
+
+  /** Returns an order that is booked. */
+  async giveBack(id: string, code: string): Promise<void> {
+    await this.#double.run("give_back", this.iban, { id: written(id), code, day: this.#today() });
+  }
+
+  /** Rejects orders of one file, as a whole or one by one. Returns the report after its import. */
+  async reject(ids: string[], code: string, is_whole = false): Promise<string> {
+    const given = { ids: ids.map(written), code, is_whole };
+    const report = await this.#double.run("reject", this.iban, given);
+    await this.importGood(report);
+    await this.#service.deps.provider_worker.notify();
+    return report;
+  }
+
+  /** Goes on with an order after the merchant's approval. */
+  async release(id: string): Promise<void> {
+    await this.#double.run("release", this.iban, { ids: [written(id)] });
+  }
+
+  /** Returns the amounts of all entries, and the states of all orders by their ids. */
+  async books(): Promise<{ entries: number[]; orders: ReadonlyMap<string, string> }> {
+    const { entries, orders } = await this.#double.run("books", this.iban, {});
+    return { entries, orders: new Map(Object.entries(orders)) };
+  }
+
+  /** Tells of the entries since the last notification. */
+  async notify(): Promise<ImportResult> {
+    const { entries } = await this.books();
+    const result = await this.importGood(await this.write("camt.054", { since: this.#told }));
+    this.#told = entries.length;
+    return result;
+  }
+
+  /** Writes entries by their numbers; by default all of them. */
+  async write(
+    kind: "camt.052" | "camt.053" | "camt.054",
+    part: { since?: number; until?: number; opening?: number; version?: string } = {},
+  ): Promise<string> {
+    const { version = "08", ...rest } = part;
+    const message = `${kind}.001.${version}`;
+    return (await this.#double.run("write", this.iban, { message, ...rest })).text;
   }
 
   /** Imports a text as a file, as `deno task bank import` does. The service runs beside it. */
-  async importText(text: string): Promise<ImportResult[]> {
+  async import(text: string): Promise<ImportResult> {
     const path = join(this.#folder, `${this.currency}${++this.#files}.xml`);
     await Deno.writeTextFile(path, text);
-    const { code, lines } = await this.run("import", path);
-    const results = lines as ImportResult[];
-    assert.equal(code, results.some(({ result }) => result === "refused") ? 1 : 0);
-    return results;
+    const { code, lines: [line] } = await this.run("import", path);
+    const result = line as ImportResult;
+    assert.equal(code, result.result === "refused" ? 1 : 0);
+    return result;
+  }
+
+  /** Imports a text whose file must be good. */
+  async importGood(text: string): Promise<ImportResult> {
+    const result = await this.import(text);
+    assert.deepEqual([result.result, result.error], ["applied", null], text);
+    return result;
   }
 
   /** Runs `deno task bank`. The service works beside it. */
@@ -80,6 +177,15 @@ export class Bank {
       clearInterval(timer);
     }
   }
+
+  #today(): string {
+    return new Date(this.#service.deps.clock()).toISOString().slice(0, 10);
+  }
+}
+
+/** Our id as bank files have it. */
+export function written(id: string): string {
+  return id.replace("_", "-");
 }
 
 /** The result of an import. */
@@ -88,6 +194,7 @@ interface ImportResult {
   entries: number;
   booked: number;
   exceptions: number;
+  warnings: string[];
   error: string | null;
 }
 
@@ -104,7 +211,7 @@ export async function addBankAccount(
   const { sql } = service;
   let printed = "";
   const args = ["add", "--connector", "bank", "--methods", methods, "--account", "one", "--json"];
-  const texts = { bic: "COBADEFFXXX", holder_name: "Shop GmbH", ...settings };
+  const texts = { bic: BIC, holder_name: "Shop GmbH", ...settings };
   const sets = Object.entries(texts).flatMap(([name, value]) => ["--set", `${name}=${value}`]);
   const command = readProviderCommand([...args, ...sets]);
   assert.ok(command.action !== "help");
