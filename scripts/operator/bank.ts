@@ -229,8 +229,11 @@ async function exportFiles(
     const path = join(folder, name);
     await writeWhole(path, await bytesOf(stored!, vault));
     await store.noteExport(account.id, id);
-    const { kind, payments, sum_minor: sum, currency } = stored!;
-    show({ file: path, kind, payments, sum, currency }, `${path}: ${payments} ${kind}`);
+    const { kind, payments, sum_minor: sum, currency, is_opt_out } = stored!;
+    show(
+      { file: path, kind, payments, sum, currency, ...(is_opt_out && { vop: "opt_out" }) },
+      `${path}: ${payments} ${kind}${is_opt_out ? ", without verification of payees" : ""}`,
+    );
   }
   for (const { id, reason } of refused) printMessage(`${id} waits: ${reason}`);
   return refused.length > 0 ? 1 : 0;

@@ -9,6 +9,7 @@ import { goneFrom, rereadAfter } from "../../shared/connectors/evm/evm_reread.ts
 import { formatAmount } from "../../shared/core/currency.ts";
 import { ApiError } from "../../shared/core/errors.ts";
 import type { Connector, ProviderAccount } from "../../shared/domain/providers/connector.ts";
+import type { MethodKind } from "../../shared/schema/payment.ts";
 import { CommandError } from "./command_line.ts";
 import type { ProviderCommand } from "./provider_command.ts";
 import type { ListedAccount } from "./provider_table.ts";
@@ -29,13 +30,17 @@ export interface OpenAccount {
   printMessage: (line: string) => void;
 }
 
-/** Checks settings, and resolves to those to store. Throws `CommandError`. */
+/**
+ * Checks settings, and resolves to those to store. Throws `CommandError`.
+ * @param method_kinds that the account serves
+ */
 export async function checkSettings(
   connector: Connector,
   settings: Readonly<Record<string, string>>,
+  method_kinds: readonly MethodKind[],
 ): Promise<Record<string, string>> {
   try {
-    return await connector.checkSettings(settings);
+    return await connector.checkSettings(settings, method_kinds);
   } catch (error) {
     if (error instanceof ApiError) throw new CommandError(`--set: ${error.message}`);
     throw error;
@@ -58,10 +63,11 @@ export async function changeSettings(
     );
   }
   const kept = Object.entries(stored.settings).filter(([name]) => !removed.includes(name));
-  const settings = await checkSettings(connector, {
-    ...Object.fromEntries(kept),
-    ...command.settings,
-  });
+  const settings = await checkSettings(
+    connector,
+    { ...Object.fromEntries(kept), ...command.settings },
+    stored.method_kinds as MethodKind[],
+  );
   const [row] = await sql`select pay.change_provider_settings(
     p_id => ${id}, p_before => ${JSON.stringify(stored.settings)},
     p_settings => ${JSON.stringify(settings)},

@@ -24,14 +24,15 @@ Accounts:
                            chain_id, rpc_urls, xpub, contract.USDC, contract.USDT,
                            confirmations or finality=finalized, expires_after_seconds,
                            signer_url, signer_address, max_fee, max_tip. bank: iban, bic,
-                           holder_name, currency, creditor_id, expires_after_days.
+                           holder_name, currency, creditor_id, vop=check or opt_out,
+                           prenotification_days, expires_after_days.
   list                     List all accounts.
   set pac_... --set NAME=VALUE --unset NAME --secret NAME
                            Change settings, also of a disabled account. evm: rpc_urls,
                            confirmations, finality, expires_after_seconds, signer_url,
                            max_fee (the most that a payout may cost, in the network's coin),
-                           max_tip (gwei). bank: holder_name, creditor_id,
-                           expires_after_days.
+                           max_tip (gwei). bank: holder_name, creditor_id, vop,
+                           prenotification_days, expires_after_days.
   test pac_...             Make a harmless call and print the provider's response.
   disable pac_...          Take no new payments and transfers. Notifications, captures
                            and refunds of its payments still work.

@@ -108,7 +108,7 @@ async function addAccount(
 ): Promise<void> {
   const { account, connector: name, method_kinds } = command;
   const connector = connectorOf(findConnector, name);
-  const settings = await checkSettings(connector, command.settings);
+  const settings = await checkSettings(connector, command.settings, method_kinds);
   const base_url = connector.notifications === null ? null : await baseUrl();
   const environment_id = await findLiveEnvironment(sql, account);
   const id = idGenerator(Date.now())("pac_");

@@ -47,7 +47,13 @@ export function serveBridge(app: Hono<Env>, deps: Dependencies & BridgeDependenc
   serve("GET", "files", async (c, { id }) => {
     const files = await deps.bank_store.listExports(id, null);
     return c.json({
-      data: files.map(({ name, kind, sha256, created_at }) => ({ name, kind, sha256, created_at })),
+      data: files.map(({ name, kind, sha256, created_at, is_opt_out }) => ({
+        name,
+        kind,
+        sha256,
+        created_at,
+        ...(is_opt_out && { vop: "opt_out" }),
+      })),
     });
   });
   serve("GET", "files/:name", async (c, account) => {

@@ -26,6 +26,8 @@ export interface StoredExport {
   payments: number;
   sum_minor: number;
   currency: string;
+  /** Whether the bank shall not verify its payees. */
+  is_opt_out: boolean;
   /** RFC 3339. */
   created_at: string;
   /** Whether the operator or a bridge has got it. */

@@ -69,6 +69,8 @@ export interface ProviderEvent {
   is_entry?: true;
   /** The bank's code of a return, such as `R01`. */
   return_code?: string;
+  /** The day on which a payment is collected under its mandate: `YYYY-MM-DD`. */
+  due_on?: string;
   /** The card behind the token, for a payment by card. */
   card?: ShownCard;
   /** The next step of the payer, for `requires_action`. */

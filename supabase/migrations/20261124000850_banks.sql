@@ -77,6 +77,7 @@ create table pay.bank_exports (
   payments integer not null,
   sum_minor bigint not null,
   currency text collate "C" not null,
+  is_opt_out boolean not null,
   key_id text collate "C" not null,
   sealed text not null,
   created_at timestamptz not null,
@@ -95,6 +96,7 @@ comment on column pay.bank_exports.sha256 is 'The hash of its bytes in hex.';
 comment on column pay.bank_exports.payments is 'The number of its orders.';
 comment on column pay.bank_exports.sum_minor is 'Their sum in minor units.';
 comment on column pay.bank_exports.currency is 'ISO 4217 code.';
+comment on column pay.bank_exports.is_opt_out is 'Whether the bank shall not verify its payees.';
 comment on column pay.bank_exports.key_id is 'The key with which its bytes are sealed.';
 comment on column pay.bank_exports.sealed is 'Its bytes, sealed: they have bank details.';
 comment on column pay.bank_exports.created_at is 'Time of the first export.';

@@ -140,7 +140,7 @@ grant execute on function pay.keep_bank_details(text, text) to pay_api, pay_oper
 -- Stores files for the bank. Fails if an order waits no more: another export has it, or it was
 -- withdrawn or rejected meanwhile. So no order is in two files, also if the caller has no
 -- transaction around pay.bank_orders_to_export and this function.
--- p_exports [{id, kind, name, sha256, payments, sum_minor, currency, key_id, sealed,
+-- p_exports [{id, kind, name, sha256, payments, sum_minor, currency, is_opt_out, key_id, sealed,
 --           orders: [{id, batch_id}]}]
 create or replace function pay.store_bank_exports(p_account_id text, p_exports text)
 returns void
@@ -157,12 +157,12 @@ begin
   from jsonb_to_recordset(p_exports::jsonb) as x (orders jsonb)
   cross join jsonb_array_elements(x.orders);
   insert into pay.bank_exports (environment_id, id, account_id, kind, name, sha256, payments,
-    sum_minor, currency, key_id, sealed, created_at)
+    sum_minor, currency, is_opt_out, key_id, sealed, created_at)
   select v_environment_id, x.id, p_account_id, x.kind, x.name, x.sha256, x.payments, x.sum_minor,
-    x.currency, x.key_id, x.sealed, v_now
+    x.currency, x.is_opt_out, x.key_id, x.sealed, v_now
   from jsonb_to_recordset(p_exports::jsonb) as x (
     id text, kind text, name text, sha256 text, payments integer, sum_minor bigint, currency text,
-    key_id text, sealed text);
+    is_opt_out boolean, key_id text, sealed text);
   update pay.bank_orders b
   set state = 'exported', export_id = x.id, batch_id = o.batch_id, changed_at = v_now
   from jsonb_to_recordset(p_exports::jsonb) as x (id text, orders jsonb)
@@ -181,7 +181,7 @@ grant execute on function pay.store_bank_exports(text, text) to pay_api, pay_ope
 create or replace function pay.list_bank_exports(p_account_id text, p_name text)
 returns table (
   id text, kind text, name text, sha256 text, payments integer, sum_minor bigint, currency text,
-  created_at text, is_written boolean, key_id text, sealed text
+  is_opt_out boolean, created_at text, is_written boolean, key_id text, sealed text
 )
 language plpgsql volatile security definer rows 100
 set search_path = pg_catalog, pg_temp set jit = off
@@ -191,7 +191,7 @@ begin
   perform set_config('pay.worker', 'on', true);
   return query
     select x.id, x.kind, x.name, x.sha256, x.payments, x.sum_minor, x.currency,
-      pay_internal.wire_time(x.created_at), x.written_at is not null, x.key_id,
+      x.is_opt_out, pay_internal.wire_time(x.created_at), x.written_at is not null, x.key_id,
       case when p_name is not null then x.sealed end
     from pay.bank_exports x
     where x.account_id = p_account_id and (p_name is null or x.name = p_name)

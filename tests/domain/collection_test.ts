@@ -1,7 +1,11 @@
 /** Collections: due dates, and which mandates a create takes. */
 
 import assert from "node:assert/strict";
-import { collectionOf, methodWithMandate } from "../../shared/domain/payments/collection.ts";
+import {
+  collectionOf,
+  dueDate,
+  methodWithMandate,
+} from "../../shared/domain/payments/collection.ts";
 import { Mandate, type PaymentMethod } from "../../shared/schema/payment.ts";
 import type { CreatePaymentBody } from "../../shared/schema/payment.ts";
 import { refusalOf } from "../support/domain/decided_change.ts";
@@ -33,6 +37,19 @@ const DUE: [at: string, due_on: string, reason: string][] = [
   ["2026-04-17T12:00:00Z", "2026-05-04", "1 May and a weekend"],
   ["2028-02-15T12:00:00Z", "2028-02-29", "a leap day"],
 ];
+/** [created at, days of the notice, due on] */
+const NOTICES: [at: string, days: number, due_on: string][] = [
+  ["2026-11-27T12:00:00Z", 1, "2026-11-30"],
+  ["2026-11-27T12:00:00Z", 5, "2026-12-02"],
+  ["2026-12-22T12:00:00Z", 3, "2026-12-28"],
+  ["2026-11-27T12:00:00Z", 30, "2026-12-28"],
+];
+for (const [at, days, due_on] of NOTICES) {
+  Deno.test(`dueDate() of ${at} with ${days} days is ${due_on}`, () => {
+    assert.equal(dueDate(Date.parse(at), days), due_on);
+  });
+}
+
 for (const [at, due_on, reason] of DUE) {
   Deno.test(`methodWithMandate() of ${at} is due on ${due_on}: ${reason}`, () => {
     const method = withMandate(MANDATE, at);
@@ -74,6 +91,10 @@ for (const method of [null, SEPA, { ...SEPA, type: "swift" as const }]) {
     assert.equal(withMandate(undefined, NOW, { method }), method);
   });
 }
+Deno.test("methodWithMandate() of a live create has no due date: the account decides it", () => {
+  const method = withMandate(MANDATE, NOW, { livemode: true });
+  assert.equal(collectionOf({ method }).due_on, null);
+});
 Deno.test("methodWithMandate() mandate signed today, now, or in a time zone ahead", () => {
   for (const signed_at of ["2026-01-31", NOW, "2026-01-31T10:00:00+01:00"]) {
     const method = withMandate({ ...MANDATE, signed_at }, NOW, { livemode: true });

@@ -6,7 +6,8 @@
 import assert from "node:assert/strict";
 import { Vault } from "../../shared/core/vault.ts";
 import { creditorReference } from "../../shared/core/creditor_reference.ts";
-import { addBankAccount, Bank, KEYS, written } from "../support/bank/bank.ts";
+import { dueDate } from "../../shared/domain/payments/collection.ts";
+import { addBankAccount, Bank, changeBankAccount, KEYS, written } from "../support/bank/bank.ts";
 import { runBankJourney } from "../support/bank/bank_journey.ts";
 import { BankDouble, type BookingForm, no_bank_double } from "../support/bank/double.ts";
 import { assertSilent } from "../support/database/invariant_breaches.ts";
@@ -31,6 +32,7 @@ Deno.test({
         iban: OWN,
         currency: "EUR",
         creditor_id: "DE98ZZZ09999999999",
+        prenotification_days: "20",
       });
       const account = { account_id, iban: OWN, currency: "EUR" };
       const bank = await Bank.open(service, double, folder, account);
@@ -199,6 +201,7 @@ async function sendOrders(
     for (const form of ["total", "batch"] as const) {
       const [a, b] = [await collect(`${form} 1`), await collect(`${form} 2`)];
       assert.deepEqual([a.status, b.status], ["processing", "processing"]);
+      assert.equal(a.method.due_on, dueDate(Date.parse(a.created_at), 20));
       const [file] = await bank.takeOrders();
       assert.equal(file!.kind, "collections");
       for (const part of [PAYER.iban, `${form} 1`, "DE98ZZZ09999999999", a.method.due_on]) {
@@ -216,6 +219,23 @@ async function sendOrders(
       assert.deepEqual([status, return_code], ["failed", "MD06"]);
     }
   });
+
+  await t.step(
+    "with vop=opt_out two payouts leave without verification, one does not",
+    async () => {
+      await changeBankAccount(service, bank.account_id, { vop: "opt_out" });
+      const ids = [];
+      for (const payouts of [1, 2]) {
+        for (let i = 0; i < payouts; i++) ids.push((await transfer()).id);
+        const [file] = await bank.takeOrders();
+        const { body: { data: [listed] } } = await bridge("GET", "files");
+        const expected = payouts > 1 ? "opt_out" : undefined;
+        assert.deepEqual([file!.vop, listed.vop], [expected, expected]);
+      }
+      await changeBankAccount(service, bank.account_id, { vop: "check" });
+      assert.deepEqual(await booked(...ids), ["completed", "completed", "completed"]);
+    },
+  );
 
   await t.step("a bridge exports orders, and gets each file with the same bytes", async () => {
     const { id } = await transfer();

@@ -74,6 +74,9 @@ async function payLive(
       addBankAccount(service, { ...euro, methods: "sepa" }),
       /another account has it/,
     );
+    // Another currency, and another spelling.
+    const again = { methods: "swift", iban: "de89 3704 0044 0532 0130 00", currency: "CHF" };
+    await assert.rejects(addBankAccount(service, again), /another account has it/);
   });
   await t.step("money without a reference and charges have a place in the books", async () => {
     await bank.move({ amount: 777, text: "no reference" });

@@ -7,6 +7,7 @@
 import { formatTime } from "../../core/clock.ts";
 import { creditorReference } from "../../core/creditor_reference.ts";
 import { bankTransferTo } from "../../domain/payments/bank_transfer.ts";
+import { dueDate } from "../../domain/payments/collection.ts";
 import type {
   Connector,
   Operation,
@@ -59,8 +60,15 @@ export function bankConnector(store: BankStore): Connector {
     name: "bank",
     method_kinds: BANK_METHODS,
     needs_secret: false,
-    changeable_settings: ["holder_name", "creditor_id", "expires_after_days"],
-    checkSettings: (settings) => Promise.resolve(checkBankSettings(settings)),
+    changeable_settings: [
+      "holder_name",
+      "creditor_id",
+      "vop",
+      "prenotification_days",
+      "expires_after_days",
+    ],
+    checkSettings: async (settings, method_kinds) =>
+      await checkBankSettings(settings, method_kinds),
     test({ settings }) {
       const { iban, bic, currency } = readBankSettings(settings);
       return Promise.resolve(`${iban} at ${bic} takes ${currency}. A bank has no test call`);
@@ -101,22 +109,29 @@ function collect(account: ProviderAccount, operation: Operation): ProviderReply 
       param: "iban",
     };
   }
-  if (readBankSettings(account.settings).creditor_id === null) {
+  const { creditor_id, prenotification_days } = readBankSettings(account.settings);
+  if (creditor_id === null) {
     return {
       refused: "provider_refused",
       message: "The bank account collects nothing: it has no creditor identifier",
     };
   }
-  return accepted(account, operation);
+  const due_on = dueDate(Date.parse(operation.created_at), prenotification_days);
+  return accepted(account, operation, { due_on });
 }
 
 /** Takes an order, which waits for its export. The bank repeats the id in its files. */
-function accepted(account: ProviderAccount, operation: Operation): ProviderReply {
+function accepted(
+  account: ProviderAccount,
+  operation: Operation,
+  more: Pick<ProviderEvent, "due_on"> = {},
+): ProviderReply {
   const { refund_id, subject_id } = operation;
   return {
     provider_events: [{
       ...ofAccount(account, operation, "pending"),
       provider_reference: bankIdentifier(refund_id ?? subject_id),
+      ...more,
     }],
   };
 }

@@ -3,18 +3,28 @@
  * account is added, and again for each request. None is a secret.
  */
 
-import type { OwnBankAccount } from "../../core/bank_order.ts";
+import { accountFault, type OwnBankAccount } from "../../core/bank_order.ts";
 import { isCurrency, isStablecoin } from "../../core/currency.ts";
-import { invalidParameter } from "../../core/errors.ts";
+import { type ApiError, invalidParameter } from "../../core/errors.ts";
 import { isValidCreditorIdentifier } from "../../core/creditor_identifier.ts";
 import { isValidIban, normalizeIban } from "../../core/iban.ts";
+import { PRENOTIFICATION_DAYS } from "../../domain/payments/collection.ts";
+import { checkCurrency } from "../../domain/providers/instrument.ts";
+import type { MethodKind } from "../../schema/payment.ts";
 
 /** The longest name that a SEPA file can have (EPC rulebooks, AT-D001). */
 const HOLDER_NAME_MAX = 70;
 const BIC = /^[A-Z]{6}[A-Z0-9]{2}([A-Z0-9]{3})?$/;
-/** Days that a payer has for a bank transfer. */
-const EXPIRES_AFTER_DAYS = 14;
-const EXPIRES_AFTER_DAYS_MAX = 365;
+/** Settings of a number of days: the default and the largest. The smallest is 1. */
+const DAYS = {
+  /** A bank transfer can be late, and no payer needs more than a year. */
+  expires_after_days: { usual: 14, max: 365 },
+  /** Merchant and payer can agree on another number (EPC016-06, section 4.3). */
+  prenotification_days: { usual: PRENOTIFICATION_DAYS, max: 30 },
+} as const;
+
+/** Whether the bank verifies the payees of a file, or the merchant waives that where it can. */
+const VOP = ["check", "opt_out"] as const;
 
 const NAMES: readonly string[] = [
   "iban",
@@ -22,7 +32,8 @@ const NAMES: readonly string[] = [
   "holder_name",
   "currency",
   "creditor_id",
-  "expires_after_days",
+  "vop",
+  ...Object.keys(DAYS),
 ];
 
 /** The settings, with defaults. */
@@ -35,7 +46,12 @@ export interface BankSettings {
   currency: string;
   /** Null: the account collects nothing. */
   creditor_id: string | null;
+  /** `opt_out`: files of two or more SEPA payouts waive the verification of payees. */
+  vop: typeof VOP[number];
+  /** Days that a payer has for a bank transfer. */
   expires_after_days: number;
+  /** Days between a create and the earliest due date of its collection. */
+  prenotification_days: number;
 }
 
 /** Settings as they are stored. */
@@ -49,7 +65,7 @@ type Texts = Readonly<Record<string, string>>;
 export function readBankSettings(settings: Texts): BankSettings {
   for (const name of Object.keys(settings)) {
     if (NAMES.includes(name)) continue;
-    throw invalidParameter(name, `is not a setting of bank: the settings are ${NAMES.join(", ")}`);
+    throw refusal(name, `is not a setting of bank: the settings are ${NAMES.join(", ")}`);
   }
   return {
     iban: readIban(settings.iban),
@@ -57,7 +73,9 @@ export function readBankSettings(settings: Texts): BankSettings {
     holder_name: readHolderName(settings.holder_name),
     currency: readCurrency(settings.currency),
     creditor_id: readCreditorId(settings.creditor_id),
-    expires_after_days: readDays(settings.expires_after_days),
+    vop: readVop(settings.vop),
+    expires_after_days: readDays(settings, "expires_after_days"),
+    prenotification_days: readDays(settings, "prenotification_days"),
   };
 }
 
@@ -67,28 +85,46 @@ export function ownBankAccount(settings: BankSettings): OwnBankAccount {
   return { name, iban, bic, address: null, currency, creditor_identifier: creditor_id };
 }
 
-/** Checks settings, and returns those to store: with the defaults of those that never change. */
-export function checkBankSettings(settings: Texts): Record<string, string> {
-  const { iban, bic, holder_name, currency } = readBankSettings(settings);
+/**
+ * Checks settings, and returns those to store: with the defaults of those that never change.
+ *
+ * @param method_kinds that the account serves
+ * @throws {ApiError} `invalid_parameter` with the name of the setting
+ */
+export function checkBankSettings(
+  settings: Texts,
+  method_kinds: readonly MethodKind[] = [],
+): Record<string, string> {
+  const read = readBankSettings(settings);
+  const { iban, bic, holder_name, currency } = read;
+  for (const kind of method_kinds) checkCurrency(kind, currency);
+  const rail = method_kinds.includes("sepa") ? "sepa" : "swift";
+  const fault = accountFault(ownBankAccount(read), rail);
+  if (fault !== null) {
+    throw refusal(
+      fault.field.replace("account.", "").replace(/^name$/, "holder_name"),
+      fault.reason,
+    );
+  }
   return { ...settings, iban, bic, holder_name, currency };
 }
 
 function readIban(text: string | undefined): string {
   const iban = normalizeIban(text ?? "");
   if (isValidIban(iban)) return iban;
-  throw invalidParameter("iban", "must be the IBAN of the bank account: a character is wrong");
+  throw refusal("iban", "must be the IBAN of the bank account: a character is wrong");
 }
 
 function readBic(text: string | undefined): string {
   const bic = (text ?? "").replace(/\s/g, "").toUpperCase();
   if (BIC.test(bic)) return bic;
-  throw invalidParameter("bic", "must be the BIC of the bank, of 8 or 11 characters");
+  throw refusal("bic", "must be the BIC of the bank, of 8 or 11 characters");
 }
 
 function readHolderName(text: string | undefined): string {
   const name = (text ?? "").trim();
   if (name !== "" && [...name].length <= HOLDER_NAME_MAX) return name;
-  throw invalidParameter(
+  throw refusal(
     "holder_name",
     `must be the name of the account holder, of at most ${HOLDER_NAME_MAX} characters`,
   );
@@ -96,25 +132,34 @@ function readHolderName(text: string | undefined): string {
 
 function readCurrency(text = "EUR"): string {
   if (isCurrency(text) && !isStablecoin(text)) return text;
-  throw invalidParameter("currency", 'must be the currency of the bank account, such as "EUR"');
+  throw refusal("currency", 'must be the currency of the bank account, such as "EUR"');
 }
 
 function readCreditorId(text: string | undefined): string | null {
   if (text === undefined) return null;
   const id = text.replace(/\s/g, "").toUpperCase();
   if (isValidCreditorIdentifier(id)) return id;
-  throw invalidParameter(
+  throw refusal(
     "creditor_id",
     "must be the creditor identifier of the merchant, such as DE98ZZZ09999999999: its check " +
       "digits are wrong",
   );
 }
 
-function readDays(text = String(EXPIRES_AFTER_DAYS)): number {
+function readVop(text = "check"): BankSettings["vop"] {
+  const found = VOP.find((vop) => vop === text);
+  if (found !== undefined) return found;
+  throw refusal("vop", `must be ${VOP.map((vop) => `"${vop}"`).join(" or ")}`);
+}
+
+function readDays(settings: Texts, name: keyof typeof DAYS): number {
+  const { usual, max } = DAYS[name];
+  const text = settings[name] ?? String(usual);
   const days = /^\d{1,3}$/.test(text) ? Number(text) : NaN;
-  if (days >= 1 && days <= EXPIRES_AFTER_DAYS_MAX) return days;
-  throw invalidParameter(
-    "expires_after_days",
-    `must be a whole number from 1 to ${EXPIRES_AFTER_DAYS_MAX}`,
-  );
+  if (days >= 1 && days <= max) return days;
+  throw refusal(name, `must be a whole number from 1 to ${max}`);
+}
+
+function refusal(name: string, reason: string): ApiError {
+  return invalidParameter(name, `"${name}" ${reason}`);
 }

@@ -62,7 +62,7 @@ export async function exportOrders(
   const settings = readBankSettings(account.settings);
   const { files, refused } = filesOf(settings, known, new Date(at_ms), () => newId("bf_"));
   const exports = await Promise.all(files.map(async (
-    { id, kind, name, bytes, payments, sum_minor, currency, batches },
+    { id, kind, name, bytes, payments, sum_minor, currency, is_opt_out, batches },
   ) => ({
     id,
     kind,
@@ -71,6 +71,7 @@ export async function exportOrders(
     payments,
     sum_minor,
     currency,
+    is_opt_out,
     ...await vault.seal(Buffer.from(bytes).toString("base64"), id),
     orders: batches.flatMap(({ id: batch_id, order_ids }) =>
       order_ids.map((id) => ({ id, batch_id }))

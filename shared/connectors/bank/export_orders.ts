@@ -32,8 +32,13 @@ export interface WaitingOrder {
   details: BankDetails;
 }
 
-/** A file with the id of which its own ids are made. */
-type ExportedFile = BankFile & { id: string };
+/** A file to export. */
+interface ExportedFile extends BankFile {
+  /** Its own ids are made of it. */
+  id: string;
+  /** Whether the bank shall not verify its payees. */
+  is_opt_out: boolean;
+}
 
 /**
  * Makes the files of orders.
@@ -62,7 +67,8 @@ export function filesOf(
     let left = given;
     for (let [first, ...rest] = left; first !== undefined; [first, ...rest] = left) {
       try {
-        files.push({ ...writer({ account, id, created_at }, [first, ...rest]), id });
+        const file = writer({ account, id, created_at }, [first, ...rest]);
+        files.push({ ...file, id, is_opt_out: isOptOut(settings, file) });
         return;
       } catch (error) {
         if (!(error instanceof UnwritableOrder) || error.order_id === id) throw error;
@@ -73,10 +79,20 @@ export function filesOf(
   };
   const collections = orders.filter(({ kind }) => kind === "collection").map(collectionOf);
   const payouts = orders.filter(({ kind }) => kind !== "collection")
-    .map((order) => payoutOf(order, created_at));
+    .map((order) => payoutOf(order, account, created_at));
   if (collections.length > 0) write(collections, writeCollections);
   for (const group of Map.groupBy(payouts, payoutFileKind).values()) write(group, writePayouts);
   return { files, refused };
+}
+
+/**
+ * Reports whether the bank shall not verify the payees of a file. The bytes do not say so: banks
+ * take such a file with another order type of EBICS, or another option. The verification of a single
+ * payout cannot be waived (Regulation (EU) 260/2012, article 5c(6)).
+ */
+function isOptOut({ vop }: BankSettings, { kind, batches }: BankFile): boolean {
+  const is_verified = kind === "sepa_transfers" || kind === "instant_transfers";
+  return vop === "opt_out" && is_verified && batches.every(({ order_ids }) => order_ids.length > 1);
 }
 
 function collectionOf({ id, amount_minor, currency, subject, details }: WaitingOrder) {
@@ -102,10 +118,11 @@ function collectionOf({ id, amount_minor, currency, subject, details }: WaitingO
   return order;
 }
 
-function payoutOf(order: WaitingOrder, created_at: Date): PayoutOrder {
+function payoutOf(order: WaitingOrder, account: OwnBankAccount, created_at: Date): PayoutOrder {
   const { id, amount_minor, currency, subject, details } = order;
   const { holder_name: name, iban, bic, address, speed } = details;
-  const rail = currency === "EUR" && isInSepa(ibanCountry(iban)) ? "sepa" : "swift";
+  const is_in_sepa = [iban, account.iban].every((each) => isInSepa(ibanCountry(each)));
+  const rail = currency === "EUR" && is_in_sepa ? "sepa" : "swift";
   const text = subject.object === "transfer"
     ? subject.description
     : `Refund of ${subject.reference ?? bankIdentifier(subject.id)}`;

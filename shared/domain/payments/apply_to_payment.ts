@@ -90,7 +90,7 @@ function applyOutcome(change: PaymentChange, event: ProviderEvent): Effect {
     case "pending":
       if (payment.status !== "pending") return IGNORED;
       return apply(() => {
-        if (!next_action) return process(change);
+        if (!next_action) return process(change, event.due_on);
         waitForMoney(change, next_action);
         if (later) change.addOperation(later);
       });

@@ -11,15 +11,16 @@ import type { CreatePaymentBody, Payment, PaymentMethod } from "../../schema/pay
 import type { RequestContext } from "../changes/event.ts";
 import type { PaymentChange } from "../changes/change_builder.ts";
 
-/** The time between the notice to the payer and the collection (EPC rulebook). */
-const PRENOTIFICATION_DAYS = 14;
+/** Days between the notice to the payer and the collection, unless both agree otherwise (EPC016-06). */
+export const PRENOTIFICATION_DAYS = 14;
 
 /** The return code of a bank that knows no valid mandate: nothing more is collected under it. */
 const NO_MANDATE = "MD01";
 
 /**
- * Returns the method of a new payment with its mandate and due date. Throws `invalid_parameter` for
- * a mandate where none belongs, and for a live collection without one.
+ * Returns the method of a new payment with its mandate, and in a sandbox with its due date: with a
+ * live key the account at the bank decides it. Throws `invalid_parameter` for a mandate where none
+ * belongs, and for a live collection without one.
  */
 export function methodWithMandate(
   method: PaymentMethod | null,
@@ -43,8 +44,12 @@ export function methodWithMandate(
   if (Date.parse(mandate.signed_at) > at_ms) {
     throw invalidParameter("mandate.signed_at", '"mandate.signed_at" is in the future');
   }
-  const today = formatTime(at_ms).slice(0, 10);
-  return { ...method, mandate, due_on: firstTargetDay(addDays(today, PRENOTIFICATION_DAYS)) };
+  return { ...method, mandate, due_on: livemode ? null : dueDate(at_ms, PRENOTIFICATION_DAYS) };
+}
+
+/** Returns the first TARGET day at or after the days that the notice to the payer takes. */
+export function dueDate(at_ms: number, prenotification_days: number): string {
+  return firstTargetDay(addDays(formatTime(at_ms).slice(0, 10), prenotification_days));
 }
 
 /** Records that a new payment uses its mandate, if it has one. */

@@ -35,9 +35,16 @@ export const FAILURES: Record<FailureCode, string> = {
  */
 export const CAPTURE_WINDOW_MS = 7 * 24 * 3_600_000;
 
-/** Shows that the provider works on the payment. */
-export function process(change: PaymentChange): void {
-  change.addEvent("payment.processing", { status: "processing" });
+/**
+ * Shows that the provider works on the payment.
+ * @param due_on of a collection, whose provider knows the day
+ */
+export function process(change: PaymentChange, due_on?: string): void {
+  const { method } = change.subject;
+  change.addEvent("payment.processing", {
+    status: "processing",
+    ...(due_on !== undefined && method?.type === "sepa" && { method: { ...method, due_on } }),
+  });
 }
 
 /** Makes the payment wait for money that the payer sends to a place of its own. */

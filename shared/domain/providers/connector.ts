@@ -105,8 +105,12 @@ export interface Connector {
   /**
    * Checks settings before they are stored, and resolves to the settings to store: the given ones,
    * or the same with another spelling. Rejects with `ApiError` `invalid_parameter`.
+   * @param method_kinds that the account serves
    */
-  checkSettings(settings: Readonly<Record<string, string>>): Promise<Record<string, string>>;
+  checkSettings(
+    settings: Readonly<Record<string, string>>,
+    method_kinds?: readonly MethodKind[],
+  ): Promise<Record<string, string>>;
   /** Makes a harmless call. Returns a line for the operator. Throws with a message for people. */
   test(account: ProviderAccount, signal: AbortSignal): Promise<string>;
   /** Operations on payments, their refunds and their disputes. */

@@ -13,7 +13,8 @@ import type { BankDouble, BookingForm, Movement } from "./double.ts";
 /** The keys of bank details. */
 export const KEYS = `k1:${btoa("k".repeat(32))}`;
 
-const BIC = "COBADEFFXXX";
+/** The banks of the accounts, by the country of their IBANs. */
+const BICS: Readonly<Record<string, string>> = { DE: "COBADEFFXXX", GB: "NWBKGB2LXXX" };
 
 /** An account at the bank, and in the service. */
 interface BankAccount {
@@ -22,6 +23,15 @@ interface BankAccount {
   currency: string;
   /** Whether entries have references; by default they do. */
   has_references?: boolean;
+}
+
+/** A file that the bank has taken. */
+interface TakenFile {
+  kind: string;
+  /** As the export prints it. */
+  vop?: string;
+  text: string;
+  orders: string[];
 }
 
 /** The bank account of a merchant, whose files go to and fro at once. */
@@ -57,7 +67,7 @@ export class Bank {
     account: BankAccount,
   ): Promise<Bank> {
     const { iban, currency, has_references = true } = account;
-    await double.run("open", iban, { bic: BIC, currency, has_references });
+    await double.run("open", iban, { bic: bicOf(iban), currency, has_references });
     return new Bank(service, double, folder, account);
   }
 
@@ -67,11 +77,14 @@ export class Bank {
   }
 
   /** Exports the orders that wait, and gives the files to the bank. Returns the files. */
-  async takeOrders(): Promise<{ kind: string; text: string; orders: string[] }[]> {
+  async takeOrders(): Promise<TakenFile[]> {
     const { lines } = await this.run("export", "--out", join(this.#folder, "out"));
-    return await Promise.all((lines as { file: string; kind: string }[]).map(
-      async ({ file, kind }) => ({ kind, ...await this.take(await Deno.readTextFile(file)) }),
-    ));
+    const printed = lines as (Pick<TakenFile, "kind" | "vop"> & { file: string })[];
+    return await Promise.all(printed.map(async ({ file, kind, vop }) => ({
+      kind,
+      ...(vop !== undefined && { vop }),
+      ...await this.take(await Deno.readTextFile(file)),
+    })));
   }
 
   /** Recalls an order. Returns the recall. */
@@ -206,13 +219,31 @@ export async function addBankAccount(
     iban: string;
     currency: string;
     creditor_id?: string;
+    prenotification_days?: string;
   },
 ): Promise<{ id: string; bridge_token: string }> {
-  const { sql } = service;
-  let printed = "";
   const args = ["add", "--connector", "bank", "--methods", methods, "--account", "one", "--json"];
-  const texts = { bic: BIC, holder_name: "Shop GmbH", ...settings };
-  const sets = Object.entries(texts).flatMap(([name, value]) => ["--set", `${name}=${value}`]);
+  const texts = { bic: bicOf(settings.iban), holder_name: "Shop GmbH", ...settings };
+  return JSON.parse(await runProviders(service, args, texts));
+}
+
+/** Changes settings of an account at a bank, as the operator does. */
+export async function changeBankAccount(
+  service: TestService,
+  account_id: string,
+  settings: Readonly<Record<string, string>>,
+): Promise<void> {
+  await runProviders(service, ["set", account_id], settings);
+}
+
+/** Runs `deno task providers` with settings. Returns what it prints. */
+async function runProviders(
+  { sql }: TestService,
+  args: readonly string[],
+  settings: Readonly<Record<string, string>>,
+): Promise<string> {
+  let printed = "";
+  const sets = Object.entries(settings).flatMap(([name, value]) => ["--set", `${name}=${value}`]);
   const command = readProviderCommand([...args, ...sets]);
   assert.ok(command.action !== "help");
   await runProviderCommand(command, {
@@ -223,5 +254,9 @@ export async function addBankAccount(
     print: (text) => printed += text,
     printMessage: () => {},
   });
-  return JSON.parse(printed);
+  return printed;
+}
+
+function bicOf(iban: string): string {
+  return BICS[iban.slice(0, 2).toUpperCase()]!;
 }

@@ -205,6 +205,7 @@ const SEEDS: Record<string, Record<string, unknown>> = {
     sha256: "0".repeat(64),
     payments: 1,
     sum_minor: 1,
+    is_opt_out: false,
     currency: "EUR",
     key_id: "k1",
     sealed: "x",

@@ -1,0 +1,161 @@
+/** Settings of accounts at a bank, and what they do to payments and files. */
+
+import assert from "node:assert/strict";
+import { bankConnector } from "../../shared/connectors/bank/bank_connector.ts";
+import { checkBankSettings, readBankSettings } from "../../shared/connectors/bank/bank_settings.ts";
+import { filesOf, type WaitingOrder } from "../../shared/connectors/bank/export_orders.ts";
+import { dueDate } from "../../shared/domain/payments/collection.ts";
+import { paymentOf } from "../../shared/domain/payments/create_payment.ts";
+import type { MethodKind } from "../../shared/schema/payment.ts";
+import type { Transfer } from "../../shared/schema/transfer.ts";
+import type { BankStore } from "../../shared/store/bank_store.ts";
+import { bankCaseId } from "../support/connectors/bank_case.ts";
+import { NOW_MS, refusalOf, requestContext } from "../support/domain/decided_change.ts";
+
+const GOOD = {
+  iban: "DE89370400440532013000",
+  bic: "COBADEFFXXX",
+  holder_name: "Shop GmbH",
+  creditor_id: "DE98ZZZ09999999999",
+};
+
+/** [settings beside good ones, the one that is refused; null: none, methods] */
+const CASES: [Record<string, string>, string | null, MethodKind[]?][] = [
+  [{}, null, ["sepa", "swift"]],
+  [{ iban: "de89 3704 0044 0532 0130 00", bic: "cobadeff" }, null],
+  [{ iban: "DE88370400440532013000" }, "iban"],
+  [{ iban: "" }, "iban"],
+  [{ bic: "COBADE" }, "bic"],
+  [{ bic: "BNPAFRPP" }, "bic"],
+  [{ holder_name: "***" }, "holder_name"],
+  [{ holder_name: "ü".repeat(36) }, "holder_name", ["sepa"]],
+  [{ iban: "TR330006100519786457841326", bic: "TGBATRIS" }, "iban", ["sepa", "swift"]],
+  [{ iban: "TR330006100519786457841326", bic: "TGBATRIS" }, null, ["swift"]],
+  [{ holder_name: " " }, "holder_name"],
+  [{ holder_name: "x".repeat(70) }, null],
+  [{ holder_name: "x".repeat(71) }, "holder_name"],
+  [{ currency: "USD" }, null, ["swift"]],
+  [{ currency: "USD" }, "currency", ["swift", "sepa"]],
+  [{ currency: "usd" }, "currency"],
+  [{ currency: "USDC" }, "currency"],
+  [{ creditor_id: "DE97ZZZ09999999999" }, "creditor_id"],
+  [{ creditor_id: "de98 zzz 09999999999" }, null],
+  [{ vop: "check" }, null],
+  [{ vop: "opt_out" }, null],
+  [{ vop: "opt-out" }, "vop"],
+  [{ vop: "" }, "vop"],
+  ...(["prenotification_days", "expires_after_days"] as const).flatMap((name) => {
+    const max = name === "prenotification_days" ? 30 : 365;
+    const refused = ["0", "-1", "", "1.5", "1e1", " 5", "ten", String(max + 1), "1000"];
+    return [
+      ...["1", "2", "05", "14", String(max)].map((days): [Record<string, string>, null] => [
+        { [name]: days },
+        null,
+      ]),
+      ...refused.map((days): [Record<string, string>, string] => [{ [name]: days }, name]),
+    ];
+  }),
+  [{ prenotification: "5" }, "prenotification"],
+];
+for (const [changed, refused, methods] of CASES) {
+  const given = `${JSON.stringify(changed)}${methods ? ` for ${methods}` : ""}`;
+  Deno.test(`checkBankSettings() ${given}: ${refused ?? "taken"}`, () => {
+    const check = () => checkBankSettings({ ...GOOD, ...changed }, methods);
+    if (refused === null) return void check();
+    assert.equal(refusalOf(check), `invalid_parameter ${refused}`);
+  });
+}
+
+Deno.test("readBankSettings() defaults", () => {
+  const { currency, vop, expires_after_days, prenotification_days } = readBankSettings(GOOD);
+  assert.deepEqual(
+    { currency, vop, expires_after_days, prenotification_days },
+    { currency: "EUR", vop: "check", expires_after_days: 14, prenotification_days: 14 },
+  );
+});
+
+/** Returns what the connector replies to the create of a payment. */
+async function replyTo(body: Record<string, unknown>, settings: Record<string, string>) {
+  const { operation } = paymentOf(
+    { amount: 100, currency: "EUR", method_kind: "sepa", ...body },
+    true,
+    { ...requestContext(), livemode: true },
+  );
+  const account = {
+    id: "pac_1",
+    environment_id: "env_1",
+    connector: "bank",
+    settings: { ...GOOD, ...settings },
+    secret: null,
+    notification_secrets: [],
+  };
+  const { charges } = bankConnector({} as BankStore);
+  const reply = await charges.send(account, operation, AbortSignal.timeout(1_000));
+  assert.ok("provider_events" in reply, JSON.stringify(reply));
+  return reply.provider_events[0];
+}
+
+for (const days of [undefined, "1", "5", "30"]) {
+  Deno.test(`a collection with ${days ?? "no"} prenotification_days is due after them`, async () => {
+    const { due_on } = await replyTo({
+      iban: { iban: "NL91ABNA0417164300", holder_name: "Jan Payer" },
+      mandate: { id: "M1", signed_at: "2026-01-31", sequence: "recurring" },
+    }, { ...(days && { prenotification_days: days }) });
+    assert.equal(due_on, dueDate(NOW_MS, Number(days ?? 14)));
+  });
+}
+
+for (const [days, given] of [[14, undefined], [3, "3"]] as const) {
+  Deno.test(`a bank transfer with ${given ?? "no"} expires_after_days ends after ${days}`, async () => {
+    const settings: Record<string, string> = given ? { expires_after_days: given } : {};
+    const { next_action, later } = await replyTo({}, settings);
+    const window_ms = days * 86_400_000;
+    assert.ok(next_action?.type === "bank_transfer");
+    assert.equal(Date.parse(next_action.expires_at), NOW_MS + window_ms);
+    assert.deepEqual(later, { op: "abandon", delay_ms: window_ms });
+  });
+}
+
+const CREATED_AT = new Date(NOW_MS);
+const order = (number: number, changed: Partial<WaitingOrder["details"]> = {}): WaitingOrder => ({
+  id: bankCaseId("tr", number),
+  kind: "transfer",
+  amount_minor: 100,
+  currency: "EUR",
+  subject: { object: "transfer", description: null } as Transfer,
+  details: {
+    holder_name: "Zoe",
+    iban: "FR1420041010050500013M02606",
+    bic: null,
+    address: null,
+    speed: "standard",
+    ...changed,
+  },
+});
+const IZMIR = { line1: null, line2: null, city: "Izmir", postal_code: null, country: "TR" };
+const ABROAD = { iban: "TR330006100519786457841326", address: IZMIR };
+const INSTANT = { speed: "instant" } as const;
+
+/** [vop, orders, kinds of files and whether they waive the verification] */
+const FILES: [vop: string, orders: WaitingOrder[], files: string[]][] = [
+  ["check", [order(1), order(2)], ["sepa_transfers"]],
+  ["opt_out", [order(1), order(2)], ["sepa_transfers opt_out"]],
+  ["opt_out", [order(1)], ["sepa_transfers"]],
+  ["opt_out", [order(1, INSTANT), order(2, INSTANT)], ["instant_transfers opt_out"]],
+  ["opt_out", [order(1), order(2, INSTANT)], ["sepa_transfers", "instant_transfers"]],
+  ["opt_out", [order(1, ABROAD), order(2, ABROAD)], ["swift_transfers"]],
+  // The export leaves the second one out, which has no letter.
+  ["opt_out", [order(1), order(2, { holder_name: "***" })], ["sepa_transfers"]],
+];
+for (const [vop, orders, expected] of FILES) {
+  Deno.test(`filesOf() ${orders.length} orders with vop ${vop}: ${expected.join(", ")}`, () => {
+    const settings = readBankSettings({ ...GOOD, vop });
+    const { files } = filesOf(settings, orders, CREATED_AT, () => bankCaseId("bf", 1));
+    assert.deepEqual(
+      files.map(({ kind, is_opt_out }) => is_opt_out ? `${kind} opt_out` : kind),
+      expected,
+    );
+    const checked = filesOf(readBankSettings(GOOD), orders, CREATED_AT, () => bankCaseId("bf", 1));
+    assert.deepEqual(files.map(({ bytes }) => bytes), checked.files.map(({ bytes }) => bytes));
+  });
+}
