@@ -43,6 +43,8 @@ const PROJECT_DIR = fileURLToPath(new URL("../../", import.meta.url));
 
 /** Largest file. The memory of an import does not grow with it. */
 const BYTES_MAX = 1024 ** 3;
+/** Bytes of a file that are read at a time. */
+const PIECE_BYTES = 64 * 1024;
 /** Longest time to wait for the service that applies the entries, while nothing is applied. */
 const SERVICE_PATIENCE_MS = 30_000;
 /** Shortest pause between two looks. The count of a large file takes longer, and so the pause. */
@@ -167,7 +169,7 @@ async function storeFile(
     const store = storeOf(transaction);
     const known = await store.beginFile(account.id, sha256, basename(file));
     if (known !== null) return { imported: known as ImportedFile, is_new: false };
-    const source = { bytes: await piecesOf(file), bytes_max: BYTES_MAX };
+    const source = { bytes: piecesOf(file), bytes_max: BYTES_MAX };
     const imported = await importBankFile(account, source, {
       storeEntries: (entries) => store.storeEntries(account.id, sha256, entries),
       async keepPayers(payers) {
@@ -340,12 +342,19 @@ function readVault(env: BankSurroundings["env"]): Vault | null {
 
 async function hashOf(file: string): Promise<string> {
   const hash = createHash("sha256");
-  for await (const piece of await piecesOf(file)) hash.update(piece);
+  for await (const piece of piecesOf(file)) hash.update(piece);
   return hash.digest("hex");
 }
 
-async function piecesOf(file: string): Promise<AsyncIterable<Uint8Array>> {
-  return (await Deno.open(file)).readable;
+/** Reads a file in pieces, each in the same memory: new memory for each would wait for its collection. */
+async function* piecesOf(path: string): AsyncGenerator<Uint8Array> {
+  using file = await Deno.open(path);
+  const buffer = new Uint8Array(PIECE_BYTES);
+  for (;;) {
+    const length = await file.read(buffer);
+    if (length === null) return;
+    yield buffer.subarray(0, length);
+  }
 }
 
 function textOfResult(

@@ -1,7 +1,8 @@
 /** The identity of an entry: equal in all files that tell of the entry, and in no others. */
 
 import assert from "node:assert/strict";
-import { Counts, hashOf } from "../../shared/connectors/bank/read_identity.ts";
+import { Counts } from "../../shared/connectors/bank/identity_counts.ts";
+import { hashOf } from "../../shared/connectors/bank/read_identity.ts";
 import {
   readEntries,
   readWarnings,

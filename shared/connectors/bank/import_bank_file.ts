@@ -19,7 +19,7 @@ import type {
 import { rejectionOf, reportedId, type ReportedOrder } from "./reported_statuses.ts";
 
 /** Entries that are stored at a time. */
-const BATCH = 500;
+const BATCH = 200;
 /** Warnings that are kept. */
 const WARNINGS_MAX = 100;
 /** Other accounts of a file that an error names. */

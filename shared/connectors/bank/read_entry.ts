@@ -12,7 +12,8 @@ import {
   readDirection,
 } from "./read_amount.ts";
 import { readDetail, turn, type WrittenDetail } from "./read_details.ts";
-import { type Counts, identityOf } from "./read_identity.ts";
+import type { Counts } from "./identity_counts.ts";
+import { identityOf } from "./read_identity.ts";
 import { keep } from "./read_message.ts";
 import type { Batch, Direction, EntryRecord, MessageKind } from "./read_records.ts";
 

@@ -10,13 +10,11 @@
 
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
+import type { Counts } from "./identity_counts.ts";
 import type { DetailRecord, Direction, EntryRecord } from "./read_records.ts";
 
 /** A shorter reference can be a number that begins again each day. */
 const UNIQUE_REFERENCE_LENGTH = 8;
-/** Length of the first table of counts, and the share of it that is filled. */
-const FIRST_SLOTS = 1024;
-const FULL = 0.8;
 
 /** Members of an entry that its identity is made of. */
 interface IdentitySource
@@ -49,42 +47,6 @@ export function identityOf(entry: IdentitySource, counts: Counts): string {
  */
 export function hashOf(values: readonly (string | number | null)[]): string {
   return bytesToHex(sha256(utf8ToBytes(JSON.stringify(values)))).slice(0, 32);
-}
-
-/** Counts equal hashes in about 13 bytes each, because a file can have millions of entries. */
-export class Counts {
-  /** The first 52 bits of each hash. 0 is an empty slot. */
-  #keys = new Float64Array(FIRST_SLOTS);
-  #used = 0;
-  /** The counts above 1. */
-  readonly #repeated = new Map<number, number>();
-
-  /** Returns how often this hash has been added, with this time. */
-  add(hash: string): number {
-    const key = parseInt(hash.slice(0, 13), 16) || 1;
-    if (this.#put(key)) return 1;
-    const count = (this.#repeated.get(key) ?? 1) + 1;
-    this.#repeated.set(key, count);
-    return count;
-  }
-
-  /** Adds a key. Reports whether it is new. */
-  #put(key: number): boolean {
-    const { length } = this.#keys;
-    let slot = key % length;
-    while (this.#keys[slot] !== 0 && this.#keys[slot] !== key) slot = (slot + 1) % length;
-    if (this.#keys[slot] === key) return false;
-    this.#keys[slot] = key;
-    if (++this.#used > length * FULL) this.#grow();
-    return true;
-  }
-
-  #grow(): void {
-    const keys = this.#keys;
-    this.#keys = new Float64Array(keys.length * 2);
-    this.#used = 0;
-    for (const key of keys) if (key !== 0) this.#put(key);
-  }
 }
 
 /** Reports whether `AcctSvcrRef` is a reference. NONREF and zeros are none. */

@@ -5,7 +5,8 @@ import { childOf, childrenOf, textOf, type XmlElement } from "./bank_xml_reader.
 import { readBalance, StatementSums } from "./read_balances.ts";
 import { readAccountId } from "./read_details.ts";
 import { EntryReader, turnEntry, type WrittenEntry } from "./read_entry.ts";
-import { Counts, hashOf } from "./read_identity.ts";
+import { Counts } from "./identity_counts.ts";
+import { hashOf } from "./read_identity.ts";
 import { keep, type MessageReader, type Sink } from "./read_message.ts";
 import type { MessageKind, Page, StatementRecord } from "./read_records.ts";
 
