@@ -72,6 +72,7 @@ interface NewEntry {
   booked_on: string;
   amount_minor: number;
   currency: string;
+  is_total: boolean;
   provider_events: readonly ProviderEvent[];
 }
 

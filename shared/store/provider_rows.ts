@@ -67,6 +67,8 @@ export interface ProviderEvent {
   tx_hash?: string;
   /** True: an entry of a bank account. No other event is about the same money. */
   is_entry?: true;
+  /** True: the details of this entry have come, and their events book its money. */
+  is_replaced?: true;
   /** The bank's code of a return, such as `R01`. */
   return_code?: string;
   /** The day on which a payment is collected under its mandate: `YYYY-MM-DD`. */

@@ -29,6 +29,7 @@ create table pay.bank_entries (
   account_id text collate "C" not null,
   id text collate "C" not null,
   sha256 text collate "C" not null,
+  details_sha256 text collate "C",
   booked_on date not null,
   amount_minor bigint not null,
   currency text collate "C" not null,
@@ -39,8 +40,9 @@ create table pay.bank_entries (
 comment on table pay.bank_entries is 'An entry that a bank has booked. camt.052, 053 and 054 have the same one.';
 comment on column pay.bank_entries.environment_id is 'The environment of the account.';
 comment on column pay.bank_entries.account_id is 'The account.';
-comment on column pay.bank_entries.id is 'The bank''s reference of the entry, or a hash of its content. Its provider events are id:1, id:2 and so on.';
+comment on column pay.bank_entries.id is 'The bank''s reference of the entry, or a hash of its content. Its provider events are id:1, id:2 and so on, and id:0 for its total.';
 comment on column pay.bank_entries.sha256 is 'The file that had it first.';
+comment on column pay.bank_entries.details_sha256 is 'The file that had its details first; null: it is booked by its total, and a file can bring them.';
 comment on column pay.bank_entries.booked_on is 'The day on which the bank booked it.';
 comment on column pay.bank_entries.amount_minor is 'The change of the balance in minor units: negative if money left.';
 comment on column pay.bank_entries.currency is 'ISO 4217 code.';

@@ -852,23 +852,42 @@ begin
     select a.environment_id, e.*
     from pay.provider_accounts a
     cross join jsonb_to_recordset(p_entries::jsonb) as e (
-      id text, booked_on date, amount_minor bigint, currency text, provider_events jsonb)
+      id text, booked_on date, amount_minor bigint, currency text, is_total boolean,
+      provider_events jsonb)
     where a.id = p_account_id
   ), stored as (
-    insert into pay.bank_entries (environment_id, account_id, id, sha256, booked_on, amount_minor,
-      currency)
-    select e.environment_id, p_account_id, e.id, p_sha256, e.booked_on, e.amount_minor, e.currency
+    insert into pay.bank_entries (environment_id, account_id, id, sha256, details_sha256, booked_on,
+      amount_minor, currency)
+    select e.environment_id, p_account_id, e.id, p_sha256,
+      case when not e.is_total then p_sha256 end, e.booked_on, e.amount_minor, e.currency
     from entry e
     order by e.id
     on conflict on constraint bank_entries_pkey do nothing
     returning id
+  ), replaced as (
+    update pay.provider_events event
+    set body = event.body || '{"is_replaced": true}', outcome = null, handled_at = null,
+      exception = null, dismissed_at = null, dismissed_reason = null
+    from entry e
+    join pay.bank_entries b on b.environment_id = e.environment_id
+      and b.account_id = p_account_id and b.id = e.id and b.details_sha256 is null
+    where not e.is_total and event.environment_id = e.environment_id
+      and event.account_id = p_account_id and event.reference >= e.id || ':0:'
+      and event.reference < e.id || ':0;' and coalesce(event.outcome, 'unmatched') = 'unmatched'
+    returning e.id
+  ), detailed as (
+    update pay.bank_entries b set details_sha256 = p_sha256
+    from entry e
+    join replaced r on r.id = e.id
+    where b.environment_id = e.environment_id and b.account_id = p_account_id and b.id = e.id
   )
-  select count(distinct e.id), coalesce(jsonb_agg(event.value || jsonb_build_object(
+  select count(distinct s.id), coalesce(jsonb_agg(event.value || jsonb_build_object(
     'environment_id', e.environment_id, 'account_id', p_account_id, 'body', event.value)), '[]')
   into v_stored, v_events
-  from stored s
-  join entry e on e.id = s.id
-  cross join jsonb_array_elements(e.provider_events) event;
+  from entry e
+  left join stored s on s.id = e.id
+  cross join jsonb_array_elements(e.provider_events) event
+  where s.id is not null or e.id in (select r.id from replaced r);
   perform pay_internal.keep_provider_events(v_events);
   return v_stored;
 end
@@ -928,7 +947,8 @@ begin
     join pay.provider_events event on event.environment_id = a.environment_id
       and event.account_id = a.id and event.received_at >= f.imported_at
     join pay.bank_entries b on b.environment_id = a.environment_id and b.account_id = a.id
-      and b.id = split_part(event.reference, ':', 1) and b.sha256 = f.sha256
+      and b.id = split_part(event.reference, ':', 1)
+      and f.sha256 in (b.sha256, b.details_sha256)
     where a.id = p_account_id;
 end
 $$;
@@ -4267,19 +4287,21 @@ begin
   for v_refused in
     with
     requested as materialized (
-      select f.n, f.environment_id, o.account_id, o.reference, o.outcome,
+      select f.n, f.environment_id, o.account_id, o.reference, o.outcome, o.is_replaced,
         coalesce(o.was_booked_minor, 0) as was_booked_minor
       from unnest(p_found) f
       join jsonb_to_recordset(p_records) as r (n integer, provider_events jsonb) on r.n = f.n
       cross join jsonb_to_recordset(r.provider_events) as o (
-        account_id text, reference text, outcome text, was_booked_minor bigint)
+        account_id text, reference text, outcome text, was_booked_minor bigint,
+        is_replaced boolean)
       where f.outcome = 'ok'
       order by f.environment_id, o.account_id, o.reference
     ),
     locked as materialized (
       select a.n, a.outcome = 'applied' and l.outcome in ('applied', 'ignored') as is_known,
         a.outcome is not null and coalesce(l.outcome, 'unmatched') = 'unmatched'
-          and l.booked_minor <> a.was_booked_minor
+          and (l.booked_minor <> a.was_booked_minor
+            or l.is_replaced and a.is_replaced is null)
           or exists (
             select from requested b
             where b.n < a.n and b.environment_id = a.environment_id
@@ -4289,7 +4311,8 @@ begin
           ) as is_stale
       from requested a
       cross join lateral (
-        select k.outcome, k.booked_minor from pay.provider_events k
+        select k.outcome, k.booked_minor, k.body ? 'is_replaced' as is_replaced
+        from pay.provider_events k
         where k.environment_id = a.environment_id and k.account_id = a.account_id
           and k.reference between a.reference and a.reference
         order by k.reference limit 1
@@ -10377,7 +10400,8 @@ select c.environment_id, c.id, c.op || ' of ' || c.subject_id || ' is settled, b
 from pay.provider_operations c
 join pay.payments p on p.environment_id = c.environment_id and p.id = c.subject_id
 where c.op = 'authorize' and c.state = 'settled' and p.status = 'pending'
-  -- A payment by stablecoin waits at its address.
+  -- A payment by bank transfer waits for its payer, and one by stablecoin at its address.
+  and c.account_id not in (select a.id from pay.provider_accounts a where a.connector = 'bank')
   and not exists (
     select from pay.deposit_addresses deposit
     where deposit.environment_id = c.environment_id and deposit.operation_id = c.id

@@ -29,8 +29,9 @@ end
 $$;
 grant execute on function pay.begin_bank_file(text, text, text) to pay_operator;
 
--- Stores the entries of a file that are new, with their provider events. Returns their number.
--- p_entries [{id, booked_on, amount_minor, currency, provider_events}]
+-- Stores the entries of a file that are new, with their provider events. Returns their number. If
+-- an earlier file has an entry without its details, their events replace that of its total.
+-- p_entries [{id, booked_on, amount_minor, currency, is_total, provider_events}]
 -- Concurrency: inserts in the order of the ids. A second transaction that stores the same entry
 -- waits for the end of the first one.
 create or replace function pay.store_bank_entries(
@@ -50,23 +51,42 @@ begin
     select a.environment_id, e.*
     from pay.provider_accounts a
     cross join jsonb_to_recordset(p_entries::jsonb) as e (
-      id text, booked_on date, amount_minor bigint, currency text, provider_events jsonb)
+      id text, booked_on date, amount_minor bigint, currency text, is_total boolean,
+      provider_events jsonb)
     where a.id = p_account_id
   ), stored as (
-    insert into pay.bank_entries (environment_id, account_id, id, sha256, booked_on, amount_minor,
-      currency)
-    select e.environment_id, p_account_id, e.id, p_sha256, e.booked_on, e.amount_minor, e.currency
+    insert into pay.bank_entries (environment_id, account_id, id, sha256, details_sha256, booked_on,
+      amount_minor, currency)
+    select e.environment_id, p_account_id, e.id, p_sha256,
+      case when not e.is_total then p_sha256 end, e.booked_on, e.amount_minor, e.currency
     from entry e
     order by e.id
     on conflict on constraint bank_entries_pkey do nothing
     returning id
+  ), replaced as (
+    update pay.provider_events event
+    set body = event.body || '{"is_replaced": true}', outcome = null, handled_at = null,
+      exception = null, dismissed_at = null, dismissed_reason = null
+    from entry e
+    join pay.bank_entries b on b.environment_id = e.environment_id
+      and b.account_id = p_account_id and b.id = e.id and b.details_sha256 is null
+    where not e.is_total and event.environment_id = e.environment_id
+      and event.account_id = p_account_id and event.reference >= e.id || ':0:'
+      and event.reference < e.id || ':0;' and coalesce(event.outcome, 'unmatched') = 'unmatched'
+    returning e.id
+  ), detailed as (
+    update pay.bank_entries b set details_sha256 = p_sha256
+    from entry e
+    join replaced r on r.id = e.id
+    where b.environment_id = e.environment_id and b.account_id = p_account_id and b.id = e.id
   )
-  select count(distinct e.id), coalesce(jsonb_agg(event.value || jsonb_build_object(
+  select count(distinct s.id), coalesce(jsonb_agg(event.value || jsonb_build_object(
     'environment_id', e.environment_id, 'account_id', p_account_id, 'body', event.value)), '[]')
   into v_stored, v_events
-  from stored s
-  join entry e on e.id = s.id
-  cross join jsonb_array_elements(e.provider_events) event;
+  from entry e
+  left join stored s on s.id = e.id
+  cross join jsonb_array_elements(e.provider_events) event
+  where s.id is not null or e.id in (select r.id from replaced r);
   perform pay_internal.keep_provider_events(v_events);
   return v_stored;
 end
@@ -132,7 +152,8 @@ begin
     join pay.provider_events event on event.environment_id = a.environment_id
       and event.account_id = a.id and event.received_at >= f.imported_at
     join pay.bank_entries b on b.environment_id = a.environment_id and b.account_id = a.id
-      and b.id = split_part(event.reference, ':', 1) and b.sha256 = f.sha256
+      and b.id = split_part(event.reference, ':', 1)
+      and f.sha256 in (b.sha256, b.details_sha256)
     where a.id = p_account_id;
 end
 $$;

@@ -20,7 +20,8 @@ select c.environment_id, c.id, c.op || ' of ' || c.subject_id || ' is settled, b
 from pay.provider_operations c
 join pay.payments p on p.environment_id = c.environment_id and p.id = c.subject_id
 where c.op = 'authorize' and c.state = 'settled' and p.status = 'pending'
-  -- A payment by stablecoin waits at its address.
+  -- A payment by bank transfer waits for its payer, and one by stablecoin at its address.
+  and c.account_id not in (select a.id from pay.provider_accounts a where a.connector = 'bank')
   and not exists (
     select from pay.deposit_addresses deposit
     where deposit.environment_id = c.environment_id and deposit.operation_id = c.id

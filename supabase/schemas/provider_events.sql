@@ -126,19 +126,21 @@ begin
   for v_refused in
     with
     requested as materialized (
-      select f.n, f.environment_id, o.account_id, o.reference, o.outcome,
+      select f.n, f.environment_id, o.account_id, o.reference, o.outcome, o.is_replaced,
         coalesce(o.was_booked_minor, 0) as was_booked_minor
       from unnest(p_found) f
       join jsonb_to_recordset(p_records) as r (n integer, provider_events jsonb) on r.n = f.n
       cross join jsonb_to_recordset(r.provider_events) as o (
-        account_id text, reference text, outcome text, was_booked_minor bigint)
+        account_id text, reference text, outcome text, was_booked_minor bigint,
+        is_replaced boolean)
       where f.outcome = 'ok'
       order by f.environment_id, o.account_id, o.reference
     ),
     locked as materialized (
       select a.n, a.outcome = 'applied' and l.outcome in ('applied', 'ignored') as is_known,
         a.outcome is not null and coalesce(l.outcome, 'unmatched') = 'unmatched'
-          and l.booked_minor <> a.was_booked_minor
+          and (l.booked_minor <> a.was_booked_minor
+            or l.is_replaced and a.is_replaced is null)
           or exists (
             select from requested b
             where b.n < a.n and b.environment_id = a.environment_id
@@ -148,7 +150,8 @@ begin
           ) as is_stale
       from requested a
       cross join lateral (
-        select k.outcome, k.booked_minor from pay.provider_events k
+        select k.outcome, k.booked_minor, k.body ? 'is_replaced' as is_replaced
+        from pay.provider_events k
         where k.environment_id = a.environment_id and k.account_id = a.account_id
           and k.reference between a.reference and a.reference
         order by k.reference limit 1

@@ -20,6 +20,8 @@ export interface BookedEntry {
   /** The change of the balance: negative if money left. */
   amount_minor: number;
   currency: string;
+  /** Whether its one event is its total, of which nobody knows what it is. A later file can tell. */
+  is_total: boolean;
   provider_events: ProviderEvent[];
   /** The payers of payments by bank transfer, by the reference of the payment. */
   payers: { owner_id: string; details: BankDetails }[];
@@ -75,11 +77,15 @@ export function bookEntry(
   const booked_on = (entry.booked_on ?? entry.value_on)!;
   const provider_events: ProviderEvent[] = [];
   const payers: BookedEntry["payers"] = [];
+  let is_total = false;
   for (const [i, part] of partsOf(entry, details, batch).entries()) {
     const event = matched(part);
+    is_total = entry.booked_by === "total" && event.op === "adjustment";
     provider_events.push({
       account_id,
-      reference: `${id}:${i + 1}${event.provider_reference === null ? suffixOf(part) : ""}`,
+      reference: `${id}:${is_total ? 0 : i + 1}${
+        event.provider_reference === null ? suffixOf(part) : ""
+      }`,
       subject_id: null,
       refund_id: null,
       amount_minor: part.amount_minor,
@@ -91,7 +97,8 @@ export function bookEntry(
     });
     payers.push(...payerOf(part, event));
   }
-  return { id, booked_on, amount_minor: signed(entry), currency, provider_events, payers };
+  const amount_minor = signed(entry);
+  return { id, booked_on, amount_minor, currency, is_total, provider_events, payers };
 }
 
 /** Splits an entry into parts whose sum is its amount. */

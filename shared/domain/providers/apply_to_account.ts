@@ -10,7 +10,7 @@ import { movementRow } from "../changes/change_builder.ts";
 import type { EventContext } from "../changes/event.ts";
 import type { AccountOp, ProviderEvent, StoredProviderEvent } from "./connector.ts";
 import { type Effect, exception, shown } from "./effect.ts";
-import { applyUnmatched } from "./unmatched.ts";
+import { applyUnmatched, undoUnmatched } from "./unmatched.ts";
 
 /**
  * The movement of each event. An adjustment has none of its own, because nobody knows its reason.
@@ -39,6 +39,7 @@ export function applyToAccount(
   if (state !== "succeeded" && state !== "returned") {
     return exception(`${op} has no provider event ${state}`);
   }
+  if (event.is_replaced) return undoUnmatched(event, context);
   const kind = MOVEMENTS[op]?.[state];
   if (kind === undefined) {
     const sign = state === "succeeded" ? "-" : "";

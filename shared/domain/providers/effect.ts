@@ -20,8 +20,8 @@ export type Effect =
    * An exception can come with it, for the operator; the movement is one of the account's money.
    */
   | { outcome: "applied"; exception: string | null; movement?: MovementRow }
-  /** The event is late or repeated. */
-  | { outcome: "ignored" }
+  /** The event is late or repeated. The movement reverses what was booked for it before. */
+  | { outcome: "ignored"; movement?: MovementRow }
   /** The event came before another one that it builds on: apply it later. */
   | { outcome: "wait" }
   /** The event contradicts our books. An operator has to look. */

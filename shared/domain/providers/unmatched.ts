@@ -27,6 +27,14 @@ export function applyUnmatched(
   return { outcome: "unmatched", exception, movement };
 }
 
+/** Ignores an event whose money other events book, and reverses what was booked for it. */
+export function undoUnmatched(event: StoredProviderEvent, context: EventContext): Effect {
+  const { booked_minor } = event;
+  return booked_minor === 0
+    ? { outcome: "ignored" }
+    : { outcome: "ignored", movement: unapplied(event, -booked_minor, context) };
+}
+
 /** Books an event for the account although it has a payment, and tells the operator why. */
 export function applyForAccount(
   event: ProviderEvent,
