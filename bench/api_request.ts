@@ -37,15 +37,24 @@ export const CREATE_B = {
 /** A payment without an instrument: it stays pending, so it can be cancelled. */
 export const CREATE_PENDING = { amount: 1050, currency: "EUR" };
 
-/** The complete request as text. */
+/** The complete request to the product as text. */
 export function toWire(product: Product, request: ApiRequest): string {
-  const url = new URL(product.base_url + "/api-v1-payments" + request.path);
-  const body = request.body === undefined ? "" : JSON.stringify(request.body);
-  const lines = [`${request.method} ${url.pathname}${url.search} HTTP/1.1`, `Host: ${url.host}`];
-  for (const [name, value] of Object.entries(headersOf(product, request))) {
-    lines.push(`${name}: ${value}`);
-  }
-  if (request.method === "POST") lines.push(`Content-Length: ${body.length}`);
+  const { method, path, body } = request;
+  const url = `${product.base_url}/api-v1-payments${path}`;
+  return wireText(method, url, headersOf(product, request), body && JSON.stringify(body));
+}
+
+/** A complete HTTP/1.1 request as text. */
+export function wireText(
+  method: ApiRequest["method"],
+  url: string,
+  headers: Record<string, string>,
+  body = "",
+): string {
+  const { pathname, search, host } = new URL(url);
+  const lines = [`${method} ${pathname}${search} HTTP/1.1`, `Host: ${host}`];
+  for (const [name, value] of Object.entries(headers)) lines.push(`${name}: ${value}`);
+  if (method === "POST") lines.push(`Content-Length: ${new TextEncoder().encode(body).length}`);
   return lines.join("\r\n") + "\r\n\r\n" + body;
 }
 

@@ -1,6 +1,7 @@
 /**
- * `deno task bench`: puts load on the product, in turns with pgbench and with variants of the product.
- * Prints the lines, the figures and the targets. Exits with 1 if a run did not count.
+ * `deno task bench`: puts load on the product, in turns with other programs, with pgbench and with
+ * variants of the product. Prints the lines, the figures and the targets. Exits with 1 if a run did
+ * not count. STRIPE_MOCK, LOCALSTRIPE_PYTHON and FORMANCE name the other programs.
  *
  *   --quick            one short repetition: checks the benchmark itself, says nothing about speed
  *   --seconds N        measured time of a run (2)
@@ -27,6 +28,7 @@ import {
   renderCircumstances,
   renderFigures,
   renderLines,
+  renderPeers,
   renderTargets,
   warnOfOthers,
 } from "./report.ts";
@@ -139,6 +141,7 @@ async function measureAndReport(options: Options, atEnd: AtEnd): Promise<boolean
   const circumstances = renderCircumstances(
     await readCircumstances(options, pgbench, benches[0]!),
   );
+  const peers = renderPeers(measured);
   const lines = renderLines(measured);
   const figures = renderFigures(measured.figures);
   const targets = renderTargets(
@@ -148,7 +151,7 @@ async function measureAndReport(options: Options, atEnd: AtEnd): Promise<boolean
       ? judgeStandard(measured)
       : judgeFilled(measured, rows),
   );
-  console.log(["# Benchmarks\n", `${circumstances}\n`, lines, figures, targets].join("\n"));
+  console.log(["# Benchmarks\n", `${circumstances}\n`, peers, lines, figures, targets].join("\n"));
   const warning = warnOfOthers(measured.measurements);
   if (warning !== null) console.log(warning);
   if (discarded.length > 0) {
@@ -160,7 +163,7 @@ async function measureAndReport(options: Options, atEnd: AtEnd): Promise<boolean
       month !== null
         ? { month: `${judged}\n${figures}` }
         : rows === null
-        ? { targets: judged, lines, figures }
+        ? { peers: `${circumstances}\n\n${peers}`, targets, lines, figures }
         : { filled: [judged, lines, figures].join("\n") },
     );
   }

@@ -70,12 +70,13 @@ export function auditBooks(found: Rows, responses: number, each: Rows): string[]
   );
 }
 
-/** Deliveries to one endpoint, by status. */
+/** Deliveries by status. */
 type Outbox = Partial<Record<string, number>>;
 
 /** An event as the receiver got it. */
 export interface ArrivedEvent {
   at_ms: number;
+  /** The path to which it was sent, and its own id. The same holds for the payment. */
   id: string;
   payment_id: string;
   sequence: number;
@@ -85,17 +86,26 @@ export interface ArrivedEvent {
 
 /** Reads the events from the bodies. */
 export function readArrivals(arrivals: readonly Arrival[]): ArrivedEvent[] {
-  return arrivals.map(({ at_ms, body }) => {
+  return arrivals.map(({ at_ms, to, body }) => {
     const { id, sequence, created_at, data } = JSON.parse(body);
-    return { at_ms, id, payment_id: data.object.id, sequence, created_ms: Date.parse(created_at) };
+    const payment_id = arrivalId(to, data.object.id);
+    return {
+      ...{ at_ms, id: arrivalId(to, id), payment_id, sequence },
+      created_ms: Date.parse(created_at),
+    };
   });
 }
 
-/** Reads the outbox of an endpoint. */
-export async function readOutbox(sql: Sql, endpoint_id: string): Promise<Outbox> {
+/** The id of an object that was sent to a path. */
+export function arrivalId(to: string, id: string): string {
+  return `${to} ${id}`;
+}
+
+/** Reads the outbox of endpoints. */
+export async function readOutbox(sql: Sql, endpoint_ids: readonly string[]): Promise<Outbox> {
   const rows = await sql<{ status: string; count: string }[]>`
     select status, count(*) as count from pay.webhook_deliveries
-    where endpoint_id = ${endpoint_id} group by status`;
+    where endpoint_id = any (${endpoint_ids}::text[]) group by status`;
   return Object.fromEntries(rows.map(({ status, count }) => [status, Number(count)]));
 }
 
@@ -104,7 +114,7 @@ export async function readOutbox(sql: Sql, endpoint_id: string): Promise<Outbox>
  * in order. The receiver accepted every attempt, so a second attempt is a problem here, although the
  * contract allows it.
  * @param arrivals in the order of their arrival
- * @param due ids of the events for the endpoint
+ * @param due ids of the events for each path
  */
 export function auditDeliveries(
   arrivals: readonly ArrivedEvent[],

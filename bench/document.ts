@@ -1,13 +1,15 @@
-/** Writes the tables of docs/benchmarks.md. Its text is written by hand. */
+/** Writes the tables of docs/benchmarks.md, and its chart. Its text is written by hand. */
 
+import { drawChart } from "./chart.ts";
 import { PROJECT_DIR } from "./product.ts";
 
 const PATH = `${PROJECT_DIR}docs/benchmarks.md`;
+const CHART_PATH = `${PROJECT_DIR}docs/benchmarks.svg`;
 
 /** Tables in Markdown, by the names in the comments of the document. */
 type Parts = Record<string, string>;
 
-/** Writes parts into the document. The other parts stay unchanged. */
+/** Writes parts into the document, and draws its chart. The other parts stay unchanged. */
 export async function writeDocument(parts: Parts): Promise<void> {
   await Deno.writeTextFile(PATH, replaceParts(await Deno.readTextFile(PATH), parts));
   const format = new Deno.Command(Deno.execPath(), {
@@ -15,6 +17,7 @@ export async function writeDocument(parts: Parts): Promise<void> {
     cwd: PROJECT_DIR,
   });
   if (!(await format.output()).success) throw new Error(`${PATH} cannot be formatted`);
+  await Deno.writeTextFile(CHART_PATH, drawChart(await Deno.readTextFile(PATH)));
 }
 
 /** The document with new text between `<!-- bench: name -->` and `<!-- bench: end -->`. */

@@ -3,7 +3,6 @@
  * with the same lines on a fresh database with a thousand payments.
  */
 
-import type { Sql } from "postgres";
 import { COPY_KEY, fillEnvironment } from "./fill.ts";
 import { type Line, type Pool, prepareFilledLines, RequestForge } from "./line.ts";
 import {
@@ -14,15 +13,10 @@ import {
   openBench,
   type Run,
 } from "./measure.ts";
-import {
-  type Figure,
-  type Measured,
-  type Measurement,
-  measurePair,
-  type Pair,
-} from "./measurement.ts";
+import { type Measured, type Measurement, measurePair, type Pair } from "./measurement.ts";
 import { measureMemory } from "./memory.ts";
 import { deepPagePair, ENVIRONMENT_ID, readIds } from "./server_pairs.ts";
+import { readSizes } from "./space.ts";
 
 /** Payments of the fresh database. */
 const FRESH_ROWS = 1000;
@@ -133,23 +127,4 @@ async function readPool({ sql }: Bench, { ids, keys }: Pool): Promise<void> {
     select sum(length(k.body)) from pay.api_keys a
     join pay.idempotency_keys k on k.environment_id = a.environment_id and k.api_key_id = a.id
     where a.environment_id = ${ENVIRONMENT_ID} and k.key = any (${keys})`;
-}
-
-/** The bytes of each table and of its indexes for each payment, and their sum. */
-export async function readSizes(sql: Sql, rows: number): Promise<Figure[]> {
-  const tables = await sql<{ name: string; heap: string; indexes: string }[]>`
-    select relname as name, pg_table_size(oid) as heap, pg_indexes_size(oid) as indexes
-    from pg_class where relnamespace = 'pay'::regnamespace and relkind = 'r'
-      and pg_table_size(oid) > ${rows}
-    order by pg_total_relation_size(oid) desc`;
-  const sizes = tables.flatMap(({ name, heap, indexes }): [string, number][] => [
-    [`${name}, rows`, Number(heap)],
-    [`${name}, indexes`, Number(indexes)],
-  ]);
-  const all = sizes.reduce((sum, [, bytes]) => sum + bytes, 0);
-  return [...sizes, ["all tables and indexes", all] as const].map(([name, bytes]) => ({
-    name,
-    unit: "bytes per payment",
-    values: [bytes / rows],
-  }));
 }

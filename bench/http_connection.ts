@@ -1,7 +1,7 @@
 /**
  * One keep-alive HTTP/1.1 connection of the load generator: it writes prepared bytes and reads a
- * response. It only parses `Content-Length`, so that the load takes little CPU time from the server
- * on the same machine.
+ * response. It only parses `Content-Length` and looks for the last chunk, so that the load takes
+ * little CPU time from the server on the same machine.
  */
 
 /** The parts of a response that a benchmark needs. */
@@ -9,11 +9,13 @@ export interface LoadResponse {
   status: number;
   /** Status line and headers. */
   head: string;
+  /** With the lengths of its chunks, if it has chunks. */
   body: string;
 }
 
 const READ_BYTES = 64 * 1024;
 const HEAD_END = "\r\n\r\n";
+const LAST_CHUNK = "\r\n0\r\n\r\n";
 /** Each byte is one character, so a length in bytes is a length in characters. */
 const LATIN_1 = new TextDecoder("latin1");
 
@@ -46,10 +48,13 @@ export class HttpConnection {
       const head_end = text.indexOf(HEAD_END);
       if (head_end < 0) continue;
       const head = text.slice(0, head_end);
-      const length = /\r\ncontent-length: (\d+)/i.exec(head)?.[1];
-      if (length === undefined) throw new Error("a response without Content-Length");
       const body_start = head_end + HEAD_END.length;
-      if (text.length < body_start + Number(length)) continue;
+      const length = /\r\ncontent-length: (\d+)/i.exec(head)?.[1];
+      if (length !== undefined) {
+        if (text.length < body_start + Number(length)) continue;
+      } else if (/\r\ntransfer-encoding: chunked/i.test(head)) {
+        if (!text.endsWith(LAST_CHUNK)) continue;
+      } else throw new Error("a response without a length");
       return { status: Number(text.slice(9, 12)), head, body: text.slice(body_start) };
     }
   }

@@ -6,17 +6,18 @@
 
 import { DEMO_ENVIRONMENTS } from "../scripts/operator/demo_account.ts";
 import { idGenerator } from "../shared/core/ids.ts";
-import { toWire } from "./api_request.ts";
+import { toWire, wireText } from "./api_request.ts";
 import { auditBooks, markBooks, NO_ROWS, readBooks, type Rows } from "./books.ts";
 import { cpuTimeBetween, readCpuTime } from "./cpu_time.ts";
 import { createOf, type RequestForge } from "./line.ts";
-import { KEY_PLACE, type LoadOrder, type LoadResult } from "./load_order.ts";
+import { KEY_PLACE, type LoadOrder, PLAIN_ORDER } from "./load_order.ts";
 import {
   type AtEnd,
   type Bench,
   counts,
   type Responder,
   type Run,
+  runOf,
   startServer,
 } from "./measure.ts";
 import type { Figure, Pair } from "./measurement.ts";
@@ -125,7 +126,7 @@ async function measureAdded(
   const alone = await bench.load.run({
     ...orderOf(plan),
     port: provider.port,
-    requests: [providerRequest()],
+    requests: [providerRequest(provider)],
     expected_status: 200,
   });
   const run = await createLive(bench, name, plan);
@@ -204,31 +205,18 @@ async function waitForProviderEvents({ sql }: Bench): Promise<void> {
 }
 
 function orderOf(plan: LivePlan): Omit<LoadOrder, "port" | "requests" | "expected_status"> {
-  return {
-    ...plan,
-    warmup_ms: plan.rate_per_s === null ? 0 : plan.duration_ms / LOW_RATE_STRETCH,
-    ids: [],
-    keys: [],
-    ids_once: false,
-    expected_head: null,
-    collect: false,
-  };
-}
-
-function runOf(result: LoadResult, cpu: Run["cpu"]): Run {
-  const { measured, elapsed_ms, p50_ms, p99_ms, responses } = result;
-  return { per_second: measured / elapsed_ms * 1000, p50_ms, p99_ms, cpu, responses };
+  const warmup_ms = plan.rate_per_s === null ? 0 : plan.duration_ms / LOW_RATE_STRETCH;
+  return { ...PLAIN_ORDER, ...plan, warmup_ms };
 }
 
 /** A create as the product sends it to the provider, as text. */
-function providerRequest(): string {
-  const body = "amount=1050&currency=eur&payment_method=pm_card_visa&capture_method=automatic";
-  return [
-    "POST /v1/payment_intents HTTP/1.1",
-    "Host: 127.0.0.1",
-    "Content-Type: application/x-www-form-urlencoded",
-    `Content-Length: ${body.length}`,
-  ].join("\r\n") + "\r\n\r\n" + body;
+function providerRequest(provider: Responder): string {
+  return wireText(
+    "POST",
+    `${originOf(provider)}/v1/payment_intents`,
+    { "Content-Type": "application/x-www-form-urlencoded" },
+    "amount=1050&currency=eur&payment_method=pm_card_visa&capture_method=automatic",
+  );
 }
 
 async function countUnderWay(provider: Responder): Promise<number> {

@@ -37,6 +37,18 @@ export interface LoadOrder {
   collect: boolean;
 }
 
+/** The settings of an order that most orders share: a closed loop of the same requests. */
+export const PLAIN_ORDER = {
+  rate_per_s: null,
+  requests_max: null,
+  warmup_ms: 0,
+  ids: [],
+  keys: [],
+  ids_once: false,
+  expected_head: null,
+  collect: false,
+} satisfies Partial<LoadOrder>;
+
 /** The result of an order. */
 export interface LoadResult {
   /** Expected responses including the warm-up. The books must show them. */

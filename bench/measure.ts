@@ -7,7 +7,7 @@ import postgres, { type Sql } from "postgres";
 import { launch } from "../chaos/process.ts";
 import { auditBooks, markBooks, readBooks, type Rows } from "./books.ts";
 import { type CpuTime, cpuTimeBetween, type Pids, readCpuTime } from "./cpu_time.ts";
-import type { LoadOrder, LoadResult } from "./load_order.ts";
+import { type LoadOrder, type LoadResult, PLAIN_ORDER } from "./load_order.ts";
 import { runPgbench } from "./pgbench.ts";
 import { type Product, startProduct } from "./product.ts";
 import type { RecordedStatement } from "./recorded_statement.ts";
@@ -111,6 +111,24 @@ export async function startLoad(atEnd: AtEnd): Promise<Load> {
   };
 }
 
+/** Puts load on a server for the time of a run, after a warm-up. */
+export function putLoad(
+  { load, seconds }: Bench,
+  port: number,
+  connections: number,
+  plan: LoadPlan,
+): Promise<LoadResult> {
+  const duration_ms = seconds * 1000;
+  const warmup_ms = Math.min(MAX_WARMUP_MS, duration_ms / 2);
+  return load.run({ ...PLAIN_ORDER, port, connections, warmup_ms, duration_ms, ...plan });
+}
+
+/** The result of a load as a run. */
+export function runOf(result: LoadResult, cpu: Run["cpu"]): Run {
+  const { measured, elapsed_ms, p50_ms, p99_ms, responses } = result;
+  return { per_second: measured / elapsed_ms * 1000, p50_ms, p99_ms, cpu, responses };
+}
+
 /**
  * Puts load on a server, then audits the books. Null if the run does not count.
  * @param responder the product by default
@@ -124,32 +142,17 @@ export async function measureServer(
   responder: Responder = bench.product,
 ): Promise<ServerRun | null> {
   const { product, load, sql } = bench;
-  const duration_ms = bench.seconds * 1000;
   const pids: Pids = { load: load.pid, server: responder.pid, postgres: product.postgres_pid };
   const since_ms = await markBooks();
   const cpu_before = await readCpuTime(pids);
-  const result = await load.run({
-    port: responder.port,
-    connections,
-    rate_per_s: null,
-    requests_max: null,
-    warmup_ms: Math.min(MAX_WARMUP_MS, duration_ms / 2),
-    duration_ms,
-    ids: [],
-    keys: [],
-    ids_once: false,
-    expected_head: null,
-    collect: false,
-    ...plan,
-  });
+  const result = await putLoad(bench, responder.port, connections, plan);
   const cpu = cpuTimeBetween(cpu_before, await readCpuTime(pids));
   const problems = auditBooks(await readBooks(sql, since_ms), result.responses, each);
   if (result.measured === 0) problems.push("no response in the measured time");
   if (!counts(bench, `${name}, ${connections} connections`, [...result.errors, ...problems])) {
     return null;
   }
-  const { measured, elapsed_ms, p50_ms, p99_ms, responses } = result;
-  return { per_second: measured / elapsed_ms * 1000, p50_ms, p99_ms, cpu, responses, result };
+  return { ...runOf(result, cpu), result };
 }
 
 /** Runs the statements with pgbench, then audits the books. Null if the run does not count. */

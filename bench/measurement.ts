@@ -31,6 +31,9 @@ export interface Measured {
   figures: readonly Figure[];
 }
 
+/** CPU microseconds for each response. */
+export type CpuPerResponse = Record<"load" | "server" | "postgres" | "others", number>;
+
 /** A run of the product and a peer that are measured in turns. */
 export interface Pair {
   name: string;
@@ -71,6 +74,21 @@ export function spreadOf(values: readonly number[]): Spread | null {
   const known = values.filter(Number.isFinite);
   if (known.length === 0) return null;
   return { median: median(known), min: Math.min(...known), max: Math.max(...known) };
+}
+
+/** CPU microseconds for each response; null if they were not measured. */
+export function cpuPerResponse({ cpu, responses }: Run): CpuPerResponse | null {
+  if (cpu === null) return null;
+  const { load, server, postgres, machine } = cpu;
+  // The counters have steps, so the difference can be negative.
+  const others = Math.max(0, machine - load - server - postgres);
+  const each = (seconds: number) => seconds / responses * 1e6;
+  return {
+    load: each(load),
+    server: each(server),
+    postgres: each(postgres),
+    others: each(others),
+  };
 }
 
 /** The runs that count. */

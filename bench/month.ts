@@ -10,7 +10,6 @@
 import postgres, { type Sql } from "postgres";
 import { ask } from "./api_request.ts";
 import { fillEnvironment, TABLES } from "./fill.ts";
-import { readSizes } from "./filled.ts";
 import { CONNECTIONS, CREATE_ROWS, createPlan, RequestForge } from "./line.ts";
 import type { LoadOrder } from "./load_order.ts";
 import {
@@ -23,6 +22,7 @@ import {
 } from "./measure.ts";
 import type { Figure, Measured } from "./measurement.ts";
 import { ENVIRONMENT_ID } from "./server_pairs.ts";
+import { readSizes, readWal } from "./space.ts";
 import { takeArrivals, urlOf, waitForEmptyOutbox } from "./webhook_pairs.ts";
 
 const DAY_MS = 24 * 3600 * 1000;
@@ -74,7 +74,7 @@ export async function measureMonth(
   const { id } = await ask(product, { method: "POST", path, body: { url: urlOf(receiver) } });
   atEnd(() => ask(product, { method: "DELETE", path: `${path}/${id}` }));
   const settle = async () => {
-    await waitForEmptyOutbox(bench, id);
+    await waitForEmptyOutbox(bench, [id]);
     await takeArrivals(receiver);
   };
   /** Creates whose events are delivered. */
@@ -204,12 +204,6 @@ async function readDeletedEvents(sql: Sql): Promise<number> {
     select n_tup_del as deleted from pg_stat_user_tables
     where schemaname = 'pay' and relname = 'events'`;
   return Number(row.deleted);
-}
-
-/** All bytes of WAL that were ever written. */
-async function readWal(sql: Sql): Promise<number> {
-  const [row] = await sql<[{ bytes: string }]>`select pg_current_wal_lsn() - '0/0' as bytes`;
-  return Number(row.bytes);
 }
 
 async function isDue(sql: Sql, id: string): Promise<boolean> {

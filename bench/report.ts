@@ -3,6 +3,8 @@
 import type { Run } from "./measure.ts";
 import {
   besidesOf,
+  type CpuPerResponse,
+  cpuPerResponse,
   type Figure,
   type Measured,
   type Measurement,
@@ -11,6 +13,7 @@ import {
   runsOf,
   spreadOf,
 } from "./measurement.ts";
+import { OURS, peerLines } from "./peers.ts";
 import type { JudgedTarget } from "./targets.ts";
 
 /** The machine and the settings of a run of the benchmark. */
@@ -27,9 +30,6 @@ export interface Circumstances {
   rows: number | null;
 }
 
-/** CPU microseconds for each response. */
-type CpuPerResponse = Record<"load" | "server" | "postgres" | "others", number>;
-
 /** On a quiet machine other programs take less than this share of the CPU time. */
 const OTHERS_MAX = 0.1;
 const NONE = "–";
@@ -43,9 +43,33 @@ export function renderCircumstances(circumstances: Circumstances): string {
     `${seconds} s.${rows === null ? "" : ` The filled database has ${rows} payments.`}`;
 }
 
+/** The rates of the product and of its peers, by request. */
+export function renderPeers({ measurements }: Measured): string {
+  const rows = [...Map.groupBy(peerLines(measurements), ({ request }) => request)].flatMap(
+    ([request, lines]) => {
+      const rates = lines.flatMap(({ measurement }) =>
+        runsOf(measurement).map(({ per_second }) => per_second)
+      );
+      return [
+        [request, OURS.program, OURS.stores, spread(rates, 0), NONE],
+        ...lines.map(({ program, stores, measurement }) => [
+          ...[request, program, stores],
+          ...[spread(besidesOf(measurement), 0), spread(ratiosOf(measurement), 2)],
+        ]),
+      ];
+    },
+  );
+  return table(
+    ["request", "program", "stores a payment", "requests/s", "this service × it"],
+    rows,
+    3,
+  );
+}
+
 /** Rates, latencies, ratios, and CPU time for each response. */
 export function renderLines({ measurements }: Measured): string {
-  const rows = measurements.map((measurement) => {
+  const of_peers = new Set(peerLines(measurements).map(({ measurement }) => measurement));
+  const rows = measurements.filter((line) => !of_peers.has(line)).map((measurement) => {
     const runs = runsOf(measurement);
     const cpu = cpuOf(runs);
     return [
@@ -98,16 +122,14 @@ export function warnOfOthers(measurements: readonly Measurement[]): string | nul
 }
 
 function cpuOf(runs: readonly Run[]): CpuPerResponse | null {
-  const known = runs.flatMap(({ cpu, responses }) => cpu === null ? [] : [{ cpu, responses }]);
+  const known = runs.flatMap((run) => cpuPerResponse(run) ?? []);
   if (known.length === 0) return null;
-  const each = (used: (cpu: (typeof known)[number]["cpu"]) => number) =>
-    median(known.map(({ cpu, responses }) => used(cpu) / responses * 1e6));
+  const each = (name: keyof CpuPerResponse) => median(known.map((cpu) => cpu[name]));
   return {
-    load: each(({ load }) => load),
-    server: each(({ server }) => server),
-    postgres: each(({ postgres }) => postgres),
-    // The counters have steps, so the difference can be negative.
-    others: each((cpu) => Math.max(0, cpu.machine - cpu.load - cpu.server - cpu.postgres)),
+    load: each("load"),
+    server: each("server"),
+    postgres: each("postgres"),
+    others: each("others"),
   };
 }
 
@@ -123,7 +145,8 @@ function spread(values: readonly number[], digits: number): string {
   return `${median.toFixed(digits)} (${min.toFixed(digits)}–${max.toFixed(digits)})`;
 }
 
-function table(head: string[], rows: string[][]): string {
-  const lines = [head, head.map((_, i) => i === 0 ? "---" : "---:"), ...rows];
+/** A table whose first columns are text. */
+function table(head: string[], rows: string[][], texts = 1): string {
+  const lines = [head, head.map((_, i) => i < texts ? "---" : "---:"), ...rows];
   return lines.map((cells) => `| ${cells.join(" | ")} |`).join("\n") + "\n";
 }

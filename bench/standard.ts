@@ -14,10 +14,12 @@ import {
 import { type Figure, type Measured, type Measurement, measurePair } from "./measurement.ts";
 import { prepareLivePairs } from "./live_pairs.ts";
 import { measureMemory } from "./memory.ts";
+import { preparePeerPairs } from "./peers.ts";
 import { measureReadyTimes } from "./ready_times.ts";
 import { openRecorder } from "./recorded_statement.ts";
 import { prepareResetPair } from "./reset_pair.ts";
 import { prepareServerPairs } from "./server_pairs.ts";
+import { measureSpace } from "./space.ts";
 import { prepareWebhookPairs } from "./webhook_pairs.ts";
 
 /** The options of a run on a fresh database. */
@@ -38,7 +40,9 @@ const HOSTILE_PAYMENTS = { standard: 200_000, quick: 5_000 };
 /** Live creates that wait for the provider at once (performance targets). */
 const LIVE_CREATES = { standard: 500, quick: 20 };
 /** Creates of the memory line. */
-const MEMORY_CREATES = { standard: 100_000, quick: 2_000 };
+const MEMORY_CREATES = { standard: 1_000_000, quick: 2_000 };
+/** Payments whose space is measured; with webhooks, fewer than a sandbox may have pending. */
+const SPACE_PAYMENTS = { standard: 20_000, quick: 1_000 };
 
 /** Measures every line whose name contains `only`. */
 export async function measureStandard(
@@ -66,6 +70,9 @@ export async function measureStandard(
     figures.push(...await measureMemory(await open(), MEMORY_CREATES[size]));
   }
   const forge = await open();
+  if ("space".includes(only)) {
+    figures.push(...await measureSpace(forge, SPACE_PAYMENTS[size], atEnd));
+  }
   const { product, sql } = forge.bench;
   const recorder = openRecorder(product.superuser_url, product.base_url);
   atEnd(() => recorder.close());
@@ -74,6 +81,7 @@ export async function measureStandard(
   const reset = prepareResetPair(forge, RESET_PAYMENTS[size]);
   const live = prepareLivePairs(forge, LIVE_CREATES[size], atEnd);
   const pairs = [
+    ...await preparePeerPairs(forge, atEnd),
     ...await prepareServerPairs(forge, atEnd),
     ...await prepareWebhookPairs(forge, atEnd),
     reset.pair,

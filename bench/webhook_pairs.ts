@@ -8,6 +8,7 @@
 import { formatTime } from "../shared/core/clock.ts";
 import { ask, CREATE_A } from "./api_request.ts";
 import {
+  arrivalId,
   type ArrivedEvent,
   auditBooks,
   auditDeliveries,
@@ -24,6 +25,7 @@ import {
   type AtEnd,
   type Bench,
   counts,
+  type LoadPlan,
   measureServer,
   type Responder,
   type Run,
@@ -79,9 +81,9 @@ export async function prepareWebhookPairs(forge: RequestForge, atEnd: AtEnd): Pr
     {
       name: "create until every event has arrived",
       connections: CONNECTIONS,
-      run: () => createUntilArrived(forge, receiver),
+      run: () => createUntilArrived(bench, receiver, createPlan(forge)),
       measureBeside: async () =>
-        (await createAtFullSpeed(forge, "without endpoints"))?.per_second ??
+        (await createAtFullSpeed(bench, "without endpoints", createPlan(forge)))?.per_second ??
           null,
     },
     {
@@ -139,7 +141,7 @@ async function postByFetch(
   await Promise.all(Array.from({ length: CONCURRENCY }, loop));
   const arrivals = await takeArrivals(receiver);
   const arrived = new Set(arrivals.map(({ id }) => id));
-  const missing = backlog.filter(({ id }) => !arrived.has(id)).length;
+  const missing = backlog.filter(({ id }) => !arrived.has(arrivalId("/", id))).length;
   const problems = missing === 0 ? [] : [`${missing} posts did not arrive`];
   return counts(bench, "fetch loop", problems) ? rateOf(arrivals) : null;
 }
@@ -178,14 +180,19 @@ async function createSlowly(bench: Bench, receiver: Responder): Promise<Run | nu
   };
 }
 
-/** Creates at full speed with an endpoint, counted until their last event has arrived. */
-async function createUntilArrived(forge: RequestForge, receiver: Responder): Promise<Run | null> {
-  const { bench } = forge;
+/** Creates at full speed with endpoints, counted until their last event has arrived. */
+export async function createUntilArrived(
+  bench: Bench,
+  receiver: Responder,
+  plan: LoadPlan,
+  endpoints = 1,
+): Promise<Run | null> {
   const began_ms = await markBooks();
-  const name = "with an endpoint";
-  let responses = 0;
-  const run = await measureDeliveries(bench, receiver, name, CREATE_ROWS, async () => {
-    responses = (await createAtFullSpeed(forge, name))?.responses ?? 0;
+  const name = `with endpoints: ${endpoints}`;
+  let [responses, ended_ms] = [0, NaN];
+  const work = async () => {
+    responses = (await createAtFullSpeed(bench, name, plan))?.responses ?? 0;
+    ended_ms = Date.now();
     const events = await bench.sql<{ id: string }[]>`
       select e.id from pay.environments n
       join lateral (select id from pay.events v where v.environment_id = n.id
@@ -194,27 +201,22 @@ async function createUntilArrived(forge: RequestForge, receiver: Responder): Pro
     }::text::timestamptz) offset 0) e
         on true`;
     return { responses, ids: events.map(({ id }) => id) };
-  });
+  };
+  const run = await measureDeliveries(bench, receiver, name, CREATE_ROWS, work, endpoints);
   if (run === null || responses === 0) return null;
   const { arrivals, cpu } = run;
-  const per_second = responses / (arrivals.at(-1)!.at_ms - began_ms) * 1000;
+  const per_second = responses / ((arrivals.at(-1)?.at_ms ?? ended_ms) - began_ms) * 1000;
   return { per_second, p50_ms: NaN, p99_ms: NaN, cpu, responses };
 }
 
-function createAtFullSpeed(forge: RequestForge, name: string): Promise<Run | null> {
-  return measureServer(
-    forge.bench,
-    `create ${name}`,
-    CONNECTIONS,
-    createPlan(forge),
-    CREATE_ROWS,
-  );
+function createAtFullSpeed(bench: Bench, name: string, plan: LoadPlan): Promise<Run | null> {
+  return measureServer(bench, `create ${name}`, CONNECTIONS, plan, CREATE_ROWS);
 }
 
 /**
- * Makes an endpoint, calls `work`, waits until no delivery is pending, and audits. Null if the run
+ * Makes endpoints, calls `work`, waits until no delivery is pending, and audits. Null if the run
  * does not count.
- * @param work makes events for the endpoint
+ * @param work makes events for every endpoint; it gets the id of the first one
  */
 async function measureDeliveries(
   bench: Bench,
@@ -222,31 +224,41 @@ async function measureDeliveries(
   name: string,
   each: Rows,
   work: (endpoint_id: string) => Promise<Work>,
+  endpoints = 1,
 ): Promise<DeliveryRun | null> {
   const { product, sql } = bench;
   const path = "/v1/webhook_endpoints";
-  const endpoint = await ask(product, { method: "POST", path, body: { url: urlOf(receiver) } });
+  const paths = Array.from({ length: endpoints }, (_, i) => `/${i}`);
+  const endpoint_ids: string[] = [];
+  for (const to of paths) {
+    const url = new URL(to, urlOf(receiver)).href;
+    endpoint_ids.push((await ask(product, { method: "POST", path, body: { url } })).id);
+  }
   const pids = { load: receiver.pid, server: product.pid, postgres: product.postgres_pid };
   const since_ms = await markBooks();
   const cpu_before = await readCpuTime(pids);
-  const { responses, ids } = await work(endpoint.id);
-  await waitForEmptyOutbox(bench, endpoint.id);
+  const { responses, ids } = await work(endpoint_ids[0] ?? "");
+  await waitForEmptyOutbox(bench, endpoint_ids);
   const cpu = cpuTimeBetween(cpu_before, await readCpuTime(pids));
   const arrivals = await takeArrivals(receiver);
+  const due = new Set(paths.flatMap((to) => ids.map((id) => arrivalId(to, id))));
   const problems = [
-    ...auditDeliveries(arrivals, new Set(ids), await readOutbox(sql, endpoint.id)),
+    ...auditDeliveries(arrivals, due, await readOutbox(sql, endpoint_ids)),
     ...auditBooks(await readBooks(sql, since_ms), responses, each),
   ];
-  await ask(product, { method: "DELETE", path: `${path}/${endpoint.id}` });
+  for (const id of endpoint_ids) await ask(product, { method: "DELETE", path: `${path}/${id}` });
   return counts(bench, name, problems) ? { arrivals, cpu } : null;
 }
 
 /** Waits until no delivery is pending or the deadline is over. The audit reports the rest. */
-export async function waitForEmptyOutbox({ sql }: Bench, endpoint_id: string): Promise<void> {
+export async function waitForEmptyOutbox(
+  { sql }: Bench,
+  endpoint_ids: readonly string[],
+): Promise<void> {
   for (const deadline = performance.now() + DEADLINE_MS; performance.now() < deadline;) {
     const pending = await sql`
       select from pay.webhook_deliveries
-      where endpoint_id = ${endpoint_id} and status = 'pending' limit 1`;
+      where endpoint_id = any (${endpoint_ids}::text[]) and status = 'pending' limit 1`;
     if (pending.length === 0) return;
     await waitUntil(performance.now() + POLL_MS);
   }

@@ -1,6 +1,6 @@
 /**
- * A fast webhook receiver: it keeps each body with the time of its arrival and returns 200. `GET`
- * returns the arrivals since the last `GET`.
+ * A fast webhook receiver: it keeps each body with its path and the time of its arrival and returns
+ * 200. `GET` returns the arrivals since the last `GET`.
  */
 
 import { onLines, tell } from "../chaos/process.ts";
@@ -9,6 +9,8 @@ import { onLines, tell } from "../chaos/process.ts";
 export interface Arrival {
   /** Milliseconds since 1970, with fractions. */
   at_ms: number;
+  /** The path of the endpoint's URL. */
+  to: string;
   /** The text of the event. */
   body: string;
 }
@@ -22,7 +24,8 @@ if (import.meta.main) {
   }, async (request) => {
     if (request.method === "POST") {
       const body = await request.text();
-      arrivals.push({ at_ms: performance.timeOrigin + performance.now(), body });
+      const at_ms = performance.timeOrigin + performance.now();
+      arrivals.push({ at_ms, to: new URL(request.url).pathname, body });
       return new Response();
     }
     const taken = arrivals;

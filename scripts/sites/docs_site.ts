@@ -36,7 +36,11 @@ const HTML = "text/html; charset=utf-8";
 const TEXT = "text/plain; charset=utf-8";
 const SVG = "image/svg+xml";
 /** Types of the files of `docs/` that are shown as they are. */
-const TYPES: Readonly<Record<string, string>> = { png: "image/png", json: "application/json" };
+const TYPES: Readonly<Record<string, string>> = {
+  png: "image/png",
+  svg: SVG,
+  json: "application/json",
+};
 
 /** Headers of every response. The policy of the content is in the pages. */
 const DOCS_HEADERS: Readonly<Record<string, string>> = {

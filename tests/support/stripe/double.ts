@@ -1,36 +1,17 @@
 /**
  * Starts the double of Stripe: localstripe and double_process.ts as two processes on free loopback
- * ports. localstripe comes from PyPI (`pip install localstripe==1.15.10`). LOCALSTRIPE_PYTHON names
- * a Python that has it; the default is `python3`.
+ * ports.
  */
 
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { freePort } from "../common/free_port.ts";
-import { until } from "../common/until.ts";
 import type { Fault } from "./faults.ts";
 import type { StripeObject } from "./journal.ts";
+import { has_localstripe, PYTHON, startLocalstripe } from "./localstripe.ts";
 import type { NotificationSettings } from "./notifications.ts";
 
-const PYTHON = Deno.env.get("LOCALSTRIPE_PYTHON") || "python3";
 const PROCESS = fileURLToPath(new URL("double_process.ts", import.meta.url));
-/**
- * localstripe's own command listens on every address, and writes its store to one file of the
- * system's temporary folder after each change. Here it serves loopback and keeps only the newest
- * objects, because it reads its whole store for each response.
- */
-const SERVE = `
-import sys
-from aiohttp import web
-from localstripe import resources, server
-
-def keep_newest(store):
-    for key in list(store)[:-100]:
-        store.pop(key)
-
-resources.Store.dump_to_disk = keep_newest
-web.run_app(server.app, host="127.0.0.1", port=int(sys.argv[1]), print=None, access_log=None)
-`;
 
 /** Everything that happened at the double, the oldest first. */
 export type StripeBooks = Record<
@@ -85,9 +66,8 @@ export interface StripeDouble {
   close(): Promise<void>;
 }
 
-const is_missing = !await hasLocalstripe();
 /** Whether tests with the double are skipped. In CI a missing localstripe is a failure. */
-export const no_stripe_double = is_missing && Deno.env.get("CI") === undefined;
+export const no_stripe_double = !has_localstripe && Deno.env.get("CI") === undefined;
 if (no_stripe_double) {
   console.warn(`Tests with localstripe are not run unless CI is set: ${PYTHON} does not have it`);
 }
@@ -99,7 +79,7 @@ if (no_stripe_double) {
 export async function startStripeDouble(
   options: { livemode?: boolean } = {},
 ): Promise<StripeDouble | null> {
-  if (is_missing) return null;
+  if (!has_localstripe) return null;
   const folder = await Deno.makeTempDir({ prefix: "payments-stripe-" });
   const [port, admin_port, engine_port] = [freePort(), freePort(), freePort()];
   const args = [
@@ -118,7 +98,7 @@ export async function startStripeDouble(
     if (!response.ok) throw new Error(`${action}: ${response.status} ${text}`);
     return JSON.parse(text);
   };
-  let engine = await startEngine(engine_port);
+  let engine = await startLocalstripe(engine_port);
   let double = await startDouble(args);
   return {
     base_url: `http://127.0.0.1:${port}`,
@@ -135,36 +115,13 @@ export async function startStripeDouble(
     },
     async restartEngine() {
       await kill(engine);
-      engine = await startEngine(engine_port);
+      engine = await startLocalstripe(engine_port);
     },
     async close() {
       await Promise.all([kill(double), kill(engine)]);
       await Deno.remove(folder, { recursive: true });
     },
   };
-}
-
-async function hasLocalstripe(): Promise<boolean> {
-  const find = "import importlib.util as u, sys; sys.exit(u.find_spec('localstripe') is None)";
-  try {
-    const command = new Deno.Command(PYTHON, { args: ["-c", find], stderr: "null" });
-    return (await command.output()).success;
-  } catch {
-    return false;
-  }
-}
-
-async function startEngine(port: number): Promise<Deno.ChildProcess> {
-  const child = new Deno.Command(PYTHON, {
-    args: ["-c", SERVE, String(port)],
-    stdin: "null",
-    stdout: "null",
-  }).spawn();
-  const responses = () =>
-    fetch(`http://127.0.0.1:${port}/`).then((response) => response.body?.cancel())
-      .then(() => true, () => false);
-  await until("localstripe responds", responses);
-  return child;
 }
 
 async function startDouble(args: string[]): Promise<Deno.ChildProcess> {
