@@ -8,6 +8,8 @@
  *   --repetitions N    repetitions of each line (3)
  *   --only TEXT        only lines whose name contains the text
  *   --rows N           a database with N payments beside a fresh one (filled.ts)
+ *   --growth           the cost of requests at more connections, tenants, endpoints, bytes and
+ *                      payments; --rows N is the most payments (growth.ts)
  *   --month N          retention on a database with N payments of 30 days (month.ts); a repetition is
  *                      a day
  *   --data DIR         a folder that keeps the database of --month for the next run
@@ -19,8 +21,10 @@ import { parseArgs } from "node:util";
 import { checkBooks } from "../scripts/operator/check_books.ts";
 import { writeDocument } from "./document.ts";
 import { measureFilled } from "./filled.ts";
+import { measureGrowth } from "./growth.ts";
 import { type AtEnd, type Bench, counts, startLoad } from "./measure.ts";
 import { measureMonth } from "./month.ts";
+import { peerLines } from "./peers.ts";
 import { findPgbench } from "./pgbench.ts";
 import { PROJECT_DIR, readDurability } from "./product.ts";
 import {
@@ -33,7 +37,7 @@ import {
   warnOfOthers,
 } from "./report.ts";
 import { measureStandard } from "./standard.ts";
-import { judgeFilled, judgeMonth, judgeStandard } from "./targets.ts";
+import { judgeFilled, judgeGrowth, judgeMonth, judgeStandard } from "./targets.ts";
 
 /** The command line. */
 interface Options {
@@ -41,6 +45,7 @@ interface Options {
   repetitions: number;
   quick: boolean;
   only: string;
+  growth: boolean;
   rows: number | null;
   month: number | null;
   data: string | null;
@@ -55,6 +60,7 @@ function readOptions(args: readonly string[]): Options {
     options: {
       quick: { type: "boolean", default: false },
       write: { type: "boolean", default: false },
+      growth: { type: "boolean", default: false },
       only: { type: "string", default: "" },
       rows: { type: "string" },
       month: { type: "string" },
@@ -63,13 +69,13 @@ function readOptions(args: readonly string[]): Options {
       repetitions: { type: "string" },
     },
   });
-  const { quick, only, write } = values;
+  const { quick, only, write, growth } = values;
   if (write && (quick || only !== "")) {
     console.error("--write needs a complete run, without --quick and --only");
     Deno.exit(2);
   }
   return {
-    ...{ quick, only, write },
+    ...{ quick, only, write, growth },
     rows: values.rows === undefined ? null : positive("--rows", values.rows),
     month: values.month === undefined ? null : positive("--month", values.month),
     data: values.data ?? null,
@@ -119,13 +125,15 @@ async function measureAndReport(options: Options, atEnd: AtEnd): Promise<boolean
     console.error("pgbench IS MISSING: no floor is measured (Debian: package postgresql)");
   }
   const discarded: string[] = [];
-  const { rows, month, data: data_dir, repetitions: days } = options;
+  const { growth, rows, month, data: data_dir, repetitions: days } = options;
   const load = await startLoad(atEnd);
   const { measured, benches } = month !== null
     ? await measureMonth({ ...options, payments: month, days, data_dir }, load, discarded, atEnd)
-    : rows === null
-    ? await measureStandard({ ...options, has_pgbench: pgbench !== null }, load, discarded, atEnd)
-    : await measureFilled({ ...options, rows }, load, discarded, atEnd);
+    : growth
+    ? await measureGrowth(options, load, discarded, atEnd)
+    : rows !== null
+    ? await measureFilled({ ...options, rows }, load, discarded, atEnd)
+    : await measureStandard({ ...options, has_pgbench: pgbench !== null }, load, discarded, atEnd);
   console.error("Checking the invariants");
   // A database that is kept is large: `deno task check-books` checks it, within minutes.
   for (const bench of data_dir === null ? benches : []) {
@@ -147,9 +155,11 @@ async function measureAndReport(options: Options, atEnd: AtEnd): Promise<boolean
   const targets = renderTargets(
     month !== null
       ? judgeMonth(measured)
-      : rows === null
-      ? judgeStandard(measured)
-      : judgeFilled(measured, rows),
+      : growth
+      ? judgeGrowth(measured)
+      : rows !== null
+      ? judgeFilled(measured, rows)
+      : judgeStandard(measured),
   );
   console.log(["# Benchmarks\n", `${circumstances}\n`, peers, lines, figures, targets].join("\n"));
   const warning = warnOfOthers(measured.measurements);
@@ -159,12 +169,16 @@ async function measureAndReport(options: Options, atEnd: AtEnd): Promise<boolean
   }
   if (options.write) {
     const judged = `${circumstances}\n\n${targets}`;
+    const beside = `${circumstances}\n\n${peers}`;
+    const has_peers = peerLines(measured.measurements).length > 0;
     await writeDocument(
       month !== null
         ? { month: `${judged}\n${figures}` }
-        : rows === null
-        ? { peers: `${circumstances}\n\n${peers}`, targets, lines, figures }
-        : { filled: [judged, lines, figures].join("\n") },
+        : growth
+        ? { growth: `${judged}\n${lines}` }
+        : rows !== null
+        ? { filled: [judged, lines, figures].join("\n") }
+        : { ...(has_peers && { peers: beside }), targets: judged, lines, figures },
     );
   }
   return discarded.length === 0;

@@ -41,13 +41,10 @@ export async function measureFilled(
   discarded: string[],
   atEnd: AtEnd,
 ): Promise<{ measured: Measured; benches: Bench[] }> {
-  const open = async (payments: number) => {
-    const forge = new RequestForge(await openBench({ load, seconds, discarded }, atEnd));
-    await fill(forge.bench, payments);
-    return forge;
-  };
-  const fresh = await open(FRESH_ROWS);
-  const filled = await open(rows);
+  const open = async () => new RequestForge(await openBench({ load, seconds, discarded }, atEnd));
+  const [fresh, filled] = [await open(), await open()];
+  const here = await openSide(fresh, FRESH_ROWS);
+  await fill(filled.bench, rows);
   const figures = await readSizes(filled.bench.sql, rows);
   // The memory comes first, as on a fresh start. Its creates also read the index of idempotency keys
   // into memory.
@@ -57,7 +54,7 @@ export async function measureFilled(
     await filled.bench.sql`vacuum analyze`;
     await filled.bench.sql`checkpoint`;
   }
-  const [here, there] = [await sideOf(fresh, FRESH_ROWS), await sideOf(filled, rows)];
+  const there = await sideOf(filled, rows);
   const pairs: Pair[] = [
     ...there.lines.map((line, index) => ({
       name: line.name,
@@ -86,6 +83,12 @@ interface Side {
   lines: Line[];
 }
 
+/** Fills a product with payments. */
+export async function openSide(forge: RequestForge, payments: number): Promise<Side> {
+  await fill(forge.bench, payments);
+  return await sideOf(forge, payments);
+}
+
 async function fill({ sql, product }: Bench, payments: number): Promise<void> {
   const began = performance.now();
   await fillEnvironment(sql, {
@@ -112,7 +115,8 @@ async function sideOf(forge: RequestForge, rows: number): Promise<Side> {
   return { bench: forge.bench, pool, lines: prepareFilledLines(forge, pool) };
 }
 
-async function measureOnce({ bench, pool }: Side, line: Line): Promise<Run | null> {
+/** Measures a line on a database. */
+export async function measureOnce({ bench, pool }: Side, line: Line): Promise<Run | null> {
   const [connections] = line.connections;
   await readPool(bench, pool);
   return await measureServer(bench, line.name, connections!, await line.plan(), line.each);

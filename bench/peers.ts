@@ -63,7 +63,7 @@ interface Peer {
 }
 
 /** A line of the product beside a peer. */
-export interface PeerLine {
+interface PeerLine {
   request: RequestName;
   program: PeerName;
   stores: string;

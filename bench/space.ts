@@ -23,7 +23,8 @@ export async function measureSpace(
 ): Promise<Figure[]> {
   const { bench } = forge;
   const { sql } = bench;
-  const plan = { ...createPlan(forge), requests_max: payments, duration_ms: DEADLINE_MS };
+  const whole = { warmup_ms: 0, duration_ms: DEADLINE_MS };
+  const plan = { ...createPlan(forge), ...whole, requests_max: payments };
   const name = `space of ${payments} payments`;
   await sql`checkpoint`;
   const [bytes_before, wal_before] = [await readBytes(sql), await readWal(sql)];

@@ -143,6 +143,11 @@ export function judgeMonth(measured: Measured): JudgedTarget[] {
   ];
 }
 
+/** The targets of a run of growth: no rise that is more than the noise of a machine. */
+export function judgeGrowth({ figures }: Measured): JudgedTarget[] {
+  return figures.map(({ name, values }) => judge(name, values, { most: 1.5 }));
+}
+
 function judgeMemory({ figures }: Measured): JudgedTarget[] {
   return figures.flatMap(({ name, values }) => {
     if (name.startsWith("memory of")) return [judge(name, values, { most: 150, unit: "MB" })];

@@ -16,6 +16,7 @@ import {
 import { drawChart } from "../../bench/chart.ts";
 import { replaceParts } from "../../bench/document.ts";
 import { fillEnvironment } from "../../bench/fill.ts";
+import { riseOf } from "../../bench/growth.ts";
 import { runLoad } from "../../bench/load_generator.ts";
 import { PLAIN_ORDER } from "../../bench/load_order.ts";
 import type { Product } from "../../bench/product.ts";
@@ -220,6 +221,20 @@ Deno.test("judgeStandard()", async (t) => {
   }
 });
 
+Deno.test("riseOf() is the largest rise of the cost for a unit of work", async (t) => {
+  const cases: [string, number[], number[], number][] = [
+    ["is 1 if the cost falls", [9, 5, 5, 4], [1, 1, 1, 1], 1],
+    ["is 1 for a cost that grows with the work", [10, 20, 40], [1, 2, 4], 1],
+    ["notices a cost that grows faster than the work", [10, 40, 160], [1, 2, 4], 4],
+    ["notices a cliff that a later step hides", [10, 30, 10], [1, 1, 1], 3],
+    ["notices a slow rise", [10, 12, 14, 16], [1, 1, 1, 1], 1.6],
+    ["knows nothing if a step does not count", [10, NaN], [1, 1], NaN],
+  ];
+  for (const [name, costs, work, rise] of cases) {
+    await t.step(name, () => assert.equal(riseOf(costs, work), rise));
+  }
+});
+
 Deno.test("replaceParts() replaces the named parts and keeps the rest", async () => {
   const part = (name: string, text: string) =>
     `<!-- bench: ${name} -->\n\n${text}\n\n<!-- bench: end -->\n`;
@@ -228,7 +243,8 @@ Deno.test("replaceParts() replaces the named parts and keeps the rest", async ()
     `a\n${part("lines", "new $1")}b\n${part("filled", "old")}`,
   );
   const document = await Deno.readTextFile(`${ROOT}docs/benchmarks.md`);
-  replaceParts(document, { peers: "", targets: "", lines: "", figures: "", filled: "" });
+  const names = ["peers", "targets", "lines", "figures", "growth", "filled", "month"];
+  replaceParts(document, Object.fromEntries(names.map((name) => [name, ""])));
   assert.throws(() => replaceParts(document, { other: "" }), /no part "other"/);
 });
 
@@ -260,10 +276,11 @@ const BUSY_MACHINE = "OTHER PROGRAMS took";
 
 /** Repeats the quick benchmark until other programs leave it enough time. */
 async function runQuickly(
+  args: string[] = [],
   [seconds, ...longer] = QUICK_SECONDS,
 ): Promise<{ code: number; table: string; errors: string }> {
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "bench/benchmark.ts", "--quick", "--seconds", String(seconds)],
+    args: ["run", "-A", "bench/benchmark.ts", "--quick", "--seconds", String(seconds), ...args],
     cwd: ROOT,
     stdin: "null",
   }).output();
@@ -273,7 +290,7 @@ async function runQuickly(
     return { code, table, errors };
   }
   console.log(`Measured again, because other programs took the machine:\n${errors}`);
-  return await runQuickly(longer);
+  return await runQuickly(args, longer);
 }
 
 /** In CI it runs when nothing else does: beside other tests it would take the processors twice. */
@@ -357,5 +374,32 @@ Deno.test("deno task bench --quick measures every line and judges every target",
       unjudged.map((line) => expected.some((name) => line.includes(name))),
       expected.map(() => true),
     );
+  }
+});
+
+Deno.test("deno task bench --growth --quick measures every line and judges its rises", {
+  ignore: waits,
+}, async () => {
+  const { code, table, errors } = await runQuickly(["--growth"]);
+  assert.equal(code, 0, errors + table);
+  const growths: [name: string, sizes: number[]][] = [
+    ["create, connections", [1, 64]],
+    ["create, tenants", [1, 100]],
+    ["create until every event has arrived, endpoints", [0, 4]],
+    ["create, kB of the body", [1, 16]],
+    ["create, payments", [1000, 2000]],
+    ["get, payments", [1000, 2000]],
+    ["list of 10, payments", [1000, 2000]],
+  ];
+  for (const [name, sizes] of growths) {
+    for (const size of sizes) {
+      const row = table.split("\n").find((line) => line.startsWith(`| ${name}: ${size} |`));
+      assert.ok(Number(row?.split("|")[3]) > 0, `${name}: ${size} in:\n${table}`);
+    }
+    for (const  of of["time", "CPU time"]) {
+      const target = `| ${name} ${sizes[0]} to ${sizes[1]}: rise of the ${of} | ≤ 1.5 | `;
+      const row = table.split("\n").find((line) => line.startsWith(target));
+      assert.match(row ?? "", /\| (yes|\*\*no\*\*) \|$/, `${target} in:\n${table}`);
+    }
   }
 });
