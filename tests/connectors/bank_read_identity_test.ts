@@ -27,6 +27,7 @@ const detail = (e2e: string | null, text = "", further: Members = {}) =>
     ...further,
   });
 const REFERENCE = "2026112000001234";
+const ORDER = "tr-01h000000000000000000000q0";
 const batch = (id: string, count = 2) =>
   `<Btch><PmtInfId>${id}</PmtInfId><NbOfTxs>${count}</NbOfTxs>` +
   "</Btch>";
@@ -60,6 +61,12 @@ const EQUAL: readonly (readonly [rule: string, a: Members, b: Members])[] = [
     NtryDtls: batch("P"),
   }, {
     NtryDtls: batch("P") + detail("A", "", { Amt: "4 EUR" }) + detail("B", "", { Amt: "6 EUR" }),
+  }],
+  ["a batch of one with and without its details", { NtryDtls: batch("P", 1) }, {
+    NtryDtls: batch("P", 1) + detail(ORDER),
+  }],
+  ["an order of ours with and without its text", { NtryDtls: detail(ORDER) }, {
+    NtryDtls: detail(ORDER.toUpperCase(), "text"),
   }],
 ];
 

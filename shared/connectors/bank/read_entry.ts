@@ -168,7 +168,9 @@ export class EntryReader {
         batch,
         detail,
         status: status ?? "information",
-        is_batch: isBatch({ batch }, this.#details.length),
+        // A bank that books a batch of one can leave its order out in another file.
+        is_batch: isBatch({ batch }, this.#details.length) ||
+          batch?.transactions === 1 && batch.payment_information_id !== null,
       }, counts),
       status: status ?? "information",
       direction,

@@ -10,6 +10,7 @@
 
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
+import { idOfBankIdentifier } from "./bank_identifier.ts";
 import type { Counts } from "./identity_counts.ts";
 import type { DetailRecord, Direction, EntryRecord } from "./read_records.ts";
 
@@ -58,11 +59,17 @@ function withoutZeros(text: string): string {
   return text.replace(/^0+/, "");
 }
 
-/** Whatever the payer wrote into a single transaction. A batch has only the id that it got from us. */
+/**
+ * The id of our order, or whatever the payer wrote into a single transaction. A batch has only the
+ * id that it got from us.
+ */
 function contentOf({ batch, detail, is_batch }: IdentitySource): (string | null)[] {
-  if (is_batch || detail === null) {
-    return [batch?.payment_information_id ?? detail?.payment_information_id ?? null];
-  }
+  const is_single = detail !== null && !is_batch;
+  const id = is_single
+    ? detail.end_to_end_id
+    : batch?.payment_information_id ?? detail?.payment_information_id ?? null;
+  const order_id = idOfBankIdentifier(id ?? "");
+  if (order_id !== null || !is_single) return [order_id ?? id];
   const { end_to_end_id, references, remittance, counterparty, transaction_id } = detail;
   const texts = [end_to_end_id, ...references.map(({ reference }) => reference), remittance];
   const text = texts.join("").replace(/\s+/g, "").toUpperCase();
