@@ -2,15 +2,10 @@
 
 import type postgres from "postgres";
 import type { Hex } from "../tests/support/chain/chain_world.ts";
-import { until } from "../tests/support/common/until.ts";
 import type { ChainPayment, ChainPayout } from "./chain_audit.ts";
 import type { ChainNode } from "./chain_node.ts";
 import type { Random } from "./random.ts";
-import type { ApiServer } from "./stage.ts";
-
-const RESPONSE_DEADLINE_MS = 15_000;
-/** An account that moves waits behind its fence while databases are killed. */
-const GIVE_UP_MS = 300_000;
+import { postAgain, type RepeatedApi, untilNextAction } from "./repeated_request.ts";
 
 /** The transfers of a payer, as parts of the amount. Late ones come after the payment's time. */
 const PLANS: readonly { parts: readonly number[]; is_late?: true }[] = [
@@ -38,10 +33,8 @@ interface Payer extends ChainPayment {
 }
 
 /** The parts of the run that the clients use. */
-interface ChainApi {
+interface ChainApi extends RepeatedApi {
   sql: postgres.Sql;
-  servers: readonly ApiServer[];
-  key: string;
   seed: number;
 }
 
@@ -114,7 +107,7 @@ export class ChainClients {
     const key = `chain-${this.#api.seed}-${address}`;
     const [one, other] = await Promise.all(
       [0, 1].map((duplicate) =>
-        this.#post(path, body, key, duplicate).then((text) => JSON.parse(text))
+        postAgain(this.#api, path, body, key, duplicate).then((text) => JSON.parse(text))
       ),
     );
     this.payouts.push({ id: one.id, address, amount });
@@ -125,47 +118,12 @@ export class ChainClients {
     return `0x${(0x10_0000 + ++this.#wallets).toString(16).padStart(40, "a")}`;
   }
 
-  /** Sends a request under its key until it gets a response. */
-  async #post(path: string, body: object, key: string, duplicate: number): Promise<string> {
-    let text = "";
-    await until(`the response to ${path}`, async () => {
-      const { base_url } = this.#api.servers[duplicate % this.#api.servers.length]!;
-      const response = await fetch(`${base_url}/api-v1-payments/v1/${path}`, {
-        method: "POST",
-        headers: {
-          "Authorization": `Bearer ${this.#api.key}`,
-          "Content-Type": "application/json",
-          "Idempotency-Key": key,
-        },
-        body: JSON.stringify(body),
-        signal: AbortSignal.timeout(RESPONSE_DEADLINE_MS),
-      }).catch(() => null);
-      text = await response?.text().catch(() => "") ?? "";
-      return response?.status === 201 && text !== "";
-    }, GIVE_UP_MS).catch((error) => {
-      throw new Error(`${error.message}: ${text}`);
-    });
-    return text;
-  }
-
-  /** Creates a payment under its key. Repeats the request until it gets a response. */
+  /** Creates a payment under its key. */
   async #create(n: number, amount_minor: number, duplicate: number): Promise<string> {
     const body = { amount_minor, currency: "USDC", method_kind: "stablecoin" };
-    const text = await this.#post("payments", body, `chain-${this.#api.seed}-${n}`, duplicate);
-    // If the server died before it recorded the address, the service records it later.
-    const { id, next_action } = JSON.parse(text);
-    return next_action === null ? await this.#addressed(id) : text;
-  }
-
-  async #addressed(id: string): Promise<string> {
-    let body = "";
-    await until(`${id} has an address`, async () => {
-      const [row] = await this.#api.sql<{ body: string }[]>`
-        select body from pay.payments where id = ${id}`.catch(() => []);
-      body = row?.body ?? "";
-      return body !== "" && JSON.parse(body).next_action !== null;
-    }, GIVE_UP_MS);
-    return body;
+    const key = `chain-${this.#api.seed}-${n}`;
+    const text = await postAgain(this.#api, "payments", body, key, duplicate);
+    return await untilNextAction(this.#api.sql, text);
   }
 
   /** Sends the transfers that no block has. */

@@ -6,6 +6,7 @@
 
 import { parseArgs } from "node:util";
 import type { Verdict } from "./evidence.ts";
+import { runBank } from "./bank_run.ts";
 import { runChain } from "./chain_run.ts";
 import { runHostile } from "./hostile_run.ts";
 import { KILL_POINTS } from "./live_faults.ts";
@@ -24,8 +25,8 @@ const USAGE = `Usage: deno task chaos [--seed N] [--ops N] [--kills N] [--client
   --ops         operations of the main run (5000)
   --kills       kills in the main run (10), and in the live run, at least ${KILL_POINTS.length} there
   --clients     stories that run at the same time (64)
-  --promise     main (R1 to R8), r8, r13, r15, live and chain (R14), r16, or several, with commas;
-                by default all but r16
+  --promise     main (R1 to R8), r8, r13, r15, live, chain and bank (R14), r16, or several, with
+                commas; by default all but r16
   --live        only the live run
   --operations  operations of the live run; by default a tenth of --ops, and 300 to 10000
 `;
@@ -59,6 +60,8 @@ const RUNS: Record<string, Run> = {
     runLive(stage, { seed, operations, kills: Math.max(kills, KILL_POINTS.length) }),
   chain: (stage, { seed, operations, kills }) =>
     runChain(stage, { seed, payments: scaled(operations, 60, 900), kills: kills >= 20 ? 20 : 3 }),
+  bank: (stage, { seed, operations, kills }) =>
+    runBank(stage, { seed, days: scaled(operations, 4, 60), kills: kills >= 20 ? 10 : 1 }),
   r16: (stage, { seed, operations, kills }) =>
     runMoves(stage, {
       seed,

@@ -4,12 +4,13 @@
  * notifications arrive.
  */
 
-import postgres from "postgres";
+import type postgres from "postgres";
 import type { Fault } from "../tests/support/stripe/faults.ts";
 import type { StripeDouble } from "../tests/support/stripe/double.ts";
 import type { NotificationSettings } from "../tests/support/stripe/notifications.ts";
 import { killPostgres } from "./killer.ts";
 import { type ApiServer, type Stage, untilWell } from "./stage.ts";
+import { killAtStatement, type Killed, within } from "./statement_point.ts";
 
 /** The processes of the run. */
 export interface LiveProcesses {
@@ -101,13 +102,6 @@ export async function meets(double: StripeDouble, fault: Fault, name: string): P
   }
 }
 
-/** A kill that has happened. */
-interface Killed {
-  recovered: Promise<unknown>;
-  /** Whether the kill has ended the transaction that holds the lock of the point. */
-  has_ended_lock: boolean;
-}
-
 /**
  * Kills, and resolves when the lock of the point may go.
  * @param pids the backends that wait at the point
@@ -150,33 +144,10 @@ function responds(double: StripeDouble): Promise<boolean> {
   return double.waitingFaults().then(() => true, () => false);
 }
 
-/**
- * Kills while a statement waits for a lock of this run, so that it neither commits nor ends. After
- * the kill the lock goes: a statement whose server is dead then commits, and nobody goes on.
- */
 function atStatement(table: string, text: string, kill: Kill): KillPoint["kill"] {
-  return async (processes) => {
-    const url = processes.stage.postgres.superuser_url;
-    const sql = postgres(url, { max: 2, onnotice: () => {}, backoff: () => 0.1 });
-    try {
-      const holder = await sql.reserve();
-      await holder.unsafe(`begin; lock table pay.${table} in share mode`);
-      let pids: number[] = [];
-      await within(STATEMENT_WAIT_MS, async () => {
-        const rows = await sql<{ pid: number }[]>`
-          select pid from pg_stat_activity where wait_event_type = 'Lock'
-            and application_name = 'payments' and position(${text} in query) > 0`;
-        pids = rows.map(({ pid }) => pid);
-        return pids.length > 0;
-      });
-      const killed = pids.length > 0 ? await kill(processes, sql, pids) : null;
-      if (!killed?.has_ended_lock) await holder.unsafe("rollback");
-      await killed?.recovered;
-      return killed !== null;
-    } finally {
-      await sql.end({ timeout: 1 }).catch(() => {});
-    }
-  };
+  const point = { table, text, wait_ms: STATEMENT_WAIT_MS };
+  return (processes) =>
+    killAtStatement(processes.stage, point, (sql, pids) => kill(processes, sql, pids));
 }
 
 async function killServers({ servers }: LiveProcesses): Promise<Killed> {
@@ -205,13 +176,4 @@ async function killDatabase(
 
 async function killEngine({ double }: LiveProcesses): Promise<Killed> {
   return await Promise.resolve({ recovered: double.restartEngine(), has_ended_lock: false });
-}
-
-async function within(deadline_ms: number, holds: () => Promise<boolean>): Promise<boolean> {
-  const give_up_at = performance.now() + deadline_ms;
-  do {
-    if (await holds()) return true;
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  } while (performance.now() < give_up_at);
-  return false;
 }

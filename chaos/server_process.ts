@@ -2,6 +2,7 @@
 
 import { openLocalServer } from "../scripts/local/local_server.ts";
 import { startTicker } from "../scripts/local/ticker.ts";
+import { Vault } from "../shared/core/vault.ts";
 import { createDependencies } from "../shared/functions/dependencies.ts";
 import { createPaymentsFunction } from "../shared/functions/payments_function.ts";
 import { createSandboxFunction } from "../shared/functions/sandbox_function.ts";
@@ -19,6 +20,8 @@ export interface ServerSettings {
   attempt_ms: number;
   /** Secrets of providers by the names of their variables; by default none. */
   provider_secrets?: Record<string, string>;
+  /** The keys of bank details; by default none. */
+  bank_details_keys?: string;
   /** Longest time of an operation of a provider; by default that of the product. */
   provider_deadline_ms?: number;
 }
@@ -46,6 +49,8 @@ const deps = createDependencies({
   webhook_lease_ms: settings.lease_ms,
   webhook_sender: { timeouts: { connect_ms: settings.attempt_ms, total_ms: settings.attempt_ms } },
   provider_secret: (name) => settings.provider_secrets?.[name],
+  ...(settings.bank_details_keys !== undefined &&
+    { vault: Vault.read(settings.bank_details_keys) }),
   ...(settings.provider_deadline_ms !== undefined &&
     { provider_deadline_ms: settings.provider_deadline_ms }),
   clock: () => Date.now() + ahead_ms,

@@ -340,7 +340,7 @@ async function sendOrders(
       },
       async giveBack(id: string, code: string) {
         await bank.takeOrders();
-        if ((await bank.books()).orders.get(written(id)) === "taken") {
+        if ((await bank.books()).orders[written(id)] === "taken") {
           await bank.reject([id], code);
         } else {
           await bank.giveBack(id, code);

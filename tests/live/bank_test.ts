@@ -92,7 +92,7 @@ async function payLive(
         select sum(booked_minor) as sum from pay.provider_events
         where account_id = ${bank.account_id}`;
       const { entries } = await bank.books();
-      assert.equal(Number(ledger.sum), entries.reduce((sum, amount) => sum + amount, 0));
+      assert.equal(Number(ledger.sum), entries.reduce((sum, { amount }) => sum + amount, 0));
     }
   });
   /** Books a movement, and writes a file that has only this one. */

@@ -8,7 +8,7 @@ import { connectorsOf } from "../../../scripts/operator/operator_database.ts";
 import { readProviderCommand } from "../../../scripts/operator/provider_command.ts";
 import { runProviderCommand } from "../../../scripts/operator/providers.ts";
 import type { TestService } from "../service/service.ts";
-import type { BankDouble, BookingForm, Movement } from "./double.ts";
+import type { BankBooks, BankDouble, BookingForm, Movement } from "./double.ts";
 
 /** The keys of bank details. */
 export const KEYS = `k1:${btoa("k".repeat(32))}`;
@@ -99,8 +99,8 @@ export class Bank {
   /** Gives a file to the bank. The service reads the reply. */
   async take(text: string): Promise<{ text: string; orders: string[] }> {
     const { orders, reply } = await this.#double.run("take", this.iban, { text });
-    await this.importGood(reply);
-    return { text, orders };
+    if (reply !== null) await this.importGood(reply);
+    return { text, orders: orders.map(({ id }) => id) };
   }
 
   /** Books payments, refunds or transfers by their ids. */
@@ -128,10 +128,8 @@ export class Bank {
     await this.#double.run("release", this.iban, { ids: [written(id)] });
   }
 
-  /** Returns the amounts of all entries, and the states of all orders by their ids. */
-  async books(): Promise<{ entries: number[]; orders: ReadonlyMap<string, string> }> {
-    const { entries, orders } = await this.#double.run("books", this.iban, {});
-    return { entries, orders: new Map(Object.entries(orders)) };
+  async books(): Promise<BankBooks> {
+    return await this.#double.run("books", this.iban, {});
   }
 
   /** Tells of the entries since the last notification. */
@@ -213,7 +211,7 @@ interface ImportResult {
 
 /** Adds an account at a bank to the live environment, as the operator does. */
 export async function addBankAccount(
-  service: TestService,
+  service: Pick<TestService, "sql">,
   { methods, ...settings }: {
     methods: string;
     iban: string;
@@ -238,7 +236,7 @@ export async function changeBankAccount(
 
 /** Runs `deno task providers` with settings. Returns what it prints. */
 async function runProviders(
-  { sql }: TestService,
+  { sql }: Pick<TestService, "sql">,
   args: readonly string[],
   settings: Readonly<Record<string, string>>,
 ): Promise<string> {

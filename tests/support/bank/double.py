@@ -42,24 +42,28 @@ class Account:
         self.messages = 0
 
     def take(self, text):
-        """Takes a file of orders, or a recall. Returns its orders and the bank's reply."""
+        """Takes a file of orders, or a recall. Returns its orders and the bank's reply. The same
+        file again changes nothing, and has no reply."""
         data = text.encode()
         if b":camt.055." in data:
             return self.recall(iso20022.read(data))
         file, problems = validate.inspect(data, None, TODAY)
         if problems:
             raise Refused("; ".join(validate.render(problem) for problem in problems))
-        # Banks know a file by its id, and get some twice.
-        if self.files.setdefault(file.msg_id, text) != text:
-            raise Refused(f"{file.msg_id} has other bytes than before")
+        if file.msg_id in self.files:
+            if self.files[file.msg_id] != text:
+                raise Refused(f"{file.msg_id} has other bytes than before")
+            return {"orders": [], "reply": None}
         found = [order for batch in file.batches for order in self.orders_of(file, batch)]
         for order in found:
-            known = self.orders.setdefault(order["id"], order)
-            if known["file"] != file.msg_id:
-                raise Refused(f"{order['id']} is in {known['file']} and in {file.msg_id}")
+            if order["id"] in self.orders:
+                raise Refused(f"{order['id']} is in two files")
+        self.files[file.msg_id] = text
+        self.orders.update((order["id"], order) for order in found)
         checked = [order for order in found if order["check"]]
         reply = self.report(file.msg_id, checked, "check", None if checked else "ACTC")
-        return {"orders": [order["id"] for order in found], "reply": reply}
+        orders = [{key: order[key] for key in ("id", "batch", "state")} for order in found]
+        return {"orders": orders, "reply": reply}
 
     def orders_of(self, file, batch):
         is_payout = hasattr(batch, "payments")
@@ -275,9 +279,18 @@ class Account:
         }
 
     def books(self):
-        """The amount of each entry, and the state of each order."""
+        """Each entry with the parts of its amount, and the state of each order."""
         return {
-            "entries": [entry["amount"] for entry in self.entries],
+            "entries": [
+                {
+                    "amount": entry["amount"],
+                    "parts": [
+                        {"amount": detail["amount"], "of": detail.get("id", detail.get("reference"))}
+                        for detail in entry["details"]
+                    ],
+                }
+                for entry in self.entries
+            ],
             "orders": {id: order["state"] for id, order in self.orders.items()},
         }
 

@@ -37,11 +37,26 @@ interface WrittenFile {
   entries: number;
 }
 
+/** An order that the bank has got. */
+export interface TakenOrder {
+  id: string;
+  batch: string;
+  /** `held`: its payee does not match, and it waits for the customer. */
+  state: "taken" | "held";
+}
+
+/** Everything that the bank has booked, and the state of each order. */
+export interface BankBooks {
+  /** `of`: the id of an order, or the reference of a payment. */
+  entries: { amount: number; parts: { amount: number; of: string | null }[] }[];
+  orders: Record<string, TakenOrder["state"] | "rejected" | "recalled" | "booked" | "returned">;
+}
+
 /** The commands of an account at the bank, with their parameters and results. */
 interface Commands {
   open: [{ bic: string; currency: string; has_references?: boolean }, null];
-  /** Takes a file of orders. Returns their ids, and the bank's reply. */
-  take: [{ text: string }, { orders: string[]; reply: string }];
+  /** Takes a file of orders. Returns them, and the bank's reply; null: it has the file already. */
+  take: [{ text: string }, { orders: TakenOrder[]; reply: string | null }];
   release: [{ ids: string[] }, null];
   /** Returns the status report. */
   reject: [{ ids: string[]; code: string; is_whole?: boolean }, string];
@@ -50,7 +65,7 @@ interface Commands {
   move: [Movement & { day: string }, null];
   /** Writes entries by their numbers in the books. */
   write: [{ message: string; since?: number; until?: number; opening?: number }, WrittenFile];
-  books: [Record<never, never>, { entries: number[]; orders: Record<string, string> }];
+  books: [Record<never, never>, BankBooks];
 }
 
 /**
