@@ -25,7 +25,7 @@ const NOTE_FILE: Step = { during: "export", table: "bank_exports", text: "pay.no
 const STORE_ENTRIES: Step = {
   during: "import",
   table: "bank_entries",
-  text: "pay.store_bank_entries(",
+  text: "pay.store_bank_rows(",
 };
 const IMPORT_WHOLE: Step = {
   during: "import",

@@ -23,6 +23,7 @@ export type { ReadOptions, RequestOptions, SandboxFault } from "./request_option
 export type { Runtime } from "./runtime.ts";
 export type {
   AmountInput,
+  DeletedBankDetails,
   IbanInput,
   Mandate,
   MaskedIban,

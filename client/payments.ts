@@ -8,6 +8,7 @@ import type { ReadOptions, RequestOptions } from "./request_options.ts";
 import type { Transport } from "./transport.ts";
 import type {
   AmountInput,
+  DeletedBankDetails,
   IbanInput,
   Mandate,
   MaskedIban,
@@ -237,6 +238,17 @@ export class Payments {
   refund(id: string, input: CreateRefundInput = {}, options?: RequestOptions): Promise<Refund> {
     const path = [PAYMENTS, id, "refund"];
     return this.#transport.send({ method: "POST", path, body: input }, options);
+  }
+
+  /**
+   * Deletes the whole bank details that the API keeps for a payment and its refunds. A later refund
+   * by bank must name its `destination`. While one has no result: 409 `invalid_state`.
+   */
+  deleteBankDetails(id: string, options?: RequestOptions): Promise<DeletedBankDetails> {
+    return this.#transport.send(
+      { method: "DELETE", path: [PAYMENTS, id, "bank_details"] },
+      options,
+    );
   }
 
   /** Lists the refunds of a payment, newest first. */

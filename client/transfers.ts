@@ -7,6 +7,7 @@ import type { ReadOptions, RequestOptions } from "./request_options.ts";
 import type { Transport } from "./transport.ts";
 import type {
   AmountInput,
+  DeletedBankDetails,
   IbanInput,
   MaskedIban,
   Metadata,
@@ -119,5 +120,14 @@ export class Transfers {
   cancel(id: string, options?: RequestOptions): Promise<Transfer> {
     const path = [TRANSFERS, id, "cancel"];
     return this.#transport.send({ method: "POST", path }, options);
+  }
+
+  /**
+   * Deletes the whole bank details that the API keeps for a transfer. While the transfer is
+   * `pending`: 409 `invalid_state`.
+   */
+  deleteBankDetails(id: string, options?: RequestOptions): Promise<DeletedBankDetails> {
+    const path = [TRANSFERS, id, "bank_details"];
+    return this.#transport.send({ method: "DELETE", path }, options);
   }
 }

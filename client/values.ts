@@ -57,6 +57,14 @@ export interface MaskedIban {
   last4: string;
 }
 
+/** The result of a deletion of bank details. */
+export interface DeletedBankDetails {
+  /** Id of the payment or transfer. */
+  id: string;
+  object: "bank_details";
+  deleted: true;
+}
+
 /** A wallet of a payment or transfer. */
 export interface Wallet {
   address: string;

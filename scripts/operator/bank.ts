@@ -21,21 +21,27 @@ import {
   importBankFile,
   type ImportedFile,
 } from "../../shared/connectors/bank/import_bank_file.ts";
-import { sealedPayers } from "../../shared/connectors/bank/sealed_payers.ts";
 import { writeRecall } from "../../shared/connectors/bank/write_recall.ts";
 import { idGenerator } from "../../shared/core/ids.ts";
-import { Vault } from "../../shared/core/vault.ts";
+import type { Vault } from "../../shared/core/vault.ts";
 import { rejectionOf } from "../../shared/connectors/bank/reported_statuses.ts";
 import type { ProviderAccount } from "../../shared/domain/providers/connector.ts";
 import {
+  type BankOrder,
   type BankStore,
   createBankStore,
   type ImportState,
-  type OpenOrder,
 } from "../../shared/store/bank_store.ts";
 import { readSettings } from "../data_dir/settings.ts";
 import { BANK_USAGE, type BankCommand, readBankCommand } from "./bank_command.ts";
-import { CommandError, print, printMessage, reportFailure } from "./command_line.ts";
+import {
+  CommandError,
+  print,
+  printMessage,
+  readVault,
+  reportFailure,
+  requireVault,
+} from "./command_line.ts";
 import { databaseOf, openOperatorDatabase } from "./operator_database.ts";
 import type { ListedAccount } from "./provider_table.ts";
 
@@ -170,15 +176,8 @@ async function storeFile(
     const known = await store.beginFile(account.id, sha256, basename(file));
     if (known !== null) return { imported: known as ImportedFile, is_new: false };
     const source = { bytes: piecesOf(file), bytes_max: BYTES_MAX };
-    const imported = await importBankFile(account, source, {
-      storeEntries: (entries) => store.storeEntries(account.id, sha256, entries),
-      async keepPayers(payers) {
-        await store.keepDetails(account.id, await sealedPayers(payers, vault));
-      },
-      storeEvents: (provider_events) => store.storeEvents(account.id, provider_events),
-      async noteChecks(checks) {
-        for (const { id, code } of checks) await store.notePayeeCheck(account.id, id, code);
-      },
+    const imported = await importBankFile(account, source, vault, {
+      storeRows: (rows) => store.storeRows(account.id, sha256, rows),
       findOrders: (id) => store.findOrders(account.id, id),
     });
     await store.endFile(account.id, sha256, imported);
@@ -218,20 +217,18 @@ async function exportFiles(
   { sql, env, now_ms, printMessage }: BankSurroundings,
   show: Show,
 ): Promise<number> {
-  const vault = readVault(env);
-  if (vault === null) throw new CommandError("Set BANK_DETAILS_KEYS to the keys of the functions");
+  const vault = requireVault(env);
   await Deno.mkdir(folder, { recursive: true });
   const refused = await sql.begin((transaction) =>
     exportOrders(account, storeOf(transaction), vault, now_ms())
   );
   const store = storeOf(sql);
-  for (const { id, name, is_written } of await store.listExports(account.id, null)) {
+  for (const { id, name, is_written, ...file } of await store.listExports(account.id, null)) {
     if (is_written) continue;
-    const [stored] = await store.listExports(account.id, name);
     const path = join(folder, name);
-    await writeWhole(path, await bytesOf(stored!, vault));
+    await writeWhole(path, await bytesOf(id, account, store, vault));
     await store.noteExport(account.id, id);
-    const { kind, payments, sum_minor: sum, currency, is_opt_out } = stored!;
+    const { kind, payments, sum_minor: sum, currency, is_opt_out } = file;
     show(
       { file: path, kind, payments, sum, currency, ...(is_opt_out && { vop: "opt_out" }) },
       `${path}: ${payments} ${kind}${is_opt_out ? ", without verification of payees" : ""}`,
@@ -278,13 +275,12 @@ async function recallOrder(
   if (export_id === null || batch_id === null) {
     throw new CommandError(`${id} is not exported yet: deno task bank reject ${id}`);
   }
-  const file = (await store.listExports(account.id, null)).find(({ id }) => id === export_id)!;
   const own = ownBankAccount(readBankSettings(account.settings));
   const created_at = new Date(now_ms());
   const original = {
-    id: file.id,
-    kind: file.kind as Parameters<typeof writeRecall>[1]["kind"],
-    created_at: new Date(file.created_at),
+    id: export_id,
+    kind: order.file_kind as Parameters<typeof writeRecall>[1]["kind"],
+    created_at: new Date(order.file_created_at!),
   };
   const recalled = { ...order, batch_id, reason: "CUST" } as const;
   const input = { id: idGenerator(now_ms())("bf_"), created_at, account: own };
@@ -311,9 +307,9 @@ async function findOrder(
   store: BankStore,
   account: ProviderAccount,
   id: string,
-): Promise<OpenOrder> {
-  const order = (await store.listOrders(account.id)).find((order) => order.id === id);
-  if (order !== undefined) return order;
+): Promise<BankOrder> {
+  const order = (await store.findOrders(account.id, id)).find((order) => order.id === id);
+  if (order?.is_open && /^(waiting|exported)$/.test(order.state)) return order;
   throw new CommandError(`${id} is no order of ${account.id} without a result`);
 }
 
@@ -327,17 +323,6 @@ async function findAccount(sql: postgres.Sql, id: string): Promise<ProviderAccou
 
 function storeOf(sql: postgres.Sql | postgres.TransactionSql): BankStore {
   return createBankStore(databaseOf(sql as postgres.Sql));
-}
-
-/** The keys of bank details; null: the command has none. */
-function readVault(env: BankSurroundings["env"]): Vault | null {
-  const text = env("BANK_DETAILS_KEYS");
-  if (text === undefined) return null;
-  try {
-    return Vault.read(text);
-  } catch (error) {
-    throw new CommandError(`BANK_DETAILS_KEYS ${(error as Error).message}`);
-  }
 }
 
 async function hashOf(file: string): Promise<string> {

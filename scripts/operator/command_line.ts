@@ -1,6 +1,7 @@
 /** The output and the errors of the operator's commands. */
 
 import postgres from "postgres";
+import { Vault } from "../../shared/core/vault.ts";
 import { SettingsError } from "../data_dir/settings.ts";
 import { MigrationError } from "../schema/migrate.ts";
 
@@ -38,6 +39,24 @@ export function printMessage(line: string): void {
 export function reportFailure(error: unknown): number {
   printMessage(describe(error));
   return error instanceof UsageError ? 2 : 1;
+}
+
+/** Reads the keys of bank details; null: the command has none. Throws `CommandError`. */
+export function readVault(env: (name: string) => string | undefined): Vault | null {
+  const text = env("BANK_DETAILS_KEYS");
+  if (text === undefined) return null;
+  try {
+    return Vault.read(text);
+  } catch (error) {
+    throw new CommandError((error as Error).message);
+  }
+}
+
+/** Reads the keys of bank details. Throws `CommandError` if the command has none. */
+export function requireVault(env: (name: string) => string | undefined): Vault {
+  const vault = readVault(env);
+  if (vault !== null) return vault;
+  throw new CommandError("Set BANK_DETAILS_KEYS to the keys of the functions");
 }
 
 /** Returns the SQLSTATE of an error of the database. */

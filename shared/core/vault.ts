@@ -23,20 +23,23 @@ export interface Sealed {
 
 /** Seals texts with the first of its keys, and opens those of every key. */
 export class Vault {
-  /** In the order of the variable. */
   readonly #keys: ReadonlyMap<string, Uint8Array>;
   /** The id of the key that seals. */
   readonly key_id: string;
+  /** The ids of the other keys, which only open. */
+  readonly older_key_ids: readonly string[];
 
   /** @param keys keys by id, at least one */
   private constructor(keys: ReadonlyMap<string, Uint8Array>) {
     this.#keys = keys;
-    this.key_id = [...keys.keys()][0]!;
+    const [key_id, ...older] = keys.keys();
+    this.key_id = key_id!;
+    this.older_key_ids = older;
   }
 
   /**
-   * Reads keys from `<id>:<base64>,<id>:<base64>`: the first one seals, the others are from before.
-   * Throws an error with a message for people, which repeats no key.
+   * Reads keys from the text of BANK_DETAILS_KEYS, `<id>:<base64>,<id>:<base64>`: the first one seals,
+   * the others are from before. Throws an error with a message for people, which repeats no key.
    */
   static read(text: string): Vault {
     const keys = new Map<string, Uint8Array>();
@@ -45,7 +48,7 @@ export class Vault {
       const key = new Uint8Array(Buffer.from(base64, "base64"));
       if (!KEY_ID.test(id) || keys.has(id) || key.length !== KEY_BYTES) {
         throw new Error(
-          `must be keys like "k1:<${KEY_BYTES} bytes in base64>", separated by commas, each with ` +
+          `BANK_DETAILS_KEYS must be keys like "k1:<${KEY_BYTES} bytes in base64>", separated by commas, each with ` +
             'an id of its own. "openssl rand -base64 32" makes one',
         );
       }

@@ -12,6 +12,7 @@ import { ApiError } from "../core/errors.ts";
 import { isId } from "../core/ids.ts";
 import type { Vault } from "../core/vault.ts";
 import type { ProviderAccount } from "../domain/providers/connector.ts";
+import { noBankKeys } from "../domain/providers/sealed_details.ts";
 import type { Dependencies } from "../http/dependencies.ts";
 import { keylessLimit } from "../http/keyless_limit.ts";
 import { readRaw } from "../http/request_body.ts";
@@ -59,15 +60,17 @@ export function serveBridge(app: Hono<Env>, deps: Dependencies & BridgeDependenc
   serve("GET", "files/:name", async (c, account) => {
     const name = c.req.param("name") ?? "";
     const [file] = await deps.bank_store.listExports(account.id, name);
-    if (file === undefined) throw new ApiError("not_found", "There is no file with this name");
-    if (deps.vault === null) throw noKeys();
+    if (file === undefined) {
+      throw new ApiError("not_found", "There is no file with this name, or it was deleted");
+    }
+    if (deps.vault === null) throw noBankKeys();
     const { bytesOf } = await import("../connectors/bank/export_bank_files.ts");
-    const bytes = await bytesOf(file, deps.vault);
+    const bytes = await bytesOf(file.id, account, deps.bank_store, deps.vault);
     await deps.bank_store.noteExport(account.id, file.id);
     return c.body(new Uint8Array(bytes), 200, { "Content-Type": "application/xml" });
   });
   serve("POST", "files", async (c, account) => {
-    if (deps.vault === null) throw noKeys();
+    if (deps.vault === null) throw noBankKeys();
     const { exportOrders } = await import("../connectors/bank/export_bank_files.ts");
     const at_ms = c.get("state").at_ms;
     const waiting = await exportOrders(account, deps.bank_store, deps.vault, at_ms);
@@ -120,11 +123,4 @@ async function authenticate(
 
 function unauthorized(): ApiError {
   return new ApiError("unauthorized", "No account with this id has this bridge token");
-}
-
-function noKeys(): ApiError {
-  return new ApiError(
-    "provider_not_configured",
-    "The service cannot open bank files: let the operator set BANK_DETAILS_KEYS",
-  );
 }

@@ -18,6 +18,7 @@ import { REFUND_ROUTES } from "../http/refund_routes.ts";
 import { REQUEST_ROUTES } from "../http/request_routes.ts";
 import { sandboxWorld } from "../sandbox/sandbox_world.ts";
 import { TRANSFER_ROUTES } from "../http/transfer_routes.ts";
+import { BANK_DETAILS_ROUTES } from "../http/bank_details_routes.ts";
 import { WEBHOOK_ROUTES } from "../http/webhook_routes.ts";
 
 /** Every operation of the function. */
@@ -28,6 +29,7 @@ export const PAYMENTS_FUNCTION_ROUTES: readonly Route[] = [
   ...LEDGER_ROUTES,
   ...CONSOLE_ROUTES,
   ...TRANSFER_ROUTES,
+  ...BANK_DETAILS_ROUTES,
   ...WEBHOOK_ROUTES,
   ...API_KEY_ROUTES,
   ...REQUEST_ROUTES,

@@ -36,7 +36,8 @@ export function readSettings(env: (name: string) => string | undefined): Setting
   const authority = checkAuthority(read("PAYMENTS_DB_CA"));
   const master_secret = checkMasterSecret(read("WEBHOOK_MASTER_SECRET"));
   const relay_token = checkRelayToken(read("RELAY_TOKEN"));
-  const vault = readVault(read("BANK_DETAILS_KEYS"));
+  const bank_keys = read("BANK_DETAILS_KEYS");
+  const vault = bank_keys && Vault.read(bank_keys);
   const max_connections = readWhole("DB_POOL_SIZE", read("DB_POOL_SIZE"), 1);
   const rate_limit = readWhole("RATE_LIMIT_PER_SECOND", read("RATE_LIMIT_PER_SECOND"), 0) ??
     DEFAULT_RATE_LIMIT;
@@ -112,15 +113,6 @@ function checkMasterSecret(text: string | undefined): string | undefined {
 function checkRelayToken(text: string | undefined): string | undefined {
   if (text === undefined || RELAY_TOKEN.test(text)) return text;
   throw new Error("RELAY_TOKEN must be 16 to 200 visible ASCII characters");
-}
-
-function readVault(text: string | undefined): Vault | undefined {
-  if (text === undefined) return undefined;
-  try {
-    return Vault.read(text);
-  } catch (error) {
-    throw new Error(`BANK_DETAILS_KEYS ${(error as Error).message}`);
-  }
 }
 
 /** Checks a URL and removes slashes at its end. */

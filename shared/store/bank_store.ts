@@ -18,7 +18,7 @@ interface OrderToExport {
 }
 
 /** A file for the bank. */
-export interface StoredExport {
+interface StoredExport {
   id: string;
   kind: string;
   name: string;
@@ -32,38 +32,32 @@ export interface StoredExport {
   created_at: string;
   /** Whether the operator or a bridge has got it. */
   is_written: boolean;
-  key_id: string;
-  /** Its bytes, sealed; null in a list. */
-  sealed: string | null;
 }
 
 /** A file to store, with its orders. */
-type NewExport = Omit<StoredExport, "created_at" | "is_written" | "sealed"> & Sealed & {
+type NewExport = Omit<StoredExport, "created_at" | "is_written"> & Sealed & {
   orders: { id: string; batch_id: string }[];
 };
 
-/** An order without a result, for the operator. */
-export interface OpenOrder {
+/** An order, with the file that has it. */
+export interface BankOrder {
+  /** The payment, refund or transfer. */
   id: string;
   /** The payment or transfer. */
   subject_id: string;
   kind: OrderToExport["kind"];
-  state: "waiting" | "exported";
+  state: "waiting" | "exported" | "withdrawn" | "rejected";
   payee_check: string | null;
   amount_minor: number;
   currency: string;
-  /** The file and the batch that have it; null: none yet. */
-  export_id: string | null;
-  batch_id: string | null;
-}
-
-/** An exported order that a file of the bank names. */
-interface FoundOrder {
-  id: string;
-  subject_id: string;
-  amount_minor: number;
-  currency: string;
+  /** Whether it has no result yet. */
   is_open: boolean;
+  /** The batch and the file that have it; null: it is in none. */
+  batch_id: string | null;
+  export_id: string | null;
+  file_kind: string | null;
+  /** RFC 3339. */
+  file_created_at: string | null;
 }
 
 /** An entry to store. */
@@ -76,14 +70,21 @@ interface NewEntry {
   provider_events: readonly ProviderEvent[];
 }
 
+/** Rows of a file to import. */
+export interface NewRows {
+  entries: NewEntry[];
+  /** Events that belong to no entry. */
+  provider_events: ProviderEvent[];
+  /** Results of the verification of payees. */
+  checks: { id: string; code: string }[];
+  /** The details of payers, to whom refunds can go back, by the reference of their payment. */
+  payers: (Sealed & { reference: string })[];
+}
+
 /** A whole file to import. */
-interface NewFile {
+interface NewFile extends NewRows {
   sha256: string;
   name: string;
-  entries: readonly NewEntry[];
-  provider_events: readonly ProviderEvent[];
-  checks: readonly { id: string; code: string }[];
-  details: readonly (Sealed & { owner_id: string })[];
   result: unknown;
 }
 
@@ -97,38 +98,33 @@ export interface ImportState {
 /** The store of banks. Each method throws `ApiError`. */
 export interface BankStore {
   ordersToExport(account_id: string, limit: number): Promise<OrderToExport[]>;
-  readDetails(
-    account_id: string,
-    owner_ids: readonly string[],
-  ): Promise<(Sealed & { owner_id: string })[]>;
-  /** Stores details, unless they are known. */
-  keepDetails(
-    account_id: string,
-    details: readonly (Sealed & { owner_id: string })[],
-  ): Promise<void>;
+  /** Returns the sealed texts of payments, refunds, transfers and files. */
+  readSealed(environment_id: string, ids: readonly string[]): Promise<(Sealed & { id: string })[]>;
   /** Stores files. Throws if an order is in another file, or was ended meanwhile. */
   storeExports(account_id: string, exports: readonly NewExport[]): Promise<void>;
   /**
-   * Returns the files of an account: those that nobody has got, then the newest, 1 000 at most; with
-   * a name only that one, with its bytes.
+   * Returns the files of an account whose bytes are still there: those that nobody has got, then the
+   * newest, 1 000 at most; with a name only that one.
    */
   listExports(account_id: string, name: string | null): Promise<StoredExport[]>;
   /** Notes that somebody has got a file. */
   noteExport(account_id: string, id: string): Promise<void>;
-  listOrders(account_id: string): Promise<OpenOrder[]>;
-  findOrders(account_id: string, id: string): Promise<FoundOrder[]>;
+  /** Returns the orders without a result. */
+  listOrders(account_id: string): Promise<BankOrder[]>;
+  /** Returns the order of an id, and those of a batch or file with it. */
+  findOrders(account_id: string, id: string): Promise<BankOrder[]>;
   /** Ends an order that waits. Returns the state that it has then; null: there is no such order. */
   endOrder(
     account_id: string,
     id: string,
     state: "withdrawn" | "rejected",
-  ): Promise<OpenOrder["state"] | "withdrawn" | "rejected" | null>;
+  ): Promise<BankOrder["state"] | null>;
   /** Notes the result of the verification of a payee; null: the operator has approved it. */
   notePayeeCheck(account_id: string, id: string, code: string | null): Promise<void>;
   /** Begins an import. Returns null if the file is new, else the result of its import. */
   beginFile(account_id: string, sha256: string, name: string): Promise<unknown>;
-  /** Returns the number of new entries. */
-  storeEntries(account_id: string, sha256: string, entries: readonly NewEntry[]): Promise<number>;
+  /** Stores rows of a file. Returns the number of new entries. */
+  storeRows(account_id: string, sha256: string, rows: NewRows): Promise<number>;
   storeEvents(account_id: string, provider_events: readonly ProviderEvent[]): Promise<void>;
   endFile(account_id: string, sha256: string, result: unknown): Promise<void>;
   /** Imports a whole file. Returns null if it is new, else the result of its import. */
@@ -157,12 +153,8 @@ export function createBankStore(database: Pick<Database, "query">): BankStore {
   return {
     ordersToExport: (account_id, limit) =>
       rows("pay.bank_orders_to_export($, $::int)", account_id, String(limit)),
-    readDetails: (account_id, owner_ids) =>
-      rows("pay.read_bank_details($, $::text[])", account_id, arrayOf(owner_ids)),
-    async keepDetails(account_id, details) {
-      if (details.length === 0) return;
-      await value("pay.keep_bank_details($, $)", account_id, JSON.stringify(details));
-    },
+    readSealed: (environment_id, ids) =>
+      rows("pay.read_sealed_texts($, $::text[])", environment_id, arrayOf(ids)),
     async storeExports(account_id, exports) {
       await value("pay.store_bank_exports($, $)", account_id, JSON.stringify(exports));
     },
@@ -179,10 +171,9 @@ export function createBankStore(database: Pick<Database, "query">): BankStore {
     },
     beginFile: (account_id, sha256, name) =>
       value("pay.begin_bank_file($, $, $)", account_id, sha256, name),
-    storeEntries: (account_id, sha256, entries) =>
-      value("pay.store_bank_entries($, $, $)", account_id, sha256, JSON.stringify(entries)),
+    storeRows: (account_id, sha256, rows) =>
+      value("pay.store_bank_rows($, $, $)", account_id, sha256, JSON.stringify(rows)),
     async storeEvents(account_id, provider_events) {
-      if (provider_events.length === 0) return;
       await value("pay.store_provider_events($, $)", account_id, JSON.stringify(provider_events));
     },
     async endFile(account_id, sha256, result) {

@@ -62,6 +62,8 @@ interface RefundRow {
   currency: string;
   created_at: string;
   body: string;
+  /** True: it is new, and needs the bank details of the payer. */
+  is_to_payer?: true;
 }
 
 /** A row of `pay.disputes`. */

@@ -33,7 +33,13 @@ import { PendingQuota } from "./pending_quota.ts";
 import type { OperationRow } from "./operation_row.ts";
 import type { StoredAccount } from "./provider_rows.ts";
 import { type BatchLimits, batchRequests, type ListRow } from "./request_batcher.ts";
-import { type Access, type Idempotency, requestParameter, responseOf } from "./outcome.ts";
+import {
+  type Access,
+  type Idempotency,
+  requestParameter,
+  responseOf,
+  type Row,
+} from "./outcome.ts";
 
 /**
  * A stored resource, or the stored response of an earlier request with the same idempotency key.
@@ -100,6 +106,16 @@ export interface Store {
     idempotency: Idempotency | null,
     with_endpoints: boolean,
   ): Promise<Committed>;
+  /**
+   * Deletes the bank details of a payment with its refunds, or of a transfer. Throws `invalid_state`
+   * while something needs them.
+   */
+  deleteBankDetails(
+    access: Access,
+    idempotency: Idempotency | null,
+    id: string,
+    response: StoredResponse,
+  ): Promise<{ response: StoredResponse; replayed: boolean }>;
   /** Reads the columns of `pay.health`. */
   readMetrics(): Promise<Metric[]>;
   /** Checks that the database responds. Throws `service_unavailable`. */
@@ -109,6 +125,9 @@ export interface Store {
 const BALANCE = `select * from pay.balance(p_request => $1::text)`;
 const RESET = `select * from pay.reset_sandbox(
   p_request => $1::text, p_environment_id => $2::text, p_with_endpoints => $3::text::boolean)`;
+
+const DELETE_BANK_DETAILS =
+  "select * from pay.delete_bank_details(p_request => $1::text, p_id => $2::text)";
 
 const READ_METRICS = "select name, help, value from pay.read_metrics()";
 
@@ -120,7 +139,7 @@ type PageRow = ListRow & Page;
 
 /** A row of `pay.commit`. */
 type CommitRow = ListRow<
-  "stale" | "insufficient" | "mandate" | "unconfigured" | "incomplete" | "uncounted"
+  "stale" | "insufficient" | "mandate" | "unconfigured" | "incomplete" | "undirected" | "uncounted"
 >;
 
 /** Counts the pending deliveries of a sandbox. */
@@ -252,6 +271,7 @@ export function createStore(
       }
       if (row.outcome === "unconfigured") throw unconfigured(change.operations[0]!.method_kind);
       if (row.outcome === "incomplete") throw tokenRequired();
+      if (row.outcome === "undirected") throw destinationRequired();
       if (row.outcome === "mandate") throw MANDATE_REFUSALS[row.detail as "over"]();
       if (row.outcome === "replay") return { outcome: "replay", response: responseOf(row) };
       return { outcome: row.outcome === "insufficient" ? "insufficient" : "stale" };
@@ -270,6 +290,16 @@ export function createStore(
       ]);
       if (row.outcome === "replay") return { outcome: "replay", response: responseOf(row) };
       return { outcome: "committed", response: { status: 200, body: row.body! }, operation: null };
+    },
+
+    async deleteBankDetails(access, idempotency, id, response) {
+      const row = await calls.ask<Row<"needed">>(access, DELETE_BANK_DETAILS, [
+        requestParameter(access, idempotency, response),
+        id,
+      ]);
+      if (row.outcome === "needed") throw detailsNeeded(JSON.parse(row.detail!));
+      const replayed = row.outcome === "replay";
+      return { response: replayed ? responseOf(row) : response, replayed };
     },
 
     readMetrics: () => database.query<Metric>(READ_METRICS, []),
@@ -311,6 +341,25 @@ const MANDATE_REFUSALS = {
 };
 
 /** Makes the 400 for a live payment by card without a token. */
+function destinationRequired(): ApiError {
+  return invalidParameter(
+    "destination",
+    "The bank details of the payer were deleted: send the account to which the money goes as " +
+      '"destination"',
+  );
+}
+
+/** @param need what still needs the details */
+function detailsNeeded({ id, status }: { id: string; status: string }): ApiError {
+  return new ApiError(
+    "invalid_state",
+    status === "exported"
+      ? `Cannot delete: the order of ${id} is in a file that the bank has not got yet`
+      : `Cannot delete: ${id} is ${status} and can still need the bank details. Wait for its result`,
+    { current_status: status, allowed: [] },
+  );
+}
+
 function tokenRequired(): ApiError {
   return invalidParameter(
     "card",

@@ -56,18 +56,23 @@ comment on index pay.bank_entries_file is 'pay.end_bank_file, pay.bank_file_stat
 create table pay.bank_details (
   environment_id text collate "C" not null,
   owner_id text collate "C" not null,
-  key_id text collate "C" not null,
-  sealed text collate "C" not null,
+  key_id text collate "C",
+  sealed text collate "C",
   created_at timestamptz not null,
   constraint bank_details_pkey primary key (environment_id, owner_id),
-  constraint bank_details_sealed_length check (length(sealed) <= 4000)
+  constraint bank_details_sealed_length check (length(sealed) <= 4000),
+  constraint bank_details_sealed_has_key check ((key_id is null) = (sealed is null))
 );
-comment on table pay.bank_details is 'The whole bank details of a payer or payee, sealed by the service (pay.read_bank_details).';
+comment on table pay.bank_details is 'The whole bank details of a payer or payee, sealed by the service (pay.read_sealed_texts).';
 comment on column pay.bank_details.environment_id is 'The environment of the owner.';
-comment on column pay.bank_details.owner_id is 'The payment, refund or transfer that needs them, or the reference of a payment whose payer they are.';
+comment on column pay.bank_details.owner_id is 'The payment, refund or transfer that needs them.';
 comment on column pay.bank_details.key_id is 'The key with which they are sealed. The database never gets it.';
-comment on column pay.bank_details.sealed is 'AES-256-GCM, in base64.';
-comment on column pay.bank_details.created_at is 'Time of the request, or of the import.';
+comment on column pay.bank_details.sealed is 'AES-256-GCM, in base64; null: they were deleted, and no file of the bank brings them back.';
+comment on column pay.bank_details.created_at is 'Time of the request, of the import, or of a deletion before them.';
+
+create index bank_details_sealed on pay.bank_details (environment_id, owner_id)
+  where sealed is not null;
+comment on index pay.bank_details_sealed is 'pay.list_sealed_texts, pay_internal.purge_bank_details: the texts that are left.';
 
 create table pay.bank_exports (
   environment_id text collate "C" not null,
@@ -80,15 +85,16 @@ create table pay.bank_exports (
   sum_minor bigint not null,
   currency text collate "C" not null,
   is_opt_out boolean not null,
-  key_id text collate "C" not null,
-  sealed text not null,
+  key_id text collate "C",
+  sealed text,
   created_at timestamptz not null,
   written_at timestamptz,
   constraint bank_exports_pkey primary key (environment_id, id),
+  constraint bank_exports_sealed_has_key check ((key_id is null) = (sealed is null)),
   constraint bank_exports_sha256_form check (sha256 ~ '^[0-9a-f]{64}$'),
   constraint bank_exports_sums_positive check (payments > 0 and sum_minor > 0)
 );
-comment on table pay.bank_exports is 'A file of orders for a bank. It is made once, and each export gives the same bytes.';
+comment on table pay.bank_exports is 'A file of orders for a bank. It is made once, and each export gives the same bytes until they are deleted.';
 comment on column pay.bank_exports.environment_id is 'The environment of the account.';
 comment on column pay.bank_exports.id is 'The id (bf_…), from which the ids of the message and its batches are made.';
 comment on column pay.bank_exports.account_id is 'The account that pays or collects.';
@@ -100,12 +106,14 @@ comment on column pay.bank_exports.sum_minor is 'Their sum in minor units.';
 comment on column pay.bank_exports.currency is 'ISO 4217 code.';
 comment on column pay.bank_exports.is_opt_out is 'Whether the bank shall not verify its payees.';
 comment on column pay.bank_exports.key_id is 'The key with which its bytes are sealed.';
-comment on column pay.bank_exports.sealed is 'Its bytes, sealed: they have bank details.';
+comment on column pay.bank_exports.sealed is 'Its bytes, sealed: they have bank details. Null: they were deleted.';
 comment on column pay.bank_exports.created_at is 'Time of the first export.';
 comment on column pay.bank_exports.written_at is 'Time at which the operator got it first; null: never.';
 
 create index bank_exports_account on pay.bank_exports (account_id, id);
 comment on index pay.bank_exports_account is 'pay.list_bank_exports: the files of an account.';
+create index bank_exports_sealed on pay.bank_exports (environment_id, id) where sealed is not null;
+comment on index pay.bank_exports_sealed is 'pay.list_sealed_texts, pay_internal.purge_bank_details: the files that are left.';
 
 create table pay.bank_orders (
   environment_id text collate "C" not null,

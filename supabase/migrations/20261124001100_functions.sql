@@ -809,6 +809,257 @@ end
 $$;
 grant execute on function pay.end_archive(text) to pay_operator;
 
+create or replace function pay.read_sealed_texts(p_environment_id text, p_ids text[])
+returns table (id text, key_id text, sealed text)
+language plpgsql volatile security definer rows 100
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select d.owner_id, d.key_id, d.sealed
+    from pay.bank_details d
+    where d.environment_id = p_environment_id and d.owner_id = any (p_ids)
+      and d.sealed is not null
+    union all
+    select x.id, x.key_id, x.sealed
+    from pay.bank_exports x
+    where x.environment_id = p_environment_id and x.id = any (p_ids) and x.sealed is not null;
+end
+$$;
+grant execute on function pay.read_sealed_texts(text, text[]) to pay_api, pay_operator;
+
+create or replace function pay_internal.keep_payer_details(p_account_id text, p_payers jsonb)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  insert into pay.bank_details (environment_id, owner_id, key_id, sealed, created_at)
+  select c.environment_id, c.subject_id, d.key_id, d.sealed, pay_internal.server_time()
+  from jsonb_to_recordset(p_payers) as d (reference text, key_id text, sealed text)
+  join pay.provider_operations c
+    on c.provider_reference = d.reference and c.account_id = p_account_id and c.op = 'authorize'
+  order by c.environment_id, c.subject_id
+  on conflict on constraint bank_details_pkey do nothing;
+end
+$$;
+
+create or replace function pay.list_sealed_texts(p_key_ids text[], p_after text[], p_limit integer)
+returns table (environment_id text, id text)
+language plpgsql volatile security definer rows 100
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select t.environment_id, t.id
+    from (
+      (select d.environment_id, d.owner_id as id from pay.bank_details d
+       where d.sealed is not null and d.key_id = any (p_key_ids)
+         and (d.environment_id, d.owner_id) > (coalesce(p_after[1], ''), coalesce(p_after[2], ''))
+       order by d.environment_id, d.owner_id limit p_limit)
+      union all
+      (select x.environment_id, x.id from pay.bank_exports x
+       where x.sealed is not null and x.key_id = any (p_key_ids)
+         and (x.environment_id, x.id) > (coalesce(p_after[1], ''), coalesce(p_after[2], ''))
+       order by x.environment_id, x.id limit p_limit)
+    ) t
+    join pay.environments e on e.id = t.environment_id
+    where coalesce(e.moving, 'draining') = 'draining'
+    order by t.environment_id, t.id
+    limit p_limit;
+end
+$$;
+grant execute on function pay.list_sealed_texts(text[], text[], integer) to pay_operator;
+
+create or replace function pay.store_sealed_texts(p_environment_id text, p_texts text)
+returns bigint
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off
+as $$
+declare
+  v_text record;
+  v_rows bigint;
+  v_stored bigint := 0;
+begin
+  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.refuse_moving(p_environment_id);
+  -- In one order, so that two rotations do not deadlock.
+  for v_text in
+    select t.* from jsonb_to_recordset(p_texts::jsonb) as t (
+      id text, was text, key_id text, sealed text)
+    order by t.id
+  loop
+    update pay.bank_details d set key_id = v_text.key_id, sealed = v_text.sealed
+    where d.environment_id = p_environment_id and d.owner_id = v_text.id
+      and d.sealed = v_text.was;
+    get diagnostics v_rows = row_count;
+    v_stored := v_stored + v_rows;
+    update pay.bank_exports x set key_id = v_text.key_id, sealed = v_text.sealed
+    where x.environment_id = p_environment_id and x.id = v_text.id and x.sealed = v_text.was;
+    get diagnostics v_rows = row_count;
+    v_stored := v_stored + v_rows;
+  end loop;
+  return v_stored;
+end
+$$;
+grant execute on function pay.store_sealed_texts(text, text) to pay_operator;
+
+create or replace function pay.count_sealed_texts()
+returns table (key_id text, texts bigint)
+language plpgsql volatile security definer rows 10
+set search_path = pg_catalog, pg_temp set jit = off
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select t.key_id, count(*)
+    from (
+      select d.key_id from pay.bank_details d where d.sealed is not null
+      union all
+      select x.key_id from pay.bank_exports x where x.sealed is not null
+    ) t
+    group by t.key_id
+    order by t.key_id;
+end
+$$;
+grant execute on function pay.count_sealed_texts() to pay_operator;
+
+create or replace function pay_internal.bank_details_need(p_environment_id text, p_id text)
+returns json
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  with owner as (
+    select s.id, s.status from pay_internal.provider_subjects s
+    where s.environment_id = p_environment_id and s.id = p_id
+    union all
+    select r.id, r.status from pay.refunds r
+    where r.environment_id = p_environment_id and (r.id = p_id or r.payment_id = p_id)
+  )
+  select row_to_json(needs) from (
+    select o.id, o.status from owner o where pay_internal.has_no_result(o.status)
+    union all
+    select o.id, b.state
+    from owner o
+    join pay.bank_orders b on b.environment_id = p_environment_id and b.owner_id = o.id
+    join pay.bank_exports x on x.environment_id = p_environment_id and x.id = b.export_id
+    where x.written_at is null
+    limit 1
+  ) needs
+$$;
+
+create or replace function pay_internal.forget_bank_details(
+  p_environment_id text, p_owner_ids text[]
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  insert into pay.bank_details (environment_id, owner_id, created_at)
+  select p_environment_id, o.id, pay_internal.server_time()
+  from unnest(p_owner_ids) o (id)
+  where starts_with(o.id, 'pay_')
+  order by o.id
+  on conflict on constraint bank_details_pkey do update set key_id = null, sealed = null;
+  delete from pay.bank_details d
+  where d.environment_id = p_environment_id and d.owner_id = any (p_owner_ids)
+    and not starts_with(d.owner_id, 'pay_');
+end
+$$;
+
+create or replace function pay.delete_bank_details(p_request text, p_id text)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_access pay.admission := pay_internal.admit_one(p_request);
+  v_owner_ids text[];
+begin
+  if v_access.outcome = 'ok' then
+    perform from pay.payments p
+    where p.environment_id = v_access.environment_id and p.id = p_id for update;
+    if not found then
+      perform from pay.transfers t
+      where t.environment_id = v_access.environment_id and t.id = p_id for update;
+    end if;
+    if not found then
+      v_access.outcome := 'not_found';
+      return v_access;
+    end if;
+  end if;
+  v_access := pay_internal.claim_one(p_request, v_access);
+  if v_access.outcome <> 'ok' then
+    return v_access;
+  end if;
+  v_access.detail := pay_internal.bank_details_need(v_access.environment_id, p_id);
+  if v_access.detail is not null then
+    v_access.outcome := 'needed';
+    perform pay_internal.release_key(p_request, v_access);
+    return v_access;
+  end if;
+  v_owner_ids := p_id || array(
+    select r.id from pay.refunds r
+    where r.environment_id = v_access.environment_id and r.payment_id = p_id);
+  perform pay_internal.forget_bank_details(v_access.environment_id, v_owner_ids);
+  update pay.bank_exports x set key_id = null, sealed = null
+  from pay.bank_orders b
+  where b.environment_id = v_access.environment_id and b.owner_id = any (v_owner_ids)
+    and x.environment_id = v_access.environment_id and x.id = b.export_id;
+  return v_access;
+end
+$$;
+grant execute on function pay.delete_bank_details(text, text) to pay_api;
+
+create or replace function pay_internal.purge_bank_details(
+  p_environment_id text, p_at timestamptz, p_batch integer
+)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+as $$
+declare
+  v_kind record;
+  v_owner_ids text[];
+  v_rows bigint;
+  v_total bigint := 0;
+begin
+  for v_kind in
+    select * from (values
+      ('pay_', interval '14 months'), ('re_', interval '30 days'), ('tr_', interval '30 days')
+    ) as k (prefix, age)
+  loop
+    v_owner_ids := array(
+      select d.owner_id from pay.bank_details d
+      where d.environment_id = p_environment_id and d.sealed is not null
+        and d.owner_id >= v_kind.prefix
+        and d.owner_id < pay_internal.id_floor(v_kind.prefix, p_at - v_kind.age)
+        and pay_internal.bank_details_need(p_environment_id, d.owner_id) is null
+      order by d.owner_id limit p_batch for update skip locked
+    );
+    perform pay_internal.forget_bank_details(p_environment_id, v_owner_ids);
+    v_total := v_total + cardinality(v_owner_ids);
+  end loop;
+  update pay.bank_exports x set key_id = null, sealed = null
+  where x.environment_id = p_environment_id and x.id = any (array(
+    select o.id from pay.bank_exports o
+    where o.environment_id = p_environment_id and o.sealed is not null
+      and o.written_at < p_at - interval '30 days'
+    order by o.id limit p_batch for update skip locked
+  ));
+  get diagnostics v_rows = row_count;
+  return v_total + v_rows;
+end
+$$;
+
 create or replace function pay.begin_bank_file(p_account_id text, p_sha256 text, p_name text)
 returns json
 language plpgsql volatile security definer
@@ -835,23 +1086,21 @@ end
 $$;
 grant execute on function pay.begin_bank_file(text, text, text) to pay_operator;
 
-create or replace function pay.store_bank_entries(
-  p_account_id text, p_sha256 text, p_entries text
+create or replace function pay_internal.store_bank_entries(
+  p_account_id text, p_sha256 text, p_entries jsonb
 )
 returns bigint
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stored bigint;
   v_events jsonb;
 begin
-  perform set_config('pay.worker', 'on', true);
   with entry as materialized (
     select a.environment_id, e.*
     from pay.provider_accounts a
-    cross join jsonb_to_recordset(p_entries::jsonb) as e (
+    cross join jsonb_to_recordset(p_entries) as e (
       id text, booked_on date, amount_minor bigint, currency text, is_total boolean,
       provider_events jsonb)
     where a.id = p_account_id
@@ -892,7 +1141,27 @@ begin
   return v_stored;
 end
 $$;
-grant execute on function pay.store_bank_entries(text, text, text) to pay_operator;
+
+create or replace function pay.store_bank_rows(p_account_id text, p_sha256 text, p_rows text)
+returns bigint
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_rows constant jsonb := p_rows;
+  v_stored bigint;
+begin
+  perform set_config('pay.worker', 'on', true);
+  v_stored := pay_internal.store_bank_entries(p_account_id, p_sha256, v_rows -> 'entries');
+  perform pay_internal.keep_payer_details(p_account_id, v_rows -> 'payers');
+  perform pay.store_provider_events(p_account_id, v_rows ->> 'provider_events');
+  perform pay.note_payee_check(p_account_id, c ->> 'id', c ->> 'code')
+  from jsonb_array_elements(v_rows -> 'checks') c;
+  return v_stored;
+end
+$$;
+grant execute on function pay.store_bank_rows(text, text, text) to pay_operator;
 
 create or replace function pay.end_bank_file(p_account_id text, p_sha256 text, p_result text)
 returns void
@@ -960,16 +1229,12 @@ language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp set jit = off
 as $$
 declare
-  v_file constant jsonb := p_file;
+  v_file constant jsonb := p_file::jsonb - array['entries', 'payers', 'provider_events', 'checks'];
   v_sha256 constant text := v_file ->> 'sha256';
   v_known constant json := pay.begin_bank_file(p_account_id, v_sha256, v_file ->> 'name');
 begin
   if v_known is not null then return v_known; end if;
-  perform pay.store_bank_entries(p_account_id, v_sha256, v_file ->> 'entries');
-  perform pay.keep_bank_details(p_account_id, v_file ->> 'details');
-  perform pay.store_provider_events(p_account_id, v_file ->> 'provider_events');
-  perform pay.note_payee_check(p_account_id, c ->> 'id', c ->> 'code')
-  from jsonb_array_elements(v_file -> 'checks') c;
+  perform pay.store_bank_rows(p_account_id, v_sha256, p_file);
   perform pay.end_bank_file(p_account_id, v_sha256, v_file ->> 'result');
   return null;
 end
@@ -1042,10 +1307,20 @@ begin
 end
 $$;
 
+create or replace function pay_internal.has_no_result(p_status text)
+returns boolean
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+  select p_status not in ('completed', 'partially_refunded', 'refunded', 'chargeback', 'declined',
+    'failed', 'cancelled')
+$$;
+
 create or replace function pay.list_bank_orders(p_account_id text)
 returns table (
   id text, subject_id text, kind text, state text, payee_check text, amount_minor bigint,
-  currency text, export_id text, batch_id text
+  currency text, is_open boolean, batch_id text, export_id text, file_kind text,
+  file_created_at text
 )
 language plpgsql volatile security definer rows 100
 set search_path = pg_catalog, pg_temp set jit = off
@@ -1055,13 +1330,50 @@ begin
   perform set_config('pay.worker', 'on', true);
   return query
     select o.id, o.subject_id, o.kind, o.state, o.payee_check, o.amount_minor, o.currency,
-      o.export_id, o.batch_id
+      o.is_open, o.batch_id, o.export_id, o.file_kind, o.file_created_at
     from pay_internal.bank_orders_shown o
     where o.account_id = p_account_id and o.state in ('waiting', 'exported') and o.is_open
     order by o.operation_id;
 end
 $$;
 grant execute on function pay.list_bank_orders(text) to pay_operator;
+
+create or replace function pay.find_bank_orders(p_account_id text, p_id text)
+returns table (
+  id text, subject_id text, kind text, state text, payee_check text, amount_minor bigint,
+  currency text, is_open boolean, batch_id text, export_id text, file_kind text,
+  file_created_at text
+)
+language plpgsql volatile security definer rows 100
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off
+as $$
+declare
+  v_id constant text := replace(lower(p_id), '-', '_');
+  v_environment_id text;
+  v_owner_ids text[];
+begin
+  perform set_config('pay.worker', 'on', true);
+  select a.environment_id into strict v_environment_id
+  from pay.provider_accounts a where a.id = p_account_id;
+  v_owner_ids := array(
+    select v_id
+    union
+    select b.owner_id from pay.bank_orders b
+    where b.batch_id = lower(p_id) and b.account_id = p_account_id
+    union
+    select b.owner_id from pay.bank_orders b
+    where b.export_id = v_id and b.account_id = p_account_id);
+  return query
+    select o.id, o.subject_id, o.kind, o.state, o.payee_check, o.amount_minor, o.currency,
+      o.is_open, o.batch_id, o.export_id, o.file_kind, o.file_created_at
+    from pay_internal.bank_orders_shown o
+    where o.environment_id = v_environment_id and o.id = any (v_owner_ids)
+      and o.account_id = p_account_id
+    order by o.id;
+end
+$$;
+grant execute on function pay.find_bank_orders(text, text) to pay_api, pay_operator;
 
 create or replace function pay.bank_orders_to_export(p_account_id text, p_limit integer)
 returns table (
@@ -1082,41 +1394,6 @@ begin
 end
 $$;
 grant execute on function pay.bank_orders_to_export(text, integer) to pay_api, pay_operator;
-
-create or replace function pay.read_bank_details(p_account_id text, p_owner_ids text[])
-returns table (owner_id text, key_id text, sealed text)
-language plpgsql volatile security definer rows 100
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
-begin
-  perform set_config('pay.worker', 'on', true);
-  return query
-    select d.owner_id, d.key_id, d.sealed
-    from pay.provider_accounts a
-    join pay.bank_details d on d.environment_id = a.environment_id
-      and d.owner_id = any (p_owner_ids)
-    where a.id = p_account_id;
-end
-$$;
-grant execute on function pay.read_bank_details(text, text[]) to pay_api, pay_operator;
-
-create or replace function pay.keep_bank_details(p_account_id text, p_details text)
-returns void
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
-begin
-  perform set_config('pay.worker', 'on', true);
-  insert into pay.bank_details (environment_id, owner_id, key_id, sealed, created_at)
-  select a.environment_id, d.owner_id, d.key_id, d.sealed, pay_internal.server_time()
-  from pay.provider_accounts a
-  cross join jsonb_to_recordset(p_details::jsonb) as d (owner_id text, key_id text, sealed text)
-  where a.id = p_account_id
-  order by d.owner_id
-  on conflict on constraint bank_details_pkey do nothing;
-end
-$$;
-grant execute on function pay.keep_bank_details(text, text) to pay_api, pay_operator;
 
 create or replace function pay.store_bank_exports(p_account_id text, p_exports text)
 returns void
@@ -1155,7 +1432,7 @@ grant execute on function pay.store_bank_exports(text, text) to pay_api, pay_ope
 create or replace function pay.list_bank_exports(p_account_id text, p_name text)
 returns table (
   id text, kind text, name text, sha256 text, payments integer, sum_minor bigint, currency text,
-  is_opt_out boolean, created_at text, is_written boolean, key_id text, sealed text
+  is_opt_out boolean, created_at text, is_written boolean
 )
 language plpgsql volatile security definer rows 100
 set search_path = pg_catalog, pg_temp set jit = off
@@ -1165,10 +1442,10 @@ begin
   perform set_config('pay.worker', 'on', true);
   return query
     select x.id, x.kind, x.name, x.sha256, x.payments, x.sum_minor, x.currency,
-      x.is_opt_out, pay_internal.wire_time(x.created_at), x.written_at is not null, x.key_id,
-      case when p_name is not null then x.sealed end
+      x.is_opt_out, pay_internal.wire_time(x.created_at), x.written_at is not null
     from pay.bank_exports x
     where x.account_id = p_account_id and (p_name is null or x.name = p_name)
+      and x.sealed is not null
     order by x.written_at is null desc, x.id desc
     limit 1000;
 end
@@ -1187,27 +1464,6 @@ begin
 end
 $$;
 grant execute on function pay.note_bank_export(text, text) to pay_api, pay_operator;
-
-create or replace function pay.find_bank_orders(p_account_id text, p_id text)
-returns table (
-  id text, subject_id text, amount_minor bigint, currency text, is_open boolean
-)
-language plpgsql volatile security definer rows 100
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off
-as $$
-begin
-  perform set_config('pay.worker', 'on', true);
-  return query
-    select o.id, o.subject_id, o.amount_minor, o.currency, o.is_open
-    from pay_internal.bank_orders_shown o
-    where o.account_id = p_account_id and o.state = 'exported'
-      and (o.batch_id = lower(p_id) or o.export_id = replace(lower(p_id), '-', '_')
-        or o.id = replace(lower(p_id), '-', '_'))
-    order by o.id;
-end
-$$;
-grant execute on function pay.find_bank_orders(text, text) to pay_api, pay_operator;
 
 create or replace function pay.end_bank_order(p_account_id text, p_id text, p_state text)
 returns text
@@ -1855,6 +2111,9 @@ begin
   if v_document.transfers is not null then
     v_found := pay_internal.lock_funds(
       v_document.requests, v_document.transfers, v_moved, v_found);
+  end if;
+  if v_document.refunds is not null then
+    v_found := pay_internal.check_refunds(v_document.refunds, v_found);
   end if;
   if v_document.mandates is not null then
     v_found := pay_internal.check_mandates(v_document.requests, v_document.mandates, v_found);
@@ -5811,6 +6070,28 @@ $$;
 grant execute on function pay.read_provider_subject(text, text, text, text, text)
   to pay_api, pay_operator;
 
+create or replace function pay_internal.check_refunds(p_refunds jsonb, p_found pay.admission[])
+returns pay.admission[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_n integer;
+begin
+  for v_n in
+    select r.n
+    from unnest(p_found) f
+    join jsonb_to_recordset(p_refunds) as r (n integer, payment_id text, is_to_payer boolean)
+      on r.n = f.n
+    join pay.bank_details d on d.environment_id = f.environment_id and d.owner_id = r.payment_id
+    where f.outcome = 'ok' and r.is_to_payer and d.sealed is null
+  loop
+    p_found[v_n].outcome := 'undirected';
+  end loop;
+  return p_found;
+end
+$$;
+
 create or replace function pay_internal.write_refunds(
   p_refunds jsonb, p_callers pay_internal.caller[]
 )
@@ -5852,8 +6133,8 @@ begin
     'webhook_deliveries', 'attempt_log', 'inbox_entries', 'events', 'ledger_movements',
     'ledger_totals', 'provider_events', 'deposit_addresses', 'chain_payouts',
     'provider_operations', 'transfers', 'refunds', 'disputes', 'payments', 'mandates',
-    'faults', 'idempotency_keys', 'webhook_endpoints', 'requests', 'sandbox_settings',
-    'transcript_lines'
+    'bank_details', 'faults', 'idempotency_keys', 'webhook_endpoints', 'requests',
+    'sandbox_settings', 'transcript_lines'
   ] loop
     -- Deletes by ctid, which needs no index.
     execute format(
@@ -5992,7 +6273,8 @@ begin
     -- A disposable sandbox ends before any other row is old, unless it has a clock of its own.
     when v_environment.ends_at is not null and not v_environment.has_clock then 0
     else pay_internal.purge_keys(p_environment_id, v_at, p_batch)
-      + case when v_environment.livemode then 0
+      + case when v_environment.livemode
+        then pay_internal.purge_bank_details(p_environment_id, p_at, p_batch)
         else pay_internal.purge_mandates(p_environment_id, p_at, p_batch) end
       + pay_internal.purge_old(p_environment_id, v_environment.livemode, v_at, p_batch)
   end;
@@ -6032,6 +6314,7 @@ begin
       ('refunds', 'id', 're_', false, 'for update skip locked'),
       ('disputes', 'id', 'dp_', false, 'for update skip locked'),
       ('payments', 'id', 'pay_', false, 'for update skip locked'),
+      ('bank_details', 'owner_id', 'pay_', false, 'for update skip locked'),
       ('faults', 'id', 'flt_', false, 'for update skip locked')
     ) as k (table_name, id_column, prefix, of_live_too, lock)
     where k.of_live_too or not p_livemode
@@ -10921,15 +11204,16 @@ comment on view pay_internal.provider_subjects is 'Payments and transfers.';
 create or replace view pay_internal.bank_orders_shown with (security_invoker = true) as
 select b.environment_id, b.account_id, b.owner_id as id, b.operation_id,
   case c.op when 'authorize' then 'collection' else c.op end as kind, b.state, b.payee_check,
-  b.export_id, b.batch_id, c.subject_id, c.amount_minor, c.currency,
-  subject.body as subject_body,
-  coalesce(r.status, subject.status) not in ('completed', 'partially_refunded', 'refunded',
-    'chargeback', 'failed', 'cancelled') as is_open
+  b.batch_id, b.export_id, x.kind as file_kind,
+  pay_internal.wire_time(x.created_at) as file_created_at,
+  c.subject_id, c.amount_minor, c.currency, subject.body as subject_body,
+  pay_internal.has_no_result(coalesce(r.status, subject.status)) as is_open
 from pay.bank_orders b
 join pay.provider_operations c on c.environment_id = b.environment_id and c.id = b.operation_id
 join pay_internal.provider_subjects subject
   on subject.environment_id = b.environment_id and subject.id = c.subject_id
-left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id;
+left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id
+left join pay.bank_exports x on x.environment_id = b.environment_id and x.id = b.export_id;
 comment on view pay_internal.bank_orders_shown is 'Orders to banks, with what they are about.';
 
 create or replace view pay.invariant_provider_totals with (security_invoker = true) as

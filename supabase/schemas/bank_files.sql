@@ -34,23 +34,21 @@ grant execute on function pay.begin_bank_file(text, text, text) to pay_operator;
 -- p_entries [{id, booked_on, amount_minor, currency, is_total, provider_events}]
 -- Concurrency: inserts in the order of the ids. A second transaction that stores the same entry
 -- waits for the end of the first one.
-create or replace function pay.store_bank_entries(
-  p_account_id text, p_sha256 text, p_entries text
+create or replace function pay_internal.store_bank_entries(
+  p_account_id text, p_sha256 text, p_entries jsonb
 )
 returns bigint
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_stored bigint;
   v_events jsonb;
 begin
-  perform set_config('pay.worker', 'on', true);
   with entry as materialized (
     select a.environment_id, e.*
     from pay.provider_accounts a
-    cross join jsonb_to_recordset(p_entries::jsonb) as e (
+    cross join jsonb_to_recordset(p_entries) as e (
       id text, booked_on date, amount_minor bigint, currency text, is_total boolean,
       provider_events jsonb)
     where a.id = p_account_id
@@ -91,7 +89,30 @@ begin
   return v_stored;
 end
 $$;
-grant execute on function pay.store_bank_entries(text, text, text) to pay_operator;
+
+-- Stores a part of a file, after pay.begin_bank_file. Returns the number of new entries.
+-- p_rows {entries, provider_events, checks: [{id, code}], payers}, as the functions take them that
+--        do each step. provider_events belong to no entry
+create or replace function pay.store_bank_rows(p_account_id text, p_sha256 text, p_rows text)
+returns bigint
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_rows constant jsonb := p_rows;
+  v_stored bigint;
+begin
+  perform set_config('pay.worker', 'on', true);
+  v_stored := pay_internal.store_bank_entries(p_account_id, p_sha256, v_rows -> 'entries');
+  perform pay_internal.keep_payer_details(p_account_id, v_rows -> 'payers');
+  perform pay.store_provider_events(p_account_id, v_rows ->> 'provider_events');
+  perform pay.note_payee_check(p_account_id, c ->> 'id', c ->> 'code')
+  from jsonb_array_elements(v_rows -> 'checks') c;
+  return v_stored;
+end
+$$;
+grant execute on function pay.store_bank_rows(text, text, text) to pay_operator;
 
 -- Ends the import of a file: stores what it counted, and the totals of the days of its entries.
 -- p_result {kind, complete_until, …} as the importer counts it. complete_until: the day up to which
@@ -159,26 +180,21 @@ end
 $$;
 grant execute on function pay.bank_file_state(text, text) to pay_api, pay_operator;
 
--- Imports a file whose entries fit in one statement. Returns null if the file is new, else the
--- result of its import.
--- p_file {sha256, name, entries, provider_events, checks: [{id, code}], details, result}, as the
---        functions take them that do each step
+-- Imports a file whose rows fit in one statement. Returns null if the file is new, else the result
+-- of its import.
+-- p_file {sha256, name, result} and the members of p_rows of pay.store_bank_rows
 create or replace function pay.import_bank_file(p_account_id text, p_file text)
 returns json
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp set jit = off
 as $$
 declare
-  v_file constant jsonb := p_file;
+  v_file constant jsonb := p_file::jsonb - array['entries', 'payers', 'provider_events', 'checks'];
   v_sha256 constant text := v_file ->> 'sha256';
   v_known constant json := pay.begin_bank_file(p_account_id, v_sha256, v_file ->> 'name');
 begin
   if v_known is not null then return v_known; end if;
-  perform pay.store_bank_entries(p_account_id, v_sha256, v_file ->> 'entries');
-  perform pay.keep_bank_details(p_account_id, v_file ->> 'details');
-  perform pay.store_provider_events(p_account_id, v_file ->> 'provider_events');
-  perform pay.note_payee_check(p_account_id, c ->> 'id', c ->> 'code')
-  from jsonb_array_elements(v_file -> 'checks') c;
+  perform pay.store_bank_rows(p_account_id, v_sha256, p_file);
   perform pay.end_bank_file(p_account_id, v_sha256, v_file ->> 'result');
   return null;
 end

@@ -40,26 +40,39 @@ begin
 end
 $$;
 
--- An order with what it is about. kind: collection, refund or transfer. is_open: it has no result.
+-- Reports whether a payment, refund or transfer has no result yet, by its status.
+create or replace function pay_internal.has_no_result(p_status text)
+returns boolean
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+  select p_status not in ('completed', 'partially_refunded', 'refunded', 'chargeback', 'declined',
+    'failed', 'cancelled')
+$$;
+
+-- An order with what it is about, and the file that has it. kind: collection, refund or transfer.
+-- is_open: it has no result.
 create or replace view pay_internal.bank_orders_shown with (security_invoker = true) as
 select b.environment_id, b.account_id, b.owner_id as id, b.operation_id,
   case c.op when 'authorize' then 'collection' else c.op end as kind, b.state, b.payee_check,
-  b.export_id, b.batch_id, c.subject_id, c.amount_minor, c.currency,
-  subject.body as subject_body,
-  coalesce(r.status, subject.status) not in ('completed', 'partially_refunded', 'refunded',
-    'chargeback', 'failed', 'cancelled') as is_open
+  b.batch_id, b.export_id, x.kind as file_kind,
+  pay_internal.wire_time(x.created_at) as file_created_at,
+  c.subject_id, c.amount_minor, c.currency, subject.body as subject_body,
+  pay_internal.has_no_result(coalesce(r.status, subject.status)) as is_open
 from pay.bank_orders b
 join pay.provider_operations c on c.environment_id = b.environment_id and c.id = b.operation_id
 join pay_internal.provider_subjects subject
   on subject.environment_id = b.environment_id and subject.id = c.subject_id
-left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id;
+left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id
+left join pay.bank_exports x on x.environment_id = b.environment_id and x.id = b.export_id;
 comment on view pay_internal.bank_orders_shown is 'Orders to banks, with what they are about.';
 
 -- The orders of an account without a result, oldest first.
 create or replace function pay.list_bank_orders(p_account_id text)
 returns table (
   id text, subject_id text, kind text, state text, payee_check text, amount_minor bigint,
-  currency text, export_id text, batch_id text
+  currency text, is_open boolean, batch_id text, export_id text, file_kind text,
+  file_created_at text
 )
 language plpgsql volatile security definer rows 100
 set search_path = pg_catalog, pg_temp set jit = off
@@ -69,13 +82,53 @@ begin
   perform set_config('pay.worker', 'on', true);
   return query
     select o.id, o.subject_id, o.kind, o.state, o.payee_check, o.amount_minor, o.currency,
-      o.export_id, o.batch_id
+      o.is_open, o.batch_id, o.export_id, o.file_kind, o.file_created_at
     from pay_internal.bank_orders_shown o
     where o.account_id = p_account_id and o.state in ('waiting', 'exported') and o.is_open
     order by o.operation_id;
 end
 $$;
 grant execute on function pay.list_bank_orders(text) to pay_operator;
+
+-- The orders with an id, and those of a batch or a file with it, as the bank repeats it, in any
+-- case.
+-- Cost: three look-ups by an index. One condition with "or" would read every order of the account.
+create or replace function pay.find_bank_orders(p_account_id text, p_id text)
+returns table (
+  id text, subject_id text, kind text, state text, payee_check text, amount_minor bigint,
+  currency text, is_open boolean, batch_id text, export_id text, file_kind text,
+  file_created_at text
+)
+language plpgsql volatile security definer rows 100
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off
+as $$
+declare
+  v_id constant text := replace(lower(p_id), '-', '_');
+  v_environment_id text;
+  v_owner_ids text[];
+begin
+  perform set_config('pay.worker', 'on', true);
+  select a.environment_id into strict v_environment_id
+  from pay.provider_accounts a where a.id = p_account_id;
+  v_owner_ids := array(
+    select v_id
+    union
+    select b.owner_id from pay.bank_orders b
+    where b.batch_id = lower(p_id) and b.account_id = p_account_id
+    union
+    select b.owner_id from pay.bank_orders b
+    where b.export_id = v_id and b.account_id = p_account_id);
+  return query
+    select o.id, o.subject_id, o.kind, o.state, o.payee_check, o.amount_minor, o.currency,
+      o.is_open, o.batch_id, o.export_id, o.file_kind, o.file_created_at
+    from pay_internal.bank_orders_shown o
+    where o.environment_id = v_environment_id and o.id = any (v_owner_ids)
+      and o.account_id = p_account_id
+    order by o.id;
+end
+$$;
+grant execute on function pay.find_bank_orders(text, text) to pay_api, pay_operator;
 
 -- The oldest orders that wait for their export. Nothing else can export or end them until the end
 -- of the transaction. Bodies are JSON text.
@@ -98,44 +151,6 @@ begin
 end
 $$;
 grant execute on function pay.bank_orders_to_export(text, integer) to pay_api, pay_operator;
-
--- The sealed bank details of owners, as only this function reads them.
-create or replace function pay.read_bank_details(p_account_id text, p_owner_ids text[])
-returns table (owner_id text, key_id text, sealed text)
-language plpgsql volatile security definer rows 100
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
-begin
-  perform set_config('pay.worker', 'on', true);
-  return query
-    select d.owner_id, d.key_id, d.sealed
-    from pay.provider_accounts a
-    join pay.bank_details d on d.environment_id = a.environment_id
-      and d.owner_id = any (p_owner_ids)
-    where a.id = p_account_id;
-end
-$$;
-grant execute on function pay.read_bank_details(text, text[]) to pay_api, pay_operator;
-
--- Stores the sealed bank details of payers that a file of the bank names, unless they are known.
--- p_details [{owner_id, key_id, sealed}]
-create or replace function pay.keep_bank_details(p_account_id text, p_details text)
-returns void
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
-begin
-  perform set_config('pay.worker', 'on', true);
-  insert into pay.bank_details (environment_id, owner_id, key_id, sealed, created_at)
-  select a.environment_id, d.owner_id, d.key_id, d.sealed, pay_internal.server_time()
-  from pay.provider_accounts a
-  cross join jsonb_to_recordset(p_details::jsonb) as d (owner_id text, key_id text, sealed text)
-  where a.id = p_account_id
-  order by d.owner_id
-  on conflict on constraint bank_details_pkey do nothing;
-end
-$$;
-grant execute on function pay.keep_bank_details(text, text) to pay_api, pay_operator;
 
 -- Stores files for the bank. Fails if an order waits no more: another export has it, or it was
 -- withdrawn or rejected meanwhile. So no order is in two files, also if the caller has no
@@ -176,12 +191,12 @@ end
 $$;
 grant execute on function pay.store_bank_exports(text, text) to pay_api, pay_operator;
 
--- The files for the bank: those that nobody has got, then the newest, 1 000 at most. p_name: only
--- this one, with its sealed bytes; null: all, without them.
+-- The files for the bank whose bytes are still there: those that nobody has got, then the newest,
+-- 1 000 at most. p_name: only this one.
 create or replace function pay.list_bank_exports(p_account_id text, p_name text)
 returns table (
   id text, kind text, name text, sha256 text, payments integer, sum_minor bigint, currency text,
-  is_opt_out boolean, created_at text, is_written boolean, key_id text, sealed text
+  is_opt_out boolean, created_at text, is_written boolean
 )
 language plpgsql volatile security definer rows 100
 set search_path = pg_catalog, pg_temp set jit = off
@@ -191,10 +206,10 @@ begin
   perform set_config('pay.worker', 'on', true);
   return query
     select x.id, x.kind, x.name, x.sha256, x.payments, x.sum_minor, x.currency,
-      x.is_opt_out, pay_internal.wire_time(x.created_at), x.written_at is not null, x.key_id,
-      case when p_name is not null then x.sealed end
+      x.is_opt_out, pay_internal.wire_time(x.created_at), x.written_at is not null
     from pay.bank_exports x
     where x.account_id = p_account_id and (p_name is null or x.name = p_name)
+      and x.sealed is not null
     order by x.written_at is null desc, x.id desc
     limit 1000;
 end
@@ -214,29 +229,6 @@ begin
 end
 $$;
 grant execute on function pay.note_bank_export(text, text) to pay_api, pay_operator;
-
--- The exported orders that a bank names. p_id: the id of an order, a batch or a file, as the bank
--- repeats it, in any case.
-create or replace function pay.find_bank_orders(p_account_id text, p_id text)
-returns table (
-  id text, subject_id text, amount_minor bigint, currency text, is_open boolean
-)
-language plpgsql volatile security definer rows 100
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off
-as $$
-begin
-  perform set_config('pay.worker', 'on', true);
-  return query
-    select o.id, o.subject_id, o.amount_minor, o.currency, o.is_open
-    from pay_internal.bank_orders_shown o
-    where o.account_id = p_account_id and o.state = 'exported'
-      and (o.batch_id = lower(p_id) or o.export_id = replace(lower(p_id), '-', '_')
-        or o.id = replace(lower(p_id), '-', '_'))
-    order by o.id;
-end
-$$;
-grant execute on function pay.find_bank_orders(text, text) to pay_api, pay_operator;
 
 -- Ends an order that waits for its export. Returns the state that it has then: p_state, or an
 -- earlier one; null if there is no such order.

@@ -16,6 +16,7 @@
 --           uncounted (the sandbox has some pending deliveries, and the change would add some:
 --           count them by pay.read_pending_quota, and send the change again with has_quota)
 --           unconfigured (no provider is configured for the operation of the change)
+--           undirected (the bank details of the payer of a refund were deleted)
 --           in_progress also while another operation of the payment has no result
 --           (provider_operations.sql)
 -- remaining: how many requests the rate limits of the key and of its account still allow, the
@@ -160,6 +161,9 @@ begin
   if v_document.transfers is not null then
     v_found := pay_internal.lock_funds(
       v_document.requests, v_document.transfers, v_moved, v_found);
+  end if;
+  if v_document.refunds is not null then
+    v_found := pay_internal.check_refunds(v_document.refunds, v_found);
   end if;
   if v_document.mandates is not null then
     v_found := pay_internal.check_mandates(v_document.requests, v_document.mandates, v_found);

@@ -1,5 +1,30 @@
 -- Purpose: writes the rows of refunds.
 
+-- Refuses new refunds that go back to the bank account of the payer, if its details were deleted:
+-- the outcome is undirected. Runs after pay_internal.lock_subjects, so no deletion comes later.
+-- p_refunds  as in pay_internal.document
+create or replace function pay_internal.check_refunds(p_refunds jsonb, p_found pay.admission[])
+returns pay.admission[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_n integer;
+begin
+  for v_n in
+    select r.n
+    from unnest(p_found) f
+    join jsonb_to_recordset(p_refunds) as r (n integer, payment_id text, is_to_payer boolean)
+      on r.n = f.n
+    join pay.bank_details d on d.environment_id = f.environment_id and d.owner_id = r.payment_id
+    where f.outcome = 'ok' and r.is_to_payer and d.sealed is null
+  loop
+    p_found[v_n].outcome := 'undirected';
+  end loop;
+  return p_found;
+end
+$$;
+
 -- Writes the refunds of the committed changes: new ones, and those whose status has changed.
 create or replace function pay_internal.write_refunds(
   p_refunds jsonb, p_callers pay_internal.caller[]

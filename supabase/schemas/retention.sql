@@ -7,7 +7,8 @@
 --           sandbox whose clock is ahead keeps the collections that a bank can return, with
 --           their refunds. In a
 --           live environment operations and provider events stay as long as its payments.
---           An archive keeps its events and deliveries until it has them (archive.sql).
+--           An archive keeps its events and deliveries until it has them (archive.sql). Its bank
+--           details have a retention of their own (bank_details.sql).
 -- At once:  environments that resets have retired, disposable sandboxes that have ended, and all
 --           but the last requests of each sandbox.
 -- pay_internal.purge_keys deletes API keys and their secrets, pay_internal.purge_counters their
@@ -38,8 +39,8 @@ begin
     'webhook_deliveries', 'attempt_log', 'inbox_entries', 'events', 'ledger_movements',
     'ledger_totals', 'provider_events', 'deposit_addresses', 'chain_payouts',
     'provider_operations', 'transfers', 'refunds', 'disputes', 'payments', 'mandates',
-    'faults', 'idempotency_keys', 'webhook_endpoints', 'requests', 'sandbox_settings',
-    'transcript_lines'
+    'bank_details', 'faults', 'idempotency_keys', 'webhook_endpoints', 'requests',
+    'sandbox_settings', 'transcript_lines'
   ] loop
     -- Deletes by ctid, which needs no index.
     execute format(
@@ -194,7 +195,8 @@ begin
     -- A disposable sandbox ends before any other row is old, unless it has a clock of its own.
     when v_environment.ends_at is not null and not v_environment.has_clock then 0
     else pay_internal.purge_keys(p_environment_id, v_at, p_batch)
-      + case when v_environment.livemode then 0
+      + case when v_environment.livemode
+        then pay_internal.purge_bank_details(p_environment_id, p_at, p_batch)
         else pay_internal.purge_mandates(p_environment_id, p_at, p_batch) end
       + pay_internal.purge_old(p_environment_id, v_environment.livemode, v_at, p_batch)
   end;
@@ -237,6 +239,7 @@ begin
       ('refunds', 'id', 're_', false, 'for update skip locked'),
       ('disputes', 'id', 'dp_', false, 'for update skip locked'),
       ('payments', 'id', 'pay_', false, 'for update skip locked'),
+      ('bank_details', 'owner_id', 'pay_', false, 'for update skip locked'),
       ('faults', 'id', 'flt_', false, 'for update skip locked')
     ) as k (table_name, id_column, prefix, of_live_too, lock)
     where k.of_live_too or not p_livemode

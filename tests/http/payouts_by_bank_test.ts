@@ -188,3 +188,44 @@ serviceCase("refunds to a payee", async (t, service) => {
     });
   }
 });
+
+serviceCase("a deletion of bank details", async (t, service) => {
+  const paid = async (instrument: Record<string, unknown>, more = {}) =>
+    (await service.pay({ ...instrument, currency: "EUR", ...more })).body.id;
+  const erase = (path: string, idempotency_key?: string) =>
+    service.call("DELETE", `${path}/bank_details`, idempotency_key ? { idempotency_key } : {});
+  const refund = (id: string, body: Record<string, unknown>) =>
+    service.call("POST", `${PAYMENTS}/${id}/refund`, { body: { amount: 10, ...body } });
+  for (const instrument of [APPROVED.sepa, APPROVED.swift]) {
+    await t.step("a refund by bank then names its destination", async () => {
+      const id = await paid(instrument);
+      assert.equal((await refund(id, {})).status, 201);
+      const key = crypto.randomUUID();
+      const { status, body } = await erase(`${PAYMENTS}/${id}`, key);
+      assert.deepEqual([status, body], [200, { id, object: "bank_details", deleted: true }]);
+      assertRefused(await refund(id, {}), 400, "invalid_parameter", "destination");
+      const named = await refund(id, { destination: { iban: IBAN } });
+      assert.deepEqual([named.status, named.body.destination], [201, { iban: MASKED }]);
+      assert.deepEqual((await erase(`${PAYMENTS}/${id}`, key)).body, body);
+      const { method } = (await service.call("GET", `${PAYMENTS}/${id}`)).body;
+      assert.equal(typeof method.iban.last4, "string");
+    });
+  }
+  await t.step("a card has none, and its refund goes back as before", async () => {
+    const id = await paid(APPROVED.card);
+    assert.equal((await erase(`${PAYMENTS}/${id}`)).status, 200);
+    assert.equal((await refund(id, {})).status, 201);
+  });
+  await t.step("what waits for a result is 409, which keeps no idempotency key", async () => {
+    const id = await paid(APPROVED.sepa, { settlement: "manual" });
+    const key = crypto.randomUUID();
+    const { status, body: { error } } = await erase(`${PAYMENTS}/${id}`, key);
+    assert.deepEqual([status, error.code, error.current_status], [409, "invalid_state", "pending"]);
+    await service.call("POST", `${PAYMENTS}/${id}/cancel`, { body: {} });
+    assert.equal((await erase(`${PAYMENTS}/${id}`, key)).status, 200);
+  });
+  await t.step("a payment is no transfer", async () => {
+    const id = await paid(APPROVED.sepa);
+    assert.equal((await erase(`${TRANSFERS}/${id}`)).status, 404);
+  });
+});

@@ -4,103 +4,31 @@
  */
 
 import assert from "node:assert/strict";
-import { Vault } from "../../shared/core/vault.ts";
-import { creditorReference } from "../../shared/core/creditor_reference.ts";
 import { dueDate } from "../../shared/domain/payments/collection.ts";
-import { addBankAccount, Bank, changeBankAccount, KEYS, written } from "../support/bank/bank.ts";
+import { changeBankAccount, written } from "../support/bank/bank.ts";
 import { runBankJourney } from "../support/bank/bank_journey.ts";
-import { BankDouble, type BookingForm, no_bank_double } from "../support/bank/double.ts";
+import { type BookingForm, no_bank_double } from "../support/bank/double.ts";
+import { type LiveBank, PAYEE, PAYER, withLiveBank } from "../support/bank/live_bank.ts";
 import { assertSilent } from "../support/database/invariant_breaches.ts";
-import { startService, type TestService } from "../support/service/service.ts";
 
-const OWN = "DE89370400440532013000";
-const PAYEE = { iban: "FR1420041010050500013M02606", holder_name: "Zoë Müller" };
-const PAYER = { name: "Jan Payer", iban: "NL91ABNA0417164300" };
 const PAYMENTS = "/api-v1-payments/v1/payments";
 const TRANSFERS = "/api-v1-payments/v1/transfers";
 
 Deno.test({
   name: "live orders to a bank",
   ignore: no_bank_double,
-  fn: async (t) => {
-    const folder = await Deno.makeTempDir();
-    const double = new BankDouble();
-    const service = await startService({ vault: Vault.read(KEYS) });
-    try {
-      const { id: account_id, bridge_token } = await addBankAccount(service, {
-        methods: "sepa,swift",
-        iban: OWN,
-        currency: "EUR",
-        creditor_id: "DE98ZZZ09999999999",
-        prenotification_days: "20",
-      });
-      const account = { account_id, iban: OWN, currency: "EUR" };
-      const bank = await Bank.open(service, double, folder, account);
-      await sendOrders(t, service, bank, bridge_token);
-    } finally {
-      await service.close();
-      await double.close();
-      await Deno.remove(folder, { recursive: true });
-    }
-  },
+  fn: (t) => withLiveBank((live) => sendOrders(t, live)),
 });
 
 async function sendOrders(
   t: Deno.TestContext,
-  service: TestService,
-  bank: Bank,
-  bridge_token: string,
+  { service, bank, call, show, transfer, collect, pay, booked, bridge }: LiveBank,
 ): Promise<void> {
-  const { sql, live: { text: key } } = service;
-  const call = async (method: string, path: string, body?: unknown) => {
-    const { status, body: response } = await service.call(method, path, {
-      key,
-      ...(body !== undefined && { body, idempotency_key: crypto.randomUUID() }),
-    });
-    return { ...response, http: status };
-  };
-  const show = (id: string) =>
-    call("GET", id.startsWith("tr_") ? `${TRANSFERS}/${id}` : `${PAYMENTS}/${id}`);
-  const transfer = async (holder_name = PAYEE.holder_name) =>
-    await call("POST", TRANSFERS, {
-      amount: 100,
-      currency: "EUR",
-      destination: { iban: { ...PAYEE, holder_name } },
-    });
-  const collect = async (id: string, sequence = "recurring") =>
-    await call("POST", PAYMENTS, {
-      amount: 700,
-      currency: "EUR",
-      method_kind: "sepa",
-      iban: { iban: PAYER.iban, holder_name: PAYER.name },
-      mandate: { id, signed_at: "2026-01-31", sequence },
-    });
-  /** Sends a request of the bridge. */
-  const bridge = (method: string, path: string, body?: string) =>
-    service.call(method, `/api-v1-payments/providers/${bank.account_id}/${path}`, {
-      key: null,
-      ...(body !== undefined && { body }),
-      headers: { Authorization: `Bearer ${bridge_token}`, "Content-Type": "application/xml" },
-      unchecked: true,
-    });
-  /** Books orders and returns their states at the service after the notification. */
-  const booked = async (...ids: string[]) => {
-    await bank.book(ids);
-    await bank.notify();
-    return await Promise.all(ids.map(async (id) => (await show(id)).status));
-  };
-
+  const { sql } = service;
   let pushed = "";
   await t.step("money comes by bank transfer, so that there is some to send", async () => {
-    const { id } = await call("POST", PAYMENTS, {
-      amount: 10_000,
-      currency: "EUR",
-      method_kind: "sepa",
-    });
-    pushed = id;
-    await bank.move({ amount: 10_000, reference: creditorReference(id), party: PAYER });
-    await bank.notify();
-    assert.equal((await show(id)).status, "completed");
+    pushed = await pay(10_000);
+    assert.equal((await show(pushed)).status, "completed");
   });
 
   await t.step("a transfer waits, leaves in one file, and completes with its entry", async () => {

@@ -8,6 +8,7 @@
 import { findReference } from "../../core/creditor_reference.ts";
 import type { BankDetails } from "../../domain/providers/bank_details.ts";
 import type { AccountOp, ProviderEvent } from "../../domain/providers/connector.ts";
+import type { BankOrder } from "../../store/bank_store.ts";
 import { bankIdentifier, idOfBankIdentifier } from "./bank_identifier.ts";
 import type { BankCode, DetailRecord, Direction, EntryRecord } from "./read_records.ts";
 
@@ -24,17 +25,11 @@ export interface BookedEntry {
   is_total: boolean;
   provider_events: ProviderEvent[];
   /** The payers of payments by bank transfer, by the reference of the payment. */
-  payers: { owner_id: string; details: BankDetails }[];
+  payers: { reference: string; details: BankDetails }[];
 }
 
 /** An exported order, as a batch that was booked at once is made of. */
-interface BatchOrder {
-  /** The payment, refund or transfer. */
-  id: string;
-  amount_minor: number;
-  /** Whether it has no result yet. */
-  is_open: boolean;
-}
+type BatchOrder = Pick<BankOrder, "id" | "amount_minor" | "is_open">;
 
 /** A part of an entry that one event is about. */
 interface Part {
@@ -161,7 +156,7 @@ function payerOf(
   if (op !== "authorize" || direction !== "credit" || provider_reference === null) return [];
   if (iban === null || !name) return [];
   const details = { holder_name: name, iban, bic, address: null, speed: "standard" } as const;
-  return [{ owner_id: provider_reference, details }];
+  return [{ reference: provider_reference, details }];
 }
 
 /** Tells what a part says about one of our orders. Null if it is not a movement of the order. */

@@ -5,13 +5,13 @@
 
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
-import { creditorReference } from "../../core/creditor_reference.ts";
 import { idGenerator } from "../../core/ids.ts";
 import type { Vault } from "../../core/vault.ts";
 import type { BankDetails } from "../../domain/providers/bank_details.ts";
 import type { ProviderAccount } from "../../domain/providers/connector.ts";
+import { sealContextOf } from "../../domain/providers/sealed_details.ts";
 import { readSubject } from "../../domain/changes/read_resource.ts";
-import type { BankStore, StoredExport } from "../../store/bank_store.ts";
+import type { BankStore } from "../../store/bank_store.ts";
 import { readBankSettings } from "./bank_settings.ts";
 import { filesOf, type WaitingOrder } from "./export_orders.ts";
 
@@ -39,13 +39,12 @@ export async function exportOrders(
   if (waiting.length === 0) return [];
   const orders = waiting.map(({ subject_body, ...order }) => {
     const subject = readSubject(subject_body);
-    // A refund goes to its own account, or back to that of the payer: of a collection, or as the
-    // bank has named it.
-    const owners = [order.id, subject.id, creditorReference(subject.id)];
-    return { ...order, subject, owners };
+    // A refund goes to its own account, or back to that of the payer.
+    return { ...order, subject, owners: [order.id, subject.id] };
   });
-  const sealed = await store.readDetails(account.id, orders.flatMap(({ owners }) => owners));
-  const by_owner = new Map(sealed.map((each) => [each.owner_id, each]));
+  const owner_ids = [...new Set(orders.flatMap(({ owners }) => owners))];
+  const sealed = await store.readSealed(account.environment_id, owner_ids);
+  const by_owner = new Map(sealed.map((each) => [each.id, each]));
   const known: WaitingOrder[] = [];
   const unknown: RefusedOrder[] = [];
   for (const { owners, ...order } of orders) {
@@ -55,7 +54,7 @@ export async function exportOrders(
       unknown.push({ id: order.id, reason });
       continue;
     }
-    const details: BankDetails = JSON.parse(await vault.open(found, found.owner_id));
+    const details: BankDetails = JSON.parse(await vault.open(found, sealContextOf(found.id)));
     known.push({ ...order, details });
   }
   const newId = idGenerator(at_ms);
@@ -82,10 +81,14 @@ export async function exportOrders(
   return [...unknown, ...broken];
 }
 
-/** Returns the bytes of a stored file. */
+/** Returns the bytes of a file of `listExports`. */
 export async function bytesOf(
-  { id, key_id, sealed }: StoredExport,
+  id: string,
+  { environment_id }: ProviderAccount,
+  store: BankStore,
   vault: Vault,
 ): Promise<Uint8Array> {
-  return Buffer.from(await vault.open({ key_id, sealed: sealed! }, id), "base64");
+  const [sealed] = await store.readSealed(environment_id, [id]);
+  if (sealed === undefined) throw new Error(`the file ${id} was deleted meanwhile`);
+  return Buffer.from(await vault.open(sealed, sealContextOf(id)), "base64");
 }

@@ -5,7 +5,14 @@
 
 import { createHash } from "node:crypto";
 import { isInSepa } from "../../core/bank_countries.ts";
-import type { CollectionOrder, OwnBankAccount, PayoutOrder } from "../../core/bank_order.ts";
+import {
+  collectionFault,
+  type CollectionOrder,
+  type OrderFault,
+  type OwnBankAccount,
+  payoutFault,
+  type PayoutOrder,
+} from "../../core/bank_order.ts";
 import { ibanCountry } from "../../core/iban.ts";
 import { saysAnything, toSepaText } from "../../core/sepa_text.ts";
 import { centralEuropeanDate } from "../../core/target_calendar.ts";
@@ -55,33 +62,32 @@ export function filesOf(
   const account = ownBankAccount(settings);
   const files: ExportedFile[] = [];
   const refused: UnwritableOrder[] = [];
-  /** Writes a file. An order that breaks a rule is left out, and the others are tried again. */
+  /** Writes a file of the orders that break no rule. */
   const write = <Order extends { id: string }>(
     given: readonly Order[],
+    faultOf: (order: Order, account: OwnBankAccount) => OrderFault | null,
     writer: (
       file: { account: OwnBankAccount; id: string; created_at: Date },
       orders: readonly [Order, ...Order[]],
     ) => BankFile,
   ): void => {
+    const [first, ...rest] = given.filter((order) => {
+      const fault = faultOf(order, account);
+      if (fault) refused.push(new UnwritableOrder(order.id, fault));
+      return fault === null;
+    });
+    if (first === undefined) return;
     const id = newId();
-    let left = given;
-    for (let [first, ...rest] = left; first !== undefined; [first, ...rest] = left) {
-      try {
-        const file = writer({ account, id, created_at }, [first, ...rest]);
-        files.push({ ...file, id, is_opt_out: isOptOut(settings, file) });
-        return;
-      } catch (error) {
-        if (!(error instanceof UnwritableOrder) || error.order_id === id) throw error;
-        refused.push(error);
-        left = left.filter((order) => order.id !== error.order_id);
-      }
-    }
+    const file = writer({ account, id, created_at }, [first, ...rest]);
+    files.push({ ...file, id, is_opt_out: isOptOut(settings, file) });
   };
   const collections = orders.filter(({ kind }) => kind === "collection").map(collectionOf);
   const payouts = orders.filter(({ kind }) => kind !== "collection")
     .map((order) => payoutOf(order, account, created_at));
-  if (collections.length > 0) write(collections, writeCollections);
-  for (const group of Map.groupBy(payouts, payoutFileKind).values()) write(group, writePayouts);
+  write(collections, collectionFault, writeCollections);
+  for (const group of Map.groupBy(payouts, payoutFileKind).values()) {
+    write(group, payoutFault, writePayouts);
+  }
   return { files, refused };
 }
 

@@ -3,7 +3,9 @@
  * calls it makes all batches one transaction, so that a file is imported whole or not at all.
  */
 
-import type { ProviderAccount, ProviderEvent } from "../../domain/providers/connector.ts";
+import type { Vault } from "../../core/vault.ts";
+import type { ProviderAccount } from "../../domain/providers/connector.ts";
+import type { BankOrder, NewRows } from "../../store/bank_store.ts";
 import { batchOf, type BookedEntry, bookEntry } from "./booked_entries.ts";
 import { BankFileError } from "./bank_file_error.ts";
 import { readBankSettings } from "./bank_settings.ts";
@@ -16,9 +18,9 @@ import type {
   StatementRecord,
   StatusRecord,
 } from "./read_records.ts";
-import { rejectionOf, reportedId, type ReportedOrder } from "./reported_statuses.ts";
+import { rejectionOf, reportedId } from "./reported_statuses.ts";
 
-/** Entries that are stored at a time. */
+/** Rows of a kind that are stored at a time. */
 const BATCH = 200;
 /** Warnings that are kept. */
 const WARNINGS_MAX = 100;
@@ -39,31 +41,27 @@ export interface ImportedFile {
   complete_until: string | null;
 }
 
-/** Where the entries and statuses of a file go, in one transaction. */
+/** Where the rows of a file go, in one transaction. */
 interface ImportTarget {
-  /** Stores entries with their events. Returns the number of new ones. */
-  storeEntries(entries: readonly BookedEntry[]): Promise<number>;
-  /** Keeps the accounts of payers, to which refunds can go back. */
-  keepPayers(payers: BookedEntry["payers"]): Promise<void>;
-  /** Stores events that belong to no entry. */
-  storeEvents(provider_events: readonly ProviderEvent[]): Promise<void>;
-  /** Notes the results of the verification of payees. */
-  noteChecks(checks: readonly { id: string; code: string }[]): Promise<void>;
-  /** Returns the exported orders of an order's, batch's or file's id, which the bank repeats. */
-  findOrders(id: string): Promise<readonly ReportedOrder[]>;
+  /** Stores rows. Returns the number of new entries. */
+  storeRows(rows: NewRows): Promise<number>;
+  /** Returns the orders of an order's, batch's or file's id, which the bank repeats. */
+  findOrders(id: string): Promise<readonly BankOrder[]>;
 }
 
 /**
  * Imports a file.
  *
+ * @param vault seals the accounts of payers, to which refunds can go back; null: none is kept
  * @throws {BankFileError} if the file is refused
  */
 export async function importBankFile(
   account: ProviderAccount,
   { bytes, bytes_max }: { bytes: AsyncIterable<Uint8Array>; bytes_max: number },
+  vault: Vault | null,
   target: ImportTarget,
 ): Promise<ImportedFile> {
-  const importer = new Importer(account, target);
+  const importer = new Importer(account, vault, target);
   for await (const record of readBankFile(bytes, bytes_max)) await importer.add(record);
   return await importer.end();
 }
@@ -72,9 +70,12 @@ export async function importBankFile(
 class Importer {
   readonly #account_id: string;
   readonly #iban: string;
+  readonly #vault: Vault | null;
   readonly #target: ImportTarget;
   /** Entries that can be stored. */
   #ready: BookedEntry[] = [];
+  /** Rows of statuses that can be stored. */
+  #statuses: Pick<NewRows, "provider_events" | "checks"> = { provider_events: [], checks: [] };
   #message: MessageRecord | null = null;
   #is_ours = false;
   #statements = 0;
@@ -89,8 +90,9 @@ class Importer {
     complete_until: null,
   };
 
-  constructor({ id, settings }: ProviderAccount, target: ImportTarget) {
+  constructor({ id, settings }: ProviderAccount, vault: Vault | null, target: ImportTarget) {
     this.#account_id = id;
+    this.#vault = vault;
     this.#iban = readBankSettings(settings).iban;
     this.#target = target;
   }
@@ -167,21 +169,39 @@ class Importer {
       throw refusal(entry.line, "Ntry", "a booked entry has no date");
     }
     const batch_id = batchOf(entry, details);
-    const orders = batch_id === null ? [] : await this.#target.findOrders(batch_id);
+    const orders = await this.#exported(batch_id);
     this.#ready.push(bookEntry(this.#account_id, entry, details, orders));
     if (this.#ready.length >= BATCH) await this.#store();
   }
 
   async #store(): Promise<void> {
-    if (this.#ready.length === 0) return;
-    this.#imported.new_entries += await this.#target.storeEntries(this.#ready);
-    await this.#target.keepPayers(this.#ready.flatMap(({ payers }) => payers));
+    const { provider_events, checks } = this.#statuses;
+    if (this.#ready.length + provider_events.length + checks.length === 0) return;
+    const payers = this.#vault === null ? [] : await Promise.all(
+      this.#ready.flatMap(({ payers }) => payers).map(async ({ reference, details }) => ({
+        reference,
+        ...await this.#vault!.seal(JSON.stringify(details), reference),
+      })),
+    );
+    const entries = this.#ready.map(({ payers: _, ...entry }) => entry);
+    this.#imported.new_entries += await this.#target.storeRows({
+      entries,
+      provider_events,
+      checks,
+      payers,
+    });
     this.#ready = [];
+    this.#statuses = { provider_events: [], checks: [] };
+  }
+
+  /** Returns the exported orders of an id. The bank can know no other ones. */
+  async #exported(id: string | null): Promise<BankOrder[]> {
+    const found = id === null ? [] : await this.#target.findOrders(id);
+    return found.filter(({ state }) => state === "exported");
   }
 
   async #status(status: StatusRecord): Promise<void> {
-    const id = reportedId(status);
-    const orders = id === null ? [] : await this.#target.findOrders(id);
+    const orders = await this.#exported(reportedId(status));
     if (orders.length === 0) {
       throw refusal(
         status.line,
@@ -189,10 +209,12 @@ class Importer {
         "the status is about an order or a file that this account has never exported",
       );
     }
+    const { checks } = this.#statuses;
     if (status.result === "payee_check") {
-      await this.#target.noteChecks(orders.map(({ id }) => ({ id, code: status.code })));
+      checks.push(...orders.map(({ id }) => ({ id, code: status.code })));
     }
-    if (status.result === "rejected") await this.#reject(orders, status);
+    if (status.result === "rejected") this.#reject(orders, status);
+    if (checks.length + this.#statuses.provider_events.length >= BATCH) await this.#store();
   }
 
   /** An accepted recall ends its order, unless the bank has booked it: then the money comes back. */
@@ -200,13 +222,13 @@ class Importer {
     const { level, result, code, line } = status;
     this.#warn(line, "TxInfAndSts", `the bank's reply to a recall is ${code}`);
     const id = level === "transaction" && result === "accepted" ? reportedId(status) : null;
-    if (id !== null) await this.#reject(await this.#target.findOrders(id), status);
+    this.#reject(await this.#exported(id), status);
   }
 
-  async #reject(orders: readonly ReportedOrder[], { reasons }: StatusRecord): Promise<void> {
+  #reject(orders: readonly BankOrder[], { reasons }: StatusRecord): void {
     const at = new Date(Date.parse(this.#message?.created_at ?? "") || Date.now()).toISOString();
-    await this.#target.storeEvents(
-      orders.filter(({ is_open }) => is_open)
+    this.#statuses.provider_events.push(
+      ...orders.filter(({ is_open }) => is_open)
         .map((order) => rejectionOf(this.#account_id, order, at, reasons)),
     );
   }

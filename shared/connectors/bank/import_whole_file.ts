@@ -1,16 +1,14 @@
 /**
  * Imports a file of a bank in one statement, where a function has no transaction of its own: its
- * entries are collected first. The operator's command streams larger files.
+ * rows are collected first. The operator's command streams larger files.
  */
 
 import type { Vault } from "../../core/vault.ts";
-import type { ProviderAccount, ProviderEvent } from "../../domain/providers/connector.ts";
-import type { BankStore } from "../../store/bank_store.ts";
+import type { ProviderAccount } from "../../domain/providers/connector.ts";
+import type { BankStore, NewRows } from "../../store/bank_store.ts";
 import { BankFileError } from "./bank_file_error.ts";
-import type { BookedEntry } from "./booked_entries.ts";
 import type { Imported } from "./file_result.ts";
 import { importBankFile, type ImportedFile } from "./import_bank_file.ts";
-import { sealedPayers } from "./sealed_payers.ts";
 
 /** A file in memory. */
 interface WholeFile {
@@ -26,35 +24,25 @@ export async function importWhole(
   store: BankStore,
   vault: Vault | null,
 ): Promise<Imported | { error: string }> {
-  const entries: BookedEntry[] = [];
-  const provider_events: ProviderEvent[] = [];
-  const checks: { id: string; code: string }[] = [];
+  const all: NewRows = { entries: [], provider_events: [], checks: [], payers: [] };
   let imported: ImportedFile;
   try {
     const source = { bytes: ReadableStream.from([bytes]), bytes_max: bytes.length };
-    imported = await importBankFile(account, source, {
-      storeEntries(found) {
-        entries.push(...found);
-        return Promise.resolve(found.length);
+    imported = await importBankFile(account, source, vault, {
+      storeRows(rows) {
+        all.entries.push(...rows.entries);
+        all.provider_events.push(...rows.provider_events);
+        all.checks.push(...rows.checks);
+        all.payers.push(...rows.payers);
+        return Promise.resolve(rows.entries.length);
       },
-      keepPayers: () => Promise.resolve(),
-      storeEvents: (found) => Promise.resolve(void provider_events.push(...found)),
-      noteChecks: (found) => Promise.resolve(void checks.push(...found)),
       findOrders: (id) => store.findOrders(account.id, id),
     });
   } catch (error) {
     if (!(error instanceof BankFileError)) throw error;
     return { error: error.message };
   }
-  const known = await store.importFile(account.id, {
-    sha256,
-    name,
-    entries,
-    provider_events,
-    checks,
-    details: await sealedPayers(entries.flatMap(({ payers }) => payers), vault),
-    result: imported,
-  });
+  const known = await store.importFile(account.id, { sha256, name, ...all, result: imported });
   return known === null
     ? { imported, is_new: true }
     : { imported: known as ImportedFile, is_new: false };

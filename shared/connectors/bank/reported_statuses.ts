@@ -4,20 +4,9 @@
  */
 
 import type { ProviderEvent } from "../../domain/providers/connector.ts";
+import type { BankOrder } from "../../store/bank_store.ts";
 import { bankIdentifier } from "./bank_identifier.ts";
 import type { StatusRecord } from "./read_records.ts";
-
-/** An exported order that a status is about. */
-export interface ReportedOrder {
-  /** The payment, refund or transfer. */
-  id: string;
-  /** The payment or transfer. */
-  subject_id: string;
-  amount_minor: number;
-  currency: string;
-  /** Whether it has no result yet. */
-  is_open: boolean;
-}
 
 /** Returns the id of the order, batch or file that a status is about; null: it names none. */
 export function reportedId(status: StatusRecord): string | null {
@@ -34,7 +23,7 @@ export function reportedId(status: StatusRecord): string | null {
 /** Makes the event that the bank, or before it the operator, has rejected an order. */
 export function rejectionOf(
   account_id: string,
-  order: Omit<ReportedOrder, "is_open">,
+  order: Pick<BankOrder, "id" | "subject_id" | "amount_minor" | "currency">,
   at: string,
   reasons: StatusRecord["reasons"] = [],
 ): ProviderEvent {

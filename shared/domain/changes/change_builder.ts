@@ -152,8 +152,13 @@ export class ChangeBuilder<T extends Subject> {
     this.#body = JSON.stringify(this.#subject);
     const body = JSON.stringify(refund);
     const { id, payment_id, status, amount_minor, currency, created_at } = refund;
-    const row = { id, payment_id, status, amount_minor, currency, created_at, body };
     const i = this.#refunds.findIndex((earlier) => earlier.id === id);
+    const is_new = type === "refund.created" || this.#refunds[i]?.is_to_payer;
+    const is_to_payer = is_new && refund.speed !== null && refund.destination === null;
+    const row = {
+      ...{ id, payment_id, status, amount_minor, currency, created_at, body },
+      ...(is_to_payer && { is_to_payer }),
+    };
     if (i < 0) this.#refunds.push(row);
     else this.#refunds[i] = row;
     this.#record(type, body);

@@ -22,6 +22,7 @@ import { OPERATION_DEADLINE_MS, type OperationRunner } from "./operation_runner.
 import { decideAtOnce } from "./decide_result.ts";
 import type { ProviderReply } from "../providers/connector.ts";
 import type { BankDetails } from "../providers/bank_details.ts";
+import { noBankKeys, sealContextOf } from "../providers/sealed_details.ts";
 import { type Begun, eventOf, type Operation, rowOf } from "../providers/operation.ts";
 import type { StoredDispute } from "../payments/dispute_payment.ts";
 import { withDispute } from "./load_dispute.ts";
@@ -229,16 +230,8 @@ async function sealed(
   vault: Vault | null,
 ): Promise<Partial<Sealed>> {
   if (details === null) return {};
-  if (vault === null) throw noVault();
-  return await vault.seal(JSON.stringify(details), refund_id ?? subject_id);
-}
-
-/** Makes the error of an order to a bank whose details nobody could keep. */
-function noVault(): ApiError {
-  return new ApiError(
-    "provider_not_configured",
-    "The service cannot keep bank details: let the operator set BANK_DETAILS_KEYS",
-  );
+  if (vault === null) throw noBankKeys();
+  return await vault.seal(JSON.stringify(details), sealContextOf(refund_id ?? subject_id));
 }
 
 /** Adds the event of a new payment or transfer. */

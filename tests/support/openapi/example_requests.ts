@@ -402,6 +402,18 @@ export const EXAMPLE_REQUESTS: readonly ExampleRequest[] = [
     of: "waiting_again",
   },
   { operation: "getTransfer", name: "transfer", summary: "A transfer", of: "transfer" },
+  {
+    operation: "deleteTransferBankDetails",
+    name: "deleted",
+    summary: "Delete the bank details of a transfer",
+    of: "transfer",
+  },
+  {
+    operation: "deletePaymentBankDetails",
+    name: "deleted",
+    summary: "Delete the bank details of a payment",
+    of: "sepa",
+  },
   { operation: "listTransfers", name: "page", summary: "A page of one", query: one },
   { operation: "listLedgerEntries", name: "page", summary: "A page of two", query: "limit=2" },
   { operation: "getBalance", name: "balance", summary: "Balances in three currencies" },

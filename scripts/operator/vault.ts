@@ -1,0 +1,173 @@
+/**
+ * `deno task vault rotate` seals bank details anew with the first key of BANK_DETAILS_KEYS, so that
+ * the operator can take the older keys out (ADR 0042). It works in batches beside running servers:
+ * a text that something else has changed meanwhile is left as it is. A killed rotation is begun
+ * again, and goes over what is done.
+ */
+
+import type postgres from "postgres";
+import { parseArgs } from "node:util";
+import { fileURLToPath } from "node:url";
+import type { Sealed, Vault } from "../../shared/core/vault.ts";
+import { sealContextOf } from "../../shared/domain/providers/sealed_details.ts";
+import { createBankStore } from "../../shared/store/bank_store.ts";
+import { readSettings } from "../data_dir/settings.ts";
+import { print, printMessage, reportFailure, requireVault, UsageError } from "./command_line.ts";
+import { databaseOf, openOperatorDatabase } from "./operator_database.ts";
+
+const PROJECT_DIR = fileURLToPath(new URL("../../", import.meta.url));
+const USAGE = `Usage: deno task vault rotate [--json]
+
+Seals bank details and files for banks anew with the first key of BANK_DETAILS_KEYS, and prints how
+many texts each key has. A key without texts can be taken out, after all functions and commands
+seal with the first one. A rotation that was stopped can be run again at any time.
+
+  --json     prints one JSON object: {rotated, keys: [{key_id, texts}]}
+`;
+/** Texts of one batch. A text of bank details has at most 4 000 characters. */
+const BATCH = 500;
+
+/** A sealed text, by its place. */
+interface Place {
+  environment_id: string;
+  id: string;
+}
+
+/** The texts that a key has sealed. */
+interface KeyCount {
+  key_id: string;
+  texts: number;
+}
+
+if (import.meta.main) Deno.exit(await main(Deno.args));
+
+/** Exit codes: 0 success, 1 failure or a text that does not open, 2 invalid arguments. */
+async function main(args: readonly string[]): Promise<number> {
+  try {
+    const options = readOptions(args);
+    if (options === null) return print(USAGE), 0;
+    const env = (name: string) => Deno.env.get(name)?.trim() || undefined;
+    const vault = requireVault(env);
+    const database = await openOperatorDatabase(readSettings(env, PROJECT_DIR), printMessage);
+    try {
+      return await rotateVault(database.sql, vault, { ...options, print, printMessage });
+    } finally {
+      await database.close();
+    }
+  } catch (error) {
+    return reportFailure(error);
+  }
+}
+
+/** Null: help. */
+function readOptions(args: readonly string[]): { is_json: boolean } | null {
+  const [action, ...rest] = args;
+  if (action === undefined || args.includes("--help") || action === "help") return null;
+  if (action !== "rotate") throw new UsageError(`Unknown command "${action}"\n\n${USAGE}`);
+  try {
+    const { values } = parseArgs({ args: rest, options: { json: { type: "boolean" } } });
+    return { is_json: values.json ?? false };
+  } catch (error) {
+    throw new UsageError(`vault rotate: ${(error as Error).message}`);
+  }
+}
+
+/** Rotates all texts, and prints what is left. Returns the exit code. */
+export async function rotateVault(
+  sql: postgres.Sql,
+  vault: Vault,
+  { is_json, print, printMessage }: {
+    is_json: boolean;
+    print: (text: string) => void;
+    printMessage: (line: string) => void;
+  },
+): Promise<number> {
+  let rotated = 0;
+  const unreadable: string[] = [];
+  let after: readonly string[] | null = null;
+  for (;;) {
+    const places: Place[] = await sql<Place[]>`
+      select * from pay.list_sealed_texts(${vault.older_key_ids as string[]}::text[],
+        ${after as string[] | null}::text[], ${BATCH})`;
+    const last = places.at(-1);
+    if (last === undefined) break;
+    after = [last.environment_id, last.id];
+    for (const batch of batchesOf(places)) {
+      const done = await rotateBatch(sql, vault, batch);
+      rotated += done.rotated;
+      unreadable.push(...done.unreadable);
+    }
+  }
+  const keys = [
+    ...await sql<KeyCount[]>`
+    select key_id, texts::integer from pay.count_sealed_texts()`,
+  ];
+  print(is_json ? `${JSON.stringify({ rotated, keys })}\n` : textOf(rotated, keys, vault));
+  const problems = problemsOf(unreadable, keys, vault);
+  for (const problem of problems) printMessage(problem);
+  return problems.length > 0 ? 1 : 0;
+}
+
+/** Splits places into batches of one environment each. A file is large, so it is one by itself. */
+function batchesOf(places: readonly Place[]): Place[][] {
+  const batches = Map.groupBy(
+    places,
+    ({ environment_id, id }) => id.startsWith("bf_") ? id : environment_id,
+  );
+  return [...batches.values()];
+}
+
+async function rotateBatch(
+  sql: postgres.Sql,
+  vault: Vault,
+  batch: readonly Place[],
+): Promise<{ rotated: number; unreadable: string[] }> {
+  const { environment_id } = batch[0]!;
+  const store = createBankStore(databaseOf(sql));
+  const texts: (Sealed & { id: string; was: string })[] = [];
+  const unreadable: string[] = [];
+  for (const { id, ...was } of await store.readSealed(environment_id, batch.map(({ id }) => id))) {
+    // Another rotation has done it.
+    if (!vault.older_key_ids.includes(was.key_id)) continue;
+    const context = sealContextOf(id);
+    try {
+      const text = await vault.open(was, context);
+      texts.push({ id, was: was.sealed, ...await vault.seal(text, context) });
+    } catch {
+      unreadable.push(id);
+    }
+  }
+  const [row] = await sql<[{ stored: number }]>`
+    select pay.store_sealed_texts(${environment_id}, ${JSON.stringify(texts)})::integer as stored`;
+  return { rotated: row.stored, unreadable };
+}
+
+function textOf(rotated: number, keys: readonly KeyCount[], vault: Vault): string {
+  const lines = keys.map(({ key_id, texts }) => `${key_id}: ${textsOf(texts)}`);
+  const known = new Set(keys.map(({ key_id }) => key_id));
+  const free = vault.older_key_ids.filter((id) => !known.has(id))
+    .map((id) => `${id}: no texts. Take it out of BANK_DETAILS_KEYS`);
+  return [`Sealed ${textsOf(rotated)} anew with ${vault.key_id}`, ...lines, ...free, ""].join("\n");
+}
+
+function problemsOf(
+  unreadable: readonly string[],
+  keys: readonly KeyCount[],
+  { key_id: newest, older_key_ids }: Vault,
+): string[] {
+  const missing = keys.filter(({ key_id }) => key_id !== newest && !older_key_ids.includes(key_id));
+  const problems = missing.map(({ key_id, texts }) =>
+    `BANK_DETAILS_KEYS has no key "${key_id}", which has ${textsOf(texts)}: put it at the end`
+  );
+  if (unreadable.length > 0) {
+    problems.push(
+      `${textsOf(unreadable.length)} do not open with the key of their id, such as that of ` +
+        `${unreadable[0]}: BANK_DETAILS_KEYS has another key under this id`,
+    );
+  }
+  return problems;
+}
+
+function textsOf(texts: number): string {
+  return texts === 1 ? "1 text" : `${texts} texts`;
+}

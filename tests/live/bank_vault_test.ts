@@ -1,0 +1,286 @@
+/**
+ * The whole bank details of payers and payees: sealed anew with a new key beside running servers,
+ * and deleted by a request and by retention. No table shows them, before or after.
+ */
+
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { fileURLToPath } from "node:url";
+import { rotateVault } from "../../scripts/operator/vault.ts";
+import { bytesOf } from "../../shared/connectors/bank/export_bank_files.ts";
+import { idGenerator } from "../../shared/core/ids.ts";
+import { Vault } from "../../shared/core/vault.ts";
+import { sealContextOf } from "../../shared/domain/providers/sealed_details.ts";
+import { KEYS, written } from "../support/bank/bank.ts";
+import { no_bank_double } from "../support/bank/double.ts";
+import { type LiveBank, PAYEE, PAYER, withLiveBank } from "../support/bank/live_bank.ts";
+import { untilWaiting } from "../support/database/lock_waits.ts";
+
+const PAYMENTS = "/api-v1-payments/v1/payments";
+const TRANSFERS = "/api-v1-payments/v1/transfers";
+const PROJECT_DIR = fileURLToPath(new URL("../../", import.meta.url));
+const DAY_MS = 86_400_000;
+/** More than two batches of a rotation. */
+const MANY = 1_200;
+
+/** The keys of the next rotation: a new one before those of the servers. */
+const NEWER = `k2:${btoa("n".repeat(32))},${KEYS}`;
+
+/** A sealed text, as it is stored. */
+interface StoredText {
+  environment_id: string;
+  id: string;
+  key_id: string | null;
+  sealed: string | null;
+}
+
+Deno.test({
+  name: "bank details of live orders",
+  ignore: no_bank_double,
+  fn: (t) => withLiveBank((live) => keepDetails(t, live)),
+});
+
+async function keepDetails(t: Deno.TestContext, live: LiveBank): Promise<void> {
+  const { service, bank, call, show, transfer, collect, pay, booked, bridge } = live;
+  const { sql } = service;
+  const environment_id = service.live.environment_id;
+  const pushed = await pay(10_000);
+  const collection = await collect("M1");
+  const open = await transfer();
+  await bank.takeOrders();
+
+  await t.step("a rotation that is killed goes on, and leaves nothing behind", async () => {
+    const newId = (i: number) => idGenerator(Date.now() - i)("tr_");
+    const vault = Vault.read(KEYS);
+    const details = JSON.stringify({ holder_name: PAYEE.holder_name, iban: PAYEE.iban });
+    const rows = await Promise.all(Array.from({ length: MANY }, async (_, i) => {
+      const owner_id = newId(i);
+      return {
+        environment_id,
+        owner_id,
+        ...await vault.seal(details, owner_id),
+        created_at: new Date(),
+      };
+    }));
+    await sql`insert into pay.bank_details ${sql(rows)}`;
+    const middle = rows.map(({ owner_id }) => owner_id).sort()[MANY / 2]!;
+    const held = await sql.reserve();
+    await held`begin`;
+    await held`select from pay.bank_details where owner_id = ${middle} for update`;
+    const command = new Deno.Command(Deno.execPath(), {
+      args: ["run", "-A", "scripts/operator/vault.ts", "rotate"],
+      cwd: PROJECT_DIR,
+      env: { DATABASE_URL: service.database.url, BANK_DETAILS_KEYS: NEWER },
+      stdout: "null",
+      stderr: "null",
+    }).spawn();
+    // The first batch is stored, and the next one waits for the row.
+    await untilWaiting(sql, { calls: "pay.store_sealed_texts" });
+    command.kill("SIGKILL");
+    await command.status;
+    await held`rollback`;
+    held.release();
+    const keys = new Set((await texts(live)).map(({ key_id }) => key_id));
+    assert.deepEqual([...keys].sort(), ["k1", "k2"]);
+
+    const { code, keys: left } = await rotate(live, NEWER);
+    assert.equal(code, 0);
+    assert.deepEqual(left, [{ key_id: "k2", texts: (await texts(live)).length }]);
+    await assertOpens(live, Vault.read(NEWER.split(",")[0]!));
+  });
+
+  await t.step("a file has the same bytes, and the next rotation does nothing", async () => {
+    const { bank_store } = service.deps;
+    const account = { environment_id } as Parameters<typeof bytesOf>[1];
+    for (const { id, sha256 } of await bank_store.listExports(bank.account_id, null)) {
+      const bytes = await bytesOf(id, account, bank_store, Vault.read(NEWER));
+      assert.equal(createHash("sha256").update(bytes).digest("hex"), sha256);
+    }
+    assert.deepEqual(await rotate(live, NEWER), {
+      code: 0,
+      rotated: 0,
+      keys: [{ key_id: "k2", texts: (await texts(live)).length }],
+      said: [],
+    });
+  });
+
+  await t.step("a server with the old key goes on beside it, and is counted", async () => {
+    const { id } = await transfer();
+    const { keys, code } = await rotate(live, `k3:${btoa("3".repeat(32))}`);
+    assert.equal(code, 1);
+    assert.equal(keys.find(({ key_id }) => key_id === "k1")?.texts, 1);
+    const { said } = await rotate(live, NEWER.split(",")[0]!);
+    assert.match(said[0]!, /no key "k1", which has 1 text: put it at the end/);
+    assert.equal((await call("POST", `${TRANSFERS}/${id}/cancel`, {})).status, "cancelled");
+    assert.deepEqual((await rotate(live, NEWER)).rotated, 1);
+  });
+
+  await t.step("another key under the id of an older one loses nothing", async () => {
+    const before = await texts(live);
+    const wrong = `k9:${btoa("9".repeat(32))},k2:${btoa("w".repeat(32))}`;
+    const { code, rotated, said } = await rotate(live, wrong);
+    assert.deepEqual([code, rotated], [1, 0]);
+    assert.match(said[0]!, new RegExp(`^${before.length} texts do not open`));
+    assert.deepEqual(await texts(live), before);
+  });
+
+  await t.step("a text that is deleted during a rotation stays deleted", async () => {
+    const held = await sql.reserve();
+    await held`begin`;
+    await held`update pay.bank_details set key_id = null, sealed = null
+      where owner_id = ${pushed}`;
+    const rotation = rotate(live, `k3:${btoa("3".repeat(32))},${NEWER}`);
+    await untilWaiting(sql, { calls: "pay.store_sealed_texts" });
+    await held`commit`;
+    held.release();
+    const { code, rotated } = await rotation;
+    assert.deepEqual([code, rotated], [0, (await texts(live)).length]);
+    assert.ok(!(await texts(live)).some(({ id }) => id === pushed));
+  });
+  assert.equal((await rotate(live, `${KEYS},k3:${btoa("3".repeat(32))}`)).code, 0);
+
+  await t.step("details that an order still needs are not deleted", async () => {
+    const cases = [
+      [`${TRANSFERS}/${open.id}`, open.id, "pending"],
+      [`${PAYMENTS}/${collection.id}`, collection.id, "processing"],
+    ];
+    for (const [path, id, status] of cases) {
+      const { http, error } = await call("DELETE", `${path}/bank_details`);
+      assert.deepEqual([http, error.code, error.current_status], [409, "invalid_state", status]);
+      assert.ok(error.message.includes(id!), error.message);
+    }
+  });
+
+  await t.step("a deletion takes the details, and the file that has them", async () => {
+    await booked(open.id);
+    assert.equal((await show(open.id)).status, "completed");
+    const [{ name }] = (await bridge("GET", "files")).body.data
+      .filter(({ kind }: { kind: string }) => kind === "sepa_transfers");
+    assert.equal((await bridge("GET", `files/${name}`)).status, 200);
+    for (let i = 0; i < 2; i++) {
+      const { http: _, ...deleted } = await call(
+        "DELETE",
+        `${TRANSFERS}/${open.id}/bank_details`,
+      );
+      assert.deepEqual(deleted, { id: open.id, object: "bank_details", deleted: true });
+    }
+    assert.equal((await bridge("GET", `files/${name}`)).status, 404);
+    assert.deepEqual((await show(open.id)).destination.iban, { country: "FR", last4: "2606" });
+    const left = await texts(live);
+    assert.ok(!left.some(({ id }) => id === open.id));
+    assert.ok(!left.some(({ id }) => id.startsWith("bf_") && name.includes(id.slice(3))));
+  });
+
+  await t.step(
+    "without them a refund names its destination, whatever the bank sends",
+    async () => {
+      const id = await pay(5_000);
+      const refund = await call("POST", `${PAYMENTS}/${id}/refund`, { amount: 100 });
+      const early = await call("DELETE", `${PAYMENTS}/${id}/bank_details`);
+      assert.deepEqual([early.http, early.error.current_status], [409, "pending"]);
+      assert.ok(early.error.message.includes(refund.id), early.error.message);
+      await bank.takeOrders();
+      await booked(refund.id);
+      assert.equal((await call("DELETE", `${PAYMENTS}/${id}/bank_details`)).deleted, true);
+      // The statement of the day has the payer again.
+      await bank.importGood(await bank.write("camt.053"));
+      const refused = await call("POST", `${PAYMENTS}/${id}/refund`, { amount: 200 });
+      assert.deepEqual([refused.http, refused.error.param], [400, "destination"]);
+      const named = await call("POST", `${PAYMENTS}/${id}/refund`, {
+        amount: 200,
+        destination: { iban: PAYEE },
+      });
+      assert.equal(named.status, "pending");
+      const [refunds] = await bank.takeOrders();
+      assert.ok(refunds!.text.includes(PAYEE.iban) && refunds!.text.includes(written(named.id)));
+      await booked(named.id);
+      assert.equal((await call("DELETE", `${PAYMENTS}/${id}/bank_details`)).deleted, true);
+      const vault = Vault.read(KEYS);
+      for (const text of await texts(live)) {
+        if (text.id.startsWith("tr_")) continue;
+        const opened = await vault.open(
+          text as Required<StoredText> as never,
+          sealContextOf(text.id),
+        );
+        const content = text.id.startsWith("bf_") ? atob(opened) : opened;
+        assert.ok(!content.includes(written(named.id)) && text.id !== id, text.id);
+      }
+    },
+  );
+
+  await t.step("retention takes those that nothing needs any more", async () => {
+    await sql`delete from pay.bank_details where created_at < now() - interval '1 hour'`;
+    const age = async (days: number, make: () => Promise<{ id: string }>) => {
+      await service.setClock(Date.now() - days * DAY_MS);
+      const { id } = await make();
+      await service.setClock(null);
+      return id;
+    };
+    const paid = (days: number) => age(days, async () => ({ id: await pay(300) }));
+    const [old_payment, newer_payment] = [await paid(430), await paid(400)];
+    const transfers = [await age(31, transfer), await age(31, transfer), await age(29, transfer)];
+    await bank.takeOrders();
+    for (const id of [transfers[0]!, transfers[2]!]) await booked(id);
+    await sql`update pay.bank_exports set written_at = written_at - interval '31 days'
+      where environment_id = ${environment_id} and id in (
+        select export_id from pay.bank_orders where owner_id = ${transfers[0]!})`;
+    while ((await sql`select pay.purge(now(), 1)::int as rows`)[0]!.rows > 0);
+    const ids = new Set((await texts(live)).map(({ id }) => id));
+    assert.deepEqual(
+      [old_payment, newer_payment, ...transfers].map((id) => ids.has(id)),
+      [false, true, false, true, true],
+    );
+    const [gone] = await sql`select count(*)::int as files from pay.bank_exports
+      where sealed is null and written_at < now() - interval '30 days'`;
+    assert.equal(gone!.files, 1);
+    const late = await call("POST", `${PAYMENTS}/${old_payment}/refund`, {});
+    assert.deepEqual([late.http, late.error.param], [400, "destination"]);
+    // A recall needs no bytes of the file.
+    assert.ok((await bank.recall(transfers[1]!)).includes(written(transfers[1]!)));
+  });
+
+  await t.step("no table has shown whole IBANs", () => assertHidden(live));
+}
+
+/** Rotates as `deno task vault rotate --json` does. */
+async function rotate({ service }: LiveBank, keys: string) {
+  let printed = "";
+  const said: string[] = [];
+  const code = await rotateVault(service.sql, Vault.read(keys), {
+    is_json: true,
+    print: (text) => printed += text,
+    printMessage: (line) => said.push(line),
+  });
+  const { rotated, keys: left } = JSON.parse(printed) as {
+    rotated: number;
+    keys: { key_id: string; texts: number }[];
+  };
+  return { code, rotated, keys: left, said };
+}
+
+/** Returns the sealed texts of both tables. */
+async function texts({ service: { sql } }: LiveBank): Promise<StoredText[]> {
+  return await sql<StoredText[]>`
+    select environment_id, owner_id as id, key_id, sealed from pay.bank_details
+    where sealed is not null
+    union all
+    select environment_id, id, key_id, sealed from pay.bank_exports where sealed is not null
+    order by id`;
+}
+
+async function assertOpens(live: LiveBank, vault: Vault): Promise<void> {
+  for (const { id, key_id, sealed } of await texts(live)) {
+    const text = await vault.open({ key_id: key_id!, sealed: sealed! }, sealContextOf(id));
+    assert.ok(id.startsWith("bf_") || JSON.parse(text).iban, id);
+  }
+}
+
+async function assertHidden({ service: { sql } }: LiveBank): Promise<void> {
+  const tables = await sql<{ name: string }[]>`
+    select tablename as name from pg_tables where schemaname = 'pay'`;
+  for (const { name } of tables) {
+    for (const { row } of await sql`select t::text as row from ${sql(`pay.${name}`)} t`) {
+      assert.ok(!row.includes(PAYEE.iban) && !row.includes(PAYER.iban), `${name}: ${row}`);
+    }
+  }
+}
