@@ -10,7 +10,7 @@ import type { ApiServer, Stage } from "./stage.ts";
 
 const COMMAND = fileURLToPath(new URL("../scripts/operator/bank.ts", import.meta.url));
 const RESPONSE_DEADLINE_MS = 15_000;
-const GIVE_UP_MS = 120_000;
+const GIVE_UP_MS = 60_000;
 
 /** Where the files go. */
 interface CarrierOptions {

@@ -5,6 +5,7 @@
  * come doubled and in any order. The bank is the judge.
  */
 
+import type postgres from "postgres";
 import { addBankAccount, KEYS } from "../tests/support/bank/bank.ts";
 import { BankDouble, no_bank_double } from "../tests/support/bank/double.ts";
 import { until } from "../tests/support/common/until.ts";
@@ -57,6 +58,8 @@ class BankRun {
   readonly #carrier: BankCarrier;
   readonly #bank: BankDays;
   readonly #kills = new Map<string, number>();
+  /** Files that were imported by half. */
+  readonly #faults: string[] = [];
   /** The kills that are left. */
   readonly #due: BankKillPoint[];
   #imports = 0;
@@ -113,6 +116,15 @@ class BankRun {
   async play(): Promise<Verdict[]> {
     const leases = this.#endLeases();
     const started = performance.now();
+    const unsettled = await this.#live().then(() => this.#settle())
+      .then(() => [], (error) => [String(error)]);
+    this.#is_over = true;
+    await leases;
+    return this.#judge(unsettled, (performance.now() - started) / 1_000);
+  }
+
+  /** Goes through the days. */
+  async #live(): Promise<void> {
     const { days } = this.#options;
     const days_max = 2 * days;
     const first_ms = Date.now() - (days_max + 2) * DAY_MS;
@@ -124,10 +136,6 @@ class BankRun {
       await this.#day(dateOf(day), {});
     }
     await this.#day(dateOf(day), { is_last: true });
-    const unsettled = await this.#settle().then(() => [], (error) => [String(error)]);
-    this.#is_over = true;
-    await leases;
-    return this.#judge(unsettled, (performance.now() - started) / 1_000);
   }
 
   /** A day of the merchant and the bank, with a kill in each kind of work. */
@@ -164,10 +172,12 @@ class BankRun {
   async #export(point: BankKillPoint | null): Promise<string[]> {
     // The command comes to its note without another statement at the same table.
     if (point?.text.includes("note_bank_export")) await this.#carrier.prepare();
-    return await this.#killing(
-      point,
-      () => point?.by_command ? this.#carrier.exportByCommand() : this.#carrier.exportByBridge(),
-    );
+    return await this.#killing(point, async () => {
+      if (point?.by_command) return await this.#carrier.exportByCommand();
+      // Two exports at once must not put an order into two files.
+      const [texts] = await Promise.all([this.#carrier.exportByBridge(), this.#carrier.prepare()]);
+      return texts;
+    });
   }
 
   async #importAt(file: string, point: BankKillPoint | null): Promise<void> {
@@ -175,6 +185,18 @@ class BankRun {
       point,
       () => point?.by_command ? this.#carrier.importByCommand(file) : this.#import(file),
     );
+    if (point === null) return;
+    // Later files have the same entries, and would hide what a half of a file has lost.
+    const { entries } = await this.#double.run("books", OWN_ACCOUNT.iban, {});
+    let stored: number | undefined;
+    await until("the entries are counted", async () => {
+      const counted = await this.#stage.sql<{ count: number }[]>`
+        select count(*)::int as count from pay.bank_entries`.catch(() => []);
+      stored = counted[0]?.count;
+      return stored !== undefined;
+    });
+    if (stored === entries.length) return;
+    this.#faults.push(`${point.name}: ${stored} of ${entries.length} entries are imported`);
   }
 
   async #import(file: string): Promise<void> {
@@ -190,7 +212,7 @@ class BankRun {
     const killing = killAtStatement(
       this.#stage,
       { table, text, wait_ms: STATEMENT_WAIT_MS },
-      () => this.#kill(point.victim),
+      (sql, pids) => this.#kill(point.victim, sql, pids),
       locked.resolve,
     );
     const [done, is_hit] = await Promise.all([locked.promise.then(work), killing]);
@@ -200,9 +222,15 @@ class BankRun {
     return done;
   }
 
-  async #kill(victim: BankKillPoint["victim"]): Promise<Killed> {
+  async #kill(
+    victim: BankKillPoint["victim"],
+    sql: postgres.Sql,
+    pids: number[],
+  ): Promise<Killed> {
     if (victim === "command") {
       this.#carrier.killCommand();
+      // Its statement does not notice that, and would commit if it were alone.
+      await sql`select pg_terminate_backend(pid) from unnest(${pids}::int[]) as pid`;
       return { recovered: Promise.resolve(), has_ended_lock: false };
     }
     if (victim === "servers") {
@@ -258,7 +286,13 @@ class BankRun {
       says: `bank: ${payments.length} payments by bank transfer, ${orders.length} orders ` +
         `(${counts}), ${books.entries.length} entries in ${this.#imports} files, ` +
         `${seconds.toFixed(1)} s`,
-      breaches: [...unsettled, ...this.#clients.faults, ...breaches, ...server_faults],
+      breaches: [
+        ...unsettled,
+        ...this.#faults,
+        ...this.#clients.faults,
+        ...breaches,
+        ...server_faults,
+      ],
     }, {
       promise: "bank",
       says: BANK_KILL_POINTS.map(({ name }) => `${name} ${this.#kills.get(name) ?? 0}`).join("; "),

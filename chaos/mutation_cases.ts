@@ -376,4 +376,69 @@ export const MUTATIONS: readonly Mutation[] = [
     }],
     noticed_by: "tests/live/deposits_test.ts",
   },
+  {
+    name: "bank: an entry is booked again with each kind of file",
+    edits: [{
+      file: "shared/connectors/bank/read_entry.ts",
+      find: "identity: identityOf({\n        account,\n",
+      replace: "identity: identityOf({\n        account: account + kind,\n",
+    }],
+    noticed_by: "chaos --promise bank",
+  },
+  {
+    name: "bank: a killed command leaves a half of a file",
+    edits: [
+      {
+        file: "scripts/operator/bank.ts",
+        find:
+          "await sql.begin(async (transaction) => {\n    const store = storeOf(transaction);\n" +
+          "    const known",
+        replace: "await Promise.resolve().then(async () => {\n    const store = storeOf(sql);\n" +
+          "    const known",
+      },
+      {
+        file: `${SCHEMAS}/bank_files.sql`,
+        find: "    select f.result from pay.bank_files f\n",
+        replace: `    select coalesce(f.result, '{"entries": 0, "details": 0, "warnings": []}')
+    from pay.bank_files f\n`,
+      },
+    ],
+    noticed_by: "chaos --promise bank",
+  },
+  {
+    name: "bank: of two exports at once, both have an order",
+    edits: [
+      {
+        file: `${SCHEMAS}/bank_orders.sql`,
+        find: "and b.owner_id = o.id and b.state = 'waiting';\n  get diagnostics",
+        replace: "and b.owner_id = o.id;\n  get diagnostics",
+      },
+    ],
+    noticed_by: "chaos --promise bank",
+  },
+  {
+    name: "bank: a payee that does not match is taken as acceptance",
+    edits: [
+      {
+        file: "shared/connectors/bank/read_status.ts",
+        find: "ACCR CNCL",
+        replace: "ACCR CNCL RVNM",
+      },
+      {
+        file: "shared/connectors/bank/read_status.ts",
+        find: "RVMC RVNM RVNA",
+        replace: "RVMC RVNA",
+      },
+    ],
+    noticed_by: "tests/live/bank_orders_test.ts",
+  },
+  {
+    name: "bank: a returned collection is booked without its payment",
+    edits: [{
+      file: "shared/connectors/bank/booked_entries.ts",
+      find: ': { op: "authorize", state: "returned", provider_reference, ...back };',
+      replace: ": null;",
+    }],
+    noticed_by: "chaos --promise bank",
+  },
 ];
