@@ -159,3 +159,13 @@ for (const [vop, orders, expected] of FILES) {
     assert.deepEqual(files.map(({ bytes }) => bytes), checked.files.map(({ bytes }) => bytes));
   });
 }
+
+Deno.test("filesOf() leaves out every order that breaks a rule, and names it", () => {
+  const good = Array.from({ length: 50 }, (_, i) => order(2 * i));
+  const bad = Array.from({ length: 50 }, (_, i) => order(2 * i + 1, { holder_name: "***" }));
+  const mixed = [...good, ...bad].sort((a, b) => a.id < b.id ? -1 : 1);
+  const newId = () => bankCaseId("bf", 1);
+  const { files: [file], refused } = filesOf(readBankSettings(GOOD), mixed, CREATED_AT, newId);
+  assert.equal(file!.payments, good.length);
+  assert.deepEqual(refused.map(({ order_id }) => order_id), bad.map(({ id }) => id));
+});
