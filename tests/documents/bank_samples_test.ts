@@ -1,0 +1,117 @@
+/**
+ * The samples of bank files in going-live.md: the service writes the first three byte for byte, and
+ * reads the others as the page says. `UPDATE_SAMPLES=1` writes the first three again.
+ */
+
+import assert from "node:assert/strict";
+import { batchOf, bookEntry } from "../../shared/connectors/bank/booked_entries.ts";
+import { writeCollections } from "../../shared/connectors/bank/write_collections.ts";
+import { writePayouts } from "../../shared/connectors/bank/write_payouts.ts";
+import { writeRecall } from "../../shared/connectors/bank/write_recall.ts";
+import { creditorReference } from "../../shared/core/creditor_reference.ts";
+import { isValidIban } from "../../shared/core/iban.ts";
+import {
+  type CheckedFile,
+  no_bank_programs,
+  readWithPrograms,
+} from "../support/bank/bank_programs.ts";
+import {
+  bankCaseId,
+  COLLECTION,
+  OWN_ACCOUNT,
+  SEPA_PAYOUT,
+} from "../support/connectors/bank_case.ts";
+import { readEntries, readFile } from "../support/connectors/bank_file.ts";
+
+const PAGE = new URL("../../docs/going-live.md", import.meta.url);
+const BLOCK = /```xml\n([^`]*)```/g;
+
+const at = (hour: number) => new Date(Date.UTC(2026, 10, 27, hour));
+const input = (number: number, created_at: Date) => ({
+  account: OWN_ACCOUNT,
+  id: bankCaseId("bf", number),
+  created_at,
+});
+const payouts = writePayouts(input(1, at(9)), [SEPA_PAYOUT]);
+const WRITTEN = [
+  payouts,
+  writeCollections(input(2, at(9)), [COLLECTION]),
+  writeRecall(input(3, at(10)), {
+    id: bankCaseId("bf", 1),
+    kind: "sepa_transfers",
+    created_at: at(9),
+  }, [{ ...SEPA_PAYOUT, batch_id: payouts.batches[0]!.id, reason: "CUST" }]),
+].map(({ bytes }) => new TextDecoder().decode(bytes));
+
+let page = await Deno.readTextFile(PAGE);
+if (Deno.env.get("UPDATE_SAMPLES") === "1") {
+  const texts = [...WRITTEN];
+  page = page.replace(BLOCK, (block) => {
+    const text = texts.shift();
+    return text === undefined ? block : `\`\`\`xml\n${text.trimEnd()}\n\`\`\``;
+  });
+  await Deno.writeTextFile(PAGE, page);
+}
+const SAMPLES = [...page.matchAll(BLOCK)].map(([, text]) => text!);
+const [status, statement, notification] = SAMPLES.slice(WRITTEN.length);
+
+Deno.test("going-live.md has the files that the service writes", () => {
+  for (const [i, text] of WRITTEN.entries()) assert.equal(SAMPLES[i]!.trimEnd(), text.trimEnd());
+});
+
+Deno.test("going-live.md has a status report that rejects its payout", async () => {
+  const records = (await readFile(status!)).filter(({ record }) => record === "status");
+  assert.deepEqual(
+    records.map((each) =>
+      each.record === "status" && [each.result, each.end_to_end_id, each.reasons[0]?.code]
+    ),
+    [["rejected", SEPA_PAYOUT.id.replace("_", "-"), "AC01"]],
+  );
+});
+
+for (
+  const [name, text, expected] of [
+    ["statement", statement!, [
+      ["authorize", "succeeded", 1000, creditorReference(bankCaseId("pay", 2))],
+      ["authorize", "succeeded", 5000, COLLECTION.id.replace("_", "-")],
+    ]],
+    ["notification", notification!, [
+      ["authorize", "returned", 5000, COLLECTION.id.replace("_", "-"), "AM04"],
+    ]],
+  ] as const
+) {
+  Deno.test(`going-live.md has a ${name} that the service books as the page says`, async () => {
+    const events = (await readEntries(text)).flatMap((entry) => {
+      assert.equal(batchOf(entry, entry.details), null);
+      return bookEntry("pac_1", entry, entry.details, []).provider_events;
+    });
+    assert.deepEqual(
+      events.map(({ op, state, amount_minor, provider_reference, return_code }) => [
+        ...[op, state, amount_minor, provider_reference],
+        ...return_code ? [return_code] : [],
+      ]),
+      expected,
+    );
+    const warnings = (await readFile(text)).filter(({ record }) => record === "warning");
+    assert.deepEqual(warnings, []);
+  });
+}
+
+Deno.test("going-live.md has valid IBANs only", () => {
+  const ibans = SAMPLES.flatMap((text) => [...text.matchAll(/<IBAN>([^<]+)/g)]);
+  assert.ok(ibans.length > 5);
+  for (const [, iban] of ibans) assert.ok(isValidIban(iban!), iban);
+});
+
+Deno.test({
+  name: "going-live.md has files that other programs read",
+  ignore: no_bank_programs,
+  fn: async () => {
+    const files = SAMPLES.map((text, i): CheckedFile => [
+      `${i}.xml`,
+      new TextEncoder().encode(text),
+    ]);
+    const readings = await readWithPrograms(files);
+    for (const [name] of files) assert.ok(readings[name]!.pyiso20022 !== null, name);
+  },
+});

@@ -1,0 +1,462 @@
+/**
+ * The proof of imports and exports: a statement with 1 % of every trouble is applied exactly once,
+ * and each payout is in exactly one file, although the command and PostgreSQL are killed at every
+ * step. `BANK_PAYMENTS` sets the number of payments of the statement.
+ */
+
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { callApi } from "../../chaos/api_call.ts";
+import { makeLiveEnvironment } from "../../chaos/sandbox.ts";
+import { type ApiServer, setStage, type Stage, untilWell } from "../../chaos/stage.ts";
+import { creditorReference } from "../../shared/core/creditor_reference.ts";
+import { idGenerator } from "../../shared/core/ids.ts";
+import { KEYS, written } from "../support/bank/bank.ts";
+import { no_bank_double } from "../support/bank/double.ts";
+import {
+  hasRead,
+  holdTable,
+  type RunningCommand,
+  startBankCommand,
+} from "../support/bank/killed_command.ts";
+import { entriesOf, isLate, type ProofEntry } from "../support/bank/proof_entries.ts";
+import { until } from "../support/common/until.ts";
+import { assertSilent } from "../support/database/invariant_breaches.ts";
+
+/** 100 000 for the figures in docs/reliability.md. */
+const PAYMENTS = Number(Deno.env.get("BANK_PAYMENTS") ?? 200);
+/** From this size on, everything is killed at each step. */
+const FULL_SIZE = 10_000;
+const IS_FULL = PAYMENTS >= FULL_SIZE;
+const TRANSFERS = Math.max(20, PAYMENTS / 50);
+/** Requests at a time. */
+const CLIENTS = 24;
+/** The bound of docs/going-live.md for an import. */
+const GROWTH_MB_MAX = 40;
+const APPLIED_DEADLINE_MS = IS_FULL ? 3_600_000 : 60_000;
+
+const IBAN = "DE89370400440532013000";
+const WRITER = fileURLToPath(new URL("../support/bank/write_statement.py", import.meta.url));
+const VICTIMS = ["the command", "PostgreSQL"] as const;
+type Victim = typeof VICTIMS[number];
+const PAYMENTS_PATH = "/api-v1-payments/v1/payments";
+const TRANSFERS_PATH = "/api-v1-payments/v1/transfers";
+/** Pays for the transfers. */
+const FUNDS = TRANSFERS * 1_000;
+
+/** The steps of an import. Each resolves when the command has reached it. */
+const IMPORT_STEPS: Record<string, (proof: Proof, path: string) => Promise<RunningCommand>> = {
+  "the file is begun": (proof, path) => proof.importUntil(path, "pay.bank_files"),
+  "entries are stored": (proof, path) => proof.importUntil(path, "pay.bank_entries"),
+  "their events are stored": (proof, path) => proof.importUntil(path, "pay.provider_events"),
+  "payers are stored": (proof, path) => proof.importUntil(path, "pay.bank_details"),
+  "the totals are stored": (proof, path) => proof.importUntil(path, "pay.provider_totals"),
+  ...IS_FULL && {
+    "a quarter is read": (proof, path) => proof.importUntilRead(path, 0.25),
+    "nine tenths are read": (proof, path) => proof.importUntilRead(path, 0.9),
+  },
+};
+
+/** The steps of an export. */
+const EXPORT_STEPS: Record<string, (proof: Proof) => Promise<RunningCommand>> = {
+  "files are stored": async (proof) => {
+    const held = await proof.hold("pay.bank_exports");
+    const command = proof.export();
+    await held.untilAwaited();
+    return command;
+  },
+  "files are written": (proof) => proof.exportUntil("access exclusive"),
+  "files are noted": (proof) => proof.exportUntil("exclusive"),
+};
+
+Deno.test({
+  name: `a statement of ${PAYMENTS} payments and ${TRANSFERS} payouts, with kills at every step`,
+  ignore: no_bank_double || Deno.build.os !== "linux",
+  fn: async (t) => {
+    const stage = await setStage();
+    try {
+      await prove(t, await Proof.open(stage));
+    } finally {
+      await stage.end();
+    }
+  },
+});
+
+async function prove(t: Deno.TestContext, proof: Proof): Promise<void> {
+  const { sql } = proof.stage;
+  const figures: Record<string, number> = { payments: PAYMENTS };
+  const timed = async <T>(name: string, work: () => Promise<T>): Promise<T> => {
+    const started = performance.now();
+    const result = await work();
+    figures[name] = Math.round((performance.now() - started) / 100) / 10;
+    return result;
+  };
+
+  await t.step("a file with one entry brings the funds", async () => {
+    const id = await proof.create(FUNDS);
+    const text = creditorReference(id);
+    const details = [{ amount: FUNDS, text }];
+    const funding = { amount: FUNDS, family: "RCDT ESCT", number: "EUR2026FUNDS", details };
+    const { peak_mb } = await proof.importGood(await proof.write("camt.054", [funding]));
+    figures.one_mb = Math.round(peak_mb);
+    proof.entries.push(funding);
+  });
+
+  await t.step("each payout is in exactly one file", async () => {
+    const steps = Object.entries(EXPORT_STEPS);
+    const rounds = steps.flatMap(([name, step], at) =>
+      victimsOf(at).map((victim) => ({ name, step, victim }))
+    );
+    for (const { name, step, victim } of rounds) {
+      const ids = await proof.times(Math.ceil(TRANSFERS / rounds.length), () => proof.transfer());
+      proof.transfers.push(...ids);
+      const command = await step(proof);
+      await proof.kill(victim, command);
+      const { code, errors } = await proof.export().ended;
+      assert.equal(code, 0, `${name}, ${victim}: ${errors}`);
+      figures.exports_killed = (figures.exports_killed ?? 0) + 1;
+    }
+    await proof.checkExports();
+  });
+
+  const payments = await timed("created_s", async () => {
+    const ids = await proof.times(PAYMENTS, (at) => proof.create(1_000 + at));
+    return ids.map((id, at) => ({ id, amount: 1_000 + at }));
+  });
+  await proof.expire(payments.filter((_, at) => isLate(at)).map(({ id }) => id));
+  const { before, statement, after, results } = entriesOf(payments);
+  for (const [at, id] of proof.transfers.entries()) {
+    const debit = { amount: -100, family: "ICDT ESCT", number: `EUR2026OUT-${at}` };
+    const detail = { amount: -100, id: written(id) };
+    statement.push({ ...debit, details: [detail] });
+    if (at % 2 === 0) continue;
+    const details = [{ ...detail, amount: 100, return: "AC04" }];
+    statement.push({ amount: 100, family: "RCDT RRTN", number: `EUR2026BACK-${at}`, details });
+  }
+  proof.entries.push(...statement);
+  const path = await timed("written_s", () => proof.write("camt.053", proof.entries, true));
+  figures.statement_mb = Math.round((await Deno.stat(path)).size / 1e6);
+
+  await t.step("a killed import has stored nothing", async () => {
+    await proof.importGood(await proof.write("camt.054", before));
+    const count = async () => {
+      const [row] = await sql`select (select count(*) from pay.bank_files)::int as files,
+        (select count(*) from pay.bank_entries)::int as entries`;
+      return { ...row };
+    };
+    const stored = await count();
+    for (const [at, [name, step]] of Object.entries(IMPORT_STEPS).entries()) {
+      for (const victim of victimsOf(at)) {
+        await proof.kill(victim, await step(proof, path));
+        assert.deepEqual(await count(), stored, `${name}, ${victim}`);
+        figures.imports_killed = (figures.imports_killed ?? 0) + 1;
+      }
+    }
+  });
+
+  await t.step(
+    "the next import works at once, and is applied although all are killed",
+    async () => {
+      const command = proof.import(path);
+      await timed("stored_s", () => proof.untilImported(path));
+      await timed("applied_s", async () => {
+        const [victim, ...others] = [() => proof.kill("PostgreSQL"), () => proof.server.restart()];
+        for (const kill of [victim!, ...others]) {
+          await new Promise((resolve) => setTimeout(resolve, 200));
+          await kill();
+          await untilWell(proof.server);
+        }
+        await proof.untilApplied();
+      });
+      figures.import_mb = Math.round((await command.ended).peak_mb);
+      const again = await proof.importGood(path);
+      assert.match(again.output, /"unchanged"/);
+      await proof.importGood(await proof.write("camt.054", after));
+      await proof.untilApplied();
+      const growth_mb = figures.import_mb - figures.one_mb!;
+      assert.ok(growth_mb <= GROWTH_MB_MAX, `${figures.one_mb} MB, then ${figures.import_mb} MB`);
+    },
+  );
+
+  await t.step("each payment and payout has its result, once", async () => {
+    const found = await sql<{ id: string; status: string; received: number; captures: number }[]>`
+      select p.id, p.status, coalesce((p.body::json ->> 'amount_received')::int, 0) as received,
+        (select count(*)::int from pay.ledger_movements m
+          where m.subject_id = p.id and m.kind = 'capture') as captures
+      from pay.payments p`;
+    const shown = new Map(found.map(({ id, ...payment }) => [id, payment]));
+    for (const [id, { status, received }] of results) {
+      const captures = status === "completed" ? 1 : 0;
+      assert.deepEqual({ ...shown.get(id) }, { status, received, captures }, id);
+    }
+    const transfers = await sql<{ id: string; status: string }[]>`
+      select id, status from pay.transfers`;
+    const ends = new Map(transfers.map(({ id, status }) => [id, status]));
+    for (const [at, id] of proof.transfers.entries()) {
+      assert.equal(ends.get(id), at % 2 === 0 ? "completed" : "failed");
+    }
+  });
+
+  await t.step("the ledger is the statement", async () => {
+    const closing = sumOf(proof.entries);
+    const [sums] = await sql`select
+      (select count(*) from pay.bank_entries)::int as entries,
+      (select sum(amount_minor) from pay.bank_entries)::int as bank,
+      (select sum(booked_minor) from pay.provider_events)::int as booked,
+      (select count(*) from pay.provider_events
+        where exception is not null or outcome in ('unmatched', 'exception'))::int as reported`;
+    const reported = [...results.values()].reduce((sum, { reported }) => sum + reported, 0);
+    const wanted = { entries: proof.entries.length, bank: closing, booked: closing, reported };
+    assert.deepEqual({ ...sums }, wanted);
+    await sql`update pay.provider_events set dismissed_at = now(), dismissed_reason = 'seen'
+      where exception is not null or outcome = 'unmatched'`;
+    await assertSilent(sql);
+    assert.deepEqual(proof.stage.server_faults, []);
+  });
+  console.log(JSON.stringify(figures));
+}
+
+/** The product and its bank. */
+class Proof {
+  readonly stage: Stage;
+  readonly server: ApiServer;
+  /** The entries of the statement. */
+  readonly entries: ProofEntry[] = [];
+  readonly transfers: string[] = [];
+  readonly #key: string;
+  readonly #account_id: string;
+  readonly #out: string;
+  readonly #held: { release(): Promise<void> }[] = [];
+  #files = 0;
+
+  private constructor(stage: Stage, server: ApiServer, key: string, account_id: string) {
+    this.stage = stage;
+    this.server = server;
+    this.#key = key;
+    this.#account_id = account_id;
+    this.#out = join(stage.folder, "out");
+  }
+
+  static async open(stage: Stage): Promise<Proof> {
+    const { environment_id, text } = await makeLiveEnvironment(stage.sql, "proof");
+    const id = idGenerator(Date.now())("pac_");
+    const settings = { iban: IBAN, bic: "COBADEFFXXX", holder_name: "Shop GmbH", currency: "EUR" };
+    await stage.sql`select pay.add_provider_account(${id}, ${environment_id}, 'bank', ${["sepa"]},
+      ${JSON.stringify(settings)}, null, ${[]})`;
+    const server = await stage.startServer({ bank_details_keys: KEYS });
+    await untilWell(server);
+    return new Proof(stage, server, text, id);
+  }
+
+  /** Creates a payment by bank transfer. */
+  create(amount: number): Promise<string> {
+    return this.#post(PAYMENTS_PATH, { amount, currency: "EUR", method_kind: "sepa" });
+  }
+
+  transfer(): Promise<string> {
+    const iban = { iban: "FR1420041010050500013M02606", holder_name: "Zoe Payee" };
+    return this.#post(TRANSFERS_PATH, { amount: 100, currency: "EUR", destination: { iban } });
+  }
+
+  /** Does something many times, by some clients. Returns the results in order. */
+  async times<T>(count: number, make: (at: number) => Promise<T>): Promise<T[]> {
+    const results: T[] = [];
+    let next = 0;
+    await Promise.all(Array.from({ length: CLIENTS }, async () => {
+      for (let at = next++; at < count; at = next++) results[at] = await make(at);
+    }));
+    return results;
+  }
+
+  /** Lets the time of payments end. */
+  async expire(ids: string[]): Promise<void> {
+    const { sql } = this.stage;
+    await sql`update pay.provider_operations set next_attempt_at = now()
+      where op = 'abandon' and subject_id = any(${ids})`;
+    await until("the late payments have failed", async () => {
+      const [row] = await sql`select count(*)::int as count from pay.payments
+        where id = any(${ids}) and status = 'failed'`;
+      return row!.count === ids.length;
+    }, APPLIED_DEADLINE_MS);
+  }
+
+  /** Writes a file of the bank. Returns its path. */
+  async write(
+    kind: "camt.053" | "camt.054",
+    entries: readonly ProofEntry[],
+    has_balances = false,
+  ): Promise<string> {
+    const path = join(this.stage.folder, `${kind}-${++this.#files}.xml`);
+    const python = join(Deno.env.get("BANK_PROGRAMS")!, "bin/python");
+    const file = await Deno.open(path, { write: true, create: true });
+    const child = new Deno.Command(python, { args: [WRITER], stdin: "piped", stdout: "piped" })
+      .spawn();
+    const written = child.stdout.pipeTo(file.writable);
+    const head = {
+      message: `${kind}.001.08`,
+      id: `F-${this.#files}`,
+      iban: IBAN,
+      currency: "EUR",
+      day: new Date().toISOString().slice(0, 10),
+      ...has_balances && { opening: 0, closing: sumOf(entries) },
+    };
+    const input = child.stdin.getWriter();
+    const encoder = new TextEncoder();
+    await input.write(encoder.encode(`${JSON.stringify(head)}\n`));
+    for (const entry of entries) await input.write(encoder.encode(`${JSON.stringify(entry)}\n`));
+    await input.close();
+    await written;
+    assert.ok((await child.status).success);
+    return path;
+  }
+
+  import(path: string): RunningCommand {
+    const account = ["--account", this.#account_id, "--json"];
+    return startBankCommand(this.stage, "import", path, ...account);
+  }
+
+  async importGood(path: string) {
+    const result = await this.import(path).ended;
+    assert.equal(result.code, 0, result.output + result.errors);
+    return result;
+  }
+
+  /** Imports until the command waits to write a table. */
+  async importUntil(path: string, table: string): Promise<RunningCommand> {
+    const held = await this.hold(table);
+    const command = this.import(path);
+    await held.untilAwaited();
+    return command;
+  }
+
+  async importUntilRead(path: string, share: number): Promise<RunningCommand> {
+    // The first reading makes the hash of the file.
+    const command = await this.importUntil(path, "pay.bank_files");
+    await this.#release();
+    await hasRead(command, path, share);
+    return command;
+  }
+
+  /** Resolves when a file is imported, and its entries wait for the service. */
+  async untilImported(path: string): Promise<void> {
+    const name = path.split("/").at(-1)!;
+    await until(`${name} is imported`, async () => {
+      const [row] = await this.stage.sql`select from pay.bank_files where name = ${name}`;
+      return row !== undefined;
+    }, APPLIED_DEADLINE_MS);
+  }
+
+  async untilApplied(): Promise<void> {
+    await until("all events are applied", async () => {
+      // The leases of a killed server end sooner, and so does the wait of a return for its debit.
+      if (!IS_FULL) {
+        await this.stage.sql`update pay.provider_events
+          set leased_until = now() + interval '1 second'
+          where leased_until > now() + interval '1 second'`;
+      }
+      const [row] = await this.stage.sql`select exists (
+        select from pay.provider_events where outcome is null) as is_open`;
+      return !row!.is_open;
+    }, APPLIED_DEADLINE_MS);
+  }
+
+  export(): RunningCommand {
+    const account = ["--account", this.#account_id, "--json"];
+    return startBankCommand(this.stage, "export", "--out", this.#out, ...account);
+  }
+
+  async hold(
+    ...given: Parameters<typeof holdTable> extends [unknown, ...infer Rest] ? Rest : never
+  ) {
+    const held = await holdTable(this.stage, ...given);
+    this.#held.push(held);
+    return held;
+  }
+
+  /**
+   * Exports until the files are stored: with the stronger lock nothing reads them, with the weaker one
+   * they are written, and nothing notes it.
+   */
+  async exportUntil(mode: "exclusive" | "access exclusive"): Promise<RunningCommand> {
+    const orders = await holdTable(this.stage, "pay.bank_orders");
+    const command = this.export();
+    await orders.untilAwaited();
+    const exports = await this.hold("pay.bank_exports", mode, true);
+    await orders.release();
+    await exports.untilAwaited();
+    return command;
+  }
+
+  /** Kills PostgreSQL or the command, and waits until the database is well again. */
+  async kill(victim: Victim, command?: RunningCommand): Promise<void> {
+    const { postgres } = this.stage;
+    const { pid } = postgres;
+    if (victim === "PostgreSQL") {
+      Deno.kill(pid, "SIGKILL");
+      await until("PostgreSQL runs again", () => postgres.pid !== pid);
+    } else {
+      command!.kill();
+    }
+    const ended = await command?.ended;
+    assert.notEqual(ended?.code, 0);
+    await this.#release();
+    await untilWell(this.server);
+    await until("the command's connection has ended", async () => {
+      const rows = await this.stage.sql`select from pg_stat_activity
+        where usename = session_user and pid <> pg_backend_pid() and state = 'active'
+          and backend_type = 'client backend'`.catch(() => null);
+      return rows?.length === 0;
+    });
+  }
+
+  async #release(): Promise<void> {
+    for (const held of this.#held.splice(0)) await held.release();
+  }
+
+  /** Asserts that each payout is in one file, which has the bytes of its export. */
+  async checkExports(): Promise<void> {
+    const before = await this.#outFiles();
+    const { code, output } = await this.export().ended;
+    assert.deepEqual([code, output], [0, ""]);
+    assert.deepEqual(await this.#outFiles(), before);
+    const exports = await this.stage.sql<{ name: string; sha256: string }[]>`
+      select name, sha256 from pay.bank_exports order by name`;
+    const hashes = await Promise.all([...before].map(async ([name, text]) => {
+      const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
+      return { name, sha256: new Uint8Array(hash).toHex() };
+    }));
+    assert.deepEqual(hashes, exports.map((row) => ({ ...row })));
+    const ids = [...before.values()].flatMap((text) =>
+      [...text.matchAll(/<EndToEndId>([^<]+)/g)].map(([, id]) => id!)
+    );
+    assert.deepEqual(ids.sort(), this.transfers.map(written).sort());
+  }
+
+  async #outFiles(): Promise<Map<string, string>> {
+    const names = (await Array.fromAsync(Deno.readDir(this.#out))).map(({ name }) => name);
+    const files = names.filter((name) => name.endsWith(".xml")).sort();
+    return new Map(
+      await Promise.all(
+        files.map(async (name) => [name, await Deno.readTextFile(join(this.#out, name))] as const),
+      ),
+    );
+  }
+
+  async #post(path: string, body: object): Promise<string> {
+    const { status, text, body: made } = await callApi(this.server.base_url, this.#key, path, {
+      body,
+    });
+    assert.ok(status === 201 || status === 200, text);
+    return made.id;
+  }
+}
+
+/** What is killed at a step, by its number. */
+function victimsOf(at: number): readonly Victim[] {
+  return IS_FULL ? VICTIMS : [VICTIMS[at % 2]!];
+}
+
+function sumOf(entries: readonly ProofEntry[]): number {
+  return entries.reduce((sum, { amount }) => sum + amount, 0);
+}
