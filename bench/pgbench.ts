@@ -75,7 +75,8 @@ export async function runPgbench(order: PgbenchOrder): Promise<PgbenchResult> {
     const progress = new TextDecoder().decode(stderr);
     const transactions = Number(/actually processed: (\d+)/.exec(report)?.[1] ?? 0);
     const failed = /failed transactions: [1-9].*/.exec(report)?.[0];
-    const error = success ? failed ?? null : progress.slice(-500);
+    const cause = /ERROR: .*/.exec(progress)?.[0] ?? progress.slice(-500);
+    const error = success ? failed ?? null : cause;
     return { transactions, per_second: rateOf(progress), error };
   } finally {
     await Deno.remove(folder, { recursive: true });
