@@ -131,8 +131,9 @@ async function copyRows(sql: Sql, source: Source, count: number): Promise<void> 
   await copy(
     "events",
     "evt_",
-    "id, type, subject_id, sequence, created_at, body",
-    `${renew("t.id")}, t.type, ${renew("t.subject_id")}, t.sequence, c.at, ${body}`,
+    "id, type, subject_id, sequence, created_at, before, request_id, idempotency_key",
+    `${renew("t.id")}, t.type, ${renew("t.subject_id")}, t.sequence, c.at, t.before, ${request},
+      ${COPY_KEY}`,
   );
   await copy(
     "ledger_movements",
@@ -145,10 +146,10 @@ async function copyRows(sql: Sql, source: Source, count: number): Promise<void> 
   );
   await sql.unsafe(
     `insert into pay.idempotency_keys
-       (environment_id, api_key_id, key, fingerprint, request_id, request_line, status, body,
-         created_at)
+       (environment_id, api_key_id, key, fingerprint, request_id, request_line, status, subject_id,
+         sequence, created_at)
      select t.environment_id, t.api_key_id, ${COPY_KEY}, t.fingerprint, ${request},
-       t.request_line, t.status, ${body}, c.at
+       t.request_line, t.status, ${renew("t.subject_id")}, t.sequence, c.at
      from copies c cross join pay.idempotency_keys t
      where t.environment_id = $1 and t.api_key_id = $6 and t.key = $4
        and c.at > (select pay_internal.server_time() - pay_internal.idempotency_retention())

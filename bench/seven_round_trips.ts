@@ -47,8 +47,9 @@ export function commitInSevenRoundTrips(sql: Sql): Store["commit"] {
         )
         select pay_internal.add_to_total(environment_id, currency, debit_account, credit_account, amount_minor)
         from made`;
-      const rows = [created, completed].map(({ delivery_id: _, ...event }) => ({
+      const rows = [created, completed].map(({ delivery_id: _, before = null, ...event }) => ({
         environment_id,
+        before,
         ...event,
       }));
       await sql`insert into pay.events ${sql(rows)}`;

@@ -68,7 +68,7 @@ export async function prepareWebhookPairs(forge: RequestForge, atEnd: AtEnd): Pr
   const receiver = await startServer("webhook_receiver.ts", null, atEnd);
   const payments = Math.ceil(bench.seconds * BACKLOG_PER_SECOND);
   const backlog = await bench.sql<StoredEvent[]>`
-    select e.id, e.body from pay.events e
+    select e.id, pay_internal.event_body(e) as body from pay.events e
     join (select id from pay.payments order by id limit ${payments}) p on p.id = e.subject_id
     order by e.id`;
   return [

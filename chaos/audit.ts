@@ -22,9 +22,9 @@ import { auditStories } from "./story_audit.ts";
 export async function auditRun(evidence: Evidence): Promise<Verdict[]> {
   const events = await evidence.sql<StoredEvent[]>`
     select v.public_id as environment_id, e.id, type, subject_id, sequence,
-      case when type like 'refund.%' then body::json #>> '{data,object,id}' end as refund_id,
-      body::json #>> '{request,idempotency_key}' as key,
-      encode(sha256(convert_to(body, 'UTF8')), 'hex') as body_hash
+      case when type like 'refund.%' then object::json ->> 'id' end as refund_id,
+      idempotency_key as key,
+      encode(sha256(convert_to(pay_internal.event_body(e), 'UTF8')), 'hex') as body_hash
     from pay.events e join pay.environments v on v.id = e.environment_id and v.retired_at is null
     where sequence is not null`;
   const books = await checkBooks(evidence.sql);

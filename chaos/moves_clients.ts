@@ -96,7 +96,7 @@ export class MoveClients {
       select p.id, k.key from pay.payments p
       join pay.environments e on e.id = p.environment_id and not e.livemode and e.ends_at is null
       left join pay.idempotency_keys k
-        on k.environment_id = p.environment_id and k.body::json ->> 'id' = p.id`;
+        on k.environment_id = p.environment_id and k.subject_id = p.id`;
     const by_id = new Map(stored.map(({ id, key }) => [id, key]));
     for (const [key, id] of this.#paid) {
       if (by_id.get(id) !== key) breaches.push(`${id} of ${key} is ${by_id.get(id)} in the cell`);

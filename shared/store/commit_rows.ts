@@ -140,7 +140,14 @@ export interface EventRow {
   created_at: string;
   /** The ids of its deliveries without the last character, which the database adds. */
   delivery_id: string;
-  body: string;
+  /** What the event shows, as JSON text. Absent: the payment or transfer as of the event. */
+  object?: string;
+  /** What turns the text of the payment or transfer into that before the event. Absent: nothing. */
+  before?: string[];
+  /** Absent: a worker made the event. */
+  request_id?: string;
+  /** Absent: none. */
+  idempotency_key?: string;
   /** The place in a trace from which the event came (W3C Trace Context). Absent: none. */
   traceparent?: string;
 }

@@ -44,14 +44,11 @@ export function commitParameters(
   return [JSON.stringify(document), patience_ms];
 }
 
-/**
- * Returns the response to store. A body that is also the payment's is left out: PostgreSQL reads
- * the text of the changes in several steps, so each body in it costs CPU time.
- */
+/** Returns the response to store, without a body that is the resource's: it is stored once. */
 function responseOf(
-  { response, payment }: Change,
+  { response, payment, transfer }: Change,
 ): Pick<StoredResponse, "status"> & Partial<StoredResponse> {
-  return response.body === payment?.body ? { status: response.status } : response;
+  return response.body === (payment ?? transfer)?.body ? { status: response.status } : response;
 }
 
 /** Leaves out the amounts of a new payment that are 0: PostgreSQL reads each member of a row. */
@@ -108,6 +105,7 @@ export function charactersOf({ change }: RequestedChange): number {
     (transfer?.body.length ?? 0);
   for (const { body } of refunds) characters += body.length;
   for (const { body } of disputes) characters += body.length;
-  for (const { body } of events) characters += body.length;
+  // Each row has about 200 characters of ids, names and times.
+  for (const { object = "" } of events) characters += 200 + object.length;
   return characters;
 }

@@ -254,7 +254,6 @@ interface DisabledEndpoint {
   at_ms: number;
   body: string;
   event_id: string;
-  event_body: string;
   delivery_id: string;
 }
 
@@ -280,7 +279,7 @@ const LOAD_ENDPOINT = `select * from pay.load_webhook_endpoint(
 const DISABLE_ENDPOINT = `select pay.disable_webhook_endpoint(
   p_environment_id => $1::text, p_id => $2::text, p_expects_revision => $3::int,
   p_at => $4::text::timestamptz, p_endpoint_body => $5::text, p_event_id => $6::text,
-  p_event_body => $7::text, p_delivery_id => $8::text) as outcome`;
+  p_delivery_id => $7::text) as outcome`;
 const PURGE = `select pay.purge(p_at => $1::text::timestamptz)::text as purged`;
 
 /** A row of `pay.change_webhook_endpoint` or of `pay.redeliver`. */
@@ -388,7 +387,6 @@ export function createWebhookStore(
         formatTime(disabled.at_ms),
         disabled.body,
         disabled.event_id,
-        disabled.event_body,
         disabled.delivery_id,
       ]);
       return row!.outcome === "committed";

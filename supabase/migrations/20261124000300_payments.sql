@@ -205,7 +205,11 @@ create table pay.events (
   subject_id text collate "C" not null,
   sequence integer,
   created_at timestamptz not null,
-  body text not null,
+  body text,
+  object text,
+  before text[],
+  request_id text collate "C",
+  idempotency_key text collate "C",
   traceparent text collate "C",
   constraint events_pkey primary key (environment_id, id),
   constraint events_subject_sequence_key unique (environment_id, subject_id, sequence),
@@ -218,7 +222,14 @@ comment on column pay.events.type is 'Type, for example payment.completed.';
 comment on column pay.events.subject_id is 'The resource that changed. Events of one subject are ordered by sequence.';
 comment on column pay.events.sequence is 'Null for a triggered event, which changes nothing.';
 comment on column pay.events.created_at is 'Time of creation.';
-comment on column pay.events.body is 'The payload as JSON text, as it is signed and sent.';
+comment on column pay.events.body is
+  'The payload of an event of no change as JSON text; else null: pay_internal.event_body composes it.';
+comment on column pay.events.object is
+  'The object of the payload as JSON text; null: the payment or transfer as of the event (pay_internal.text_at).';
+comment on column pay.events.before is
+  'What turns the text of the payment or transfer into that before the event: at, length and the text that stands there instead.';
+comment on column pay.events.request_id is 'The request of the event; null: a worker made it.';
+comment on column pay.events.idempotency_key is 'The idempotency key of the request; null: none.';
 comment on column pay.events.traceparent is
   'The place in a trace from which the event came, as its deliveries send it (W3C Trace Context); null: none.';
 
@@ -229,14 +240,17 @@ create table pay.idempotency_keys (
   fingerprint bytea not null,
   request_id text collate "C" not null,
   status smallint not null,
-  body text not null,
+  body text,
+  subject_id text collate "C",
+  sequence integer,
   created_at timestamptz not null,
   advances_to timestamptz,
   request_line text collate "C" not null,
   replays integer not null default 0,
   constraint idempotency_keys_pkey primary key (environment_id, api_key_id, key),
   constraint idempotency_keys_key_length check (length(key) between 1 and 255),
-  constraint idempotency_keys_fingerprint_length check (length(fingerprint) = 32)
+  constraint idempotency_keys_fingerprint_length check (length(fingerprint) = 32),
+  constraint idempotency_keys_has_body check (num_nonnulls(body, sequence) = 1)
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 10000);
 comment on table pay.idempotency_keys is 'The first response to a keyed request, replayed for 24 hours.';
 comment on column pay.idempotency_keys.environment_id is 'The environment of the row.';
@@ -246,7 +260,10 @@ comment on column pay.idempotency_keys.fingerprint is 'SHA-256 of method, path a
 comment on column pay.idempotency_keys.request_id is
   'The first request; identifies the winner of concurrent duplicates.';
 comment on column pay.idempotency_keys.status is 'HTTP status of the response; 102 while a triggered attempt is under way.';
-comment on column pay.idempotency_keys.body is 'The body of the response, byte for byte.';
+comment on column pay.idempotency_keys.body is
+  'The body of the response, byte for byte; null: the payment or transfer at a sequence (pay_internal.text_at).';
+comment on column pay.idempotency_keys.subject_id is 'That payment or transfer; else null.';
+comment on column pay.idempotency_keys.sequence is 'Its sequence.';
 comment on column pay.idempotency_keys.created_at is 'Time of the first request.';
 comment on column pay.idempotency_keys.advances_to is 'Of a request that advances a clock: the end of its advance while the stored response is not complete; else null.';
 comment on column pay.idempotency_keys.request_line is 'Method and path of the first request.';

@@ -736,7 +736,7 @@ declare
 begin
   perform set_config('pay.environment_ids', array[p_environment_id]::text, true);
   if p_kind = 'events' then
-    return query select o.id, o.body from pay.events o
+    return query select o.id, pay_internal.event_body(o) from pay.events o
     where o.environment_id = p_environment_id and o.id >= v_from and o.id < v_before
     order by o.id limit p_limit;
   else
@@ -2118,7 +2118,9 @@ begin
   if v_document.mandates is not null then
     v_found := pay_internal.check_mandates(v_document.requests, v_document.mandates, v_found);
   end if;
-  v_found := pay_internal.claim(v_document.requests, v_found, v_document.payments);
+  v_found := pay_internal.claim(
+    v_document.requests, v_found, coalesce(v_document.payments || v_document.transfers,
+      v_document.payments, v_document.transfers));
 
   v_callers := pay_internal.callers_of(v_found);
   -- A list of replays writes nothing: its rows are not even read.
@@ -2283,6 +2285,69 @@ as $$
   end || substr('0123456789abcdefghjkmnpqrstvwxyz', p_slot % 32 + 1, 1)
 $$;
 
+create or replace function pay_internal.text_at(
+  p_environment_id text, p_subject_id text, p_sequence integer
+)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_last constant integer := (p_sequence / 32 + 1) * 32;
+  v_sequence integer;
+  v_text text;
+  v_before text[];
+  v_splice text;
+  v_at text;
+  v_length text;
+begin
+  if starts_with(p_subject_id, 'pay_') then
+    select t.body, t.sequence into v_text, v_sequence from pay.payments t
+    where t.environment_id = p_environment_id and t.id = p_subject_id;
+  else
+    select t.body, t.sequence into v_text, v_sequence from pay.transfers t
+    where t.environment_id = p_environment_id and t.id = p_subject_id;
+  end if;
+  if v_sequence = p_sequence then
+    return v_text;
+  end if;
+  for v_before in
+    select v.before from pay.events v
+    where v.environment_id = p_environment_id and v.subject_id = p_subject_id
+      and v.sequence > p_sequence and v.sequence <= v_last
+    order by v.environment_id desc, v.subject_id desc, v.sequence desc
+  loop
+    foreach v_splice in array v_before loop
+      v_at := split_part(v_splice, ',', 1);
+      v_length := split_part(v_splice, ',', 2);
+      v_text := overlay(v_text
+        placing substr(v_splice, length(v_at) + length(v_length) + 3)
+        from v_at::integer for v_length::integer);
+    end loop;
+  end loop;
+  return v_text;
+end
+$$;
+
+create or replace function pay_internal.event_body(p_event pay.events)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return coalesce(p_event.body, concat(
+    '{"id":"', p_event.id, '","object":"event","type":"', p_event.type,
+    '","api_version":"v1","created_at":"', pay_internal.wire_time(p_event.created_at),
+    '","livemode":',
+    (select e.livemode::text from pay.environments e where e.id = p_event.environment_id),
+    ',"sequence":', p_event.sequence, ',"data":{"object":',
+    coalesce(p_event.object, pay_internal.text_at(
+      p_event.environment_id, p_event.subject_id, p_event.sequence)),
+    '},"request":{"id":', coalesce(to_json(p_event.request_id)::text, 'null'),
+    ',"idempotency_key":', coalesce(to_json(p_event.idempotency_key)::text, 'null'), '}}'));
+end
+$$;
+
 create or replace function pay_internal.write_events(
   p_events jsonb, p_callers pay_internal.caller[]
 )
@@ -2299,14 +2364,18 @@ begin
     select caller.environment_id, caller.ahead, e.*
     from jsonb_to_recordset(p_events) as e (
       n integer, id text, type text, subject_id text, sequence integer, created_at timestamptz,
-      delivery_id text, body text, traceparent text
+      delivery_id text, object text, before text[], request_id text, idempotency_key text,
+      traceparent text
     )
     join unnest(p_callers) caller on caller.n = e.n
   ),
   event_made as (
     insert into pay.events
-      (environment_id, id, type, subject_id, sequence, created_at, body, traceparent)
-    select environment_id, id, type, subject_id, sequence, created_at, body, traceparent from event
+      (environment_id, id, type, subject_id, sequence, created_at, object, before, request_id,
+        idempotency_key, traceparent)
+    select environment_id, id, type, subject_id, sequence, created_at, object, before, request_id,
+      idempotency_key, traceparent
+    from event
   ),
   delivery_made as (
     insert into pay.webhook_deliveries
@@ -2926,7 +2995,7 @@ begin
         and (p_is_read or f.outcome <> 'ok')
     )
     select a.n, a.environment_id, a.api_key_id, a.key, a.stored_since, i.status, i.body,
-      case
+      i.subject_id, i.sequence, case
         when i.created_at <= a.stored_since then 'expired'
         when i.fingerprint = a.fingerprint and i.status = 102 then 'in_progress'
         when i.fingerprint = a.fingerprint then 'replay'
@@ -2935,7 +3004,7 @@ begin
       end as outcome
     from requested a
     cross join lateral (
-      select o.fingerprint, o.status, o.body, o.created_at
+      select o.fingerprint, o.status, o.body, o.subject_id, o.sequence, o.created_at
       from pay.idempotency_keys o
       where o.environment_id = a.environment_id and o.api_key_id = a.api_key_id and o.key = a.key
       limit 1
@@ -2949,7 +3018,8 @@ begin
     p_found[v_stored.n].outcome := v_stored.outcome;
     if v_stored.outcome = 'replay' then
       p_found[v_stored.n].status := v_stored.status;
-      p_found[v_stored.n].body := v_stored.body;
+      p_found[v_stored.n].body := coalesce(v_stored.body, pay_internal.text_at(
+        v_stored.environment_id, v_stored.subject_id, v_stored.sequence));
     elsif v_stored.outcome = 'expired' then
       delete from pay.idempotency_keys o
       where o.environment_id = v_stored.environment_id
@@ -2964,7 +3034,7 @@ end
 $$;
 
 create or replace function pay_internal.claim(
-  p_requests jsonb, p_found pay.admission[], p_payments jsonb default null
+  p_requests jsonb, p_found pay.admission[], p_subjects jsonb default null
 )
 returns pay.admission[]
 language plpgsql volatile
@@ -2980,21 +3050,23 @@ begin
   with
   requested as materialized (
     select f.environment_id, f.api_key_id, f.ahead, r.n, r.request_id, r.idempotency_key,
-      r.fingerprint, r.request_line, r.status, coalesce(r.body, p.body) as body
+      r.fingerprint, r.request_line, r.status, r.body, s.id as subject_id, s.sequence
     from unnest(p_found) f
     join jsonb_to_recordset(p_requests) as r (
       n integer, request_id text, idempotency_key text, fingerprint text, request_line text,
       status smallint, body text
     ) on r.n = f.n
-    left join jsonb_to_recordset(p_payments) as p (n integer, body text) on p.n = r.n
+    left join jsonb_to_recordset(p_subjects) as s (n integer, id text, sequence integer)
+      on s.n = r.n and r.body is null
     where f.outcome = 'ok' and r.idempotency_key is not null
   ),
   claimed as (
     insert into pay.idempotency_keys
       (environment_id, api_key_id, key, fingerprint, request_id, request_line, status, body,
-        created_at)
+        subject_id, sequence, created_at)
     select a.environment_id, a.api_key_id, a.idempotency_key, decode(a.fingerprint, 'hex'),
-      a.request_id, a.request_line, a.status, a.body, v_now + coalesce(a.ahead, '0')
+      a.request_id, a.request_line, a.status, a.body, a.subject_id, a.sequence,
+      v_now + coalesce(a.ahead, '0')
     from requested a
     order by a.api_key_id, a.idempotency_key, a.n
     on conflict on constraint idempotency_keys_pkey do nothing
@@ -3066,6 +3138,17 @@ begin
 end
 $$;
 
+create or replace function pay_internal.response_body(p_key pay.idempotency_keys)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return coalesce(p_key.body,
+    pay_internal.text_at(p_key.environment_id, p_key.subject_id, p_key.sequence));
+end
+$$;
+
 create or replace function pay_internal.idempotency_key_body(
   p_environment_id text, p_api_key_id text, p_key text
 )
@@ -3084,7 +3167,7 @@ as $$
       pay_internal.wire_time(k.created_at) as created_at,
       pay_internal.wire_time(k.created_at + pay_internal.idempotency_retention()) as expires_at,
       k.replays,
-      case when k.status <> 102 then k.body::json end as body
+      case when k.status <> 102 then pay_internal.response_body(k)::json end as body
     from pay.idempotency_keys k
     where k.environment_id = p_environment_id and k.api_key_id = p_api_key_id and k.key = p_key
       and k.created_at > pay_internal.environment_time(p_environment_id)
@@ -3276,6 +3359,19 @@ begin
 end
 $$;
 grant execute on function pay.reconcile() to pay_operator;
+
+create or replace function pay_internal.received_at(
+  p_environment_id text, p_subject_id text, p_sequence integer
+)
+returns bigint
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return substring(pay_internal.text_at(p_environment_id, p_subject_id, p_sequence)
+    from '"amount_received":(\d+)')::bigint;
+end
+$$;
 
 create or replace function pay_internal.ledger_entry_id(
   p_transaction_id text, p_leg smallint, p_direction text
@@ -3814,6 +3910,7 @@ begin
       when 'sandboxes' then
         'case when t.expires_at > pay_internal.server_time() then pay_internal.sandbox_body(t) end'
       when 'requests' then 'pay_internal.request_body(t)'
+      when 'events' then 'pay_internal.event_body(t)'
       else 't.body'
     end
   )
@@ -3978,7 +4075,7 @@ begin
       select pay_internal.sandbox_body(t) into body from pay.sandboxes t
       where t.environment_id = p_environment_id and t.id = p_id;
     when 'events' then
-      select t.body into body from pay.events t
+      select pay_internal.event_body(t) into body from pay.events t
       where t.environment_id = p_environment_id and t.id = p_id;
     when 'shown_webhook_endpoints' then
       select pay_internal.webhook_endpoint_body(t) into body from pay.webhook_endpoints t
@@ -6328,12 +6425,15 @@ begin
          where o.environment_id = $1 and o.%3$I < $2 %4$s
          order by o.%3$I limit $3 %2$s
        ))',
-      v_kind.table_name, v_kind.lock, v_kind.id_column, case
+      v_kind.table_name, v_kind.lock, v_kind.id_column, case when v_kind.table_name
+        in ('payments', 'transfers') then 'and not exists (select from pay.events v
+          where v.environment_id = o.environment_id and v.subject_id = o.id) ' else '' end || case
         when p_at <= pay_internal.server_time() then ''
         when v_kind.table_name = 'payments' then 'and not pay_internal.can_be_returned(o, $4)'
         when v_kind.table_name = 'refunds' then 'and not exists (select from pay.payments p
           where p.environment_id = o.environment_id and p.id = o.payment_id
-            and pay_internal.can_be_returned(p, $4))' end
+            and pay_internal.can_be_returned(p, $4))'
+        else '' end
     ) using
       p_environment_id, pay_internal.id_floor(v_kind.prefix, v_before), p_batch, p_at;
     get diagnostics v_rows = row_count;
@@ -8354,7 +8454,7 @@ begin
   from (
     select x.attempt,
       (select row_to_json(q) from (
-        select x.url, x.headers::json as headers, v.body
+        select x.url, x.headers::json as headers, pay_internal.event_body(v) as body
       ) q) as request,
       (select row_to_json(a) from (
         select x.response as text, x.response_truncated as truncated
@@ -8683,7 +8783,6 @@ create or replace function pay.disable_webhook_endpoint(
   p_at timestamptz,
   p_endpoint_body text,
   p_event_id text,
-  p_event_body text,
   p_delivery_id text
 )
 returns text
@@ -8704,7 +8803,7 @@ begin
   perform pay_internal.write_events(
     jsonb_build_array(jsonb_build_object('n', 1, 'id', p_event_id,
       'type', 'webhook_endpoint.disabled', 'subject_id', p_id, 'sequence', p_expects_revision + 1,
-      'created_at', p_at, 'delivery_id', p_delivery_id, 'body', p_event_body)),
+      'created_at', p_at, 'delivery_id', p_delivery_id, 'object', p_endpoint_body)),
     array[row(1, p_environment_id, null, (
       select pay_internal.time_ahead(w) from pay.sandbox_settings w
       where w.environment_id = p_environment_id))::pay_internal.caller]);
@@ -8712,7 +8811,7 @@ begin
 end
 $$;
 grant execute on function pay.disable_webhook_endpoint(
-  text, text, integer, timestamptz, text, text, text, text) to pay_api;
+  text, text, integer, timestamptz, text, text, text) to pay_api;
 
 create or replace function pay_internal.give_faults(
   p_due pay_internal.due_delivery[], p_at timestamptz
@@ -9189,16 +9288,17 @@ begin
       order by e.position limit p_most
     ),
     shown as (
-      select e.position, d.id, d.event_id, d.attempt_count as attempt, v.body, v.traceparent,
+      select e.position, d.id, d.event_id, d.attempt_count as attempt, b.body, v.traceparent,
         case d.fault_attempt when d.attempt_count then d.fault end as fault,
         row_number() over (order by e.position) as n,
-        sum(octet_length(v.body)) over (order by e.position) as bytes
+        sum(octet_length(b.body)) over (order by e.position) as bytes
       from entry e
       join pay.webhook_deliveries d
         on d.environment_id = p_endpoint.environment_id and d.id = e.delivery_id
         -- A delivery that is pending again gets a new position.
         and d.status || '' in ('available', 'delivered')
       join pay.events v on v.environment_id = p_endpoint.environment_id and v.id = d.event_id
+      cross join lateral (select pay_internal.event_body(v) as body offset 0) b
     )
     select json_build_object(
       'public_id', (
@@ -9530,7 +9630,7 @@ begin
   select c.environment_id, c.public_id, c.account, c.id, c.endpoint_id, c.event_id, c.subject_id,
     c.attempt_count, c.url, c.secrets, c.livemode,
     -- In the caller's time, because the caller computes how long the endpoint has been failing.
-    c.failing_since + p_ahead, false, false, v.body, (
+    c.failing_since + p_ahead, false, false, pay_internal.event_body(v), (
       select row_to_json(w)::text from pay.sandbox_settings w
       where w.environment_id = c.environment_id), c.fault, v.traceparent
   from leased c
@@ -9730,7 +9830,7 @@ begin
   )
   select c.environment_id, c.public_id, c.account, c.id, c.endpoint_id, c.event_id, c.subject_id,
     c.attempt_count, c.url, c.secrets::text, c.livemode, c.failing_since + p_ahead, true, c.crashed,
-    v.body, (
+    pay_internal.event_body(v), (
       select row_to_json(w)::text from pay.sandbox_settings w
       where w.environment_id = c.environment_id), null, v.traceparent
   from leased c
@@ -10817,14 +10917,11 @@ select m.environment_id, m.subject_id,
 from (
   -- Events of refunds stand between those of their payment, in any order, and so do those of
   -- disputes, each of which has events of its own.
-  select e.environment_id, e.subject_id, e.sequence, e.type, e.directly_before, e.received,
-    lag(e.type) over same as before, lag(e.received) over same as received_before
+  select e.environment_id, e.subject_id, e.sequence, e.type, e.directly_before,
+    lag(e.type) over same as before, lag(e.sequence) over same as sequence_before
   from (
     select v.environment_id, v.subject_id, v.sequence, v.type,
-      case when v.type like 'payment.%'
-        then substring(v.body from '"amount_received":(\d+)')::bigint end as received,
-      case when v.type like 'dispute.%'
-        then left(split_part(v.body, '"data":{"object":{"id":"', 2), 29) end as dispute_id,
+      case when v.type like 'dispute.%' then substr(v.object, 8, 29) end as dispute_id,
       lag(v.type) over (partition by v.environment_id, v.subject_id order by v.sequence)
         as directly_before
     from pay.events v
@@ -10847,7 +10944,9 @@ where (m.directly_before is not null or m.sequence = 1
       (select pay_internal.recent_suffix())))
   and case
     -- A bank has booked a further transfer of the payer.
-    when m.type = m.before and m.received > m.received_before then false
+    when m.type = m.before and m.type like 'payment.%'
+      and pay_internal.received_at(m.environment_id, m.subject_id, m.sequence)
+        > pay_internal.received_at(m.environment_id, m.subject_id, m.sequence_before) then false
     when m.type like 'refund.%' then m.directly_before is null
       or m.directly_before in ('payment.created', 'payment.requires_action', 'payment.processing',
         'payment.authorized', 'payment.declined', 'payment.cancelled')
@@ -10932,7 +11031,7 @@ where (right(x.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.rec
       when e.id is not null then
         e.type <> x.kind || x.status
           and (x.status <> 'pending' or e.type <> x.kind || 'created')
-          or position('"data":{"object":' || x.body || '}' in e.body) = 0
+          or e.object is not null
       -- Retention may have deleted the newest event of a resource that has not changed for so long.
       else right(x.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.recent_suffix()))
         or x.updated_at >= coalesce(clock.now, now()) - interval '29 days'
@@ -10973,7 +11072,7 @@ where (right(r.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.rec
       select from pay.events e
       where e.environment_id = r.environment_id and e.subject_id = r.payment_id
         and e.type = 'refund.' || case r.status when 'pending' then 'created' else r.status end
-        and position('"data":{"object":' || r.body || '}' in e.body) > 0
+        and e.object = r.body
     )
   );
 comment on view pay.invariant_refund_bodies is
@@ -11009,9 +11108,7 @@ select e.environment_id, e.id as subject_id,
   e.type || ' of ' || e.subject_id || ': its request has no stored response' as detail
 from (
   -- "offset 0" makes narrow rows before the join. A join of whole bodies would use temporary files.
-  select environment_id, id, type, subject_id,
-    -- The body of an event ends with its request.
-    split_part(body, '"request":{"id":"', -1) as request
+  select environment_id, id, type, subject_id, request_id, idempotency_key
   from pay.events
   where sequence is not null
     -- A subquery, so that it is computed once and not for each row.
@@ -11025,18 +11122,18 @@ where e.id >= coalesce(
     (select pay_internal.id_floor('evt_', clock.now - interval '23 hours')
       where clock.now is not null),
     (select pay_internal.id_floor('evt_', now() - interval '23 hours')))
-  and right(e.request, 24) <> '"idempotency_key":null}}'
+  and e.idempotency_key is not null
   and not exists (
     select from (
-      select environment_id,
-        request_id || '","idempotency_key":' || to_json(key) || '}}' as request,
-        case when status = 102 then null
+      select environment_id, request_id, key,
+        case when status = 102 then null when subject_id is not null then subject_id
           when starts_with(body, '{"id":"tr_') then substr(body, 8, 29)
           else 'pay_' || left(split_part(body, '"pay_', 2), 26) end as subject_id
       from pay.idempotency_keys
       offset 0
     ) k
-    where k.environment_id = e.environment_id and k.request = e.request
+    where k.environment_id = e.environment_id and k.request_id = e.request_id
+      and k.key = e.idempotency_key
       -- A request that waits for a provider has no response yet.
       and (k.subject_id is null or k.subject_id = e.subject_id)
   );
@@ -11054,12 +11151,15 @@ from (
       or starts_with(o.object, '{"id":"re_') or starts_with(o.object, '{"id":"dp_')
       then split_part(o.object, '"', 4) end as id
   from (
-    select a.environment_id, a.request_id, a.status, a.body,
-      starts_with(a.body, '{"error":') as is_error,
-      case when not starts_with(a.body, '{"error":') then a.body
+    select a.environment_id, a.request_id, a.status, b.body,
+      starts_with(b.body, '{"error":') as is_error,
+      case when not starts_with(b.body, '{"error":') then b.body
         -- An error ends with the payment that was stored, if there is one.
-        else left(substring(a.body from '"payment":(\{.*)'), -2) end as object
+        else left(substring(b.body from '"payment":(\{.*)'), -2) end as object
     from pay.idempotency_keys a
+    cross join lateral (
+      select coalesce(pay_internal.response_body(a), 'none of ' || a.subject_id) as body offset 0
+    ) b
     left join pay_internal.sandbox_times clock on clock.environment_id = a.environment_id
     where a.created_at > coalesce(clock.now, now()) - interval '23 hours'
   ) o
@@ -11099,7 +11199,8 @@ where case
   else x.body <> k.object and not exists (
     select from pay.events e
     where e.environment_id = k.environment_id and e.subject_id = x.subject_id
-      and (position('"data":{"object":' || k.object || '}' in e.body) > 0
+      and (coalesce(e.object, pay_internal.text_at(e.environment_id, e.subject_id, e.sequence))
+          = k.object
         -- An event of a refund or dispute shows that, and not the payment.
         or (e.type like 'refund.%' or e.type like 'dispute.%') and x.id = x.subject_id
           and position('"sequence":' || e.sequence || ',' in k.object) > 0)
@@ -11151,7 +11252,7 @@ where (right(dispute.id, 26) >= coalesce(clock.recent_suffix, (select pay_intern
           when 'needs_response' then '{dispute.created,dispute.updated}'::text[]
           when 'under_review' then '{dispute.updated}'
           else array['dispute.' || dispute.status] end)
-        and position('"data":{"object":' || dispute.body || '}' in e.body) > 0
+        and e.object = dispute.body
     )
   );
 comment on view pay.invariant_dispute_bodies is

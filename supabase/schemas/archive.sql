@@ -48,7 +48,7 @@ declare
 begin
   perform set_config('pay.environment_ids', array[p_environment_id]::text, true);
   if p_kind = 'events' then
-    return query select o.id, o.body from pay.events o
+    return query select o.id, pay_internal.event_body(o) from pay.events o
     where o.environment_id = p_environment_id and o.id >= v_from and o.id < v_before
     order by o.id limit p_limit;
   else

@@ -168,7 +168,9 @@ begin
   if v_document.mandates is not null then
     v_found := pay_internal.check_mandates(v_document.requests, v_document.mandates, v_found);
   end if;
-  v_found := pay_internal.claim(v_document.requests, v_found, v_document.payments);
+  v_found := pay_internal.claim(
+    v_document.requests, v_found, coalesce(v_document.payments || v_document.transfers,
+      v_document.payments, v_document.transfers));
 
   v_callers := pay_internal.callers_of(v_found);
   -- A list of replays writes nothing: its rows are not even read.

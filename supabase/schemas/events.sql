@@ -1,4 +1,9 @@
--- Purpose: writes events, with their deliveries to the endpoints that subscribe to them.
+-- Purpose: writes events, with their deliveries to the endpoints that subscribe to them, and
+-- composes what they show.
+--
+-- The text of a payment or transfer is stored once, with its row. Each event stores what turns the
+-- text after it into the text before it, so the text as of any event can be composed
+-- (docs/decisions/0043-a-text-once.md).
 
 -- The patterns in the list of an endpoint that match an event type.
 create or replace function pay_internal.patterns_of(p_type text)
@@ -20,6 +25,74 @@ as $$
   end || substr('0123456789abcdefghjkmnpqrstvwxyz', p_slot % 32 + 1, 1)
 $$;
 
+-- The text of a payment or transfer as of one of its events: the present text, taken back event by
+-- event. An event whose sequence is a multiple of 32 has the whole text before it
+-- (shared/domain/changes/resource_text.ts), so no more events are read. Retention deletes a
+-- resource after its events, and an event before later ones.
+create or replace function pay_internal.text_at(
+  p_environment_id text, p_subject_id text, p_sequence integer
+)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_last constant integer := (p_sequence / 32 + 1) * 32;
+  v_sequence integer;
+  v_text text;
+  v_before text[];
+  v_splice text;
+  v_at text;
+  v_length text;
+begin
+  if starts_with(p_subject_id, 'pay_') then
+    select t.body, t.sequence into v_text, v_sequence from pay.payments t
+    where t.environment_id = p_environment_id and t.id = p_subject_id;
+  else
+    select t.body, t.sequence into v_text, v_sequence from pay.transfers t
+    where t.environment_id = p_environment_id and t.id = p_subject_id;
+  end if;
+  if v_sequence = p_sequence then
+    return v_text;
+  end if;
+  for v_before in
+    select v.before from pay.events v
+    where v.environment_id = p_environment_id and v.subject_id = p_subject_id
+      and v.sequence > p_sequence and v.sequence <= v_last
+    order by v.environment_id desc, v.subject_id desc, v.sequence desc
+  loop
+    foreach v_splice in array v_before loop
+      v_at := split_part(v_splice, ',', 1);
+      v_length := split_part(v_splice, ',', 2);
+      v_text := overlay(v_text
+        placing substr(v_splice, length(v_at) + length(v_length) + 3)
+        from v_at::integer for v_length::integer);
+    end loop;
+  end loop;
+  return v_text;
+end
+$$;
+
+-- The payload of an event as JSON text: the bytes that are signed and sent (contract §4).
+create or replace function pay_internal.event_body(p_event pay.events)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return coalesce(p_event.body, concat(
+    '{"id":"', p_event.id, '","object":"event","type":"', p_event.type,
+    '","api_version":"v1","created_at":"', pay_internal.wire_time(p_event.created_at),
+    '","livemode":',
+    (select e.livemode::text from pay.environments e where e.id = p_event.environment_id),
+    ',"sequence":', p_event.sequence, ',"data":{"object":',
+    coalesce(p_event.object, pay_internal.text_at(
+      p_event.environment_id, p_event.subject_id, p_event.sequence)),
+    '},"request":{"id":', coalesce(to_json(p_event.request_id)::text, 'null'),
+    ',"idempotency_key":', coalesce(to_json(p_event.idempotency_key)::text, 'null'), '}}'));
+end
+$$;
+
 -- Writes the events of the committed changes, and a delivery for each endpoint that subscribes to
 -- them. Returns the number of deliveries.
 create or replace function pay_internal.write_events(
@@ -38,14 +111,18 @@ begin
     select caller.environment_id, caller.ahead, e.*
     from jsonb_to_recordset(p_events) as e (
       n integer, id text, type text, subject_id text, sequence integer, created_at timestamptz,
-      delivery_id text, body text, traceparent text
+      delivery_id text, object text, before text[], request_id text, idempotency_key text,
+      traceparent text
     )
     join unnest(p_callers) caller on caller.n = e.n
   ),
   event_made as (
     insert into pay.events
-      (environment_id, id, type, subject_id, sequence, created_at, body, traceparent)
-    select environment_id, id, type, subject_id, sequence, created_at, body, traceparent from event
+      (environment_id, id, type, subject_id, sequence, created_at, object, before, request_id,
+        idempotency_key, traceparent)
+    select environment_id, id, type, subject_id, sequence, created_at, object, before, request_id,
+      idempotency_key, traceparent
+    from event
   ),
   delivery_made as (
     insert into pay.webhook_deliveries

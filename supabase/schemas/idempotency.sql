@@ -46,7 +46,7 @@ begin
         and (p_is_read or f.outcome <> 'ok')
     )
     select a.n, a.environment_id, a.api_key_id, a.key, a.stored_since, i.status, i.body,
-      case
+      i.subject_id, i.sequence, case
         when i.created_at <= a.stored_since then 'expired'
         when i.fingerprint = a.fingerprint and i.status = 102 then 'in_progress'
         when i.fingerprint = a.fingerprint then 'replay'
@@ -55,7 +55,7 @@ begin
       end as outcome
     from requested a
     cross join lateral (
-      select o.fingerprint, o.status, o.body, o.created_at
+      select o.fingerprint, o.status, o.body, o.subject_id, o.sequence, o.created_at
       from pay.idempotency_keys o
       where o.environment_id = a.environment_id and o.api_key_id = a.api_key_id and o.key = a.key
       limit 1
@@ -69,7 +69,8 @@ begin
     p_found[v_stored.n].outcome := v_stored.outcome;
     if v_stored.outcome = 'replay' then
       p_found[v_stored.n].status := v_stored.status;
-      p_found[v_stored.n].body := v_stored.body;
+      p_found[v_stored.n].body := coalesce(v_stored.body, pay_internal.text_at(
+        v_stored.environment_id, v_stored.subject_id, v_stored.sequence));
     elsif v_stored.outcome = 'expired' then
       delete from pay.idempotency_keys o
       where o.environment_id = v_stored.environment_id
@@ -86,11 +87,10 @@ $$;
 -- Claims the idempotency keys of the requests that are still "ok", with the responses to store, and
 -- counts all requests. If another request has the key already, the outcome is that of the stored
 -- response. The same holds for a request that was refused before (except unauthorized, resetting
--- and forbidden), because a replay comes before these refusals. p_payments: the rows of the
--- requests, as pay.commit takes them. A request without a body is
---             gets the body of its payment.
+-- and forbidden), because a replay comes before these refusals. p_subjects: the rows of payments or
+-- transfers, as pay.commit takes them. The response to a request without a body is its row's.
 create or replace function pay_internal.claim(
-  p_requests jsonb, p_found pay.admission[], p_payments jsonb default null
+  p_requests jsonb, p_found pay.admission[], p_subjects jsonb default null
 )
 returns pay.admission[]
 language plpgsql volatile
@@ -106,21 +106,23 @@ begin
   with
   requested as materialized (
     select f.environment_id, f.api_key_id, f.ahead, r.n, r.request_id, r.idempotency_key,
-      r.fingerprint, r.request_line, r.status, coalesce(r.body, p.body) as body
+      r.fingerprint, r.request_line, r.status, r.body, s.id as subject_id, s.sequence
     from unnest(p_found) f
     join jsonb_to_recordset(p_requests) as r (
       n integer, request_id text, idempotency_key text, fingerprint text, request_line text,
       status smallint, body text
     ) on r.n = f.n
-    left join jsonb_to_recordset(p_payments) as p (n integer, body text) on p.n = r.n
+    left join jsonb_to_recordset(p_subjects) as s (n integer, id text, sequence integer)
+      on s.n = r.n and r.body is null
     where f.outcome = 'ok' and r.idempotency_key is not null
   ),
   claimed as (
     insert into pay.idempotency_keys
       (environment_id, api_key_id, key, fingerprint, request_id, request_line, status, body,
-        created_at)
+        subject_id, sequence, created_at)
     select a.environment_id, a.api_key_id, a.idempotency_key, decode(a.fingerprint, 'hex'),
-      a.request_id, a.request_line, a.status, a.body, v_now + coalesce(a.ahead, '0')
+      a.request_id, a.request_line, a.status, a.body, a.subject_id, a.sequence,
+      v_now + coalesce(a.ahead, '0')
     from requested a
     order by a.api_key_id, a.idempotency_key, a.n
     on conflict on constraint idempotency_keys_pkey do nothing
@@ -196,6 +198,18 @@ begin
 end
 $$;
 
+-- The stored response of an idempotency key.
+create or replace function pay_internal.response_body(p_key pay.idempotency_keys)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return coalesce(p_key.body,
+    pay_internal.text_at(p_key.environment_id, p_key.subject_id, p_key.sequence));
+end
+$$;
+
 -- An idempotency key of an API key as JSON text, with its stored response; null if it is unknown or
 -- over 24 hours old. While the first request is under way, status and body are null.
 create or replace function pay_internal.idempotency_key_body(
@@ -216,7 +230,7 @@ as $$
       pay_internal.wire_time(k.created_at) as created_at,
       pay_internal.wire_time(k.created_at + pay_internal.idempotency_retention()) as expires_at,
       k.replays,
-      case when k.status <> 102 then k.body::json end as body
+      case when k.status <> 102 then pay_internal.response_body(k)::json end as body
     from pay.idempotency_keys k
     where k.environment_id = p_environment_id and k.api_key_id = p_api_key_id and k.key = p_key
       and k.created_at > pay_internal.environment_time(p_environment_id)

@@ -30,20 +30,31 @@ end;
 comment on view pay.invariant_sequences is
   'R5: the events of a payment or transfer are numbered 1, 2, 3 … without a gap, to its sequence';
 
+-- The amount that a payment had received as of one of its events.
+create or replace function pay_internal.received_at(
+  p_environment_id text, p_subject_id text, p_sequence integer
+)
+returns bigint
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return substring(pay_internal.text_at(p_environment_id, p_subject_id, p_sequence)
+    from '"amount_received":(\d+)')::bigint;
+end
+$$;
+
 create or replace view pay.invariant_moves with (security_invoker = true) as
 select m.environment_id, m.subject_id,
   m.sequence || ': ' || coalesce(m.before, 'nothing') || ', then ' || m.type as detail
 from (
   -- Events of refunds stand between those of their payment, in any order, and so do those of
   -- disputes, each of which has events of its own.
-  select e.environment_id, e.subject_id, e.sequence, e.type, e.directly_before, e.received,
-    lag(e.type) over same as before, lag(e.received) over same as received_before
+  select e.environment_id, e.subject_id, e.sequence, e.type, e.directly_before,
+    lag(e.type) over same as before, lag(e.sequence) over same as sequence_before
   from (
     select v.environment_id, v.subject_id, v.sequence, v.type,
-      case when v.type like 'payment.%'
-        then substring(v.body from '"amount_received":(\d+)')::bigint end as received,
-      case when v.type like 'dispute.%'
-        then left(split_part(v.body, '"data":{"object":{"id":"', 2), 29) end as dispute_id,
+      case when v.type like 'dispute.%' then substr(v.object, 8, 29) end as dispute_id,
       lag(v.type) over (partition by v.environment_id, v.subject_id order by v.sequence)
         as directly_before
     from pay.events v
@@ -66,7 +77,9 @@ where (m.directly_before is not null or m.sequence = 1
       (select pay_internal.recent_suffix())))
   and case
     -- A bank has booked a further transfer of the payer.
-    when m.type = m.before and m.received > m.received_before then false
+    when m.type = m.before and m.type like 'payment.%'
+      and pay_internal.received_at(m.environment_id, m.subject_id, m.sequence)
+        > pay_internal.received_at(m.environment_id, m.subject_id, m.sequence_before) then false
     when m.type like 'refund.%' then m.directly_before is null
       or m.directly_before in ('payment.created', 'payment.requires_action', 'payment.processing',
         'payment.authorized', 'payment.declined', 'payment.cancelled')
@@ -151,7 +164,7 @@ where (right(x.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.rec
       when e.id is not null then
         e.type <> x.kind || x.status
           and (x.status <> 'pending' or e.type <> x.kind || 'created')
-          or position('"data":{"object":' || x.body || '}' in e.body) = 0
+          or e.object is not null
       -- Retention may have deleted the newest event of a resource that has not changed for so long.
       else right(x.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.recent_suffix()))
         or x.updated_at >= coalesce(clock.now, now()) - interval '29 days'
@@ -192,7 +205,7 @@ where (right(r.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.rec
       select from pay.events e
       where e.environment_id = r.environment_id and e.subject_id = r.payment_id
         and e.type = 'refund.' || case r.status when 'pending' then 'created' else r.status end
-        and position('"data":{"object":' || r.body || '}' in e.body) > 0
+        and e.object = r.body
     )
   );
 comment on view pay.invariant_refund_bodies is
@@ -228,9 +241,7 @@ select e.environment_id, e.id as subject_id,
   e.type || ' of ' || e.subject_id || ': its request has no stored response' as detail
 from (
   -- "offset 0" makes narrow rows before the join. A join of whole bodies would use temporary files.
-  select environment_id, id, type, subject_id,
-    -- The body of an event ends with its request.
-    split_part(body, '"request":{"id":"', -1) as request
+  select environment_id, id, type, subject_id, request_id, idempotency_key
   from pay.events
   where sequence is not null
     -- A subquery, so that it is computed once and not for each row.
@@ -244,18 +255,18 @@ where e.id >= coalesce(
     (select pay_internal.id_floor('evt_', clock.now - interval '23 hours')
       where clock.now is not null),
     (select pay_internal.id_floor('evt_', now() - interval '23 hours')))
-  and right(e.request, 24) <> '"idempotency_key":null}}'
+  and e.idempotency_key is not null
   and not exists (
     select from (
-      select environment_id,
-        request_id || '","idempotency_key":' || to_json(key) || '}}' as request,
-        case when status = 102 then null
+      select environment_id, request_id, key,
+        case when status = 102 then null when subject_id is not null then subject_id
           when starts_with(body, '{"id":"tr_') then substr(body, 8, 29)
           else 'pay_' || left(split_part(body, '"pay_', 2), 26) end as subject_id
       from pay.idempotency_keys
       offset 0
     ) k
-    where k.environment_id = e.environment_id and k.request = e.request
+    where k.environment_id = e.environment_id and k.request_id = e.request_id
+      and k.key = e.idempotency_key
       -- A request that waits for a provider has no response yet.
       and (k.subject_id is null or k.subject_id = e.subject_id)
   );
@@ -275,12 +286,15 @@ from (
       or starts_with(o.object, '{"id":"re_') or starts_with(o.object, '{"id":"dp_')
       then split_part(o.object, '"', 4) end as id
   from (
-    select a.environment_id, a.request_id, a.status, a.body,
-      starts_with(a.body, '{"error":') as is_error,
-      case when not starts_with(a.body, '{"error":') then a.body
+    select a.environment_id, a.request_id, a.status, b.body,
+      starts_with(b.body, '{"error":') as is_error,
+      case when not starts_with(b.body, '{"error":') then b.body
         -- An error ends with the payment that was stored, if there is one.
-        else left(substring(a.body from '"payment":(\{.*)'), -2) end as object
+        else left(substring(b.body from '"payment":(\{.*)'), -2) end as object
     from pay.idempotency_keys a
+    cross join lateral (
+      select coalesce(pay_internal.response_body(a), 'none of ' || a.subject_id) as body offset 0
+    ) b
     left join pay_internal.sandbox_times clock on clock.environment_id = a.environment_id
     where a.created_at > coalesce(clock.now, now()) - interval '23 hours'
   ) o
@@ -320,7 +334,8 @@ where case
   else x.body <> k.object and not exists (
     select from pay.events e
     where e.environment_id = k.environment_id and e.subject_id = x.subject_id
-      and (position('"data":{"object":' || k.object || '}' in e.body) > 0
+      and (coalesce(e.object, pay_internal.text_at(e.environment_id, e.subject_id, e.sequence))
+          = k.object
         -- An event of a refund or dispute shows that, and not the payment.
         or (e.type like 'refund.%' or e.type like 'dispute.%') and x.id = x.subject_id
           and position('"sequence":' || e.sequence || ',' in k.object) > 0)
@@ -372,7 +387,7 @@ where (right(dispute.id, 26) >= coalesce(clock.recent_suffix, (select pay_intern
           when 'needs_response' then '{dispute.created,dispute.updated}'::text[]
           when 'under_review' then '{dispute.updated}'
           else array['dispute.' || dispute.status] end)
-        and position('"data":{"object":' || dispute.body || '}' in e.body) > 0
+        and e.object = dispute.body
     )
   );
 comment on view pay.invariant_dispute_bodies is

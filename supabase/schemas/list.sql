@@ -248,6 +248,7 @@ begin
       when 'sandboxes' then
         'case when t.expires_at > pay_internal.server_time() then pay_internal.sandbox_body(t) end'
       when 'requests' then 'pay_internal.request_body(t)'
+      when 'events' then 'pay_internal.event_body(t)'
       else 't.body'
     end
   )

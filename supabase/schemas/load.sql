@@ -38,7 +38,7 @@ begin
       select pay_internal.sandbox_body(t) into body from pay.sandboxes t
       where t.environment_id = p_environment_id and t.id = p_id;
     when 'events' then
-      select t.body into body from pay.events t
+      select pay_internal.event_body(t) into body from pay.events t
       where t.environment_id = p_environment_id and t.id = p_id;
     when 'shown_webhook_endpoints' then
       select pay_internal.webhook_endpoint_body(t) into body from pay.webhook_endpoints t

@@ -137,7 +137,7 @@ begin
   from (
     select x.attempt,
       (select row_to_json(q) from (
-        select x.url, x.headers::json as headers, v.body
+        select x.url, x.headers::json as headers, pay_internal.event_body(v) as body
       ) q) as request,
       (select row_to_json(a) from (
         select x.response as text, x.response_truncated as truncated

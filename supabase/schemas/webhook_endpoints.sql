@@ -332,7 +332,6 @@ create or replace function pay.disable_webhook_endpoint(
   p_at timestamptz,
   p_endpoint_body text,
   p_event_id text,
-  p_event_body text,
   p_delivery_id text
 )
 returns text
@@ -353,7 +352,7 @@ begin
   perform pay_internal.write_events(
     jsonb_build_array(jsonb_build_object('n', 1, 'id', p_event_id,
       'type', 'webhook_endpoint.disabled', 'subject_id', p_id, 'sequence', p_expects_revision + 1,
-      'created_at', p_at, 'delivery_id', p_delivery_id, 'body', p_event_body)),
+      'created_at', p_at, 'delivery_id', p_delivery_id, 'object', p_endpoint_body)),
     array[row(1, p_environment_id, null, (
       select pay_internal.time_ahead(w) from pay.sandbox_settings w
       where w.environment_id = p_environment_id))::pay_internal.caller]);
@@ -361,4 +360,4 @@ begin
 end
 $$;
 grant execute on function pay.disable_webhook_endpoint(
-  text, text, integer, timestamptz, text, text, text, text) to pay_api;
+  text, text, integer, timestamptz, text, text, text) to pay_api;

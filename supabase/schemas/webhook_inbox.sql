@@ -220,16 +220,17 @@ begin
       order by e.position limit p_most
     ),
     shown as (
-      select e.position, d.id, d.event_id, d.attempt_count as attempt, v.body, v.traceparent,
+      select e.position, d.id, d.event_id, d.attempt_count as attempt, b.body, v.traceparent,
         case d.fault_attempt when d.attempt_count then d.fault end as fault,
         row_number() over (order by e.position) as n,
-        sum(octet_length(v.body)) over (order by e.position) as bytes
+        sum(octet_length(b.body)) over (order by e.position) as bytes
       from entry e
       join pay.webhook_deliveries d
         on d.environment_id = p_endpoint.environment_id and d.id = e.delivery_id
         -- A delivery that is pending again gets a new position.
         and d.status || '' in ('available', 'delivered')
       join pay.events v on v.environment_id = p_endpoint.environment_id and v.id = d.event_id
+      cross join lateral (select pay_internal.event_body(v) as body offset 0) b
     )
     select json_build_object(
       'public_id', (

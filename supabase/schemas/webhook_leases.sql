@@ -156,7 +156,7 @@ begin
   select c.environment_id, c.public_id, c.account, c.id, c.endpoint_id, c.event_id, c.subject_id,
     c.attempt_count, c.url, c.secrets, c.livemode,
     -- In the caller's time, because the caller computes how long the endpoint has been failing.
-    c.failing_since + p_ahead, false, false, v.body, (
+    c.failing_since + p_ahead, false, false, pay_internal.event_body(v), (
       select row_to_json(w)::text from pay.sandbox_settings w
       where w.environment_id = c.environment_id), c.fault, v.traceparent
   from leased c
@@ -373,7 +373,7 @@ begin
   )
   select c.environment_id, c.public_id, c.account, c.id, c.endpoint_id, c.event_id, c.subject_id,
     c.attempt_count, c.url, c.secrets::text, c.livemode, c.failing_since + p_ahead, true, c.crashed,
-    v.body, (
+    pay_internal.event_body(v), (
       select row_to_json(w)::text from pay.sandbox_settings w
       where w.environment_id = c.environment_id), null, v.traceparent
   from leased c

@@ -97,7 +97,7 @@ const BREAKS: [what: string, statements: string, invariants: string[]][] = [
   ],
   [
     "an event of a failed refund with another body",
-    `update pay.events set body = replace(body, '"failure_code":"', '"failure_code":"x')
+    `update pay.events set object = replace(object, '"failure_code":"', '"failure_code":"x')
      where type = 'refund.failed'`,
     ["invariant_refund_bodies"],
   ],

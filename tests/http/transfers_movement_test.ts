@@ -115,7 +115,8 @@ Deno.test("movements and events of a transfer", async (t) => {
         assert.deepEqual((await service.call("GET", `${TRANSFERS}/${last.id}`)).body, last);
         assert.deepEqual(await movementsOf(last.id), ledger);
         const rows = await service.sql`
-          select type, sequence, body from pay.events where subject_id = ${last.id}
+          select type, sequence, pay_internal.event_body(e) as body
+          from pay.events e where subject_id = ${last.id}
           order by sequence`;
         assert.deepEqual(
           rows.map(({ type, sequence }) => `${sequence} ${type}`),

@@ -22,6 +22,7 @@ import type {
 } from "../../store/commit_rows.ts";
 import type { NewOperationRow } from "../../store/operation_row.ts";
 import { type EventContext, eventRow } from "./event.ts";
+import { ResourceText } from "./resource_text.ts";
 
 /** A resource with a lifecycle, events and ledger movements. */
 export type Subject = Payment | Transfer;
@@ -68,6 +69,7 @@ export class ChangeBuilder<T extends Subject> {
   #mandate: MandateRow | null = null;
   readonly #expects: Change["expects"];
   readonly #at: string;
+  readonly #text: ResourceText;
   #subject: T;
   #body = "";
 
@@ -77,6 +79,7 @@ export class ChangeBuilder<T extends Subject> {
    */
   constructor(subject: T, readonly context: EventContext) {
     this.#subject = subject;
+    this.#text = new ResourceText(subject.sequence === 0 ? null : subject);
     this.#at = formatTime(context.at_ms);
     this.#expects = subject.sequence === 0 ? null : standingOf(subject);
   }
@@ -128,14 +131,7 @@ export class ChangeBuilder<T extends Subject> {
 
   /** Applies a patch to the resource and records one event of this type. */
   addEvent(type: EventTypeOf<T["object"]>, patch: Partial<T> = {}): void {
-    this.#subject = {
-      ...this.#subject,
-      ...patch,
-      sequence: this.#subject.sequence + 1,
-      updated_at: this.#at,
-    };
-    this.#body = JSON.stringify(this.#subject);
-    this.#record(type, this.#body);
+    this.#record(type, patch, null);
   }
 
   /**
@@ -143,13 +139,6 @@ export class ChangeBuilder<T extends Subject> {
    * Returns the refund as JSON text.
    */
   addRefundEvent(type: EventTypeOf<"refund">, refund: Refund, patch: Partial<T> = {}): string {
-    this.#subject = {
-      ...this.#subject,
-      ...patch,
-      sequence: this.#subject.sequence + 1,
-      updated_at: this.#at,
-    };
-    this.#body = JSON.stringify(this.#subject);
     const body = JSON.stringify(refund);
     const { id, payment_id, status, amount_minor, currency, created_at } = refund;
     const i = this.#refunds.findIndex((earlier) => earlier.id === id);
@@ -161,7 +150,7 @@ export class ChangeBuilder<T extends Subject> {
     };
     if (i < 0) this.#refunds.push(row);
     else this.#refunds[i] = row;
-    this.#record(type, body);
+    this.#record(type, patch, body);
     return body;
   }
 
@@ -174,15 +163,12 @@ export class ChangeBuilder<T extends Subject> {
     dispute: Dispute,
     provider_reference: string | null = null,
   ): string {
-    const { sequence } = this.#subject;
-    this.#subject = { ...this.#subject, sequence: sequence + 1, updated_at: this.#at };
-    this.#body = JSON.stringify(this.#subject);
     const body = JSON.stringify(dispute);
     const { id, payment_id, status, amount_minor, currency, created_at } = dispute;
     this.#disputes.push({
       ...{ id, payment_id, status, amount_minor, currency, provider_reference, created_at, body },
     });
-    this.#record(type, body);
+    this.#record(type, {}, body);
     return body;
   }
 
@@ -245,9 +231,14 @@ export class ChangeBuilder<T extends Subject> {
     };
   }
 
-  #record(type: EventType, object: string): void {
-    const { id: subject_id, sequence } = this.#subject;
-    this.#events.push(eventRow({ type, subject_id, sequence, object }, this.context));
+  /** @param object the refund or dispute that the event shows; null: it shows the resource */
+  #record(type: EventType, patch: Partial<T>, object: string | null): void {
+    const sequence = this.#subject.sequence + 1;
+    this.#subject = { ...this.#subject, ...patch, sequence, updated_at: this.#at };
+    const { text, before } = this.#text.next(this.#subject, sequence);
+    this.#body = text;
+    const { id: subject_id } = this.#subject;
+    this.#events.push(eventRow({ type, subject_id, sequence, object, before }, this.context));
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * Makes the row and the payload of an event. The payload is text that is made once: the service
- * stores, signs and sends the same bytes (contract §4). Pure.
+ * Makes the rows of events. The payload of an event is the same text whenever it is signed, sent
+ * or read (contract §4). Pure.
  */
 
 import { formatTime } from "../../core/clock.ts";
@@ -32,7 +32,7 @@ export interface RequestContext extends EventContext {
   run_number: number | null;
 }
 
-/** Version of the event payload (contract §4). */
+/** Version of the event payload (contract §4), also in `pay_internal.event_body`. */
 const API_VERSION = "v1";
 
 /** The content of an event. */
@@ -41,42 +41,57 @@ interface EventContent {
   /** The resource whose events `sequence` orders: for a refund, its payment. */
   subject_id: string;
   sequence: number;
-  /** The resource as of the event, as JSON text. */
-  object: string;
-  /** True for an event of a trigger, which changes nothing. */
-  triggered?: boolean;
+  /** The object that the event shows, as JSON text; null: the resource as of the event. */
+  object: string | null;
+  /** What turns the text of the resource into the one before the event; null: nothing. */
+  before: string[] | null;
 }
 
-/** Makes the row of an event. */
+/** Makes the row of an event. The database composes the payload (`pay_internal.event_body`). */
 export function eventRow(content: EventContent, context: EventContext): EventRow {
-  const { type, subject_id, sequence, object, triggered } = content;
+  const { type, subject_id, sequence, object, before } = content;
+  const { request_id, idempotency_key, traceparent } = context;
   const id = context.newId("evt_");
-  const created_at = formatTime(context.at_ms);
-  const { traceparent } = context;
-  const head = JSON.stringify({
-    id,
-    object: "event",
-    type,
-    api_version: API_VERSION,
-    created_at,
-    livemode: context.livemode,
-    sequence,
-    ...(triggered && { triggered }),
-  });
-  const request = JSON.stringify({
-    id: context.request_id,
-    idempotency_key: context.idempotency_key,
-  });
   return {
     id,
     type,
     subject_id,
     sequence,
-    created_at,
+    created_at: formatTime(context.at_ms),
     delivery_id: deliveryStem(id),
-    body: `${head.slice(0, -1)},"data":{"object":${object}},"request":${request}}`,
+    ...(object !== null && { object }),
+    ...(before !== null && { before }),
+    ...(request_id !== null && { request_id }),
+    ...(idempotency_key !== null && { idempotency_key }),
     ...(traceparent && { traceparent }),
   };
+}
+
+/** An event of a trigger, which changes nothing, with its payload. */
+export type TriggeredEvent = Pick<EventRow, "id" | "type" | "subject_id" | "delivery_id"> & {
+  /** JSON text. */
+  body: string;
+  traceparent: string | null;
+};
+
+/** Makes an event of a trigger. */
+export function triggeredEvent(
+  { type, subject_id, sequence, object }: Omit<EventContent, "before"> & { object: string },
+  context: EventContext,
+): TriggeredEvent {
+  const id = context.newId("evt_");
+  const { livemode, traceparent = null } = context;
+  const created_at = formatTime(context.at_ms);
+  const head = JSON.stringify({
+    ...{ id, object: "event", type, api_version: API_VERSION, created_at, livemode, sequence },
+    triggered: true,
+  });
+  const request = JSON.stringify({
+    id: context.request_id,
+    idempotency_key: context.idempotency_key,
+  });
+  const body = `${head.slice(0, -1)},"data":{"object":${object}},"request":${request}}`;
+  return { id, type, subject_id, delivery_id: deliveryStem(id), body, traceparent };
 }
 
 /**

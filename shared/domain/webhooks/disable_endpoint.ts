@@ -49,6 +49,7 @@ export async function disableEndpoint(
     subject_id: endpoint_id,
     sequence: stored.revision + 1,
     object: body,
+    before: null,
   }, origin);
   return await store.disableEndpoint({
     environment_id,
@@ -57,7 +58,6 @@ export async function disableEndpoint(
     at_ms,
     body,
     event_id: event.id,
-    event_body: event.body,
     delivery_id: event.delivery_id,
   });
 }

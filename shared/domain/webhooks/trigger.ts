@@ -9,12 +9,11 @@ import type { DisputeStatus } from "../../schema/dispute.ts";
 import type { Payment } from "../../schema/payment.ts";
 import type { EventType } from "../../schema/event_type.ts";
 import type { TriggerWebhookBody } from "../../schema/webhook.ts";
-import type { EventRow } from "../../store/commit_rows.ts";
 import type { Store } from "../../store/store.ts";
 import type { SecretSource, WebhookStore } from "../../store/webhook_store.ts";
 import { makeAttempt, type Send } from "./attempt.ts";
 import { EndpointSecrets } from "./endpoint_secret.ts";
-import { eventRow } from "../changes/event.ts";
+import { type TriggeredEvent, triggeredEvent } from "../changes/event.ts";
 import { readPayment } from "../changes/read_resource.ts";
 import { sampleDispute } from "../payments/dispute_payment.ts";
 import { sampleRefund } from "../payments/refund_payment.ts";
@@ -75,12 +74,11 @@ export function createTrigger(options: {
     if (paid.outcome !== "found") throw new Error("a load without a key cannot be a replay");
     const payment = readPayment(paid.body);
 
-    const event = eventRow({
+    const event = triggeredEvent({
       type: body.event,
       subject_id: payment.id,
       sequence: payment.sequence,
       object: objectOf(body.event, payment, paid.body, loaded.body, request),
-      triggered: true,
     }, context);
     if (url === null) return await putIntoInbox(request, body.endpoint_id, event);
     const endpoint = { endpoint_id: body.endpoint_id, url, secrets };
@@ -94,7 +92,7 @@ export function createTrigger(options: {
   async function putIntoInbox(
     { access, idempotency }: ServiceRequest,
     endpoint_id: string,
-    event: EventRow,
+    event: TriggeredEvent,
   ): Promise<Reply> {
     const triggered = deliveryOf(event, endpoint_id);
     const reply = await webhook_store.beginTrigger(
@@ -109,7 +107,7 @@ export function createTrigger(options: {
   async function attemptOnce(
     { access, context, idempotency }: ServiceRequest,
     endpoint: { endpoint_id: string; url: string; secrets: SecretSource[] },
-    event: EventRow,
+    event: TriggeredEvent,
   ): Promise<Reply> {
     const { endpoint_id, url, secrets } = endpoint;
     const counted = withoutRateCount(access);
@@ -131,7 +129,7 @@ export function createTrigger(options: {
         allow_private: settings.allow_private && !context.livemode,
         livemode: context.livemode,
         signed_ms: real_ms,
-        traceparent: event.traceparent ?? null,
+        traceparent: event.traceparent,
       },
       at_ms,
       send,
@@ -151,16 +149,8 @@ export function createTrigger(options: {
 }
 
 /** Makes the row of a triggered delivery, which is the only one of its event. */
-function deliveryOf(event: EventRow, endpoint_id: string) {
-  return {
-    endpoint_id,
-    event_id: event.id,
-    type: event.type,
-    subject_id: event.subject_id,
-    body: event.body,
-    traceparent: event.traceparent ?? null,
-    delivery_id: `${event.delivery_id}0`,
-  };
+function deliveryOf({ id, delivery_id, ...event }: TriggeredEvent, endpoint_id: string) {
+  return { endpoint_id, event_id: id, ...event, delivery_id: `${delivery_id}0` };
 }
 /** The status of the sample in an event of a dispute. */
 const SAMPLE_DISPUTES: ReadonlyMap<EventType, DisputeStatus> = new Map([

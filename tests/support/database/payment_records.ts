@@ -36,7 +36,9 @@ export async function recordOf({ sql }: Database, id: string): Promise<PaymentRe
   const payments = await sql`select * from pay.payments where id = ${id}`;
   const refunds = await sql`select * from pay.refunds where payment_id = ${id} order by id`;
   const disputes = await sql`select * from pay.disputes where payment_id = ${id} order by id`;
-  const events = await sql`select * from pay.events where subject_id = ${id} order by sequence`;
+  const events = await sql`
+    select *, pay_internal.event_body(e) as body from pay.events e
+    where subject_id = ${id} order by sequence`;
   const transactions = await sql`
     select * from pay.ledger_movements where subject_id = ${id} order by transaction_id, leg`;
   const entries = await sql`
