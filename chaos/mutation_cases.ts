@@ -202,6 +202,15 @@ export const MUTATIONS: readonly Mutation[] = [
     noticed_by: "tests/webhook/kill_test.ts",
   },
   {
+    name: "an event shows the payment before it",
+    edits: [{
+      file: `${SCHEMAS}/events.sql`,
+      find: "and v.sequence > p_sequence and",
+      replace: "and v.sequence >= p_sequence and",
+    }],
+    noticed_by: "tests/database/event_texts_test.ts",
+  },
+  {
     name: "a purge ignores the 24 hours",
     edits: [{
       file: `${SCHEMAS}/idempotency.sql`,

@@ -2139,7 +2139,11 @@ begin
   end if;
   return query
     select f.n, case f.outcome when 'ok' then 'committed' else f.outcome end, f.api_key_id,
-      f.environment_id, f.account, f.livemode, f.remaining, f.status, f.body,
+      f.environment_id, f.account, f.livemode, f.remaining, f.status,
+      -- A duplicate within the list: the resource of its response is written by now.
+      case when f.outcome = 'replay' and f.body is null then pay_internal.read_response(
+        f.environment_id, f.api_key_id, v_document.requests -> (f.n - 1) ->> 'idempotency_key')
+        else f.body end,
       coalesce(v_details[f.n], f.detail), v_deliveries from unnest(v_found) f;
 end
 $$;
@@ -2320,9 +2324,9 @@ begin
     foreach v_splice in array v_before loop
       v_at := split_part(v_splice, ',', 1);
       v_length := split_part(v_splice, ',', 2);
-      v_text := overlay(v_text
-        placing substr(v_splice, length(v_at) + length(v_length) + 3)
-        from v_at::integer for v_length::integer);
+      v_splice := substr(v_splice, length(v_at) + length(v_length) + 3);
+      v_text := case when v_at = '0' then v_splice
+        else overlay(v_text placing v_splice from v_at::integer for v_length::integer) end;
     end loop;
   end loop;
   return v_text;
@@ -3146,6 +3150,20 @@ as $$
 begin
   return coalesce(p_key.body,
     pay_internal.text_at(p_key.environment_id, p_key.subject_id, p_key.sequence));
+end
+$$;
+
+create or replace function pay_internal.read_response(
+  p_environment_id text, p_api_key_id text, p_key text
+)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select pay_internal.response_body(k) from pay.idempotency_keys k
+    where k.environment_id = p_environment_id and k.api_key_id = p_api_key_id and k.key = p_key);
 end
 $$;
 

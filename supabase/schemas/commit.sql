@@ -189,7 +189,11 @@ begin
   end if;
   return query
     select f.n, case f.outcome when 'ok' then 'committed' else f.outcome end, f.api_key_id,
-      f.environment_id, f.account, f.livemode, f.remaining, f.status, f.body,
+      f.environment_id, f.account, f.livemode, f.remaining, f.status,
+      -- A duplicate within the list: the resource of its response is written by now.
+      case when f.outcome = 'replay' and f.body is null then pay_internal.read_response(
+        f.environment_id, f.api_key_id, v_document.requests -> (f.n - 1) ->> 'idempotency_key')
+        else f.body end,
       coalesce(v_details[f.n], f.detail), v_deliveries from unnest(v_found) f;
 end
 $$;

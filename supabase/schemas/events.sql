@@ -64,9 +64,9 @@ begin
     foreach v_splice in array v_before loop
       v_at := split_part(v_splice, ',', 1);
       v_length := split_part(v_splice, ',', 2);
-      v_text := overlay(v_text
-        placing substr(v_splice, length(v_at) + length(v_length) + 3)
-        from v_at::integer for v_length::integer);
+      v_splice := substr(v_splice, length(v_at) + length(v_length) + 3);
+      v_text := case when v_at = '0' then v_splice
+        else overlay(v_text placing v_splice from v_at::integer for v_length::integer) end;
     end loop;
   end loop;
   return v_text;

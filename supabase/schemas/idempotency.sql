@@ -210,6 +210,20 @@ begin
 end
 $$;
 
+create or replace function pay_internal.read_response(
+  p_environment_id text, p_api_key_id text, p_key text
+)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select pay_internal.response_body(k) from pay.idempotency_keys k
+    where k.environment_id = p_environment_id and k.api_key_id = p_api_key_id and k.key = p_key);
+end
+$$;
+
 -- An idempotency key of an API key as JSON text, with its stored response; null if it is unknown or
 -- over 24 hours old. While the first request is under way, status and body are null.
 create or replace function pay_internal.idempotency_key_body(

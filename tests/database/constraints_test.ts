@@ -156,6 +156,7 @@ const VIOLATIONS: Violation[] = [
   ["events_sequence_positive", "events", { id: "e2", sequence: 0 }],
   ["idempotency_keys_pkey", "idempotency_keys", {}],
   ["idempotency_keys_key_length", "idempotency_keys", { key: "x".repeat(256) }],
+  ["idempotency_keys_has_body", "idempotency_keys", { key: "z", body: "{}" }],
   ["idempotency_keys_fingerprint_length", "idempotency_keys", { key: "y", fingerprint: "\\x00" }],
   ["ledger_movements_pkey", "ledger_movements", {}],
   ["ledger_movements_leg_in_range", "ledger_movements", { leg: -1 }],

@@ -55,12 +55,15 @@ function textOf({ names, texts }: Written): string {
   return `{${names.map((name, i) => `"${name}":${texts[i]}`).join(",")}}`;
 }
 
-/** Each splice is "at,length,text": the text that stood there. The last place comes first. */
+/**
+ * Each splice is "at,length,text": the text that stood there, the last place first. At 0 it is the
+ * whole text.
+ */
 function splices(before: Written, after: Written, text: string, sequence: number): string[] {
   const has_same_names = after.names.length === before.names.length &&
     after.names.every((name, i) => name === before.names[i]);
   if (sequence % WHOLE_EVERY === 0 || !has_same_names || SURROGATE.test(text)) {
-    return [`1,${[...text].length},${textOf(before)}`];
+    return [`0,0,${textOf(before)}`];
   }
   const found: string[] = [];
   // PostgreSQL counts from 1.

@@ -1,0 +1,124 @@
+/**
+ * The texts of payments and transfers as of their events (ADR 0043): the bytes that requests got at
+ * that time, for every event, and a bounded number of rows for each.
+ */
+
+import assert from "node:assert/strict";
+import { APPROVED, PAYMENTS, serviceCase } from "../support/service/service_case.ts";
+import { rowsRead } from "../support/database/pages_read.ts";
+
+const EVENTS = "/api-v1-payments/v1/events";
+const TRANSFERS = "/api-v1-payments/v1/transfers";
+/** Enough for three events with a whole text: each refund has three events. */
+const REFUNDS = 40;
+/** The events up to the next whole text, the payment, the event and its environment. */
+const MAX_ROWS = 32 + 4;
+
+const METADATA: [name: string, metadata: Record<string, string>][] = [
+  ["usual texts", { order: "18151210" }],
+  ["members named like ours", { status: "pending", sequence: "1", amount_refunded: "0" }],
+  ["quotes, commas and backslashes", { a: '","status":"pending",\\"', "b,1,2": "1,2,3" }],
+  ["letters of two bytes", { größe: "ÄÖÜß", a: "é\u0301" }],
+  ["characters of two units", { a: "🎉 𝄞", status: "👩‍👩‍👧" }],
+];
+
+serviceCase("every event shows the payment byte for byte as it was", async (t, service) => {
+  for (const [i, [name, metadata]] of METADATA.entries()) {
+    await t.step(name, async () => {
+      const key = { idempotency_key: `create-${i}` };
+      const body = { amount: 5000, ...APPROVED.card, metadata, description: metadata.a };
+      const created = await service.pay(body, key);
+      assert.equal(created.status, 201, created.text);
+      const path = `${PAYMENTS}/${created.body.id}`;
+      const texts = new Map([[created.body.sequence, created.text]]);
+      for (let n = 0; n < REFUNDS; n++) {
+        const refunded = await service.call("POST", `${path}/refund`, {
+          body: { amount: 100 + n },
+        });
+        assert.equal(refunded.status, 201, refunded.text);
+        const { body: shown, text } = await service.call("GET", path);
+        texts.set(shown.sequence, text);
+      }
+      const rows = await service.sql`
+        select id, type, sequence from pay.events
+        where subject_id = ${created.body.id} order by sequence`;
+      assert.equal(rows.length, 2 + 3 * REFUNDS);
+      let compared = 0;
+      for (const { id, type, sequence } of rows) {
+        const { text } = await service.call("GET", `${EVENTS}/${id}`);
+        const shown = /^.*?"data":\{"object":(.*)\},"request":\{.*\}\}$/s.exec(text)![1]!;
+        assert.equal(JSON.parse(text).sequence, sequence);
+        if (type === "payment.created") {
+          const { status, amount_captured, completed_at } = JSON.parse(shown);
+          assert.deepEqual([status, amount_captured, completed_at], ["pending", 0, null]);
+        }
+        if (!type.startsWith("payment.") || !texts.has(sequence)) continue;
+        assert.equal(shown, texts.get(sequence));
+        compared++;
+      }
+      assert.equal(compared, 1 + REFUNDS);
+      const again = await service.pay(body, key);
+      assert.equal(again.headers.get("Idempotent-Replayed"), "true");
+      assert.equal(again.text, created.text);
+    });
+  }
+  await t.step("each reads a bounded number of rows", async () => {
+    const connection = await service.sql.reserve();
+    try {
+      const ids = await connection`select environment_id, id from pay.events`;
+      for (const { environment_id, id } of ids) {
+        const { rows } = await rowsRead(
+          connection,
+          `select pay_internal.event_body(e) from pay.events e
+           where e.environment_id = $1 and e.id = $2`,
+          [environment_id, id],
+        );
+        assert.ok(rows <= MAX_ROWS, `${rows} rows were read for ${id}`);
+      }
+    } finally {
+      connection.release();
+    }
+  });
+});
+
+serviceCase("every event shows the transfer byte for byte as it was", async (_, service) => {
+  await service.pay({ amount: 5000, ...APPROVED.card });
+  const created = await service.call("POST", TRANSFERS, {
+    body: {
+      ...{ amount: 1000, currency: "EUR", metadata: { order: "7" } },
+      destination: { iban: "DE89370400440532013000", holder_name: "Ada Lovelace" },
+    },
+    idempotency_key: "transfer",
+  });
+  assert.equal(created.status, 201, created.text);
+  const ended = await service.call(
+    "POST",
+    `/api-v1-sandbox/transfers/${created.body.id}/advance`,
+    { body: { to: "failed" } },
+  );
+  assert.equal(ended.status, 200, ended.text);
+  const { body } = await service.call("GET", `${EVENTS}?subject_id=${created.body.id}`);
+  const shown = body.data.map(({ data }: { data: { object: unknown } }) =>
+    JSON.stringify(data.object)
+  );
+  assert.equal(shown[0], ended.text);
+  assert.ok(shown.includes(created.text));
+});
+
+serviceCase("retention keeps a payment until its last event is gone", async (_, service) => {
+  const { sql } = service;
+  const payment = (await service.make({})).body;
+  const DAYS = 24 * 3_600_000;
+  const later = async (days: number) => {
+    await sql`select pay.purge(${new Date(Date.now() + days * DAYS).toISOString()}::timestamptz)`;
+  };
+  // As if the payment had been made 31 days ago and refunded now.
+  const [old] = await sql`select pay_internal.id_floor('pay_', now() - interval '31 days') as id`;
+  await sql`update pay.payments set id = ${old!.id} where id = ${payment.id}`;
+  await sql`update pay.events set subject_id = ${old!.id} where subject_id = ${payment.id}`;
+  await later(0);
+  assert.equal((await sql`select from pay.payments`).length, 1);
+  await sql`delete from pay.events where subject_id = ${old!.id}`;
+  await later(0);
+  assert.equal((await sql`select from pay.payments`).length, 0);
+});
