@@ -250,8 +250,8 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "a replay has new bytes",
     edits: [{
       file: `${SCHEMAS}/idempotency.sql`,
-      find: "p_found[v_stored.n].body := v_stored.body;",
-      replace: "p_found[v_stored.n].body := v_stored.body || ' ';",
+      find: "p_found[v_stored.n].body := coalesce(",
+      replace: "p_found[v_stored.n].body := ' ' || coalesce(",
     }],
     noticed_by: "tests/model/model_test.ts",
   },

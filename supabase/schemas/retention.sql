@@ -5,7 +5,8 @@
 -- 24 hours: idempotency keys. Readers ignore older keys themselves; this only frees the space.
 -- 30 days:  events and deliveries of every environment, all data of sandboxes (interface §8). A
 --           sandbox whose clock is ahead keeps the collections that a bank can return, with
---           their refunds. In a
+--           their refunds. A payment or transfer stays as long as it has events, which show its
+--           text (pay_internal.text_at). In a
 --           live environment operations and provider events stay as long as its payments.
 --           An archive keeps its events and deliveries until it has them (archive.sql). Its bank
 --           details have a retention of their own (bank_details.sql).

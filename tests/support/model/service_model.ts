@@ -190,11 +190,13 @@ export class ServiceModel {
       is_collection && now_ms > this.now_ms && this.#mandate !== null &&
       ["completed", "partially_refunded"].includes(standing.status) &&
       at_ms > monthsBefore(now_ms, 14);
-    this.payments = this.payments.filter((one) => is_young(one) || can_come_back(one));
-    this.transfers = this.transfers.filter(is_young);
     for (const made of [...this.payments, ...this.transfers]) {
       made.events = made.events.filter(is_young);
     }
+    const stays = (made: { at_ms: number; events: unknown[] }) =>
+      is_young(made) || made.events.length > 0;
+    this.payments = this.payments.filter((one) => stays(one) || can_come_back(one));
+    this.transfers = this.transfers.filter(stays);
   }
 
   reset(): void {
