@@ -284,7 +284,8 @@ stablecoinCase(
       const lost = pay(first.base_url).then(() => "created", () => "lost");
       const blocked = () =>
         sql`select pid from pg_stat_activity
-        where wait_event_type = 'Lock' and datname = current_database()`;
+        where wait_event_type = 'Lock' and datname = current_database()
+          and query like '%pay.record(%'`;
       await until("the record waits", async () => (await blocked()).length > 0);
       const [backend] = await blocked();
       await first.kill();

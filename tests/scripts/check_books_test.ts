@@ -26,7 +26,9 @@ Deno.test("check-books", async (t) => {
       assert.match(out, /^(ok {5}invariant_\w+ +R\d.+\n)+$/);
     });
     await t.step("prints what a tester can cause apart, and exits with 0", async () => {
-      await sql`update pay.idempotency_keys set body = '{"id":"x"}' where key = 'kept'`;
+      await sql`
+        update pay.idempotency_keys set body = '{"id":"x"}', subject_id = null, sequence = null
+        where key = 'kept'`;
       const { code, out } = await checkBooks(service);
       const [alarms, apart] = out.split(HEADING);
       assert.equal(code, 0, out);
