@@ -151,10 +151,10 @@ async function copyRows(sql: Sql, source: Source, count: number): Promise<void> 
      select t.environment_id, t.api_key_id, ${COPY_KEY}, t.fingerprint, ${request},
        t.request_line, t.status, ${renew("t.subject_id")}, t.sequence, c.at
      from copies c cross join pay.idempotency_keys t
-     where t.environment_id = $1 and t.api_key_id = $6 and t.key = $4
+     where t.environment_id = $1 and t.api_key_id = $3 and t.key = $4
        and c.at > (select pay_internal.server_time() - pay_internal.idempotency_retention())
      order by c.n`,
-    [...parameters, api_key_id],
+    [environment_id, shared, api_key_id, key],
   );
   await sql`
     select pay_internal.add_to_total(environment_id, currency, debit_account, credit_account,
