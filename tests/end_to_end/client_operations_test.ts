@@ -84,6 +84,11 @@ Deno.test("the client calls every operation", (t) =>
         assert.equal(assertShape(Payment, captured).amount_captured, 600);
         const pending = await client.payments.create({ amount_minor: 5, ...EUR });
         assert.equal((await client.payments.cancel(pending.id)).status, "cancelled");
+        assert.deepEqual(await client.payments.deleteBankDetails(pending.id), {
+          id: pending.id,
+          object: "bank_details",
+          deleted: true,
+        });
       });
 
       await t.step("a decline is an error with the stored payment", async () => {
@@ -146,6 +151,7 @@ Deno.test("the client calls every operation", (t) =>
         assert.deepEqual(await client.transfers.retrieve(sent.id), done);
         const taken_back = await client.transfers.create(input);
         assert.equal((await client.transfers.cancel(taken_back.id)).status, "cancelled");
+        assert.ok((await client.transfers.deleteBankDetails(taken_back.id)).deleted);
         assert.equal((await client.transfers.list({ status: "completed" })).data.length, 1);
         for await (const entry of client.ledgerEntries.list({ transfer_id: sent.id })) {
           assert.equal(assertShape(LedgerEntry, entry).transfer_id, sent.id);
