@@ -79,9 +79,13 @@ class BankRun {
     this.#double = double;
     this.#account_id = account_id;
     this.#random = randomOf(options.seed, "bank");
-    this.#due = Array.from({ length: options.kills }, () => BANK_KILL_POINTS).flat()
-      .map((point) => ({ point, at: this.#random.next() }))
-      .toSorted((a, b) => a.at - b.at).map(({ point }) => point);
+    // Every point comes before one of them comes again.
+    this.#due = Array.from(
+      { length: options.kills },
+      () =>
+        BANK_KILL_POINTS.map((point) => ({ point, at: this.#random.next() }))
+          .toSorted((a, b) => a.at - b.at).map(({ point }) => point),
+    ).flat();
     const api = { sql: stage.sql, servers, key, seed: options.seed };
     this.#clients = new BankClients(api, this.#random);
     this.#bank = new BankDays(double, this.#random);
