@@ -12,7 +12,7 @@ import { KEYS } from "./bank.ts";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 const LOOK_MS = 20;
-const STEP_DEADLINE_MS = 120_000;
+const STEP_DEADLINE_MS = 600_000;
 
 /** A running command. */
 export interface RunningCommand {
