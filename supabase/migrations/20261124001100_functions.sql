@@ -4584,10 +4584,10 @@ returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select c.subject_id from pay.provider_operations c
+  -- With "limit 1" the planner would read all operations of the environment in the order of ids.
+  select (array_agg(c.subject_id order by c.id))[1] from pay.provider_operations c
   where c.provider_reference = p_provider_reference and c.account_id = p_account_id
     and c.environment_id = p_environment_id
-  order by c.id limit 1
 $$;
 
 create or replace function pay_internal.has_event_operation(
