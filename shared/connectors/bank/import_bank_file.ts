@@ -21,7 +21,7 @@ import type {
 import { rejectionOf, reportedId } from "./reported_statuses.ts";
 
 /** Rows of a kind that are stored at a time. */
-const BATCH = 200;
+const BATCH = 50;
 /** Warnings that are kept. */
 const WARNINGS_MAX = 100;
 /** Other accounts of a file that an error names. */
