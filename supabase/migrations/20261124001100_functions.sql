@@ -4583,11 +4583,14 @@ create or replace function pay_internal.find_event_subject(
 returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
+-- As in pay_internal.lock_provider_events: only the index of the references has this order. With
+-- old statistics the planner would read all operations of the environment.
+set enable_sort = off
 as $$
-  -- With "limit 1" the planner would read all operations of the environment in the order of ids.
-  select (array_agg(c.subject_id order by c.id))[1] from pay.provider_operations c
-  where c.provider_reference = p_provider_reference and c.account_id = p_account_id
-    and c.environment_id = p_environment_id
+  select c.subject_id from pay.provider_operations c
+  where c.provider_reference between p_provider_reference and p_provider_reference
+    and c.account_id = p_account_id and c.environment_id = p_environment_id
+  order by c.provider_reference limit 1
 $$;
 
 create or replace function pay_internal.has_event_operation(

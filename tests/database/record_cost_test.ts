@@ -64,6 +64,46 @@ serviceCase("pay.record() reads few pages of many rows", async (_t, service) => 
   }
 });
 
+serviceCase("pay.store_provider_events() reads few of many operations", async (t, service) => {
+  const { sql, live } = service;
+  const account_id = await addAccount(sql, live.environment_id);
+  const fill = (from: number, to: number, reference: string) =>
+    sql.unsafe(
+      `insert into pay.provider_operations (environment_id, id, account_id, connector, op, subject_id,
+        amount_minor, currency, request, state, attempts, created_at, settled_at, may_repeat,
+        api_key_id, request_id, decline_is_error, provider_reference)
+      select $1, 'pc_' || n, $2, 'stripe', 'authorize', 'pay_' || n, 1, 'EUR', '{}', 'settled', 1,
+        now(), now(), true, 'key_1', 'req_1', true, ${reference}
+      from generate_series(${from}, ${to}) n`,
+      [live.environment_id, account_id],
+    );
+  const connection = await sql.reserve();
+  let events = 0;
+  const store = (provider_reference: string | null) => {
+    const event = { reference: `e_${++events}`, op: "authorize", state: "succeeded" };
+    const money = { amount_minor: 1, currency: "EUR", at: new Date().toISOString() };
+    return pagesRead(connection, "select pay.store_provider_events($1::text, $2::text)", [
+      account_id,
+      JSON.stringify([{ ...event, ...money, provider_reference }]),
+    ]);
+  };
+  try {
+    for (let i = 0; i < RECORDS; i++) await store("pi_1");
+    // Statistics of a time at which few operations had an object of their own.
+    await fill(1, 100, "'pi_1'");
+    await sql`analyze pay.provider_operations`;
+    await fill(101, ROWS, "'pi_' || n");
+    for (const provider_reference of [`pi_${ROWS}`, "unknown", null]) {
+      await t.step(`for an event of ${provider_reference}`, async () => {
+        const pages = await store(provider_reference);
+        assert.ok(pages <= MAX_PAGES, `${pages} pages were read`);
+      });
+    }
+  } finally {
+    connection.release();
+  }
+});
+
 /** Addresses of a page, and the pages that the lookup of one address reads. */
 const ADDRESSES = 100;
 const PAGES_EACH = 15;
