@@ -53,6 +53,10 @@ comment on index pay.bank_entries_booked is 'pay.end_bank_file: the entries of a
 create index bank_entries_file on pay.bank_entries (sha256, account_id);
 comment on index pay.bank_entries_file is 'pay.end_bank_file, pay.bank_file_state: the entries of a file.';
 
+create index bank_entries_details on pay.bank_entries (details_sha256, account_id)
+  where details_sha256 <> sha256;
+comment on index pay.bank_entries_details is 'pay.bank_file_state: the entries whose details came later, in this file.';
+
 create table pay.bank_details (
   environment_id text collate "C" not null,
   owner_id text collate "C" not null,

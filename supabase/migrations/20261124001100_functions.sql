@@ -1201,11 +1201,21 @@ create or replace function pay.bank_file_state(p_account_id text, p_sha256 text)
 returns table (waiting bigint, booked bigint, exceptions bigint)
 language plpgsql volatile security definer rows 1
 set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off
+-- Looks the events of each entry up by the primary key, which alone has their order. A join of all
+-- events with all entries would compare each with each.
+set enable_seqscan = off set enable_sort = off set enable_hashjoin = off set enable_mergejoin = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
+    with entry as materialized (
+      select b.id from pay.bank_entries b
+      where b.sha256 = p_sha256 and b.account_id = p_account_id
+      union all
+      select b.id from pay.bank_entries b
+      where b.details_sha256 = p_sha256 and b.account_id = p_account_id
+        and b.details_sha256 <> b.sha256
+    )
     select count(*) filter (where event.outcome is null),
       count(*) filter (where event.booked_minor <> 0),
       count(*) filter (where event.exception is not null
@@ -1213,11 +1223,16 @@ begin
     from pay.provider_accounts a
     join pay.bank_files f on f.environment_id = a.environment_id and f.account_id = a.id
       and f.sha256 = p_sha256
-    join pay.provider_events event on event.environment_id = a.environment_id
-      and event.account_id = a.id and event.received_at >= f.imported_at
-    join pay.bank_entries b on b.environment_id = a.environment_id and b.account_id = a.id
-      and b.id = split_part(event.reference, ':', 1)
-      and f.sha256 in (b.sha256, b.details_sha256)
+    cross join entry
+    cross join lateral (
+      select k.outcome, k.booked_minor, k.exception from pay.provider_events k
+      where k.environment_id = a.environment_id and k.account_id = a.id
+        and k.reference between entry.id || ':' and entry.id || ';'
+        and k.received_at >= f.imported_at
+      order by k.reference
+      -- Keeps the order.
+      offset 0
+    ) event
     where a.id = p_account_id;
 end
 $$;

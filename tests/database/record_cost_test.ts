@@ -104,6 +104,47 @@ serviceCase("pay.store_provider_events() reads few of many operations", async (t
   }
 });
 
+serviceCase(
+  "pay.bank_file_state() reads few pages for each entry of a file",
+  async (_t, service) => {
+    const { sql, live } = service;
+    const account_id = await addAccount(sql, live.environment_id);
+    const file = "f".repeat(64);
+    await sql`
+    insert into pay.bank_files (environment_id, account_id, sha256, name, imported_at)
+    values (${live.environment_id}, ${account_id}, ${file}, 'f', now() - interval '1 day')`;
+    const connection = await sql.reserve();
+    try {
+      const read = () =>
+        pagesRead(connection, "select * from pay.bank_file_state($1::text, $2::text)", [
+          account_id,
+          file,
+        ]);
+      for (let i = 0; i < RECORDS; i++) await read();
+      await sql`
+      insert into pay.bank_entries (environment_id, account_id, id, sha256, details_sha256, booked_on,
+        amount_minor, currency)
+      select ${live.environment_id}, ${account_id}, 'e' || n, ${file}, ${file}, now(), 1, 'EUR'
+      from generate_series(1, ${ROWS}) n`;
+      await sql`
+      insert into pay.provider_events (environment_id, account_id, reference, op, state, amount_minor,
+        currency, happened_at, received_at, body)
+      select ${live.environment_id}, ${account_id}, 'e' || n || ':1', 'authorize', 'succeeded', 1,
+        'EUR', now(), now(), '{}'
+      from generate_series(1, ${ROWS}) n`;
+      for (const is_analyzed of [false, true]) {
+        if (is_analyzed) await sql`analyze pay.bank_entries, pay.provider_events`;
+        const pages = await read();
+        assert.ok(pages <= ROWS * PAGES_EACH, `${pages} pages were read`);
+      }
+      const [state] = await connection`select * from pay.bank_file_state(${account_id}, ${file})`;
+      assert.deepEqual({ ...state }, { waiting: String(ROWS), booked: "0", exceptions: "0" });
+    } finally {
+      connection.release();
+    }
+  },
+);
+
 /** Addresses of a page, and the pages that the lookup of one address reads. */
 const ADDRESSES = 100;
 const PAGES_EACH = 15;
