@@ -114,19 +114,12 @@ export async function runBankCommand(
     }
     case "export":
       return await exportFiles(account, command.folder, surroundings, show);
-    case "list":
-      for (const order of await store.listOrders(account.id)) {
-        const { id, kind, state, payee_check, amount_minor, currency } = order;
-        const next = CHECKS_TO_APPROVE.includes(payee_check ?? "") ? "approve" : null;
-        const line = { id, kind, state, payee_check, amount_minor, currency };
-        show(
-          next === null ? line : { ...line, next },
-          `${id}  ${kind}  ${
-            next ? `${state}, ${payee_check}` : state
-          }  ${amount_minor} ${currency}`,
-        );
-      }
+    case "list": {
+      const orders = (await store.listOrders(account.id)).map(shownOrder);
+      if (command.is_json) surroundings.print(`${JSON.stringify(orders)}\n`);
+      else surroundings.print(orders.map(textOfOrder).join(""));
       return 0;
+    }
     case "approve": {
       const order = await findOrder(store, account, command.id);
       if (!CHECKS_TO_APPROVE.includes(order.payee_check ?? "")) {
@@ -144,6 +137,18 @@ export async function runBankCommand(
 }
 
 type Show = (line: object, text: string) => void;
+
+/** Returns what the operator sees of an order, and the command that it waits for. */
+function shownOrder({ id, kind, state, payee_check, amount_minor, currency }: BankOrder) {
+  const order = { id, kind, state, payee_check, amount_minor, currency };
+  return CHECKS_TO_APPROVE.includes(payee_check ?? "") ? { ...order, next: "approve" } : order;
+}
+
+function textOfOrder(order: ReturnType<typeof shownOrder>): string {
+  const { id, kind, state, payee_check, amount_minor, currency } = order;
+  const shown = "next" in order ? `${state}, ${payee_check}` : state;
+  return `${id}  ${kind}  ${shown}  ${amount_minor} ${currency}\n`;
+}
 
 async function importFile(
   file: string,

@@ -17,7 +17,7 @@ export const BANK_USAGE = `Usage: deno task bank COMMAND --account pac_… [--js
                     writes the recall of an exported order (camt.055)
 
   --account  the account, as "deno task providers list" shows it
-  --json     prints one JSON object for each line
+  --json     prints JSON: a list of orders, and otherwise an object on each line
 `;
 
 /** The parsed command. */

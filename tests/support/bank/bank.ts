@@ -182,7 +182,7 @@ export class Bank {
         print: (text) => printed += text,
         printMessage: (line) => said.push(line),
       });
-      const lines = printed.split("\n").filter(Boolean).map((line) => JSON.parse(line));
+      const lines = printed.split("\n").filter(Boolean).flatMap((line) => JSON.parse(line));
       return { code, lines, said };
     } finally {
       clearInterval(timer);
