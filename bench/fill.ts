@@ -52,8 +52,8 @@ export async function fillEnvironment(sql: Sql, order: FillOrder): Promise<void>
   const { product, payments, deliveries, vacuum, first = 1, onProgress } = order;
   const idempotency_key = crypto.randomUUID();
   const { id, created_at } = await ask(product, createOf(CREATE_A, idempotency_key));
-  const [template] = await sql<Pick<Source, "environment_id" | "api_key_id" | "request_id">[]>`
-    select environment_id, api_key_id, request_id from pay.idempotency_keys
+  const [template] = await sql<Pick<Source, "environment_id" | "api_key_id">[]>`
+    select environment_id, api_key_id from pay.idempotency_keys
     where key = ${idempotency_key}`;
   const to_ms = order.span?.to_ms ?? Date.parse(created_at);
   const from_ms = order.span?.from_ms ?? to_ms - SPAN_MS;
@@ -95,7 +95,6 @@ interface Source {
   at: string;
   api_key_id: string;
   key: string;
-  request_id: string;
 }
 
 /** A condition for the ids of one kind that the source has: `$2` is their common part. */
@@ -104,21 +103,16 @@ function ofSource(column: string, prefix: string): string {
 }
 
 async function copyRows(sql: Sql, source: Source, count: number): Promise<void> {
-  const { environment_id, shared, at, key, request_id, api_key_id } = source;
-  const parameters = [environment_id, shared, at, key, request_id];
+  const { environment_id, shared, at, key, api_key_id } = source;
   const request = "'req_' || c.shared || '0'";
   const renew = (column: string) => `replace(${column}, $2, c.shared)`;
-  const body = [["$3", "c.at_text"], ["$4", COPY_KEY], ["$5", request]].reduce(
-    (text, [old, fresh]) => `replace(${text}, ${old}, ${fresh})`,
-    renew("t.body"),
-  );
   const copy = (table: string, prefix: string, columns: string, values: string, id = "id") =>
     sql.unsafe(
       `insert into pay.${table} (environment_id, ${columns})
        select t.environment_id, ${values} from copies c cross join pay.${table} t
-       where t.environment_id = $1 and ${ofSource(`t.${id}`, prefix)} and $3::text || $4 || $5 <> ''
+       where t.environment_id = $1 and ${ofSource(`t.${id}`, prefix)} and $3::text <> ''
        order by c.n, t.${id}`,
-      parameters,
+      [environment_id, shared, at],
     );
   await copy(
     "payments",
@@ -126,7 +120,7 @@ async function copyRows(sql: Sql, source: Source, count: number): Promise<void> 
     "id, status, amount_minor, amount_refunded, currency, method_kind, reference, sequence, " +
       "created_at, updated_at, body",
     `${renew("t.id")}, t.status, t.amount_minor, 0, t.currency, t.method_kind, t.reference,
-      t.sequence, c.at, c.at, ${body}`,
+      t.sequence, c.at, c.at, replace(${renew("t.body")}, $3, c.at_text)`,
   );
   await copy(
     "events",

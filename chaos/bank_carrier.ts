@@ -1,6 +1,6 @@
 /**
  * Carries the files of the run between the service and its bank, by the operator's command or by
- * the routes of a bridge. Whoever is killed is started again, and does everything again.
+ * the routes of a bridge. A process that was killed is started again and repeats its work.
  */
 
 import { join } from "node:path";

@@ -136,16 +136,11 @@ export class BankDays {
     ];
     this.#late = [await write("camt.053.001.08")];
     if (is_last) files.push(...this.#late);
-    return { files: this.#shuffled(files), whole_day: await write("camt.052.001.08") };
+    return { files: this.#random.shuffled(files), whole_day: await write("camt.052.001.08") };
   }
 
   async #move(day: string, movement: Movement): Promise<void> {
     await this.#double.run("move", OWN_ACCOUNT.iban, { day, ...movement });
-  }
-
-  #shuffled<T>(items: readonly T[]): T[] {
-    return items.map((item) => ({ item, at: this.#random.next() }))
-      .toSorted((a, b) => a.at - b.at).map(({ item }) => item);
   }
 }
 

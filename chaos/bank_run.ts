@@ -82,20 +82,14 @@ class BankRun {
     // Every point comes before one of them comes again.
     this.#due = Array.from(
       { length: options.kills },
-      () =>
-        BANK_KILL_POINTS.map((point) => ({ point, at: this.#random.next() }))
-          .toSorted((a, b) => a.at - b.at).map(({ point }) => point),
+      () => this.#random.shuffled(BANK_KILL_POINTS),
     ).flat();
     const api = { sql: stage.sql, servers, key, seed: options.seed };
     this.#clients = new BankClients(api, this.#random);
     this.#bank = new BankDays(double, this.#random);
-    const bank_details_keys = KEYS;
     this.#carrier = new BankCarrier({
-      stage,
-      servers,
-      account_id,
-      bridge_token,
-      bank_details_keys,
+      ...{ stage, servers, account_id, bridge_token },
+      bank_details_keys: KEYS,
     });
   }
 

@@ -250,8 +250,8 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "a replay has new bytes",
     edits: [{
       file: `${SCHEMAS}/idempotency.sql`,
-      find: "p_found[v_stored.n].body := coalesce(",
-      replace: "p_found[v_stored.n].body := ' ' || coalesce(",
+      find: "p_found[v_stored.n].body := pay_internal.response_body(v_stored.stored);",
+      replace: "p_found[v_stored.n].body := pay_internal.response_body(v_stored.stored) || ' ';",
     }],
     noticed_by: "tests/model/model_test.ts",
   },

@@ -12,6 +12,8 @@ export interface Random {
   /** True with this probability. */
   chance(probability: number): boolean;
   pick<T>(items: readonly T[]): T;
+  /** The same items in another order. */
+  shuffled<T>(items: readonly T[]): T[];
 }
 
 /** The stream of a seed and a purpose. */
@@ -30,6 +32,9 @@ export function randomOf(seed: number, ...purpose: (string | number)[]): Random 
     integer,
     chance: (probability) => next() < probability,
     pick: (items) => items[integer(0, items.length - 1)]!,
+    shuffled: (items) =>
+      items.map((item) => ({ item, at: next() })).toSorted((a, b) => a.at - b.at)
+        .map(({ item }) => item),
   };
 }
 

@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import { isDeposit } from "../shared/domain/payments/lifecycle.ts";
 import { MAX_PAGE } from "../shared/schema/limits.ts";
 import type { Payment } from "../shared/schema/payment.ts";
+import { BankDetailsButton } from "./bank_details.tsx";
 import { PaymentCallout } from "./callouts.tsx";
 import { call } from "./calls.ts";
 import { Crumb } from "./crumb.tsx";
@@ -99,6 +100,7 @@ function PaymentView({ payment }: { payment: Payment }) {
           <section class="card details" aria-labelledby="details">
             <h2 id="details">Details</h2>
             <Details payment={payment} />
+            <BankDetailsButton of={payment} />
           </section>
         </aside>
       </div>

@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import type { Transfer } from "../client/mod.ts";
 import { transferAdvances } from "../shared/domain/payments/lifecycle.ts";
 import { MAX_PAGE } from "../shared/schema/limits.ts";
+import { BankDetailsButton } from "./bank_details.tsx";
 import { call } from "./calls.ts";
 import { ConfirmDialog } from "./confirm_dialog.tsx";
 import { Crumb } from "./crumb.tsx";
@@ -86,6 +87,7 @@ function TransferView({ transfer }: { transfer: Transfer }) {
           <section class="card details" aria-labelledby="details">
             <h2 id="details">Details</h2>
             <Details transfer={transfer} />
+            <BankDetailsButton of={transfer} />
           </section>
         </aside>
       </div>

@@ -33,6 +33,12 @@ interface Place {
   id: string;
 }
 
+/** The texts that do not open: their number, and the id of the first one. */
+interface Unreadable {
+  texts: number;
+  first: string | null;
+}
+
 /** The texts that a key has sealed. */
 interface KeyCount {
   key_id: string;
@@ -83,7 +89,7 @@ export async function rotateVault(
   },
 ): Promise<number> {
   let rotated = 0;
-  const unreadable: string[] = [];
+  const unreadable: Unreadable = { texts: 0, first: null };
   let after: readonly string[] | null = null;
   for (;;) {
     const places: Place[] = await sql<Place[]>`
@@ -93,9 +99,7 @@ export async function rotateVault(
     if (last === undefined) break;
     after = [last.environment_id, last.id];
     for (const batch of batchesOf(places)) {
-      const done = await rotateBatch(sql, vault, batch);
-      rotated += done.rotated;
-      unreadable.push(...done.unreadable);
+      rotated += await rotateBatch(sql, vault, batch, unreadable);
     }
   }
   const keys = [
@@ -117,15 +121,16 @@ function batchesOf(places: readonly Place[]): Place[][] {
   return [...batches.values()];
 }
 
+/** Rotates the texts of a batch, and counts those that do not open. Returns the number of others. */
 async function rotateBatch(
   sql: postgres.Sql,
   vault: Vault,
   batch: readonly Place[],
-): Promise<{ rotated: number; unreadable: string[] }> {
+  unreadable: Unreadable,
+): Promise<number> {
   const { environment_id } = batch[0]!;
   const store = createBankStore(databaseOf(sql));
   const texts: (Sealed & { id: string; was: string })[] = [];
-  const unreadable: string[] = [];
   for (const { id, ...was } of await store.readSealed(environment_id, batch.map(({ id }) => id))) {
     // Another rotation has done it.
     if (!vault.older_key_ids.includes(was.key_id)) continue;
@@ -134,12 +139,13 @@ async function rotateBatch(
       const text = await vault.open(was, context);
       texts.push({ id, was: was.sealed, ...await vault.seal(text, context) });
     } catch {
-      unreadable.push(id);
+      unreadable.texts++;
+      unreadable.first ??= id;
     }
   }
   const [row] = await sql<[{ stored: number }]>`
     select pay.store_sealed_texts(${environment_id}, ${JSON.stringify(texts)})::integer as stored`;
-  return { rotated: row.stored, unreadable };
+  return row.stored;
 }
 
 function textOf(rotated: number, keys: readonly KeyCount[], vault: Vault): string {
@@ -151,7 +157,7 @@ function textOf(rotated: number, keys: readonly KeyCount[], vault: Vault): strin
 }
 
 function problemsOf(
-  unreadable: readonly string[],
+  unreadable: Unreadable,
   keys: readonly KeyCount[],
   { key_id: newest, older_key_ids }: Vault,
 ): string[] {
@@ -159,10 +165,10 @@ function problemsOf(
   const problems = missing.map(({ key_id, texts }) =>
     `BANK_DETAILS_KEYS has no key "${key_id}", which has ${textsOf(texts)}: put it at the end`
   );
-  if (unreadable.length > 0) {
+  if (unreadable.texts > 0) {
     problems.push(
-      `${textsOf(unreadable.length)} do not open with the key of their id, such as that of ` +
-        `${unreadable[0]}: BANK_DETAILS_KEYS has another key under this id`,
+      `${textsOf(unreadable.texts)} do not open with the key of their id, such as that of ` +
+        `${unreadable.first}: BANK_DETAILS_KEYS has another key under this id`,
     );
   }
   return problems;

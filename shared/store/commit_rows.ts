@@ -140,9 +140,9 @@ export interface EventRow {
   created_at: string;
   /** The ids of its deliveries without the last character, which the database adds. */
   delivery_id: string;
-  /** What the event shows, as JSON text. Absent: the payment or transfer as of the event. */
+  /** The object of the event as JSON text. Absent: the payment or transfer as of the event. */
   object?: string;
-  /** What turns the text of the payment or transfer into that before the event. Absent: nothing. */
+  /** The splices that undo the event in the text of its payment or transfer. Absent: none. */
   before?: string[];
   /** Absent: a worker made the event. */
   request_id?: string;

@@ -106,6 +106,9 @@ export function charactersOf({ change }: RequestedChange): number {
   for (const { body } of refunds) characters += body.length;
   for (const { body } of disputes) characters += body.length;
   // Each row has about 200 characters of ids, names and times.
-  for (const { object = "" } of events) characters += 200 + object.length;
+  for (const { object = "", before = [] } of events) {
+    characters += 200 + object.length;
+    for (const splice of before) characters += splice.length;
+  }
   return characters;
 }

@@ -340,7 +340,7 @@ const MANDATE_REFUSALS = {
     ),
 };
 
-/** Makes the 400 for a live payment by card without a token. */
+/** Makes the 400 for a refund to a payer whose bank details were deleted. */
 function destinationRequired(): ApiError {
   return invalidParameter(
     "destination",
@@ -349,7 +349,7 @@ function destinationRequired(): ApiError {
   );
 }
 
-/** @param need what still needs the details */
+/** Makes the 409 for a deletion of bank details that something still needs. */
 function detailsNeeded({ id, status }: { id: string; status: string }): ApiError {
   return new ApiError(
     "invalid_state",
@@ -360,6 +360,7 @@ function detailsNeeded({ id, status }: { id: string; status: string }): ApiError
   );
 }
 
+/** Makes the 400 for a live payment by card without a token. */
 function tokenRequired(): ApiError {
   return invalidParameter(
     "card",

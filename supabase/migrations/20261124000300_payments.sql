@@ -227,7 +227,7 @@ comment on column pay.events.body is
 comment on column pay.events.object is
   'The object of the payload as JSON text; null: the payment or transfer as of the event (pay_internal.text_at).';
 comment on column pay.events.before is
-  'What turns the text of the payment or transfer into that before the event: place, length, and the text that stood there; place 0 is the whole text.';
+  'Splices that undo the event in the text of its payment or transfer: place, length, and the text that stood there; place 0 is the whole text.';
 comment on column pay.events.request_id is 'The request of the event; null: a worker made it.';
 comment on column pay.events.idempotency_key is 'The idempotency key of the request; null: none.';
 comment on column pay.events.traceparent is

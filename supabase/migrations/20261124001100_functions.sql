@@ -3013,8 +3013,8 @@ begin
         and f.outcome not in ('unauthorized', 'resetting', 'outdated', 'forbidden')
         and (p_is_read or f.outcome <> 'ok')
     )
-    select a.n, a.environment_id, a.api_key_id, a.key, a.stored_since, i.status, i.body,
-      i.subject_id, i.sequence, case
+    select a.n, a.environment_id, a.api_key_id, a.key, a.stored_since, i.status, i.stored,
+      case
         when i.created_at <= a.stored_since then 'expired'
         when i.fingerprint = a.fingerprint and i.status = 102 then 'in_progress'
         when i.fingerprint = a.fingerprint then 'replay'
@@ -3023,7 +3023,7 @@ begin
       end as outcome
     from requested a
     cross join lateral (
-      select o.fingerprint, o.status, o.body, o.subject_id, o.sequence, o.created_at
+      select o.fingerprint, o.status, o.created_at, o as stored
       from pay.idempotency_keys o
       where o.environment_id = a.environment_id and o.api_key_id = a.api_key_id and o.key = a.key
       limit 1
@@ -3037,8 +3037,7 @@ begin
     p_found[v_stored.n].outcome := v_stored.outcome;
     if v_stored.outcome = 'replay' then
       p_found[v_stored.n].status := v_stored.status;
-      p_found[v_stored.n].body := coalesce(v_stored.body, pay_internal.text_at(
-        v_stored.environment_id, v_stored.subject_id, v_stored.sequence));
+      p_found[v_stored.n].body := pay_internal.response_body(v_stored.stored);
     elsif v_stored.outcome = 'expired' then
       delete from pay.idempotency_keys o
       where o.environment_id = v_stored.environment_id
@@ -6461,15 +6460,17 @@ begin
          where o.environment_id = $1 and o.%3$I < $2 %4$s
          order by o.%3$I limit $3 %2$s
        ))',
-      v_kind.table_name, v_kind.lock, v_kind.id_column, case when v_kind.table_name
-        in ('payments', 'transfers') then 'and not exists (select from pay.events v
-          where v.environment_id = o.environment_id and v.subject_id = o.id) ' else '' end || case
-        when p_at <= pay_internal.server_time() then ''
-        when v_kind.table_name = 'payments' then 'and not pay_internal.can_be_returned(o, $4)'
-        when v_kind.table_name = 'refunds' then 'and not exists (select from pay.payments p
-          where p.environment_id = o.environment_id and p.id = o.payment_id
-            and pay_internal.can_be_returned(p, $4))'
-        else '' end
+      v_kind.table_name, v_kind.lock, v_kind.id_column, concat(
+        case when v_kind.table_name in ('payments', 'transfers') then 'and not exists (
+          select from pay.events v
+          where v.environment_id = o.environment_id and v.subject_id = o.id) ' end,
+        case
+          when p_at <= pay_internal.server_time() then ''
+          when v_kind.table_name = 'payments' then 'and not pay_internal.can_be_returned(o, $4)'
+          when v_kind.table_name = 'refunds' then 'and not exists (select from pay.payments p
+            where p.environment_id = o.environment_id and p.id = o.payment_id
+              and pay_internal.can_be_returned(p, $4))'
+        end)
     ) using
       p_environment_id, pay_internal.id_floor(v_kind.prefix, v_before), p_batch, p_at;
     get diagnostics v_rows = row_count;

@@ -137,9 +137,9 @@ end
 $$;
 grant execute on function pay.count_sealed_texts() to pay_operator;
 
--- What still needs the bank details of a payment with its refunds, of a refund or of a transfer:
--- {id, status} of a payment, refund or transfer that has no result, or with the status "exported"
--- of one in a file that nobody has got. Null: nothing.
+-- The first thing that still needs the bank details of a payment with its refunds, of a refund or
+-- of a transfer: {id, status} of a payment, refund or transfer that has no result, or with the
+-- status "exported" of one in a file that nobody has got. Null: nothing needs them.
 create or replace function pay_internal.bank_details_need(p_environment_id text, p_id text)
 returns json
 language sql stable

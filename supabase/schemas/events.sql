@@ -1,8 +1,8 @@
 -- Purpose: writes events, with their deliveries to the endpoints that subscribe to them, and
 -- composes what they show.
 --
--- The text of a payment or transfer is stored once, with its row. Each event stores what turns the
--- text after it into the text before it, so the text as of any event can be composed
+-- The text of a payment or transfer is stored once, with its row. Each event stores the splices
+-- that undo it in this text, so the text as of any event can be composed
 -- (docs/decisions/0043-a-text-once.md).
 
 -- The patterns in the list of an endpoint that match an event type.

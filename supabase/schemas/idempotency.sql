@@ -45,8 +45,8 @@ begin
         and f.outcome not in ('unauthorized', 'resetting', 'outdated', 'forbidden')
         and (p_is_read or f.outcome <> 'ok')
     )
-    select a.n, a.environment_id, a.api_key_id, a.key, a.stored_since, i.status, i.body,
-      i.subject_id, i.sequence, case
+    select a.n, a.environment_id, a.api_key_id, a.key, a.stored_since, i.status, i.stored,
+      case
         when i.created_at <= a.stored_since then 'expired'
         when i.fingerprint = a.fingerprint and i.status = 102 then 'in_progress'
         when i.fingerprint = a.fingerprint then 'replay'
@@ -55,7 +55,7 @@ begin
       end as outcome
     from requested a
     cross join lateral (
-      select o.fingerprint, o.status, o.body, o.subject_id, o.sequence, o.created_at
+      select o.fingerprint, o.status, o.created_at, o as stored
       from pay.idempotency_keys o
       where o.environment_id = a.environment_id and o.api_key_id = a.api_key_id and o.key = a.key
       limit 1
@@ -69,8 +69,7 @@ begin
     p_found[v_stored.n].outcome := v_stored.outcome;
     if v_stored.outcome = 'replay' then
       p_found[v_stored.n].status := v_stored.status;
-      p_found[v_stored.n].body := coalesce(v_stored.body, pay_internal.text_at(
-        v_stored.environment_id, v_stored.subject_id, v_stored.sequence));
+      p_found[v_stored.n].body := pay_internal.response_body(v_stored.stored);
     elsif v_stored.outcome = 'expired' then
       delete from pay.idempotency_keys o
       where o.environment_id = v_stored.environment_id
@@ -198,7 +197,7 @@ begin
 end
 $$;
 
--- The stored response of an idempotency key.
+-- The stored response of an idempotency key; null if its resource is not written yet.
 create or replace function pay_internal.response_body(p_key pay.idempotency_keys)
 returns text
 language plpgsql stable
@@ -210,6 +209,7 @@ begin
 end
 $$;
 
+-- The same of a key by its name.
 create or replace function pay_internal.read_response(
   p_environment_id text, p_api_key_id text, p_key text
 )

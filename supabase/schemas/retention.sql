@@ -254,15 +254,17 @@ begin
          where o.environment_id = $1 and o.%3$I < $2 %4$s
          order by o.%3$I limit $3 %2$s
        ))',
-      v_kind.table_name, v_kind.lock, v_kind.id_column, case when v_kind.table_name
-        in ('payments', 'transfers') then 'and not exists (select from pay.events v
-          where v.environment_id = o.environment_id and v.subject_id = o.id) ' else '' end || case
-        when p_at <= pay_internal.server_time() then ''
-        when v_kind.table_name = 'payments' then 'and not pay_internal.can_be_returned(o, $4)'
-        when v_kind.table_name = 'refunds' then 'and not exists (select from pay.payments p
-          where p.environment_id = o.environment_id and p.id = o.payment_id
-            and pay_internal.can_be_returned(p, $4))'
-        else '' end
+      v_kind.table_name, v_kind.lock, v_kind.id_column, concat(
+        case when v_kind.table_name in ('payments', 'transfers') then 'and not exists (
+          select from pay.events v
+          where v.environment_id = o.environment_id and v.subject_id = o.id) ' end,
+        case
+          when p_at <= pay_internal.server_time() then ''
+          when v_kind.table_name = 'payments' then 'and not pay_internal.can_be_returned(o, $4)'
+          when v_kind.table_name = 'refunds' then 'and not exists (select from pay.payments p
+            where p.environment_id = o.environment_id and p.id = o.payment_id
+              and pay_internal.can_be_returned(p, $4))'
+        end)
     ) using
       p_environment_id, pay_internal.id_floor(v_kind.prefix, v_before), p_batch, p_at;
     get diagnostics v_rows = row_count;

@@ -58,6 +58,13 @@ consoleCase("a transfer from its creation to its ledger", async (step, { start, 
     await region(page, "Advance").getByRole("button", { name: /^Failed/ }).waitFor();
   });
 
+  await step("its bank details are deleted, and its last four characters stay", async () => {
+    await button(page, "Delete bank details…").click();
+    await button(page, "Delete bank details").click();
+    await page.getByText("Bank details deleted.").waitFor();
+    await region(page, "Details").getByText("3000").waitFor();
+  });
+
   await step("a manual transfer waits, fails, and its money comes back", async () => {
     await create("20.00", "manual");
     await page.getByRole("heading", { name: "20.00 EUR" }).waitFor();

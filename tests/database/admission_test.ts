@@ -81,6 +81,10 @@ const CALLS: Record<string, EntryCall> = {
     fields: () => WRITTEN,
   },
   delete_fault: { text: "pay.delete_fault($1, 'flt_1')", fields: () => WRITTEN },
+  delete_bank_details: {
+    text: `pay.delete_bank_details($1, 'pay_${"0".repeat(26)}')`,
+    fields: () => WRITTEN,
+  },
   match_fault: { text: "pay.match_fault($1, 'request', '{}', true)", fields: () => ({}) },
   transcript: { text: "pay.transcript($1)", fields: () => ({}) },
   redeliver: { text: "pay.redeliver($1, 'whd_1', '{}')", fields: () => WRITTEN },

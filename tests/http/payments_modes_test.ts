@@ -174,9 +174,11 @@ serviceCase(
           outcome === "authorized" ? { outcome: "success", capture: "manual" } : { outcome },
         );
         // No operation creates a live payment yet, so the test moves this one to the live
-        // environment.
+        // environment, with the events that show it.
         await service.sql`update pay.payments set environment_id = ${environment_id}
         where id = ${body.id}`;
+        await service.sql`update pay.events set environment_id = ${environment_id}
+        where subject_id = ${body.id}`;
         const before = await recordOf(service, body.id);
         const options = { key, idempotency_key: `${command}_${outcome}` };
         const response = await service.call("POST", `${PAYMENTS}/${body.id}/${command}`, options);

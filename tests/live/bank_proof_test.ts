@@ -452,7 +452,7 @@ class Proof {
   }
 }
 
-/** What is killed at a step, by its number. */
+/** The victims at a step, by the number of the step. */
 function victimsOf(at: number): readonly Victim[] {
   return IS_FULL ? VICTIMS : [VICTIMS[at % 2]!];
 }

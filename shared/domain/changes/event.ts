@@ -43,7 +43,7 @@ interface EventContent {
   sequence: number;
   /** The object that the event shows, as JSON text; null: the resource as of the event. */
   object: string | null;
-  /** What turns the text of the resource into the one before the event; null: nothing. */
+  /** The splices that undo the event in the text of the resource; null: none. */
   before: string[] | null;
 }
 

@@ -1,6 +1,6 @@
 /**
  * The JSON text of a payment or transfer, made member by member: a change makes the text of the
- * changed members only, and tells what turns its text back into the one before (ADR 0043). Pure.
+ * changed members only, and the splices that undo it (ADR 0043). Pure.
  */
 
 /** An event with this sequence, or a multiple of it, has the whole text before it. */
@@ -26,8 +26,8 @@ export class ResourceText {
   }
 
   /**
-   * Takes the next state of the resource. Returns its text, and what turns that into the text
-   * before it, as `pay_internal.text_at` reads it; null: there was none.
+   * Takes the next state of the resource. Returns its text, and the splices that turn it into the
+   * text before, as `pay_internal.text_at` reads them; null: there was none.
    */
   next(resource: object, sequence: number): { text: string; before: string[] | null } {
     const before = this.#written;

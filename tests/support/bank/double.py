@@ -11,17 +11,12 @@ import json
 import sys
 
 import iso20022
-from mockbank import messages, validate
+from mockbank import validate
 
 # Before all dates of the files: mock-bank warns about dates in the past.
 TODAY = datetime.date(2026, 1, 1)
 # Results of the verification of payee, by the beginning of the name.
 CHECKS = {"Match": "RCVC", "Close match": "RVMC", "No match": "RVNM", "No check": "RVNA"}
-STATEMENTS = {
-    "camt.052": ("BkToCstmrAcctRpt", "Rpt"),
-    "camt.053": ("BkToCstmrStmt", "Stmt"),
-    "camt.054": ("BkToCstmrDbtCdtNtfctn", "Ntfctn"),
-}
 # Families of transactions by the direction of an order: for the order, and for its return.
 FAMILIES = {-1: ("ICDT ESCT", "RCDT RRTN"), 1: ("IDDT ESDD", "IDDT UPDD")}
 
@@ -204,7 +199,7 @@ class Account:
     def write(self, message, since=0, until=None, opening=0):
         """Writes the entries from `since` up to `until`. A statement has the balances."""
         kind, version = message[:8], message[-2:]
-        [root, element] = STATEMENTS[kind]
+        [root, element] = iso20022.STATEMENTS[kind]
         entries = list(enumerate(self.entries))[since:until]
         before = opening + sum(entry["amount"] for entry in self.entries[:since])
         identity, at = self.next_id(), now()
@@ -218,8 +213,8 @@ class Account:
             days = [entry["day"] for entry in self.entries] or [at[:10]]
             after = before + sum(entry["amount"] for _, entry in entries)
             statement["Bal"] = [
-                self.balance("OPBD", before, days[min(since, len(days) - 1)]),
-                self.balance("CLBD", after, max(days)),
+                iso20022.balance("OPBD", before, days[min(since, len(days) - 1)], self.currency),
+                iso20022.balance("CLBD", after, max(days), self.currency),
             ]
         header = {"MsgId": identity, "CreDtTm": at}
         text = iso20022.write(message, {root: {"GrpHdr": header, element: [statement]}})
@@ -227,7 +222,6 @@ class Account:
 
     def entry(self, number, entry, kind, version):
         reference = f"{self.currency}2026{number:06}" if self.has_references else "NONREF"
-        [family, sub_family] = entry["family"].split()
         batch, details = entry["batch"], entry["details"]
         # A statement has the total of a batch, and a notification its orders.
         is_listed = entry["is_listed"] and (batch is None or kind == "camt.054")
@@ -235,47 +229,17 @@ class Account:
         if batch is not None:
             listed["Btch"] = {"PmtInfId": batch["batch"], "NbOfTxs": str(len(details))}
         if is_listed and details:
-            listed["TxDtls"] = [self.detail(detail, version) for detail in details]
+            listed["TxDtls"] = [
+                iso20022.detail(detail, self.currency, version) for detail in details
+            ]
         return {
-            **self.money(entry["amount"]),
+            **iso20022.money(entry["amount"], self.currency),
             "Sts": "BOOK" if version < "08" else {"Cd": "BOOK"},
             "BookgDt": {"Dt": entry["day"]},
             "ValDt": {"Dt": entry["day"]},
             "AcctSvcrRef": reference,
-            "BkTxCd": {"Domn": {"Cd": "PMNT", "Fmly": {"Cd": family, "SubFmlyCd": sub_family}}},
+            "BkTxCd": iso20022.code(entry["family"]),
             **({"NtryDtls": [listed]} if listed else {}),
-        }
-
-    def detail(self, detail, version):
-        money = self.money(detail["amount"])
-        is_back = "return" in detail
-        # A return names the parties of its order.
-        role = "Dbtr" if (detail["amount"] > 0) != is_back else "Cdtr"
-        tree = money if version >= "08" else {"AmtDtls": {"TxAmt": {"Amt": money["Amt"]}}}
-        tree["Refs"] = {"EndToEndId": detail.get("id", "NOTPROVIDED")}
-        if "party" in detail:
-            name = {"Nm": detail["party"]["name"]}
-            tree["RltdPties"] = {
-                role: {"Pty": name} if version >= "08" else name,
-                f"{role}Acct": {"Id": {"IBAN": detail["party"]["iban"]}},
-            }
-        if "text" in detail:
-            tree["RmtInf"] = {"Ustrd": [detail["text"]]}
-        if "reference" in detail:
-            kind = {"CdOrPrtry": {"Cd": "SCOR"}}
-            tree["RmtInf"] = {"Strd": [{"CdtrRefInf": {"Tp": kind, "Ref": detail["reference"]}}]}
-        if is_back:
-            tree["RtrInf"] = {"Rsn": {"Cd": detail["return"]}}
-        return tree
-
-    def balance(self, code, amount, day):
-        return {"Tp": {"CdOrPrtry": {"Cd": code}}, **self.money(amount), "Dt": {"Dt": day}}
-
-    def money(self, amount):
-        value = messages.format_decimal(abs(amount), self.currency)
-        return {
-            "Amt": {"value": value, "Ccy": self.currency},
-            "CdtDbtInd": "DBIT" if amount < 0 else "CRDT",
         }
 
     def books(self):

@@ -6,11 +6,17 @@ import importlib
 import re
 from decimal import Decimal
 
-from mockbank import schema
+from mockbank import messages, schema
 from xsdata.formats.dataclass.parsers import DictDecoder, XmlParser
 from xsdata.formats.dataclass.parsers.config import ParserConfig
 from xsdata.formats.dataclass.serializers import DictEncoder, XmlSerializer
 
+# The element of a kind of file, and in it that of an account.
+STATEMENTS = {
+    "camt.052": ("BkToCstmrAcctRpt", "Rpt"),
+    "camt.053": ("BkToCstmrStmt", "Stmt"),
+    "camt.054": ("BkToCstmrDbtCdtNtfctn", "Ntfctn"),
+}
 STRICT = ParserConfig(fail_on_unknown_properties=True)
 
 
@@ -48,3 +54,46 @@ def write(message, tree):
     document = DictDecoder(STRICT).decode(tree, document_of(message))
     namespace = f"urn:iso:std:iso:20022:tech:xsd:{message}"
     return XmlSerializer().render(document, ns_map={None: namespace})
+
+
+def money(amount, currency):
+    """An amount with its direction. Amounts are minor units, and negative if money leaves."""
+    return {
+        "Amt": {"value": messages.format_decimal(abs(amount), currency), "Ccy": currency},
+        "CdtDbtInd": "DBIT" if amount < 0 else "CRDT",
+    }
+
+
+def balance(code, amount, day, currency):
+    return {"Tp": {"CdOrPrtry": {"Cd": code}}, **money(amount, currency), "Dt": {"Dt": day}}
+
+
+def detail(of, currency, version="08"):
+    """A part of an entry: {amount, id?, party?, text? or reference?, return?}."""
+    tree = money(of["amount"], currency)
+    if version < "08":
+        tree = {"AmtDtls": {"TxAmt": {"Amt": tree["Amt"]}}}
+    is_back = "return" in of
+    # A return names the parties of its order.
+    role = "Dbtr" if (of["amount"] > 0) != is_back else "Cdtr"
+    tree["Refs"] = {"EndToEndId": of.get("id", "NOTPROVIDED")}
+    if "party" in of:
+        name = {"Nm": of["party"]["name"]}
+        tree["RltdPties"] = {
+            role: {"Pty": name} if version >= "08" else name,
+            f"{role}Acct": {"Id": {"IBAN": of["party"]["iban"]}},
+        }
+    if "text" in of:
+        tree["RmtInf"] = {"Ustrd": [of["text"]]}
+    if "reference" in of:
+        kind = {"CdOrPrtry": {"Cd": "SCOR"}}
+        tree["RmtInf"] = {"Strd": [{"CdtrRefInf": {"Tp": kind, "Ref": of["reference"]}}]}
+    if is_back:
+        tree["RtrInf"] = {"Rsn": {"Cd": of["return"]}}
+    return tree
+
+
+def code(families):
+    """The code of a family and its sub-family."""
+    [family, sub_family] = families.split()
+    return {"Domn": {"Cd": "PMNT", "Fmly": {"Cd": family, "SubFmlyCd": sub_family}}}

@@ -4,6 +4,7 @@
  */
 
 import { creditorReference } from "../../../shared/core/creditor_reference.ts";
+import type { Movement } from "./double.ts";
 
 /** A payment by bank transfer that waits for its money. */
 interface WaitingPayment {
@@ -12,16 +13,7 @@ interface WaitingPayment {
 }
 
 /** A detail for `write_statement.py`. */
-interface ProofDetail {
-  amount: number;
-  text?: string;
-  /** A structured reference. */
-  reference?: string;
-  /** `EndToEndId` */
-  id?: string;
-  return?: string;
-  iban?: string;
-}
+type ProofDetail = Omit<Movement, "family">;
 
 /** An entry for `write_statement.py`. */
 export interface ProofEntry {
@@ -45,14 +37,14 @@ interface Result {
 type Trouble = (amount: number, reference: string) => Result & { entries: ProofEntry[] };
 
 /** The account of all payers: an IBAN of the interface. */
-const PAYER = "NL91ABNA0417164300";
+const PAYER = { name: "Payer", iban: "NL91ABNA0417164300" };
 /** A right reference, of no payment. */
 const UNKNOWN = creditorReference("pay_unknown");
 
 const credit = (amount: number, text: string): ProofEntry => ({
   amount,
   family: "RCDT ESCT",
-  details: [{ amount, text, iban: PAYER }],
+  details: [{ amount, text, party: PAYER }],
 });
 const paid = (received: number, reported: number, entries: ProofEntry[]) => ({
   status: "completed",

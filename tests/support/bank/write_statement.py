@@ -12,71 +12,37 @@ from xml.sax.saxutils import escape
 
 import iso20022
 
-ELEMENTS = {
-    "camt.053.001.08": ("BkToCstmrStmt", "Stmt"),
-    "camt.054.001.08": ("BkToCstmrDbtCdtNtfctn", "Ntfctn"),
-}
 # The amounts of a form: of the entry, of its charges, and of its details.
 AMOUNT, CHARGE, FIRST_DETAIL = 77777701, 77777702, 77777710
 # Members of a detail that are texts of any length.
 TEXTS = ("text", "reference", "id")
 
 
-def money(amount, currency):
-    value = f"{abs(amount) // 100}.{abs(amount) % 100:02}"
-    return {
-        "Amt": {"value": value, "Ccy": currency},
-        "CdtDbtInd": "DBIT" if amount < 0 else "CRDT",
-    }
-
-
-def detail_tree(detail, currency):
-    is_back = "return" in detail
-    role = "Dbtr" if (detail["amount"] > 0) != is_back else "Cdtr"
-    tree = {"Refs": {"EndToEndId": detail.get("id", "NOTPROVIDED")}}
-    tree.update(money(detail["amount"], currency))
-    if "iban" in detail:
-        tree["RltdPties"] = {
-            role: {"Pty": {"Nm": "Payer"}},
-            f"{role}Acct": {"Id": {"IBAN": detail["iban"]}},
-        }
-    if "text" in detail:
-        tree["RmtInf"] = {"Ustrd": [detail["text"]]}
-    if "reference" in detail:
-        kind = {"CdOrPrtry": {"Cd": "SCOR"}}
-        tree["RmtInf"] = {"Strd": [{"CdtrRefInf": {"Tp": kind, "Ref": detail["reference"]}}]}
-    if is_back:
-        tree["RtrInf"] = {"Rsn": {"Cd": detail["return"]}}
-    return tree
-
-
 def entry_tree(entry, head):
     currency = head["currency"]
-    family, sub_family = entry["family"].split()
-    code = {"Domn": {"Cd": "PMNT", "Fmly": {"Cd": family, "SubFmlyCd": sub_family}}}
     tree = {
-        **money(entry["amount"], currency),
+        **iso20022.money(entry["amount"], currency),
         **({"RvslInd": True} if entry.get("is_reversal") else {}),
         "Sts": {"Cd": "BOOK"},
         "BookgDt": {"Dt": head["day"]},
         "ValDt": {"Dt": head["day"]},
         **({"AcctSvcrRef": entry["number"]} if "number" in entry else {}),
-        "BkTxCd": code,
+        "BkTxCd": iso20022.code(entry["family"]),
     }
     if "charge" in entry:
-        amount = money(entry["charge"], currency)
+        amount = iso20022.money(entry["charge"], currency)
         tree["Chrgs"] = {"Rcrd": [{**amount, "ChrgInclInd": True}]}
     if entry.get("details"):
-        tree["NtryDtls"] = [{"TxDtls": [detail_tree(each, currency) for each in entry["details"]]}]
+        details = [iso20022.detail(each, currency) for each in entry["details"]]
+        tree["NtryDtls"] = [{"TxDtls": details}]
     return tree
 
 
 def document(head, entry):
     def balance(code, amount):
-        kind = {"Tp": {"CdOrPrtry": {"Cd": code}}}
-        return {**kind, **money(amount, head["currency"]), "Dt": {"Dt": head["day"]}}
+        return iso20022.balance(code, amount, head["day"], head["currency"])
 
-    root, element = ELEMENTS[head["message"]]
+    root, element = iso20022.STATEMENTS[head["message"][:8]]
     at = f"{head['day']}T20:00:00Z"
     statement = {
         "Id": head["id"],

@@ -119,6 +119,7 @@ async function money(
   await send("POST", `${SANDBOX}/payments/${slow.body.id}/advance`, { body: { to: "completed" } });
   const late = await send("POST", `${PAYMENTS}/payments/${slow.body.id}/refund`, { body: {} });
   await send("POST", `${SANDBOX}/refunds/${late.body.id}/advance`, { body: { to: "failed" } });
+  await send("DELETE", `${PAYMENTS}/payments/${slow.body.id}/bank_details`);
   await send("GET", `${PAYMENTS}/payments?status=completed&limit=2`);
   const requested = await pay(INSTRUMENTS[3]!);
   await send("POST", `${SANDBOX}/payments/${requested.body.id}/authenticate`, { body: {} });
@@ -159,6 +160,7 @@ async function transfers(send: Send, key: (name: string) => string): Promise<voi
   });
   const second = await create("cancelled transfer");
   await send("POST", `${PAYMENTS}/transfers/${second.body.id}/cancel`);
+  await send("DELETE", `${PAYMENTS}/transfers/${first.body.id}/bank_details`);
   await send("GET", `${PAYMENTS}/transfers/${first.body.id}`);
   // This key has no replay, because replays are counted behind their responses.
   await send("GET", `${PAYMENTS}/idempotency_keys/${encodeURIComponent(key("transfer"))}`);
