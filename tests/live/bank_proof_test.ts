@@ -202,8 +202,8 @@ async function prove(t: Deno.TestContext, proof: Proof): Promise<void> {
     const closing = sumOf(proof.entries);
     const [sums] = await sql`select
       (select count(*) from pay.bank_entries)::int as entries,
-      (select sum(amount_minor) from pay.bank_entries)::int as bank,
-      (select sum(booked_minor) from pay.provider_events)::int as booked,
+      (select sum(amount_minor) from pay.bank_entries)::float8 as bank,
+      (select sum(booked_minor) from pay.provider_events)::float8 as booked,
       (select count(*) from pay.provider_events
         where exception is not null or outcome in ('unmatched', 'exception'))::int as reported`;
     const reported = [...results.values()].reduce((sum, { reported }) => sum + reported, 0);
