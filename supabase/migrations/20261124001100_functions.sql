@@ -1171,22 +1171,27 @@ set enable_seqscan = off
 as $$
 declare
   v_complete_until constant date := p_result::jsonb ->> 'complete_until';
+  v_environment_id text;
+  -- Before their sums, which a join of the entries with themselves would compare each with each.
+  v_days date[];
 begin
   perform set_config('pay.worker', 'on', true);
+  select a.environment_id into strict v_environment_id
+  from pay.provider_accounts a where a.id = p_account_id;
   update pay.bank_files f set result = p_result::jsonb
-  from pay.provider_accounts a
-  where a.id = p_account_id and f.environment_id = a.environment_id and f.account_id = a.id
+  where f.environment_id = v_environment_id and f.account_id = p_account_id
     and f.sha256 = p_sha256;
+  select array_agg(distinct o.booked_on) into v_days
+  from pay.bank_entries o where o.account_id = p_account_id and o.sha256 = p_sha256;
   insert into pay.provider_totals as total (environment_id, account_id, day, currency,
     provider_minor, read_at)
-  select b.environment_id, b.account_id, b.booked_on, b.currency, sum(b.amount_minor),
-    pay_internal.server_time()
-  from pay.bank_entries b
-  where b.account_id = p_account_id and b.booked_on in (
-    select o.booked_on from pay.bank_entries o
-    where o.account_id = p_account_id and o.sha256 = p_sha256
-  )
-  group by b.environment_id, b.account_id, b.booked_on, b.currency
+  select v_environment_id, p_account_id, d.day, t.currency, t.sum_minor, pay_internal.server_time()
+  from unnest(v_days) as d (day)
+  cross join lateral (
+    select b.currency, sum(b.amount_minor) as sum_minor from pay.bank_entries b
+    where b.account_id = p_account_id and b.booked_on = d.day
+    group by b.currency
+  ) t
   on conflict on constraint provider_totals_pkey
     do update set provider_minor = excluded.provider_minor, read_at = excluded.read_at;
   update pay.provider_cursors u

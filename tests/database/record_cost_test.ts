@@ -104,46 +104,64 @@ serviceCase("pay.store_provider_events() reads few of many operations", async (t
   }
 });
 
-serviceCase(
-  "pay.bank_file_state() reads few pages for each entry of a file",
-  async (_t, service) => {
-    const { sql, live } = service;
-    const account_id = await addAccount(sql, live.environment_id);
-    const file = "f".repeat(64);
-    await sql`
+serviceCase("an import reads few pages for each entry at its end", async (t, service) => {
+  const { sql, live } = service;
+  const account_id = await addAccount(sql, live.environment_id);
+  const [file, before] = ["f".repeat(64), "e".repeat(64)];
+  await sql`
     insert into pay.bank_files (environment_id, account_id, sha256, name, imported_at)
     values (${live.environment_id}, ${account_id}, ${file}, 'f', now() - interval '1 day')`;
-    const connection = await sql.reserve();
-    try {
-      const read = () =>
-        pagesRead(connection, "select * from pay.bank_file_state($1::text, $2::text)", [
-          account_id,
-          file,
-        ]);
-      for (let i = 0; i < RECORDS; i++) await read();
-      await sql`
-      insert into pay.bank_entries (environment_id, account_id, id, sha256, details_sha256, booked_on,
+  const connection = await sql.reserve();
+  const STEPS = {
+    "pay.end_bank_file()": () =>
+      pagesRead(connection, "select pay.end_bank_file($1::text, $2::text, $3::text)", [
+        account_id,
+        file,
+        "{}",
+      ]),
+    "pay.bank_file_state()": () =>
+      pagesRead(connection, "select * from pay.bank_file_state($1::text, $2::text)", [
+        account_id,
+        file,
+      ]),
+  };
+  const fill = (from: number, sha256: string) =>
+    sql.unsafe(
+      `insert into pay.bank_entries (environment_id, account_id, id, sha256, details_sha256, booked_on,
         amount_minor, currency)
-      select ${live.environment_id}, ${account_id}, 'e' || n, ${file}, ${file}, now(), 1, 'EUR'
-      from generate_series(1, ${ROWS}) n`;
-      await sql`
+      select $1, $2, 'e' || n, $3, $3, now(), 1, 'EUR'
+      from generate_series(${from}, ${from + ROWS - 1}) n`,
+      [live.environment_id, account_id, sha256],
+    );
+  try {
+    for (const step of Object.values(STEPS)) {
+      for (let i = 0; i < RECORDS; i++) await step();
+    }
+    await fill(ROWS + 1, before);
+    await fill(1, file);
+    await sql`
       insert into pay.provider_events (environment_id, account_id, reference, op, state, amount_minor,
         currency, happened_at, received_at, body)
       select ${live.environment_id}, ${account_id}, 'e' || n || ':1', 'authorize', 'succeeded', 1,
         'EUR', now(), now(), '{}'
       from generate_series(1, ${ROWS}) n`;
-      for (const is_analyzed of [false, true]) {
-        if (is_analyzed) await sql`analyze pay.bank_entries, pay.provider_events`;
-        const pages = await read();
-        assert.ok(pages <= ROWS * PAGES_EACH, `${pages} pages were read`);
+    for (const statistics of ["without", "with"]) {
+      if (statistics === "with") await sql`analyze pay.bank_entries, pay.provider_events`;
+      for (const [name, step] of Object.entries(STEPS)) {
+        await t.step(`${name} ${statistics} statistics`, async () => {
+          const pages = await step();
+          assert.ok(pages <= ROWS * PAGES_EACH, `${pages} pages were read`);
+        });
       }
-      const [state] = await connection`select * from pay.bank_file_state(${account_id}, ${file})`;
-      assert.deepEqual({ ...state }, { waiting: String(ROWS), booked: "0", exceptions: "0" });
-    } finally {
-      connection.release();
     }
-  },
-);
+    const [total] = await sql`select provider_minor::int from pay.provider_totals`;
+    assert.deepEqual({ ...total }, { provider_minor: 2 * ROWS });
+    const [state] = await connection`select * from pay.bank_file_state(${account_id}, ${file})`;
+    assert.deepEqual({ ...state }, { waiting: String(ROWS), booked: "0", exceptions: "0" });
+  } finally {
+    connection.release();
+  }
+});
 
 /** Addresses of a page, and the pages that the lookup of one address reads. */
 const ADDRESSES = 100;
