@@ -22,6 +22,8 @@ export interface IbanInput {
   /** 8 or 11 characters. */
   bic?: string | undefined;
   holder_name?: string | undefined;
+  /** A collection from an IBAN from outside the EEA needs it. */
+  address?: PostalAddress | undefined;
 }
 
 /** A wallet. */
@@ -31,7 +33,7 @@ export interface WalletInput {
   asset?: Stablecoin | undefined;
 }
 
-/** The postal address of a payee. */
+/** The postal address of a payer or payee. */
 export interface PostalAddress {
   /** Street and number, at most 70 characters. */
   line1?: string | undefined;

@@ -13,6 +13,7 @@ import type {
   Network,
   Outcome,
   PaymentFields,
+  PostalAddress,
   Settlement,
   Stablecoin,
   WalletInput,
@@ -36,11 +37,16 @@ export interface Draft {
   exp_month: string;
   exp_year: string;
   cvc: string;
+  /** Of the card, or of the address. */
   postal_code: string;
   token: string;
   iban: string;
   bic: string;
   holder_name: string;
+  line1: string;
+  line2: string;
+  city: string;
+  country: string;
   rail: string;
   mandate_id: string;
   signed_at: string;
@@ -145,11 +151,18 @@ function instrumentOf(draft: Draft): Partial<PaymentFields> {
   }
 }
 
+/** The fields of a bank account. */
+type AccountDraft = Pick<
+  Draft,
+  "iban" | "bic" | "holder_name" | "line1" | "line2" | "city" | "postal_code" | "country"
+>;
+
 /** The bank account. */
-export function ibanOf(
-  { iban, bic, holder_name }: Pick<Draft, "iban" | "bic" | "holder_name">,
-): IbanInput {
-  return { iban, ...present({ bic, holder_name }) };
+export function ibanOf({ iban, bic, holder_name, ...draft }: AccountDraft): IbanInput {
+  const { line1, line2, city, postal_code, country } = draft;
+  const address = present({ line1, line2, city, postal_code, country }) as PostalAddress;
+  const has_address = Object.keys(address).length > 0;
+  return { iban, ...present({ bic, holder_name }), ...(has_address && { address }) };
 }
 
 /** The member `mandate`, or nothing without one. */

@@ -1,13 +1,7 @@
 /** The page "Create a transfer": a test value as the destination, and a preview of the request. */
 
 import { useState } from "preact/hooks";
-import type {
-  CreateTransferInput,
-  PostalAddress,
-  Settlement,
-  Speed,
-  Transfer,
-} from "../client/mod.ts";
+import type { CreateTransferInput, Settlement, Speed, Transfer } from "../client/mod.ts";
 import { TEST_IBANS, TEST_WALLETS } from "../shared/domain/providers/test_values.ts";
 import { call } from "./calls.ts";
 import { amountOf, ibanOf, metadataOf, present, walletOf } from "./create_body.ts";
@@ -15,7 +9,7 @@ import { Crumb } from "./crumb.tsx";
 import { showFlash } from "./flash.tsx";
 import { Choices, SelectField, TextField } from "./fields.tsx";
 import { Form } from "./form.tsx";
-import { HolderFields, WalletFields } from "./instrument_fields.tsx";
+import { AddressFields, HolderFields, WalletFields } from "./instrument_fields.tsx";
 import { useLive } from "./live.ts";
 import { MetadataFields } from "./metadata_fields.tsx";
 import { currencyDigits, formatMinor } from "./money.ts";
@@ -173,15 +167,6 @@ function Available({ currency }: { currency: string }) {
   return <>{formatMinor(account?.amount_minor ?? 0, code)} {code} available</>;
 }
 
-/** The fields of the address, which an IBAN from outside the EEA needs. */
-const ADDRESS = [
-  ["line1", "Street"],
-  ["line2", "Building"],
-  ["city", "City"],
-  ["postal_code", "Postal code"],
-  ["country", "Country code"],
-] as const;
-
 function Destination({ draft, change }: {
   draft: Draft;
   change: (changed: Partial<Draft>) => void;
@@ -204,22 +189,7 @@ function Destination({ draft, change }: {
           mono
         />
         <HolderFields param="destination.iban" draft={draft} change={change} />
-        <div class="row">
-          {ADDRESS.map(([name, label]) => (
-            <TextField
-              key={name}
-              label={label}
-              class="short"
-              params={[
-                `destination.address.${name}`,
-                ...name === "city" ? ["destination.address"] : [],
-              ]}
-              value={draft[name]}
-              set={(value) => change({ [name]: value })}
-              optional
-            />
-          ))}
-        </div>
+        <AddressFields param="destination.iban" draft={draft} change={change} />
         <SelectField
           label="Speed"
           params={["speed"]}
@@ -256,15 +226,13 @@ function Destination({ draft, change }: {
  * @throws {FieldError} if a text cannot become JSON of the right type
  */
 function transferBody(draft: Draft): CreateTransferInput {
-  const { to, speed, settlement, description, line1, line2, city, postal_code, country } = draft;
-  const address = present({ line1, line2, city, postal_code, country }) as PostalAddress;
-  const has_address = Object.keys(address).length > 0;
+  const { to, speed, settlement, description } = draft;
   return {
     amount: amountOf(draft),
     currency: draft.currency.trim(),
     ...(to === "iban"
       ? {
-        destination: { iban: ibanOf(draft), ...(has_address && { address }) },
+        destination: { iban: ibanOf(draft) },
         ...(speed !== "" && { speed: speed as Speed }),
       }
       : { destination: { wallet: walletOf(draft) } }),

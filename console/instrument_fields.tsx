@@ -180,6 +180,7 @@ function ChosenInstrument({ draft, change }: { draft: Draft; change: ChangeDraft
               />
             </div>
           )}
+          {draft.mandate_id !== "" && <AddressFields param="iban" draft={draft} change={change} />}
         </>
       );
     case "transfer":
@@ -276,6 +277,37 @@ export function HolderFields(
         set={(holder_name) => change({ holder_name })}
         optional
       />
+    </div>
+  );
+}
+
+/** The members of an address, which an IBAN from outside the EEA needs. */
+const ADDRESS = [
+  ["line1", "Street"],
+  ["line2", "Building"],
+  ["city", "City"],
+  ["postal_code", "Postal code"],
+  ["country", "Country code"],
+] as const;
+
+/** The address of the holder. `param` is the name of the account in errors of the API. */
+export function AddressFields(
+  { param, draft, change }: InstrumentProps<Pick<Draft, typeof ADDRESS[number][0]>>,
+) {
+  const whole = [`${param}.address`, `${param.replace(/\.iban$/, "")}.address`];
+  return (
+    <div class="row">
+      {ADDRESS.map(([name, label]) => (
+        <TextField
+          key={name}
+          label={label}
+          class="short"
+          params={[`${param}.address.${name}`, ...name === "city" ? whole : []]}
+          value={draft[name]}
+          set={(value) => change({ [name]: value })}
+          optional
+        />
+      ))}
     </div>
   );
 }

@@ -16,7 +16,7 @@ import { isTargetDay } from "./target_calendar.ts";
 import type { MANDATE_SEQUENCES, METHOD_KINDS } from "./vocabulary.ts";
 
 /** Largest amount of a SEPA payment, in cents. Instant ones have the same since October 2025. */
-const MAX_SEPA_AMOUNT = 99_999_999_999;
+export const MAX_SEPA_AMOUNT = 99_999_999_999;
 
 /** Most characters of each text, after its conversion to the characters of SEPA. */
 const MAX_LENGTH = { sepa_name: 70, swift_name: 140, remittance: 140 };

@@ -14,6 +14,22 @@ const Bic = mustBe(
 );
 const HolderName = z.string().min(1).max(MAX_NAME).describe("Name of the account holder");
 
+/** A postal address, as ISO 20022 takes it: structured, or two lines beside the city. */
+export const AddressInput = z.object({
+  line1: z.string().min(1).max(70).optional().describe("Street and number"),
+  line2: z.string().min(1).max(70).optional().describe("A second line, such as a building"),
+  city: z.string().min(1).max(35).describe("City"),
+  postal_code: z.string().min(1).max(16).optional().describe("Postal code"),
+  country: mustBe(
+    z.string().regex(/^[A-Za-z]{2}$/).describe("Country code, ISO 3166-1 alpha-2"),
+    'a country code of two letters, such as "GB"',
+  ),
+}).describe("Postal address of the account holder. Needed for an IBAN from outside the EEA");
+/** The same with no member that is required. */
+export const PartialAddress = AddressInput.partial();
+/** A postal address in the body of a request. */
+export type AddressInput = z.infer<typeof PartialAddress>;
+
 /** A bank account in the body of a create: an object, or the IBAN as text. */
 export const IbanInput = mustBe(
   z.preprocess(
@@ -25,6 +41,7 @@ export const IbanInput = mustBe(
       ),
       bic: Bic.optional(),
       holder_name: HolderName.optional(),
+      address: AddressInput.optional(),
     }),
   ).describe("A bank account: an object, or the IBAN as text"),
   'an IBAN as text, or an object with "iban"',
@@ -37,21 +54,6 @@ export const ShownIban = z.object({
   last4: z.string().describe("The last four characters of the IBAN"),
 }).describe("The shown parts of a bank account");
 
-/** The members of a postal address, as ISO 20022 takes it: structured, or two lines beside them. */
-export const POSTAL_ADDRESS = {
-  line1: z.string().min(1).max(70).optional().describe("Street and number"),
-  line2: z.string().min(1).max(70).optional().describe("A second line, such as a building"),
-  city: z.string().min(1).max(35).describe("City"),
-  postal_code: z.string().min(1).max(16).optional().describe("Postal code"),
-  country: mustBe(
-    z.string().regex(/^[A-Za-z]{2}$/).describe("Country code, ISO 3166-1 alpha-2"),
-    'a country code of two letters, such as "GB"',
-  ),
-};
-
-const PostalAddress = z.object(POSTAL_ADDRESS)
-  .describe("Postal address of the payee. Needed for an IBAN from outside the EEA");
-
 /** The members of a payee beside the address. */
 export const PAYEE = {
   iban: IbanInput.optional(),
@@ -60,20 +62,14 @@ export const PAYEE = {
 };
 
 /** The members of a payee. */
-export const PAYEE_WITH_ADDRESS = { ...PAYEE, address: PostalAddress.optional() };
+export const PAYEE_WITH_ADDRESS = { ...PAYEE, address: AddressInput.optional() };
 
 /** The account to which money is paid out. */
 export interface PayeeInput {
   iban?: IbanInput | undefined;
   holder_name?: string | undefined;
   bic?: string | undefined;
-  address?: {
-    line1?: string | undefined;
-    line2?: string | undefined;
-    city?: string | undefined;
-    postal_code?: string | undefined;
-    country?: string | undefined;
-  } | undefined;
+  address?: AddressInput | undefined;
 }
 
 /** The speed of a payout to a bank account. */

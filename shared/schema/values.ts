@@ -128,7 +128,7 @@ export const Settlement = z.enum(["instant", "manual"]).describe(
 );
 
 /** An amount under its two names: `amount` (variant A) and `amount_minor` (variant B). */
-interface NamedTwice {
+export interface NamedTwice {
   amount?: number | undefined;
   amount_minor?: number | undefined;
   currency?: string;

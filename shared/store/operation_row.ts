@@ -37,6 +37,8 @@ export interface DisputeRequest {
 interface OperationRequest {
   /** The provider's reference of an instrument; null if the operation needs none. */
   token: string | null;
+  /** True: a bank has the address of the payer of a collection. */
+  has_address?: true;
   /** For an operation on a dispute. */
   dispute?: DisputeRequest;
   /** The result that the sandbox's provider replies later; absent: that of its instrument. */

@@ -74,7 +74,12 @@ Deno.test("readBankSettings() defaults", () => {
   );
 });
 
-/** Returns what the connector replies to the create of a payment. */
+const COLLECTION = {
+  iban: { iban: "NL91ABNA0417164300", holder_name: "Jan Payer" },
+  mandate: { id: "M1", signed_at: "2026-01-31", sequence: "recurring" },
+};
+
+/** Returns the reply of the connector to the create of a payment. */
 async function replyTo(body: Record<string, unknown>, settings: Record<string, string>) {
   const { operation } = paymentOf(
     { amount: 100, currency: "EUR", method_kind: "sepa", ...body },
@@ -90,17 +95,19 @@ async function replyTo(body: Record<string, unknown>, settings: Record<string, s
     notification_secrets: [],
   };
   const { charges } = bankConnector({} as BankStore);
-  const reply = await charges.send(account, operation, AbortSignal.timeout(1_000));
+  return await charges.send(account, operation, AbortSignal.timeout(1_000));
+}
+
+async function eventOf(...given: Parameters<typeof replyTo>) {
+  const reply = await replyTo(...given);
   assert.ok("provider_events" in reply, JSON.stringify(reply));
   return reply.provider_events[0];
 }
 
 for (const days of [undefined, "1", "5", "30"]) {
   Deno.test(`a collection with ${days ?? "no"} prenotification_days is due after them`, async () => {
-    const { due_on } = await replyTo({
-      iban: { iban: "NL91ABNA0417164300", holder_name: "Jan Payer" },
-      mandate: { id: "M1", signed_at: "2026-01-31", sequence: "recurring" },
-    }, { ...(days && { prenotification_days: days }) });
+    const settings: Record<string, string> = days ? { prenotification_days: days } : {};
+    const { due_on } = await eventOf(COLLECTION, settings);
     assert.equal(due_on, dueDate(NOW_MS, Number(days ?? 14)));
   });
 }
@@ -108,11 +115,27 @@ for (const days of [undefined, "1", "5", "30"]) {
 for (const [days, given] of [[14, undefined], [3, "3"]] as const) {
   Deno.test(`a bank transfer with ${given ?? "no"} expires_after_days ends after ${days}`, async () => {
     const settings: Record<string, string> = given ? { expires_after_days: given } : {};
-    const { next_action, later } = await replyTo({}, settings);
+    const { next_action, later } = await eventOf({}, settings);
     const window_ms = days * 86_400_000;
     assert.ok(next_action?.type === "bank_transfer");
     assert.equal(Date.parse(next_action.expires_at), NOW_MS + window_ms);
     assert.deepEqual(later, { op: "abandon", delay_ms: window_ms });
+  });
+}
+
+const AMSTERDAM = { city: "Amsterdam", country: "NL" };
+/** [country of the account, address of the payer, refused field or null] */
+const ACCOUNTS: [iban: string, address: object | undefined, param: string | null][] = [
+  [GOOD.iban, undefined, null],
+  ["GB29NWBK60161331926819", undefined, "iban.address"],
+  ["GB29NWBK60161331926819", AMSTERDAM, null],
+];
+for (const [iban, address, param] of ACCOUNTS) {
+  const account = `to ${iban.slice(0, 2)} ${address ? "with" : "without"} an address`;
+  Deno.test(`a collection ${account}: ${param ?? "taken"}`, async () => {
+    const body = { ...COLLECTION, iban: { ...COLLECTION.iban, address } };
+    const reply = await replyTo(body, { iban, bic: "NWBKGB2L" });
+    assert.equal("refused" in reply ? reply.param : null, param);
   });
 }
 

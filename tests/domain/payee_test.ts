@@ -46,6 +46,13 @@ const CASES: [string, Parameters<typeof read>[0], string | null, object?][] = [
     { iban: { iban: FR, holder_name: "Ada" }, holder_name: "Eve" },
     "destination.holder_name",
   ],
+  ["an address in the object", { iban: { iban: GB, address: ADDRESS } }, null],
+  ["the same address twice", { iban: { iban: GB, address: ADDRESS }, address: ADDRESS }, null],
+  [
+    "two addresses",
+    { iban: { iban: GB, address: ADDRESS }, address: { ...ADDRESS, city: "Leeds" } },
+    "destination.address",
+  ],
   ["Norway, which is in the EEA", { iban: NO }, null],
   ["Britain without an address", { iban: GB }, "destination.address"],
   ["Britain with one", { iban: GB, address: ADDRESS }, null],

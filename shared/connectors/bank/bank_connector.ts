@@ -4,6 +4,7 @@
  * every operation has its reply at once, and what the bank does are events of its files.
  */
 
+import { needsAddress } from "../../core/bank_order.ts";
 import { formatTime } from "../../core/clock.ts";
 import { creditorReference } from "../../core/creditor_reference.ts";
 import { bankTransferTo } from "../../domain/payments/bank_transfer.ts";
@@ -109,11 +110,18 @@ function collect(account: ProviderAccount, operation: Operation): ProviderReply 
       param: "iban",
     };
   }
-  const { creditor_id, prenotification_days } = readBankSettings(account.settings);
+  const { creditor_id, iban, prenotification_days } = readBankSettings(account.settings);
   if (creditor_id === null) {
     return {
       refused: "provider_refused",
       message: "The bank account collects nothing: it has no creditor identifier",
+    };
+  }
+  if (needsAddress(iban) && !operation.request.has_address) {
+    return {
+      refused: "invalid_parameter",
+      message: '"iban.address" is required: the bank account of the merchant is outside the EEA',
+      param: "iban.address",
     };
   }
   const due_on = dueDate(Date.parse(operation.created_at), prenotification_days);

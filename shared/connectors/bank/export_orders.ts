@@ -8,6 +8,7 @@ import { isInSepa } from "../../core/bank_countries.ts";
 import {
   collectionFault,
   type CollectionOrder,
+  MAX_SEPA_AMOUNT,
   type OrderFault,
   type OwnBankAccount,
   payoutFault,
@@ -128,7 +129,8 @@ function payoutOf(order: WaitingOrder, account: OwnBankAccount, created_at: Date
   const { id, amount_minor, currency, subject, details } = order;
   const { holder_name: name, iban, bic, address, speed } = details;
   const is_in_sepa = [iban, account.iban].every((each) => isInSepa(ibanCountry(each)));
-  const rail = currency === "EUR" && is_in_sepa ? "sepa" : "swift";
+  const is_sepa = currency === "EUR" && is_in_sepa && amount_minor <= MAX_SEPA_AMOUNT;
+  const rail = is_sepa ? "sepa" : "swift";
   const text = subject.object === "transfer"
     ? subject.description
     : `Refund of ${subject.reference ?? bankIdentifier(subject.id)}`;

@@ -7,8 +7,13 @@ import type { CreatePaymentBody, Payment } from "../../schema/payment.ts";
 import { amountOf } from "../../schema/values.ts";
 import { ChangeBuilder } from "../changes/change_builder.ts";
 import type { RequestContext } from "../changes/event.ts";
-import { capabilityOf, type Instrument, readInstrument } from "../providers/instrument.ts";
-import { bankDetailsOf } from "../providers/bank_details.ts";
+import {
+  capabilityOf,
+  checkAmount,
+  type Instrument,
+  readInstrument,
+} from "../providers/instrument.ts";
+import { bankDetailsOf, checkAddress } from "../providers/bank_details.ts";
 import { beginOperation, type Begun } from "../providers/operation.ts";
 import { methodWithMandate, useMandate } from "./collection.ts";
 
@@ -25,6 +30,8 @@ export function paymentOf(
   const read = readInstrument(body, context.livemode, context.at_ms);
   const instrument = { ...read, method: methodWithMandate(read.method, body, context) };
   checkCapture(body, instrument);
+  checkAmount(instrument.kind, body);
+  if (body.iban && body.mandate) checkAddress(body.iban, "iban.", context.livemode);
   if (context.livemode) checkLiveStablecoin(instrument, body.currency);
   const { token = null, behaviour } = instrument;
   const outcome = body.outcome ?? null;
@@ -36,13 +43,14 @@ export function paymentOf(
   }
   const change = new ChangeBuilder(newPayment(body, instrument, context), context);
   useMandate(change);
-  const begun = beginOperation(change, "authorize", { request: { token }, decline_is_error });
-  const is_manual = body.settlement === "manual";
-  if (!context.livemode) return { ...begun, test: { behaviour, outcome, is_manual } };
   // Only SEPA collects: by SWIFT the payer sends the money.
-  const details = body.iban && instrument.kind === "sepa"
+  const details = context.livemode && body.iban && instrument.kind === "sepa"
     ? bankDetailsOf(body.iban, "iban.", instrument.kind)
     : null;
+  const request = { token, ...(details?.address && { has_address: true as const }) };
+  const begun = beginOperation(change, "authorize", { request, decline_is_error });
+  const is_manual = body.settlement === "manual";
+  if (!context.livemode) return { ...begun, test: { behaviour, outcome, is_manual } };
   return { ...begun, bank_order: details && { details } };
 }
 

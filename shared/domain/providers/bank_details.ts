@@ -11,6 +11,8 @@ import {
 } from "../../core/bank_order.ts";
 import { invalidParameter } from "../../core/errors.ts";
 import { normalizeIban } from "../../core/iban.ts";
+import type { AddressInput, IbanInput } from "../../schema/bank_account.ts";
+import { testIban } from "./test_values.ts";
 
 /** The details that a live order to a bank is made of. They are kept sealed. */
 export interface BankDetails {
@@ -24,20 +26,26 @@ export interface BankDetails {
 }
 
 /** A bank account in the body of a request. */
-interface BankAccountInput {
-  iban: string;
-  bic?: string | undefined;
-  holder_name?: string | undefined;
-  address?: AddressInput | undefined;
-}
+type BankAccountInput = Omit<IbanInput, "address"> & { address?: AddressInput | undefined };
 
-/** A postal address in the body of a request. */
-interface AddressInput {
-  line1?: string | undefined;
-  line2?: string | undefined;
-  city?: string | undefined;
-  postal_code?: string | undefined;
-  country?: string | undefined;
+/**
+ * Throws `invalid_parameter` if banks need the address of an account holder and the request has
+ * none. The test IBANs of a sandbox need none.
+ *
+ * @param prefix of the names of the fields, such as `destination.`
+ */
+export function checkAddress(
+  { iban, address }: BankAccountInput,
+  prefix: string,
+  livemode: boolean,
+): void {
+  const is_test = !livemode && testIban(iban) !== undefined;
+  if (address !== undefined || is_test || !needsAddress(normalizeIban(iban))) return;
+  throw invalidParameter(
+    `${prefix}address`,
+    `"${prefix}address" is required for an IBAN from outside the EEA: send "city" and "country" ` +
+      "at least",
+  );
 }
 
 /**

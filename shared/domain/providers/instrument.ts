@@ -4,14 +4,15 @@
  * numbers). Pure.
  */
 
-import type { BankRail } from "../../core/bank_order.ts";
+import { type BankRail, MAX_SEPA_AMOUNT } from "../../core/bank_order.ts";
 import { cardBrand, normalizeCardNumber } from "../../core/card_number.ts";
-import { isStablecoin } from "../../core/currency.ts";
+import { formatAmount, isStablecoin } from "../../core/currency.ts";
 import { invalidParameter } from "../../core/errors.ts";
 import { ibanCountry, ibanLastFour, isValidIban, normalizeIban } from "../../core/iban.ts";
 import { inferNetwork, isValidAddress } from "../../core/wallet_address.ts";
 import type { Capability, CardInput, CreatePaymentBody } from "../../schema/payment.ts";
 import type { MethodKind, PaymentMethod } from "../../schema/payment.ts";
+import { amountOf, type NamedTwice } from "../../schema/values.ts";
 import { TEST_TOKENS, type TestBehaviour, testCard, testIban, testWallet } from "./test_values.ts";
 
 /** A checked instrument without its secret parts, and its behaviour in the sandbox. */
@@ -93,6 +94,14 @@ export function checkCurrency(kind: MethodKind, currency: string): void {
       `${currency} needs a "wallet" or the kind "stablecoin": cards and banks do not take it`,
     );
   }
+}
+
+/** Throws `invalid_parameter` for an amount above the limit of the rail. */
+export function checkAmount(kind: MethodKind, body: NamedTwice): void {
+  if (kind !== "sepa" || (amountOf(body) ?? 0) <= MAX_SEPA_AMOUNT) return;
+  const param = body.amount_minor === undefined ? "amount" : "amount_minor";
+  const limit = formatAmount(MAX_SEPA_AMOUNT, "EUR");
+  throw invalidParameter(param, `"${param}" must be at most ${MAX_SEPA_AMOUNT} by SEPA: ${limit}`);
 }
 
 const USE_A_TEST_CARD = "Use a test card number such as 4242 4242 4242 4242";

@@ -4,13 +4,11 @@
  */
 
 import { invalidParameter } from "../../core/errors.ts";
-import { isInEea } from "../../core/bank_countries.ts";
 import { bicFitsIban } from "../../core/bic.ts";
 import { ibanCountry, normalizeIban } from "../../core/iban.ts";
-import type { IbanInput, PayeeInput } from "../../schema/bank_account.ts";
-import { type BankDetails, bankDetailsOf } from "./bank_details.ts";
+import type { AddressInput, IbanInput, PayeeInput } from "../../schema/bank_account.ts";
+import { type BankDetails, bankDetailsOf, checkAddress } from "./bank_details.ts";
 import { bankRailOf, checkCurrency, type Instrument, readIban } from "./instrument.ts";
-import { testIban } from "./test_values.ts";
 
 /** A checked payee without its secret parts. */
 export interface Payee extends Instrument {
@@ -34,8 +32,9 @@ export function readPayee(
 ): Payee {
   const instrument = readIban(payee.iban.iban, undefined, currency, { prefix: "destination." });
   checkCurrency(instrument.kind, currency);
-  const bic = agreed(payee, "bic");
-  const holder_name = agreed(payee, "holder_name");
+  const bic = agreed("bic", payee.iban.bic, payee.bic);
+  const holder_name = agreed("holder_name", payee.iban.holder_name, payee.holder_name);
+  const address = agreed<AddressInput>("address", payee.iban.address, payee.address);
   const iban = normalizeIban(payee.iban.iban);
   const country = ibanCountry(iban);
   if (bic !== undefined && !bicFitsIban(bic.toUpperCase(), iban)) {
@@ -50,16 +49,8 @@ export function readPayee(
       '"destination.holder_name" is required with a live key: the bank verifies the name',
     );
   }
-  const is_test = !livemode && testIban(payee.iban.iban) !== undefined;
-  if (payee.address === undefined && !isInEea(country) && !is_test) {
-    throw invalidParameter(
-      "destination.address",
-      '"destination.address" is required for an IBAN from outside the EEA: send "city" and ' +
-        '"country" at least',
-    );
-  }
+  checkAddress({ iban, address }, "destination.", livemode);
   const waits_for_approval = !livemode && /^(no|close) match\b/i.test(holder_name ?? "");
-  const { address } = payee;
   const details = livemode
     ? bankDetailsOf(
       { iban, bic, holder_name, address },
@@ -78,10 +69,13 @@ export function checkSpeed(speed: string | undefined, is_sepa: boolean): void {
 }
 
 /** Returns a detail of the account, which can stand in two places with one value. */
-function agreed(payee: PayeeInput, name: "bic" | "holder_name"): string | undefined {
-  const inner = payee.iban?.[name];
-  const outer = payee[name];
-  if (inner !== undefined && outer !== undefined && inner !== outer) {
+function agreed<Detail>(
+  name: string,
+  inner: Detail | undefined,
+  outer: Detail | undefined,
+): Detail | undefined {
+  const differ = JSON.stringify(inner) !== JSON.stringify(outer);
+  if (inner !== undefined && outer !== undefined && differ) {
     throw invalidParameter(
       `destination.${name}`,
       `"destination.${name}" and "destination.iban.${name}" differ: send one of them`,

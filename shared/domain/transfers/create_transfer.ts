@@ -10,7 +10,7 @@ import { amountOf } from "../../schema/values.ts";
 import { ChangeBuilder } from "../changes/change_builder.ts";
 import type { RequestContext } from "../changes/event.ts";
 import { invalidTransferState } from "../payments/lifecycle.ts";
-import { type Instrument, readWallet } from "../providers/instrument.ts";
+import { checkAmount, type Instrument, readWallet } from "../providers/instrument.ts";
 import { beginOperation, type Begun } from "../providers/operation.ts";
 import { checkSpeed, type Payee, readPayee } from "../providers/payee.ts";
 
@@ -20,6 +20,7 @@ import { checkSpeed, type Payee, readPayee } from "../providers/payee.ts";
  */
 export function transferOf(body: CreateTransferBody, context: RequestContext): Begun {
   const instrument = readDestination(body, context.livemode);
+  checkAmount(instrument.kind, body);
   checkSpeed(body.speed, instrument.kind === "sepa");
   if (context.livemode && body.settlement !== undefined) {
     throw invalidParameter("settlement", '"settlement" is for test keys only: leave it out');
