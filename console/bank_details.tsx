@@ -2,6 +2,7 @@
 
 import { useState } from "preact/hooks";
 import type { Payment, Transfer } from "../client/mod.ts";
+import { isByBank } from "../shared/domain/payments/lifecycle.ts";
 import { call } from "./calls.ts";
 import { ConfirmDialog } from "./confirm_dialog.tsx";
 
@@ -9,9 +10,7 @@ import { ConfirmDialog } from "./confirm_dialog.tsx";
 export function BankDetailsButton({ of }: { of: Payment | Transfer }) {
   const [open, setOpen] = useState(false);
   const { id } = of;
-  const is_by_bank = of.object === "payment"
-    ? of.method_kind === "sepa" || of.method_kind === "swift"
-    : of.destination.type !== "wallet";
+  const is_by_bank = of.object === "payment" ? isByBank(of) : of.destination.type !== "wallet";
   if (!is_by_bank) return null;
   return (
     <>

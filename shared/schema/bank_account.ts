@@ -26,7 +26,7 @@ export const AddressInput = z.object({
   ),
 }).describe("Postal address of the account holder. Needed for an IBAN from outside the EEA");
 /** The same with no member that is required. */
-export const PartialAddress = AddressInput.partial();
+export const PartialAddress = AddressInput.partial().describe("Postal address of the payee");
 /** A postal address in the body of a request. */
 export type AddressInput = z.infer<typeof PartialAddress>;
 

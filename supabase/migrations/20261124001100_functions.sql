@@ -1213,11 +1213,12 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
+    -- The bounds are made here: a row policy lets no operator that can fail into an index condition.
     with entry as materialized (
-      select b.id from pay.bank_entries b
+      select b.id || ':' as low, b.id || ';' as high from pay.bank_entries b
       where b.sha256 = p_sha256 and b.account_id = p_account_id
       union all
-      select b.id from pay.bank_entries b
+      select b.id || ':', b.id || ';' from pay.bank_entries b
       where b.details_sha256 = p_sha256 and b.account_id = p_account_id
         and b.details_sha256 <> b.sha256
     )
@@ -1232,7 +1233,7 @@ begin
     cross join lateral (
       select k.outcome, k.booked_minor, k.exception from pay.provider_events k
       where k.environment_id = a.environment_id and k.account_id = a.id
-        and k.reference between entry.id || ':' and entry.id || ';'
+        and k.reference between entry.low and entry.high
         and k.received_at >= f.imported_at
       order by k.reference
       -- Keeps the order.

@@ -63,6 +63,8 @@ serviceCase("every event shows the payment byte for byte as it was", async (t, s
     });
   }
   await t.step("each reads a bounded number of rows", async () => {
+    // An update leaves the index entries of the former version, which a scan still returns.
+    await service.sql`vacuum pay.payments`;
     const connection = await service.sql.reserve();
     try {
       const ids = await connection`select environment_id, id from pay.events`;
@@ -72,6 +74,8 @@ serviceCase("every event shows the payment byte for byte as it was", async (t, s
           `select pay_internal.event_body(e) from pay.events e
            where e.environment_id = $1 and e.id = $2`,
           [environment_id, id],
+          // Tables of a few rows are read whole otherwise.
+          () => connection`set local enable_seqscan = off`,
         );
         assert.ok(rows <= MAX_ROWS, `${rows} rows were read for ${id}`);
       }
