@@ -1,6 +1,6 @@
 /** The search field in the head of the console. The key `/` leads to it. */
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { hrefOf, isId } from "./resource_link.ts";
 import { go, route } from "./route.ts";
 
@@ -14,7 +14,8 @@ export function SearchField() {
   const { steps, query } = route.value;
   const sought = steps[0] === "search" ? query["q"] ?? "" : "";
   const [draft, setDraft] = useState<string | null>(null);
-  useEffect(() => setDraft(null), [sought]);
+  // A layout effect runs before the browser paints. Later, it could undo what the user types.
+  useLayoutEffect(() => setDraft(null), [sought]);
   useEffect(() => {
     const reach = (event: KeyboardEvent) => {
       if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;
