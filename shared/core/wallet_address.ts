@@ -7,8 +7,8 @@
  * base58check for Tron.
  */
 
+import { createHash } from "node:crypto";
 import { keccak_256 } from "@noble/hashes/sha3.js";
-import { sha256 } from "@noble/hashes/sha2.js";
 import { base58, createBase58check } from "@scure/base";
 import type { NETWORKS } from "./vocabulary.ts";
 
@@ -25,7 +25,9 @@ const TRON_SHAPE = /^T[1-9A-HJ-NP-Za-km-z]{33}$/;
 const TRON_PAYLOAD_LENGTH = 21;
 const TRON_VERSION = 0x41;
 
-const base58check = createBase58check(sha256);
+const base58check = createBase58check((bytes: Uint8Array) =>
+  createHash("sha256").update(bytes).digest()
+);
 
 /** Reports whether the text has the form of an address of the network, with a valid checksum. */
 export function isValidAddress(network: Network, address: string): boolean {

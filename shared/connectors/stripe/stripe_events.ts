@@ -1,10 +1,10 @@
 /**
  * Stripe's events as provider events: the types that this connector reads, and the check of a
- * notification's body. Pure.
+ * notification. Pure.
  */
 
 import { invalidParameter } from "../../core/errors.ts";
-import type { ProviderEvent } from "../../domain/providers/connector.ts";
+import type { ProviderAccount, ProviderEvent } from "../../domain/providers/connector.ts";
 import {
   disputeEvents,
   intentEvents,
@@ -13,6 +13,8 @@ import {
 } from "./stripe_provider_events.ts";
 import { payoutEvents } from "./stripe_payouts.ts";
 import { Dispute, PaymentIntent, Payout, StripeEvent, StripeRefund } from "./stripe_objects.ts";
+import { readStripeSettings } from "./stripe_settings.ts";
+import { requireSignature } from "./stripe_signature.ts";
 
 /** Returns the provider events of an object, or null if it does not fit. */
 type ObjectReader = (source: ProviderEventSource, object: unknown) => ProviderEvent[] | null;
@@ -82,23 +84,25 @@ export function providerEventsOf(
 }
 
 /**
- * Reads the body of a notification whose signature is checked.
+ * Reads a notification.
  *
- * @param connected_account of the settings
  * @returns null for an event of another account: a platform has one endpoint for the events of all
  * connected accounts, and Stripe turns an endpoint off that refuses events
- * @throws {ApiError} `invalid_parameter`
+ * @throws {ApiError} `unauthorized`, `invalid_parameter`
  */
-export function readNotificationBody(
-  account_id: string,
+export function readNotification(
+  { id, settings, notification_secrets }: ProviderAccount,
   raw: Uint8Array,
-  connected_account: string | null,
+  headers: Headers,
+  at_ms: number,
 ): ProviderEvent[] | null {
+  requireSignature(raw, headers.get("stripe-signature"), notification_secrets, at_ms);
+  const { connected_account } = readStripeSettings(settings);
   const read = StripeEvent.safeParse(parseJson(raw));
   if (!read.success) throw invalidParameter("body", "must be an event of Stripe as JSON");
   const event = read.data;
   if ((event.account ?? null) !== connected_account) return null;
-  const provider_events = providerEventsOf(account_id, event);
+  const provider_events = providerEventsOf(id, event);
   if (provider_events === null) {
     throw invalidParameter("data.object", "does not fit the type of the event");
   }
