@@ -229,6 +229,7 @@ function luhnValue(digit: number, is_doubled: boolean): number {
  * never normalizes a whole text, because a run of combining marks makes that take quadratic time.
  */
 function signsOf(code: number): readonly number[] {
+  if (isOfLargeScript(code)) return OTHER_ALONE;
   let signs = SIGNS.get(code);
   if (signs === undefined) {
     signs = Array.from(String.fromCodePoint(code).normalize("NFKC"), signOf);
@@ -238,6 +239,15 @@ function signsOf(code: number): readonly number[] {
   return signs;
 }
 
+/**
+ * Reports whether a character is an ideograph, a Hangul syllable or private: a text can have more
+ * of them than the cache holds. None is a digit, a separator or invisible, in no form of it.
+ */
+function isOfLargeScript(code: number): boolean {
+  return code >= 0x3400 && code <= 0x9fff || code >= 0xac00 && code <= 0xf8ff ||
+    code >= 0x20000 && code <= 0xdffff;
+}
+
 /** Characters in the cache of signs. */
 const SIGNS_MAX = 4_096;
 const SIGNS = new Map<number, readonly number[]>();
@@ -245,6 +255,7 @@ const SIGNS = new Map<number, readonly number[]>();
 // Signs other than the digits 0 to 9. Separators are bits.
 const INVISIBLE = 10;
 const OTHER = 11;
+const OTHER_ALONE: readonly number[] = [OTHER];
 const PLAIN = 16;
 /** Separators other than spaces and dashes, in the order of their bits. */
 const OTHER_SEPARATORS = "+._/,:|";

@@ -332,9 +332,53 @@ Deno.test("containsCardNumber() takes similar time for all texts of digits", () 
 Deno.test("containsCardNumber() knows the value of each digit of other scripts", () => {
   const everyDigit = "4123567890987656";
   assert.ok(passesLuhn(everyDigit));
-  for (const zero of [0x0660, 0x06f0, 0x07c0, 0x0966, 0x0e50, 0x1040, 0x17e0, 0xff10, 0x1e950]) {
+  let scripts = 0;
+  for (let zero = 0x80; zero <= 0x10ffff - 9; zero++) {
+    // The ten digits of a script stand next to each other.
+    const [before, first, last] = [zero - 1, zero, zero + 9].map((code) =>
+      /\p{Nd}/u.test(String.fromCodePoint(code))
+    );
+    if (before || !first || !last) continue;
+    scripts++;
     const text = inDigitsFrom(zero, everyDigit);
     assert.ok(containsCardNumber(text), text);
+  }
+  assert.ok(scripts > 60);
+});
+
+Deno.test("containsCardNumber() ignores each invisible character, wherever Unicode has it", () => {
+  let tested = 0;
+  for (let code = 0x80; code <= 0x10ffff; code++) {
+    const character = String.fromCodePoint(code);
+    if (!/^[\p{Cf}\p{M}]+$/u.test(character.normalize("NFKC"))) continue;
+    tested++;
+    assert.ok(containsCardNumber(`42424242${character}42424242`), code.toString(16));
+  }
+  assert.ok(tested > 2000);
+});
+
+Deno.test("containsCardNumber() takes similar time for text of any script", () => {
+  const textOf = (first: number, size: number) => {
+    const next = (n: number) => String.fromCodePoint(first + n * 7919 % size);
+    return Array.from({ length: 16_000 }, (_, n) => next(n)).join("");
+  };
+  const timeOf = (text: string) => {
+    const times = Array.from({ length: 7 }, () => {
+      const before = performance.now();
+      containsCardNumber(text);
+      return performance.now() - before;
+    });
+    return times.sort((a, b) => a - b)[3]!;
+  };
+  const cyrillic = timeOf(textOf(0x400, 256));
+  const scripts = {
+    ideographs: [0x4e00, 20_000],
+    hangul: [0xac00, 11_000],
+    rare: [0x20000, 40_000],
+  };
+  for (const [script, [first, size]] of Object.entries(scripts)) {
+    const ms = timeOf(textOf(first!, size!));
+    assert.ok(ms < 8 * cyrillic, `${script}: ${ms} ms, Cyrillic ${cyrillic} ms`);
   }
 });
 
