@@ -25,10 +25,10 @@ export const AddressInput = z.object({
     'a country code of two letters, such as "GB"',
   ),
 }).describe("Postal address of the account holder. Needed for an IBAN from outside the EEA");
-/** The same with no member that is required. */
-export const PartialAddress = AddressInput.partial().describe("Postal address of the payee");
+/** The members of an address, none of which is required. */
+export const PARTIAL_ADDRESS = AddressInput.partial().shape;
 /** A postal address in the body of a request. */
-export type AddressInput = z.infer<typeof PartialAddress>;
+export type AddressInput = Partial<Record<keyof typeof PARTIAL_ADDRESS, string | undefined>>;
 
 /** A bank account in the body of a create: an object, or the IBAN as text. */
 export const IbanInput = mustBe(

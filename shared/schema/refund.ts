@@ -4,7 +4,7 @@
 
 import * as z from "zod";
 import { REFUND_REASONS, REFUND_STATUSES } from "../core/vocabulary.ts";
-import { PartialAddress, PAYEE, ShownIban, ShownSpeed, Speed } from "./bank_account.ts";
+import { PARTIAL_ADDRESS, PAYEE, ShownIban, ShownSpeed, Speed } from "./bank_account.ts";
 import { mustBe } from "./requirement.ts";
 import { FAILURE_CODES, PaymentStatus } from "./payment.ts";
 import {
@@ -34,7 +34,7 @@ const WalletAddress = mustBe(
 const RefundAddress = mustBe(
   z.preprocess(
     (value) => typeof value === "string" ? { wallet: value } : value,
-    z.object({ wallet: WalletAddress.optional(), ...PartialAddress.shape }),
+    z.object({ wallet: WalletAddress.optional(), ...PARTIAL_ADDRESS }),
   ).describe(
     "The address of the wallet as text, or for a bank account the postal address of the payee, " +
       "with `city` and `country` at least",
