@@ -1213,7 +1213,7 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
-    -- The bounds are made here: a row policy lets no operator that can fail into an index condition.
+    -- The bounds are made here: under row policies no operator that can fail reaches an index.
     with entry as materialized (
       select b.id || ':' as low, b.id || ';' as high from pay.bank_entries b
       where b.sha256 = p_sha256 and b.account_id = p_account_id

@@ -48,7 +48,10 @@ async function makeAll(call: Call): Promise<Record<string, string>> {
     txn_: entry.transaction_id,
     key_: (await first(`${V1}/api_keys`)).id,
     req_: (await first(`${SANDBOX}/requests`)).id,
-    flt_: await make(`${SANDBOX}/faults`, { on: "delivery", fault: "duplicate" }),
+    // Of an event that never happens here, so that it stays.
+    flt_: await make(`${SANDBOX}/faults`, {
+      ...{ on: "delivery", fault: "duplicate", event_type: "transfer.cancelled" },
+    }),
     env_: await make(`${SANDBOX}/sandboxes`, { name: "PR 34" }),
     inb_: (inbox as { next_cursor: string }).next_cursor,
     pm_: "pm_card_visa",
