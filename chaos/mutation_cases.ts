@@ -426,17 +426,12 @@ export const MUTATIONS: readonly Mutation[] = [
     noticed_by: "chaos --promise bank",
   },
   {
-    name: "bank: a payee that does not match is taken as acceptance",
+    name: "bank: a payee that does not match is taken as a match",
     edits: [
       {
         file: "shared/connectors/bank/read_status.ts",
-        find: "ACCR CNCL",
-        replace: "ACCR CNCL RVNM",
-      },
-      {
-        file: "shared/connectors/bank/read_status.ts",
-        find: "RVMC RVNM RVNA",
-        replace: "RVMC RVNA",
+        find: '["RVNM", "no_match"]',
+        replace: '["RVNM", "match"]',
       },
     ],
     noticed_by: "tests/live/bank_orders_test.ts",

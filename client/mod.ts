@@ -149,6 +149,7 @@ export {
   type MethodKind,
   type Network,
   type Outcome,
+  type PayeeCheck,
   type PaymentStatus,
   type ProviderFault,
   type ProviderOperation,

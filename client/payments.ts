@@ -23,6 +23,7 @@ import type {
   FailureCode,
   MethodKind,
   Outcome,
+  PayeeCheck,
   PaymentStatus,
   RefundReason,
   RefundStatus,
@@ -172,6 +173,11 @@ export interface Refund {
   destination: RefundDestination | null;
   /** Null if no bank pays it out. */
   speed: Speed | null;
+  /**
+   * Null if the bank has told none. With `close_match`, `no_match` and `unavailable` the refund stays
+   * `pending` until an operator approves it. `pending`: the bank has not finished.
+   */
+  payee_check: PayeeCheck | null;
   livemode: boolean;
   created_at: string;
   updated_at: string;

@@ -15,7 +15,7 @@ import type {
   Wallet,
   WalletInput,
 } from "./values.ts";
-import type { FailureCode, Settlement, Speed, TransferStatus } from "./vocabulary.ts";
+import type { FailureCode, PayeeCheck, Settlement, Speed, TransferStatus } from "./vocabulary.ts";
 
 /** Fields of a new transfer. */
 export interface TransferFields {
@@ -63,6 +63,11 @@ export interface Transfer {
   destination: TransferDestination;
   /** Null for a wallet. */
   speed: Speed | null;
+  /**
+   * Null if the bank has told none. With `close_match`, `no_match` and `unavailable` the transfer stays
+   * `pending` until an operator approves it. `pending`: the bank has not finished.
+   */
+  payee_check: PayeeCheck | null;
   description: string | null;
   metadata: Metadata;
   /** The reason if the transfer failed. */

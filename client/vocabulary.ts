@@ -66,6 +66,9 @@ export type RefundStatus = "pending" | "completed" | "failed";
 /** The speed of a payout by SEPA: a transfer or a refund. */
 export type Speed = "standard" | "instant";
 
+/** The bank's comparison of a payee's name with the account. */
+export type PayeeCheck = "match" | "close_match" | "no_match" | "unavailable" | "pending";
+
 /** The reason of a refund. */
 export type RefundReason = "duplicate" | "fraudulent" | "requested_by_customer" | "other";
 
@@ -134,7 +137,11 @@ export type PaymentEventType =
   | "payment.chargeback";
 
 /** An event type that shows a refund. */
-export type RefundEventType = "refund.created" | "refund.completed" | "refund.failed";
+export type RefundEventType =
+  | "refund.created"
+  | "refund.updated"
+  | "refund.completed"
+  | "refund.failed";
 
 /** An event type that shows a dispute. */
 export type DisputeEventType =
@@ -146,6 +153,7 @@ export type DisputeEventType =
 /** An event type that shows a transfer. */
 export type TransferEventType =
   | "transfer.created"
+  | "transfer.updated"
   | "transfer.completed"
   | "transfer.failed"
   | "transfer.cancelled";

@@ -23,6 +23,8 @@ const CARD = { card: { token: "pm_card_visa" } };
 const AUTHORIZED_CARD = { ...CARD, capture: "manual" } as const;
 const DISPUTED_CARD = { card: { token: "pm_card_createDispute" } };
 const GOOD_IBAN = "DE89370400440532013000";
+/** A payee whose name the sandbox's bank verifies. */
+const CHECKED = { iban: GOOD_IBAN, holder_name: "Match Ltd" };
 const RETURNED_IBAN = "DE00000000000000000099";
 
 const refund: Recipe["change"] = ({ id }, { payments }) => payments.refund(id);
@@ -50,6 +52,10 @@ const RECIPES: Readonly<Record<OtherType, Recipe>> = {
   "payment.refunded": { payment: CARD, change: refund },
   "payment.chargeback": { payment: DISPUTED_CARD },
   "refund.created": { payment: CARD, change: refundPart },
+  "refund.updated": {
+    payment: { iban: GOOD_IBAN },
+    change: ({ id }, { payments }) => payments.refund(id, { destination: CHECKED }),
+  },
   "refund.completed": { payment: CARD, change: refundPart },
   "refund.failed": {
     payment: { ...CARD, settlement: "manual" },
@@ -68,7 +74,9 @@ const RECIPES: Readonly<Record<OtherType, Recipe>> = {
 /** The event types for which objects can be made. */
 export const TRIGGER_TYPES: readonly string[] = [
   ...Object.keys(RECIPES),
-  ...["created", "completed", "failed", "cancelled"].map((status) => `transfer.${status}`),
+  ...["created", "updated", "completed", "failed", "cancelled"].map((status) =>
+    `transfer.${status}`
+  ),
 ];
 
 /**
@@ -110,7 +118,7 @@ async function makeTransfer(client: PaymentsClient, type: TransferType): Promise
   const { id } = await client.transfers.create({
     amount: AMOUNT,
     currency: CURRENCY,
-    destination: { iban: type === "transfer.failed" ? RETURNED_IBAN : GOOD_IBAN },
+    destination: type === "transfer.failed" ? { iban: RETURNED_IBAN } : CHECKED,
     ...(type === "transfer.cancelled" && { settlement: "manual" }),
   });
   if (type === "transfer.cancelled") await client.transfers.cancel(id);

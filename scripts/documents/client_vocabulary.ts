@@ -20,6 +20,7 @@ import {
   METHOD_KINDS,
   NETWORKS,
   OUTCOMES,
+  PAYEE_CHECKS,
   PAYMENT_EVENT_TYPES,
   PAYMENT_STATUSES,
   PROVIDER_OPERATIONS,
@@ -88,6 +89,7 @@ const TYPES: readonly (readonly [name: string, doc: string, values: readonly str
     REFUND_STATUSES,
   ],
   ["Speed", "The speed of a payout by SEPA: a transfer or a refund.", Speed.options],
+  ["PayeeCheck", "The bank's comparison of a payee's name with the account.", PAYEE_CHECKS],
   ["RefundReason", "The reason of a refund.", REFUND_REASONS],
   [
     "DisputeStatus",

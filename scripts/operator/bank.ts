@@ -9,6 +9,7 @@ import { createHash } from "node:crypto";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { BankFileError } from "../../shared/connectors/bank/bank_file_error.ts";
+import { bankIdentifier } from "../../shared/connectors/bank/bank_identifier.ts";
 import { ownBankAccount, readBankSettings } from "../../shared/connectors/bank/bank_settings.ts";
 import { bytesOf, exportOrders } from "../../shared/connectors/bank/export_bank_files.ts";
 import {
@@ -24,8 +25,9 @@ import {
 import { writeRecall } from "../../shared/connectors/bank/write_recall.ts";
 import { idGenerator } from "../../shared/core/ids.ts";
 import type { Vault } from "../../shared/core/vault.ts";
-import { rejectionOf } from "../../shared/connectors/bank/reported_statuses.ts";
+import { payeeCheckOf, rejectionOf } from "../../shared/connectors/bank/reported_statuses.ts";
 import type { ProviderAccount } from "../../shared/domain/providers/connector.ts";
+import { needsApproval } from "../../shared/domain/payments/lifecycle.ts";
 import {
   type BankOrder,
   type BankStore,
@@ -55,8 +57,6 @@ const PIECE_BYTES = 64 * 1024;
 const SERVICE_PATIENCE_MS = 30_000;
 /** Shortest pause between two looks. The count of a large file takes longer, and so the pause. */
 const POLL_MS = 250;
-/** Results of the verification of payee that wait for the operator: close, no, and no check. */
-const CHECKS_TO_APPROVE = ["RVMC", "RVNM", "RVNA"];
 
 /** The surroundings of the command. */
 interface BankSurroundings {
@@ -120,15 +120,8 @@ export async function runBankCommand(
       else surroundings.print(orders.map(textOfOrder).join(""));
       return 0;
     }
-    case "approve": {
-      const order = await findOrder(store, account, command.id);
-      if (!CHECKS_TO_APPROVE.includes(order.payee_check ?? "")) {
-        throw new CommandError(`${order.id} does not wait for an approval`);
-      }
-      await store.notePayeeCheck(account.id, order.id, null);
-      show({ id: order.id, result: "approved" }, `Approved ${order.id}. Release it at the bank`);
-      return 0;
-    }
+    case "approve":
+      return await approveOrder(account, command.id, store, show);
     case "reject":
       return await rejectOrder(account, command.id, surroundings, show);
     case "recall":
@@ -139,14 +132,17 @@ export async function runBankCommand(
 type Show = (line: object, text: string) => void;
 
 /** Returns what the operator sees of an order, and the command that it waits for. */
-function shownOrder({ id, kind, state, payee_check, amount_minor, currency }: BankOrder) {
-  const order = { id, kind, state, payee_check, amount_minor, currency };
-  return CHECKS_TO_APPROVE.includes(payee_check ?? "") ? { ...order, next: "approve" } : order;
+function shownOrder(order: BankOrder) {
+  const { id, kind, state, payee_check, amount_minor, currency, is_approved } = order;
+  const shown = { id, kind, state, payee_check, amount_minor, currency };
+  const waits = needsApproval(payeeCheckOf(payee_check)) && !is_approved;
+  return waits ? { ...shown, next: "approve" } : shown;
 }
 
 function textOfOrder(order: ReturnType<typeof shownOrder>): string {
   const { id, kind, state, payee_check, amount_minor, currency } = order;
-  const shown = "next" in order ? `${state}, ${payee_check}` : state;
+  const parts = [state, payee_check, "next" in order ? "waits for an approval" : null];
+  const shown = parts.filter((part) => part !== null).join(", ");
   return `${id}  ${kind}  ${shown}  ${amount_minor} ${currency}\n`;
 }
 
@@ -180,7 +176,7 @@ async function storeFile(
     const store = storeOf(transaction);
     const known = await store.beginFile(account.id, sha256, basename(file));
     if (known !== null) return { imported: known as ImportedFile, is_new: false };
-    const source = { bytes: piecesOf(file), bytes_max: BYTES_MAX };
+    const source = { bytes: piecesOf(file), bytes_max: BYTES_MAX, sha256 };
     const imported = await importBankFile(account, source, vault, {
       storeRows: (rows) => store.storeRows(account.id, sha256, rows),
       findOrders: (id) => store.findOrders(account.id, id),
@@ -241,6 +237,28 @@ async function exportFiles(
   }
   for (const { id, reason } of refused) printMessage(`${id} waits: ${reason}`);
   return refused.length > 0 ? 1 : 0;
+}
+
+/** Notes that an order shall go on, and names it as the bank does, which still holds it. */
+async function approveOrder(
+  account: ProviderAccount,
+  id: string,
+  store: BankStore,
+  show: Show,
+): Promise<number> {
+  const { payee_check, file_name: file } = await findOrder(store, account, id);
+  if (!needsApproval(payeeCheckOf(payee_check))) {
+    throw new CommandError(`${id} does not wait for an approval`);
+  }
+  if (!await store.approveOrder(account.id, id)) {
+    throw new CommandError(`${id} is approved already`);
+  }
+  const order = bankIdentifier(id);
+  show(
+    { id, result: "approved", file, order },
+    `Approved ${id}. Release the order ${order} of the file ${file} at the bank`,
+  );
+  return 0;
 }
 
 /** Ends an order that waits for its export: it fails. */

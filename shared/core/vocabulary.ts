@@ -48,6 +48,22 @@ export const REFUND_REASONS = [
 /** Every status of a refund. */
 export const REFUND_STATUSES = ["pending", "completed", "failed"] as const;
 
+/** Every result of the bank's verification of a payee. */
+export const PAYEE_CHECKS = [
+  "match",
+  "close_match",
+  "no_match",
+  "unavailable",
+  "pending",
+] as const;
+
+/** The results with which a payout waits until an operator approves it. */
+export const CHECKS_TO_APPROVE = [
+  "close_match",
+  "no_match",
+  "unavailable",
+] as const satisfies readonly (typeof PAYEE_CHECKS[number])[];
+
 /** The reasons of a dispute. */
 export const DISPUTE_REASONS = [
   "fraudulent",
@@ -98,7 +114,12 @@ export const PAYMENT_EVENT_TYPES = [
 ] as const;
 
 /** Event types that show a refund. */
-export const REFUND_EVENT_TYPES = ["refund.created", "refund.completed", "refund.failed"] as const;
+export const REFUND_EVENT_TYPES = [
+  "refund.created",
+  "refund.updated",
+  "refund.completed",
+  "refund.failed",
+] as const;
 
 /** Event types that show a dispute. */
 export const DISPUTE_EVENT_TYPES = [
@@ -111,6 +132,7 @@ export const DISPUTE_EVENT_TYPES = [
 /** Event types that show a transfer. */
 export const TRANSFER_EVENT_TYPES = [
   "transfer.created",
+  "transfer.updated",
   "transfer.completed",
   "transfer.failed",
   "transfer.cancelled",

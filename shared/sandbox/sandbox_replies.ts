@@ -92,8 +92,22 @@ export interface PayerPage {
   urls: PayerUrls;
 }
 
-/** Replies to an operation within its request. */
+/** Replies to an operation within its request. What the bank says about a payee comes first. */
 export function replyAtOnce(
+  begun: Begun,
+  fault: ProviderFault | null,
+  at_ms: number,
+  page: PayerPage,
+): ProviderReply {
+  const { operation, payee_check } = begun;
+  const reply = resultAtOnce(begun, fault, at_ms, page);
+  if (payee_check === null) return reply;
+  const check = eventOf(operation, "succeeded", { op: "payee_check", payee_check });
+  if ("provider_events" in reply) return { provider_events: [check, ...reply.provider_events] };
+  return "waiting" in reply ? { provider_events: [check] } : reply;
+}
+
+function resultAtOnce(
   { operation, test }: Begun,
   fault: ProviderFault | null,
   at_ms: number,

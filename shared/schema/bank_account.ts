@@ -4,6 +4,7 @@
  */
 
 import * as z from "zod";
+import { PAYEE_CHECKS } from "../core/vocabulary.ts";
 import { MAX_NAME } from "./limits.ts";
 import { mustBe } from "./requirement.ts";
 
@@ -80,3 +81,14 @@ export const Speed = z.enum(["standard", "instant"]).describe(
 
 /** The speed in a response. */
 export const ShownSpeed = Speed.nullable().describe("Null if no bank pays it out");
+
+/** The result of the bank's verification of a payee. */
+export const PayeeCheck = z.enum(PAYEE_CHECKS).describe(
+  "The bank's comparison of the payee's name with the account. `unavailable`: the bank could not " +
+    "compare them. `pending`: the bank has not finished. With `close_match`, `no_match` and " +
+    "`unavailable` the payout stays `pending` until an operator approves it",
+);
+export type PayeeCheck = z.infer<typeof PayeeCheck>;
+
+/** The result in a response. */
+export const ShownPayeeCheck = PayeeCheck.nullable().describe("Null if the bank has told none");

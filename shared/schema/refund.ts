@@ -4,7 +4,14 @@
 
 import * as z from "zod";
 import { REFUND_REASONS, REFUND_STATUSES } from "../core/vocabulary.ts";
-import { PARTIAL_ADDRESS, PAYEE, ShownIban, ShownSpeed, Speed } from "./bank_account.ts";
+import {
+  PARTIAL_ADDRESS,
+  PAYEE,
+  ShownIban,
+  ShownPayeeCheck,
+  ShownSpeed,
+  Speed,
+} from "./bank_account.ts";
 import { mustBe } from "./requirement.ts";
 import { FAILURE_CODES, PaymentStatus } from "./payment.ts";
 import {
@@ -97,6 +104,7 @@ export const Refund = z.object({
   destination: RefundDestination.nullable()
     .describe("Where the refund goes, masked. Null if the request named nothing"),
   speed: ShownSpeed,
+  payee_check: ShownPayeeCheck,
   livemode: z.boolean(),
   created_at: Instant,
   updated_at: Instant,

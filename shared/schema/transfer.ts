@@ -11,7 +11,13 @@ import {
   ShownWallet,
   WalletInput,
 } from "./payment.ts";
-import { PAYEE_WITH_ADDRESS, ShownIban, ShownSpeed, Speed } from "./bank_account.ts";
+import {
+  PAYEE_WITH_ADDRESS,
+  ShownIban,
+  ShownPayeeCheck,
+  ShownSpeed,
+  Speed,
+} from "./bank_account.ts";
 import { mustBe } from "./requirement.ts";
 import {
   AmountAlias,
@@ -82,6 +88,7 @@ export const Transfer = z.object({
   currency: CurrencyCode,
   destination: TransferDestination,
   speed: ShownSpeed,
+  payee_check: ShownPayeeCheck,
   description: z.string().nullable().describe("Your own text for people; null without one"),
   metadata: ShownMetadata,
   failure_code: z.enum(FAILURE_CODES).nullable().describe(

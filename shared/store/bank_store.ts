@@ -47,7 +47,10 @@ export interface BankOrder {
   subject_id: string;
   kind: OrderToExport["kind"];
   state: "waiting" | "exported" | "withdrawn" | "rejected";
+  /** The bank's last code of the verification of the payee; null: none. */
   payee_check: string | null;
+  /** Whether the operator has approved it in spite of that code. */
+  is_approved: boolean;
   amount_minor: number;
   currency: string;
   /** Whether it has no result yet. */
@@ -56,6 +59,7 @@ export interface BankOrder {
   batch_id: string | null;
   export_id: string | null;
   file_kind: string | null;
+  file_name: string | null;
   /** RFC 3339. */
   file_created_at: string | null;
 }
@@ -70,13 +74,21 @@ interface NewEntry {
   provider_events: readonly ProviderEvent[];
 }
 
+/** A result of the verification of the payee of an order. */
+export interface NewCheck {
+  id: string;
+  /** The bank's code. */
+  code: string;
+  /** Stored if the code changes that of the order. */
+  provider_event: ProviderEvent;
+}
+
 /** Rows of a file to import. */
 export interface NewRows {
   entries: NewEntry[];
   /** Events that belong to no entry. */
   provider_events: ProviderEvent[];
-  /** Results of the verification of payees. */
-  checks: { id: string; code: string }[];
+  checks: NewCheck[];
   /** The details of payers, to whom refunds can go back, by the reference of their payment. */
   payers: (Sealed & { reference: string })[];
 }
@@ -119,8 +131,8 @@ export interface BankStore {
     id: string,
     state: "withdrawn" | "rejected",
   ): Promise<BankOrder["state"] | null>;
-  /** Notes the result of the verification of a payee; null: the operator has approved it. */
-  notePayeeCheck(account_id: string, id: string, code: string | null): Promise<void>;
+  /** Notes that the operator approves an order. Returns false if somebody has done so before. */
+  approveOrder(account_id: string, id: string): Promise<boolean>;
   /** Begins an import. Returns null if the file is new, else the result of its import. */
   beginFile(account_id: string, sha256: string, name: string): Promise<unknown>;
   /** Stores rows of a file. Returns the number of new entries. */
@@ -166,9 +178,7 @@ export function createBankStore(database: Pick<Database, "query">): BankStore {
     findOrders: (account_id, id) => rows("pay.find_bank_orders($, $)", account_id, id),
     endOrder: (account_id, id, state) =>
       value("pay.end_bank_order($, $, $)", account_id, id, state),
-    async notePayeeCheck(account_id, id, code) {
-      await value("pay.note_payee_check($, $, $)", account_id, id, code);
-    },
+    approveOrder: (account_id, id) => value("pay.approve_bank_order($, $)", account_id, id),
     beginFile: (account_id, sha256, name) =>
       value("pay.begin_bank_file($, $, $)", account_id, sha256, name),
     storeRows: (account_id, sha256, rows) =>

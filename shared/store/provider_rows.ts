@@ -5,6 +5,7 @@
  */
 
 import type { DeclineAdvice, DeclineCode } from "../core/errors.ts";
+import type { PayeeCheck } from "../schema/bank_account.ts";
 import type { DisputeReason } from "../schema/dispute.ts";
 import type { FailureCode, NextAction, ShownCard } from "../schema/payment.ts";
 import type { ChangedRows, StoredResponse } from "./commit_rows.ts";
@@ -29,12 +30,13 @@ export type ProviderEventState =
   | "reorged";
 
 /**
- * The subject of an event: an operation, a dispute, a fee, or money that belongs to the account and
- * not to a payment. The last is a payout to the merchant's bank (or money from there), a fee of the
- * account, a reserve of the provider, or an adjustment, which is everything else. If it
- * `succeeded`, it took money from the balance; if it `returned`, it brought money to it.
+ * The subject of an event: an operation, the verification of a payee, a dispute, a fee, or money
+ * that belongs to the account and not to a payment. The last is a payout to the merchant's bank (or
+ * money from there), a fee of the account, a reserve of the provider, or an adjustment, which is
+ * everything else. If it `succeeded`, it took money from the balance; if it `returned`, it brought
+ * money to it.
  */
-export type ProviderEventOp = ProviderOp | "dispute" | "fee" | AccountOp;
+export type ProviderEventOp = ProviderOp | "payee_check" | "dispute" | "fee" | AccountOp;
 export type AccountOp = "payout" | "account_fee" | "reserve" | "adjustment";
 
 /** A report of a provider: something has happened. */
@@ -73,6 +75,8 @@ export interface ProviderEvent {
   return_code?: string;
   /** The day on which a payment is collected under its mandate: `YYYY-MM-DD`. */
   due_on?: string;
+  /** What the bank says about the payee of a payout, for `payee_check`. */
+  payee_check?: PayeeCheck;
   /** The card behind the token, for a payment by card. */
   card?: ShownCard;
   /** The next step of the payer, for `requires_action`. */

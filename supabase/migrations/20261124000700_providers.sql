@@ -236,7 +236,7 @@ comment on table pay.provider_events is 'A report of a provider, stored before i
 comment on column pay.provider_events.environment_id is 'The environment of the account.';
 comment on column pay.provider_events.account_id is 'The account that reported it; "sandbox" in a test environment.';
 comment on column pay.provider_events.reference is 'Object and state at the provider: unique in the account.';
-comment on column pay.provider_events.op is 'The kind of the provider event: an operation, dispute, fee or payout.';
+comment on column pay.provider_events.op is 'The kind of the provider event: an operation, verification of a payee, dispute, fee or payout.';
 comment on column pay.provider_events.state is 'The state that the provider event reports.';
 comment on column pay.provider_events.subject_id is 'The payment or transfer; null: unknown, or a payout.';
 comment on column pay.provider_events.refund_id is 'The refund; null for other provider events.';
@@ -270,7 +270,7 @@ comment on index pay.provider_events_unmatched is
 
 create index provider_events_subject on pay.provider_events (subject_id, environment_id);
 comment on index pay.provider_events_subject is
-  'pay_internal.transfer_reports, pay.open_payouts: the provider events of a payment or transfer.';
+  'pay_internal.transfer_reports, pay.open_payouts, pay_internal.note_payee_check: the provider events of a payment or transfer.';
 
 create index provider_events_received on pay.provider_events (environment_id, received_at);
 comment on index pay.provider_events_received is 'pay_internal.purge_old: the old provider events of sandboxes.';

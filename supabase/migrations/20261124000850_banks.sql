@@ -128,6 +128,7 @@ create table pay.bank_orders (
   export_id text collate "C",
   batch_id text collate "C",
   payee_check text collate "C",
+  approved_at timestamptz,
   changed_at timestamptz not null,
   constraint bank_orders_pkey primary key (environment_id, owner_id),
   constraint bank_orders_state_known check (
@@ -136,7 +137,8 @@ create table pay.bank_orders (
   constraint bank_orders_exported_has_file check (
     (state = 'exported') = (export_id is not null) and (export_id is null) = (batch_id is null)
   ),
-  constraint bank_orders_payee_check_form check (payee_check ~ '^[A-Z]{4}$')
+  constraint bank_orders_payee_check_form check (payee_check ~ '^[A-Z]{4}$'),
+  constraint bank_orders_approved_has_check check (approved_at is null or payee_check is not null)
 );
 comment on table pay.bank_orders is 'An order to a bank: a collection, refund or transfer. It is in one file at most.';
 comment on column pay.bank_orders.environment_id is 'The environment of the order.';
@@ -147,6 +149,7 @@ comment on column pay.bank_orders.state is 'waiting for its export, exported, or
 comment on column pay.bank_orders.export_id is 'The file; null: it is in none.';
 comment on column pay.bank_orders.batch_id is 'The batch in the file, as the bank knows it.';
 comment on column pay.bank_orders.payee_check is 'The bank''s last code of the verification of payee; null: none.';
+comment on column pay.bank_orders.approved_at is 'Time at which the operator approved it in spite of this code; null: nobody has.';
 comment on column pay.bank_orders.changed_at is 'Time of the last change.';
 
 create index bank_orders_batch on pay.bank_orders (batch_id, account_id) where batch_id is not null;

@@ -1156,7 +1156,7 @@ begin
   v_stored := pay_internal.store_bank_entries(p_account_id, p_sha256, v_rows -> 'entries');
   perform pay_internal.keep_payer_details(p_account_id, v_rows -> 'payers');
   perform pay.store_provider_events(p_account_id, v_rows ->> 'provider_events');
-  perform pay.note_payee_check(p_account_id, c ->> 'id', c ->> 'code')
+  perform pay_internal.note_payee_check(p_account_id, c)
   from jsonb_array_elements(v_rows -> 'checks') c;
   return v_stored;
 end
@@ -1339,9 +1339,9 @@ $$;
 
 create or replace function pay.list_bank_orders(p_account_id text)
 returns table (
-  id text, subject_id text, kind text, state text, payee_check text, amount_minor bigint,
-  currency text, is_open boolean, batch_id text, export_id text, file_kind text,
-  file_created_at text
+  id text, subject_id text, kind text, state text, payee_check text, is_approved boolean,
+  amount_minor bigint, currency text, is_open boolean, batch_id text, export_id text,
+  file_kind text, file_name text, file_created_at text
 )
 language plpgsql volatile security definer rows 100
 set search_path = pg_catalog, pg_temp set jit = off
@@ -1350,8 +1350,9 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
-    select o.id, o.subject_id, o.kind, o.state, o.payee_check, o.amount_minor, o.currency,
-      o.is_open, o.batch_id, o.export_id, o.file_kind, o.file_created_at
+    select o.id, o.subject_id, o.kind, o.state, o.payee_check, o.is_approved, o.amount_minor,
+      o.currency, o.is_open, o.batch_id, o.export_id, o.file_kind, o.file_name,
+      o.file_created_at
     from pay_internal.bank_orders_shown o
     where o.account_id = p_account_id and o.state in ('waiting', 'exported') and o.is_open
     order by o.operation_id;
@@ -1361,9 +1362,9 @@ grant execute on function pay.list_bank_orders(text) to pay_operator;
 
 create or replace function pay.find_bank_orders(p_account_id text, p_id text)
 returns table (
-  id text, subject_id text, kind text, state text, payee_check text, amount_minor bigint,
-  currency text, is_open boolean, batch_id text, export_id text, file_kind text,
-  file_created_at text
+  id text, subject_id text, kind text, state text, payee_check text, is_approved boolean,
+  amount_minor bigint, currency text, is_open boolean, batch_id text, export_id text,
+  file_kind text, file_name text, file_created_at text
 )
 language plpgsql volatile security definer rows 100
 set search_path = pg_catalog, pg_temp set jit = off
@@ -1386,8 +1387,9 @@ begin
     select b.owner_id from pay.bank_orders b
     where b.export_id = v_id and b.account_id = p_account_id);
   return query
-    select o.id, o.subject_id, o.kind, o.state, o.payee_check, o.amount_minor, o.currency,
-      o.is_open, o.batch_id, o.export_id, o.file_kind, o.file_created_at
+    select o.id, o.subject_id, o.kind, o.state, o.payee_check, o.is_approved, o.amount_minor,
+      o.currency, o.is_open, o.batch_id, o.export_id, o.file_kind, o.file_name,
+      o.file_created_at
     from pay_internal.bank_orders_shown o
     where o.environment_id = v_environment_id and o.id = any (v_owner_ids)
       and o.account_id = p_account_id
@@ -1505,20 +1507,48 @@ end
 $$;
 grant execute on function pay.end_bank_order(text, text, text) to pay_api, pay_operator;
 
-create or replace function pay.note_payee_check(p_account_id text, p_id text, p_code text)
+create or replace function pay_internal.note_payee_check(p_account_id text, p_check jsonb)
 returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_event constant jsonb := p_check -> 'provider_event';
+  v_environment_id text;
+begin
+  update pay.bank_orders b
+  set payee_check = p_check ->> 'code', approved_at = null, changed_at = pay_internal.server_time()
+  from pay.provider_accounts a
+  where a.id = p_account_id and b.environment_id = a.environment_id and b.account_id = a.id
+    and b.owner_id = p_check ->> 'id' and b.state = 'exported'
+    and b.payee_check is distinct from p_check ->> 'code'
+    and (b.payee_check is null or v_event ->> 'payee_check' <> 'pending')
+  returning b.environment_id into v_environment_id;
+  if not found then return; end if;
+  update pay.provider_events k set outcome = 'ignored', handled_at = pay_internal.server_time()
+  where k.environment_id = v_environment_id and k.subject_id = v_event ->> 'subject_id'
+    and k.refund_id is not distinct from v_event ->> 'refund_id' and k.op = 'payee_check'
+    and k.outcome is null;
+  perform pay.store_provider_events(p_account_id, jsonb_build_array(v_event)::text);
+end
+$$;
+
+create or replace function pay.approve_bank_order(p_account_id text, p_id text)
+returns boolean
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
-  update pay.bank_orders b set payee_check = p_code, changed_at = pay_internal.server_time()
+  update pay.bank_orders b
+  set approved_at = pay_internal.server_time(), changed_at = pay_internal.server_time()
   from pay.provider_accounts a
   where a.id = p_account_id and b.environment_id = a.environment_id and b.account_id = a.id
-    and b.owner_id = p_id and b.state = 'exported';
+    and b.owner_id = p_id and b.payee_check is not null and b.approved_at is null;
+  return found;
 end
 $$;
-grant execute on function pay.note_payee_check(text, text, text) to pay_api, pay_operator;
+grant execute on function pay.approve_bank_order(text, text) to pay_operator;
 
 create or replace function pay_internal.next_xpub_index(p_xpub text)
 returns bigint
@@ -2438,15 +2468,15 @@ as $$
     when 'refunds' then
       'id object:text payment_id payment_status:text amount=amount_minor amount_minor currency'
       ' status failure_code:text failure_message:text reason:text metadata:own destination:jsonb'
-      ' speed:text livemode:boolean created_at updated_at:timestamptz'
+      ' speed:text payee_check:text livemode:boolean created_at updated_at:timestamptz'
     when 'disputes' then
       'id object:text payment_id amount_minor currency reason:text status evidence:own'
       ' evidence_due_by:timestamptz created_at closed_at:timestamptz'
     when 'transfers' then
       'id object:text status amount=amount_minor amount_minor currency destination:jsonb'
-      ' speed:text description:text metadata:jsonb failure_code:text failure_message:text'
-      ' return_code:text livemode:boolean sequence created_at updated_at completed_at:timestamptz'
-      ' cancelled_at:timestamptz'
+      ' speed:text payee_check:text description:text metadata:jsonb failure_code:text'
+      ' failure_message:text return_code:text livemode:boolean sequence created_at updated_at'
+      ' completed_at:timestamptz cancelled_at:timestamptz'
   end
 $$;
 
@@ -11042,7 +11072,10 @@ where (m.directly_before is not null or m.sequence = 1
           payment.chargeback,payment.failed}'),
         ('payment.chargeback', '{payment.completed,payment.partially_refunded}'),
         ('payment.refunded', '{payment.failed}'),
-        ('transfer.created', '{transfer.completed,transfer.failed,transfer.cancelled}'),
+        ('transfer.created', '{transfer.updated,transfer.completed,transfer.failed,
+          transfer.cancelled}'),
+        ('transfer.updated', '{transfer.updated,transfer.completed,transfer.failed,
+          transfer.cancelled}'),
         ('transfer.completed', '{transfer.failed}')
       ) as legal (before, types)
       where legal.before is not distinct from m.before and m.type = any (legal.types)
@@ -11073,7 +11106,7 @@ where (right(x.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.rec
       when e.type like 'refund.%' or e.type like 'dispute.%' then x.kind <> 'payment.'
       when e.id is not null then
         e.type <> x.kind || x.status
-          and (x.status <> 'pending' or e.type <> x.kind || 'created')
+          and (x.status <> 'pending' or e.type not in (x.kind || 'created', x.kind || 'updated'))
           or e.object is not null
       -- Retention may have deleted the newest event of a resource that has not changed for so long.
       else right(x.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.recent_suffix()))
@@ -11114,7 +11147,9 @@ where (right(r.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.rec
       and not exists (
       select from pay.events e
       where e.environment_id = r.environment_id and e.subject_id = r.payment_id
-        and e.type = 'refund.' || case r.status when 'pending' then 'created' else r.status end
+        and e.type = any (case r.status
+          when 'pending' then '{refund.created,refund.updated}'::text[]
+          else array['refund.' || r.status] end)
         and e.object = r.body
     )
   );
@@ -11348,8 +11383,8 @@ comment on view pay_internal.provider_subjects is 'Payments and transfers.';
 create or replace view pay_internal.bank_orders_shown with (security_invoker = true) as
 select b.environment_id, b.account_id, b.owner_id as id, b.operation_id,
   case c.op when 'authorize' then 'collection' else c.op end as kind, b.state, b.payee_check,
-  b.batch_id, b.export_id, x.kind as file_kind,
-  pay_internal.wire_time(x.created_at) as file_created_at,
+  b.approved_at is not null as is_approved, b.batch_id, b.export_id, x.kind as file_kind,
+  x.name as file_name, pay_internal.wire_time(x.created_at) as file_created_at,
   c.subject_id, c.amount_minor, c.currency, subject.body as subject_body,
   pay_internal.has_no_result(coalesce(r.status, subject.status)) as is_open
 from pay.bank_orders b

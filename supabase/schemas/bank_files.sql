@@ -91,8 +91,8 @@ end
 $$;
 
 -- Stores a part of a file, after pay.begin_bank_file. Returns the number of new entries.
--- p_rows {entries, provider_events, checks: [{id, code}], payers}, as the functions take them that
---        do each step. provider_events belong to no entry
+-- p_rows {entries, provider_events, checks, payers}, as the functions take them that do each step.
+--        provider_events belong to no entry
 create or replace function pay.store_bank_rows(p_account_id text, p_sha256 text, p_rows text)
 returns bigint
 language plpgsql volatile security definer
@@ -107,7 +107,7 @@ begin
   v_stored := pay_internal.store_bank_entries(p_account_id, p_sha256, v_rows -> 'entries');
   perform pay_internal.keep_payer_details(p_account_id, v_rows -> 'payers');
   perform pay.store_provider_events(p_account_id, v_rows ->> 'provider_events');
-  perform pay.note_payee_check(p_account_id, c ->> 'id', c ->> 'code')
+  perform pay_internal.note_payee_check(p_account_id, c)
   from jsonb_array_elements(v_rows -> 'checks') c;
   return v_stored;
 end

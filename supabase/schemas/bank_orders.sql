@@ -55,8 +55,8 @@ $$;
 create or replace view pay_internal.bank_orders_shown with (security_invoker = true) as
 select b.environment_id, b.account_id, b.owner_id as id, b.operation_id,
   case c.op when 'authorize' then 'collection' else c.op end as kind, b.state, b.payee_check,
-  b.batch_id, b.export_id, x.kind as file_kind,
-  pay_internal.wire_time(x.created_at) as file_created_at,
+  b.approved_at is not null as is_approved, b.batch_id, b.export_id, x.kind as file_kind,
+  x.name as file_name, pay_internal.wire_time(x.created_at) as file_created_at,
   c.subject_id, c.amount_minor, c.currency, subject.body as subject_body,
   pay_internal.has_no_result(coalesce(r.status, subject.status)) as is_open
 from pay.bank_orders b
@@ -70,9 +70,9 @@ comment on view pay_internal.bank_orders_shown is 'Orders to banks, with what th
 -- The orders of an account without a result, oldest first.
 create or replace function pay.list_bank_orders(p_account_id text)
 returns table (
-  id text, subject_id text, kind text, state text, payee_check text, amount_minor bigint,
-  currency text, is_open boolean, batch_id text, export_id text, file_kind text,
-  file_created_at text
+  id text, subject_id text, kind text, state text, payee_check text, is_approved boolean,
+  amount_minor bigint, currency text, is_open boolean, batch_id text, export_id text,
+  file_kind text, file_name text, file_created_at text
 )
 language plpgsql volatile security definer rows 100
 set search_path = pg_catalog, pg_temp set jit = off
@@ -81,8 +81,9 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
-    select o.id, o.subject_id, o.kind, o.state, o.payee_check, o.amount_minor, o.currency,
-      o.is_open, o.batch_id, o.export_id, o.file_kind, o.file_created_at
+    select o.id, o.subject_id, o.kind, o.state, o.payee_check, o.is_approved, o.amount_minor,
+      o.currency, o.is_open, o.batch_id, o.export_id, o.file_kind, o.file_name,
+      o.file_created_at
     from pay_internal.bank_orders_shown o
     where o.account_id = p_account_id and o.state in ('waiting', 'exported') and o.is_open
     order by o.operation_id;
@@ -95,9 +96,9 @@ grant execute on function pay.list_bank_orders(text) to pay_operator;
 -- Cost: three look-ups by an index. One condition with "or" would read every order of the account.
 create or replace function pay.find_bank_orders(p_account_id text, p_id text)
 returns table (
-  id text, subject_id text, kind text, state text, payee_check text, amount_minor bigint,
-  currency text, is_open boolean, batch_id text, export_id text, file_kind text,
-  file_created_at text
+  id text, subject_id text, kind text, state text, payee_check text, is_approved boolean,
+  amount_minor bigint, currency text, is_open boolean, batch_id text, export_id text,
+  file_kind text, file_name text, file_created_at text
 )
 language plpgsql volatile security definer rows 100
 set search_path = pg_catalog, pg_temp set jit = off
@@ -120,8 +121,9 @@ begin
     select b.owner_id from pay.bank_orders b
     where b.export_id = v_id and b.account_id = p_account_id);
   return query
-    select o.id, o.subject_id, o.kind, o.state, o.payee_check, o.amount_minor, o.currency,
-      o.is_open, o.batch_id, o.export_id, o.file_kind, o.file_created_at
+    select o.id, o.subject_id, o.kind, o.state, o.payee_check, o.is_approved, o.amount_minor,
+      o.currency, o.is_open, o.batch_id, o.export_id, o.file_kind, o.file_name,
+      o.file_created_at
     from pay_internal.bank_orders_shown o
     where o.environment_id = v_environment_id and o.id = any (v_owner_ids)
       and o.account_id = p_account_id
@@ -251,18 +253,52 @@ end
 $$;
 grant execute on function pay.end_bank_order(text, text, text) to pay_api, pay_operator;
 
--- Notes the result of the verification of the payee of an exported order.
-create or replace function pay.note_payee_check(p_account_id text, p_id text, p_code text)
+-- Notes the bank's result of the verification of the payee of an exported order, and stores its
+-- event. The newest result stays, and needs an approval of its own. A bank that has not finished
+-- says nothing new about a payee whom it has verified before.
+-- p_check {id, code, provider_event}
+-- Concurrency: an earlier event that is not applied yet is ignored, so the events need no order.
+create or replace function pay_internal.note_payee_check(p_account_id text, p_check jsonb)
 returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_event constant jsonb := p_check -> 'provider_event';
+  v_environment_id text;
+begin
+  update pay.bank_orders b
+  set payee_check = p_check ->> 'code', approved_at = null, changed_at = pay_internal.server_time()
+  from pay.provider_accounts a
+  where a.id = p_account_id and b.environment_id = a.environment_id and b.account_id = a.id
+    and b.owner_id = p_check ->> 'id' and b.state = 'exported'
+    and b.payee_check is distinct from p_check ->> 'code'
+    and (b.payee_check is null or v_event ->> 'payee_check' <> 'pending')
+  returning b.environment_id into v_environment_id;
+  if not found then return; end if;
+  update pay.provider_events k set outcome = 'ignored', handled_at = pay_internal.server_time()
+  where k.environment_id = v_environment_id and k.subject_id = v_event ->> 'subject_id'
+    and k.refund_id is not distinct from v_event ->> 'refund_id' and k.op = 'payee_check'
+    and k.outcome is null;
+  perform pay.store_provider_events(p_account_id, jsonb_build_array(v_event)::text);
+end
+$$;
+
+-- Operator: notes that an order goes on although the bank has not matched its payee. Returns false
+-- if that is noted already, or if the bank has said nothing.
+create or replace function pay.approve_bank_order(p_account_id text, p_id text)
+returns boolean
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
-  update pay.bank_orders b set payee_check = p_code, changed_at = pay_internal.server_time()
+  update pay.bank_orders b
+  set approved_at = pay_internal.server_time(), changed_at = pay_internal.server_time()
   from pay.provider_accounts a
   where a.id = p_account_id and b.environment_id = a.environment_id and b.account_id = a.id
-    and b.owner_id = p_id and b.state = 'exported';
+    and b.owner_id = p_id and b.payee_check is not null and b.approved_at is null;
+  return found;
 end
 $$;
-grant execute on function pay.note_payee_check(text, text, text) to pay_api, pay_operator;
+grant execute on function pay.approve_bank_order(text, text) to pay_operator;

@@ -35,15 +35,15 @@ as $$
     when 'refunds' then
       'id object:text payment_id payment_status:text amount=amount_minor amount_minor currency'
       ' status failure_code:text failure_message:text reason:text metadata:own destination:jsonb'
-      ' speed:text livemode:boolean created_at updated_at:timestamptz'
+      ' speed:text payee_check:text livemode:boolean created_at updated_at:timestamptz'
     when 'disputes' then
       'id object:text payment_id amount_minor currency reason:text status evidence:own'
       ' evidence_due_by:timestamptz created_at closed_at:timestamptz'
     when 'transfers' then
       'id object:text status amount=amount_minor amount_minor currency destination:jsonb'
-      ' speed:text description:text metadata:jsonb failure_code:text failure_message:text'
-      ' return_code:text livemode:boolean sequence created_at updated_at completed_at:timestamptz'
-      ' cancelled_at:timestamptz'
+      ' speed:text payee_check:text description:text metadata:jsonb failure_code:text'
+      ' failure_message:text return_code:text livemode:boolean sequence created_at updated_at'
+      ' completed_at:timestamptz cancelled_at:timestamptz'
   end
 $$;
 

@@ -132,7 +132,10 @@ where (m.directly_before is not null or m.sequence = 1
           payment.chargeback,payment.failed}'),
         ('payment.chargeback', '{payment.completed,payment.partially_refunded}'),
         ('payment.refunded', '{payment.failed}'),
-        ('transfer.created', '{transfer.completed,transfer.failed,transfer.cancelled}'),
+        ('transfer.created', '{transfer.updated,transfer.completed,transfer.failed,
+          transfer.cancelled}'),
+        ('transfer.updated', '{transfer.updated,transfer.completed,transfer.failed,
+          transfer.cancelled}'),
         ('transfer.completed', '{transfer.failed}')
       ) as legal (before, types)
       where legal.before is not distinct from m.before and m.type = any (legal.types)
@@ -163,7 +166,7 @@ where (right(x.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.rec
       when e.type like 'refund.%' or e.type like 'dispute.%' then x.kind <> 'payment.'
       when e.id is not null then
         e.type <> x.kind || x.status
-          and (x.status <> 'pending' or e.type <> x.kind || 'created')
+          and (x.status <> 'pending' or e.type not in (x.kind || 'created', x.kind || 'updated'))
           or e.object is not null
       -- Retention may have deleted the newest event of a resource that has not changed for so long.
       else right(x.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.recent_suffix()))
@@ -204,7 +207,9 @@ where (right(r.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.rec
       and not exists (
       select from pay.events e
       where e.environment_id = r.environment_id and e.subject_id = r.payment_id
-        and e.type = 'refund.' || case r.status when 'pending' then 'created' else r.status end
+        and e.type = any (case r.status
+          when 'pending' then '{refund.created,refund.updated}'::text[]
+          else array['refund.' || r.status] end)
         and e.object = r.body
     )
   );

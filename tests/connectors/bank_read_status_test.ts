@@ -114,9 +114,9 @@ Deno.test("readBankFile() reads the versions 03 and 10 to 15 of pain.002", async
 const RESULTS = {
   accepted: ["ACTC", "ACCP", "ACSP", "ACSC", "ACCC", "ACWC", "ACWP", "ACFC"],
   rejected: ["RJCT", "CANC"],
-  pending: ["RCVD", "PATC"],
-  partial: ["PART"],
-  payee_check: ["RCVC", "RVMC", "RVNM", "RVNA", "RVCM", "PDNG"],
+  pending: ["RCVD", "PATC", "RVNC"],
+  partial: ["PART", "RVCM"],
+  payee_check: ["RCVC", "RVMC", "RVNM", "RVNA", "PDNG"],
 };
 
 for (const [result, codes] of Object.entries(RESULTS)) {

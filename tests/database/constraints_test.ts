@@ -348,6 +348,11 @@ const VIOLATIONS: Violation[] = [
   ["bank_orders_state_known", "bank_orders", { owner_id: "b1", state: "lost" }],
   ["bank_orders_exported_has_file", "bank_orders", { owner_id: "b2", state: "exported" }],
   ["bank_orders_payee_check_form", "bank_orders", { owner_id: "b3", payee_check: "x" }],
+  [
+    "bank_orders_approved_has_check",
+    "bank_orders",
+    { owner_id: "b4", approved_at: "2026-11-24T00:00:00Z" },
+  ],
   ["invariant_breaches_pkey", "invariant_breaches", {}],
   ["settings_pkey", "settings", {}],
   ["archives_pkey", "archives", {}],

@@ -40,7 +40,6 @@ const ENTRY_FUNCTIONS = [
   "match_fault",
   "note_bank_export",
   "note_breaches_hourly",
-  "note_payee_check",
   "note_payout_fees",
   "note_payout_hash",
   "number_request",
@@ -79,6 +78,7 @@ const ENTRY_FUNCTIONS = [
 /** Functions that the operator's commands call. */
 const OPERATOR_FUNCTIONS = [
   "add_provider_account",
+  "approve_bank_order",
   "bank_file_state",
   "bank_orders_to_export",
   "begin_bank_file",
@@ -111,7 +111,6 @@ const OPERATOR_FUNCTIONS = [
   "note_archive",
   "note_bank_export",
   "note_breaches",
-  "note_payee_check",
   "note_wake",
   "open_payouts",
   "purge",

@@ -1,4 +1,4 @@
-/** readPayee(): the details that banks ask for, and the names that wait for approval. */
+/** readPayee(): the details that banks ask for, and the names that the sandbox's bank verifies. */
 
 import assert from "node:assert/strict";
 import { checkSpeed, readPayee } from "../../shared/domain/providers/payee.ts";
@@ -76,22 +76,25 @@ for (const [name, payee, param, options] of CASES) {
   });
 }
 
-const NAMES: [name: string | undefined, waits: boolean][] = [
-  [undefined, false],
-  ["Ada Lovelace", false],
-  ["Match Ltd", false],
-  ["No match", true],
-  ["No match Ltd", true],
-  ["no match ltd", true],
-  ["Close match Ltd", true],
-  ["No matchbox Ltd", false],
-  ["Ada No match", false],
+const NAMES: [name: string | undefined, payee_check: string | null][] = [
+  [undefined, null],
+  ["Ada Lovelace", null],
+  ["Match", "match"],
+  ["Match Ltd", "match"],
+  ["match ltd", "match"],
+  ["Matchbox Ltd", null],
+  ["No match", "no_match"],
+  ["No match Ltd", "no_match"],
+  ["no match ltd", "no_match"],
+  ["Close match Ltd", "close_match"],
+  ["No matchbox Ltd", null],
+  ["Ada No match", null],
 ];
-for (const [holder_name, waits] of NAMES) {
-  Deno.test(`readPayee() payee named ${holder_name} ${waits ? "waits" : "does not wait"}`, () => {
+for (const [holder_name, payee_check] of NAMES) {
+  Deno.test(`readPayee() payee named ${holder_name}: ${payee_check}`, () => {
     const payee = { iban: FR, ...(holder_name !== undefined && { holder_name }) };
-    assert.equal(read(payee).waits_for_approval, waits);
-    if (waits) assert.equal(read(payee, { livemode: true }).waits_for_approval, false);
+    assert.equal(read(payee).payee_check, payee_check);
+    if (payee_check) assert.equal(read(payee, { livemode: true }).payee_check, null);
   });
 }
 

@@ -15,8 +15,15 @@ import type {
 } from "../../shared/domain/providers/connector.ts";
 import type { Dispute } from "../../shared/schema/dispute.ts";
 import type { Payment, PaymentStatus } from "../../shared/schema/payment.ts";
+import type { PayeeCheck } from "../../shared/schema/bank_account.ts";
 import type { Refund } from "../../shared/schema/refund.ts";
-import { applyProviderEvent, type Effect, endWait } from "../support/domain/applied_event.ts";
+import type { Transfer } from "../../shared/schema/transfer.ts";
+import {
+  applyProviderEvent,
+  applyToSubject,
+  type Effect,
+  endWait,
+} from "../support/domain/applied_event.ts";
 import { NOW, paymentWith, requestContext } from "../support/domain/decided_change.ts";
 
 const SEED = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
@@ -118,6 +125,7 @@ const pending: Refund = {
   metadata: {},
   destination: null,
   speed: null,
+  payee_check: null,
   livemode: true,
   created_at: NOW,
   updated_at: NOW,
@@ -395,6 +403,64 @@ for (const [state, members, effects] of REFUNDS) {
         context,
       );
       assert.equal(wordOf(payment, effect), effects.split(" ")[i]);
+    });
+  }
+}
+
+const transfer: Transfer = {
+  id: `tr_${"5".repeat(26)}`,
+  object: "transfer",
+  status: "pending",
+  amount: AMOUNT,
+  amount_minor: AMOUNT,
+  currency: "EUR",
+  destination: { type: "iban", iban: { country: "FR", last4: "2606" } },
+  speed: "standard",
+  payee_check: null,
+  description: null,
+  metadata: {},
+  failure_code: null,
+  failure_message: null,
+  return_code: null,
+  livemode: true,
+  sequence: 1,
+  created_at: NOW,
+  updated_at: NOW,
+  completed_at: null,
+  cancelled_at: null,
+};
+
+/** [the result of the bank before, the next one, the effect by the status of the payout] */
+const CHECKS: [before: PayeeCheck | null, told: PayeeCheck, effects: Record<string, string>][] = [
+  [null, "no_match", { pending: "updated", completed: "-", failed: "-" }],
+  ["pending", "match", { pending: "updated", completed: "-", failed: "-" }],
+  ["close_match", "unavailable", { pending: "updated" }],
+  ["no_match", "no_match", { pending: "-", completed: "-" }],
+];
+for (const [payee_check, told, effects] of CHECKS) {
+  for (const [status, expected] of Object.entries(effects)) {
+    Deno.test(`applyEvent() ${told} after ${payee_check} of a ${status} payout: ${expected}`, () => {
+      const payout = { status: status as Refund["status"], payee_check };
+      const reported = event("payee_check", "succeeded", { payee_check: told });
+      const refund = { ...pending, ...payout };
+      const payment = livePayment("completed", { amount_refunding: 400 });
+      const parts = { refund: null, dispute: null, deposit: null };
+      const applied = [
+        applyToSubject({ ...parts, subject: { ...transfer, ...payout } }, reported, 0, context),
+        applyToSubject({ ...parts, subject: payment, refund }, reported, 0, context),
+      ];
+      for (const [i, effect] of applied.entries()) {
+        if (effect.outcome !== "applied") {
+          assert.deepEqual([effect.outcome, expected], ["ignored", "-"]);
+          continue;
+        }
+        const { events, ledger, subject, refund_body } = effect.change;
+        const shown = [subject, JSON.parse(refund_body ?? "null")][i];
+        assert.deepEqual(events.map(({ type }) => type), [
+          `${["transfer", "refund"][i]}.${expected}`,
+        ]);
+        assert.deepEqual([shown.status, shown.payee_check, ledger], [status, told, []]);
+      }
     });
   }
 }

@@ -44,6 +44,7 @@ const PENDING: Refund = {
   metadata: { order: "7" },
   destination: null,
   speed: null,
+  payee_check: null,
   livemode: false,
   created_at: MADE_AT,
   updated_at: MADE_AT,

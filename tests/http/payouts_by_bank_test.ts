@@ -10,14 +10,16 @@ import {
   serviceCase,
 } from "../support/service/service_case.ts";
 
+import type { TestService } from "../support/service/service.ts";
+
 const TRANSFERS = "/api-v1-payments/v1/transfers";
 const IBAN = "FR14 2004 1010 0505 0001 3M02 606";
 const BRITISH = "GB29 NWBK 6016 1331 9268 19";
 const ADDRESS = { line1: "1 High Street", city: "London", postal_code: "SW1", country: "GB" };
 const MASKED = { country: "FR", last4: "2606" };
 
-/** [name, members of the request, status and speed of the transfer] */
-const TRANSFERRED: [string, Record<string, unknown>, string, string | null][] = [
+/** [name, members of the request; status, speed and verification of the payee of the transfer] */
+const TRANSFERRED: [string, Record<string, unknown>, string, string | null, string?][] = [
   ["an IBAN as text", { destination: { iban: IBAN } }, "completed", "standard"],
   [
     "the members beside it",
@@ -32,13 +34,26 @@ const TRANSFERRED: [string, Record<string, unknown>, string, string | null][] = 
     "standard",
   ],
   ["instant", { destination: { iban: IBAN }, speed: "instant" }, "completed", "instant"],
-  ["a match", { destination: { iban: IBAN, holder_name: "Match Ltd" } }, "completed", "standard"],
-  ["no match", { destination: { iban: IBAN, holder_name: "No match Ltd" } }, "pending", "standard"],
+  [
+    "a match",
+    { destination: { iban: IBAN, holder_name: "Match Ltd" } },
+    "completed",
+    "standard",
+    "match",
+  ],
+  [
+    "no match",
+    { destination: { iban: IBAN, holder_name: "No match Ltd" } },
+    "pending",
+    "standard",
+    "no_match",
+  ],
   [
     "a close match in the object",
     { destination: { iban: { iban: IBAN, holder_name: "Close match Ltd" } }, speed: "instant" },
     "pending",
     "instant",
+    "close_match",
   ],
   [
     "an address",
@@ -82,6 +97,14 @@ const REFUSED: [string, Record<string, unknown>, string][] = [
   ["another speed", { destination: { iban: IBAN }, speed: "fast" }, "speed"],
 ];
 
+/** Returns the events of a transfer or payment with what they show about the payee, oldest first. */
+async function shownEvents(service: TestService, filter: string): Promise<string[]> {
+  const { body } = await service.call("GET", `/api-v1-payments/v1/events?${filter}`);
+  const events = body.data as { type: string; data: { object: { payee_check?: string } } }[];
+  return events.filter(({ type }) => !type.startsWith("payment."))
+    .map(({ type, data: { object } }) => `${type} ${object.payee_check}`).toReversed();
+}
+
 serviceCase("transfers to a payee", async (t, service) => {
   for (const currency of ["EUR", "USD"]) {
     await service.make({ amount_minor: 100_000, currency, outcome: "success" });
@@ -92,21 +115,30 @@ serviceCase("transfers to a payee", async (t, service) => {
     method_kind: "stablecoin",
     outcome: "success",
   });
+  const eventsOf = (filter: string) => shownEvents(service, filter);
   const send = (body: Record<string, unknown>) =>
     service.call("POST", TRANSFERS, { body: { amount: 10, currency: "EUR", ...body } });
-  for (const [name, body, status, speed] of TRANSFERRED) {
+  for (const [name, body, status, speed, payee_check = null] of TRANSFERRED) {
     await t.step(`${name}: ${status}`, async () => {
       const { status: http, body: made, text } = await send(body);
       assert.equal(http, 201, text);
-      assert.deepEqual([made.status, made.speed], [status, speed]);
+      assert.deepEqual(
+        [made.status, made.speed, made.payee_check],
+        [status, speed, payee_check],
+      );
       for (const secret of ["Ltd", "Ada", "London", "BNPA", "2004"]) {
         assert.ok(!text.includes(secret), text);
       }
+      assert.deepEqual(await eventsOf(`transfer_id=${made.id}`), [
+        "transfer.created null",
+        ...(payee_check ? [`transfer.updated ${payee_check}`] : []),
+        ...(status === "completed" ? [`transfer.completed ${payee_check}`] : []),
+      ]);
       if (status !== "pending") return;
       assert.deepEqual(made.destination, { type: "iban", iban: MASKED });
       const approve = `${SANDBOX}/transfers/${made.id}/advance`;
       const { body: approved } = await service.call("POST", approve, { body: { to: "completed" } });
-      assert.equal(approved.status, "completed");
+      assert.deepEqual([approved.status, approved.payee_check], ["completed", payee_check]);
     });
   }
   for (const [name, body, param] of REFUSED) {
@@ -140,7 +172,10 @@ serviceCase("refunds to a payee", async (t, service) => {
   };
   await t.step("without a destination it is as before", async () => {
     const { body } = await refund(APPROVED.sepa, { amount: 10 });
-    assert.deepEqual([body.status, body.destination, body.speed], ["completed", null, "standard"]);
+    assert.deepEqual(
+      [body.status, body.destination, body.speed, body.payee_check],
+      ["completed", null, "standard", null],
+    );
   });
   await t.step("to another account, instantly", async () => {
     const destination = { iban: IBAN, holder_name: "Ada", bic: "BNPAFRPP" };
@@ -160,10 +195,21 @@ serviceCase("refunds to a payee", async (t, service) => {
   await t.step("to another name it waits for the operator", async () => {
     const destination = { iban: IBAN, holder_name: "No match Ltd" };
     const { body } = await refund(APPROVED.sepa, { destination });
-    assert.equal(body.status, "pending");
+    assert.deepEqual([body.status, body.payee_check], ["pending", "no_match"]);
     const approve = `${SANDBOX}/refunds/${body.id}/advance`;
     const { body: approved } = await service.call("POST", approve, { body: { to: "completed" } });
-    assert.equal(approved.status, "completed");
+    assert.deepEqual([approved.status, approved.payee_check], ["completed", "no_match"]);
+  });
+  await t.step("to a name that matches it does not wait, and shows the result", async () => {
+    const destination = { iban: IBAN, holder_name: "Match Ltd" };
+    const { body } = await refund(APPROVED.sepa, { destination });
+    assert.deepEqual([body.status, body.payee_check], ["completed", "match"]);
+    assert.deepEqual((await service.call("GET", `${REFUNDS}/${body.id}`)).body, body);
+    assert.deepEqual(await shownEvents(service, `payment_id=${body.payment_id}`), [
+      "refund.created null",
+      "refund.updated match",
+      "refund.completed match",
+    ]);
   });
   const WALLET = "0x000000000000000000000000000000000000dEaD";
   /** [name, instrument, members, param] */

@@ -16,7 +16,8 @@ import {
 } from "../support/service/service_case.ts";
 
 const MEMBERS = "id object payment_id payment_status amount amount_minor currency status " +
-  "failure_code failure_message reason metadata destination speed livemode created_at updated_at";
+  "failure_code failure_message reason metadata destination speed payee_check livemode " +
+  "created_at updated_at";
 const AT = "2026-06-07T08:09:10.111Z";
 
 function refund(service: TestService, id: string, body?: unknown) {
@@ -56,6 +57,7 @@ serviceCase("POST /v1/payments/{id}/refund refunds the whole amount", async (t, 
         metadata: {},
         destination: null,
         speed: null,
+        payee_check: null,
         livemode: false,
         created_at: AT,
         updated_at: AT,

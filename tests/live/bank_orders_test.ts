@@ -14,6 +14,35 @@ import { assertSilent } from "../support/database/invariant_breaches.ts";
 const PAYMENTS = "/api-v1-payments/v1/payments";
 const TRANSFERS = "/api-v1-payments/v1/transfers";
 
+/** An event about a transfer or refund. */
+interface Shown {
+  type: string;
+  data: { object: { id: string; payee_check: string | null } };
+}
+
+let reports = 0;
+
+/** Writes a report with codes of the verification for each of some orders, or for their file. */
+function payeeReport(
+  ids: readonly string[],
+  codes: readonly string[],
+  { file_id, file_code }: { file_id: string; file_code: string },
+): string {
+  const statuses = ids.flatMap((id) =>
+    codes.map((code) =>
+      `<TxInfAndSts><OrgnlEndToEndId>${
+        written(id)
+      }</OrgnlEndToEndId><TxSts>${code}</TxSts></TxInfAndSts>`
+    )
+  );
+  const file_status = file_code && `<GrpSts>${file_code}</GrpSts>`;
+  return `<Document><CstmrPmtStsRpt><GrpHdr><MsgId>check-${++reports}</MsgId></GrpHdr>
+<OrgnlGrpInfAndSts><OrgnlMsgId>${file_id}</OrgnlMsgId>${file_status}</OrgnlGrpInfAndSts>
+<OrgnlPmtInfAndSts><OrgnlPmtInfId>none</OrgnlPmtInfId>
+${statuses.join("\n")}
+</OrgnlPmtInfAndSts></CstmrPmtStsRpt></Document>`;
+}
+
 Deno.test({
   name: "live orders to a bank",
   ignore: no_bank_double,
@@ -81,7 +110,7 @@ async function sendOrders(
     const checked = await Promise.all(
       ["Match", "Close match", "No match", "No check"].map((name) => transfer(`${name} Payee`)),
     );
-    await bank.takeOrders();
+    const [file] = await bank.takeOrders();
     const { lines } = await bank.run("list");
     const open = new Map((lines as { id: string }[]).map((line) => [line.id, line]));
     const [good, ...doubtful] = checked.map(({ id }) => id);
@@ -91,10 +120,20 @@ async function sendOrders(
       assert.deepEqual([payee_check, next], [code, "approve"]);
     }
     const [approved, ...rejected] = doubtful;
-    assert.equal((await bank.run("approve", approved!)).code, 0);
-    await assert.rejects(bank.run("approve", approved!), /does not wait/);
+    await assert.rejects(bank.run("approve", good!), /does not wait/);
+    assert.deepEqual((await bank.run("approve", approved!)).lines, [{
+      id: approved,
+      result: "approved",
+      file: file!.name,
+      order: written(approved!),
+    }]);
+    await assert.rejects(bank.run("approve", approved!), /is approved already/);
+    const after = (await bank.run("list")).lines as { id: string; payee_check: string }[];
+    const kept = after.find(({ id }) => id === approved)!;
+    assert.deepEqual([kept.payee_check, "next" in kept], ["RVMC", false]);
     await bank.release(approved!);
     assert.deepEqual(await booked(good!, approved!), ["completed", "completed"]);
+    assert.equal((await show(approved!)).payee_check, "close_match");
 
     await bank.reject([a.id, rejected[0]!], "AC01");
     for (const id of [a.id, rejected[0]!]) {
@@ -105,6 +144,53 @@ async function sendOrders(
     assert.equal((await show(rejected[1]!)).return_code, "FF01");
     const unknown = whole.replace(/bf-\w+/, "bf-00000000000000000000000000");
     assert.match((await bank.import(unknown)).error!, /never exported/);
+  });
+
+  await t.step("the merchant learns each result about a payee", async () => {
+    const { id } = await transfer();
+    const paid = await pay(1000);
+    const { id: refund_id } = await call("POST", `${PAYMENTS}/${paid}/refund`, { amount: 100 });
+    const [file] = await bank.takeOrders();
+    const file_id = /bf-\w+/.exec(file!.text)![0];
+    const tell = async (codes: string[], file_code = "") => {
+      await bank.importGood(payeeReport([id, refund_id], codes, { file_id, file_code }));
+      await service.deps.provider_worker.notify();
+    };
+    const waits = async () => {
+      const { lines } = await bank.run("list");
+      return (lines as { id: string }[]).filter((line) => "next" in line).map((line) => line.id);
+    };
+    await tell([], "RVCM");
+    await tell(["PDNG"]);
+    await tell(["RVNM"], "RCVC");
+    await tell(["PDNG"]);
+    await tell(["RVNM"]);
+    assert.deepEqual((await waits()).sort(), [refund_id, id].sort());
+    for (const one of [id, refund_id]) await bank.run("approve", one);
+    assert.deepEqual(await waits(), []);
+    await tell(["RVNA"]);
+    assert.deepEqual((await waits()).sort(), [refund_id, id].sort());
+    assert.deepEqual(await booked(id), ["completed"]);
+    await bank.book([refund_id]);
+    await bank.notify();
+    await tell(["RVMC"]);
+
+    // The first result of a file gives way to the next one before anybody has seen it.
+    const results = [null, "pending", "no_match", "unavailable", "unavailable"];
+    for (
+      const [filter, kind, one] of [
+        [`transfer_id=${id}`, "transfer", id],
+        [`payment_id=${paid}`, "refund", refund_id],
+      ] as const
+    ) {
+      const { data } = await call("GET", `/api-v1-payments/v1/events?limit=100&${filter}`);
+      const events = (data as Shown[]).filter(({ data: { object } }) => object.id === one);
+      const types = ["created", "updated", "updated", "updated", "completed"];
+      assert.deepEqual(
+        events.toReversed().map(({ type, data: { object } }) => [type, object.payee_check]),
+        types.map((type, i) => [`${kind}.${type}`, results[i]]),
+      );
+    }
   });
 
   await t.step("a recall of a booked order changes nothing", async () => {

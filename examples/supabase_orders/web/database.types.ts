@@ -76,6 +76,7 @@ export type Database = {
           "livemode": boolean | null;
           "metadata": Json | null;
           "object": string | null;
+          "payee_check": string | null;
           "payment_id": string | null;
           "payment_status": string | null;
           "reason": string | null;
@@ -102,6 +103,7 @@ export type Database = {
           "livemode": boolean | null;
           "metadata": Json | null;
           "object": string | null;
+          "payee_check": string | null;
           "return_code": string | null;
           "sequence": number;
           "speed": string | null;

@@ -5,7 +5,7 @@
 
 import type { Vault } from "../../core/vault.ts";
 import type { ProviderAccount } from "../../domain/providers/connector.ts";
-import type { BankOrder, NewRows } from "../../store/bank_store.ts";
+import type { BankOrder, NewCheck, NewRows } from "../../store/bank_store.ts";
 import { batchOf, type BookedEntry, bookEntry } from "./booked_entries.ts";
 import { BankFileError } from "./bank_file_error.ts";
 import { readBankSettings } from "./bank_settings.ts";
@@ -18,7 +18,7 @@ import type {
   StatementRecord,
   StatusRecord,
 } from "./read_records.ts";
-import { rejectionOf, reportedId } from "./reported_statuses.ts";
+import { checkOf, rejectionOf, reportedId } from "./reported_statuses.ts";
 
 /** Rows of a kind that are stored at a time. */
 const BATCH = 50;
@@ -57,11 +57,15 @@ interface ImportTarget {
  */
 export async function importBankFile(
   account: ProviderAccount,
-  { bytes, bytes_max }: { bytes: AsyncIterable<Uint8Array>; bytes_max: number },
+  { bytes, bytes_max, sha256 }: {
+    bytes: AsyncIterable<Uint8Array>;
+    bytes_max: number;
+    sha256: string;
+  },
   vault: Vault | null,
   target: ImportTarget,
 ): Promise<ImportedFile> {
-  const importer = new Importer(account, vault, target);
+  const importer = new Importer(account, sha256, vault, target);
   for await (const record of readBankFile(bytes, bytes_max)) await importer.add(record);
   return await importer.end();
 }
@@ -69,6 +73,7 @@ export async function importBankFile(
 /** Collects what a file says about one account. */
 class Importer {
   readonly #account_id: string;
+  readonly #sha256: string;
   readonly #iban: string;
   readonly #vault: Vault | null;
   readonly #target: ImportTarget;
@@ -90,8 +95,14 @@ class Importer {
     complete_until: null,
   };
 
-  constructor({ id, settings }: ProviderAccount, vault: Vault | null, target: ImportTarget) {
+  constructor(
+    { id, settings }: ProviderAccount,
+    sha256: string,
+    vault: Vault | null,
+    target: ImportTarget,
+  ) {
     this.#account_id = id;
+    this.#sha256 = sha256;
     this.#vault = vault;
     this.#iban = readBankSettings(settings).iban;
     this.#target = target;
@@ -210,9 +221,7 @@ class Importer {
       );
     }
     const { checks } = this.#statuses;
-    if (status.result === "payee_check") {
-      checks.push(...orders.map(({ id }) => ({ id, code: status.code })));
-    }
+    if (status.result === "payee_check") checks.push(...this.#checks(orders, status));
     if (status.result === "rejected") this.#reject(orders, status);
     if (checks.length + this.#statuses.provider_events.length >= BATCH) await this.#store();
   }
@@ -226,11 +235,22 @@ class Importer {
   }
 
   #reject(orders: readonly BankOrder[], { reasons }: StatusRecord): void {
-    const at = new Date(Date.parse(this.#message?.created_at ?? "") || Date.now()).toISOString();
+    const at = this.#reportedAt();
     this.#statuses.provider_events.push(
       ...orders.filter(({ is_open }) => is_open)
         .map((order) => rejectionOf(this.#account_id, order, at, reasons)),
     );
+  }
+
+  /** Makes the results about payees. A collection has a payer, whom the bank does not verify. */
+  #checks(orders: readonly BankOrder[], { code, line }: StatusRecord): NewCheck[] {
+    const at = this.#reportedAt();
+    return orders.filter(({ is_open, kind }) => is_open && kind !== "collection")
+      .map((order) => checkOf(this.#account_id, order, at, code, `${this.#sha256}:${line}`));
+  }
+
+  #reportedAt(): string {
+    return new Date(Date.parse(this.#message?.created_at ?? "") || Date.now()).toISOString();
   }
 
   #warn(line: number, element: string, message: string): void {

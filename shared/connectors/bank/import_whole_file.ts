@@ -27,7 +27,7 @@ export async function importWhole(
   const all: NewRows = { entries: [], provider_events: [], checks: [], payers: [] };
   let imported: ImportedFile;
   try {
-    const source = { bytes: ReadableStream.from([bytes]), bytes_max: bytes.length };
+    const source = { bytes: ReadableStream.from([bytes]), bytes_max: bytes.length, sha256 };
     imported = await importBankFile(account, source, vault, {
       storeRows(rows) {
         all.entries.push(...rows.entries);

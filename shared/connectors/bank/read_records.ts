@@ -152,7 +152,7 @@ export type StatusResult =
   | "accepted"
   | "rejected"
   | "pending"
-  /** Some were accepted. Their own statuses tell which. */
+  /** It differs between the payments. Their own statuses tell how. */
   | "partial"
   /** The verification of payee has a result, or waits: neither accepted nor rejected. */
   | "payee_check";

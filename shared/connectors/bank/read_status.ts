@@ -5,16 +5,29 @@
 
 import { childrenOf, textOf, type XmlElement } from "./bank_xml_reader.ts";
 import { readReason } from "./read_details.ts";
+import type { PayeeCheck } from "../../schema/bank_account.ts";
 import { keep, type MessageReader, type Sink } from "./read_message.ts";
 import type { StatusRecord, StatusResult } from "./read_records.ts";
 
-/** Statuses by their result. Source: ISO 20022 external code sets; EPC verification of payee. */
+/**
+ * The results of the verification of a payee by their codes. The code of a file, RVCM, only says that
+ * they differ. Source: ISO 20022 external code sets; EPC verification of payee.
+ */
+export const PAYEE_CHECKS_BY_CODE: ReadonlyMap<string, PayeeCheck> = new Map([
+  ["RCVC", "match"],
+  ["RVMC", "close_match"],
+  ["RVNM", "no_match"],
+  ["RVNA", "unavailable"],
+  ["PDNG", "pending"],
+]);
+
+/** Statuses by their result. Source: as above. */
 const CODES: Readonly<Record<StatusResult, string>> = {
   accepted: "ACCP ACSP ACSC ACCC ACTC ACWC ACWP ACFC ACPD ACIS ACCR CNCL",
   rejected: "RJCT CANC RJCR",
-  pending: "RCVD PATC PRES ACFW BLCK PDCR UWFW",
-  partial: "PART PACR",
-  payee_check: "RCVC RVCM RVMC RVNM RVNA RVNC PDNG",
+  pending: "RCVD PATC PRES ACFW BLCK PDCR UWFW RVNC",
+  partial: "PART PACR RVCM",
+  payee_check: [...PAYEE_CHECKS_BY_CODE.keys()].join(" "),
 };
 const RESULTS: ReadonlyMap<string, StatusResult> = new Map(
   (Object.keys(CODES) as StatusResult[]).flatMap((result) =>

@@ -1,11 +1,13 @@
 /**
- * What a bank reports about orders before it books them (pain.002): rejections become provider
- * events, and the results of the verification of payee are noted for the operator. Pure.
+ * What a bank reports about orders before it books them (pain.002): rejections and the results of
+ * the verification of payees become provider events. Pure.
  */
 
 import type { ProviderEvent } from "../../domain/providers/connector.ts";
-import type { BankOrder } from "../../store/bank_store.ts";
+import type { PayeeCheck } from "../../schema/bank_account.ts";
+import type { BankOrder, NewCheck } from "../../store/bank_store.ts";
 import { bankIdentifier } from "./bank_identifier.ts";
+import { PAYEE_CHECKS_BY_CODE } from "./read_status.ts";
 import type { StatusRecord } from "./read_records.ts";
 
 /** Returns the id of the order, batch or file that a status is about; null: it names none. */
@@ -20,20 +22,66 @@ export function reportedId(status: StatusRecord): string | null {
   }
 }
 
+/** The parts of an order that its events need. */
+type Reported = Pick<BankOrder, "id" | "subject_id" | "amount_minor" | "currency">;
+
 /** Makes the event that the bank, or before it the operator, has rejected an order. */
 export function rejectionOf(
   account_id: string,
-  order: Pick<BankOrder, "id" | "subject_id" | "amount_minor" | "currency">,
+  order: Reported,
   at: string,
   reasons: StatusRecord["reasons"] = [],
 ): ProviderEvent {
-  const { id, subject_id, amount_minor, currency } = order;
+  const { id } = order;
   const [code] = reasons.flatMap((reason) => reason.code ?? []);
   return {
-    account_id,
+    ...aboutOrder(account_id, order, at),
     reference: `${bankIdentifier(id)}:rejected`,
     op: id.startsWith("pay_") ? "authorize" : id.startsWith("re_") ? "refund" : "transfer",
     state: "failed",
+    failure_code: "provider_refused",
+    ...(code !== undefined && { return_code: code }),
+  };
+}
+
+/**
+ * Makes the result of the verification of the payee of an order, with its event.
+ * @param source the place of the status, unique in the account
+ */
+export function checkOf(
+  account_id: string,
+  order: Reported,
+  at: string,
+  code: string,
+  source: string,
+): NewCheck {
+  const { id } = order;
+  const payee_check = payeeCheckOf(code)!;
+  return {
+    id,
+    code,
+    provider_event: {
+      ...aboutOrder(account_id, order, at),
+      reference: `${bankIdentifier(id)}:payee_check:${source}`,
+      op: "payee_check",
+      state: payee_check === "pending" ? "pending" : "succeeded",
+      payee_check,
+    },
+  };
+}
+
+/** Returns the result of the verification of a payee for the bank's code; null: it is another one. */
+export function payeeCheckOf(code: string | null): PayeeCheck | null {
+  return PAYEE_CHECKS_BY_CODE.get(code ?? "") ?? null;
+}
+
+function aboutOrder(
+  account_id: string,
+  { id, subject_id, amount_minor, currency }: Reported,
+  at: string,
+): Omit<ProviderEvent, "reference" | "op" | "state"> {
+  return {
+    account_id,
     subject_id,
     refund_id: id.startsWith("re_") ? id : null,
     provider_reference: bankIdentifier(id),
@@ -41,7 +89,5 @@ export function rejectionOf(
     currency,
     at,
     livemode: true,
-    failure_code: "provider_refused",
-    ...(code !== undefined && { return_code: code }),
   };
 }

@@ -15,6 +15,7 @@ import { type Effect, type Expected, movementsOf, type Parts } from "../provider
 import { ChangeBuilder, type ResourceChange } from "../changes/change_builder.ts";
 import { type ErrorOrigin, renderError } from "../changes/error_body.ts";
 import type { EventContext } from "../changes/event.ts";
+import { readRefund } from "../changes/read_resource.ts";
 import { declineResponse } from "../payments/payment_steps.ts";
 import type {
   ProviderEvent,
@@ -273,7 +274,7 @@ function fold(
 ): HandledProviderEvent {
   const is_fee = records_fees && event.op === "fee" && first.effect.outcome === "applied";
   if (change.subject.livemode && !is_fee) return unhandled(event);
-  const parts = change.subject.livemode ? NO_PARTS : partsOf(operation);
+  const parts = change.subject.livemode ? NO_PARTS : presentParts(operation, change);
   const applied = applyEvent(change, parts, event);
   if (change.subject.livemode && applied.effect.outcome !== "applied") return unhandled(event);
   return handled(event, change, applied, 0);
@@ -396,6 +397,12 @@ export function effectOn(
 /** Returns the parts of a resource that an operation is about. */
 function partsOf({ refund, dispute }: Operation): Parts {
   return { refund, dispute, deposit: null };
+}
+
+/** Returns the same parts, with what the change has made of the refund. */
+function presentParts(operation: Operation, { refund_body }: ResourceChange): Parts {
+  const parts = partsOf(operation);
+  return parts.refund && refund_body ? { ...parts, refund: readRefund(refund_body) } : parts;
 }
 
 /** Begins a change of a resource. */

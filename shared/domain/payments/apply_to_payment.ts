@@ -18,7 +18,7 @@ import {
 } from "./payment_steps.ts";
 import type { ProviderEvent, ProviderEventOp } from "../providers/connector.ts";
 import { applyEvidence, applyToDispute } from "./apply_to_dispute.ts";
-import { applyToRefund } from "./apply_to_refund.ts";
+import { applyRefundCheck, applyToRefund } from "./apply_to_refund.ts";
 import {
   apply,
   applyWithoutCapture,
@@ -67,6 +67,8 @@ export function applyToPayment(
       return payment.status === "authorized" ? IGNORED : applyOutcome(change, event);
     case "refund":
       return applyToRefund(change, refund, event);
+    case "payee_check":
+      return applyRefundCheck(change, refund, event);
     case "dispute":
       return applyToDispute(change, dispute, event);
     case "dispute_evidence":

@@ -6,7 +6,13 @@
 import type { Refund } from "../../schema/refund.ts";
 import type { PaymentChange } from "../changes/change_builder.ts";
 import { isRefundable, refundable } from "./lifecycle.ts";
-import { beginRefund, completeRefund, failRefund, revertRefund } from "./refund_payment.ts";
+import {
+  beginRefund,
+  completeRefund,
+  failRefund,
+  noteRefundCheck,
+  revertRefund,
+} from "./refund_payment.ts";
 import type { ProviderEvent } from "../providers/connector.ts";
 import {
   apply,
@@ -46,6 +52,17 @@ export function applyToRefund(
     return exception(`a refund of ${shown(event)} at the provider is more than what is left`);
   }
   return apply(() => completeRefund(change, beginRefund(change, event.amount_minor, {})));
+}
+
+/** Applies what the bank says about the payee. A refund that is over stays as it is. */
+export function applyRefundCheck(
+  change: PaymentChange,
+  refund: Refund | null,
+  { payee_check }: ProviderEvent,
+): Effect {
+  if (refund === null || payee_check === undefined) return exception("no refund has this payee");
+  if (refund.status !== "pending" || refund.payee_check === payee_check) return IGNORED;
+  return apply(() => noteRefundCheck(change, refund, payee_check));
 }
 
 function applyOwn(change: PaymentChange, refund: Refund, event: ProviderEvent): Effect {

@@ -4,6 +4,8 @@
  */
 
 import { ApiError } from "../../core/errors.ts";
+import { CHECKS_TO_APPROVE } from "../../core/vocabulary.ts";
+import type { PayeeCheck } from "../../schema/bank_account.ts";
 import type { MethodKind, Payment, PaymentStatus } from "../../schema/payment.ts";
 import type { Transfer, TransferStatus } from "../../schema/transfer.ts";
 
@@ -211,6 +213,15 @@ export function refundable(payment: Standing): number {
 /** Returns the amount that an advance to `partially_refunded` refunds: half of the rest. */
 export function halfOfRest(payment: Standing): number {
   return Math.floor(refundable(payment) / 2);
+}
+
+/** A result of the verification of a payee with which a payout waits for an operator. */
+export type CheckToApprove = typeof CHECKS_TO_APPROVE[number];
+
+/** Reports whether a payout with this result waits until an operator approves it (contract §3). */
+export function needsApproval(payee_check: PayeeCheck | null): payee_check is CheckToApprove {
+  const checks: readonly (PayeeCheck | null)[] = CHECKS_TO_APPROVE;
+  return checks.includes(payee_check);
 }
 
 /** Returns the statuses to which a transfer can move now. A bank can return one that completed. */

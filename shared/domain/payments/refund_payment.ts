@@ -7,8 +7,9 @@ import { formatTime } from "../../core/clock.ts";
 import { formatAmount } from "../../core/currency.ts";
 import { ApiError, invalidParameter } from "../../core/errors.ts";
 import { isValidAddress } from "../../core/wallet_address.ts";
+import type { PayeeCheck } from "../../schema/bank_account.ts";
 import type { FailureCode, Payment } from "../../schema/payment.ts";
-import type { CreateRefundBody, Refund, RefundStatus } from "../../schema/refund.ts";
+import type { CreateRefundBody, Refund } from "../../schema/refund.ts";
 import { amountOf } from "../../schema/values.ts";
 import {
   canBeReturned,
@@ -16,6 +17,7 @@ import {
   isByBank,
   isDeposit,
   isRefundable,
+  needsApproval,
   nextStatuses,
   refundable,
   refundStatus,
@@ -24,7 +26,7 @@ import type { EventContext, RequestContext } from "../changes/event.ts";
 import { ChangeBuilder, type PaymentChange } from "../changes/change_builder.ts";
 import type { BankDetails } from "../providers/bank_details.ts";
 import { beginOperation, type Begun } from "../providers/operation.ts";
-import { checkSpeed, readPayee } from "../providers/payee.ts";
+import { checkSpeed, type Payee, readPayee } from "../providers/payee.ts";
 import { FAILURES } from "./payment_steps.ts";
 
 /** The input of a new refund, besides its amount. */
@@ -54,14 +56,28 @@ export function refundOf(payment: Payment, body: CreateRefundBody, context: Requ
     );
   }
   const change = new ChangeBuilder(payment, context);
-  const { destination, waits_for_approval, details } = payee;
+  const { destination, payee_check, details } = payee;
   const refund = beginRefund(change, amount_minor ?? rest, { ...body, destination });
   const begun = beginOperation(change, "refund", { refund, amount_minor: refund.amount_minor });
-  if (waits_for_approval) {
-    return { ...begun, test: { behaviour: null, outcome: null, is_manual: true } };
+  if (needsApproval(payee_check)) {
+    const test = { behaviour: null, outcome: null, is_manual: true };
+    return { ...begun, payee_check, test };
   }
   // By default the money goes back to the account that it came from.
-  return context.livemode && isByBank(payment) ? { ...begun, bank_order: { details } } : begun;
+  return context.livemode && isByBank(payment)
+    ? { ...begun, bank_order: { details } }
+    : { ...begun, payee_check };
+}
+
+/** Notes what the bank says about the payee of a pending refund. */
+export function noteRefundCheck(
+  change: PaymentChange,
+  refund: Refund,
+  payee_check: PayeeCheck,
+): void {
+  const payment_status = change.subject.status;
+  const noted = { ...refund, payment_status, payee_check, updated_at: change.at };
+  change.addRefundEvent("refund.updated", noted);
 }
 
 /** Completes a pending refund: the money leaves. */
@@ -125,10 +141,10 @@ const REFUND_FAILURES: Partial<Record<FailureCode, string>> = {
 /** Makes a sample refund of the whole payment, for triggered events. */
 export function sampleRefund(
   payment: Payment,
-  status: RefundStatus,
+  { status, payee_check = null }: Pick<Refund, "status"> & Partial<Pick<Refund, "payee_check">>,
   context: RequestContext,
 ): Refund {
-  const refund = newRefund(payment, payment.amount_minor, {}, context);
+  const refund = { ...newRefund(payment, payment.amount_minor, {}, context), payee_check };
   if (status === "failed") {
     const failure_code = "processing_failed";
     return { ...refund, status, failure_code, failure_message: REFUND_FAILURES[failure_code]! };
@@ -172,6 +188,7 @@ function newRefund(
     metadata: body.metadata ?? {},
     destination: body.destination ?? null,
     speed: isByBank(payment) ? body.speed ?? "standard" : null,
+    payee_check: null,
     livemode: payment.livemode,
     created_at: at,
     updated_at: at,
@@ -179,16 +196,15 @@ function newRefund(
 }
 
 /** Where a refund goes, without the secret parts of an account. */
-interface RefundPayee {
+interface RefundPayee extends Pick<Payee, "payee_check"> {
   destination: Refund["destination"];
-  waits_for_approval: boolean;
   /** The whole account of a live payee; null: it is that of the payer, or no bank pays. */
   details: BankDetails | null;
 }
 
 const TO_THE_PAYER: RefundPayee = {
   destination: null,
-  waits_for_approval: false,
+  payee_check: null,
   details: null,
 };
 
@@ -216,9 +232,9 @@ function readDestination(
   }
   checkPostalAddress(address);
   const payee = readPayee({ ...details, address, iban }, { currency, livemode, speed });
-  const { method, waits_for_approval } = payee;
+  const { method, payee_check } = payee;
   if (!method || !("iban" in method)) throw new Error("a payee has an account");
-  return { destination: { iban: method.iban }, waits_for_approval, details: payee.details };
+  return { destination: { iban: method.iban }, payee_check, details: payee.details };
 }
 
 function checkPostalAddress(
@@ -255,7 +271,7 @@ function readRefundWallet(
     Object.keys(destination).length === 1 && isValidAddress(network, wallet) &&
     !/^0x0{40}$/i.test(wallet)
   ) {
-    return { destination: { address: wallet }, waits_for_approval: false, details: null };
+    return { destination: { address: wallet }, payee_check: null, details: null };
   }
   throw invalidParameter(
     "destination.address",

@@ -3,6 +3,7 @@
 import { formatTime } from "../../core/clock.ts";
 import type { NewOperationRow, OperationRow, ProviderOp } from "../../store/operation_row.ts";
 import type { ProviderEvent, ProviderEventState } from "../../store/provider_rows.ts";
+import type { PayeeCheck } from "../../schema/bank_account.ts";
 import type { Dispute } from "../../schema/dispute.ts";
 import type { Outcome, Payment } from "../../schema/payment.ts";
 import type { Refund } from "../../schema/refund.ts";
@@ -28,6 +29,8 @@ export interface Begun<C extends ResourceChange = ResourceChange> {
   operation: Operation;
   /** The test values of a new payment or transfer of a sandbox, which decide its result. */
   test: { behaviour: TestBehaviour | null; outcome: Outcome | null; is_manual: boolean } | null;
+  /** What the bank of a sandbox says about the payee; null: nothing. */
+  payee_check: PayeeCheck | null;
   /** True: no provider takes part, so the service itself does it. */
   is_ours: boolean;
   /** Of a live order to a bank: the whole details of its payer or payee, if the request has some. */
@@ -67,7 +70,7 @@ export function beginOperation<C extends ResourceChange>(
     reserved: null,
     ...more,
   };
-  return { change, operation, test: null, is_ours: false, bank_order: null };
+  return { change, operation, test: null, payee_check: null, is_ours: false, bank_order: null };
 }
 
 /**

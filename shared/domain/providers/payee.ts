@@ -6,14 +6,14 @@
 import { invalidParameter } from "../../core/errors.ts";
 import { bicFitsIban } from "../../core/bic.ts";
 import { ibanCountry, normalizeIban } from "../../core/iban.ts";
-import type { AddressInput, IbanInput, PayeeInput } from "../../schema/bank_account.ts";
+import type { AddressInput, IbanInput, PayeeCheck, PayeeInput } from "../../schema/bank_account.ts";
 import { type BankDetails, bankDetailsOf, checkAddress } from "./bank_details.ts";
 import { bankRailOf, checkCurrency, type Instrument, readIban } from "./instrument.ts";
 
 /** A checked payee without its secret parts. */
 export interface Payee extends Instrument {
-  /** True: the sandbox's bank knows the account under another name, so somebody has to approve. */
-  waits_for_approval: boolean;
+  /** The result of the sandbox's bank; null: it says nothing, or a real bank says it later. */
+  payee_check: PayeeCheck | null;
   /** The whole account, for a live order to a bank; null for a test key. */
   details: BankDetails | null;
 }
@@ -43,14 +43,7 @@ export function readPayee(
       `The BIC and the IBAN belong to different countries: the IBAN is from ${country}`,
     );
   }
-  if (livemode && holder_name === undefined) {
-    throw invalidParameter(
-      "destination.holder_name",
-      '"destination.holder_name" is required with a live key: the bank verifies the name',
-    );
-  }
   checkAddress({ iban, address }, "destination.", livemode);
-  const waits_for_approval = !livemode && /^(no|close) match\b/i.test(holder_name ?? "");
   const details = livemode
     ? bankDetailsOf(
       { iban, bic, holder_name, address },
@@ -59,7 +52,13 @@ export function readPayee(
       speed,
     )
     : null;
-  return { ...instrument, waits_for_approval, details };
+  return { ...instrument, payee_check: livemode ? null : simulatedCheck(holder_name), details };
+}
+
+/** Returns the result of the sandbox's bank, which the beginning of the name decides. */
+function simulatedCheck(holder_name = ""): PayeeCheck | null {
+  const [, words] = /^((?:no |close )?match)\b/i.exec(holder_name) ?? [];
+  return words === undefined ? null : words.toLowerCase().replace(" ", "_") as PayeeCheck;
 }
 
 /** Throws `invalid_parameter` if a payout asks for a speed that its rail does not have. */

@@ -3,7 +3,7 @@
 import { formatAmount } from "../../core/currency.ts";
 import type { TransferChange } from "../changes/change_builder.ts";
 import type { ProviderEvent } from "../providers/connector.ts";
-import { cancel, complete, fail } from "./transfer_steps.ts";
+import { cancel, complete, fail, noteCheck } from "./transfer_steps.ts";
 import { apply, type Effect, exception, IGNORED, shown, WAIT } from "../providers/effect.ts";
 
 /** Applies a provider event to its transfer. */
@@ -17,6 +17,7 @@ export function applyToTransfer(change: TransferChange, event: ProviderEvent): E
       `the amount is ${shown(event)} instead of ${formatAmount(amount_minor, currency)}`,
     );
   }
+  if (event.op === "payee_check") return applyCheck(change, event);
   if (status === "failed" && event.state === "succeeded" && event.tx_hash !== undefined) {
     return exception("the transfer succeeded on the chain, but is failed here");
   }
@@ -37,4 +38,12 @@ export function applyToTransfer(change: TransferChange, event: ProviderEvent): E
     default:
       return IGNORED;
   }
+}
+
+/** Applies what the bank says about the payee. A transfer that is over stays as it is. */
+function applyCheck(change: TransferChange, { payee_check }: ProviderEvent): Effect {
+  const { subject: transfer } = change;
+  if (payee_check === undefined) return exception("the result about the payee is missing");
+  if (transfer.status !== "pending" || transfer.payee_check === payee_check) return IGNORED;
+  return apply(() => noteCheck(change, payee_check));
 }

@@ -9,7 +9,7 @@ import type { CreateTransferBody, Transfer, TransferDestination } from "../../sc
 import { amountOf } from "../../schema/values.ts";
 import { ChangeBuilder } from "../changes/change_builder.ts";
 import type { RequestContext } from "../changes/event.ts";
-import { invalidTransferState } from "../payments/lifecycle.ts";
+import { invalidTransferState, needsApproval } from "../payments/lifecycle.ts";
 import { checkAmount, type Instrument, readWallet } from "../providers/instrument.ts";
 import { beginOperation, type Begun } from "../providers/operation.ts";
 import { checkSpeed, type Payee, readPayee } from "../providers/payee.ts";
@@ -29,10 +29,10 @@ export function transferOf(body: CreateTransferBody, context: RequestContext): B
   const change = new ChangeBuilder(transfer, context);
   change.move("transfer", transfer.amount_minor);
   const begun = beginOperation(change, "transfer");
-  const { behaviour, waits_for_approval, details } = instrument;
+  const { behaviour, payee_check, details } = instrument;
   if (context.livemode) return { ...begun, bank_order: details && { details } };
-  const is_manual = body.settlement === "manual" || waits_for_approval;
-  return { ...begun, test: { behaviour, outcome: null, is_manual } };
+  const is_manual = body.settlement === "manual" || needsApproval(payee_check);
+  return { ...begun, payee_check, test: { behaviour, outcome: null, is_manual } };
 }
 
 /**
@@ -61,6 +61,7 @@ function newTransfer(
     currency: body.currency,
     destination: shownDestination(instrument),
     speed: instrument.kind === "stablecoin" ? null : body.speed ?? "standard",
+    payee_check: null,
     description: body.description ?? null,
     metadata: body.metadata ?? {},
     failure_code: null,
@@ -97,7 +98,7 @@ function readDestination(
   }
   if (wallet) {
     const to = readWallet(wallet, currency, { prefix: "destination." });
-    return { ...to, waits_for_approval: false, details: null };
+    return { ...to, payee_check: null, details: null };
   }
   throw invalidParameter(
     "destination",

@@ -1,8 +1,14 @@
-/** The steps that settle a transfer: each adds an event and a movement to a change. Pure. */
+/** The steps of a transfer: each adds an event to a change, and a movement if money moves. Pure. */
 
+import type { PayeeCheck } from "../../schema/bank_account.ts";
 import type { FailureCode } from "../../schema/payment.ts";
 import type { TransferChange } from "../changes/change_builder.ts";
 import { FAILURES } from "../payments/payment_steps.ts";
+
+/** Notes what the bank says about the payee. */
+export function noteCheck(change: TransferChange, payee_check: PayeeCheck): void {
+  change.addEvent("transfer.updated", { payee_check });
+}
 
 /**
  * Completes the transfer: the money has left.

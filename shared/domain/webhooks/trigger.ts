@@ -152,6 +152,14 @@ export function createTrigger(options: {
 function deliveryOf({ id, delivery_id, ...event }: TriggeredEvent, endpoint_id: string) {
   return { endpoint_id, event_id: id, ...event, delivery_id: `${delivery_id}0` };
 }
+/** The sample in an event of a refund. */
+const SAMPLE_REFUNDS: ReadonlyMap<EventType, Parameters<typeof sampleRefund>[1]> = new Map([
+  ["refund.created", { status: "pending" }],
+  ["refund.updated", { status: "pending", payee_check: "no_match" }],
+  ["refund.completed", { status: "completed" }],
+  ["refund.failed", { status: "failed" }],
+]);
+
 /** The status of the sample in an event of a dispute. */
 const SAMPLE_DISPUTES: ReadonlyMap<EventType, DisputeStatus> = new Map([
   ["dispute.created", "needs_response"],
@@ -180,12 +188,7 @@ function objectOf(
   if (type.startsWith("payment.")) return payment_body;
   if (type === "ping" || type.startsWith("webhook_endpoint.")) return endpoint_body;
   if (type.startsWith("refund.")) {
-    const status = type === "refund.created"
-      ? "pending"
-      : type === "refund.failed"
-      ? "failed"
-      : "completed";
-    return JSON.stringify(sampleRefund(payment, status, context));
+    return JSON.stringify(sampleRefund(payment, SAMPLE_REFUNDS.get(type)!, context));
   }
   const disputed = SAMPLE_DISPUTES.get(type);
   if (disputed) return JSON.stringify(sampleDispute(payment, disputed, context));

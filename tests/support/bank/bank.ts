@@ -1,7 +1,7 @@
 /** The merchant's bank in tests: the double, its files, and the operator's commands. */
 
 import assert from "node:assert/strict";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { runBankCommand } from "../../../scripts/operator/bank.ts";
 import { readBankCommand } from "../../../scripts/operator/bank_command.ts";
 import { connectorsOf } from "../../../scripts/operator/operator_database.ts";
@@ -27,6 +27,7 @@ interface BankAccount {
 
 /** A file that the bank has taken. */
 interface TakenFile {
+  name: string;
   kind: string;
   /** As the export prints it. */
   vop?: string;
@@ -81,6 +82,7 @@ export class Bank {
     const { lines } = await this.run("export", "--out", join(this.#folder, "out"));
     const printed = lines as (Pick<TakenFile, "kind" | "vop"> & { file: string })[];
     return await Promise.all(printed.map(async ({ file, kind, vop }) => ({
+      name: basename(file),
       kind,
       ...(vop !== undefined && { vop }),
       ...await this.take(await Deno.readTextFile(file)),

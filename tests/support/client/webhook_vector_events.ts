@@ -64,6 +64,7 @@ const REFUND = {
   metadata: {},
   destination: null,
   speed: null,
+  payee_check: null,
   livemode: false,
   created_at: LATER,
   updated_at: LATER,

@@ -25,6 +25,7 @@ const EUR = { amount: 1999, currency: "EUR" };
 const CARD = { ...EUR, capability: "card_payment", customer: { email: "ada@example.com" } };
 const card = (number: string) => ({ card: { ...APPROVED_CARD, number } });
 const forced = (outcome: string) => ({ amount_minor: 2500, currency: "EUR", outcome });
+const NO_MATCH = { iban: "DE89 3704 0044 0532 0130 00", holder_name: "No match Ltd" };
 const one = "limit=1";
 
 /** All example requests. */
@@ -182,10 +183,10 @@ export const EXAMPLE_REQUESTS: readonly ExampleRequest[] = [
   { operation: "refundPayment", name: "rest", summary: "Refund the rest", of: "payment", body: {} },
   {
     operation: "refundPayment",
-    name: "pending",
-    summary: "A refund that waits for an advance",
-    of: "waiting_payment",
-    body: { amount: 700 },
+    name: "no_match",
+    summary: "To another payee, whose name does not match: it waits for an advance",
+    of: "sepa",
+    body: { amount: 700, destination: NO_MATCH },
     save: "pending_refund",
   },
   {
@@ -197,8 +198,8 @@ export const EXAMPLE_REQUESTS: readonly ExampleRequest[] = [
   },
   {
     operation: "refundPayment",
-    name: "pending_again",
-    summary: "Another refund that waits",
+    name: "pending",
+    summary: "A refund that waits for an advance",
     of: "waiting_payment",
     body: { amount: 300 },
     save: "failing_refund",
@@ -366,14 +367,9 @@ export const EXAMPLE_REQUESTS: readonly ExampleRequest[] = [
   },
   {
     operation: "createTransfer",
-    name: "manual",
-    summary: "Manual settlement: pending until you advance it",
-    body: {
-      amount: 300,
-      currency: "EUR",
-      destination: { iban: "DE89 3704 0044 0532 0130 00" },
-      settlement: "manual",
-    },
+    name: "no_match",
+    summary: "To a payee whose name does not match: pending until you advance it",
+    body: { amount: 300, currency: "EUR", destination: NO_MATCH },
     save: "waiting",
   },
   {
@@ -385,7 +381,7 @@ export const EXAMPLE_REQUESTS: readonly ExampleRequest[] = [
   },
   {
     operation: "createTransfer",
-    name: "manual_again",
+    name: "manual",
     summary: "Manual settlement, which you can cancel",
     body: {
       amount: 300,
