@@ -3,6 +3,7 @@
 import type { ComponentChildren } from "preact";
 import type { Dispute, Payment, Refund, Transfer } from "../client/mod.ts";
 import { LinkedRow } from "./linked_row.tsx";
+import { PayeeMark } from "./payee_check.tsx";
 import { Money, Status, Time, TimeColumn } from "./text.tsx";
 
 /** A column between the status and the time. */
@@ -48,6 +49,7 @@ export function MoneyTable<T extends Payment | Refund | Dispute | Transfer>(prop
             </td>
             <td>
               <Status of={item.status} />
+              {"payee_check" in item && <PayeeMark of={item} />}
             </td>
             {columns.map(({ heading, wide, cell }) => (
               <td key={heading} class={wide && `${wide} wide-only`}>{cell(item)}</td>

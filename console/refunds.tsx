@@ -7,6 +7,7 @@ import { call } from "./calls.ts";
 import { useLive } from "./live.ts";
 import { formatMinor } from "./money.ts";
 import { Cut, Empty, FailureNotice, Reading } from "./notice.tsx";
+import { checkToApprove, PayeeMark, PayeeNote } from "./payee_check.tsx";
 import { Id, Money, Status, Time } from "./text.tsx";
 
 /** The refunds, newest first. */
@@ -37,12 +38,14 @@ function RefundList({ refunds }: { refunds: readonly Refund[] }) {
                 amount_minor={refund.amount_minor}
                 currency={refund.currency}
               />
+              <PayeeMark of={refund} />
               {refund.reason && <span class="quiet">{refund.reason.replaceAll("_", " ")}</span>}
               {refund.failure_code && <code>{refund.failure_code}</code>}
               {refund.status === "pending" && (
                 <Decision refund={refund} running={running} run={run} />
               )}
             </div>
+            <PayeeNote of={refund} />
             <div class="record-line">
               <Id id={refund.id} />
               <Time at={refund.created_at} />
@@ -61,18 +64,20 @@ function RefundList({ refunds }: { refunds: readonly Refund[] }) {
   );
 }
 
-/** The buttons that decide a pending refund, as the provider would. */
+/** The buttons that decide a pending refund, as the provider or the operator would. */
 function Decision(
   props: { refund: Refund } & Pick<ReturnType<typeof useAction>, "running" | "run">,
 ) {
-  const { refund: { id, amount_minor, currency }, running, run } = props;
+  const { refund, running, run } = props;
+  const { id, amount_minor, currency } = refund;
+  const [complete, fail] = checkToApprove(refund) ? ["Approve", "Reject"] : ["Complete", "Fail"];
   const name = `the refund of ${formatMinor(amount_minor, currency)} ${currency}`;
   return (
     <div class="record-buttons">
       <button
         type="button"
         class="small"
-        aria-label={`Complete ${name}`}
+        aria-label={`${complete} ${name}`}
         aria-disabled={running}
         onClick={() =>
           run(
@@ -80,12 +85,12 @@ function Decision(
             "Refund completed.",
           )}
       >
-        Complete
+        {complete}
       </button>
       <button
         type="button"
         class="small"
-        aria-label={`Fail ${name}`}
+        aria-label={`${fail} ${name}`}
         aria-disabled={running}
         onClick={() =>
           run(
@@ -93,7 +98,7 @@ function Decision(
             "Refund failed: its amount can be refunded again.",
           )}
       >
-        Fail
+        {fail}
       </button>
     </div>
   );

@@ -15,6 +15,7 @@ import { useLive } from "./live.ts";
 import { formatMinor } from "./money.ts";
 import { Moves } from "./moves.tsx";
 import { Cut, Reading } from "./notice.tsx";
+import { PayeeCallout } from "./payee_check.tsx";
 import { Fact, Facts, Id, Money, Status, Time } from "./text.tsx";
 import { Timeline } from "./timeline.tsx";
 import { label, transferAdvanceText } from "./words.ts";
@@ -51,6 +52,7 @@ function TransferView({ transfer }: { transfer: Transfer }) {
         </div>
         {transfer.status === "pending" && <CancelButton transfer={transfer} />}
       </div>
+      <PayeeCallout transfer={transfer} />
       {transfer.failure_code && (
         <p class="notice bad">
           {transfer.failure_message ?? "The transfer did not succeed"}{" "}
@@ -121,7 +123,7 @@ function CancelButton({ transfer: { id, amount_minor, currency } }: { transfer: 
 }
 
 function Details({ transfer }: { transfer: Transfer }) {
-  const { destination, completed_at, cancelled_at } = transfer;
+  const { destination, payee_check, completed_at, cancelled_at } = transfer;
   return (
     <Facts>
       {destination.type === "wallet"
@@ -133,6 +135,7 @@ function Details({ transfer }: { transfer: Transfer }) {
           </>
         )
         : <Fact name="IBAN">{destinationText(destination)}</Fact>}
+      <Fact name="Payee">{payee_check && label(payee_check)}</Fact>
       <Fact name="Speed">{transfer.speed === "instant" ? "Instant" : null}</Fact>
       <Fact name="Description">{transfer.description}</Fact>
       <Fact name="Sequence">{transfer.sequence}</Fact>

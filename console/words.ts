@@ -9,12 +9,18 @@ import type {
   DisputeStatus,
   EventType,
   MethodKind,
+  PayeeCheck,
   PaymentStatus,
   RefundStatus,
   TransferStatus,
   WebhookEndpoint,
 } from "../client/mod.ts";
-import { isByBank, isDeposit, type Standing } from "../shared/domain/payments/lifecycle.ts";
+import {
+  type CheckToApprove,
+  isByBank,
+  isDeposit,
+  type Standing,
+} from "../shared/domain/payments/lifecycle.ts";
 
 /** The status of a payment that the bank collects later. */
 export const COLLECTED_LATER = "processing";
@@ -115,6 +121,13 @@ const OTHER_TONES: Readonly<Record<OtherStatus, Tone>> = {
   disabled: "off",
 };
 
+/** The meaning of the bank's results with which a payout waits for an approval. */
+const PAYEE_CHECK_WORDS: Readonly<Record<CheckToApprove, string>> = {
+  close_match: "The account belongs to a similar name.",
+  no_match: "The account belongs to another name.",
+  unavailable: "The bank could not compare the name with the account.",
+};
+
 /** The next step after a decline. */
 const ADVICE_WORDS: Readonly<Record<DeclineAdvice, string>> = {
   retry_later: "Try the same method again in hours or days.",
@@ -145,6 +158,16 @@ export function adviceText(advice: DeclineAdvice): string {
 export function label(name: string): string {
   const words = name.replaceAll(/[._]/g, " ");
   return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/** The bank's result about a payee in plain words. */
+export function payeeCheckLabel(check: PayeeCheck): string {
+  return `Payee: ${check.replaceAll("_", " ")}`;
+}
+
+/** The meaning of a result with which a payout waits for an approval. */
+export function payeeCheckText(check: CheckToApprove): string {
+  return PAYEE_CHECK_WORDS[check];
 }
 
 /** The tone of a status. A newer service may send a status that is not listed here. */

@@ -1,0 +1,66 @@
+/** The bank's verification of a payee, and the decision that a payout waits for. */
+
+import type { Refund, Transfer } from "../client/mod.ts";
+import { type CheckToApprove, needsApproval } from "../shared/domain/payments/lifecycle.ts";
+import { useAction } from "./action.ts";
+import { Callout } from "./callout.tsx";
+import { call } from "./calls.ts";
+import { FailureNotice } from "./notice.tsx";
+import { payeeCheckLabel, payeeCheckText } from "./words.ts";
+
+/** A transfer or a refund. */
+type Payout = Pick<Transfer | Refund, "status" | "payee_check">;
+
+/** Returns the result of the bank with which a payout waits for an approval; null: it does not wait. */
+export function checkToApprove({ status, payee_check }: Payout): CheckToApprove | null {
+  return status === "pending" && needsApproval(payee_check) ? payee_check : null;
+}
+
+/** The mark of a payout that waits for an approval. Renders nothing for any other one. */
+export function PayeeMark({ of }: { of: Payout }) {
+  const check = checkToApprove(of);
+  return check && <span class="status warn">{payeeCheckLabel(check)}</span>;
+}
+
+/** The meaning of the result, and who decides. Renders nothing for any other payout. */
+export function PayeeNote({ of }: { of: Payout }) {
+  const check = checkToApprove(of);
+  return check && (
+    <p>
+      {payeeCheckText(check)}{" "}
+      The money leaves when an operator approves it. In the sandbox you decide for the operator.
+    </p>
+  );
+}
+
+/** The buttons that decide about a transfer. Renders nothing if it waits for no approval. */
+export function PayeeCallout({ transfer }: { transfer: Transfer }) {
+  const { failure, running, run } = useAction();
+  const check = checkToApprove(transfer);
+  if (check === null) return null;
+  const decide = (to: "completed" | "failed", said: string) =>
+    run((options) => call("sandbox", "advanceTransfer", transfer.id, { to }, options), said);
+  return (
+    <Callout title={payeeCheckLabel(check)}>
+      <PayeeNote of={transfer} />
+      <div class="actions">
+        <button
+          type="button"
+          class="primary"
+          aria-disabled={running}
+          onClick={() => decide("completed", "Transfer approved.")}
+        >
+          Approve
+        </button>
+        <button
+          type="button"
+          aria-disabled={running}
+          onClick={() => decide("failed", "Transfer rejected.")}
+        >
+          Reject
+        </button>
+      </div>
+      {failure && <FailureNotice failure={failure} />}
+    </Callout>
+  );
+}
