@@ -10029,6 +10029,50 @@ end
 $$;
 grant execute on function pay.find_failing_endpoints(timestamptz, text) to pay_api;
 
+create or replace function pay_internal.waiting_endpoints(p_aside text[], p_only text)
+returns table (
+  environment_id text, endpoint_id text, public_id text, account text, is_failing boolean,
+  is_on boolean, is_inbox boolean, has_entries boolean,
+  of_environment bigint, of_account bigint, of_all bigint
+)
+language plpgsql stable rows 10
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+begin
+  return query
+  with recursive waiting as (
+    (select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
+     where d.status = 'pending' and d.endpoint_id >= coalesce(p_only, '')
+     order by d.endpoint_id limit 1)
+    union all
+    select n.environment_id, n.endpoint_id
+    from waiting w
+    cross join lateral (
+      select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
+      where d.status = 'pending' and d.endpoint_id > w.endpoint_id
+      order by d.endpoint_id limit 1
+    ) n
+    where p_only is null
+  )
+  select w.environment_id, w.endpoint_id, e.public_id, e.account, k.is_failing, k.is_on, k.is_inbox,
+    k.is_inbox and pay_internal.has_entries(w.endpoint_id),
+    count(*) filter (where k.shares) over (partition by e.public_id),
+    count(*) filter (where k.shares) over (partition by e.account),
+    count(*) filter (where k.shares) over ()
+  from waiting w
+  join pay.environments e on e.id = w.environment_id and e.moving is null
+  left join pay.webhook_endpoints t on t.environment_id = w.environment_id and t.id = w.endpoint_id
+  cross join lateral (
+    select t.failing_since is not null as is_failing,
+      coalesce(t.status = 'enabled' and t.delivery = 'url', false) as is_on,
+      coalesce(t.delivery = 'inbox', false) as is_inbox,
+      t.status = 'enabled' and t.delivery = 'url' and t.failing_since is null as shares
+  ) k
+  where w.endpoint_id <> all (p_aside) and w.endpoint_id = coalesce(p_only, w.endpoint_id);
+end
+$$;
+
 create or replace function pay_internal.find_capacity(
   p_capacity jsonb,
   p_limit integer,
@@ -10051,57 +10095,41 @@ declare
   -- As many rows as one request makes due at a moment, except the first.
   v_rest constant integer := 4;
 begin
-  with recursive waiting as (
-    (select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
-     where d.status = 'pending' and d.endpoint_id >= coalesce(p_only, '')
-     order by d.endpoint_id limit 1)
-    union all
-    select n.environment_id, n.endpoint_id
-    from waiting w
-    cross join lateral (
-      select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
-      where d.status = 'pending' and d.endpoint_id > w.endpoint_id
-      order by d.endpoint_id limit 1
-    ) n
-    where p_only is null
-  )
-  select array_agg(w.endpoint_id) filter (where k.is_on and r.capacity > 0),
-    array_agg(r.capacity) filter (where k.is_on and r.capacity > 0),
+  select array_agg(w.endpoint_id) filter (where w.is_on and r.capacity > 0),
+    array_agg(r.capacity) filter (where w.is_on and r.capacity > 0),
     -- An endpoint that has leases comes after those that have none, however quick it is.
     array_agg(
-      case when k.left_of_endpoint is null then p_per_endpoint
-        else least(k.left_of_endpoint, p_per_endpoint - 1)
+      case when r.left_of_endpoint is null then p_per_endpoint
+        else least(r.left_of_endpoint, p_per_endpoint - 1)
       end
-    ) filter (where k.is_on and r.capacity > 0),
+    ) filter (where w.is_on and r.capacity > 0),
     -- The poll would give back most deliveries that it leases of a failing endpoint.
-    array_agg(r.capacity + case when k.is_failing then 0 else v_rest end)
-      filter (where k.is_on and r.capacity > 0),
-    (array_agg(w.environment_id) filter (where not k.is_on and not k.is_inbox))[1],
-    (array_agg(w.endpoint_id) filter (where not k.is_on and not k.is_inbox))[1],
-    (array_agg(w.environment_id) filter (where k.has_entries))[:16],
-    (array_agg(w.endpoint_id) filter (where k.has_entries))[:16]
+    array_agg(r.capacity + case when w.is_failing then 0 else v_rest end)
+      filter (where w.is_on and r.capacity > 0),
+    (array_agg(w.environment_id) filter (where not w.is_on and not w.is_inbox))[1],
+    (array_agg(w.endpoint_id) filter (where not w.is_on and not w.is_inbox))[1],
+    (array_agg(w.environment_id) filter (where w.has_entries))[:16],
+    (array_agg(w.endpoint_id) filter (where w.has_entries))[:16]
   into endpoints, capacity, quotas, reads, off_environment, off_endpoint, inbox_environments,
     inbox_endpoints
-  from waiting w
-  join pay.environments e on e.id = w.environment_id and e.moving is null
-  left join pay.webhook_endpoints t on t.environment_id = w.environment_id and t.id = w.endpoint_id
+  from pay_internal.waiting_endpoints(p_aside, p_only) w
   cross join lateral (
-    select (p_capacity -> 'endpoints' ->> w.endpoint_id)::integer as left_of_endpoint,
-      t.failing_since is not null as is_failing,
-      coalesce(t.status = 'enabled' and t.delivery = 'url', false) as is_on,
-      coalesce(t.delivery = 'inbox', false) as is_inbox,
-      t.delivery = 'inbox' and pay_internal.has_entries(w.endpoint_id) as has_entries
-  ) k
-  cross join lateral (
-    select least(
-      coalesce(k.left_of_endpoint, p_per_endpoint),
-      coalesce((p_capacity -> 'environments' ->> e.public_id)::integer, p_per_environment),
-      coalesce((p_capacity -> 'accounts' ->> e.account)::integer, p_per_account),
-      p_limit,
-      case when k.is_failing then 2 end
+    select o.left_of_endpoint, least(
+      coalesce(o.left_of_endpoint, p_per_endpoint),
+      -- Twice the share of each limit: what the others do not need, the next poll gives.
+      min(least(l.free, (2 * l.free + l.sharers - 1) / l.sharers)),
+      case when w.is_failing then 2 end
     ) as capacity
-  ) r
-  where w.endpoint_id <> all (p_aside) and w.endpoint_id = coalesce(p_only, w.endpoint_id);
+    from (select (p_capacity -> 'endpoints' ->> w.endpoint_id)::integer as left_of_endpoint) o
+    cross join lateral (values
+      (coalesce((p_capacity -> 'environments' ->> w.public_id)::integer, p_per_environment),
+        greatest(w.of_environment, 1)),
+      (coalesce((p_capacity -> 'accounts' ->> w.account)::integer, p_per_account),
+        greatest(w.of_account, 1)),
+      (p_limit, greatest(w.of_all, 1))
+    ) l (free, sharers)
+    group by o.left_of_endpoint
+  ) r;
 end
 $$;
 
