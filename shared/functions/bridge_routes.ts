@@ -27,6 +27,9 @@ const STATEMENT_DEADLINE_MS = 60_000;
 /** Longest wait for the worker, so that the response has what it has booked. */
 const WORK_MS = 5_000;
 
+/** The form of the names of files. */
+const FILE_NAME = /^[a-z0-9_.-]{1,100}$/;
+
 /** What the routes need besides the dependencies of all routes. */
 export interface BridgeDependencies {
   bank_store: BankStore;
@@ -59,7 +62,7 @@ export function serveBridge(app: Hono<Env>, deps: Dependencies & BridgeDependenc
   });
   serve("GET", "files/:name", async (c, account) => {
     const name = c.req.param("name") ?? "";
-    const [file] = await deps.bank_store.listExports(account.id, name);
+    const [file] = FILE_NAME.test(name) ? await deps.bank_store.listExports(account.id, name) : [];
     if (file === undefined) {
       throw new ApiError("not_found", "There is no file with this name, or it was deleted");
     }
@@ -77,7 +80,7 @@ export function serveBridge(app: Hono<Env>, deps: Dependencies & BridgeDependenc
     return c.json({ waiting });
   });
   serve("POST", "statements", async (c, account) => {
-    if (!/^application\/xml\b/.test(c.req.header("Content-Type") ?? "")) {
+    if (!/^application\/xml *(;|$)/i.test(c.req.header("Content-Type") ?? "")) {
       throw new ApiError("unsupported_media_type", "Send the file as application/xml");
     }
     const bytes = await readRaw(c.req.raw, MAX_STATEMENT_BYTES, STATEMENT_DEADLINE_MS);

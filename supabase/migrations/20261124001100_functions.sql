@@ -1092,6 +1092,8 @@ create or replace function pay_internal.store_bank_entries(
 returns bigint
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
+-- As in pay_internal.lock_provider_events.
+set enable_sort = off
 as $$
 declare
   v_stored bigint;
@@ -1113,17 +1115,31 @@ begin
     order by e.id
     on conflict on constraint bank_entries_pkey do nothing
     returning id
+  ), total as materialized (
+    -- The bounds are made here, as in pay.bank_file_state.
+    select e.environment_id, e.id, e.id || ':0:' as low, e.id || ':0;' as high
+    from entry e
+    join pay.bank_entries b on b.environment_id = e.environment_id
+      and b.account_id = p_account_id and b.id = e.id and b.details_sha256 is null
+    where not e.is_total
+  ), found as materialized (
+    select t.id, event.place
+    from total t
+    cross join lateral (
+      select k.ctid as place from pay.provider_events k
+      where k.environment_id = t.environment_id and k.account_id = p_account_id
+        and k.reference between t.low and t.high
+        and coalesce(k.outcome, 'unmatched') = 'unmatched'
+      order by k.reference offset 0
+      for update of k
+    ) event
   ), replaced as (
     update pay.provider_events event
     set body = event.body || '{"is_replaced": true}', outcome = null, handled_at = null,
       exception = null, dismissed_at = null, dismissed_reason = null
-    from entry e
-    join pay.bank_entries b on b.environment_id = e.environment_id
-      and b.account_id = p_account_id and b.id = e.id and b.details_sha256 is null
-    where not e.is_total and event.environment_id = e.environment_id
-      and event.account_id = p_account_id and event.reference >= e.id || ':0:'
-      and event.reference < e.id || ':0;' and coalesce(event.outcome, 'unmatched') = 'unmatched'
-    returning e.id
+    from found f
+    where event.ctid = f.place
+    returning f.id
   ), detailed as (
     update pay.bank_entries b set details_sha256 = p_sha256
     from entry e

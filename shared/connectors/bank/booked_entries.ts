@@ -46,6 +46,8 @@ type Matched = Pick<ProviderEvent, "op" | "state" | "provider_reference"> & Part
 
 /** Sub-families of ISO 20022 for what the bank charges. */
 const CHARGES: ReadonlySet<string | null> = new Set(["CHRG", "COMM", "FEES"]);
+/** Longest text of a bank in the reference of an event, which is part of a key. */
+const SUFFIX_MAX = 35;
 /** Of an event that takes money, and of one that brings it (`ProviderEventOp`). */
 const STATES = { debit: "succeeded", credit: "returned" } as const;
 
@@ -199,7 +201,8 @@ function referenceOf({ references, remittance, end_to_end_id }: DetailRecord): s
 
 /** The last part of the reference of money that belongs to no payment tells people what it is. */
 function suffixOf({ bank_code: { sub_family, proprietary }, direction }: Part): string {
-  return `:${(sub_family ?? proprietary ?? direction).replace(/[^A-Za-z0-9+]+/g, "-")}`;
+  const text = (sub_family ?? proprietary ?? direction).slice(0, SUFFIX_MAX);
+  return `:${text.replace(/[^A-Za-z0-9+]+/g, "-")}`;
 }
 
 function signed({ direction, amount_minor }: Pick<EntryRecord, "direction" | "amount_minor">) {

@@ -81,6 +81,12 @@ class Importer {
   #ready: BookedEntry[] = [];
   /** Rows of statuses that can be stored. */
   #statuses: Pick<NewRows, "provider_events" | "checks"> = { provider_events: [], checks: [] };
+  /**
+   * Rejections of whole files and batches, by the id. They wait for the end of the file: the
+   * transactions below them have the reasons.
+   */
+  readonly #wide = new Map<string, StatusRecord>();
+  readonly #rejected = new Set<string>();
   #message: MessageRecord | null = null;
   #is_ours = false;
   #statements = 0;
@@ -143,6 +149,10 @@ class Importer {
   /** Ends the file. Throws if nothing in it belongs to the account. */
   async end(): Promise<ImportedFile> {
     await this.#close();
+    // Batches come after their file, and are rejected before it: their reasons are closer.
+    for (const [id, status] of [...this.#wide].reverse()) {
+      this.#reject(await this.#exported(id), status);
+    }
     await this.#store();
     if (this.#statements === 0 && this.#others.size > 0) {
       const others = [...this.#others].map(hidden).join(", ");
@@ -212,8 +222,9 @@ class Importer {
   }
 
   async #status(status: StatusRecord): Promise<void> {
-    const orders = await this.#exported(reportedId(status));
-    if (orders.length === 0) {
+    const id = reportedId(status);
+    const orders = await this.#exported(id);
+    if (id === null || orders.length === 0) {
       throw refusal(
         status.line,
         null,
@@ -222,7 +233,10 @@ class Importer {
     }
     const { checks } = this.#statuses;
     if (status.result === "payee_check") checks.push(...this.#checks(orders, status));
-    if (status.result === "rejected") this.#reject(orders, status);
+    if (status.result === "rejected") {
+      if (status.level === "transaction") this.#reject(orders, status);
+      else if (!this.#wide.has(id)) this.#wide.set(id, status);
+    }
     if (checks.length + this.#statuses.provider_events.length >= BATCH) await this.#store();
   }
 
@@ -236,10 +250,11 @@ class Importer {
 
   #reject(orders: readonly BankOrder[], { reasons }: StatusRecord): void {
     const at = this.#reportedAt();
-    this.#statuses.provider_events.push(
-      ...orders.filter(({ is_open }) => is_open)
-        .map((order) => rejectionOf(this.#account_id, order, at, reasons)),
-    );
+    for (const order of orders) {
+      if (!order.is_open || this.#rejected.has(order.id)) continue;
+      this.#rejected.add(order.id);
+      this.#statuses.provider_events.push(rejectionOf(this.#account_id, order, at, reasons));
+    }
   }
 
   /** Makes the results about payees. A collection has a payer, whom the bank does not verify. */

@@ -56,7 +56,8 @@ export function opposite(direction: Direction): Direction {
 export function readDate(element: XmlElement | null): string | null {
   if (element === null) return null;
   const text = textOf(element, "Dt") ?? textOf(element, "DtTm") ?? element.text;
-  return DATE.exec(text)?.[0] ?? null;
+  const [day] = DATE.exec(text) ?? [];
+  return day !== undefined && isDay(day) ? day : null;
 }
 
 /** Reads `BkTxCd` of an entry or a detail. */
@@ -88,6 +89,12 @@ export function readCharges(element: XmlElement, currency: string): number {
 /** Returns the lines of a text that stands in several elements as one. */
 export function joinTexts(elements: readonly XmlElement[]): string | null {
   return elements.map(({ text }) => text).filter((text) => text !== "").join(" ") || null;
+}
+
+/** Reports whether a date is in the calendar: the database takes no other one. */
+function isDay(text: string): boolean {
+  const at_ms = Date.parse(`${text}T00:00:00Z`);
+  return text > "0001" && !Number.isNaN(at_ms) && new Date(at_ms).toISOString().startsWith(text);
 }
 
 function minorUnits(text: string, digits: number): number | null {

@@ -19,6 +19,9 @@ const NO_ID = /^(NOT ?PROVIDED|NON ?REF|NO ?REF)$/i;
 /** Text of Swiss banks about their own processing, such as `?REJECT?0`. */
 const BANK_FLAG = /^\?[A-Z]+\?/;
 
+/** Longest code of a reason: that of a bank's own one in ISO 20022. */
+const REASON_MAX = 35;
+
 /** A transaction as it is written, before its entry has decided about its amount and direction. */
 export interface WrittenDetail {
   record: DetailRecord;
@@ -106,8 +109,9 @@ export function turn(
 /** Reads the reason of a return or of a status. Null without the element. */
 export function readReason(element: XmlElement | null): Reason | null {
   if (element === null) return null;
+  const code = textOf(element, "Rsn", "Cd") ?? textOf(element, "Rsn", "Prtry");
   return {
-    code: textOf(element, "Rsn", "Cd") ?? textOf(element, "Rsn", "Prtry"),
+    code: code && code.slice(0, REASON_MAX),
     information: joinTexts(childrenOf(element, "AddtlInf")),
   };
 }

@@ -20,7 +20,7 @@ export function applyUnmatched(
   exception: string | null = null,
 ): Effect {
   // An object in a test mode moves no money.
-  const is_ours = event.livemode === context.livemode && !event.is_elsewhere;
+  const is_ours = event.livemode === context.livemode && !isElsewhere(event);
   const moved = is_ours ? movedAtProvider(event) : 0;
   const amount_minor = moved - event.booked_minor;
   const movement = amount_minor === 0 ? null : unapplied(event, amount_minor, context);
@@ -52,11 +52,18 @@ export function applyForAccount(
 function bookException(effect: Effect, event: ProviderEvent, context: EventContext): Effect {
   if (effect.outcome !== "exception") return effect;
   // An object in a test mode moves no money, and that of another account is booked there.
-  const is_ours = event.livemode === context.livemode &&
-    !(event as Partial<StoredProviderEvent>).is_elsewhere;
+  const is_ours = event.livemode === context.livemode && !isElsewhere(event);
   return is_ours && movedAtProvider(event) !== 0
     ? applyForAccount(event, effect.exception, context)
     : effect;
+}
+
+/**
+ * Reports whether another account books the money of an event. An entry of a bank is money of its
+ * own account, whatever reference the payer has given.
+ */
+function isElsewhere(event: ProviderEvent & Partial<Pick<StoredProviderEvent, "is_elsewhere">>) {
+  return event.is_elsewhere === true && !event.is_entry;
 }
 
 /**

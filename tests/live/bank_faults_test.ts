@@ -1,0 +1,137 @@
+/** Files of a bank with faults, and with many entries: none stops the import, and none is lost. */
+
+import assert from "node:assert/strict";
+import { creditorReference } from "../../shared/core/creditor_reference.ts";
+import { Vault } from "../../shared/core/vault.ts";
+import { addBankAccount, KEYS, written } from "../support/bank/bank.ts";
+import {
+  ACCOUNT,
+  writeBalance,
+  writeDetail,
+  writeEntry,
+  writeFile,
+} from "../support/connectors/bank_file.ts";
+import { startService, type TestService } from "../support/service/service.ts";
+
+/** Entries whose details come later: too many to compare each of them with all events. */
+const ENTRIES = 2_000;
+const PAYEE = { iban: "FR1420041010050500013M02606", holder_name: "Zoë Müller" };
+
+Deno.test("a bank's files with faults", async (t) => {
+  const service = await startService({ vault: Vault.read(KEYS) });
+  const { live: { text: key }, sql, deps } = service;
+  const own = { iban: ACCOUNT, currency: "EUR" };
+  const { id, bridge_token } = await addBankAccount(service, { methods: "sepa,swift", ...own });
+  const bridge = async (method: string, path: string, body?: string) =>
+    await service.call(method, `/api-v1-payments/providers/${id}/${path}`, {
+      key: null,
+      ...body && { body },
+      headers: { Authorization: `Bearer ${bridge_token}`, "Content-Type": "application/xml" },
+      unchecked: true,
+    });
+  const send = async (entries: string, head = "") => {
+    const file = writeFile([{ head, entries }], { kind: head ? "053" : "054" });
+    const { status, body } = await bridge("POST", "statements", file);
+    await deps.provider_worker.notify();
+    return { status, ...body };
+  };
+  const call = async (path: string, body?: unknown) => {
+    const options = {
+      key,
+      ...body !== undefined && { body, idempotency_key: crypto.randomUUID() },
+    };
+    const method = body === undefined ? "GET" : "POST";
+    return (await service.call(method, `/api-v1-payments/v1/${path}`, options)).body;
+  };
+  try {
+    for (const day of ["2026-13-45", "2026-02-30", "0000-00-00"]) {
+      await t.step(`a day that is in no calendar: ${day}`, async () => {
+        const days = { BookgDt: `<Dt>${day}</Dt>`, ValDt: `<Dt>${day}</Dt>` };
+        const { status, error } = await send(writeEntry(days));
+        assert.deepEqual([status, /<Ntry>: a booked entry has no date/.test(error)], [400, true]);
+        const head = ["OPBD", "CLBD"].map((code) => writeBalance(code, "0.00"));
+        assert.equal((await send("", head.join("").replaceAll("2026-11-20", day))).status, 200);
+      });
+    }
+    await t.step("a long code of the bank", async () => {
+      const code = [...crypto.getRandomValues(new Uint8Array(4_000))].map((byte) => byte % 10);
+      const entry = writeEntry({ BkTxCd: `<Prtry><Cd>${code.join("")}</Cd></Prtry>` });
+      assert.equal((await send(entry)).status, 200);
+    });
+    await t.step("the reference of a payment at another account", async () => {
+      const other = { iban: "GB29NWBK60161331926819", currency: "GBP" };
+      await addBankAccount(service, { methods: "swift", ...other });
+      const { id } = await call("payments", {
+        amount: 1000,
+        currency: "GBP",
+        method_kind: "swift",
+      });
+      const reference = `<Ustrd>${creditorReference(id)}</Ustrd>`;
+      const { booked } = await send(writeEntry({
+        AcctSvcrRef: "ELSEWHERE1",
+        NtryDtls: writeDetail({ RmtInf: reference }),
+      }));
+      assert.equal(booked, 1);
+    });
+    await t.step(
+      "a rejected file tells the reason of each order",
+      () => rejects(bridge, call, send),
+    );
+    await t.step("details that come later cost the same in a large account", async () => {
+      const texts = (NtryDtls: string | null) =>
+        Array.from(
+          { length: ENTRIES },
+          (_, at) => writeEntry({ AcctSvcrRef: `MANY${1e6 + at}`, NtryDtls }),
+        ).join("");
+      assert.equal((await send(texts(null))).status, 200);
+      await drain(service);
+      const half = writeDetail({ Amt: "5.00 EUR" });
+      const { status, details } = await send(texts(half + half));
+      assert.deepEqual([status, details], [200, 2 * ENTRIES]);
+      await drain(service);
+    });
+    const [sums] = await sql<[{ entries: string; booked: string }]>`select
+      (select sum(amount_minor) from pay.bank_entries) as entries,
+      (select sum(booked_minor) from pay.provider_events) as booked`;
+    assert.equal(sums.booked, sums.entries);
+  } finally {
+    await service.close();
+  }
+});
+
+/** Rejects a file, its batch and its orders in one report. */
+async function rejects(
+  bridge: (method: string, path: string, body?: string) => ReturnType<TestService["call"]>,
+  // deno-lint-ignore no-explicit-any
+  call: (path: string, body?: unknown) => Promise<any>,
+  send: (entries: string) => Promise<unknown>,
+): Promise<void> {
+  const paid = await call("payments", { amount: 1000, currency: "EUR", method_kind: "sepa" });
+  const RmtInf = `<Ustrd>${creditorReference(paid.id)}</Ustrd>`;
+  await send(writeEntry({ AcctSvcrRef: "FUNDS0001", NtryDtls: writeDetail({ RmtInf }) }));
+  const body = { amount: 100, currency: "EUR", destination: { iban: PAYEE } };
+  const { id } = await call("transfers", body);
+  await bridge("POST", "files");
+  const [{ name }] = (await bridge("GET", "files")).body.data;
+  const file = /bf-[0-9a-z]+/.exec(name)![0];
+  const report = `<Document><CstmrPmtStsRpt><GrpHdr><MsgId>S</MsgId></GrpHdr>
+<OrgnlGrpInfAndSts><OrgnlMsgId>${file}</OrgnlMsgId><GrpSts>RJCT</GrpSts></OrgnlGrpInfAndSts>
+<OrgnlPmtInfAndSts><OrgnlPmtInfId>${file}-1</OrgnlPmtInfId><PmtInfSts>RJCT</PmtInfSts>
+<TxInfAndSts><OrgnlEndToEndId>${written(id)}</OrgnlEndToEndId><TxSts>RJCT</TxSts>
+<StsRsnInf><Rsn><Cd>AC04</Cd></Rsn></StsRsnInf></TxInfAndSts>
+</OrgnlPmtInfAndSts></CstmrPmtStsRpt></Document>`;
+  const { body: result } = await bridge("POST", "statements", report);
+  assert.equal(result.error, null);
+  await send("");
+  const { status, return_code } = await call(`transfers/${id}`);
+  assert.deepEqual([status, return_code], ["failed", "AC04"]);
+}
+
+async function drain({ deps, sql }: TestService): Promise<void> {
+  for (;;) {
+    await deps.provider_worker.notify();
+    const [row] = await sql<[{ waiting: number }]>`
+      select count(*)::integer as waiting from pay.provider_events where outcome is null`;
+    if (row.waiting === 0) return;
+  }
+}
