@@ -158,10 +158,16 @@ async function importFile(
     sha256 = await hashOf(file);
     stored = await storeFile(file, sha256, account, sql, vault);
   } catch (error) {
-    if (!(error instanceof BankFileError || error instanceof Deno.errors.NotFound)) throw error;
+    if (!(error instanceof BankFileError || isUnreadable(error))) throw error;
     return refusedResult(file, error.message);
   }
   return resultOf(file, stored, await stateAfterWork(account.id, sha256, sql, printMessage));
+}
+
+/** Reports whether a file cannot be read: the files beside it are imported all the same. */
+function isUnreadable(error: unknown): error is Error {
+  const { IsADirectory, NotFound, PermissionDenied } = Deno.errors;
+  return [IsADirectory, NotFound, PermissionDenied].some((kind) => error instanceof kind);
 }
 
 /** Stores what a file says in one transaction. */

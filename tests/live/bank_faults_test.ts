@@ -3,6 +3,8 @@
 import assert from "node:assert/strict";
 import { creditorReference } from "../../shared/core/creditor_reference.ts";
 import { Vault } from "../../shared/core/vault.ts";
+import { runBankCommand } from "../../scripts/operator/bank.ts";
+import { readBankCommand } from "../../scripts/operator/bank_command.ts";
 import { addBankAccount, KEYS, written } from "../support/bank/bank.ts";
 import {
   ACCOUNT,
@@ -72,6 +74,40 @@ Deno.test("a bank's files with faults", async (t) => {
         NtryDtls: writeDetail({ RmtInf: reference }),
       }));
       assert.equal(booked, 1);
+    });
+    await t.step("a name that no file has, and a type in capital letters", async () => {
+      assert.equal((await bridge("GET", "files/%00")).status, 404);
+      const { status } = await service.call(
+        "POST",
+        `/api-v1-payments/providers/${id}/statements`,
+        {
+          key: null,
+          body: writeFile([{ entries: writeEntry({ AcctSvcrRef: "CAPITALS1" }) }], { kind: "054" }),
+          headers: { Authorization: `Bearer ${bridge_token}`, "Content-Type": "Application/XML" },
+          unchecked: true,
+        },
+      );
+      assert.equal(status, 200);
+    });
+    await t.step("a folder among the files of a command", async () => {
+      const folder = await Deno.makeTempDir();
+      const file = `${folder}/good.xml`;
+      const entries = writeEntry({ AcctSvcrRef: "BESIDE001" });
+      await Deno.writeTextFile(file, writeFile([{ entries }], { kind: "054" }));
+      const timer = setInterval(() => deps.provider_worker.notify(), 20);
+      let printed = "";
+      const command = readBankCommand(["import", folder, file, "--account", id, "--json"]);
+      const code = await runBankCommand(command!, {
+        sql,
+        env: () => undefined,
+        now_ms: () => deps.clock(),
+        print: (text) => printed += text,
+        printMessage: () => {},
+      });
+      clearInterval(timer);
+      await Deno.remove(folder, { recursive: true });
+      const results = printed.trim().split("\n").map((line) => JSON.parse(line).result);
+      assert.deepEqual([code, results], [1, ["refused", "applied"]]);
     });
     await t.step(
       "a rejected file tells the reason of each order",
