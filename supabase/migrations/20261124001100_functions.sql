@@ -1122,6 +1122,7 @@ begin
     join pay.bank_entries b on b.environment_id = e.environment_id
       and b.account_id = p_account_id and b.id = e.id and b.details_sha256 is null
     where not e.is_total
+    order by e.id
   ), found as materialized (
     select t.id, event.place
     from total t

@@ -17,12 +17,13 @@ import { startService, type TestService } from "../support/service/service.ts";
 
 /** Entries whose details come later: too many to compare each of them with all events. */
 const ENTRIES = 2_000;
+const CHARGES = '<TtlChrgsAndTaxAmt Ccy="EUR">0.40</TtlChrgsAndTaxAmt>';
 const PAYEE = { iban: "FR1420041010050500013M02606", holder_name: "Zoë Müller" };
 
 Deno.test("a bank's files with faults", async (t) => {
   const service = await startService({ vault: Vault.read(KEYS) });
   const { live: { text: key }, sql, deps } = service;
-  const own = { iban: ACCOUNT, currency: "EUR" };
+  const own = { iban: ACCOUNT, currency: "EUR", creditor_id: "DE98ZZZ09999999999" };
   const { id, bridge_token } = await addBankAccount(service, { methods: "sepa,swift", ...own });
   const bridge = async (method: string, path: string, body?: string) =>
     await service.call(method, `/api-v1-payments/providers/${id}/${path}`, {
@@ -109,27 +110,49 @@ Deno.test("a bank's files with faults", async (t) => {
       const results = printed.trim().split("\n").map((line) => JSON.parse(line).result);
       assert.deepEqual([code, results], [1, ["refused", "applied"]]);
     });
+    const batches: [name: string, amount: string, Chrgs: string | null][] = [
+      ["by the id of a detail", "7.00", null],
+      ["without the charges of the bank", "6.60", CHARGES],
+    ];
+    for (const [name, amount, Chrgs] of batches) {
+      await t.step(`a batch that is booked ${name}`, async () => {
+        const mandate = { id: `M ${amount}`, signed_at: "2026-01-31", sequence: "recurring" };
+        const iban = { iban: "NL91ABNA0417164300", holder_name: "Jan Payer" };
+        const kind = { amount: 700, currency: "EUR", method_kind: "sepa" };
+        const { id } = await call("payments", { ...kind, iban, mandate });
+        await bridge("POST", "files");
+        const [{ name }] = (await bridge("GET", "files")).body.data;
+        const [, batch] = /<PmtInfId>(.+)<.PmtInfId>/.exec(
+          (await bridge("GET", `files/${name}`)).text,
+        )!;
+        const Refs = `<PmtInfId>${batch}</PmtInfId>`;
+        const detail = writeDetail({ Refs, Amt: `${amount} EUR` });
+        const AcctSvcrRef = `WHOLE${amount}`;
+        await send(writeEntry({ Amt: `${amount} EUR`, AcctSvcrRef, Chrgs, NtryDtls: detail }));
+        assert.equal((await call(`payments/${id}`)).status, "completed");
+      });
+    }
     await t.step(
       "a rejected file tells the reason of each order",
       () => rejects(bridge, call, send),
     );
-    await t.step("details that come later cost the same in a large account", async () => {
-      const texts = (NtryDtls: string | null) =>
-        Array.from(
-          { length: ENTRIES },
-          (_, at) => writeEntry({ AcctSvcrRef: `MANY${1e6 + at}`, NtryDtls }),
-        ).join("");
-      assert.equal((await send(texts(null))).status, 200);
-      await drain(service);
-      const half = writeDetail({ Amt: "5.00 EUR" });
-      const { status, details } = await send(texts(half + half));
-      assert.deepEqual([status, details], [200, 2 * ENTRIES]);
-      await drain(service);
-    });
     const [sums] = await sql<[{ entries: string; booked: string }]>`select
       (select sum(amount_minor) from pay.bank_entries) as entries,
       (select sum(booked_minor) from pay.provider_events) as booked`;
     assert.equal(sums.booked, sums.entries);
+    await t.step("details that come later cost the same in a large account", async () => {
+      const post = async (NtryDtls: string | null) => {
+        const entries = Array.from(
+          { length: ENTRIES },
+          (_, at) => writeEntry({ AcctSvcrRef: `MANY${1e6 + at}`, NtryDtls }),
+        ).join("");
+        return await bridge("POST", "statements", writeFile([{ entries }], { kind: "054" }));
+      };
+      assert.equal((await post(null)).status, 200);
+      const half = writeDetail({ Amt: "5.00 EUR" });
+      const { status, body } = await post(half + half);
+      assert.deepEqual([status, body.details], [200, 2 * ENTRIES]);
+    });
   } finally {
     await service.close();
   }
@@ -161,13 +184,4 @@ async function rejects(
   await send("");
   const { status, return_code } = await call(`transfers/${id}`);
   assert.deepEqual([status, return_code], ["failed", "AC04"]);
-}
-
-async function drain({ deps, sql }: TestService): Promise<void> {
-  for (;;) {
-    await deps.provider_worker.notify();
-    const [row] = await sql<[{ waiting: number }]>`
-      select count(*)::integer as waiting from pay.provider_events where outcome is null`;
-    if (row.waiting === 0) return;
-  }
 }

@@ -16,3 +16,9 @@ export function idOfBankIdentifier(text: string): string | null {
   const [, prefix, suffix] = WRITTEN.exec(text.trim()) ?? [];
   return prefix && suffix ? `${prefix}_${suffix}`.toLowerCase() : null;
 }
+
+/** Reports whether a text in a bank file is the id of a batch in one of our files. */
+export function isBatchIdentifier(text: string): boolean {
+  const [, file = ""] = /^(.+)-\d+$/.exec(text.trim()) ?? [];
+  return idOfBankIdentifier(file)?.startsWith("bf_") ?? false;
+}

@@ -55,7 +55,8 @@ const STATES = { debit: "succeeded", credit: "returned" } as const;
 export function batchOf(entry: EntryRecord, details: readonly DetailRecord[]): string | null {
   const is_whole = entry.booked_by === "total" &&
     !details.some((detail) => idOfBankIdentifier(detail.end_to_end_id ?? "") !== null);
-  return is_whole ? entry.batch?.payment_information_id ?? null : null;
+  if (!is_whole) return null;
+  return entry.batch?.payment_information_id ?? details[0]?.payment_information_id ?? null;
 }
 
 /**
@@ -108,14 +109,18 @@ function partsOf(
   if (entry.booked_by === "total") {
     const open = batch.filter(({ is_open }) => is_open);
     const sum = open.reduce((sum, order) => sum + order.amount_minor, 0);
-    if (sum === amount_minor) {
-      return open.map((order) => ({
+    const gross = direction === "credit"
+      ? amount_minor + charge_minor
+      : amount_minor - charge_minor;
+    if (sum === amount_minor || open.length > 0 && sum === gross) {
+      const parts = open.map((order): Part => ({
         direction,
         amount_minor: order.amount_minor,
         bank_code,
         detail: null,
         order_id: order.id,
       }));
+      return sum === amount_minor ? parts : [...parts, chargePart(charge_minor)];
     }
     const [only = null, ...others] = details;
     return [{ direction, amount_minor, bank_code, detail: others.length === 0 ? only : null }];
@@ -127,14 +132,18 @@ function partsOf(
     detail,
   }));
   if (charge_minor !== 0) {
-    parts.push({
-      direction: charge_minor > 0 ? "debit" : "credit",
-      amount_minor: Math.abs(charge_minor),
-      bank_code: { domain: null, family: null, sub_family: "CHRG", proprietary: null },
-      detail: null,
-    });
+    parts.push(chargePart(charge_minor));
   }
   return parts.filter((part) => part.amount_minor > 0);
+}
+
+function chargePart(charge_minor: number): Part {
+  return {
+    direction: charge_minor > 0 ? "debit" : "credit",
+    amount_minor: Math.abs(charge_minor),
+    bank_code: { domain: null, family: null, sub_family: "CHRG", proprietary: null },
+    detail: null,
+  };
 }
 
 function matched(part: Part): Matched {

@@ -12,10 +12,11 @@ import {
   readDirection,
 } from "./read_amount.ts";
 import { readDetail, turn, type WrittenDetail } from "./read_details.ts";
+import { isBatchIdentifier } from "./bank_identifier.ts";
 import type { Counts } from "./identity_counts.ts";
 import { identityOf } from "./read_identity.ts";
 import { keep } from "./read_message.ts";
-import type { Batch, Direction, EntryRecord, MessageKind } from "./read_records.ts";
+import type { Batch, DetailRecord, Direction, EntryRecord, MessageKind } from "./read_records.ts";
 
 /** Details of an entry that are in memory at a time: about 1 MB. */
 const HELD_DETAILS_MAX = 1_000;
@@ -170,7 +171,8 @@ export class EntryReader {
         status: status ?? "information",
         // A bank that books a batch of one can leave its order out in another file.
         is_batch: isBatch({ batch }, this.#details.length) ||
-          batch?.transactions === 1 && batch.payment_information_id !== null,
+          batch?.transactions === 1 && batch.payment_information_id !== null ||
+          detail !== null && namesBatch(detail),
       }, counts),
       status: status ?? "information",
       direction,
@@ -211,7 +213,11 @@ function settle(entry: EntryRecord, details: readonly WrittenDetail[]): string |
   const [only] = details;
   if (details.length > 1) return settleBatch(entry, details, charge);
   // The only detail of a batch tells of the batch.
-  return only === undefined || isBatch(entry, 1) ? null : settleOne(entry, only, charge);
+  if (only !== undefined && !isBatch(entry, 1) && !namesBatch(only.record)) {
+    return settleOne(entry, only, charge);
+  }
+  entry.charge_minor = charge;
+  return null;
 }
 
 function settleOne(entry: EntryRecord, detail: WrittenDetail, charge: number): string | null {
@@ -260,6 +266,11 @@ function grossOf({ direction, amount_minor }: EntryRecord, charge: number): numb
 /** Reports whether an entry is of several transactions, also if they are not listed. */
 function isBatch({ batch }: Pick<EntryRecord, "batch">, details: number): boolean {
   return details > 1 || (batch?.transactions ?? 1) > 1;
+}
+
+/** Reports whether the only detail of an entry names one of our batches and no order of it. */
+function namesBatch({ end_to_end_id, payment_information_id }: DetailRecord): boolean {
+  return end_to_end_id === null && isBatchIdentifier(payment_information_id ?? "");
 }
 
 function readBatch(element: XmlElement): Batch {
