@@ -9,6 +9,7 @@ import { changeBankAccount, written } from "../support/bank/bank.ts";
 import { runBankJourney } from "../support/bank/bank_journey.ts";
 import { type BookingForm, no_bank_double } from "../support/bank/double.ts";
 import { type LiveBank, PAYEE, PAYER, withLiveBank } from "../support/bank/live_bank.ts";
+import { until } from "../support/common/until.ts";
 import { assertSilent } from "../support/database/invariant_breaches.ts";
 
 const PAYMENTS = "/api-v1-payments/v1/payments";
@@ -131,9 +132,11 @@ async function sendOrders(
     const after = (await bank.run("list")).lines as { id: string; payee_check: string }[];
     const kept = after.find(({ id }) => id === approved)!;
     assert.deepEqual([kept.payee_check, "next" in kept], ["RVMC", false]);
+    const check = async () => (await show(approved!)).payee_check;
+    await until("the result of the bank is applied", async () => await check() === "close_match");
     await bank.release(approved!);
     assert.deepEqual(await booked(good!, approved!), ["completed", "completed"]);
-    assert.equal((await show(approved!)).payee_check, "close_match");
+    assert.equal(await check(), "close_match");
 
     await bank.reject([a.id, rejected[0]!], "AC01");
     for (const id of [a.id, rejected[0]!]) {
