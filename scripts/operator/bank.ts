@@ -36,14 +36,7 @@ import {
 } from "../../shared/store/bank_store.ts";
 import { readSettings } from "../data_dir/settings.ts";
 import { BANK_USAGE, type BankCommand, readBankCommand } from "./bank_command.ts";
-import {
-  CommandError,
-  print,
-  printMessage,
-  readVault,
-  reportFailure,
-  requireVault,
-} from "./command_line.ts";
+import { CommandError, print, printMessage, reportFailure, requireVault } from "./command_line.ts";
 import { databaseOf, openOperatorDatabase } from "./operator_database.ts";
 import type { ListedAccount } from "./provider_table.ts";
 
@@ -151,7 +144,8 @@ async function importFile(
   account: ProviderAccount,
   { sql, env, printMessage }: BankSurroundings,
 ): Promise<FileResult> {
-  const vault = readVault(env);
+  // Without keys the bank details of payers would be lost: a file is imported once.
+  const vault = requireVault(env);
   let sha256: string;
   let stored: Imported;
   try {
@@ -176,13 +170,13 @@ async function storeFile(
   sha256: string,
   account: ProviderAccount,
   sql: postgres.Sql,
-  vault: Vault | null,
+  vault: Vault,
 ): Promise<Imported> {
   return await sql.begin(async (transaction) => {
     const store = storeOf(transaction);
     const known = await store.beginFile(account.id, sha256, basename(file));
     if (known !== null) return { imported: known as ImportedFile, is_new: false };
-    const source = { bytes: piecesOf(file), bytes_max: BYTES_MAX, sha256 };
+    const source = { bytes: piecesOf(file), bytes_max: BYTES_MAX, rows_max: Infinity, sha256 };
     const imported = await importBankFile(account, source, vault, {
       storeRows: (rows) => store.storeRows(account.id, sha256, rows),
       findOrders: (id) => store.findOrders(account.id, id),

@@ -33,7 +33,7 @@ const FILE_NAME = /^[a-z0-9_.-]{1,100}$/;
 /** What the routes need besides the dependencies of all routes. */
 export interface BridgeDependencies {
   bank_store: BankStore;
-  /** Null: files cannot be opened. */
+  /** Null: files can be neither opened nor imported. */
   vault: Vault | null;
 }
 
@@ -94,6 +94,7 @@ async function importStatement(
   bytes: Uint8Array,
   { bank_store, vault, provider_worker }: Dependencies & BridgeDependencies,
 ): Promise<Response> {
+  if (vault === null) throw noBankKeys();
   const { importWhole } = await import("../connectors/bank/import_whole_file.ts");
   const sha256 = createHash("sha256").update(bytes).digest("hex");
   const file = `${sha256.slice(0, 16)}.xml`;

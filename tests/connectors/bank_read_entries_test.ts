@@ -486,20 +486,17 @@ Deno.test("readBankFile() reads a batch with very many details and a charge", as
   }
 });
 
-for (
-  const [rule, entry, error] of [
-    ["another sum", largeBatch("15000.01 EUR"), /<Ntry>: the amounts of more than 1000 details/],
-    [
-      "a detail without amount",
-      largeBatch("1.00 EUR", { Amt: null }),
-      /<TxDtls>: .* has no amount/,
-    ],
-  ] as const
-) {
-  Deno.test(`readBankFile() refuses a batch with very many details and ${rule}`, async () => {
-    await assert.rejects(readFile(writeFile([{ entries: entry }])), error);
-  });
-}
+Deno.test("readBankFile() reads a batch with very many details that have no amount", async () => {
+  const entries = largeBatch("1.00 EUR", { Amt: null }) + writeEntry();
+  const [batch, other] = await readEntries(writeFile([{ entries }]));
+  assert.deepEqual([batch?.booked_by, batch?.amount_minor], ["total", 100]);
+  assert.equal(other?.details.length, 0);
+});
+
+Deno.test("readBankFile() refuses a batch with very many details and another sum", async () => {
+  const file = writeFile([{ entries: largeBatch("15000.01 EUR") }]);
+  await assert.rejects(readFile(file), /<Ntry>: the amounts of more than 1000 details/);
+});
 
 /** The members of a value that another one has. */
 function pick<T extends object>(value: T, members: Partial<T>): Partial<T> {

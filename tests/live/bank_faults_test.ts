@@ -17,6 +17,8 @@ import { startService, type TestService } from "../support/service/service.ts";
 
 /** Entries whose details come later: too many to compare each of them with all events. */
 const ENTRIES = 2_000;
+/** Entries, details and statuses of a file. */
+const BRIDGE_ROWS = 10_000;
 const CHARGES = '<TtlChrgsAndTaxAmt Ccy="EUR">0.40</TtlChrgsAndTaxAmt>';
 const PAYEE = { iban: "FR1420041010050500013M02606", holder_name: "Zoë Müller" };
 
@@ -56,6 +58,21 @@ Deno.test("a bank's files with faults", async (t) => {
         assert.equal((await send("", head.join("").replaceAll("2026-11-20", day))).status, 200);
       });
     }
+    await t.step("a file with as many rows as a bridge may send, and one more", async () => {
+      const half = BRIDGE_ROWS / 2;
+      const entries = Array.from(
+        { length: half },
+        (_, n) => writeEntry({ AcctSvcrRef: `MANY${n + 1_000_000}`, NtryDtls: writeDetail() }),
+      ).join("");
+      const more = await send(entries + writeEntry());
+      assert.equal(more.status, 400);
+      assert.match(
+        more.error,
+        /more than 10000 entries.* deno task bank import FILE --account pac_/,
+      );
+      const most = await send(entries);
+      assert.deepEqual([most.status, most.entries, most.details], [200, half, half]);
+    });
     await t.step("a long code of the bank", async () => {
       const code = [...crypto.getRandomValues(new Uint8Array(4_000))].map((byte) => byte % 10);
       const entry = writeEntry({ BkTxCd: `<Prtry><Cd>${code.join("")}</Cd></Prtry>` });
@@ -100,7 +117,7 @@ Deno.test("a bank's files with faults", async (t) => {
       const command = readBankCommand(["import", folder, file, "--account", id, "--json"]);
       const code = await runBankCommand(command!, {
         sql,
-        env: () => undefined,
+        env: (name) => name === "BANK_DETAILS_KEYS" ? KEYS : undefined,
         now_ms: () => deps.clock(),
         print: (text) => printed += text,
         printMessage: () => {},
@@ -185,3 +202,27 @@ async function rejects(
   const { status, return_code } = await call(`transfers/${id}`);
   assert.deepEqual([status, return_code], ["failed", "AC04"]);
 }
+
+Deno.test("a file is not imported without the keys for the details of its payers", async () => {
+  const service = await startService({});
+  try {
+    const { id, bridge_token } = await addBankAccount(service, {
+      ...{ methods: "sepa", iban: ACCOUNT, currency: "EUR" },
+    });
+    const { status, body } = await service.call(
+      "POST",
+      `/api-v1-payments/providers/${id}/statements`,
+      {
+        key: null,
+        body: writeFile([{ entries: writeEntry() }], { kind: "054" }),
+        headers: { Authorization: `Bearer ${bridge_token}`, "Content-Type": "application/xml" },
+        unchecked: true,
+      },
+    );
+    assert.deepEqual([status, body.error.code], [503, "provider_not_configured"]);
+    assert.match(body.error.message, /BANK_DETAILS_KEYS/);
+    assert.equal((await service.sql`select from pay.bank_files`).length, 0);
+  } finally {
+    await service.close();
+  }
+});

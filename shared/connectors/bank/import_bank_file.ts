@@ -20,6 +20,8 @@ import type {
 } from "./read_records.ts";
 import { checkOf, rejectionOf, reportedId } from "./reported_statuses.ts";
 
+/** The records that become rows. */
+const ROWS: ReadonlySet<BankRecord["record"]> = new Set(["entry", "detail", "status"]);
 /** Rows of a kind that are stored at a time. */
 const BATCH = 50;
 /** Warnings that are kept. */
@@ -57,16 +59,28 @@ interface ImportTarget {
  */
 export async function importBankFile(
   account: ProviderAccount,
-  { bytes, bytes_max, sha256 }: {
+  { bytes, bytes_max, rows_max, sha256 }: {
     bytes: AsyncIterable<Uint8Array>;
     bytes_max: number;
+    rows_max: number;
     sha256: string;
   },
-  vault: Vault | null,
+  vault: Vault,
   target: ImportTarget,
 ): Promise<ImportedFile> {
   const importer = new Importer(account, sha256, vault, target);
-  for await (const record of readBankFile(bytes, bytes_max)) await importer.add(record);
+  let rows = 0;
+  for await (const record of readBankFile(bytes, bytes_max)) {
+    if (ROWS.has(record.record) && ++rows > rows_max) {
+      throw refusal(
+        record.line,
+        null,
+        `the file has more than ${rows_max} entries, details and statuses: import it with ` +
+          `deno task bank import FILE --account ${account.id}`,
+      );
+    }
+    await importer.add(record);
+  }
   return await importer.end();
 }
 
@@ -75,7 +89,7 @@ class Importer {
   readonly #account_id: string;
   readonly #sha256: string;
   readonly #iban: string;
-  readonly #vault: Vault | null;
+  readonly #vault: Vault;
   readonly #target: ImportTarget;
   /** Entries that can be stored. */
   #ready: BookedEntry[] = [];
@@ -104,7 +118,7 @@ class Importer {
   constructor(
     { id, settings }: ProviderAccount,
     sha256: string,
-    vault: Vault | null,
+    vault: Vault,
     target: ImportTarget,
   ) {
     this.#account_id = id;
@@ -198,10 +212,10 @@ class Importer {
   async #store(): Promise<void> {
     const { provider_events, checks } = this.#statuses;
     if (this.#ready.length + provider_events.length + checks.length === 0) return;
-    const payers = this.#vault === null ? [] : await Promise.all(
+    const payers = await Promise.all(
       this.#ready.flatMap(({ payers }) => payers).map(async ({ reference, details }) => ({
         reference,
-        ...await this.#vault!.seal(JSON.stringify(details), reference),
+        ...await this.#vault.seal(JSON.stringify(details), reference),
       })),
     );
     const entries = this.#ready.map(({ payers: _, ...entry }) => entry);

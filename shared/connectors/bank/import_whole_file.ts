@@ -10,6 +10,9 @@ import { BankFileError } from "./bank_file_error.ts";
 import type { Imported } from "./file_result.ts";
 import { importBankFile, type ImportedFile } from "./import_bank_file.ts";
 
+/** Most entries, details and statuses together, which one statement stores in time. */
+const ROWS_MAX = 10_000;
+
 /** A file in memory. */
 interface WholeFile {
   bytes: Uint8Array;
@@ -22,12 +25,17 @@ export async function importWhole(
   account: ProviderAccount,
   { bytes, sha256, name }: WholeFile,
   store: BankStore,
-  vault: Vault | null,
+  vault: Vault,
 ): Promise<Imported | { error: string }> {
   const all: NewRows = { entries: [], provider_events: [], checks: [], payers: [] };
   let imported: ImportedFile;
   try {
-    const source = { bytes: ReadableStream.from([bytes]), bytes_max: bytes.length, sha256 };
+    const source = {
+      bytes: ReadableStream.from([bytes]),
+      bytes_max: bytes.length,
+      rows_max: ROWS_MAX,
+      sha256,
+    };
     imported = await importBankFile(account, source, vault, {
       storeRows(rows) {
         all.entries.push(...rows.entries);

@@ -47,8 +47,11 @@ export class EntryReader {
   /** The first batch of the entry, and the one of the present `NtryDtls`. */
   #batch: Batch | null = null;
   #present_batch: Batch | null = null;
-  /** The record of an entry that is too large to be held, and the rest of its amount. */
-  #large: { record: EntryRecord; rest: number } | null = null;
+  /**
+   * The record of an entry that is too large to be held, and the rest of its amount. Null in place
+   * of the record: the entry is booked by its total.
+   */
+  #large: { record: EntryRecord | null; rest: number } | null = null;
 
   constructor(place: XmlElement, context: EntryContext) {
     this.#entry = place;
@@ -89,7 +92,9 @@ export class EntryReader {
       this.#details.push(detail);
       return this.#details.length > HELD_DETAILS_MAX ? this.#startLarge() : null;
     }
-    this.#addToLarge(detail);
+    const { record } = this.#large;
+    if (record === null) return null;
+    this.#addToLarge(detail, record);
     return detail;
   }
 
@@ -123,24 +128,27 @@ export class EntryReader {
    * to tell whether a charge is part of the entry.
    */
   #startLarge(): WrittenEntry {
+    if (this.#details.some(({ stated }) => stated === null)) {
+      this.#large = { record: null, rest: 0 };
+      return this.#finish();
+    }
     const record = this.#readRecord();
     record.booked_by = "details";
     const has_charge = textOf(this.#entry, "Chrgs", "Rcrd", "ChrgInclInd") === "true";
     if (!has_charge) record.charge_minor = 0;
     this.#large = { record, rest: grossOf(record, record.charge_minor) };
-    for (const detail of this.#details) this.#addToLarge(detail);
+    for (const detail of this.#details) this.#addToLarge(detail, record);
     return { record, details: this.#details };
   }
 
-  #addToLarge(detail: WrittenDetail): void {
-    const large = this.#large!;
+  #addToLarge(detail: WrittenDetail, record: EntryRecord): void {
     if (detail.stated === null) {
       const place = { ...this.#entry, line: detail.record.line, element: "TxDtls" };
       throw new BankFileError("a detail of a large batch has no amount", place);
     }
-    detail.direction ??= large.record.direction;
-    large.rest -= detail.direction === large.record.direction ? detail.stated : -detail.stated;
-    turn(detail, detail.direction, large.record);
+    detail.direction ??= record.direction;
+    this.#large!.rest -= detail.direction === record.direction ? detail.stated : -detail.stated;
+    turn(detail, detail.direction, record);
   }
 
   #readRecord(): EntryRecord {
