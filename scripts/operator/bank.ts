@@ -36,7 +36,7 @@ import {
 } from "../../shared/store/bank_store.ts";
 import { readSettings } from "../data_dir/settings.ts";
 import { BANK_USAGE, type BankCommand, readBankCommand } from "./bank_command.ts";
-import { CommandError, print, printMessage, reportFailure, requireVault } from "./command_line.ts";
+import { CommandError, print, printMessage, readVault, reportFailure } from "./command_line.ts";
 import { databaseOf, openOperatorDatabase } from "./operator_database.ts";
 import type { ListedAccount } from "./provider_table.ts";
 
@@ -145,7 +145,7 @@ async function importFile(
   { sql, env, printMessage }: BankSurroundings,
 ): Promise<FileResult> {
   // Without keys the bank details of payers would be lost: a file is imported once.
-  const vault = requireVault(env);
+  const vault = readVault(env);
   let sha256: string;
   let stored: Imported;
   try {
@@ -218,7 +218,7 @@ async function exportFiles(
   { sql, env, now_ms, printMessage }: BankSurroundings,
   show: Show,
 ): Promise<number> {
-  const vault = requireVault(env);
+  const vault = readVault(env);
   await Deno.mkdir(folder, { recursive: true });
   const refused = await sql.begin((transaction) =>
     exportOrders(account, storeOf(transaction), vault, now_ms())

@@ -41,22 +41,17 @@ export function reportFailure(error: unknown): number {
   return error instanceof UsageError ? 2 : 1;
 }
 
-/** Reads the keys of bank details; null: the command has none. Throws `CommandError`. */
-export function readVault(env: (name: string) => string | undefined): Vault | null {
+/** Reads the keys of bank details. Throws `CommandError` if the command has none. */
+export function readVault(env: (name: string) => string | undefined): Vault {
   const text = env("BANK_DETAILS_KEYS");
-  if (text === undefined) return null;
+  if (text === undefined) {
+    throw new CommandError("Set BANK_DETAILS_KEYS to the keys of the functions");
+  }
   try {
     return Vault.read(text);
   } catch (error) {
     throw new CommandError((error as Error).message);
   }
-}
-
-/** Reads the keys of bank details. Throws `CommandError` if the command has none. */
-export function requireVault(env: (name: string) => string | undefined): Vault {
-  const vault = readVault(env);
-  if (vault !== null) return vault;
-  throw new CommandError("Set BANK_DETAILS_KEYS to the keys of the functions");
 }
 
 /** Returns the SQLSTATE of an error of the database. */

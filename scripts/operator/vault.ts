@@ -12,7 +12,7 @@ import type { Sealed, Vault } from "../../shared/core/vault.ts";
 import { sealContextOf } from "../../shared/domain/providers/sealed_details.ts";
 import { createBankStore } from "../../shared/store/bank_store.ts";
 import { readSettings } from "../data_dir/settings.ts";
-import { print, printMessage, reportFailure, requireVault, UsageError } from "./command_line.ts";
+import { print, printMessage, readVault, reportFailure, UsageError } from "./command_line.ts";
 import { databaseOf, openOperatorDatabase } from "./operator_database.ts";
 
 const PROJECT_DIR = fileURLToPath(new URL("../../", import.meta.url));
@@ -53,7 +53,7 @@ async function main(args: readonly string[]): Promise<number> {
     const options = readOptions(args);
     if (options === null) return print(USAGE), 0;
     const env = (name: string) => Deno.env.get(name)?.trim() || undefined;
-    const vault = requireVault(env);
+    const vault = readVault(env);
     const database = await openOperatorDatabase(readSettings(env, PROJECT_DIR), printMessage);
     try {
       return await rotateVault(database.sql, vault, { ...options, print, printMessage });

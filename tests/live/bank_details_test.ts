@@ -5,7 +5,8 @@
 
 import assert from "node:assert/strict";
 import { creditorReference } from "../../shared/core/creditor_reference.ts";
-import { addBankAccount } from "../support/bank/bank.ts";
+import { Vault } from "../../shared/core/vault.ts";
+import { addBankAccount, KEYS } from "../support/bank/bank.ts";
 import {
   ACCOUNT,
   writeBalance,
@@ -31,7 +32,7 @@ const CASES:
     );
 
 Deno.test("details that come in another file", async (t) => {
-  const service = await startService();
+  const service = await startService({ vault: Vault.read(KEYS) });
   const { sql, live: { text: key } } = service;
   const { id: account_id, bridge_token } = await addBankAccount(service, {
     methods: "sepa",

@@ -6,7 +6,8 @@
 
 import assert from "node:assert/strict";
 import { creditorReference } from "../../shared/core/creditor_reference.ts";
-import { addBankAccount, Bank } from "../support/bank/bank.ts";
+import { Vault } from "../../shared/core/vault.ts";
+import { addBankAccount, Bank, KEYS } from "../support/bank/bank.ts";
 import { BankDouble, no_bank_double } from "../support/bank/double.ts";
 import { assertSilent } from "../support/database/invariant_breaches.ts";
 import { payByTransfer, type TransferWorld } from "../support/http/bank_transfer_case.ts";
@@ -23,7 +24,9 @@ Deno.test({
     const folder = await Deno.makeTempDir();
     const double = new BankDouble();
     try {
-      await withServedService((served) => payLive(t, served, double, folder));
+      await withServedService((served) => payLive(t, served, double, folder), {
+        vault: Vault.read(KEYS),
+      });
     } finally {
       await double.close();
       await Deno.remove(folder, { recursive: true });
