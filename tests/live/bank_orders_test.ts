@@ -9,7 +9,6 @@ import { changeBankAccount, written } from "../support/bank/bank.ts";
 import { runBankJourney } from "../support/bank/bank_journey.ts";
 import { type BookingForm, no_bank_double } from "../support/bank/double.ts";
 import { type LiveBank, PAYEE, PAYER, withLiveBank } from "../support/bank/live_bank.ts";
-import { until } from "../support/common/until.ts";
 import { assertSilent } from "../support/database/invariant_breaches.ts";
 
 const PAYMENTS = "/api-v1-payments/v1/payments";
@@ -133,7 +132,8 @@ async function sendOrders(
     const kept = after.find(({ id }) => id === approved)!;
     assert.deepEqual([kept.payee_check, "next" in kept], ["RVMC", false]);
     const check = async () => (await show(approved!)).payee_check;
-    await until("the result of the bank is applied", async () => await check() === "close_match");
+    await service.deps.provider_worker.notify();
+    assert.equal(await check(), "close_match");
     await bank.release(approved!);
     assert.deepEqual(await booked(good!, approved!), ["completed", "completed"]);
     assert.equal(await check(), "close_match");
