@@ -1385,7 +1385,9 @@ returns table (
 )
 language plpgsql volatile security definer rows 100
 set search_path = pg_catalog, pg_temp set jit = off
+-- enable_sort: as in pay_internal.lock_provider_events.
 set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off
+set enable_sort = off
 as $$
 declare
   v_id constant text := replace(lower(p_id), '-', '_');
@@ -1404,12 +1406,23 @@ begin
     select b.owner_id from pay.bank_orders b
     where b.export_id = v_id and b.account_id = p_account_id);
   return query
-    select o.id, o.subject_id, o.kind, o.state, o.payee_check, o.is_approved, o.amount_minor,
-      o.currency, o.is_open, o.batch_id, o.export_id, o.file_kind, o.file_name,
-      o.file_created_at
-    from pay_internal.bank_orders_shown o
-    where o.environment_id = v_environment_id and o.id = any (v_owner_ids)
-      and o.account_id = p_account_id
+    -- The references are made here, as in pay.bank_file_state.
+    with o as materialized (
+      select shown.*, replace(shown.id, '_', '-') || ':rejected' as rejection
+      from pay_internal.bank_orders_shown shown
+      where shown.environment_id = v_environment_id and shown.id = any (v_owner_ids)
+        and shown.account_id = p_account_id
+    )
+    select o.id, o.subject_id, o.kind, case when k.is_rejected then 'rejected' else o.state end,
+      o.payee_check, o.is_approved, o.amount_minor, o.currency, o.is_open and k.is_rejected is null,
+      o.batch_id, o.export_id, o.file_kind, o.file_name, o.file_created_at
+    from o
+    left join lateral (
+      select true as is_rejected from pay.provider_events event
+      where event.environment_id = v_environment_id and event.account_id = p_account_id
+        and event.reference between o.rejection and o.rejection
+      order by event.reference limit 1
+    ) k on true
     order by o.id;
 end
 $$;

@@ -3,6 +3,9 @@
 import assert from "node:assert/strict";
 import { creditorReference } from "../../shared/core/creditor_reference.ts";
 import { Vault } from "../../shared/core/vault.ts";
+import { rejectionOf } from "../../shared/connectors/bank/reported_statuses.ts";
+import { createBankStore } from "../../shared/store/bank_store.ts";
+import { databaseOf } from "../../scripts/operator/operator_database.ts";
 import { runBankCommand } from "../../scripts/operator/bank.ts";
 import { readBankCommand } from "../../scripts/operator/bank_command.ts";
 import { addBankAccount, KEYS, written } from "../support/bank/bank.ts";
@@ -20,6 +23,7 @@ const ENTRIES = 2_000;
 /** Entries, details and statuses of a file. */
 const BRIDGE_ROWS = 10_000;
 const CHARGES = '<TtlChrgsAndTaxAmt Ccy="EUR">0.40</TtlChrgsAndTaxAmt>';
+const MANDATE = { signed_at: "2026-01-31", sequence: "recurring" };
 const PAYEE = { iban: "FR1420041010050500013M02606", holder_name: "Zoë Müller" };
 
 Deno.test("a bank's files with faults", async (t) => {
@@ -133,7 +137,7 @@ Deno.test("a bank's files with faults", async (t) => {
     ];
     for (const [name, amount, Chrgs] of batches) {
       await t.step(`a batch that is booked ${name}`, async () => {
-        const mandate = { id: `M ${amount}`, signed_at: "2026-01-31", sequence: "recurring" };
+        const mandate = { id: `M ${amount}`, ...MANDATE };
         const iban = { iban: "NL91ABNA0417164300", holder_name: "Jan Payer" };
         const kind = { amount: 700, currency: "EUR", method_kind: "sepa" };
         const { id } = await call("payments", { ...kind, iban, mandate });
@@ -153,6 +157,11 @@ Deno.test("a bank's files with faults", async (t) => {
       "a rejected file tells the reason of each order",
       () => rejects(bridge, call, send),
     );
+    await t.step(
+      "a batch is booked before its rejection is applied",
+      () => rejectsInBatch(id, sql, bridge, call, send),
+    );
+    await t.step("statuses beside what the bank has booked", () => reports(bridge, call, send));
     const [sums] = await sql<[{ entries: string; booked: string }]>`select
       (select sum(amount_minor) from pay.bank_entries) as entries,
       (select sum(booked_minor) from pay.provider_events) as booked`;
@@ -175,21 +184,19 @@ Deno.test("a bank's files with faults", async (t) => {
   }
 });
 
+type Bridge = (method: string, path: string, body?: string) => ReturnType<TestService["call"]>;
+// deno-lint-ignore no-explicit-any
+type Call = (path: string, body?: unknown) => Promise<any>;
+type Send = (entries: string) => Promise<unknown>;
+
 /** Rejects a file, its batch and its orders in one report. */
-async function rejects(
-  bridge: (method: string, path: string, body?: string) => ReturnType<TestService["call"]>,
-  // deno-lint-ignore no-explicit-any
-  call: (path: string, body?: unknown) => Promise<any>,
-  send: (entries: string) => Promise<unknown>,
-): Promise<void> {
+async function rejects(bridge: Bridge, call: Call, send: Send): Promise<void> {
   const paid = await call("payments", { amount: 1000, currency: "EUR", method_kind: "sepa" });
   const RmtInf = `<Ustrd>${creditorReference(paid.id)}</Ustrd>`;
   await send(writeEntry({ AcctSvcrRef: "FUNDS0001", NtryDtls: writeDetail({ RmtInf }) }));
   const body = { amount: 100, currency: "EUR", destination: { iban: PAYEE } };
   const { id } = await call("transfers", body);
-  await bridge("POST", "files");
-  const [{ name }] = (await bridge("GET", "files")).body.data;
-  const file = /bf-[0-9a-z]+/.exec(name)![0];
+  const file = await exportOrders(bridge);
   const report = `<Document><CstmrPmtStsRpt><GrpHdr><MsgId>S</MsgId></GrpHdr>
 <OrgnlGrpInfAndSts><OrgnlMsgId>${file}</OrgnlMsgId><GrpSts>RJCT</GrpSts></OrgnlGrpInfAndSts>
 <OrgnlPmtInfAndSts><OrgnlPmtInfId>${file}-1</OrgnlPmtInfId><PmtInfSts>RJCT</PmtInfSts>
@@ -201,6 +208,140 @@ async function rejects(
   await send("");
   const { status, return_code } = await call(`transfers/${id}`);
   assert.deepEqual([status, return_code], ["failed", "AC04"]);
+}
+
+/**
+ * Finds a batch while the rejection of one of its orders is stored and not applied. Then rejects the
+ * order, and books the rest of the batch by its total, in one file.
+ */
+async function rejectsInBatch(
+  account_id: string,
+  sql: TestService["sql"],
+  bridge: Bridge,
+  call: Call,
+  send: Send,
+): Promise<void> {
+  const ids = [await collect(call, 300), await collect(call, 400)];
+  const [good, bad] = ids as [string, string];
+  const file = await exportOrders(bridge);
+  const stored = await sql.begin(async (transaction) => {
+    const store = createBankStore(databaseOf(transaction as unknown as TestService["sql"]));
+    const [order] = await store.findOrders(account_id, bad);
+    const at = new Date().toISOString();
+    await transaction`savepoint before`;
+    await store.storeEvents(account_id, [rejectionOf(account_id, order!, at)]);
+    const found = await store.findOrders(account_id, file);
+    await transaction`rollback to before`;
+    return found.map(({ id, state, is_open }) => [id, state, is_open]);
+  });
+  assert.deepEqual(stored, [[good, "exported", true], [bad, "rejected", false]]);
+  const report = writeReport(file, writeStatus({ OrgnlEndToEndId: written(bad) }, "RJCT"));
+  const batch = `<Btch><PmtInfId>${file}-1</PmtInfId><NbOfTxs>1</NbOfTxs></Btch>`;
+  const entry = writeEntry({ Amt: "3.00 EUR", AcctSvcrRef: "REST00001", NtryDtls: batch });
+  const booked = writeFile([{ entries: entry }], { kind: "054" }).replace(/<.xml.+>/, "");
+  const { body } = await bridge("POST", "statements", `<Files>${report}${booked}</Files>`);
+  assert.equal(body.error, null);
+  await send("");
+  const statuses = ids.map(async (id) => (await call(`payments/${id}`)).status);
+  assert.deepEqual(await Promise.all(statuses), ["completed", "failed"]);
+}
+
+/** Reports that name orders and files in the bank's way, or orders with a result. */
+async function reports(bridge: Bridge, call: Call, send: Send): Promise<void> {
+  const ids: string[] = [];
+  for (let i = 0; i < 3; i++) ids.push(await collect(call, 500));
+  const [booked, by_instruction, beside] = ids as [string, string, string];
+  const file = await exportOrders(bridge);
+  await send(writeEntry({
+    Amt: "5.00 EUR",
+    AcctSvcrRef: "BEFORE001",
+    NtryDtls: writeDetail({
+      Refs: `<EndToEndId>${written(booked)}</EndToEndId>`,
+      Amt: "5.00 EUR",
+    }),
+  }));
+  const unknown = "the status is about an order or a file that this account has never exported";
+  const result = `${booked} has a result already: the status changes nothing`;
+  const cases: [report: string, warnings: string[], order: string, status: string][] = [
+    [
+      writeReport(file, writeStatus({ OrgnlEndToEndId: written(booked) }, "RJCT")),
+      [`line 4, <TxInfAndSts>: ${result}`],
+      booked,
+      "completed",
+    ],
+    [
+      writeReport(
+        file,
+        writeStatus({
+          OrgnlInstrId: written(by_instruction),
+          OrgnlEndToEndId: "NOTPROVIDED",
+        }, "RJCT"),
+      ),
+      [],
+      by_instruction,
+      "failed",
+    ],
+    [
+      writeReport(
+        file,
+        writeStatus({ OrgnlEndToEndId: "OTHER-1" }, "ACSP") +
+          writeStatus({ OrgnlEndToEndId: written(beside) }, "RJCT"),
+        "<OrgnlMsgId>BANK-1</OrgnlMsgId><GrpSts>PART</GrpSts>",
+      ),
+      [`line 2, <OrgnlGrpInfAndSts>: ${unknown}`, `line 4, <TxInfAndSts>: ${unknown}`],
+      beside,
+      "failed",
+    ],
+  ];
+  for (const [report, warnings, order, status] of cases) {
+    const { body } = await bridge("POST", "statements", report);
+    await send("");
+    assert.deepEqual([body.error, body.warnings], [null, warnings]);
+    assert.equal((await call(`payments/${order}`)).status, status);
+  }
+  const other = "bf-01k8zq3n5v8x1y2z3a4b000001";
+  const { status, body } = await bridge(
+    "POST",
+    "statements",
+    writeReport(
+      other,
+      writeStatus({ OrgnlEndToEndId: "OTHER-1" }, "RJCT"),
+      `<OrgnlMsgId>${other}</OrgnlMsgId><GrpSts>PART</GrpSts>`,
+    ),
+  );
+  assert.deepEqual([status, body.error], [400, `Line 2, column 1: ${unknown}`]);
+}
+
+/** Creates a collection. Returns its id. */
+async function collect(call: Call, amount: number): Promise<string> {
+  const { id } = await call("payments", {
+    amount,
+    currency: "EUR",
+    method_kind: "sepa",
+    iban: { iban: "NL91ABNA0417164300", holder_name: "Jan Payer" },
+    mandate: { id: `M ${crypto.randomUUID()}`.slice(0, 35), ...MANDATE },
+  });
+  return id;
+}
+
+/** Exports what waits. Returns the id of the newest file as the bank repeats it. */
+async function exportOrders(bridge: Bridge): Promise<string> {
+  await bridge("POST", "files");
+  const [{ name }] = (await bridge("GET", "files")).body.data;
+  return /bf-[0-9a-z]+/.exec(name)![0];
+}
+
+/** Writes a report about a batch. */
+function writeReport(file: string, statuses: string, group = ""): string {
+  return `<Document><CstmrPmtStsRpt><GrpHdr><MsgId>S</MsgId></GrpHdr>
+<OrgnlGrpInfAndSts>${group}</OrgnlGrpInfAndSts>
+<OrgnlPmtInfAndSts><OrgnlPmtInfId>${file}-1</OrgnlPmtInfId>
+${statuses}</OrgnlPmtInfAndSts></CstmrPmtStsRpt></Document>`;
+}
+
+function writeStatus(ids: Record<string, string>, code: string): string {
+  const texts = Object.entries(ids).map(([name, id]) => `<${name}>${id}</${name}>`);
+  return `<TxInfAndSts>${texts.join("")}<TxSts>${code}</TxSts></TxInfAndSts>`;
 }
 
 Deno.test("a file is not imported without the keys for the details of its payers", async () => {

@@ -17,8 +17,13 @@ export function idOfBankIdentifier(text: string): string | null {
   return prefix && suffix ? `${prefix}_${suffix}`.toLowerCase() : null;
 }
 
+/** Reports whether a text in a bank file is the id of one of our files. */
+export function isFileIdentifier(text: string): boolean {
+  return idOfBankIdentifier(text)?.startsWith("bf_") ?? false;
+}
+
 /** Reports whether a text in a bank file is the id of a batch in one of our files. */
 export function isBatchIdentifier(text: string): boolean {
   const [, file = ""] = /^(.+)-\d+$/.exec(text.trim()) ?? [];
-  return idOfBankIdentifier(file)?.startsWith("bf_") ?? false;
+  return isFileIdentifier(file);
 }

@@ -9,7 +9,12 @@ import { findReference } from "../../core/creditor_reference.ts";
 import type { BankDetails } from "../../domain/providers/bank_details.ts";
 import type { AccountOp, ProviderEvent } from "../../domain/providers/connector.ts";
 import type { BankOrder } from "../../store/bank_store.ts";
-import { bankIdentifier, idOfBankIdentifier } from "./bank_identifier.ts";
+import {
+  bankIdentifier,
+  idOfBankIdentifier,
+  isBatchIdentifier,
+  isFileIdentifier,
+} from "./bank_identifier.ts";
 import type { BankCode, DetailRecord, Direction, EntryRecord } from "./read_records.ts";
 
 /** An entry with its events. */
@@ -37,6 +42,9 @@ interface Part {
   amount_minor: number;
   bank_code: BankCode;
   detail: DetailRecord | null;
+  is_reversal: boolean;
+  /** The bank's text about this part alone. */
+  information: string | null;
   /** The order, if the part is known by its batch. */
   order_id?: string;
 }
@@ -51,12 +59,17 @@ const SUFFIX_MAX = 35;
 /** Of an event that takes money, and of one that brings it (`ProviderEventOp`). */
 const STATES = { debit: "succeeded", credit: "returned" } as const;
 
-/** Returns the id of the batch whose orders an entry books without listing them; null: it does not. */
+/**
+ * Returns the id of our batch, or else of our file, whose orders an entry books without listing them;
+ * null: it does not.
+ */
 export function batchOf(entry: EntryRecord, details: readonly DetailRecord[]): string | null {
   const is_whole = entry.booked_by === "total" &&
     !details.some((detail) => idOfBankIdentifier(detail.end_to_end_id ?? "") !== null);
   if (!is_whole) return null;
-  return entry.batch?.payment_information_id ?? details[0]?.payment_information_id ?? null;
+  const named = [entry.batch, details[0]].flatMap((place) => place ?? []);
+  return named.map((place) => place.payment_information_id ?? "").find(isBatchIdentifier) ??
+    named.map((place) => place.message_id ?? "").find(isFileIdentifier) ?? null;
 }
 
 /**
@@ -105,7 +118,16 @@ function partsOf(
   details: readonly DetailRecord[],
   batch: readonly BatchOrder[],
 ): Part[] {
-  const { direction, amount_minor, bank_code, charge_minor } = entry;
+  const { direction, amount_minor, bank_code, charge_minor, is_reversal } = entry;
+  const is_one = details.length <= 1 && (entry.batch?.transactions ?? 1) <= 1;
+  const whole = {
+    direction,
+    amount_minor,
+    bank_code,
+    is_reversal,
+    detail: null,
+    information: is_one ? entry.information : null,
+  };
   if (entry.booked_by === "total") {
     const open = batch.filter(({ is_open }) => is_open);
     const sum = open.reduce((sum, order) => sum + order.amount_minor, 0);
@@ -114,22 +136,22 @@ function partsOf(
       : amount_minor - charge_minor;
     if (sum === amount_minor || open.length > 0 && sum === gross) {
       const parts = open.map((order): Part => ({
-        direction,
+        ...whole,
         amount_minor: order.amount_minor,
-        bank_code,
-        detail: null,
         order_id: order.id,
       }));
       return sum === amount_minor ? parts : [...parts, chargePart(charge_minor)];
     }
     const [only = null, ...others] = details;
-    return [{ direction, amount_minor, bank_code, detail: others.length === 0 ? only : null }];
+    return [{ ...whole, detail: others.length === 0 ? only : null }];
   }
   const parts = details.map((detail): Part => ({
+    ...whole,
     direction: detail.direction,
     amount_minor: detail.amount_minor!,
     bank_code: detail.bank_code.sub_family === null ? bank_code : detail.bank_code,
     detail,
+    information: [detail.information, whole.information].filter(Boolean).join("\n") || null,
   }));
   if (charge_minor !== 0) {
     parts.push(chargePart(charge_minor));
@@ -143,6 +165,8 @@ function chargePart(charge_minor: number): Part {
     amount_minor: Math.abs(charge_minor),
     bank_code: { domain: null, family: null, sub_family: "CHRG", proprietary: null },
     detail: null,
+    is_reversal: false,
+    information: null,
   };
 }
 
@@ -150,10 +174,12 @@ function matched(part: Part): Matched {
   const { direction, detail, bank_code } = part;
   const id = part.order_id ?? idOfBankIdentifier(detail?.end_to_end_id ?? "");
   const order = id === null ? null : ofOrder(id, part);
-  if (order) return order;
+  const is_back = direction === "debit" || detail !== null && detail.return !== null;
+  const reference = is_back ? null : referenceOf(part);
+  // Who was paid out knows the id of it, and can give it to a payment.
+  const is_payment = reference !== null && order?.state === "returned" && !part.is_reversal;
+  if (order && !is_payment) return order;
   if (CHARGES.has(bank_code.sub_family)) return ofAccount("account_fee", direction);
-  const is_payment = detail !== null && direction === "credit" && detail.return === null;
-  const reference = is_payment ? referenceOf(detail) : null;
   if (reference === null) return ofAccount("adjustment", direction);
   return { op: "authorize", state: "succeeded", provider_reference: reference };
 }
@@ -199,13 +225,20 @@ function ofAccount(op: AccountOp, direction: Direction): Matched {
   return { op, state: STATES[direction], provider_reference: null };
 }
 
-/** Finds the reference of a payment: in its own field, or in the text of the payer. */
-function referenceOf({ references, remittance, end_to_end_id }: DetailRecord): string | null {
-  for (const { reference } of references) {
-    const found = findReference(reference);
+/** Finds the reference of a payment: in its own field, in the text of the payer, or of the bank. */
+function referenceOf({ detail, information }: Part): string | null {
+  const { references = [], remittance = null, end_to_end_id = null } = detail ?? {};
+  const texts = [
+    ...references.map(({ reference }) => reference),
+    remittance,
+    end_to_end_id,
+    information,
+  ];
+  for (const text of texts) {
+    const found = findReference(text ?? "");
     if (found !== null) return found;
   }
-  return findReference(remittance ?? "") ?? findReference(end_to_end_id ?? "");
+  return null;
 }
 
 /** The last part of the reference of money that belongs to no payment tells people what it is. */

@@ -26,6 +26,14 @@ const ROWS: ReadonlySet<BankRecord["record"]> = new Set(["entry", "detail", "sta
 const BATCH = 50;
 /** Warnings that are kept. */
 const WARNINGS_MAX = 100;
+/** The elements of statuses. */
+const STATUS_ELEMENTS = {
+  group: "OrgnlGrpInfAndSts",
+  payment_information: "OrgnlPmtInfAndSts",
+  transaction: "TxInfAndSts",
+} as const;
+const NEVER_EXPORTED =
+  "the status is about an order or a file that this account has never exported";
 /** Other accounts of a file that an error names. */
 const OTHERS_MAX = 5;
 
@@ -101,6 +109,10 @@ class Importer {
    */
   readonly #wide = new Map<string, StatusRecord>();
   readonly #rejected = new Set<string>();
+  /** Whether a status is about something that the account has exported. */
+  #has_known = false;
+  /** The line of the first status that is about nothing of the account. */
+  #unknown_line: number | null = null;
   #message: MessageRecord | null = null;
   #is_ours = false;
   #statements = 0;
@@ -163,6 +175,9 @@ class Importer {
   /** Ends the file. Throws if nothing in it belongs to the account. */
   async end(): Promise<ImportedFile> {
     await this.#close();
+    if (this.#unknown_line !== null && !this.#has_known) {
+      throw refusal(this.#unknown_line, null, NEVER_EXPORTED);
+    }
     // Batches come after their file, and are rejected before it: their reasons are closer.
     for (const [id, status] of [...this.#wide].reverse()) {
       this.#reject(await this.#exported(id), status);
@@ -204,7 +219,8 @@ class Importer {
       throw refusal(entry.line, "Ntry", "a booked entry has no date");
     }
     const batch_id = batchOf(entry, details);
-    const orders = await this.#exported(batch_id);
+    // Other messages of the file can have rejected orders of the batch.
+    const orders = (await this.#exported(batch_id)).filter(({ id }) => !this.#rejected.has(id));
     this.#ready.push(bookEntry(this.#account_id, entry, details, orders));
     if (this.#ready.length >= BATCH) await this.#store();
   }
@@ -232,19 +248,19 @@ class Importer {
   /** Returns the exported orders of an id. The bank can know no other ones. */
   async #exported(id: string | null): Promise<BankOrder[]> {
     const found = id === null ? [] : await this.#target.findOrders(id);
-    return found.filter(({ state }) => state === "exported");
+    return found.filter(({ export_id }) => export_id !== null);
   }
 
   async #status(status: StatusRecord): Promise<void> {
     const id = reportedId(status);
     const orders = await this.#exported(id);
     if (id === null || orders.length === 0) {
-      throw refusal(
-        status.line,
-        null,
-        "the status is about an order or a file that this account has never exported",
-      );
+      // Some banks report their own ids of files, or orders of others.
+      this.#unknown_line ??= status.line;
+      this.#warn(status.line, STATUS_ELEMENTS[status.level], NEVER_EXPORTED);
+      return;
     }
+    this.#has_known = true;
     const { checks } = this.#statuses;
     if (status.result === "payee_check") checks.push(...this.#checks(orders, status));
     if (status.result === "rejected") {
@@ -257,16 +273,21 @@ class Importer {
   /** An accepted recall ends its order, unless the bank has booked it: then the money comes back. */
   async #cancellation(status: StatusRecord): Promise<void> {
     const { level, result, code, line } = status;
-    this.#warn(line, "TxInfAndSts", `the bank's reply to a recall is ${code}`);
+    this.#warn(line, STATUS_ELEMENTS[level], `the bank's reply to a recall is ${code}`);
     const id = level === "transaction" && result === "accepted" ? reportedId(status) : null;
     this.#reject(await this.#exported(id), status);
   }
 
-  #reject(orders: readonly BankOrder[], { reasons }: StatusRecord): void {
+  #reject(orders: readonly BankOrder[], { reasons, line, level }: StatusRecord): void {
     const at = this.#reportedAt();
     for (const order of orders) {
-      if (!order.is_open || this.#rejected.has(order.id)) continue;
+      if (order.state === "rejected" || this.#rejected.has(order.id)) continue;
       this.#rejected.add(order.id);
+      if (!order.is_open) {
+        const message = `${order.id} has a result already: the status changes nothing`;
+        this.#warn(line, STATUS_ELEMENTS[level], message);
+        continue;
+      }
       this.#statuses.provider_events.push(rejectionOf(this.#account_id, order, at, reasons));
     }
   }

@@ -6,7 +6,7 @@
 import type { ProviderEvent } from "../../domain/providers/connector.ts";
 import type { PayeeCheck } from "../../schema/bank_account.ts";
 import type { BankOrder, NewCheck } from "../../store/bank_store.ts";
-import { bankIdentifier } from "./bank_identifier.ts";
+import { bankIdentifier, idOfBankIdentifier } from "./bank_identifier.ts";
 import { PAYEE_CHECKS_BY_CODE } from "./read_status.ts";
 import type { StatusRecord } from "./read_records.ts";
 
@@ -14,7 +14,9 @@ import type { StatusRecord } from "./read_records.ts";
 export function reportedId(status: StatusRecord): string | null {
   switch (status.level) {
     case "transaction":
-      return status.end_to_end_id ?? status.instruction_id;
+      // A bank writes texts such as NOTPROVIDED, or its own id, in place of one of them.
+      return [status.end_to_end_id, status.instruction_id]
+        .find((id) => idOfBankIdentifier(id ?? "") !== null) ?? null;
     case "payment_information":
       return status.payment_information_id;
     case "group":
