@@ -181,8 +181,8 @@ async function storeFile(
       storeRows: (rows) => store.storeRows(account.id, sha256, rows),
       findOrders: (id) => store.findOrders(account.id, id),
     });
-    await store.endFile(account.id, sha256, imported);
-    return { imported, is_new: true };
+    const result = await store.endFile(account.id, sha256, imported);
+    return { imported: result as ImportedFile, is_new: true };
   });
 }
 

@@ -71,6 +71,8 @@ interface NewEntry {
   amount_minor: number;
   currency: string;
   is_total: boolean;
+  /** Whether a camt.053 has it, which is complete. */
+  is_statement: boolean;
   provider_events: readonly ProviderEvent[];
 }
 
@@ -138,9 +140,10 @@ export interface BankStore {
   /** Stores rows of a file. Returns the number of new entries. */
   storeRows(account_id: string, sha256: string, rows: NewRows): Promise<number>;
   storeEvents(account_id: string, provider_events: readonly ProviderEvent[]): Promise<void>;
-  endFile(account_id: string, sha256: string, result: unknown): Promise<void>;
-  /** Imports a whole file. Returns null if it is new, else the result of its import. */
-  importFile(account_id: string, file: NewFile): Promise<unknown>;
+  /** Ends an import. Returns its result, with the warnings about entries of other files. */
+  endFile(account_id: string, sha256: string, result: unknown): Promise<unknown>;
+  /** Imports a whole file. Returns the result of its import, now or earlier. */
+  importFile(account_id: string, file: NewFile): Promise<{ is_new: boolean; result: unknown }>;
   /** Returns the hash of the token of an account's bridge in hex, or null without one. */
   readBridgeHash(account_id: string): Promise<string | null>;
   importState(account_id: string, sha256: string): Promise<ImportState>;
@@ -186,9 +189,8 @@ export function createBankStore(database: Pick<Database, "query">): BankStore {
     async storeEvents(account_id, provider_events) {
       await value("pay.store_provider_events($, $)", account_id, JSON.stringify(provider_events));
     },
-    async endFile(account_id, sha256, result) {
-      await value("pay.end_bank_file($, $, $)", account_id, sha256, JSON.stringify(result));
-    },
+    endFile: (account_id, sha256, result) =>
+      value("pay.end_bank_file($, $, $)", account_id, sha256, JSON.stringify(result)),
     importFile: (account_id, file) =>
       value("pay.import_bank_file($, $)", account_id, JSON.stringify(file)),
     readBridgeHash: (account_id) => value("pay.read_bridge_hash($)", account_id),

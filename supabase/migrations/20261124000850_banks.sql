@@ -30,12 +30,16 @@ create table pay.bank_entries (
   id text collate "C" not null,
   sha256 text collate "C" not null,
   details_sha256 text collate "C",
+  statement_sha256 text collate "C",
+  same_as text collate "C",
+  held_events jsonb,
   booked_on date not null,
   amount_minor bigint not null,
   currency text collate "C" not null,
   constraint bank_entries_pkey primary key (environment_id, account_id, id),
   -- Without ":", which ends the entry in the reference of a provider event.
-  constraint bank_entries_id_form check (id ~ '^[^:]{1,80}$')
+  constraint bank_entries_id_form check (id ~ '^[^:]{1,80}$'),
+  constraint bank_entries_same_has_events check ((same_as is null) = (held_events is null))
 );
 comment on table pay.bank_entries is 'An entry that a bank has booked. camt.052, 053 and 054 have the same one.';
 comment on column pay.bank_entries.environment_id is 'The environment of the account.';
@@ -43,6 +47,9 @@ comment on column pay.bank_entries.account_id is 'The account.';
 comment on column pay.bank_entries.id is 'The bank''s reference of the entry, or a hash of its content. Its provider events are id:1, id:2 and so on, and id:0 for its total.';
 comment on column pay.bank_entries.sha256 is 'The file that had it first.';
 comment on column pay.bank_entries.details_sha256 is 'The file that had its details first; null: it is booked by its total, and a file can bring them.';
+comment on column pay.bank_entries.statement_sha256 is 'The first camt.053 that had it; null: none has confirmed it.';
+comment on column pay.bank_entries.same_as is 'The entry that it is, under another identity: that one is booked and this one is not. Null: it is booked itself.';
+comment on column pay.bank_entries.held_events is 'Its events, which are stored if a camt.053 tells that it is another entry after all.';
 comment on column pay.bank_entries.booked_on is 'The day on which the bank booked it.';
 comment on column pay.bank_entries.amount_minor is 'The change of the balance in minor units: negative if money left.';
 comment on column pay.bank_entries.currency is 'ISO 4217 code.';
@@ -56,6 +63,14 @@ comment on index pay.bank_entries_file is 'pay.end_bank_file, pay.bank_file_stat
 create index bank_entries_details on pay.bank_entries (details_sha256, account_id)
   where details_sha256 <> sha256;
 comment on index pay.bank_entries_details is 'pay.bank_file_state: the entries whose details came later, in this file.';
+
+create index bank_entries_unconfirmed on pay.bank_entries (account_id, booked_on)
+  where statement_sha256 is null and same_as is null;
+comment on index pay.bank_entries_unconfirmed is 'pay_internal.unconfirmed_bank_entries: the entries that no camt.053 has.';
+
+create index bank_entries_same on pay.bank_entries (account_id, same_as)
+  where same_as is not null;
+comment on index pay.bank_entries_same is 'pay_internal.confirm_bank_entries: the other identities of an entry.';
 
 create table pay.bank_details (
   environment_id text collate "C" not null,

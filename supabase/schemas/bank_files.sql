@@ -29,84 +29,6 @@ end
 $$;
 grant execute on function pay.begin_bank_file(text, text, text) to pay_operator;
 
--- Stores the entries of a file that are new, with their provider events. Returns their number. If
--- an earlier file has an entry without its details, their events replace that of its total.
--- p_entries [{id, booked_on, amount_minor, currency, is_total, provider_events}]
--- Concurrency: inserts in the order of the ids. A second transaction that stores the same entry
--- waits for the end of the first one.
-create or replace function pay_internal.store_bank_entries(
-  p_account_id text, p_sha256 text, p_entries jsonb
-)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
--- As in pay_internal.lock_provider_events.
-set enable_sort = off
-as $$
-declare
-  v_stored bigint;
-  v_events jsonb;
-begin
-  with entry as materialized (
-    select a.environment_id, e.*
-    from pay.provider_accounts a
-    cross join jsonb_to_recordset(p_entries) as e (
-      id text, booked_on date, amount_minor bigint, currency text, is_total boolean,
-      provider_events jsonb)
-    where a.id = p_account_id
-  ), stored as (
-    insert into pay.bank_entries (environment_id, account_id, id, sha256, details_sha256, booked_on,
-      amount_minor, currency)
-    select e.environment_id, p_account_id, e.id, p_sha256,
-      case when not e.is_total then p_sha256 end, e.booked_on, e.amount_minor, e.currency
-    from entry e
-    order by e.id
-    on conflict on constraint bank_entries_pkey do nothing
-    returning id
-  ), total as materialized (
-    -- The bounds are made here, as in pay.bank_file_state.
-    select e.environment_id, e.id, e.id || ':0:' as low, e.id || ':0;' as high
-    from entry e
-    join pay.bank_entries b on b.environment_id = e.environment_id
-      and b.account_id = p_account_id and b.id = e.id and b.details_sha256 is null
-    where not e.is_total
-    order by e.id
-  ), found as materialized (
-    select t.id, event.place
-    from total t
-    cross join lateral (
-      select k.ctid as place from pay.provider_events k
-      where k.environment_id = t.environment_id and k.account_id = p_account_id
-        and k.reference between t.low and t.high
-        and coalesce(k.outcome, 'unmatched') = 'unmatched'
-      order by k.reference offset 0
-      for update of k
-    ) event
-  ), replaced as (
-    update pay.provider_events event
-    set body = event.body || '{"is_replaced": true}', outcome = null, handled_at = null,
-      exception = null, dismissed_at = null, dismissed_reason = null
-    from found f
-    where event.ctid = f.place
-    returning f.id
-  ), detailed as (
-    update pay.bank_entries b set details_sha256 = p_sha256
-    from entry e
-    join replaced r on r.id = e.id
-    where b.environment_id = e.environment_id and b.account_id = p_account_id and b.id = e.id
-  )
-  select count(distinct s.id), coalesce(jsonb_agg(event.value || jsonb_build_object(
-    'environment_id', e.environment_id, 'account_id', p_account_id, 'body', event.value)), '[]')
-  into v_stored, v_events
-  from entry e
-  left join stored s on s.id = e.id
-  cross join jsonb_array_elements(e.provider_events) event
-  where s.id is not null or e.id in (select r.id from replaced r);
-  perform pay_internal.keep_provider_events(v_events);
-  return v_stored;
-end
-$$;
-
 -- Stores a part of a file, after pay.begin_bank_file. Returns the number of new entries.
 -- p_rows {entries, provider_events, checks, payers}, as the functions take them that do each step.
 --        provider_events belong to no entry
@@ -121,6 +43,7 @@ declare
   v_stored bigint;
 begin
   perform set_config('pay.worker', 'on', true);
+  perform pay_internal.confirm_bank_entries(p_account_id, p_sha256, v_rows -> 'entries');
   v_stored := pay_internal.store_bank_entries(p_account_id, p_sha256, v_rows -> 'entries');
   perform pay_internal.keep_payer_details(p_account_id, v_rows -> 'payers');
   perform pay.store_provider_events(p_account_id, v_rows ->> 'provider_events');
@@ -132,11 +55,13 @@ $$;
 grant execute on function pay.store_bank_rows(text, text, text) to pay_operator;
 
 -- Ends the import of a file: stores what it counted, and the totals of the days of its entries.
+-- Returns what is stored.
 -- p_result {kind, complete_until, …} as the importer counts it. complete_until: the day up to which
 --          its statements have every entry, or null. The books of these days are compared
 --          (pay.invariant_provider_totals).
+-- Concurrency: the files of an account end one after the other.
 create or replace function pay.end_bank_file(p_account_id text, p_sha256 text, p_result text)
-returns void
+returns json
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off
@@ -146,22 +71,41 @@ declare
   v_environment_id text;
   -- Before their sums, which a join of the entries with themselves would compare each with each.
   v_days date[];
+  v_pairs bigint;
+  v_warnings jsonb;
+  v_result jsonb := p_result;
 begin
   perform set_config('pay.worker', 'on', true);
   select a.environment_id into strict v_environment_id
   from pay.provider_accounts a where a.id = p_account_id;
-  update pay.bank_files f set result = p_result::jsonb
+  perform from pay.provider_cursors u where u.account_id = p_account_id for update;
+  v_days := array(
+    select o.booked_on from pay.bank_entries o
+    where o.account_id = p_account_id and o.sha256 = p_sha256
+    union
+    select d.day::date
+    from pay.bank_files f cross join jsonb_array_elements_text(f.result -> 'days') as d (day)
+    where f.environment_id = v_environment_id and f.account_id = p_account_id
+      and f.sha256 = p_sha256
+  );
+  v_pairs := pay_internal.pair_bank_entries(p_account_id, p_sha256, v_days);
+  v_warnings := pay_internal.unconfirmed_bank_entries(p_account_id, p_sha256, v_complete_until);
+  if v_pairs > 0 then
+    v_warnings := v_warnings || to_jsonb(format(
+      'entries that another file has with another reference or other details: %s', v_pairs));
+  end if;
+  update pay.bank_files f set result = v_result || jsonb_build_object('warnings',
+    v_result -> 'warnings' || coalesce(f.result -> 'warnings', '[]') || v_warnings)
   where f.environment_id = v_environment_id and f.account_id = p_account_id
-    and f.sha256 = p_sha256;
-  select array_agg(distinct o.booked_on) into v_days
-  from pay.bank_entries o where o.account_id = p_account_id and o.sha256 = p_sha256;
+    and f.sha256 = p_sha256
+  returning f.result into v_result;
   insert into pay.provider_totals as total (environment_id, account_id, day, currency,
     provider_minor, read_at)
   select v_environment_id, p_account_id, d.day, t.currency, t.sum_minor, pay_internal.server_time()
   from unnest(v_days) as d (day)
   cross join lateral (
     select b.currency, sum(b.amount_minor) as sum_minor from pay.bank_entries b
-    where b.account_id = p_account_id and b.booked_on = d.day
+    where b.account_id = p_account_id and b.booked_on = d.day and b.same_as is null
     group by b.currency
   ) t
   on conflict on constraint provider_totals_pkey
@@ -170,6 +114,7 @@ begin
   set totals_day = greatest(u.totals_day, v_complete_until),
     polled_at = pay_internal.server_time()
   where u.account_id = p_account_id and v_complete_until is not null;
+  return v_result;
 end
 $$;
 grant execute on function pay.end_bank_file(text, text, text) to pay_operator;
@@ -218,8 +163,7 @@ end
 $$;
 grant execute on function pay.bank_file_state(text, text) to pay_api, pay_operator;
 
--- Imports a file whose rows fit in one statement. Returns null if the file is new, else the result
--- of its import.
+-- Imports a file whose rows fit in one statement. Returns {is_new, result}: that of its import.
 -- p_file {sha256, name, result} and the members of p_rows of pay.store_bank_rows
 create or replace function pay.import_bank_file(p_account_id text, p_file text)
 returns json
@@ -231,10 +175,12 @@ declare
   v_sha256 constant text := v_file ->> 'sha256';
   v_known constant json := pay.begin_bank_file(p_account_id, v_sha256, v_file ->> 'name');
 begin
-  if v_known is not null then return v_known; end if;
+  if v_known is not null then
+    return json_build_object('is_new', false, 'result', v_known);
+  end if;
   perform pay.store_bank_rows(p_account_id, v_sha256, p_file);
-  perform pay.end_bank_file(p_account_id, v_sha256, v_file ->> 'result');
-  return null;
+  return json_build_object('is_new', true, 'result',
+    pay.end_bank_file(p_account_id, v_sha256, v_file ->> 'result'));
 end
 $$;
 grant execute on function pay.import_bank_file(text, text) to pay_api;

@@ -100,7 +100,7 @@ class Importer {
   readonly #vault: Vault;
   readonly #target: ImportTarget;
   /** Entries that can be stored. */
-  #ready: BookedEntry[] = [];
+  #ready: (BookedEntry & { is_statement: boolean })[] = [];
   /** Rows of statuses that can be stored. */
   #statuses: Pick<NewRows, "provider_events" | "checks"> = { provider_events: [], checks: [] };
   /**
@@ -221,7 +221,8 @@ class Importer {
     const batch_id = batchOf(entry, details);
     // Other messages of the file can have rejected orders of the batch.
     const orders = (await this.#exported(batch_id)).filter(({ id }) => !this.#rejected.has(id));
-    this.#ready.push(bookEntry(this.#account_id, entry, details, orders));
+    const is_statement = this.#message?.kind === "camt.053";
+    this.#ready.push({ ...bookEntry(this.#account_id, entry, details, orders), is_statement });
     if (this.#ready.length >= BATCH) await this.#store();
   }
 

@@ -50,8 +50,7 @@ export async function importWhole(
     if (!(error instanceof BankFileError)) throw error;
     return { error: error.message };
   }
-  const known = await store.importFile(account.id, { sha256, name, ...all, result: imported });
-  return known === null
-    ? { imported, is_new: true }
-    : { imported: known as ImportedFile, is_new: false };
+  const file = { sha256, name, ...all, result: imported };
+  const { is_new, result } = await store.importFile(account.id, file);
+  return { imported: result as ImportedFile, is_new };
 }

@@ -1,0 +1,310 @@
+-- Purpose: entries of banks. An entry is booked once, whatever its files call it: by its identity,
+-- which its files have in common, or else by what it is like.
+
+-- Confirms the known entries that a camt.053 has by their identity. Its balances prove the
+-- direction: the total of the day is that of the camt.053, and the operator sees that the booking
+-- differs. Identity is more than likeness (pay_internal.pair_bank_entries): an entry that was taken
+-- for another one is booked when a camt.053 has the other one, or itself, by its identity.
+-- The warnings and the days whose totals change wait in the result of the file for its end.
+-- p_entries as in pay_internal.store_bank_entries
+create or replace function pay_internal.confirm_bank_entries(
+  p_account_id text, p_sha256 text, p_entries jsonb
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+set enable_sort = off
+as $$
+declare
+  v_warnings jsonb;
+  v_events jsonb;
+  v_days jsonb;
+begin
+  with entry as materialized (
+    select a.environment_id, e.id, e.amount_minor
+    from pay.provider_accounts a
+    cross join jsonb_to_recordset(p_entries) as e (
+      id text, amount_minor bigint, is_statement boolean)
+    where a.id = p_account_id and e.is_statement
+  ), known as materialized (
+    select b.environment_id, b.id, e.amount_minor, b.amount_minor as former_minor, b.currency,
+      b.booked_on
+    from entry e
+    join pay.bank_entries b on b.environment_id = e.environment_id
+      and b.account_id = p_account_id and b.id = e.id
+    order by b.id
+    for update of b
+  ), apart as (
+    select k.environment_id, other.id, other.held_events, other.booked_on
+    from known k
+    cross join lateral (
+      select y.id, y.held_events, y.booked_on from pay.bank_entries y
+      where y.account_id = p_account_id and y.same_as = k.id and y.statement_sha256 is not null
+      union all
+      select y.id, y.held_events, y.booked_on from pay.bank_entries y
+      where y.environment_id = k.environment_id and y.account_id = p_account_id and y.id = k.id
+        and y.same_as is not null and y.statement_sha256 is null
+    ) other
+  ), changed as (
+    update pay.bank_entries b
+    set statement_sha256 = coalesce(b.statement_sha256, p_sha256),
+      amount_minor = coalesce(k.amount_minor, b.amount_minor),
+      same_as = case when p.id is null then b.same_as end,
+      held_events = case when p.id is null then b.held_events end
+    from (select environment_id, id from known union select environment_id, id from apart) c
+    left join known k on k.id = c.id
+    left join apart p on p.id = c.id
+    where b.environment_id = c.environment_id and b.account_id = p_account_id and b.id = c.id
+      and (b.statement_sha256 is null or p.id is not null or b.amount_minor <> k.amount_minor)
+  ), change as (
+    select booked_on, format(
+      'the entry %s of %s has the other direction: an earlier file had %s %s in minor units',
+      id, booked_on, former_minor, currency) as warning
+    from known where former_minor <> amount_minor
+    union all
+    select booked_on, format('the entry %s of %s was taken for another one', id, booked_on)
+    from apart
+  )
+  select (select jsonb_agg(c.warning) from change c),
+    (select jsonb_agg(distinct c.booked_on) from change c),
+    (select jsonb_agg(event.value || jsonb_build_object('environment_id', p.environment_id,
+      'account_id', p_account_id, 'body', event.value))
+    from apart p cross join jsonb_array_elements(p.held_events) event)
+  into v_warnings, v_days, v_events;
+  perform pay_internal.keep_provider_events(coalesce(v_events, '[]'));
+  update pay.bank_files f
+  set result = jsonb_build_object(
+    'warnings', coalesce(f.result -> 'warnings', '[]') || v_warnings,
+    'days', coalesce(f.result -> 'days', '[]') || v_days)
+  from pay.provider_accounts a
+  where a.id = p_account_id and f.environment_id = a.environment_id and f.account_id = a.id
+    and f.sha256 = p_sha256 and v_warnings is not null;
+end
+$$;
+
+-- Replaces the bookings of totals, of which nobody knew what they are. Returns the entries that had
+-- one: a booking that an operator has assigned stays.
+create or replace function pay_internal.replace_bank_totals(p_account_id text, p_ids text[])
+returns setof text
+language sql volatile
+set search_path = pg_catalog, pg_temp
+-- As in pay_internal.lock_provider_events.
+set enable_sort = off
+as $$
+  with total as materialized (
+    -- The bounds are made here, as in pay.bank_file_state.
+    select a.environment_id, t.id, t.id || ':0:' as low, t.id || ':0;' as high
+    from pay.provider_accounts a
+    cross join unnest(p_ids) as t (id)
+    where a.id = p_account_id
+  ), found as materialized (
+    select t.id, event.place
+    from total t
+    cross join lateral (
+      select k.ctid as place from pay.provider_events k
+      where k.environment_id = t.environment_id and k.account_id = p_account_id
+        and k.reference between t.low and t.high
+        and coalesce(k.outcome, 'unmatched') = 'unmatched'
+      order by k.reference offset 0
+      for update of k
+    ) event
+  )
+  update pay.provider_events event
+  set body = event.body || '{"is_replaced": true}', outcome = null, handled_at = null,
+    exception = null, dismissed_at = null, dismissed_reason = null
+  from found f
+  where event.ctid = f.place
+  returning f.id
+$$;
+
+-- Stores the entries of a file that are new, with their provider events. Returns their number. If
+-- an earlier file has an entry without its details, their events replace that of its total.
+-- p_entries [{id, booked_on, amount_minor, currency, is_total, is_statement, provider_events}]
+-- Concurrency: inserts in the order of the ids. A second transaction that stores the same entry
+-- waits for the end of the first one.
+create or replace function pay_internal.store_bank_entries(
+  p_account_id text, p_sha256 text, p_entries jsonb
+)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+-- As in pay_internal.lock_provider_events.
+set enable_sort = off
+as $$
+declare
+  v_stored bigint;
+  v_events jsonb;
+  v_detailed text[];
+begin
+  v_detailed := array(select pay_internal.replace_bank_totals(p_account_id, array(
+    select e.id
+    from pay.provider_accounts a
+    cross join jsonb_to_recordset(p_entries) as e (id text, is_total boolean)
+    join pay.bank_entries b on b.environment_id = a.environment_id
+      and b.account_id = a.id and b.id = e.id and b.details_sha256 is null
+    where a.id = p_account_id and not e.is_total
+    order by e.id
+  )));
+  with entry as materialized (
+    select a.environment_id, e.*
+    from pay.provider_accounts a
+    cross join jsonb_to_recordset(p_entries) as e (
+      id text, booked_on date, amount_minor bigint, currency text, is_total boolean,
+      is_statement boolean, provider_events jsonb)
+    where a.id = p_account_id
+  ), stored as (
+    insert into pay.bank_entries (environment_id, account_id, id, sha256, details_sha256,
+      statement_sha256, booked_on, amount_minor, currency)
+    select e.environment_id, p_account_id, e.id, p_sha256,
+      case when not e.is_total then p_sha256 end, case when e.is_statement then p_sha256 end,
+      e.booked_on, e.amount_minor, e.currency
+    from entry e
+    order by e.id
+    on conflict on constraint bank_entries_pkey do nothing
+    returning id
+  ), detailed as (
+    update pay.bank_entries b set details_sha256 = p_sha256
+    from entry e
+    join unnest(v_detailed) as d (id) on d.id = e.id
+    where b.environment_id = e.environment_id and b.account_id = p_account_id and b.id = e.id
+  )
+  select count(distinct s.id), coalesce(jsonb_agg(event.value || jsonb_build_object(
+    'environment_id', e.environment_id, 'account_id', p_account_id, 'body', event.value)), '[]')
+  into v_stored, v_events
+  from entry e
+  left join stored s on s.id = e.id
+  cross join jsonb_array_elements(e.provider_events) event
+  where s.id is not null or e.id in (select d.id from unnest(v_detailed) as d (id));
+  perform pay_internal.keep_provider_events(v_events);
+  return v_stored;
+end
+$$;
+
+-- Finds the new entries of a file that are known under another identity, because banks write fewer
+-- details or another reference into one kind of file. A camt.053 is complete: an entry that is new
+-- in it is the unconfirmed one of the same day and amount, if there is one. An entry that is new in
+-- another file, of a day that is complete, is the one that a camt.053 brought first. Equal entries
+-- of a file are paired one to one. The details of either replace the total of the other. Returns
+-- the number of pairs.
+-- p_days the days of the new entries
+create or replace function pay_internal.pair_bank_entries(
+  p_account_id text, p_sha256 text, p_days date[]
+)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+as $$
+declare
+  v_pairs jsonb;
+  v_replaced text[];
+begin
+  with entry as (
+    select b.id, b.booked_on, b.currency, b.amount_minor, b.details_sha256, s.is_new,
+      s.by_statement, row_number() over (partition by b.booked_on, b.currency, b.amount_minor,
+        s.is_new, s.by_statement order by b.id) as place
+    from pay.provider_cursors u
+    cross join unnest(p_days) as d (day)
+    join pay.bank_entries b on b.account_id = u.account_id and b.booked_on = d.day
+    cross join lateral (
+      select b.sha256 = p_sha256 as is_new,
+        (b.sha256 = p_sha256) = (b.statement_sha256 is not null) as by_statement
+    ) s
+    where u.account_id = p_account_id and b.same_as is null
+      and (s.is_new or s.by_statement
+        or b.sha256 = b.statement_sha256 and b.booked_on <= u.totals_day)
+  ), pair as (
+    select max(id) filter (where is_new) as new_id, max(id) filter (where not is_new) as known_id,
+      bool_or(is_new and details_sha256 is not null)
+        and bool_or(not is_new and details_sha256 is null) as has_details
+    from entry
+    group by booked_on, currency, amount_minor, by_statement, place
+    having count(*) = 2
+  )
+  select jsonb_agg(to_jsonb(p)) into v_pairs from pair p;
+  if v_pairs is null then return 0; end if;
+  v_replaced := array(select pay_internal.replace_bank_totals(p_account_id, array(
+    select p.known_id from jsonb_to_recordset(v_pairs) as p (known_id text, has_details boolean)
+    where p.has_details
+  )));
+  select jsonb_agg(case when r.id is null
+    then jsonb_build_object('id', p.new_id, 'same_as', p.known_id, 'is_new', true)
+    else jsonb_build_object('id', p.known_id, 'same_as', p.new_id, 'is_new', false) end)
+  into v_pairs
+  from jsonb_to_recordset(v_pairs) as p (new_id text, known_id text)
+  left join unnest(v_replaced) as r (id) on r.id = p.known_id;
+  perform pay_internal.hold_bank_entries(p_account_id, v_pairs);
+  return jsonb_array_length(v_pairs);
+end
+$$;
+
+-- Holds entries that are known under another identity, and takes back the events of the new ones,
+-- which nobody has seen yet.
+-- p_pairs [{id, same_as, is_new}]
+create or replace function pay_internal.hold_bank_entries(p_account_id text, p_pairs jsonb)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_sort = off
+as $$
+begin
+  with pair as materialized (
+    select a.environment_id, p.id, p.same_as, p.id || ':' as low, p.id || ';' as high, p.is_new
+    from pay.provider_accounts a
+    cross join jsonb_to_recordset(p_pairs) as p (id text, same_as text, is_new boolean)
+    where a.id = p_account_id
+  ), found as materialized (
+    select p.id, event.place
+    from pair p
+    cross join lateral (
+      select k.ctid as place from pay.provider_events k
+      where k.environment_id = p.environment_id and k.account_id = p_account_id
+        and k.reference between p.low and p.high
+      order by k.reference offset 0
+    ) event
+    where p.is_new
+  ), taken as (
+    delete from pay.provider_events k using found f where k.ctid = f.place
+    returning f.id, k.body
+  ), held as (
+    select t.id, jsonb_agg(t.body) as events from taken t group by t.id
+  ), same as (
+    update pay.bank_entries b
+    set same_as = p.same_as, held_events = coalesce(h.events, '[]')
+    from pair p
+    left join held h on h.id = p.id
+    where b.environment_id = p.environment_id and b.account_id = p_account_id and b.id = p.id
+    returning b.environment_id, b.same_as, b.statement_sha256
+  )
+  update pay.bank_entries b
+  set statement_sha256 = coalesce(b.statement_sha256, s.statement_sha256)
+  from same s
+  where b.environment_id = s.environment_id and b.account_id = p_account_id and b.id = s.same_as;
+end
+$$;
+
+-- Warnings about entries that no camt.053 has, of days that are complete: those of a file, and
+-- those up to the day to which the file makes the account complete.
+create or replace function pay_internal.unconfirmed_bank_entries(
+  p_account_id text, p_sha256 text, p_complete_until date
+)
+returns jsonb
+language sql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+as $$
+  with entry as (
+    select b.id, b.booked_on, b.amount_minor, b.currency
+    from pay.provider_cursors u
+    join pay.bank_entries b on b.account_id = u.account_id
+      and b.statement_sha256 is null and b.same_as is null
+      and b.booked_on <= greatest(u.totals_day, p_complete_until)
+    where u.account_id = p_account_id
+      and (b.sha256 = p_sha256 or coalesce(b.booked_on > u.totals_day, true))
+    order by b.booked_on, b.id
+    limit 20
+  )
+  select coalesce(jsonb_agg(format('no camt.053 has the entry %s of %s: %s %s in minor units',
+    e.id, e.booked_on, e.amount_minor, e.currency)), '[]')
+  from entry e
+$$;

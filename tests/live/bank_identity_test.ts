@@ -1,0 +1,147 @@
+/** Entries that the files of a bank name in different ways: each is booked once, and none is lost. */
+
+import assert from "node:assert/strict";
+import { creditorReference } from "../../shared/core/creditor_reference.ts";
+import { addBankAccount } from "../support/bank/bank.ts";
+import {
+  ACCOUNT,
+  writeBalance,
+  writeDetail,
+  writeEntry,
+  writeFile,
+} from "../support/connectors/bank_file.ts";
+import { startService } from "../support/service/service.ts";
+
+type Entry = Record<string, string | null>;
+/** A file: its kind, and its entries. */
+type Step = ["052" | "053" | "054", ...Entry[]];
+
+/** What the entry of a payment has in a file. `+` is the detail with the reference of the payment. */
+const CASES: [name: string, ...files: Step[]][] = [
+  ["only the notification has a reference", ["054", { AcctSvcrRef: "NOTED0001", NtryDtls: "+" }], [
+    "053",
+    { AcctSvcrRef: "NONREF", NtryDtls: "+" },
+  ]],
+  ["only the statement has a reference", ["052", { AcctSvcrRef: "NONREF", NtryDtls: "+" }], [
+    "053",
+    { AcctSvcrRef: "STATED0001", NtryDtls: "+" },
+  ]],
+  ["the statement comes first", ["053", { NtryDtls: "+" }], [
+    "054",
+    { AcctSvcrRef: "LATER0001", NtryDtls: "+" },
+  ]],
+  ["only the statement has details", ["052", {}], ["053", { NtryDtls: "+" }]],
+  ["only the notification has details", ["053", {}], ["054", { NtryDtls: "+" }]],
+  ["a statement has it twice", ["054", { AcctSvcrRef: "NOTED0002", NtryDtls: "+" }], [
+    "053",
+    { NtryDtls: "+" },
+  ], ["053", { NtryDtls: "+" }]],
+];
+
+Deno.test("an entry with several identities", async (t) => {
+  const service = await startService();
+  const { live: { text: key }, sql, deps } = service;
+  const own = { iban: ACCOUNT, currency: "EUR", creditor_id: "DE98ZZZ09999999999" };
+  const { id, bridge_token } = await addBankAccount(service, { methods: "sepa,swift", ...own });
+  let files = 0;
+  const send = async ([kind, ...entries]: Step, closing = 10 * entries.length) => {
+    const balances = writeBalance("OPBD", "0.00") + writeBalance("CLBD", `${closing}.00`);
+    const file = writeFile(
+      [{ head: kind === "053" ? balances : "", entries: entries.map(writeEntry).join("") }],
+      { kind },
+    );
+    const { body } = await service.call("POST", `/api-v1-payments/providers/${id}/statements`, {
+      key: null,
+      body: `${file}<!-- ${++files} -->`,
+      headers: { Authorization: `Bearer ${bridge_token}`, "Content-Type": "application/xml" },
+      unchecked: true,
+    });
+    assert.equal(body.error, null);
+    await deps.provider_worker.notify();
+    return body.warnings.join("\n");
+  };
+  const pay = async () => {
+    const body = { amount: 1000, currency: "EUR", method_kind: "sepa" };
+    const options = { key, body, idempotency_key: crypto.randomUUID() };
+    const { id } = (await service.call("POST", "/api-v1-payments/v1/payments", options)).body;
+    const RmtInf = `<Ustrd>${creditorReference(id)}</Ustrd>`;
+    return { id, NtryDtls: writeDetail({ RmtInf }) };
+  };
+  const received = async (id: string) =>
+    (await service.call("GET", `/api-v1-payments/v1/payments/${id}`, { key })).body.amount_received;
+  /** Returns what entries and the ledger have, since the last call. */
+  const former = { entries: 0, booked: 0 };
+  const moved = async () => {
+    const [sums] = await sql<[typeof former]>`select
+      (select coalesce(sum(amount_minor), 0)::int from pay.bank_entries where same_as is null)
+        as entries,
+      (select coalesce(sum(booked_minor), 0)::int from pay.provider_events) as booked`;
+    const change = [sums.entries - former.entries, sums.booked - former.booked];
+    Object.assign(former, sums);
+    return change;
+  };
+  /** Returns how many days have another total than the ledger. */
+  const differs = async () =>
+    (await sql`select from pay.provider_totals t
+      where t.provider_minor <> (
+        select coalesce(sum(e.booked_minor), 0) from pay.provider_events e
+        where e.account_id = t.account_id and (e.happened_at at time zone 'UTC')::date = t.day
+      )`).length;
+  try {
+    for (const [at, [name, ...steps]] of CASES.entries()) {
+      await t.step(name, async () => {
+        const payment = await pay();
+        const BookgDt = `<Dt>2026-11-0${at + 1}</Dt>`;
+        for (const [kind, ...entries] of steps) {
+          await send([
+            kind,
+            ...entries.map((entry) => ({
+              ...entry,
+              BookgDt,
+              ...entry.NtryDtls && { NtryDtls: payment.NtryDtls },
+            })),
+          ]);
+        }
+        assert.equal(await received(payment.id), 1000);
+        assert.deepEqual(await moved(), [1000, 1000]);
+      });
+    }
+    await t.step("equal entries of a file are different ones", async () => {
+      const BookgDt = "<Dt>2026-11-10</Dt>";
+      await send(["054", { BookgDt }, { BookgDt }, { BookgDt }]);
+      const warnings = await send(["053", { BookgDt, AcctSvcrRef: "EQUAL0001" }, {
+        BookgDt,
+        AcctSvcrRef: "EQUAL0002",
+      }]);
+      assert.match(warnings, /or other details: 2$/);
+      assert.deepEqual(await moved(), [3000, 3000]);
+    });
+    await t.step("an entry that no statement has", async () => {
+      const BookgDt = "<Dt>2026-11-19</Dt>";
+      assert.match(await send(["054", { BookgDt }]), /no camt.053 has the entry .+: 1000 EUR/);
+      assert.deepEqual(await moved(), [1000, 1000]);
+    });
+    await t.step("an entry that a statement has beside the one it was taken for", async () => {
+      const BookgDt = "<Dt>2026-11-11</Dt>";
+      const [first, second] = [{ BookgDt, AcctSvcrRef: "APART0001" }, { BookgDt }];
+      await send(["054", first]);
+      await send(["053", second]);
+      assert.deepEqual(await moved(), [1000, 1000]);
+      await send(["053", first]);
+      assert.deepEqual(await moved(), [1000, 1000]);
+      assert.equal(await differs(), 0);
+      await send(["053", first, second]);
+      assert.deepEqual(await moved(), [0, 0]);
+    });
+    await t.step("a reversal whose direction the statement proves", async () => {
+      const entry = { CdtDbtInd: "DBIT", RvslInd: "true", AcctSvcrRef: "REVERSED1" };
+      await send(["054", entry]);
+      assert.deepEqual(await moved(), [-1000, -1000]);
+      assert.match(await send(["053", entry], 10), /has the other direction: .+ -1000 EUR/);
+      assert.deepEqual(await moved(), [2000, 0]);
+      assert.equal(await differs(), 1);
+    });
+  } finally {
+    await service.close();
+  }
+});
