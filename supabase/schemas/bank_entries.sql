@@ -27,35 +27,42 @@ begin
       id text, amount_minor bigint, is_statement boolean)
     where a.id = p_account_id and e.is_statement
   ), known as materialized (
-    select b.environment_id, b.id, e.amount_minor, b.amount_minor as former_minor, b.currency,
-      b.booked_on
+    -- As in pay_internal.find_event_subject: only the primary key has this order.
+    select b.*, e.environment_id, e.id, e.amount_minor
     from entry e
-    join pay.bank_entries b on b.environment_id = e.environment_id
-      and b.account_id = p_account_id and b.id = e.id
-    order by b.id
-    for update of b
-  ), apart as (
-    select k.environment_id, other.id, other.held_events, other.booked_on
+    cross join lateral (
+      select b.ctid as place, b.amount_minor as former_minor, b.currency, b.booked_on,
+        b.statement_sha256, b.held_events
+      from pay.bank_entries b
+      where b.environment_id = e.environment_id and b.account_id = p_account_id
+        and b.id between e.id and e.id
+      order by b.id offset 0
+      for update of b
+    ) b
+  ), apart as materialized (
+    select k.environment_id, other.*
     from known k
     cross join lateral (
-      select y.id, y.held_events, y.booked_on from pay.bank_entries y
-      where y.account_id = p_account_id and y.same_as = k.id and y.statement_sha256 is not null
-      union all
-      select y.id, y.held_events, y.booked_on from pay.bank_entries y
-      where y.environment_id = k.environment_id and y.account_id = p_account_id and y.id = k.id
-        and y.same_as is not null and y.statement_sha256 is null
+      select y.ctid as place, y.id, y.held_events, y.booked_on
+      from pay.bank_entries y
+      where y.account_id = p_account_id and y.same_as between k.id and k.id
+        and y.statement_sha256 is not null
+      order by y.same_as offset 0
     ) other
-  ), changed as (
+    union all
+    select k.environment_id, k.place, k.id, k.held_events, k.booked_on
+    from known k where k.held_events is not null and k.statement_sha256 is null
+  ), confirmed as (
     update pay.bank_entries b
-    set statement_sha256 = coalesce(b.statement_sha256, p_sha256),
-      amount_minor = coalesce(k.amount_minor, b.amount_minor),
-      same_as = case when p.id is null then b.same_as end,
-      held_events = case when p.id is null then b.held_events end
-    from (select environment_id, id from known union select environment_id, id from apart) c
-    left join known k on k.id = c.id
-    left join apart p on p.id = c.id
-    where b.environment_id = c.environment_id and b.account_id = p_account_id and b.id = c.id
-      and (b.statement_sha256 is null or p.id is not null or b.amount_minor <> k.amount_minor)
+    set statement_sha256 = coalesce(b.statement_sha256, p_sha256), amount_minor = k.amount_minor
+    from known k
+    where b.ctid = k.place and (k.statement_sha256 is null or k.former_minor <> k.amount_minor)
+      and (k.statement_sha256 is not null or k.held_events is null)
+  ), released as (
+    update pay.bank_entries b
+    set statement_sha256 = coalesce(b.statement_sha256, p_sha256), same_as = null,
+      held_events = null
+    from apart p where b.ctid = p.place
   ), change as (
     select booked_on, format(
       'the entry %s of %s has the other direction: an earlier file had %s %s in minor units',
@@ -97,6 +104,7 @@ as $$
     from pay.provider_accounts a
     cross join unnest(p_ids) as t (id)
     where a.id = p_account_id
+    order by t.id
   ), found as materialized (
     select t.id, event.place
     from total t
@@ -140,10 +148,13 @@ begin
     select e.id
     from pay.provider_accounts a
     cross join jsonb_to_recordset(p_entries) as e (id text, is_total boolean)
-    join pay.bank_entries b on b.environment_id = a.environment_id
-      and b.account_id = a.id and b.id = e.id and b.details_sha256 is null
+    cross join lateral (
+      select from pay.bank_entries b
+      where b.environment_id = a.environment_id and b.account_id = a.id
+        and b.id between e.id and e.id and b.details_sha256 is null
+      order by b.id offset 0
+    ) b
     where a.id = p_account_id and not e.is_total
-    order by e.id
   )));
   with entry as materialized (
     select a.environment_id, e.*
@@ -248,38 +259,48 @@ set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_sort = off
 as $$
 begin
+  -- The bounds are made here, as in pay.bank_file_state, and each lookup names the order of its
+  -- index, as in pay_internal.find_event_subject.
   with pair as materialized (
-    select a.environment_id, p.id, p.same_as, p.id || ':' as low, p.id || ';' as high, p.is_new
+    select a.environment_id, p.id, p.same_as, p.is_new, p.id || ':' as low, p.id || ';' as high
     from pay.provider_accounts a
     cross join jsonb_to_recordset(p_pairs) as p (id text, same_as text, is_new boolean)
     where a.id = p_account_id
   ), found as materialized (
-    select p.id, event.place
+    select p.same_as, other.*, kept.place as kept, event.*
     from pair p
     cross join lateral (
-      select k.ctid as place from pay.provider_events k
-      where k.environment_id = p.environment_id and k.account_id = p_account_id
-        and k.reference between p.low and p.high
-      order by k.reference offset 0
+      select b.ctid as place, b.statement_sha256 from pay.bank_entries b
+      where b.environment_id = p.environment_id and b.account_id = p_account_id
+        and b.id between p.id and p.id
+      order by b.id offset 0
+    ) other
+    cross join lateral (
+      select b.ctid as place from pay.bank_entries b
+      where b.environment_id = p.environment_id and b.account_id = p_account_id
+        and b.id between p.same_as and p.same_as
+      order by b.id offset 0
+    ) kept
+    cross join lateral (
+      select coalesce(jsonb_agg(e.body), '[]') as bodies, array_agg(e.place) as places
+      from (
+        select k.ctid as place, k.body from pay.provider_events k
+        where k.environment_id = p.environment_id and k.account_id = p_account_id
+          and k.reference between p.low and p.high and p.is_new
+        order by k.reference offset 0
+      ) e
     ) event
-    where p.is_new
   ), taken as (
-    delete from pay.provider_events k using found f where k.ctid = f.place
-    returning f.id, k.body
-  ), held as (
-    select t.id, jsonb_agg(t.body) as events from taken t group by t.id
+    delete from pay.provider_events k
+    using found f cross join unnest(f.places) as e (place)
+    where k.ctid = e.place
   ), same as (
-    update pay.bank_entries b
-    set same_as = p.same_as, held_events = coalesce(h.events, '[]')
-    from pair p
-    left join held h on h.id = p.id
-    where b.environment_id = p.environment_id and b.account_id = p_account_id and b.id = p.id
-    returning b.environment_id, b.same_as, b.statement_sha256
+    update pay.bank_entries b set same_as = f.same_as, held_events = f.bodies
+    from found f where b.ctid = f.place
   )
   update pay.bank_entries b
-  set statement_sha256 = coalesce(b.statement_sha256, s.statement_sha256)
-  from same s
-  where b.environment_id = s.environment_id and b.account_id = p_account_id and b.id = s.same_as;
+  set statement_sha256 = coalesce(b.statement_sha256, f.statement_sha256)
+  from found f where b.ctid = f.kept;
 end
 $$;
 
