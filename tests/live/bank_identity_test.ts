@@ -2,7 +2,8 @@
 
 import assert from "node:assert/strict";
 import { creditorReference } from "../../shared/core/creditor_reference.ts";
-import { addBankAccount } from "../support/bank/bank.ts";
+import { Vault } from "../../shared/core/vault.ts";
+import { addBankAccount, KEYS } from "../support/bank/bank.ts";
 import {
   ACCOUNT,
   writeBalance,
@@ -39,7 +40,7 @@ const CASES: [name: string, ...files: Step[]][] = [
 ];
 
 Deno.test("an entry with several identities", async (t) => {
-  const service = await startService();
+  const service = await startService({ vault: Vault.read(KEYS) });
   const { live: { text: key }, sql, deps } = service;
   const own = { iban: ACCOUNT, currency: "EUR", creditor_id: "DE98ZZZ09999999999" };
   const { id, bridge_token } = await addBankAccount(service, { methods: "sepa,swift", ...own });
