@@ -1089,8 +1089,7 @@ begin
       from pay.bank_entries b
       where b.environment_id = e.environment_id and b.account_id = p_account_id
         and b.id between e.id and e.id
-      order by b.id offset 0
-      for update of b
+      order by b.id offset 0 for update of b
     ) b
   ), apart as materialized (
     select k.environment_id, other.*
