@@ -92,7 +92,7 @@ $$;
 -- one: a booking that an operator has assigned stays.
 create or replace function pay_internal.replace_bank_totals(p_account_id text, p_ids text[])
 returns setof text
-language sql volatile
+language sql volatile rows 10
 set search_path = pg_catalog, pg_temp
 -- As in pay_internal.lock_provider_events.
 set enable_sort = off

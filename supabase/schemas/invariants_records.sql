@@ -287,19 +287,17 @@ select k.environment_id, k.request_id as subject_id,
     'an unknown body') as detail
 from (
   select o.*, v.livemode,
-    case when starts_with(o.object, '{"id":"pay_') or starts_with(o.object, '{"id":"tr_')
+    case when o.sequence is not null then o.subject_id
+      when starts_with(o.object, '{"id":"pay_') or starts_with(o.object, '{"id":"tr_')
       or starts_with(o.object, '{"id":"re_') or starts_with(o.object, '{"id":"dp_')
       then split_part(o.object, '"', 4) end as id
   from (
-    select a.environment_id, a.request_id, a.status, b.body,
-      starts_with(b.body, '{"error":') as is_error,
-      case when not starts_with(b.body, '{"error":') then b.body
+    select a.environment_id, a.request_id, a.status, a.body, a.subject_id, a.sequence,
+      coalesce(starts_with(a.body, '{"error":'), false) as is_error,
+      case when not starts_with(a.body, '{"error":') then a.body
         -- An error ends with the payment that was stored, if there is one.
-        else left(substring(b.body from '"payment":(\{.*)'), -2) end as object
+        else left(substring(a.body from '"payment":(\{.*)'), -2) end as object
     from pay.idempotency_keys a
-    cross join lateral (
-      select coalesce(pay_internal.response_body(a), 'none of ' || a.subject_id) as body offset 0
-    ) b
     left join pay_internal.sandbox_times clock on clock.environment_id = a.environment_id
     where a.created_at > coalesce(clock.now, now()) - interval '23 hours'
   ) o
@@ -307,14 +305,14 @@ from (
   offset 0
 ) k
 left join (
-  select environment_id, id, id as subject_id, body from pay.payments
+  select environment_id, id, id as subject_id, sequence, body from pay.payments
   union all
-  select environment_id, id, id, body from pay.transfers
+  select environment_id, id, id, sequence, body from pay.transfers
   union all
   -- The events of a refund or dispute belong to its payment.
-  select environment_id, id, payment_id, body from pay.refunds
+  select environment_id, id, payment_id, null, body from pay.refunds
   union all
-  select environment_id, id, payment_id, body from pay.disputes
+  select environment_id, id, payment_id, null, body from pay.disputes
 ) x on x.environment_id = k.environment_id and x.id = k.id
 left join pay_internal.sandbox_times clock on clock.environment_id = k.environment_id
 where case
@@ -336,6 +334,11 @@ where case
     and not k.livemode then false
   when not k.is_error and k.status not in (200, 201) then true
   when x.id is null then true
+  -- The response is the text of the resource at this sequence (pay_internal.text_at).
+  when k.sequence is not null then k.sequence <> x.sequence and not exists (
+    select from pay.events e
+    where e.environment_id = k.environment_id and e.subject_id = k.id and e.sequence = k.sequence
+  )
   else x.body <> k.object and not exists (
     select from pay.events e
     where e.environment_id = k.environment_id and e.subject_id = x.subject_id

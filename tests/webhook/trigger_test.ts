@@ -64,7 +64,7 @@ webhookCase("POST /webhooks/trigger delivers every event type", async (t, servic
           payment.id,
           1000,
         ]);
-        const status = event.replace("refund.", "").replace("created", "pending");
+        const status = event.replace("refund.", "").replace(/^(created|updated)$/, "pending");
         const code = status === "failed" ? "processing_failed" : null;
         assert.deepEqual([object.status, object.failure_code], [status, code]);
       }
