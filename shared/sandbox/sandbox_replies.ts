@@ -92,7 +92,7 @@ export interface PayerPage {
   urls: PayerUrls;
 }
 
-/** Replies to an operation within its request. What the bank says about a payee comes first. */
+/** Replies to an operation within its request. The result about its payee comes first. */
 export function replyAtOnce(
   begun: Begun,
   fault: ProviderFault | null,

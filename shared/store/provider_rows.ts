@@ -75,7 +75,7 @@ export interface ProviderEvent {
   return_code?: string;
   /** The day on which a payment is collected under its mandate: `YYYY-MM-DD`. */
   due_on?: string;
-  /** What the bank says about the payee of a payout, for `payee_check`. */
+  /** The result of the verification of the payee, for `payee_check`. */
   payee_check?: PayeeCheck;
   /** The card behind the token, for a payment by card. */
   card?: ShownCard;

@@ -1065,13 +1065,10 @@ create or replace function pay_internal.confirm_bank_entries(
 )
 returns void
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-set enable_sort = off
+set search_path = pg_catalog, pg_temp set enable_sort = off
 as $$
 declare
-  v_warnings jsonb;
-  v_events jsonb;
-  v_days jsonb;
+  v_warnings jsonb; v_events jsonb; v_days jsonb;
 begin
   with entry as materialized (
     select a.environment_id, e.id, e.amount_minor
@@ -1133,8 +1130,10 @@ begin
   perform pay_internal.keep_provider_events(coalesce(v_events, '[]'));
   update pay.bank_files f
   set result = jsonb_build_object(
-    'warnings', coalesce(f.result -> 'warnings', '[]') || v_warnings,
-    'days', coalesce(f.result -> 'days', '[]') || v_days)
+    'warnings', jsonb_path_query_array(
+      coalesce(f.result -> 'warnings', '[]') || v_warnings, '$[0 to 99]'),
+    'days', (select jsonb_agg(distinct d.day)
+      from jsonb_array_elements(coalesce(f.result -> 'days', '[]') || v_days) as d (day)))
   from pay.provider_accounts a
   where a.id = p_account_id and f.environment_id = a.environment_id and f.account_id = a.id
     and f.sha256 = p_sha256 and v_warnings is not null;

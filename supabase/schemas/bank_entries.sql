@@ -5,20 +5,18 @@
 -- direction: the total of the day is that of the camt.053, and the operator sees that the booking
 -- differs. Identity is more than likeness (pay_internal.pair_bank_entries): an entry that was taken
 -- for another one is booked when a camt.053 has the other one, or itself, by its identity.
--- The warnings and the days whose totals change wait in the result of the file for its end.
+-- The first 100 warnings and the days whose totals change wait in the result of the file for its
+-- end.
 -- p_entries as in pay_internal.store_bank_entries
 create or replace function pay_internal.confirm_bank_entries(
   p_account_id text, p_sha256 text, p_entries jsonb
 )
 returns void
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-set enable_sort = off
+set search_path = pg_catalog, pg_temp set enable_sort = off
 as $$
 declare
-  v_warnings jsonb;
-  v_events jsonb;
-  v_days jsonb;
+  v_warnings jsonb; v_events jsonb; v_days jsonb;
 begin
   with entry as materialized (
     select a.environment_id, e.id, e.amount_minor
@@ -80,8 +78,10 @@ begin
   perform pay_internal.keep_provider_events(coalesce(v_events, '[]'));
   update pay.bank_files f
   set result = jsonb_build_object(
-    'warnings', coalesce(f.result -> 'warnings', '[]') || v_warnings,
-    'days', coalesce(f.result -> 'days', '[]') || v_days)
+    'warnings', jsonb_path_query_array(
+      coalesce(f.result -> 'warnings', '[]') || v_warnings, '$[0 to 99]'),
+    'days', (select jsonb_agg(distinct d.day)
+      from jsonb_array_elements(coalesce(f.result -> 'days', '[]') || v_days) as d (day)))
   from pay.provider_accounts a
   where a.id = p_account_id and f.environment_id = a.environment_id and f.account_id = a.id
     and f.sha256 = p_sha256 and v_warnings is not null;

@@ -1,4 +1,4 @@
-/** What the entries of a bank are booked as: payments, payouts that come back, batches and charges. */
+/** How a bank's entries are booked: as payments, payouts that come back, batches and charges. */
 
 import assert from "node:assert/strict";
 import { batchOf, bookEntry } from "../../shared/connectors/bank/booked_entries.ts";

@@ -17,7 +17,7 @@ type Entry = Record<string, string | null>;
 /** A file: its kind, and its entries. */
 type Step = ["052" | "053" | "054", ...Entry[]];
 
-/** What the entry of a payment has in a file. `+` is the detail with the reference of the payment. */
+/** The members of a payment's entry in a file. `+` is the detail with the payment's reference. */
 const CASES: [name: string, ...files: Step[]][] = [
   ["only the notification has a reference", ["054", { AcctSvcrRef: "NOTED0001", NtryDtls: "+" }], [
     "053",
@@ -141,6 +141,14 @@ Deno.test("an entry with several identities", async (t) => {
       assert.match(await send(["053", entry], 10), /has the other direction: .+ -1000 EUR/);
       assert.deepEqual(await moved(), [2000, 0]);
       assert.equal(await differs(), 1);
+    });
+    await t.step("a file keeps the first 100 warnings about other files", async () => {
+      const entries = Array.from({ length: 101 }, (_, n) => ({
+        ...{ CdtDbtInd: "DBIT", RvslInd: "true", AcctSvcrRef: `REVERSED2${n + 100}` },
+      }));
+      await send(["054", ...entries]);
+      const warnings = await send(["053", ...entries]);
+      assert.equal(warnings.match(/has the other direction/g)?.length, 100);
     });
   } finally {
     await service.close();

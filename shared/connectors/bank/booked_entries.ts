@@ -15,6 +15,7 @@ import {
   isBatchIdentifier,
   isFileIdentifier,
 } from "./bank_identifier.ts";
+import { grossOf } from "./read_amount.ts";
 import type { BankCode, DetailRecord, Direction, EntryRecord } from "./read_records.ts";
 
 /** An entry with its events. */
@@ -131,10 +132,7 @@ function partsOf(
   if (entry.booked_by === "total") {
     const open = batch.filter(({ is_open }) => is_open);
     const sum = open.reduce((sum, order) => sum + order.amount_minor, 0);
-    const gross = direction === "credit"
-      ? amount_minor + charge_minor
-      : amount_minor - charge_minor;
-    if (sum === amount_minor || open.length > 0 && sum === gross) {
+    if (sum === amount_minor || open.length > 0 && sum === grossOf(entry, charge_minor)) {
       const parts = open.map((order): Part => ({
         ...whole,
         amount_minor: order.amount_minor,
@@ -176,7 +174,7 @@ function matched(part: Part): Matched {
   const order = id === null ? null : ofOrder(id, part);
   const is_back = direction === "debit" || detail !== null && detail.return !== null;
   const reference = is_back ? null : referenceOf(part);
-  // Who was paid out knows the id of it, and can give it to a payment.
+  // A payee knows the id of the payout, and can send it with a payment.
   const is_payment = reference !== null && order?.state === "returned" && !part.is_reversal;
   if (order && !is_payment) return order;
   if (CHARGES.has(bank_code.sub_family)) return ofAccount("account_fee", direction);

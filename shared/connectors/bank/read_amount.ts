@@ -91,6 +91,14 @@ export function joinTexts(elements: readonly XmlElement[]): string | null {
   return elements.map(({ text }) => text).filter((text) => text !== "").join(" ") || null;
 }
 
+/** The amount before the bank took its charge out of a credit, or added it to a debit. */
+export function grossOf(
+  { direction, amount_minor }: { direction: Direction; amount_minor: number },
+  charge_minor: number,
+): number {
+  return direction === "credit" ? amount_minor + charge_minor : amount_minor - charge_minor;
+}
+
 /** Reports whether a date is in the calendar: the database takes no other one. */
 function isDay(text: string): boolean {
   const at_ms = Date.parse(`${text}T00:00:00Z`);

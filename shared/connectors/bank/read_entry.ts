@@ -3,6 +3,7 @@
 import { BankFileError } from "./bank_file_error.ts";
 import { childOf, childrenOf, textOf, type XmlElement } from "./bank_xml_reader.ts";
 import {
+  grossOf,
   type Money,
   opposite,
   readAmount,
@@ -285,11 +286,6 @@ function settleBatch(
     return null;
   }
   return "the details do not add up to the entry: it is booked by its total";
-}
-
-/** The amount before the bank took its charge out of a credit, or added it to a debit. */
-function grossOf({ direction, amount_minor }: EntryRecord, charge: number): number {
-  return direction === "credit" ? amount_minor + charge : amount_minor - charge;
 }
 
 /** Reports whether an entry is of several transactions, also if they are not listed. */

@@ -1,6 +1,6 @@
 /**
- * What a bank reports about orders before it books them (pain.002): rejections and the results of
- * the verification of payees become provider events. Pure.
+ * A bank's reports about orders before it books them (pain.002): rejections and the results of the
+ * verification of payees become provider events. Pure.
  */
 
 import type { ProviderEvent } from "../../domain/providers/connector.ts";

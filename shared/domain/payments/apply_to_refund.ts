@@ -54,7 +54,7 @@ export function applyToRefund(
   return apply(() => completeRefund(change, beginRefund(change, event.amount_minor, {})));
 }
 
-/** Applies what the bank says about the payee. A refund that is over stays as it is. */
+/** Applies the result about the payee. A refund that is over stays as it is. */
 export function applyRefundCheck(
   change: PaymentChange,
   refund: Refund | null,

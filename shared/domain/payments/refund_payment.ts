@@ -58,18 +58,18 @@ export function refundOf(payment: Payment, body: CreateRefundBody, context: Requ
   const change = new ChangeBuilder(payment, context);
   const { destination, payee_check, details } = payee;
   const refund = beginRefund(change, amount_minor ?? rest, { ...body, destination });
-  const begun = beginOperation(change, "refund", { refund, amount_minor: refund.amount_minor });
+  const begun = {
+    ...beginOperation(change, "refund", { refund, amount_minor: refund.amount_minor }),
+    payee_check,
+  };
   if (needsApproval(payee_check)) {
-    const test = { behaviour: null, outcome: null, is_manual: true };
-    return { ...begun, payee_check, test };
+    return { ...begun, test: { behaviour: null, outcome: null, is_manual: true } };
   }
   // By default the money goes back to the account that it came from.
-  return context.livemode && isByBank(payment)
-    ? { ...begun, bank_order: { details } }
-    : { ...begun, payee_check };
+  return context.livemode && isByBank(payment) ? { ...begun, bank_order: { details } } : begun;
 }
 
-/** Notes what the bank says about the payee of a pending refund. */
+/** Notes the result about the payee of a pending refund. */
 export function noteRefundCheck(
   change: PaymentChange,
   refund: Refund,

@@ -29,7 +29,7 @@ export interface Begun<C extends ResourceChange = ResourceChange> {
   operation: Operation;
   /** The test values of a new payment or transfer of a sandbox, which decide its result. */
   test: { behaviour: TestBehaviour | null; outcome: Outcome | null; is_manual: boolean } | null;
-  /** What the bank of a sandbox says about the payee; null: nothing. */
+  /** In a sandbox the result of the verification of the payee; null: none. */
   payee_check: PayeeCheck | null;
   /** True: no provider takes part, so the service itself does it. */
   is_ours: boolean;

@@ -40,7 +40,7 @@ export function applyToTransfer(change: TransferChange, event: ProviderEvent): E
   }
 }
 
-/** Applies what the bank says about the payee. A transfer that is over stays as it is. */
+/** Applies the result about the payee. A transfer that is over stays as it is. */
 function applyCheck(change: TransferChange, { payee_check }: ProviderEvent): Effect {
   const { subject: transfer } = change;
   if (payee_check === undefined) return exception("the result about the payee is missing");

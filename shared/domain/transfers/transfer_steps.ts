@@ -5,7 +5,7 @@ import type { FailureCode } from "../../schema/payment.ts";
 import type { TransferChange } from "../changes/change_builder.ts";
 import { FAILURES } from "../payments/payment_steps.ts";
 
-/** Notes what the bank says about the payee. */
+/** Notes the result about the payee. */
 export function noteCheck(change: TransferChange, payee_check: PayeeCheck): void {
   change.addEvent("transfer.updated", { payee_check });
 }

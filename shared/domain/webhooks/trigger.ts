@@ -152,6 +152,7 @@ export function createTrigger(options: {
 function deliveryOf({ id, delivery_id, ...event }: TriggeredEvent, endpoint_id: string) {
   return { endpoint_id, event_id: id, ...event, delivery_id: `${delivery_id}0` };
 }
+
 /** The sample in an event of a refund. */
 const SAMPLE_REFUNDS: ReadonlyMap<EventType, Parameters<typeof sampleRefund>[1]> = new Map([
   ["refund.created", { status: "pending" }],
