@@ -85,8 +85,29 @@ export interface NewCheck {
   provider_event: ProviderEvent;
 }
 
+/** The camt.053 that entries stand in. */
+export interface NewStatement {
+  /** Which part of which statement it is, if it comes in several; null: it is whole. */
+  page: { statement_id: string; number: number } | null;
+  /** Its booked balances, with their days (`YYYY-MM-DD`); null: they are not known. */
+  balances: {
+    currency: string;
+    opened_on: string | null;
+    opening_minor: number;
+    closed_on: string;
+    closing_minor: number;
+  } | null;
+}
+
 /** Rows of a file to import. */
 export interface NewRows {
+  /** Null for rows of another kind of file. */
+  statement: NewStatement | null;
+  /**
+   * Whether its entries, which end here, come to the difference of its balances. Null: further ones
+   * follow, or it has no balances.
+   */
+  proves_balances: boolean | null;
   entries: NewEntry[];
   /** Events that belong to no entry. */
   provider_events: ProviderEvent[];
@@ -96,10 +117,12 @@ export interface NewRows {
 }
 
 /** A whole file to import. */
-interface NewFile extends NewRows {
+interface NewFile {
   sha256: string;
   name: string;
   result: unknown;
+  /** In the order of the file. */
+  parts: NewRows[];
 }
 
 /** What the worker has made of the events of an imported file. */

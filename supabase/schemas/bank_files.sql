@@ -30,8 +30,9 @@ $$;
 grant execute on function pay.begin_bank_file(text, text, text) to pay_operator;
 
 -- Stores a part of a file, after pay.begin_bank_file. Returns the number of new entries.
--- p_rows {entries, provider_events, checks, payers}, as the functions take them that do each step.
---        provider_events belong to no entry
+-- p_rows {entries, statement, proves_balances, provider_events, checks, payers}, as the functions
+--        take them that do each step. provider_events belong to no entry. proves_balances: whether
+--        the statement ends here with a proof; null: it goes on, or has no balances
 create or replace function pay.store_bank_rows(p_account_id text, p_sha256 text, p_rows text)
 returns bigint
 language plpgsql volatile security definer
@@ -40,15 +41,24 @@ set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_rows constant jsonb := p_rows;
+  v_statement constant jsonb := nullif(v_rows -> 'statement', 'null');
+  v_is_proven constant boolean := v_rows ->> 'proves_balances';
+  v_entries jsonb;
   v_stored bigint;
 begin
   perform set_config('pay.worker', 'on', true);
-  perform pay_internal.confirm_bank_entries(p_account_id, p_sha256, v_rows -> 'entries');
-  v_stored := pay_internal.store_bank_entries(p_account_id, p_sha256, v_rows -> 'entries');
+  v_entries := pay_internal.number_bank_entries(p_account_id, p_sha256, v_rows -> 'entries',
+    v_statement);
+  perform pay_internal.confirm_bank_entries(p_account_id, p_sha256, v_entries);
+  v_stored := pay_internal.store_bank_entries(p_account_id, p_sha256, v_entries);
   perform pay_internal.keep_payer_details(p_account_id, v_rows -> 'payers');
   perform pay.store_provider_events(p_account_id, v_rows ->> 'provider_events');
   perform pay_internal.note_payee_check(p_account_id, c)
   from jsonb_array_elements(v_rows -> 'checks') c;
+  if v_is_proven is not null then
+    perform pay_internal.store_statement_balances(p_account_id, v_statement -> 'balances',
+      v_is_proven);
+  end if;
   return v_stored;
 end
 $$;
@@ -93,6 +103,9 @@ begin
   if v_pairs > 0 then
     v_warnings := v_warnings || to_jsonb(format(
       'entries that another file has with another reference or other details: %s', v_pairs));
+  end if;
+  if v_complete_until is not null then
+    v_warnings := v_warnings || pay_internal.missing_statements(p_account_id);
   end if;
   update pay.bank_files f set result = v_result || jsonb_build_object('warnings',
     v_result -> 'warnings' || coalesce(f.result -> 'warnings', '[]') || v_warnings)
@@ -164,21 +177,22 @@ $$;
 grant execute on function pay.bank_file_state(text, text) to pay_api, pay_operator;
 
 -- Imports a file whose rows fit in one statement. Returns {is_new, result}: that of its import.
--- p_file {sha256, name, result} and the members of p_rows of pay.store_bank_rows
+-- p_file {sha256, name, result, parts}. parts: p_rows of pay.store_bank_rows, in order
 create or replace function pay.import_bank_file(p_account_id text, p_file text)
 returns json
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp set jit = off
 as $$
 declare
-  v_file constant jsonb := p_file::jsonb - array['entries', 'payers', 'provider_events', 'checks'];
+  v_file constant jsonb := p_file::jsonb - 'parts';
   v_sha256 constant text := v_file ->> 'sha256';
   v_known constant json := pay.begin_bank_file(p_account_id, v_sha256, v_file ->> 'name');
 begin
   if v_known is not null then
     return json_build_object('is_new', false, 'result', v_known);
   end if;
-  perform pay.store_bank_rows(p_account_id, v_sha256, p_file);
+  perform pay.store_bank_rows(p_account_id, v_sha256, part.value::text)
+  from json_array_elements(p_file::json -> 'parts') part;
   return json_build_object('is_new', true, 'result',
     pay.end_bank_file(p_account_id, v_sha256, v_file ->> 'result'));
 end

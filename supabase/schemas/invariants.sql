@@ -168,10 +168,13 @@ $$;
 
 -- The rows of one invariant, without retired environments, from which retention deletes rows table
 -- by table. is_alarm: the operator has to act; false: the row is shown apart.
+-- Invariants join whole tables, by hashes. PostgreSQL expects few rows if it has no statistics or
+-- knows few environments. It would compare each row with each then, for hours.
 create or replace function pay_internal.find_breaches(p_invariant text)
 returns table (environment_id text, subject_id text, detail text, is_alarm boolean)
 language plpgsql volatile rows 10
 set search_path = pg_catalog, pg_temp
+set enable_nestloop = off set enable_mergejoin = off
 as $$
 begin
   return query execute format(

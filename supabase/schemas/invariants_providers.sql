@@ -115,6 +115,8 @@ where x.day > (a.created_at at time zone 'UTC')::date and x.day <= u.totals_day
 group by x.environment_id, x.account_id, x.day, x.currency
 having sum(x.provider_minor) <> sum(x.booked_minor)
 union all
+select g.environment_id, g.account_id, g.detail from pay_internal.statement_gaps g
+union all
 select r.environment_id, r.account_id, r.day || ': the totals of the provider are not read'
 from pay_internal.provider_readings r
 join pay.provider_accounts a on a.environment_id = r.environment_id and a.id = r.account_id

@@ -424,6 +424,8 @@ Deno.test("readBankFile() reads the members of a statement", async () => {
     `<LastPgInd>true</LastPgInd></StmtPgntn>\n${writeBalance("OPBD", "1.00000", "DBIT")}` +
     writeBalance("CLBD", "9.00");
   const records = await readFile(writeFile([{ head, entries: writeEntry() }]));
+  const opening = { line: 5, code: "OPBD", amount_minor: -100, currency: "EUR", date: "2026-11-20" };
+  const closing = { line: 6, code: "CLBD", amount_minor: 900, currency: "EUR", date: "2026-11-20" };
   assert.deepEqual(records[1], {
     record: "statement",
     line: 4,
@@ -432,11 +434,10 @@ Deno.test("readBankFile() reads the members of a statement", async () => {
     currency: "EUR",
     sequence: "12",
     page: { number: 1, is_last: true },
-    balances: [
-      { line: 5, code: "OPBD", amount_minor: -100, currency: "EUR", date: "2026-11-20" },
-      { line: 6, code: "CLBD", amount_minor: 900, currency: "EUR", date: "2026-11-20" },
-    ],
+    balances: [opening, closing],
+    booked: { opening, closing },
   });
+  assert.deepEqual(records.at(-1), { record: "statement_end", line: 4, is_proven: true });
 });
 
 Deno.test("readBankFile() tells of a file without statements, and of a report without entries", async () => {

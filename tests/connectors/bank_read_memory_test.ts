@@ -29,7 +29,7 @@ async function measure(many: string, count: number): Promise<{ records: number; 
 }
 
 for (
-  const [many, records] of [["entries", 2 * MANY + 2], ["details", MANY + 4], [
+  const [many, records] of [["entries", 2 * MANY + 3], ["details", MANY + 5], [
     "statuses",
     MANY + 1,
   ]] as const

@@ -5,7 +5,7 @@
 
 import type { Vault } from "../../core/vault.ts";
 import type { ProviderAccount } from "../../domain/providers/connector.ts";
-import type { BankOrder, NewCheck, NewRows } from "../../store/bank_store.ts";
+import type { BankOrder, NewCheck, NewRows, NewStatement } from "../../store/bank_store.ts";
 import { batchOf, type BookedEntry, bookEntry } from "./booked_entries.ts";
 import { BankFileError } from "./bank_file_error.ts";
 import { readBankSettings } from "./bank_settings.ts";
@@ -36,6 +36,7 @@ const NEVER_EXPORTED =
   "the status is about an order or a file that this account has never exported";
 /** Other accounts of a file that an error names. */
 const OTHERS_MAX = 5;
+const DAY_MS = 86_400_000;
 
 /** The contents of an imported file, counted. */
 export interface ImportedFile {
@@ -49,6 +50,8 @@ export interface ImportedFile {
   warnings: string[];
   /** The last day up to which the file has every entry (`YYYY-MM-DD`); null: it does not say so. */
   complete_until: string | null;
+  /** The part of a statement that the file is; null: it has whole ones. */
+  page: NewStatement["page"];
 }
 
 /** Where the rows of a file go, in one transaction. */
@@ -115,6 +118,8 @@ class Importer {
   #unknown_line: number | null = null;
   #message: MessageRecord | null = null;
   #is_ours = false;
+  /** The open statement, if it is a camt.053. */
+  #statement: NewStatement | null = null;
   #statements = 0;
   #others = new Set<string>();
   #open: { entry: EntryRecord; details: DetailRecord[] } | null = null;
@@ -125,6 +130,7 @@ class Importer {
     new_entries: 0,
     warnings: [],
     complete_until: null,
+    page: null,
   };
 
   constructor(
@@ -148,7 +154,12 @@ class Importer {
         this.#imported.kind ||= record.kind;
         break;
       case "statement":
-        this.#statement(record);
+        await this.#store();
+        this.#startStatement(record);
+        break;
+      case "statement_end":
+        await this.#store(record.is_proven);
+        this.#statement = null;
         break;
       case "entry":
         if (!this.#is_ours) break;
@@ -194,7 +205,7 @@ class Importer {
     return this.#imported;
   }
 
-  #statement({ account, balances }: StatementRecord): void {
+  #startStatement({ account, balances, booked, page, statement_id, line }: StatementRecord): void {
     this.#is_ours = isAccount(account, this.#iban);
     if (!this.#is_ours) {
       if (this.#others.size < OTHERS_MAX) this.#others.add(account);
@@ -202,11 +213,29 @@ class Importer {
     }
     this.#statements++;
     if (this.#message?.kind !== "camt.053") return;
+    const tomorrow = new Date(Date.now() + DAY_MS).toISOString().slice(0, 10);
     for (const { code, date } of balances) {
       if (code !== "CLBD" || date === null) continue;
       const { complete_until } = this.#imported;
-      if (complete_until === null || date > complete_until) this.#imported.complete_until = date;
+      if (date > tomorrow) {
+        this.#warn(line, "Bal", `the closing balance is of ${date}, not yet due`);
+      } else if (complete_until === null || date > complete_until) {
+        this.#imported.complete_until = date;
+      }
     }
+    const is_part = page !== null && statement_id !== null && (page.number > 1 || !page.is_last);
+    const closed_on = booked?.closing.date ?? null;
+    this.#statement = {
+      page: is_part ? { statement_id, number: page.number } : null,
+      balances: booked === null || closed_on === null || closed_on > tomorrow ? null : {
+        currency: booked.closing.currency,
+        opened_on: booked.opening.date,
+        opening_minor: booked.opening.amount_minor,
+        closed_on,
+        closing_minor: booked.closing.amount_minor,
+      },
+    };
+    this.#imported.page = this.#statement.page;
   }
 
   /** Ends an entry: its details are complete. */
@@ -221,14 +250,17 @@ class Importer {
     const batch_id = batchOf(entry, details);
     // Other messages of the file can have rejected orders of the batch.
     const orders = (await this.#exported(batch_id)).filter(({ id }) => !this.#rejected.has(id));
-    const is_statement = this.#message?.kind === "camt.053";
+    const is_statement = this.#statement !== null;
     this.#ready.push({ ...bookEntry(this.#account_id, entry, details, orders), is_statement });
     if (this.#ready.length >= BATCH) await this.#store();
   }
 
-  async #store(): Promise<void> {
+  /** Stores what is ready. `is_proven` ends the statement. */
+  async #store(is_proven: boolean | null = null): Promise<void> {
     const { provider_events, checks } = this.#statuses;
-    if (this.#ready.length + provider_events.length + checks.length === 0) return;
+    const rows = this.#ready.length + provider_events.length + checks.length;
+    const proves_balances = this.#statement?.balances ? is_proven : null;
+    if (rows === 0 && proves_balances === null) return;
     const payers = await Promise.all(
       this.#ready.flatMap(({ payers }) => payers).map(async ({ reference, details }) => ({
         reference,
@@ -237,6 +269,8 @@ class Importer {
     );
     const entries = this.#ready.map(({ payers: _, ...entry }) => entry);
     this.#imported.new_entries += await this.#target.storeRows({
+      statement: this.#statement,
+      proves_balances,
       entries,
       provider_events,
       checks,

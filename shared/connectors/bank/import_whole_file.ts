@@ -27,7 +27,7 @@ export async function importWhole(
   store: BankStore,
   vault: Vault,
 ): Promise<Imported | { error: string }> {
-  const all: NewRows = { entries: [], provider_events: [], checks: [], payers: [] };
+  const parts: NewRows[] = [];
   let imported: ImportedFile;
   try {
     const source = {
@@ -38,10 +38,16 @@ export async function importWhole(
     };
     imported = await importBankFile(account, source, vault, {
       storeRows(rows) {
-        all.entries.push(...rows.entries);
-        all.provider_events.push(...rows.provider_events);
-        all.checks.push(...rows.checks);
-        all.payers.push(...rows.payers);
+        const last = parts.at(-1);
+        if (last === undefined || last.statement !== rows.statement) {
+          parts.push(rows);
+        } else {
+          last.entries.push(...rows.entries);
+          last.provider_events.push(...rows.provider_events);
+          last.checks.push(...rows.checks);
+          last.payers.push(...rows.payers);
+          last.proves_balances = rows.proves_balances;
+        }
         return Promise.resolve(rows.entries.length);
       },
       findOrders: (id) => store.findOrders(account.id, id),
@@ -50,7 +56,7 @@ export async function importWhole(
     if (!(error instanceof BankFileError)) throw error;
     return { error: error.message };
   }
-  const file = { sha256, name, ...all, result: imported };
+  const file = { sha256, name, parts, result: imported };
   const { is_new, result } = await store.importFile(account.id, file);
   return { imported: result as ImportedFile, is_new };
 }

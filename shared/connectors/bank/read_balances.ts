@@ -10,7 +10,7 @@ import { formatAmount } from "../../core/currency.ts";
 import { BankFileError } from "./bank_file_error.ts";
 import { childOf, textOf, type XmlElement } from "./bank_xml_reader.ts";
 import { amountIn, readDate, readDirection } from "./read_amount.ts";
-import type { BalanceRecord, EntryRecord } from "./read_records.ts";
+import type { BalanceRecord, EntryRecord, StatementRecord } from "./read_records.ts";
 
 /** Codes of the balances before and after the entries. Only booked ones refuse a file. */
 const PAIRS = [
@@ -58,6 +58,15 @@ export class StatementSums {
     this.#currency = this.#pair?.closing.record.currency ?? null;
   }
 
+  /** The booked balances before and after the entries, if they are known with their signs. */
+  get booked(): StatementRecord["booked"] {
+    if (this.#pair === null || !this.#pair.is_strict) return null;
+    const { opening, closing } = this.#pair;
+    const are_known = opening.has_sign && closing.has_sign &&
+      opening.record.currency === closing.record.currency;
+    return are_known ? { opening: opening.record, closing: closing.record } : null;
+  }
+
   /** Whether something can tell the direction of a reversal. */
   get can_prove(): boolean {
     return this.#pair !== null || this.#summary !== null;
@@ -93,6 +102,12 @@ export class StatementSums {
     return false;
   }
 
+  /** Reports whether the booked entries come to the difference of the balances. */
+  areProven(are_opposite: boolean): boolean {
+    return !this.#has_currencies &&
+      differencesOf(this.#pair).includes(totalOf(this.#booked, are_opposite));
+  }
+
   /**
    * Compares the sums at the end of a statement. Returns warnings.
    *
@@ -100,15 +115,14 @@ export class StatementSums {
    */
   check(is_statement: boolean, are_opposite: boolean): string[] {
     const warnings: string[] = [];
-    const total = ({ fixed, reversals }: Sum) =>
-      are_opposite ? fixed - reversals : fixed + reversals;
+    const total = (sum: Sum) => totalOf(sum, are_opposite);
     const differences = differencesOf(this.#pair);
     const is_comparable = !this.#has_currencies && differences.length > 0;
     if (is_statement && !is_comparable) {
       warnings.push(
         "the sums are not checked: no booked opening and closing balance in one currency",
       );
-    } else if (is_statement && !differences.includes(total(this.#booked))) {
+    } else if (is_statement && !this.areProven(are_opposite)) {
       if (differences.includes(total(this.#valued))) {
         warnings.push("the closing balance leaves out entries with a later day of value");
       } else if (this.#pair!.is_strict) {
@@ -143,6 +157,10 @@ export class StatementSums {
     if (direction === null || amount === null) return null;
     return BigInt(direction === "credit" ? amount : -amount);
   }
+}
+
+function totalOf({ fixed, reversals }: Sum, are_opposite: boolean): bigint {
+  return are_opposite ? fixed - reversals : fixed + reversals;
 }
 
 /** Reads a balance. Null if its amount cannot be read: it is not checked then. */

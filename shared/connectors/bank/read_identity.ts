@@ -4,8 +4,9 @@
  * The three kinds agree about the account, the amount, the direction as it is written, the day of
  * booking, and whatever the payer wrote. They differ in the status, the day of value, the bank's
  * own text, and in whether the transactions of a batch are listed. Only members that agree are part
- * of the identity. Equal entries of a file are counted: whatever tells them apart is no part of a
- * payment, so it does not matter which of them is which.
+ * of the identity. Equal entries of a day are counted: whatever tells them apart is no part of a
+ * payment, so it does not matter which of them is which. `pay_internal.number_bank_entries` counts
+ * those of all files.
  */
 
 import { sha256 } from "@noble/hashes/sha2.js";
@@ -28,7 +29,10 @@ interface IdentitySource
   is_batch: boolean;
 }
 
-/** Returns the identity of an entry. The counts know the entries of the file before it. */
+/**
+ * Returns the identity of an entry: a hash, and its number among the entries of the file with this
+ * hash and day, from the second on. The counts know the entries of the file before it.
+ */
 export function identityOf(entry: IdentitySource, counts: Counts): string {
   const { account, amount_minor, currency, written_direction, bank_reference } = entry;
   const day = entry.booked_on ?? entry.value_on ?? "";
@@ -38,7 +42,7 @@ export function identityOf(entry: IdentitySource, counts: Counts): string {
   const hash = hashOf([account, currency, amount_minor, written_direction, ...members]);
   // Only booked entries are counted: in a report, a pending one and the booked one that follows are
   // the same.
-  const count = entry.status === "booked" ? counts.add(hash) : 1;
+  const count = entry.status === "booked" ? counts.add(hashOf([hash, day])) : 1;
   return count === 1 ? hash : `${hash}-${count}`;
 }
 

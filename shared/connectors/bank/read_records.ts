@@ -34,6 +34,16 @@ export interface StatementRecord {
   sequence: string | null;
   page: Page | null;
   balances: BalanceRecord[];
+  /** The booked balances that all entries of the statement lie between; null if it has none. */
+  booked: { opening: BalanceRecord; closing: BalanceRecord } | null;
+}
+
+/** The end of a statement, after its entries. */
+interface StatementEndRecord {
+  record: "statement_end";
+  line: number;
+  /** Whether the booked entries come to the difference of its booked balances. */
+  is_proven: boolean;
 }
 
 /** The page of a statement that comes in several parts. */
@@ -184,6 +194,7 @@ interface WarningRecord {
 export type BankRecord =
   | MessageRecord
   | StatementRecord
+  | StatementEndRecord
   | EntryRecord
   | DetailRecord
   | StatusRecord

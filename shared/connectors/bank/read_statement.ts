@@ -124,6 +124,11 @@ export class StatementReader implements MessageReader {
       else if (!balance.has_sign) this.#sink.warn(element, "the balance is neither CRDT nor DBIT");
       return balance ?? [];
     });
+    const page = readPage(
+      this.#place.children.find(({ element }) => PAGES.includes(element)) ?? null,
+    ) ?? this.#message_page;
+    const summary = childOf(this.#place, "TxsSummry");
+    const sums = new StatementSums(isWhole(page) ? balances : [], summary);
     const record: StatementRecord = {
       record: "statement",
       line: this.#place.line,
@@ -131,22 +136,13 @@ export class StatementReader implements MessageReader {
       account: id,
       currency: currency ?? balances[0]?.record.currency ?? null,
       sequence: textOf(this.#place, "ElctrncSeqNb") ?? textOf(this.#place, "LglSeqNb"),
-      page: readPage(this.#place.children.find(({ element }) => PAGES.includes(element)) ?? null) ??
-        this.#message_page,
+      page,
       balances: balances.map(({ record }) => record),
+      booked: sums.booked,
     };
     this.#sink.add(record);
-    this.#open = {
-      record,
-      sums: new StatementSums(
-        isWhole(record.page) ? balances : [],
-        childOf(this.#place, "TxsSummry"),
-      ),
-      counts: this.#countsOf(record),
-      entries: 0,
-      reversals: [],
-      waiting: 0,
-    };
+    const counts = this.#countsOf(record);
+    this.#open = { record, sums, counts, entries: 0, reversals: [], waiting: 0 };
     return this.#open;
   }
 
@@ -194,6 +190,11 @@ export class StatementReader implements MessageReader {
       this.#sink.warn(place, warning);
     }
     if (entries === 0 && !is_statement) this.#sink.warn(place, "there are no entries");
+    this.#sink.add({
+      record: "statement_end",
+      line: place.line,
+      is_proven: sums.areProven(turned),
+    });
     this.#open = null;
     this.#place = null;
   }

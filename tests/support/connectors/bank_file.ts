@@ -76,11 +76,16 @@ function writeElement(name: string, members: Record<string, string | null>): str
   return `<${name}>${elements.join("")}</${name}>`;
 }
 
-/** Writes a balance. */
-export function writeBalance(code: string, amount: string, direction = "CRDT"): string {
+/** Writes a balance, of the day of the entries unless another one is given. */
+export function writeBalance(
+  code: string,
+  amount: string,
+  direction = "CRDT",
+  day = "2026-11-20",
+): string {
   const sign = direction && `<CdtDbtInd>${direction}</CdtDbtInd>`;
   return `<Bal><Tp><CdOrPrtry><Cd>${code}</Cd></CdOrPrtry></Tp><Amt Ccy="EUR">${amount}</Amt>` +
-    `${sign}<Dt><Dt>2026-11-20</Dt></Dt></Bal>\n`;
+    `${sign}<Dt><Dt>${day}</Dt></Dt></Bal>\n`;
 }
 
 /** Reads a file that arrives in pieces of a size. */

@@ -1,0 +1,244 @@
+/** The statements of a bank, one after the other: no entry is lost, and none is booked twice. */
+
+import assert from "node:assert/strict";
+import { checkBooks } from "../../scripts/operator/check_books.ts";
+import { isValidIban } from "../../shared/core/iban.ts";
+import { Vault } from "../../shared/core/vault.ts";
+import { addBankAccount, KEYS } from "../support/bank/bank.ts";
+import { writeBalance, writeEntry, writeFile } from "../support/connectors/bank_file.ts";
+import { startService } from "../support/service/service.ts";
+
+const DAY_MS = 86_400_000;
+
+/** An entry. Negative amounts leave the account. */
+interface Entry {
+  amount: number;
+  /** Days before today; by default that of the statement. */
+  day?: number;
+  /** The day of its value, if it is another one. */
+  value?: number;
+  reference?: string;
+}
+
+/** A statement. Its days are days before today, and its amounts are euros. */
+interface Statement {
+  day: number;
+  /** The day of the opening balance; by default the one before. */
+  opened?: number;
+  opening: number;
+  closing: number;
+  entries: Entry[];
+  page?: { number: number; is_last: boolean };
+}
+
+/** A step: a statement, or a notification of entries, and what is booked then in all. */
+type Step = [Statement | { day: number; notified: Entry[] }, booked: number];
+
+const TEN = [{ amount: 10 }];
+const ORDER = [{ amount: 10, reference: "DAUERAUFTRAG2" }];
+const AWAY = [{ amount: 10 }, { amount: -10 }];
+
+const CASES: [name: string, ...steps: Step[]][] = [
+  [
+    "a reference that the bank repeats each month",
+    [{ day: 40, opening: 0, closing: 10, entries: ORDER }, 10],
+    [{ day: 10, notified: ORDER }, 20],
+    [{ day: 10, opening: 10, closing: 20, entries: ORDER }, 20],
+    [{ day: 10, opening: 10, closing: 20, entries: ORDER }, 20],
+    [{ day: 40, opening: 0, closing: 10, entries: ORDER }, 20],
+    [{ day: 40, notified: ORDER }, 20],
+  ],
+  [
+    "a reference that the bank repeats each day",
+    [{ day: 9, opening: 0, closing: 10, entries: ORDER }, 10],
+    [{ day: 8, opening: 10, closing: 20, entries: ORDER }, 20],
+    // The statement of the next day is not yet there: is it the one of the day before?
+    [{ day: 7, notified: ORDER }, 20],
+    [{ day: 7, opening: 20, closing: 30, entries: ORDER }, 30],
+    [{
+      ...{ day: 7, opened: 10, opening: 0, closing: 30 },
+      entries: [9, 8, 7].map((day) => ({ ...ORDER[0]!, day })),
+    }, 30],
+    [{ day: 8, opening: 10, closing: 20, entries: ORDER }, 30],
+  ],
+  [
+    "several statements of a day",
+    [{ day: 9, opening: 0, closing: 10, entries: TEN }, 10],
+    [{ day: 8, opening: 10, closing: 20, entries: TEN }, 20],
+    [{ day: 8, opening: 20, closing: 40, entries: [...TEN, ...TEN] }, 40],
+    [{ day: 8, opening: 40, closing: 50, entries: TEN }, 50],
+    [{ day: 8, opening: 10, closing: 20, entries: TEN }, 50],
+    [{
+      ...{ day: 8, opened: 10, opening: 0, closing: 50 },
+      entries: [...[1, 2, 3, 4].map(() => ({ amount: 10 })), { amount: 10, day: 9 }],
+    }, 50],
+  ],
+  [
+    "several statements of a day, the last one first",
+    [{ day: 9, opening: 0, closing: 10, entries: TEN }, 10],
+    [{ day: 8, opening: 30, closing: 40, entries: TEN }, 20],
+    [{ day: 8, opening: 20, closing: 30, entries: TEN }, 30],
+    [{ day: 8, opening: 10, closing: 20, entries: TEN }, 40],
+    [{ day: 7, opening: 40, closing: 50, entries: TEN }, 50],
+  ],
+  [
+    "pages of a statement",
+    [{ ...page(1), day: 9, opening: 0, closing: 10, entries: TEN }, 10],
+    [{ ...page(2), day: 9, opening: 10, closing: 20, entries: TEN }, 20],
+    [{ ...page(1), day: 9, opening: 0, closing: 10, entries: TEN }, 20],
+    [{ ...page(2), day: 9, opening: 10, closing: 20, entries: TEN }, 20],
+    [{ ...page(3), day: 9, opening: 20, closing: 30, entries: TEN }, 30],
+  ],
+  [
+    "an account whose money leaves it every day",
+    [{ day: 9, opening: 0, closing: 0, entries: AWAY }, 0],
+    [{ day: 8, opening: 0, closing: 0, entries: AWAY }, 0],
+    [{
+      ...{ day: 7, opened: 10, opening: 0, closing: 5 },
+      entries: [...[9, 8].flatMap((day) => AWAY.map((entry) => ({ ...entry, day }))), {
+        amount: 5,
+      }],
+    }, 5],
+    [{ day: 6, opening: 5, closing: 5, entries: AWAY }, 5],
+  ],
+  [
+    "a week after some of its days",
+    [{ day: 9, opening: 0, closing: 10, entries: TEN }, 10],
+    [{ day: 8, opening: 10, closing: 20, entries: TEN }, 20],
+    [{
+      ...{ day: 7, opened: 10, opening: 0, closing: 30 },
+      entries: [9, 8, 7].map((day) => ({ amount: 10, day })),
+    }, 30],
+    [{ day: 8, opening: 10, closing: 20, entries: TEN }, 30],
+    [{ day: 6, opening: 30, closing: 40, entries: TEN }, 40],
+  ],
+  [
+    "an entry that counts only in the next statement",
+    [{ day: 9, opening: 0, closing: 0, entries: [{ amount: 10, value: 8 }] }, 10],
+    [{ day: 8, opening: 0, closing: 30, entries: [{ amount: 10, day: 9 }, { amount: 20 }] }, 30],
+  ],
+];
+
+Deno.test("the statements of a bank", async (t) => {
+  const service = await startService({ vault: Vault.read(KEYS) });
+  const { sql, deps } = service;
+  let files = 0;
+  const accounts: string[] = [];
+  const open = async (at: number) => {
+    const iban = ibanOf(at);
+    // A method has one account at a time.
+    await sql`select pay.disable_provider_account(id) from unnest(${accounts}::text[]) as a (id)`;
+    const settings = { methods: "sepa,swift", iban, currency: "EUR" };
+    const { id, bridge_token } = await addBankAccount(service, settings);
+    accounts.push(id);
+    const send = async (step: Step[0]): Promise<string> => {
+      const { body } = await service.call("POST", `/api-v1-payments/providers/${id}/statements`, {
+        key: null,
+        body: `${write(step, iban)}<!-- ${++files} -->`,
+        headers: { Authorization: `Bearer ${bridge_token}`, "Content-Type": "application/xml" },
+        unchecked: true,
+      });
+      assert.equal(body.error, null);
+      await deps.provider_worker.notify();
+      return body.warnings.join("\n");
+    };
+    const booked = async () => {
+      const [row] = await sql<[{ entries: number; events: number }]>`select
+        (select coalesce(sum(amount_minor), 0)::int from pay.bank_entries
+          where account_id = ${id} and same_as is null) as entries,
+        (select coalesce(sum(booked_minor), 0)::int from pay.provider_events
+          where account_id = ${id}) as events`;
+      return row;
+    };
+    return { id, send, booked };
+  };
+  const gaps = async () =>
+    (await checkBooks(sql)).flatMap(({ examples }) =>
+      examples.filter((example) => example.includes("a statement is missing"))
+    );
+  try {
+    for (const [at, [name, ...steps]] of CASES.entries()) {
+      await t.step(name, async () => {
+        const { send, booked } = await open(at);
+        for (const [number, [step, euros]] of steps.entries()) {
+          await send(step);
+          const minor = euros * 100;
+          assert.deepEqual(await booked(), { entries: minor, events: minor }, `step ${number + 1}`);
+        }
+        assert.deepEqual(await gaps(), []);
+      });
+    }
+    await t.step("a missing statement is a breach until it comes", async () => {
+      const { send, booked } = await open(CASES.length);
+      const statement = (day: number, opening: number) =>
+        send({ day, opening, closing: opening + 10, entries: TEN });
+      // Who has no statements from then does not find them any more.
+      await statement(100, 0);
+      assert.doesNotMatch(await statement(95, 500), /a statement is missing/);
+      await statement(9, 510);
+      const missing = `a statement is missing: that of ${ago(7)} begins with 53000 EUR, ` +
+        `the one before it ends on ${ago(9)} with 52000`;
+      assert.equal(await statement(7, 530), missing);
+      assert.equal((await gaps()).length, 1);
+      assert.equal(await statement(6, 540), missing);
+      assert.equal(await statement(8, 520), "");
+      assert.deepEqual(await gaps(), []);
+      assert.equal((await booked()).events, 6_000);
+    });
+    await t.step("a closing balance of the future proves nothing", async () => {
+      const { id, send, booked } = await open(CASES.length + 1);
+      const entries = [{ amount: 10, day: 3 }];
+      const warnings = await send({ day: -400, opened: 4, opening: 0, closing: 10, entries });
+      assert.match(warnings, new RegExp(`the closing balance is of ${ago(-400)}, not yet due`));
+      await send({ day: 2, opening: 10, closing: 20, entries: TEN });
+      assert.equal((await booked()).events, 2_000);
+      const [cursor] = await sql`
+        select totals_day::text from pay.provider_cursors where account_id = ${id}`;
+      assert.equal(cursor?.totals_day, ago(2));
+    });
+  } finally {
+    await service.close();
+  }
+});
+
+function page(number: number): Pick<Statement, "page"> {
+  return { page: { number, is_last: number === 3 } };
+}
+
+/** Returns the IBAN of an account of tests. */
+function ibanOf(at: number): string {
+  const account = `120300000000${700_000 + at}`;
+  const ibans = Array.from(
+    { length: 97 },
+    (_, check) => `DE${String(check + 2).padStart(2, "0")}${account}`,
+  );
+  return ibans.find(isValidIban)!;
+}
+
+/** The day that is so many days before today. */
+function ago(days: number): string {
+  return new Date(Date.now() - days * DAY_MS).toISOString().slice(0, 10);
+}
+
+function write(step: Step[0], iban: string): string {
+  const account = `<Id><IBAN>${iban}</IBAN></Id><Ccy>EUR</Ccy>`;
+  const texts = (entries: readonly Entry[]) =>
+    entries.map(({ amount, day = step.day, value = day, reference = "NONREF" }) =>
+      writeEntry({
+        Amt: `${Math.abs(amount)}.00 EUR`,
+        CdtDbtInd: amount < 0 ? "DBIT" : "CRDT",
+        BookgDt: `<Dt>${ago(day)}</Dt>`,
+        ValDt: `<Dt>${ago(value)}</Dt>`,
+        AcctSvcrRef: reference,
+      })
+    ).join("");
+  if ("notified" in step) {
+    return writeFile([{ account, entries: texts(step.notified) }], { kind: "054" });
+  }
+  const { day, opened = day + 1, opening, closing, entries, page } = step;
+  const head = (page === undefined ? "" : `<StmtPgntn><PgNb>${page.number}</PgNb>` +
+    `<LastPgInd>${page.is_last}</LastPgInd></StmtPgntn>`) +
+    writeBalance("OPBD", `${opening}.00`, "CRDT", ago(opened)) +
+    writeBalance("CLBD", `${closing}.00`, "CRDT", ago(day));
+  return writeFile([{ account, head, entries: texts(entries) }]);
+}
