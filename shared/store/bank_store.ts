@@ -89,11 +89,11 @@ export interface NewCheck {
 export interface NewStatement {
   /** Which part of which statement it is, if it comes in several; null: it is whole. */
   page: { statement_id: string; number: number } | null;
-  /** Its booked balances, with their days (`YYYY-MM-DD`); null: they are not known. */
+  /** Its booked balances, with their days (`YYYY-MM-DD`); null: the closing one is not known. */
   balances: {
     currency: string;
     opened_on: string | null;
-    opening_minor: number;
+    opening_minor: number | null;
     closed_on: string;
     closing_minor: number;
   } | null;

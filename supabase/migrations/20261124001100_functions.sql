@@ -1866,7 +1866,6 @@ as $$
         and (y.opening_minor is not null or y.closing_minor is not null)
       order by y.day desc limit 1
     ) t
-    where t.day <= b.closed_on
   ), false)
 $$;
 
@@ -1881,7 +1880,7 @@ as $$
     read_at, opening_minor, closing_minor)
   select a.environment_id, a.id, b.closed_on, b.currency, 0, pay_internal.server_time(),
     case when b.opened_on >= former.day or former.day is null then b.opening_minor end,
-    case when p_is_proven then b.closing_minor end
+    case when p_is_proven or b.opening_minor is null then b.closing_minor end
   from pay.provider_accounts a
   cross join jsonb_to_record(p_balances) as b (
     currency text, opened_on date, opening_minor bigint, closed_on date, closing_minor bigint)
@@ -1899,7 +1898,7 @@ as $$
         or t.opening_minor = excluded.closing_minor then excluded.opening_minor
       else t.opening_minor end,
     closing_minor = case
-      when t.opening_minor is null and t.closing_minor is null
+      when t.opening_minor is null and num_nulls(t.closing_minor, excluded.opening_minor) > 0
         or t.closing_minor = excluded.opening_minor then excluded.closing_minor
       when t.opening_minor = excluded.closing_minor or t.closing_minor = excluded.closing_minor
         then t.closing_minor

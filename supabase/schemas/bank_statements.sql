@@ -25,13 +25,12 @@ as $$
         and (y.opening_minor is not null or y.closing_minor is not null)
       order by y.day desc limit 1
     ) t
-    where t.day <= b.closed_on
   ), false)
 $$;
 
 -- Stores the balances of a statement with the totals of its last day. Statements of one day whose
--- balances adjoin become one. Without proof the closing balance is not stored: some entries count
--- only later.
+-- balances adjoin become one. If the entries do not prove the closing balance, it is not stored:
+-- some of them count only later.
 -- p_balances as in pay_internal.follows_statements
 create or replace function pay_internal.store_statement_balances(
   p_account_id text, p_balances jsonb, p_is_proven boolean
@@ -44,7 +43,7 @@ as $$
     read_at, opening_minor, closing_minor)
   select a.environment_id, a.id, b.closed_on, b.currency, 0, pay_internal.server_time(),
     case when b.opened_on >= former.day or former.day is null then b.opening_minor end,
-    case when p_is_proven then b.closing_minor end
+    case when p_is_proven or b.opening_minor is null then b.closing_minor end
   from pay.provider_accounts a
   cross join jsonb_to_record(p_balances) as b (
     currency text, opened_on date, opening_minor bigint, closed_on date, closing_minor bigint)
@@ -62,7 +61,7 @@ as $$
         or t.opening_minor = excluded.closing_minor then excluded.opening_minor
       else t.opening_minor end,
     closing_minor = case
-      when t.opening_minor is null and t.closing_minor is null
+      when t.opening_minor is null and num_nulls(t.closing_minor, excluded.opening_minor) > 0
         or t.closing_minor = excluded.opening_minor then excluded.closing_minor
       when t.opening_minor = excluded.closing_minor or t.closing_minor = excluded.closing_minor
         then t.closing_minor

@@ -31,7 +31,7 @@ interface Statement {
   page?: { number: number; is_last: boolean };
 }
 
-/** A step: a statement, or a notification of entries, and what is booked then in all. */
+/** A step: a statement, or a notification of entries, and the turnover that is booked then. */
 type Step = [Statement | { day: number; notified: Entry[] }, booked: number];
 
 const TEN = [{ amount: 10 }];
@@ -88,18 +88,29 @@ const CASES: [name: string, ...steps: Step[]][] = [
     [{ ...page(1), day: 9, opening: 0, closing: 10, entries: TEN }, 20],
     [{ ...page(2), day: 9, opening: 10, closing: 20, entries: TEN }, 20],
     [{ ...page(3), day: 9, opening: 20, closing: 30, entries: TEN }, 30],
+    [{ day: 8, opening: 30, closing: 40, entries: TEN }, 40],
+    [{ ...page(1), day: 7, opening: 40, closing: 50, entries: TEN }, 50],
+    [{ ...page(3), day: 7, opening: 50, closing: 60, entries: TEN }, 60],
+    [{ day: 6, opening: 60, closing: 70, entries: TEN }, 70],
   ],
   [
     "an account whose money leaves it every day",
-    [{ day: 9, opening: 0, closing: 0, entries: AWAY }, 0],
-    [{ day: 8, opening: 0, closing: 0, entries: AWAY }, 0],
+    [{ day: 9, opening: 0, closing: 0, entries: AWAY }, 20],
+    [{ day: 8, opening: 0, closing: 0, entries: AWAY }, 40],
+    [{ day: 8, opening: 0, closing: 0, entries: AWAY }, 40],
     [{
       ...{ day: 7, opened: 10, opening: 0, closing: 5 },
       entries: [...[9, 8].flatMap((day) => AWAY.map((entry) => ({ ...entry, day }))), {
         amount: 5,
       }],
-    }, 5],
-    [{ day: 6, opening: 5, closing: 5, entries: AWAY }, 5],
+    }, 45],
+    [{ day: 6, opening: 5, closing: 5, entries: AWAY }, 65],
+  ],
+  [
+    "an entry that the bank books on an earlier day",
+    [{ day: 9, opening: 0, closing: 10, entries: TEN }, 10],
+    [{ day: 8, opening: 10, closing: 20, entries: [{ amount: 10, day: 9 }] }, 20],
+    [{ day: 8, opening: 10, closing: 20, entries: [{ amount: 10, day: 9 }] }, 20],
   ],
   [
     "a week after some of its days",
@@ -144,9 +155,9 @@ Deno.test("the statements of a bank", async (t) => {
     };
     const booked = async () => {
       const [row] = await sql<[{ entries: number; events: number }]>`select
-        (select coalesce(sum(amount_minor), 0)::int from pay.bank_entries
+        (select coalesce(sum(abs(amount_minor)), 0)::int from pay.bank_entries
           where account_id = ${id} and same_as is null) as entries,
-        (select coalesce(sum(booked_minor), 0)::int from pay.provider_events
+        (select coalesce(sum(abs(booked_minor)), 0)::int from pay.provider_events
           where account_id = ${id}) as events`;
       return row;
     };

@@ -229,8 +229,8 @@ class Importer {
       page: is_part ? { statement_id, number: page.number } : null,
       balances: booked === null || closed_on === null || closed_on > tomorrow ? null : {
         currency: booked.closing.currency,
-        opened_on: booked.opening.date,
-        opening_minor: booked.opening.amount_minor,
+        opened_on: booked.opening?.date ?? null,
+        opening_minor: booked.opening?.amount_minor ?? null,
         closed_on,
         closing_minor: booked.closing.amount_minor,
       },

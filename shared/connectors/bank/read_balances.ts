@@ -58,15 +58,6 @@ export class StatementSums {
     this.#currency = this.#pair?.closing.record.currency ?? null;
   }
 
-  /** The booked balances before and after the entries, if they are known with their signs. */
-  get booked(): StatementRecord["booked"] {
-    if (this.#pair === null || !this.#pair.is_strict) return null;
-    const { opening, closing } = this.#pair;
-    const are_known = opening.has_sign && closing.has_sign &&
-      opening.record.currency === closing.record.currency;
-    return are_known ? { opening: opening.record, closing: closing.record } : null;
-  }
-
   /** Whether something can tell the direction of a reversal. */
   get can_prove(): boolean {
     return this.#pair !== null || this.#summary !== null;
@@ -185,11 +176,27 @@ export function readBalance(element: XmlElement, fallback: string | null): Writt
   };
 }
 
+/** Returns the booked balances of a statement that are known with their signs. */
+export function bookedOf(
+  balances: readonly WrittenBalance[],
+  is_whole: boolean,
+): StatementRecord["booked"] {
+  const pair = is_whole ? pairOf(balances) : null;
+  const opening = pair?.is_strict && pair.opening.has_sign ? pair.opening.record : null;
+  const closing = sorted(balances, "CLBD").at(-1);
+  if (!closing?.has_sign) return null;
+  const is_pair = opening?.currency === closing.record.currency;
+  return { opening: is_pair ? opening : null, closing: closing.record };
+}
+
+function sorted(balances: readonly WrittenBalance[], code: string): WrittenBalance[] {
+  return balances.filter(({ record }) => record.code === code)
+    .sort((a, b) => (a.record.date ?? "").localeCompare(b.record.date ?? ""));
+}
+
 /** Chooses the first opening and the last closing balance: a statement can have those of each day. */
 function pairOf(balances: readonly WrittenBalance[]): BalancePair | null {
-  const ofCode = (code: string) =>
-    balances.filter(({ record }) => record.code === code)
-      .sort((a, b) => (a.record.date ?? "").localeCompare(b.record.date ?? ""));
+  const ofCode = (code: string) => sorted(balances, code);
   for (const { opening: codes, closing: code, is_strict } of PAIRS) {
     const opening = codes.flatMap(ofCode)[0];
     const closing = ofCode(code).at(-1);

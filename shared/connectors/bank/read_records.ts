@@ -34,8 +34,11 @@ export interface StatementRecord {
   sequence: string | null;
   page: Page | null;
   balances: BalanceRecord[];
-  /** The booked balances that all entries of the statement lie between; null if it has none. */
-  booked: { opening: BalanceRecord; closing: BalanceRecord } | null;
+  /**
+   * The booked balances that all entries of the statement lie between; null if it has no closing one.
+   * One page of several has no opening one.
+   */
+  booked: { opening: BalanceRecord | null; closing: BalanceRecord } | null;
 }
 
 /** The end of a statement, after its entries. */

@@ -2,7 +2,7 @@
 
 import { BankFileError } from "./bank_file_error.ts";
 import { childOf, childrenOf, textOf, type XmlElement } from "./bank_xml_reader.ts";
-import { readBalance, StatementSums } from "./read_balances.ts";
+import { bookedOf, readBalance, StatementSums } from "./read_balances.ts";
 import { readAccountId } from "./read_details.ts";
 import { EntryReader, turnEntry, type WrittenEntry } from "./read_entry.ts";
 import { Counts } from "./identity_counts.ts";
@@ -138,7 +138,7 @@ export class StatementReader implements MessageReader {
       sequence: textOf(this.#place, "ElctrncSeqNb") ?? textOf(this.#place, "LglSeqNb"),
       page,
       balances: balances.map(({ record }) => record),
-      booked: sums.booked,
+      booked: bookedOf(balances, isWhole(page)),
     };
     this.#sink.add(record);
     const counts = this.#countsOf(record);
