@@ -76,8 +76,8 @@ where (m.directly_before is not null or m.sequence = 1
     or right(m.subject_id, 26) >= coalesce(clock.recent_suffix,
       (select pay_internal.recent_suffix())))
   and case
-    -- A bank has booked a further transfer of the payer.
-    when m.type = m.before and m.type like 'payment.%'
+    -- A bank has booked a further transfer of the payer. "=" of a null would compute the amounts.
+    when m.type is not distinct from m.before and m.type like 'payment.%'
       and pay_internal.received_at(m.environment_id, m.subject_id, m.sequence)
         > pay_internal.received_at(m.environment_id, m.subject_id, m.sequence_before) then false
     when m.type like 'refund.%' then m.directly_before is null
