@@ -103,11 +103,8 @@ export interface NewStatement {
 export interface NewRows {
   /** Null for rows of another kind of file. */
   statement: NewStatement | null;
-  /**
-   * Whether its entries, which end here, come to the difference of its balances. Null: further ones
-   * follow, or it has no balances.
-   */
-  proves_balances: boolean | null;
+  /** Whether its entries end here, and come to the difference of its balances. */
+  proves_balances: boolean;
   entries: NewEntry[];
   /** Events that belong to no entry. */
   provider_events: ProviderEvent[];

@@ -308,8 +308,7 @@ create table pay.provider_totals (
   currency text collate "C" not null,
   provider_minor bigint not null,
   read_at timestamptz not null,
-  opening_minor bigint,
-  closing_minor bigint,
+  balances jsonb,
   constraint provider_totals_pkey primary key (environment_id, account_id, day, currency)
 );
 comment on table pay.provider_totals is 'The movements of a day at a provider, in one currency.';
@@ -319,8 +318,7 @@ comment on column pay.provider_totals.day is 'The day in UTC.';
 comment on column pay.provider_totals.currency is 'ISO 4217 code.';
 comment on column pay.provider_totals.provider_minor is 'Sum of all movements of the balance in minor units, after fees; payouts are negative.';
 comment on column pay.provider_totals.read_at is 'Time at which the worker read it.';
-comment on column pay.provider_totals.opening_minor is 'Balance before the statement of a bank whose closing balance is of this day. Null: there is none, or it overlaps the statement before it.';
-comment on column pay.provider_totals.closing_minor is 'Closing balance of the statement. Null: there is none, or its entries do not prove it.';
+comment on column pay.provider_totals.balances is 'The opening and closing balances in minor units of each statement of a bank that ends on this day, in the order of their import. Null: there is none.';
 
 -- A piece of work for the worker (pay.lease_provider_work).
 create type pay.provider_work as (

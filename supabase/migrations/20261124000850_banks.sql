@@ -34,6 +34,7 @@ create table pay.bank_entries (
   same_as text collate "C",
   held_events jsonb,
   booked_on date not null,
+  stated_on date,
   amount_minor bigint not null,
   currency text collate "C" not null,
   constraint bank_entries_pkey primary key (environment_id, account_id, id),
@@ -51,6 +52,7 @@ comment on column pay.bank_entries.statement_sha256 is 'The first camt.053 that 
 comment on column pay.bank_entries.same_as is 'The entry that it is, under another identity: that one is booked and this one is not. Null: it is booked itself.';
 comment on column pay.bank_entries.held_events is 'Its events, which are stored if a camt.053 tells that it is another entry after all.';
 comment on column pay.bank_entries.booked_on is 'The day on which the bank booked it.';
+comment on column pay.bank_entries.stated_on is 'The day that a camt.053 has, if it is another one.';
 comment on column pay.bank_entries.amount_minor is 'The change of the balance in minor units: negative if money left.';
 comment on column pay.bank_entries.currency is 'ISO 4217 code.';
 

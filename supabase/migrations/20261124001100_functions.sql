@@ -1071,14 +1071,14 @@ declare
   v_warnings jsonb; v_events jsonb; v_days jsonb;
 begin
   with entry as materialized (
-    select a.environment_id, e.id, e.amount_minor
+    select a.environment_id, e.id, e.amount_minor, e.booked_on as stated_on
     from pay.provider_accounts a
     cross join jsonb_to_recordset(p_entries) as e (
-      id text, amount_minor bigint, is_statement boolean)
+      id text, amount_minor bigint, booked_on date, is_statement boolean)
     where a.id = p_account_id and e.is_statement
   ), known as materialized (
     -- As in pay_internal.find_event_subject: only the primary key has this order.
-    select b.*, e.environment_id, e.id, e.amount_minor
+    select b.*, e.environment_id, e.id, e.amount_minor, e.stated_on
     from entry e
     cross join lateral (
       select b.ctid as place, b.amount_minor as former_minor, b.currency, b.booked_on,
@@ -1103,7 +1103,8 @@ begin
     from known k where k.held_events is not null and k.statement_sha256 is null
   ), confirmed as (
     update pay.bank_entries b
-    set statement_sha256 = coalesce(b.statement_sha256, p_sha256), amount_minor = k.amount_minor
+    set statement_sha256 = coalesce(b.statement_sha256, p_sha256), amount_minor = k.amount_minor,
+      stated_on = coalesce(b.stated_on, nullif(k.stated_on, b.booked_on))
     from known k
     where b.ctid = k.place and (k.statement_sha256 is null or k.former_minor <> k.amount_minor)
       and (k.statement_sha256 is not null or k.held_events is null)
@@ -1375,6 +1376,7 @@ begin
   select a.environment_id into strict v_environment_id
   from pay.provider_accounts a where a.id = p_account_id;
   perform pay_internal.refuse_moving(v_environment_id);
+  perform from pay.provider_cursors u where u.account_id = p_account_id for update;
   insert into pay.bank_files (environment_id, account_id, sha256, name, imported_at)
   values (v_environment_id, p_account_id, p_sha256, p_name, pay_internal.server_time())
   on conflict on constraint bank_files_pkey do nothing;
@@ -1410,9 +1412,8 @@ begin
   perform pay.store_provider_events(p_account_id, v_rows ->> 'provider_events');
   perform pay_internal.note_payee_check(p_account_id, c)
   from jsonb_array_elements(v_rows -> 'checks') c;
-  if v_is_proven is not null then
-    perform pay_internal.store_statement_balances(p_account_id, v_statement -> 'balances',
-      v_is_proven);
+  if v_is_proven then
+    perform pay_internal.store_statement_balances(p_account_id, v_statement -> 'balances');
   end if;
   return v_stored;
 end
@@ -1437,7 +1438,6 @@ begin
   perform set_config('pay.worker', 'on', true);
   select a.environment_id into strict v_environment_id
   from pay.provider_accounts a where a.id = p_account_id;
-  perform from pay.provider_cursors u where u.account_id = p_account_id for update;
   v_days := array(
     select o.booked_on from pay.bank_entries o
     where o.account_id = p_account_id and o.sha256 = p_sha256
@@ -1453,14 +1453,6 @@ begin
     v_warnings := v_warnings || to_jsonb(format(
       'entries that another file has with another reference or other details: %s', v_pairs));
   end if;
-  if v_complete_until is not null then
-    v_warnings := v_warnings || pay_internal.missing_statements(p_account_id);
-  end if;
-  update pay.bank_files f set result = v_result || jsonb_build_object('warnings',
-    v_result -> 'warnings' || coalesce(f.result -> 'warnings', '[]') || v_warnings)
-  where f.environment_id = v_environment_id and f.account_id = p_account_id
-    and f.sha256 = p_sha256
-  returning f.result into v_result;
   insert into pay.provider_totals as total (environment_id, account_id, day, currency,
     provider_minor, read_at)
   select v_environment_id, p_account_id, d.day, t.currency, t.sum_minor, pay_internal.server_time()
@@ -1472,6 +1464,14 @@ begin
   ) t
   on conflict on constraint provider_totals_pkey
     do update set provider_minor = excluded.provider_minor, read_at = excluded.read_at;
+  if v_complete_until is not null then
+    v_warnings := v_warnings || pay_internal.balance_warnings(p_account_id);
+  end if;
+  update pay.bank_files f set result = v_result || jsonb_build_object('warnings',
+    v_result -> 'warnings' || coalesce(f.result -> 'warnings', '[]') || v_warnings)
+  where f.environment_id = v_environment_id and f.account_id = p_account_id
+    and f.sha256 = p_sha256
+  returning f.result into v_result;
   update pay.provider_cursors u
   set totals_day = greatest(u.totals_day, v_complete_until),
     polled_at = pay_internal.server_time()
@@ -1845,80 +1845,84 @@ end
 $$;
 grant execute on function pay.approve_bank_order(text, text) to pay_operator;
 
-create or replace function pay_internal.follows_statements(p_account_id text, p_balances jsonb)
+create or replace function pay_internal.adjoins_statements(p_account_id text, p_balances jsonb)
 returns boolean
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select coalesce((
-    select case when t.day = b.closed_on
-      then (b.opening_minor = t.closing_minor or b.closing_minor = t.opening_minor)
-        -- One that overlaps it or repeats it has a balance in common.
-        and b.opening_minor <> t.opening_minor and b.closing_minor <> t.closing_minor
-      else b.opening_minor = t.closing_minor and b.opened_on >= t.day end
+  with recursive statement as materialized (
+    select b.*, t.balances, (
+      -- One of several days overlaps the statements before.
+      select max(y.day) from pay.provider_totals y
+      where y.environment_id = a.environment_id and y.account_id = a.id
+        and y.currency = b.currency and y.day < b.closed_on and y.balances is not null
+    ) as former_day
     from jsonb_to_record(p_balances) as b (
       currency text, opened_on date, opening_minor bigint, closed_on date, closing_minor bigint)
-    cross join lateral (
-      select y.day, y.opening_minor, y.closing_minor
-      from pay.provider_accounts a
-      join pay.provider_totals y on y.environment_id = a.environment_id and y.account_id = a.id
-      where a.id = p_account_id and y.currency = b.currency
-        and (y.opening_minor is not null or y.closing_minor is not null)
-      order by y.day desc limit 1
-    ) t
+    join pay.provider_accounts a on a.id = p_account_id
+    join pay.provider_totals t on t.environment_id = a.environment_id and t.account_id = a.id
+      and t.day = b.closed_on and t.currency = b.currency and t.balances is not null
+  ), other as materialized (
+    select (x.value ->> 0)::bigint as opening_minor, (x.value ->> 1)::bigint as closing_minor
+    from statement s cross join jsonb_array_elements(s.balances) x
+  ), reached (minor) as (
+    select o.closing_minor from statement s join other o on o.opening_minor = s.opening_minor
+    union
+    select o.closing_minor from reached r join other o on o.opening_minor = r.minor
+  )
+  select coalesce((
+    select exists (select from other o
+        where o.closing_minor = s.opening_minor or o.opening_minor = s.closing_minor)
+      -- It overlaps those with which it begins or ends, and those that lead where it leads.
+      and (s.opening_minor = s.closing_minor or not exists (select from other o
+        where o.opening_minor = s.opening_minor or o.closing_minor = s.closing_minor))
+      and not exists (select from reached r where r.minor = s.closing_minor)
+    from statement s
+    where s.opened_on >= s.former_day or s.former_day is null
   ), false)
 $$;
 
 create or replace function pay_internal.store_statement_balances(
-  p_account_id text, p_balances jsonb, p_is_proven boolean
+  p_account_id text, p_balances jsonb
 )
 returns void
 language sql volatile
 set search_path = pg_catalog, pg_temp
 as $$
   insert into pay.provider_totals as t (environment_id, account_id, day, currency, provider_minor,
-    read_at, opening_minor, closing_minor)
+    read_at, balances)
   select a.environment_id, a.id, b.closed_on, b.currency, 0, pay_internal.server_time(),
-    case when b.opened_on >= former.day or former.day is null then b.opening_minor end,
-    case when p_is_proven or b.opening_minor is null then b.closing_minor end
+    jsonb_build_array(jsonb_build_array(b.opening_minor, b.closing_minor))
   from pay.provider_accounts a
   cross join jsonb_to_record(p_balances) as b (
-    currency text, opened_on date, opening_minor bigint, closed_on date, closing_minor bigint)
-  left join lateral (
-    select y.day from pay.provider_totals y
-    where y.environment_id = a.environment_id and y.account_id = a.id
-      and y.currency = b.currency and y.day < b.closed_on
-      and (y.opening_minor is not null or y.closing_minor is not null)
-    order by y.day desc limit 1
-  ) former on true
+    currency text, opening_minor bigint, closed_on date, closing_minor bigint)
   where a.id = p_account_id
   on conflict on constraint provider_totals_pkey do update
-  set opening_minor = case
-      when t.opening_minor is null and t.closing_minor is null
-        or t.opening_minor = excluded.closing_minor then excluded.opening_minor
-      else t.opening_minor end,
-    closing_minor = case
-      when t.opening_minor is null and num_nulls(t.closing_minor, excluded.opening_minor) > 0
-        or t.closing_minor = excluded.opening_minor then excluded.closing_minor
-      when t.opening_minor = excluded.closing_minor or t.closing_minor = excluded.closing_minor
-        then t.closing_minor
-      end
+  set balances = coalesce(t.balances, '[]') || excluded.balances
+  where t.balances is null or jsonb_array_length(t.balances) < 100 and not exists (
+    select from jsonb_array_elements(t.balances) x where x.value = excluded.balances -> 0)
 $$;
 
-create or replace function pay_internal.missing_statements(p_account_id text)
+create or replace function pay_internal.closing_balance(p_balances jsonb)
+returns bigint
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select case when count(*) = 1 then min(x.minor) end
+  from (
+    select (c.value ->> 1)::bigint as minor from jsonb_array_elements(p_balances) c
+    except
+    select (o.value ->> 0)::bigint from jsonb_array_elements(p_balances) o
+  ) x
+$$;
+
+create or replace function pay_internal.balance_warnings(p_account_id text)
 returns jsonb
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select coalesce(jsonb_agg(g.detail), '[]')
-  from (
-    select g.detail
-    from pay.provider_accounts a
-    join pay_internal.statement_gaps g on g.environment_id = a.environment_id
-      and g.account_id = a.id
-    where a.id = p_account_id
-    order by g.day desc limit 20
-  ) g
+  select coalesce(jsonb_agg(u.detail), '[]')
+  from pay_internal.unproven_balances u where u.account_id = p_account_id
 $$;
 
 create or replace function pay_internal.number_bank_entries(
@@ -1930,54 +1934,44 @@ language plpgsql stable
 set search_path = pg_catalog, pg_temp set enable_sort = off
 as $$
 declare
-  v_follows constant boolean :=
-    pay_internal.follows_statements(p_account_id, nullif(p_statement -> 'balances', 'null'));
-  v_page constant jsonb := nullif(p_statement -> 'page', 'null');
   v_ids jsonb;
 begin
   with entry as materialized (
-    select a.environment_id, e.id, e.booked_on, left(e.id, 32) as hash,
+    select distinct e.id, e.booked_on, left(e.id, 32) as hash,
       coalesce(nullif(substr(e.id, 34), ''), '1')::bigint as number
-    from pay.provider_accounts a
-    cross join jsonb_to_recordset(p_entries) as e (id text, booked_on date)
-    where a.id = p_account_id
-  ), hash as materialized (
-    -- The bounds are made here, as in pay.bank_file_state. "." comes behind "-".
-    select distinct e.environment_id, e.hash as low, e.hash || '.' as high from entry e
+    from jsonb_to_recordset(p_entries) as e (id text, booked_on date)
   ), known as materialized (
-    select h.low as hash, b.*
-    from hash h
-    cross join lateral (
-      select b.id, b.booked_on, b.statement_sha256 is not null as is_stated,
-        b.sha256 = p_sha256 or b.statement_sha256 = p_sha256 as is_ours, coalesce(
-          b.statement_sha256 <> p_sha256 and (v_follows or (
-            select f.result #>> '{page,statement_id}' = v_page ->> 'statement_id'
-              and f.result #> '{page,number}' <> v_page -> 'number'
-            from pay.bank_files f
-            where v_page is not null and f.environment_id = h.environment_id
-              and f.account_id = p_account_id and f.sha256 = b.statement_sha256
-          )), false) as is_apart
-      from pay.bank_entries b
-      where b.environment_id = h.environment_id and b.account_id = p_account_id
-        and b.id between h.low and h.high
-      order by b.id offset 0
-    ) b
-  ), same as materialized (
-    select d.hash, d.booked_on, k.id, row_number() over (partition by d.hash, d.booked_on
-      order by k.booked_on <> d.booked_on, length(k.id), k.id) as number
-    from (select distinct e.hash, e.booked_on from entry e) d
-    join known k on k.hash = d.hash
-    where case when k.booked_on = d.booked_on then not k.is_apart
-      else abs(k.booked_on - d.booked_on) <= 10 and not coalesce(k.is_ours, false)
-        and not (k.is_stated and p_statement is not null) end
-  ), numbered as (
-    select e.id, e.booked_on, coalesce(s.id, e.hash || nullif('-' || coalesce(c.known, 0)
-      + dense_rank() over (partition by e.hash, s.id is null order by e.booked_on, e.number),
-      '-1')) as new_id
+    select k.*, row_number() over (partition by k.hash, k.day, k.is_apart
+      order by length(k.id), k.id) as number
+    from pay_internal.known_bank_entries(p_account_id, p_sha256, p_statement,
+      array(select distinct e.hash from entry e)) k
+  ), exact as materialized (
+    select e.*, k.id as known_id
     from entry e
-    left join same s on s.hash = e.hash and s.booked_on = e.booked_on and s.number = e.number
+    left join known k on k.hash = e.hash and k.day = e.booked_on and k.number = e.number
+      and not k.is_apart
+  ), new as (
+    select e.*, row_number() over (partition by e.hash order by e.booked_on, e.number) as place
+    from exact e where e.known_id is null
+  ), near as (
+    select k.*, row_number() over (partition by k.hash order by k.day, length(k.id), k.id) as place
+    from known k
+    where k.is_open
+      and k.id not in (select e.known_id from exact e where e.known_id is not null)
+      and exists (select from (select distinct n.hash, n.booked_on from new n) n
+        where n.hash = k.hash and abs(n.booked_on - k.day) <= 10)
+  ), found as (
+    select n.id, n.booked_on, n.hash, n.place, k.id as known_id
+    from new n
+    left join near k on k.hash = n.hash and k.place = n.place and abs(n.booked_on - k.day) <= 10
+  ), numbered as (
+    select e.id, e.booked_on, e.known_id as new_id from exact e where e.known_id is not null
+    union all
+    select f.id, f.booked_on, coalesce(f.known_id, f.hash || nullif('-' || coalesce(c.known, 0)
+      + row_number() over (partition by f.hash, f.known_id is null order by f.place), '-1'))
+    from found f
     left join (select k.hash, count(*) as known from known k group by k.hash) c
-      on c.hash = e.hash
+      on c.hash = f.hash
   )
   select jsonb_object_agg(n.booked_on || n.id, n.new_id) filter (where n.new_id <> n.id)
   into v_ids
@@ -1993,6 +1987,46 @@ begin
     cross join lateral (
       select v_ids ->> ((e.value ->> 'booked_on') || (e.value ->> 'id')) as id) n
   );
+end
+$$;
+
+create or replace function pay_internal.known_bank_entries(
+  p_account_id text, p_sha256 text, p_statement jsonb, p_hashes text[]
+)
+returns table (hash text, id text, day date, is_open boolean, is_apart boolean)
+language plpgsql stable rows 100
+-- As in pay_internal.lock_provider_events.
+set search_path = pg_catalog, pg_temp set enable_sort = off
+as $$
+declare
+  v_adjoins constant boolean :=
+    pay_internal.adjoins_statements(p_account_id, nullif(p_statement -> 'balances', 'null'));
+  v_page constant jsonb := nullif(p_statement -> 'page', 'null');
+begin
+  return query
+    -- The bounds are made here, as in pay.bank_file_state. "." comes behind "-".
+    with hash as materialized (
+      select a.environment_id, h.low, h.low || '.' as high
+      from pay.provider_accounts a cross join unnest(p_hashes) as h (low)
+      where a.id = p_account_id
+    )
+    select h.low, b.id, coalesce(b.stated_on, b.booked_on),
+      b.sha256 <> p_sha256 and (b.statement_sha256 is null
+        or p_statement is null and b.statement_sha256 <> p_sha256),
+      coalesce(b.statement_sha256 <> p_sha256 and (v_adjoins or (
+        select f.result #>> '{page,statement_id}' = v_page ->> 'statement_id'
+          and f.result #> '{page,number}' <> v_page -> 'number'
+        from pay.bank_files f
+        where v_page is not null and f.environment_id = h.environment_id
+          and f.account_id = p_account_id and f.sha256 = b.statement_sha256
+      )), false)
+    from hash h
+    cross join lateral (
+      select y.* from pay.bank_entries y
+      where y.environment_id = h.environment_id and y.account_id = p_account_id
+        and y.id between h.low and h.high
+      order by y.id offset 0
+    ) b;
 end
 $$;
 
@@ -11023,21 +11057,39 @@ end
 $$;
 grant execute on function pay.wake_dispatcher() to pay_operator;
 
-create or replace view pay_internal.statement_gaps with (security_invoker = true) as
-select t.environment_id, t.account_id, t.day,
-  'a statement is missing: that of ' || t.day || ' begins with ' || t.opening_minor || ' '
-    || t.currency || ', the one before it ends on ' || t.former_day || ' with '
-    || t.former_minor as detail
+create or replace view pay_internal.unproven_balances with (security_invoker = true) as
+select x.environment_id, x.account_id,
+  'the balances of the statements since ' || min(x.day) filter (where x.is_last) || ' differ by '
+    || max(x.last_minor) || ' ' || x.currency || ' in minor units from the entries: a statement is '
+    || 'missing, or an entry was taken for another one' as detail
 from (
-  select y.environment_id, y.account_id, y.currency, y.day, y.opening_minor,
-    lag(y.day) over w as former_day, lag(y.closing_minor) over w as former_minor
-  from pay.provider_totals y
-  where y.opening_minor is not null or y.closing_minor is not null
-  window w as (partition by y.environment_id, y.account_id, y.currency order by y.day)
-) t
-where t.opening_minor <> t.former_minor and t.day > (now() - interval '90 days')::date;
-comment on view pay_internal.statement_gaps is
-  'Statements of the last 90 days that do not begin with the balance that ended the one before.';
+  select d.*, not coalesce(bool_or(d.difference_minor <> d.last_minor) over rest, false) as is_last
+  from (
+    select c.*, last_value(c.difference_minor) over (partition by c.environment_id, c.account_id,
+      c.currency order by c.day rows between current row and unbounded following) as last_minor
+    from (
+      select t.environment_id, t.account_id, t.currency, t.day,
+        t.closing_minor - first_value(t.closing_minor) over w
+          - (t.moved_minor - first_value(t.moved_minor) over w) as difference_minor
+      from (
+        select y.environment_id, y.account_id, y.currency, y.day,
+          pay_internal.closing_balance(y.balances) as closing_minor,
+          sum(y.provider_minor) over (partition by y.environment_id, y.account_id, y.currency
+            order by y.day) as moved_minor
+        from pay.provider_totals y
+        where y.day > (now() - interval '90 days')::date
+      ) t
+      where t.closing_minor is not null
+      window w as (partition by t.environment_id, t.account_id, t.currency order by t.day)
+    ) c
+  ) d
+  window rest as (partition by d.environment_id, d.account_id, d.currency order by d.day
+    rows between current row and unbounded following)
+) x
+where x.last_minor <> 0
+group by x.environment_id, x.account_id, x.currency;
+comment on view pay_internal.unproven_balances is
+  'Accounts at banks whose balances change by another amount than their entries.';
 
 create or replace view pay.health with (security_invoker = true) as
   select o.*, b.*, s.*, c.*, w.*, p.*, v.*
@@ -11908,7 +11960,7 @@ where x.day > (a.created_at at time zone 'UTC')::date and x.day <= u.totals_day
 group by x.environment_id, x.account_id, x.day, x.currency
 having sum(x.provider_minor) <> sum(x.booked_minor)
 union all
-select g.environment_id, g.account_id, g.detail from pay_internal.statement_gaps g
+select u.environment_id, u.account_id, u.detail from pay_internal.unproven_balances u
 union all
 select r.environment_id, r.account_id, r.day || ': the totals of the provider are not read'
 from pay_internal.provider_readings r

@@ -19,14 +19,14 @@ declare
   v_warnings jsonb; v_events jsonb; v_days jsonb;
 begin
   with entry as materialized (
-    select a.environment_id, e.id, e.amount_minor
+    select a.environment_id, e.id, e.amount_minor, e.booked_on as stated_on
     from pay.provider_accounts a
     cross join jsonb_to_recordset(p_entries) as e (
-      id text, amount_minor bigint, is_statement boolean)
+      id text, amount_minor bigint, booked_on date, is_statement boolean)
     where a.id = p_account_id and e.is_statement
   ), known as materialized (
     -- As in pay_internal.find_event_subject: only the primary key has this order.
-    select b.*, e.environment_id, e.id, e.amount_minor
+    select b.*, e.environment_id, e.id, e.amount_minor, e.stated_on
     from entry e
     cross join lateral (
       select b.ctid as place, b.amount_minor as former_minor, b.currency, b.booked_on,
@@ -51,7 +51,8 @@ begin
     from known k where k.held_events is not null and k.statement_sha256 is null
   ), confirmed as (
     update pay.bank_entries b
-    set statement_sha256 = coalesce(b.statement_sha256, p_sha256), amount_minor = k.amount_minor
+    set statement_sha256 = coalesce(b.statement_sha256, p_sha256), amount_minor = k.amount_minor,
+      stated_on = coalesce(b.stated_on, nullif(k.stated_on, b.booked_on))
     from known k
     where b.ctid = k.place and (k.statement_sha256 is null or k.former_minor <> k.amount_minor)
       and (k.statement_sha256 is not null or k.held_events is null)

@@ -2,7 +2,8 @@
 -- events are stored in one transaction, and the worker applies the events later (record.sql).
 
 -- Begins the import of a file. Returns null if the file is new, else the result of its import.
--- Concurrency: a second transaction that imports the same file waits for the end of the first one.
+-- Concurrency: the files of an account are imported one after the other, because the entries of one
+-- are numbered after those of the others.
 create or replace function pay.begin_bank_file(p_account_id text, p_sha256 text, p_name text)
 returns json
 language plpgsql volatile security definer
@@ -16,6 +17,7 @@ begin
   select a.environment_id into strict v_environment_id
   from pay.provider_accounts a where a.id = p_account_id;
   perform pay_internal.refuse_moving(v_environment_id);
+  perform from pay.provider_cursors u where u.account_id = p_account_id for update;
   insert into pay.bank_files (environment_id, account_id, sha256, name, imported_at)
   values (v_environment_id, p_account_id, p_sha256, p_name, pay_internal.server_time())
   on conflict on constraint bank_files_pkey do nothing;
@@ -32,7 +34,7 @@ grant execute on function pay.begin_bank_file(text, text, text) to pay_operator;
 -- Stores a part of a file, after pay.begin_bank_file. Returns the number of new entries.
 -- p_rows {entries, statement, proves_balances, provider_events, checks, payers}, as the functions
 --        take them that do each step. provider_events belong to no entry. proves_balances: whether
---        the statement ends here with a proof; null: it goes on, or has no balances
+--        the statement ends here, and its entries come to the difference of its balances
 create or replace function pay.store_bank_rows(p_account_id text, p_sha256 text, p_rows text)
 returns bigint
 language plpgsql volatile security definer
@@ -55,9 +57,8 @@ begin
   perform pay.store_provider_events(p_account_id, v_rows ->> 'provider_events');
   perform pay_internal.note_payee_check(p_account_id, c)
   from jsonb_array_elements(v_rows -> 'checks') c;
-  if v_is_proven is not null then
-    perform pay_internal.store_statement_balances(p_account_id, v_statement -> 'balances',
-      v_is_proven);
+  if v_is_proven then
+    perform pay_internal.store_statement_balances(p_account_id, v_statement -> 'balances');
   end if;
   return v_stored;
 end
@@ -69,7 +70,6 @@ grant execute on function pay.store_bank_rows(text, text, text) to pay_operator;
 -- p_result {kind, complete_until, …} as the importer counts it. complete_until: the day up to which
 --          its statements have every entry, or null. The books of these days are compared
 --          (pay.invariant_provider_totals).
--- Concurrency: the files of an account end one after the other.
 create or replace function pay.end_bank_file(p_account_id text, p_sha256 text, p_result text)
 returns json
 language plpgsql volatile security definer
@@ -88,7 +88,6 @@ begin
   perform set_config('pay.worker', 'on', true);
   select a.environment_id into strict v_environment_id
   from pay.provider_accounts a where a.id = p_account_id;
-  perform from pay.provider_cursors u where u.account_id = p_account_id for update;
   v_days := array(
     select o.booked_on from pay.bank_entries o
     where o.account_id = p_account_id and o.sha256 = p_sha256
@@ -104,14 +103,6 @@ begin
     v_warnings := v_warnings || to_jsonb(format(
       'entries that another file has with another reference or other details: %s', v_pairs));
   end if;
-  if v_complete_until is not null then
-    v_warnings := v_warnings || pay_internal.missing_statements(p_account_id);
-  end if;
-  update pay.bank_files f set result = v_result || jsonb_build_object('warnings',
-    v_result -> 'warnings' || coalesce(f.result -> 'warnings', '[]') || v_warnings)
-  where f.environment_id = v_environment_id and f.account_id = p_account_id
-    and f.sha256 = p_sha256
-  returning f.result into v_result;
   insert into pay.provider_totals as total (environment_id, account_id, day, currency,
     provider_minor, read_at)
   select v_environment_id, p_account_id, d.day, t.currency, t.sum_minor, pay_internal.server_time()
@@ -123,6 +114,14 @@ begin
   ) t
   on conflict on constraint provider_totals_pkey
     do update set provider_minor = excluded.provider_minor, read_at = excluded.read_at;
+  if v_complete_until is not null then
+    v_warnings := v_warnings || pay_internal.balance_warnings(p_account_id);
+  end if;
+  update pay.bank_files f set result = v_result || jsonb_build_object('warnings',
+    v_result -> 'warnings' || coalesce(f.result -> 'warnings', '[]') || v_warnings)
+  where f.environment_id = v_environment_id and f.account_id = p_account_id
+    and f.sha256 = p_sha256
+  returning f.result into v_result;
   update pay.provider_cursors u
   set totals_day = greatest(u.totals_day, v_complete_until),
     polled_at = pay_internal.server_time()

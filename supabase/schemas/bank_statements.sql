@@ -1,110 +1,134 @@
--- Purpose: the statements of banks (camt.053). Each begins with the balance with which the one
--- before it has ended. So a missing statement is known, and equal entries of two statements are.
+-- Purpose: the statements of banks (camt.053). Their balances tell which of two statements of a day
+-- repeats the other one, and whether an entry of a statement is missing in the books.
 
--- Reports whether a camt.053 is the newest statement and adjoins those before it: it has none of
--- their entries then. Statements of one day can come in any order.
+-- Reports whether a camt.053 adjoins the other statements of its day, and neither repeats nor
+-- overlaps them. It has none of their entries then, also if it has equal ones.
 -- p_balances {currency, opened_on, opening_minor, closed_on, closing_minor}, or null
-create or replace function pay_internal.follows_statements(p_account_id text, p_balances jsonb)
+create or replace function pay_internal.adjoins_statements(p_account_id text, p_balances jsonb)
 returns boolean
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select coalesce((
-    select case when t.day = b.closed_on
-      then (b.opening_minor = t.closing_minor or b.closing_minor = t.opening_minor)
-        -- One that overlaps it or repeats it has a balance in common.
-        and b.opening_minor <> t.opening_minor and b.closing_minor <> t.closing_minor
-      else b.opening_minor = t.closing_minor and b.opened_on >= t.day end
+  with recursive statement as materialized (
+    select b.*, t.balances, (
+      -- One of several days overlaps the statements before.
+      select max(y.day) from pay.provider_totals y
+      where y.environment_id = a.environment_id and y.account_id = a.id
+        and y.currency = b.currency and y.day < b.closed_on and y.balances is not null
+    ) as former_day
     from jsonb_to_record(p_balances) as b (
       currency text, opened_on date, opening_minor bigint, closed_on date, closing_minor bigint)
-    cross join lateral (
-      select y.day, y.opening_minor, y.closing_minor
-      from pay.provider_accounts a
-      join pay.provider_totals y on y.environment_id = a.environment_id and y.account_id = a.id
-      where a.id = p_account_id and y.currency = b.currency
-        and (y.opening_minor is not null or y.closing_minor is not null)
-      order by y.day desc limit 1
-    ) t
+    join pay.provider_accounts a on a.id = p_account_id
+    join pay.provider_totals t on t.environment_id = a.environment_id and t.account_id = a.id
+      and t.day = b.closed_on and t.currency = b.currency and t.balances is not null
+  ), other as materialized (
+    select (x.value ->> 0)::bigint as opening_minor, (x.value ->> 1)::bigint as closing_minor
+    from statement s cross join jsonb_array_elements(s.balances) x
+  ), reached (minor) as (
+    select o.closing_minor from statement s join other o on o.opening_minor = s.opening_minor
+    union
+    select o.closing_minor from reached r join other o on o.opening_minor = r.minor
+  )
+  select coalesce((
+    select exists (select from other o
+        where o.closing_minor = s.opening_minor or o.opening_minor = s.closing_minor)
+      -- It overlaps those with which it begins or ends, and those that lead where it leads.
+      and (s.opening_minor = s.closing_minor or not exists (select from other o
+        where o.opening_minor = s.opening_minor or o.closing_minor = s.closing_minor))
+      and not exists (select from reached r where r.minor = s.closing_minor)
+    from statement s
+    where s.opened_on >= s.former_day or s.former_day is null
   ), false)
 $$;
 
--- Stores the balances of a statement with the totals of its last day. Statements of one day whose
--- balances adjoin become one. If the entries do not prove the closing balance, it is not stored:
--- some of them count only later.
--- p_balances as in pay_internal.follows_statements
+-- Stores the balances of a statement with the totals of its last day: 100 of a day at most.
+-- p_balances as in pay_internal.adjoins_statements
 create or replace function pay_internal.store_statement_balances(
-  p_account_id text, p_balances jsonb, p_is_proven boolean
+  p_account_id text, p_balances jsonb
 )
 returns void
 language sql volatile
 set search_path = pg_catalog, pg_temp
 as $$
   insert into pay.provider_totals as t (environment_id, account_id, day, currency, provider_minor,
-    read_at, opening_minor, closing_minor)
+    read_at, balances)
   select a.environment_id, a.id, b.closed_on, b.currency, 0, pay_internal.server_time(),
-    case when b.opened_on >= former.day or former.day is null then b.opening_minor end,
-    case when p_is_proven or b.opening_minor is null then b.closing_minor end
+    jsonb_build_array(jsonb_build_array(b.opening_minor, b.closing_minor))
   from pay.provider_accounts a
   cross join jsonb_to_record(p_balances) as b (
-    currency text, opened_on date, opening_minor bigint, closed_on date, closing_minor bigint)
-  left join lateral (
-    select y.day from pay.provider_totals y
-    where y.environment_id = a.environment_id and y.account_id = a.id
-      and y.currency = b.currency and y.day < b.closed_on
-      and (y.opening_minor is not null or y.closing_minor is not null)
-    order by y.day desc limit 1
-  ) former on true
+    currency text, opening_minor bigint, closed_on date, closing_minor bigint)
   where a.id = p_account_id
   on conflict on constraint provider_totals_pkey do update
-  set opening_minor = case
-      when t.opening_minor is null and t.closing_minor is null
-        or t.opening_minor = excluded.closing_minor then excluded.opening_minor
-      else t.opening_minor end,
-    closing_minor = case
-      when t.opening_minor is null and num_nulls(t.closing_minor, excluded.opening_minor) > 0
-        or t.closing_minor = excluded.opening_minor then excluded.closing_minor
-      when t.opening_minor = excluded.closing_minor or t.closing_minor = excluded.closing_minor
-        then t.closing_minor
-      end
+  set balances = coalesce(t.balances, '[]') || excluded.balances
+  where t.balances is null or jsonb_array_length(t.balances) < 100 and not exists (
+    select from jsonb_array_elements(t.balances) x where x.value = excluded.balances -> 0)
 $$;
 
-create or replace view pay_internal.statement_gaps with (security_invoker = true) as
-select t.environment_id, t.account_id, t.day,
-  'a statement is missing: that of ' || t.day || ' begins with ' || t.opening_minor || ' '
-    || t.currency || ', the one before it ends on ' || t.former_day || ' with '
-    || t.former_minor as detail
-from (
-  select y.environment_id, y.account_id, y.currency, y.day, y.opening_minor,
-    lag(y.day) over w as former_day, lag(y.closing_minor) over w as former_minor
-  from pay.provider_totals y
-  where y.opening_minor is not null or y.closing_minor is not null
-  window w as (partition by y.environment_id, y.account_id, y.currency order by y.day)
-) t
-where t.opening_minor <> t.former_minor and t.day > (now() - interval '90 days')::date;
-comment on view pay_internal.statement_gaps is
-  'Statements of the last 90 days that do not begin with the balance that ended the one before.';
+-- The balance at the end of a day: the only closing balance with which no other statement begins.
+-- Null: it is not known.
+create or replace function pay_internal.closing_balance(p_balances jsonb)
+returns bigint
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select case when count(*) = 1 then min(x.minor) end
+  from (
+    select (c.value ->> 1)::bigint as minor from jsonb_array_elements(p_balances) c
+    except
+    select (o.value ->> 0)::bigint from jsonb_array_elements(p_balances) o
+  ) x
+$$;
 
--- Warnings about the statements that are missing, at most 20.
-create or replace function pay_internal.missing_statements(p_account_id text)
+-- The accounts at banks whose balances of the last 90 days change by another amount than their
+-- entries, each with the first day since then.
+create or replace view pay_internal.unproven_balances with (security_invoker = true) as
+select x.environment_id, x.account_id,
+  'the balances of the statements since ' || min(x.day) filter (where x.is_last) || ' differ by '
+    || max(x.last_minor) || ' ' || x.currency || ' in minor units from the entries: a statement is '
+    || 'missing, or an entry was taken for another one' as detail
+from (
+  select d.*, not coalesce(bool_or(d.difference_minor <> d.last_minor) over rest, false) as is_last
+  from (
+    select c.*, last_value(c.difference_minor) over (partition by c.environment_id, c.account_id,
+      c.currency order by c.day rows between current row and unbounded following) as last_minor
+    from (
+      select t.environment_id, t.account_id, t.currency, t.day,
+        t.closing_minor - first_value(t.closing_minor) over w
+          - (t.moved_minor - first_value(t.moved_minor) over w) as difference_minor
+      from (
+        select y.environment_id, y.account_id, y.currency, y.day,
+          pay_internal.closing_balance(y.balances) as closing_minor,
+          sum(y.provider_minor) over (partition by y.environment_id, y.account_id, y.currency
+            order by y.day) as moved_minor
+        from pay.provider_totals y
+        where y.day > (now() - interval '90 days')::date
+      ) t
+      where t.closing_minor is not null
+      window w as (partition by t.environment_id, t.account_id, t.currency order by t.day)
+    ) c
+  ) d
+  window rest as (partition by d.environment_id, d.account_id, d.currency order by d.day
+    rows between current row and unbounded following)
+) x
+where x.last_minor <> 0
+group by x.environment_id, x.account_id, x.currency;
+comment on view pay_internal.unproven_balances is
+  'Accounts at banks whose balances change by another amount than their entries.';
+
+-- Warnings about the balances of an account, one for each currency.
+create or replace function pay_internal.balance_warnings(p_account_id text)
 returns jsonb
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select coalesce(jsonb_agg(g.detail), '[]')
-  from (
-    select g.detail
-    from pay.provider_accounts a
-    join pay_internal.statement_gaps g on g.environment_id = a.environment_id
-      and g.account_id = a.id
-    where a.id = p_account_id
-    order by g.day desc limit 20
-  ) g
+  select coalesce(jsonb_agg(u.detail), '[]')
+  from pay_internal.unproven_balances u where u.account_id = p_account_id
 $$;
 
 -- Gives the entries of a file their ids: the hash of what its files have in common, and its number
--- among the entries with this hash. An entry is a known one of the same day, or of ten days around
--- it if their files are not both camt.053, which agree about the day. It is none of a statement
--- that this one follows, nor of another page of this one.
+-- among the entries with this hash. An entry is a known one of the same day, or else of ten days
+-- around it if their files are not both camt.053, which agree about the day. It is none of a
+-- statement that this one adjoins, nor of another page of this one.
 -- p_entries as in pay_internal.store_bank_entries. id: the hash, and the number among the entries
 --           of the file with this hash and day
 -- p_statement {balances, page: {statement_id, number}}, or null
@@ -117,54 +141,44 @@ language plpgsql stable
 set search_path = pg_catalog, pg_temp set enable_sort = off
 as $$
 declare
-  v_follows constant boolean :=
-    pay_internal.follows_statements(p_account_id, nullif(p_statement -> 'balances', 'null'));
-  v_page constant jsonb := nullif(p_statement -> 'page', 'null');
   v_ids jsonb;
 begin
   with entry as materialized (
-    select a.environment_id, e.id, e.booked_on, left(e.id, 32) as hash,
+    select distinct e.id, e.booked_on, left(e.id, 32) as hash,
       coalesce(nullif(substr(e.id, 34), ''), '1')::bigint as number
-    from pay.provider_accounts a
-    cross join jsonb_to_recordset(p_entries) as e (id text, booked_on date)
-    where a.id = p_account_id
-  ), hash as materialized (
-    -- The bounds are made here, as in pay.bank_file_state. "." comes behind "-".
-    select distinct e.environment_id, e.hash as low, e.hash || '.' as high from entry e
+    from jsonb_to_recordset(p_entries) as e (id text, booked_on date)
   ), known as materialized (
-    select h.low as hash, b.*
-    from hash h
-    cross join lateral (
-      select b.id, b.booked_on, b.statement_sha256 is not null as is_stated,
-        b.sha256 = p_sha256 or b.statement_sha256 = p_sha256 as is_ours, coalesce(
-          b.statement_sha256 <> p_sha256 and (v_follows or (
-            select f.result #>> '{page,statement_id}' = v_page ->> 'statement_id'
-              and f.result #> '{page,number}' <> v_page -> 'number'
-            from pay.bank_files f
-            where v_page is not null and f.environment_id = h.environment_id
-              and f.account_id = p_account_id and f.sha256 = b.statement_sha256
-          )), false) as is_apart
-      from pay.bank_entries b
-      where b.environment_id = h.environment_id and b.account_id = p_account_id
-        and b.id between h.low and h.high
-      order by b.id offset 0
-    ) b
-  ), same as materialized (
-    select d.hash, d.booked_on, k.id, row_number() over (partition by d.hash, d.booked_on
-      order by k.booked_on <> d.booked_on, length(k.id), k.id) as number
-    from (select distinct e.hash, e.booked_on from entry e) d
-    join known k on k.hash = d.hash
-    where case when k.booked_on = d.booked_on then not k.is_apart
-      else abs(k.booked_on - d.booked_on) <= 10 and not coalesce(k.is_ours, false)
-        and not (k.is_stated and p_statement is not null) end
-  ), numbered as (
-    select e.id, e.booked_on, coalesce(s.id, e.hash || nullif('-' || coalesce(c.known, 0)
-      + dense_rank() over (partition by e.hash, s.id is null order by e.booked_on, e.number),
-      '-1')) as new_id
+    select k.*, row_number() over (partition by k.hash, k.day, k.is_apart
+      order by length(k.id), k.id) as number
+    from pay_internal.known_bank_entries(p_account_id, p_sha256, p_statement,
+      array(select distinct e.hash from entry e)) k
+  ), exact as materialized (
+    select e.*, k.id as known_id
     from entry e
-    left join same s on s.hash = e.hash and s.booked_on = e.booked_on and s.number = e.number
+    left join known k on k.hash = e.hash and k.day = e.booked_on and k.number = e.number
+      and not k.is_apart
+  ), new as (
+    select e.*, row_number() over (partition by e.hash order by e.booked_on, e.number) as place
+    from exact e where e.known_id is null
+  ), near as (
+    select k.*, row_number() over (partition by k.hash order by k.day, length(k.id), k.id) as place
+    from known k
+    where k.is_open
+      and k.id not in (select e.known_id from exact e where e.known_id is not null)
+      and exists (select from (select distinct n.hash, n.booked_on from new n) n
+        where n.hash = k.hash and abs(n.booked_on - k.day) <= 10)
+  ), found as (
+    select n.id, n.booked_on, n.hash, n.place, k.id as known_id
+    from new n
+    left join near k on k.hash = n.hash and k.place = n.place and abs(n.booked_on - k.day) <= 10
+  ), numbered as (
+    select e.id, e.booked_on, e.known_id as new_id from exact e where e.known_id is not null
+    union all
+    select f.id, f.booked_on, coalesce(f.known_id, f.hash || nullif('-' || coalesce(c.known, 0)
+      + row_number() over (partition by f.hash, f.known_id is null order by f.place), '-1'))
+    from found f
     left join (select k.hash, count(*) as known from known k group by k.hash) c
-      on c.hash = e.hash
+      on c.hash = f.hash
   )
   select jsonb_object_agg(n.booked_on || n.id, n.new_id) filter (where n.new_id <> n.id)
   into v_ids
@@ -180,5 +194,47 @@ begin
     cross join lateral (
       select v_ids ->> ((e.value ->> 'booked_on') || (e.value ->> 'id')) as id) n
   );
+end
+$$;
+
+-- The known entries with some hashes. day: that of a camt.053, if one has it. is_open: an entry of
+-- this file can be it, also if the days differ. is_apart: none can be it.
+create or replace function pay_internal.known_bank_entries(
+  p_account_id text, p_sha256 text, p_statement jsonb, p_hashes text[]
+)
+returns table (hash text, id text, day date, is_open boolean, is_apart boolean)
+language plpgsql stable rows 100
+-- As in pay_internal.lock_provider_events.
+set search_path = pg_catalog, pg_temp set enable_sort = off
+as $$
+declare
+  v_adjoins constant boolean :=
+    pay_internal.adjoins_statements(p_account_id, nullif(p_statement -> 'balances', 'null'));
+  v_page constant jsonb := nullif(p_statement -> 'page', 'null');
+begin
+  return query
+    -- The bounds are made here, as in pay.bank_file_state. "." comes behind "-".
+    with hash as materialized (
+      select a.environment_id, h.low, h.low || '.' as high
+      from pay.provider_accounts a cross join unnest(p_hashes) as h (low)
+      where a.id = p_account_id
+    )
+    select h.low, b.id, coalesce(b.stated_on, b.booked_on),
+      b.sha256 <> p_sha256 and (b.statement_sha256 is null
+        or p_statement is null and b.statement_sha256 <> p_sha256),
+      coalesce(b.statement_sha256 <> p_sha256 and (v_adjoins or (
+        select f.result #>> '{page,statement_id}' = v_page ->> 'statement_id'
+          and f.result #> '{page,number}' <> v_page -> 'number'
+        from pay.bank_files f
+        where v_page is not null and f.environment_id = h.environment_id
+          and f.account_id = p_account_id and f.sha256 = b.statement_sha256
+      )), false)
+    from hash h
+    cross join lateral (
+      select y.* from pay.bank_entries y
+      where y.environment_id = h.environment_id and y.account_id = p_account_id
+        and y.id between h.low and h.high
+      order by y.id offset 0
+    ) b;
 end
 $$;

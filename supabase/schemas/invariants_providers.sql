@@ -115,7 +115,7 @@ where x.day > (a.created_at at time zone 'UTC')::date and x.day <= u.totals_day
 group by x.environment_id, x.account_id, x.day, x.currency
 having sum(x.provider_minor) <> sum(x.booked_minor)
 union all
-select g.environment_id, g.account_id, g.detail from pay_internal.statement_gaps g
+select u.environment_id, u.account_id, u.detail from pay_internal.unproven_balances u
 union all
 select r.environment_id, r.account_id, r.day || ': the totals of the provider are not read'
 from pay_internal.provider_readings r

@@ -50,7 +50,7 @@ export interface ImportedFile {
   warnings: string[];
   /** The last day up to which the file has every entry (`YYYY-MM-DD`); null: it does not say so. */
   complete_until: string | null;
-  /** The part of a statement that the file is; null: it has whole ones. */
+  /** The part of a statement that the file is; null: it has whole or several ones. */
   page: NewStatement["page"];
 }
 
@@ -235,7 +235,7 @@ class Importer {
         closing_minor: booked.closing.amount_minor,
       },
     };
-    this.#imported.page = this.#statement.page;
+    this.#imported.page = this.#statements === 1 ? this.#statement.page : null;
   }
 
   /** Ends an entry: its details are complete. */
@@ -255,12 +255,14 @@ class Importer {
     if (this.#ready.length >= BATCH) await this.#store();
   }
 
-  /** Stores what is ready. `is_proven` ends the statement. */
-  async #store(is_proven: boolean | null = null): Promise<void> {
+  /** Stores what is ready. `is_proven`: the statement ends, and its sums are right. */
+  async #store(is_proven = false): Promise<void> {
     const { provider_events, checks } = this.#statuses;
     const rows = this.#ready.length + provider_events.length + checks.length;
-    const proves_balances = this.#statement?.balances ? is_proven : null;
-    if (rows === 0 && proves_balances === null) return;
+    const { balances = null } = this.#statement ?? {};
+    // Those of one page are right if those of the whole statement are.
+    const proves_balances = balances !== null && (is_proven || balances.opening_minor === null);
+    if (rows === 0 && !proves_balances) return;
     const payers = await Promise.all(
       this.#ready.flatMap(({ payers }) => payers).map(async ({ reference, details }) => ({
         reference,
