@@ -170,7 +170,7 @@ begin
   ), found as (
     select n.id, n.booked_on, n.hash, n.place, k.id as known_id
     from new n
-    left join near k on k.hash = n.hash and k.place = n.place and abs(n.booked_on - k.day) <= 10
+    left join near k on k.hash = n.hash and k.place = n.place
   ), numbered as (
     select e.id, e.booked_on, e.known_id as new_id from exact e where e.known_id is not null
     union all

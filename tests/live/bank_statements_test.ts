@@ -177,6 +177,18 @@ const CASES: [name: string, ...steps: Step[]][] = [
     [{ day: 7, opening: 30, closing: 50, entries: [...TEN, ...TEN] }, 50],
     [{ day: 7, opening: 30, closing: 40, entries: TEN }, 50],
     [{ day: 7, opening: 40, closing: 50, entries: TEN }, 50],
+    [{ day: 6, opening: 50, closing: 80, entries: [...TEN, ...TEN, ...TEN] }, 80],
+    [{ day: 6, opening: 60, closing: 70, entries: TEN }, 80],
+  ],
+  [
+    "days that end where the last one begins",
+    [{ day: 9, opening: 0, closing: 10, entries: TEN }, 10],
+    [{ day: 8, opening: 10, closing: 20, entries: TEN }, 20],
+    [{
+      ...{ day: 8, opened: 10, opening: 0, closing: 10 },
+      entries: [{ amount: 10, day: 9 }, { amount: 10 }, { amount: -10 }],
+    }, 30],
+    [{ day: 7, opening: 10, closing: 20, entries: TEN }, 40],
   ],
   [
     "an entry that counts only in the next statement",
