@@ -424,7 +424,13 @@ Deno.test("readBankFile() reads the members of a statement", async () => {
     `<LastPgInd>true</LastPgInd></StmtPgntn>\n${writeBalance("OPBD", "1.00000", "DBIT")}` +
     writeBalance("CLBD", "9.00");
   const records = await readFile(writeFile([{ head, entries: writeEntry() }]));
-  const opening = { line: 5, code: "OPBD", amount_minor: -100, currency: "EUR", date: "2026-11-20" };
+  const opening = {
+    line: 5,
+    code: "OPBD",
+    amount_minor: -100,
+    currency: "EUR",
+    date: "2026-11-20",
+  };
   const closing = { line: 6, code: "CLBD", amount_minor: 900, currency: "EUR", date: "2026-11-20" };
   assert.deepEqual(records[1], {
     record: "statement",
