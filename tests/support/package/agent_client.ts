@@ -32,7 +32,10 @@ interface ServerCommand {
 
 /** Connects an agent to a new server. Its standard error is that of the tests. */
 export async function connectAgent(command: ServerCommand): Promise<Agent> {
-  const transport = new StdioClientTransport(command);
+  // The server gets few variables of this process, but needs its packages.
+  const cache = Deno.env.get("DENO_DIR");
+  const env = { ...cache && { DENO_DIR: cache }, ...command.env };
+  const transport = new StdioClientTransport({ ...command, env });
   const client = new Client({ name: "test", version: "1" });
   // Also called for a line on standard output that is no message.
   const errors: Error[] = [];
