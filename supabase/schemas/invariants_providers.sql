@@ -122,7 +122,7 @@ from pay_internal.provider_readings r
 join pay.provider_accounts a on a.environment_id = r.environment_id and a.id = r.account_id
 where a.status = 'enabled' and r.totals_at < now() - interval '2 days';
 comment on view pay.invariant_provider_totals is
-  'R14: the movements of each day at a provider add up to those that the ledger booked';
+  'R14: each day''s movements at a provider are those that the ledger booked, as balances prove';
 
 -- Checks that the final transfers to the address of a payment decide its status.
 create or replace view pay.invariant_deposits with (security_invoker = true) as
