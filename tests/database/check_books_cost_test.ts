@@ -42,7 +42,7 @@ serviceCase(
     select invariant from pay_internal.list_invariants() order by 1`;
     const plans = await sql.begin(async (sql) => {
       await sql`set local role pay_owner`;
-    await sql`set local jit = off`;
+      await sql`set local jit = off`;
       // The settings of the function.
       await sql`select set_config(split_part(setting, '=', 1), split_part(setting, '=', 2), true)
       from pg_proc p cross join unnest(p.proconfig || '{pay.worker=on}') as s (setting)
