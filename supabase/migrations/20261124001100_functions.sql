@@ -11063,10 +11063,9 @@ select x.environment_id, x.account_id,
     || max(x.last_minor) || ' ' || x.currency || ' in minor units from the entries: a statement is '
     || 'missing, or an entry was taken for another one' as detail
 from (
-  select d.*, not coalesce(bool_or(d.difference_minor <> d.last_minor) over rest, false) as is_last
+  select d.*, bool_and(d.difference_minor = d.last_minor) over rest as is_last
   from (
-    select c.*, last_value(c.difference_minor) over (partition by c.environment_id, c.account_id,
-      c.currency order by c.day rows between current row and unbounded following) as last_minor
+    select c.*, last_value(c.difference_minor) over rest as last_minor
     from (
       select t.environment_id, t.account_id, t.currency, t.day,
         t.closing_minor - first_value(t.closing_minor) over w
@@ -11082,6 +11081,8 @@ from (
       where t.closing_minor is not null
       window w as (partition by t.environment_id, t.account_id, t.currency order by t.day)
     ) c
+    window rest as (partition by c.environment_id, c.account_id, c.currency order by c.day
+      rows between current row and unbounded following)
   ) d
   window rest as (partition by d.environment_id, d.account_id, d.currency order by d.day
     rows between current row and unbounded following)

@@ -250,7 +250,7 @@ Deno.test("the statements of a bank", async (t) => {
       const { send, booked } = await open(CASES.length);
       const statement = (day: number, opening: number) =>
         send({ day, opening, closing: opening + 10, entries: TEN });
-      // Who has no statements from then does not find them any more.
+      // A difference of more than 90 days ago is no breach: banks keep statements for some time only.
       await statement(100, 0);
       assert.equal(await statement(95, 500), "");
       await statement(9, 510);

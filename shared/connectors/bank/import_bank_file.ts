@@ -158,7 +158,8 @@ class Importer {
         this.#startStatement(record);
         break;
       case "statement_end":
-        await this.#store(record.is_proven);
+        // The balances of one page are right if those of the whole statement are.
+        await this.#store(record.is_proven || this.#statement?.balances?.opening_minor === null);
         this.#statement = null;
         break;
       case "entry":
@@ -255,13 +256,11 @@ class Importer {
     if (this.#ready.length >= BATCH) await this.#store();
   }
 
-  /** Stores what is ready. `is_proven`: the statement ends, and its sums are right. */
-  async #store(is_proven = false): Promise<void> {
+  /** Stores what is ready, and at the end of a statement its balances if they are right. */
+  async #store(has_right_balances = false): Promise<void> {
     const { provider_events, checks } = this.#statuses;
     const rows = this.#ready.length + provider_events.length + checks.length;
-    const { balances = null } = this.#statement ?? {};
-    // Those of one page are right if those of the whole statement are.
-    const proves_balances = balances !== null && (is_proven || balances.opening_minor === null);
+    const proves_balances = has_right_balances && (this.#statement?.balances ?? null) !== null;
     if (rows === 0 && !proves_balances) return;
     const payers = await Promise.all(
       this.#ready.flatMap(({ payers }) => payers).map(async ({ reference, details }) => ({
