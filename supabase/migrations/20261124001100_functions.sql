@@ -1201,6 +1201,22 @@ begin
     ) b
     where a.id = p_account_id and not e.is_total
   )));
+  if v_detailed <> '{}' then
+    update pay.bank_entries b set details_sha256 = p_sha256
+    from (
+      select k.place
+      from pay.provider_accounts a
+      cross join unnest(v_detailed) as d (id)
+      cross join lateral (
+        select b.ctid as place from pay.bank_entries b
+        where b.environment_id = a.environment_id and b.account_id = a.id
+          and b.id between d.id and d.id
+        order by b.id offset 0
+      ) k
+      where a.id = p_account_id
+    ) f
+    where b.ctid = f.place;
+  end if;
   with entry as materialized (
     select a.environment_id, e.*
     from pay.provider_accounts a
@@ -1218,11 +1234,6 @@ begin
     order by e.id
     on conflict on constraint bank_entries_pkey do nothing
     returning id
-  ), detailed as (
-    update pay.bank_entries b set details_sha256 = p_sha256
-    from entry e
-    join unnest(v_detailed) as d (id) on d.id = e.id
-    where b.environment_id = e.environment_id and b.account_id = p_account_id and b.id = e.id
   )
   select count(distinct s.id), coalesce(jsonb_agg(event.value || jsonb_build_object(
     'environment_id', e.environment_id, 'account_id', p_account_id, 'body', event.value)), '[]')

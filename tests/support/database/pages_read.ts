@@ -1,6 +1,6 @@
 /** Counts the pages and rows that a statement reads. */
 
-import type { ReservedSql, Sql } from "postgres";
+import type { ISql, ReservedSql, Sql } from "postgres";
 
 /** Runs a statement and counts the pages that it reads, cached or not, also inside functions. */
 export async function pagesRead(
@@ -40,22 +40,24 @@ export async function rowsRead(
   parameters: (string | null)[],
   prepare: () => Promise<unknown> = () => Promise.resolve(),
 ): Promise<Reading> {
-  // These counters contain only values that the connection has not reported yet; it reports between
-  // transactions.
-  const count = async () => {
-    const [counted] = await sql<{ rows: number }[]>`
-      select sum(pg_stat_get_xact_tuples_returned(c.oid))::int as rows
-      from pg_class c
-      where c.relnamespace = 'pay'::regnamespace and c.relkind in ('r', 'i')`;
-    return counted!.rows;
-  };
   await sql`begin`;
   try {
     await prepare();
-    const before = await count();
+    const before = await rowsOfTransaction(sql);
     const pages = await pagesRead(sql, query, parameters);
-    return { rows: await count() - before, pages };
+    return { rows: await rowsOfTransaction(sql) - before, pages };
   } finally {
     await sql`rollback`;
   }
+}
+
+/** Counts the rows of our tables that the open transaction has read, as `rowsRead` does. */
+export async function rowsOfTransaction(sql: ISql): Promise<number> {
+  // These counters contain only values that the connection has not reported yet; it reports between
+  // transactions.
+  const [counted] = await sql<{ rows: number }[]>`
+    select sum(pg_stat_get_xact_tuples_returned(c.oid))::int as rows
+    from pg_class c
+    where c.relnamespace = 'pay'::regnamespace and c.relkind in ('r', 'i')`;
+  return counted!.rows;
 }

@@ -1,0 +1,110 @@
+/** What an import reads for each entry does not grow with the file. */
+
+import assert from "node:assert/strict";
+import postgres from "postgres";
+import { databaseOf } from "../../scripts/operator/operator_database.ts";
+import { importBankFile } from "../../shared/connectors/bank/import_bank_file.ts";
+import { Vault } from "../../shared/core/vault.ts";
+import type { ProviderAccount } from "../../shared/domain/providers/connector.ts";
+import { createBankStore } from "../../shared/store/bank_store.ts";
+import { KEYS } from "../support/bank/bank.ts";
+import {
+  ACCOUNT,
+  writeBalance,
+  writeDetail,
+  writeEntry,
+  writeFile,
+} from "../support/connectors/bank_file.ts";
+import { cloneDatabase } from "../support/database/database.ts";
+import { rowsOfTransaction } from "../support/database/pages_read.ts";
+
+const DAY_MS = 86_400_000;
+/** Entries of a file. */
+const ENTRIES = 3_000;
+/** Rows of tables and indexes that an entry may read. It reads 4 to 10. */
+const ROWS_MAX = 20;
+
+/** `total`: a notification of the sums of several payments. `details`: with these payments. */
+type Form = "total" | "details" | "statement";
+
+Deno.test("the rows that an import reads for each entry", async (t) => {
+  const database = await cloneDatabase();
+  const open = () => postgres(database.url, { max: 1, onnotice: () => {} });
+  const sql = open();
+  try {
+    const account = await makeAccount(sql);
+    // Without statistics plans are at their worst. A session makes them with the rows that it finds.
+    await sql`alter table pay.bank_entries set (autovacuum_enabled = off)`;
+    await sql`alter table pay.provider_events set (autovacuum_enabled = off)`;
+    const forms: Form[][] = [["statement"], ["total", "details", "statement"]];
+    for (const [at, files] of forms.entries()) {
+      for (const form of files) {
+        await t.step(`file ${at + 1}: ${form}`, async () => {
+          const session = open();
+          const rows = await readByImport(session, account, write(form, at + 1)) / ENTRIES;
+          await session.end();
+          assert.ok(rows < ROWS_MAX, `${rows} rows`);
+        });
+      }
+    }
+  } finally {
+    await sql.end();
+    await database.drop();
+  }
+});
+
+async function makeAccount(sql: postgres.Sql): Promise<ProviderAccount> {
+  const environment_id = `env_${"0".repeat(26)}`;
+  const id = "pac_cost";
+  const settings = { iban: ACCOUNT, bic: "COBADEFFXXX", holder_name: "Shop GmbH", currency: "EUR" };
+  await sql`select pay.create_environment(${environment_id}, 'a', true, 'a')`;
+  await sql`select pay.add_provider_account(${id}, ${environment_id}, 'bank', ${["sepa"]},
+    ${JSON.stringify(settings)}, null, ${[]})`;
+  return {
+    ...{ id, environment_id, connector: "bank", settings },
+    ...{ secret: null, notification_secrets: [] },
+  };
+}
+
+/** Imports a file in batches. Returns the rows that it has read. */
+async function readByImport(
+  sql: postgres.Sql,
+  account: ProviderAccount,
+  text: string,
+): Promise<number> {
+  const sha256 = crypto.randomUUID().replaceAll("-", "").repeat(2);
+  const bytes = ReadableStream.from([new TextEncoder().encode(text)]);
+  return await sql.begin(async (transaction) => {
+    const store = createBankStore(databaseOf(transaction as unknown as postgres.Sql));
+    const before = await rowsOfTransaction(transaction);
+    await store.beginFile(account.id, sha256, "file");
+    const source = { bytes, bytes_max: text.length, rows_max: Infinity, sha256 };
+    const imported = await importBankFile(account, source, Vault.read(KEYS), {
+      storeRows: (rows) => store.storeRows(account.id, sha256, rows),
+      findOrders: () => Promise.resolve([]),
+    });
+    await store.endFile(account.id, sha256, imported);
+    return await rowsOfTransaction(transaction) - before;
+  });
+}
+
+/** Writes a file whose entries have references and amounts of their own. */
+function write(form: Form, day: number): string {
+  const date = new Date(Date.now() - day * DAY_MS).toISOString().slice(0, 10);
+  const entries = Array.from({ length: ENTRIES }, (_, at) => {
+    const amount = `${at + 1}.00 EUR`;
+    return writeEntry({
+      Amt: amount,
+      BookgDt: `<Dt>${date}</Dt>`,
+      ValDt: `<Dt>${date}</Dt>`,
+      AcctSvcrRef: `R${day}-${at}`,
+      NtryDtls: form === "total"
+        ? "<Btch><NbOfTxs>2</NbOfTxs></Btch>"
+        : writeDetail({ Amt: amount }),
+    });
+  }).join("");
+  if (form !== "statement") return writeFile([{ entries }], { kind: "054" });
+  const head = writeBalance("OPBD", "0.00", "CRDT", date) +
+    writeBalance("CLBD", `${ENTRIES * (ENTRIES + 1) / 2}.00`, "CRDT", date);
+  return writeFile([{ head, entries }]);
+}
