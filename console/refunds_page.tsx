@@ -31,6 +31,7 @@ const COLUMNS = [
   "payment_status",
   "reason",
   "failure_code",
+  "payee_check",
   "metadata",
 ];
 

@@ -31,6 +31,7 @@ const COLUMNS = [
   "destination",
   "description",
   "failure_code",
+  "payee_check",
   "completed_at",
   "metadata",
 ];

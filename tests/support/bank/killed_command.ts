@@ -66,7 +66,7 @@ export async function hasRead({ pid }: RunningCommand, path: string, share: numb
 
 /** A table that a test has locked. */
 interface HeldTable {
-  /** Resolves when somebody waits for the lock. */
+  /** Resolves when the command waits for the lock. */
   untilAwaited(): Promise<void>;
   release(): Promise<void>;
 }
@@ -88,8 +88,10 @@ export async function holdTable(
   })();
   locked.catch(() => {});
   const countWaiting = async () => {
+    // Neither the service nor autovacuum, which also wait.
     const [row] = await stage.sql`select count(*)::int as count from pg_locks
-      where not granted and relation = ${table}::regclass`;
+      join pg_stat_activity using (pid)
+      where not granted and relation = ${table}::regclass and usename = session_user`;
     return row!.count as number;
   };
   if (is_queued) await until(`the lock of ${table} waits`, async () => await countWaiting() > 0);
@@ -98,7 +100,7 @@ export async function holdTable(
     async untilAwaited() {
       await locked;
       await until(
-        `somebody waits for ${table}`,
+        `the command waits for ${table}`,
         async () => await countWaiting() > 0,
         STEP_DEADLINE_MS,
       );
