@@ -318,7 +318,7 @@ comment on column pay.provider_totals.day is 'The day in UTC.';
 comment on column pay.provider_totals.currency is 'ISO 4217 code.';
 comment on column pay.provider_totals.provider_minor is 'Sum of all movements of the balance in minor units, after fees; payouts are negative.';
 comment on column pay.provider_totals.read_at is 'Time at which the worker read it.';
-comment on column pay.provider_totals.balances is 'The opening and closing balances in minor units of each statement of a bank that ends on this day, in the order of their import. Null: there is none.';
+comment on column pay.provider_totals.balances is 'For each statement of a bank that ends on this day, in the order of their import: the opening and closing balances in minor units, its file and the day of its opening. Null: there is none.';
 
 -- A piece of work for the worker (pay.lease_provider_work).
 create type pay.provider_work as (

@@ -48,7 +48,7 @@ comment on column pay.bank_entries.account_id is 'The account.';
 comment on column pay.bank_entries.id is 'The bank''s reference of the entry, or a hash of its content. Its provider events are id:1, id:2 and so on, and id:0 for its total.';
 comment on column pay.bank_entries.sha256 is 'The file that had it first.';
 comment on column pay.bank_entries.details_sha256 is 'The file that had its details first; null: it is booked by its total, and a file can bring them.';
-comment on column pay.bank_entries.statement_sha256 is 'The first camt.053 that had it; null: none has confirmed it.';
+comment on column pay.bank_entries.statement_sha256 is 'The camt.053 that has confirmed it; null: none has.';
 comment on column pay.bank_entries.same_as is 'The entry that it is, under another identity: that one is booked and this one is not. Null: it is booked itself.';
 comment on column pay.bank_entries.held_events is 'Its events, which are stored if a camt.053 tells that it is another entry after all.';
 comment on column pay.bank_entries.booked_on is 'The day on which the bank booked it.';
@@ -56,8 +56,8 @@ comment on column pay.bank_entries.stated_on is 'The day that a camt.053 has, if
 comment on column pay.bank_entries.amount_minor is 'The change of the balance in minor units: negative if money left.';
 comment on column pay.bank_entries.currency is 'ISO 4217 code.';
 
-create index bank_entries_booked on pay.bank_entries (account_id, booked_on);
-comment on index pay.bank_entries_booked is 'pay.end_bank_file: the entries of a day.';
+create index bank_entries_booked on pay.bank_entries (account_id, booked_on, amount_minor);
+comment on index pay.bank_entries_booked is 'pay.end_bank_file: the entries of a day. pay_internal.pair_bank_entries: those of an amount.';
 
 create index bank_entries_file on pay.bank_entries (sha256, account_id);
 comment on index pay.bank_entries_file is 'pay.end_bank_file, pay.bank_file_state: the entries of a file.';

@@ -1092,26 +1092,28 @@ begin
     select k.environment_id, other.*
     from known k
     cross join lateral (
-      select y.ctid as place, y.id, y.held_events, y.booked_on
+      select y.ctid as place, y.id, y.held_events, y.booked_on, y.same_as
       from pay.bank_entries y
       where y.account_id = p_account_id and y.same_as between k.id and k.id
         and y.statement_sha256 is not null
       order by y.same_as offset 0
     ) other
     union all
-    select k.environment_id, k.place, k.id, k.held_events, k.booked_on
+    select k.environment_id, k.place, k.id, k.held_events, k.booked_on, null
     from known k where k.held_events is not null and k.statement_sha256 is null
   ), confirmed as (
     update pay.bank_entries b
-    set statement_sha256 = coalesce(b.statement_sha256, p_sha256), amount_minor = k.amount_minor,
+    set statement_sha256 = p_sha256, amount_minor = k.amount_minor,
       stated_on = coalesce(b.stated_on, nullif(k.stated_on, b.booked_on))
     from known k
-    where b.ctid = k.place and (k.statement_sha256 is null or k.former_minor <> k.amount_minor)
-      and (k.statement_sha256 is not null or k.held_events is null)
+    where b.ctid = k.place and (k.statement_sha256 is not null or k.held_events is null)
+      and (k.statement_sha256 is null or k.former_minor <> k.amount_minor
+        or k.id in (select p.same_as from apart p))
   ), released as (
+    -- As an entry of this file it is compared again with those of other files.
     update pay.bank_entries b
-    set statement_sha256 = coalesce(b.statement_sha256, p_sha256), same_as = null,
-      held_events = null
+    set sha256 = p_sha256, statement_sha256 = coalesce(b.statement_sha256, p_sha256),
+      same_as = null, held_events = null
     from apart p where b.ctid = p.place
   ), change as (
     select booked_on, format(
@@ -1129,16 +1131,26 @@ begin
     from apart p cross join jsonb_array_elements(p.held_events) event)
   into v_warnings, v_days, v_events;
   perform pay_internal.keep_provider_events(coalesce(v_events, '[]'));
+  perform pay_internal.keep_file_warnings(p_account_id, p_sha256, v_warnings, v_days);
+end
+$$;
+
+create or replace function pay_internal.keep_file_warnings(
+  p_account_id text, p_sha256 text, p_warnings jsonb, p_days jsonb
+)
+returns void
+language sql volatile
+set search_path = pg_catalog, pg_temp
+as $$
   update pay.bank_files f
   set result = jsonb_build_object(
     'warnings', jsonb_path_query_array(
-      coalesce(f.result -> 'warnings', '[]') || v_warnings, '$[0 to 99]'),
+      coalesce(f.result -> 'warnings', '[]') || p_warnings, '$[0 to 99]'),
     'days', (select jsonb_agg(distinct d.day)
-      from jsonb_array_elements(coalesce(f.result -> 'days', '[]') || v_days) as d (day)))
+      from jsonb_array_elements(coalesce(f.result -> 'days', '[]') || p_days) as d (day)))
   from pay.provider_accounts a
   where a.id = p_account_id and f.environment_id = a.environment_id and f.account_id = a.id
-    and f.sha256 = p_sha256 and v_warnings is not null;
-end
+    and f.sha256 = p_sha256 and p_warnings is not null
 $$;
 
 create or replace function pay_internal.replace_bank_totals(p_account_id text, p_ids text[])
@@ -1247,9 +1259,7 @@ begin
 end
 $$;
 
-create or replace function pay_internal.pair_bank_entries(
-  p_account_id text, p_sha256 text, p_days date[]
-)
+create or replace function pay_internal.pair_bank_entries(p_account_id text, p_sha256 text)
 returns bigint
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -1259,13 +1269,17 @@ declare
   v_pairs jsonb;
   v_replaced text[];
 begin
-  with entry as (
+  with new as materialized (
+    select distinct b.booked_on, b.amount_minor from pay.bank_entries b
+    where b.account_id = p_account_id and b.sha256 = p_sha256
+  ), entry as (
     select b.id, b.booked_on, b.currency, b.amount_minor, b.details_sha256, s.is_new,
       s.by_statement, row_number() over (partition by b.booked_on, b.currency, b.amount_minor,
         s.is_new, s.by_statement order by b.id) as place
     from pay.provider_cursors u
-    cross join unnest(p_days) as d (day)
-    join pay.bank_entries b on b.account_id = u.account_id and b.booked_on = d.day
+    cross join new n
+    join pay.bank_entries b on b.account_id = p_account_id and b.booked_on = n.booked_on
+      and b.amount_minor = n.amount_minor
     cross join lateral (
       select b.sha256 = p_sha256 as is_new,
         (b.sha256 = p_sha256) = (b.statement_sha256 is not null) as by_statement
@@ -1358,16 +1372,28 @@ language sql stable
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 as $$
-  with entry as (
-    select b.id, b.booked_on, b.amount_minor, b.currency
-    from pay.provider_cursors u
-    join pay.bank_entries b on b.account_id = u.account_id
-      and b.statement_sha256 is null and b.same_as is null
-      and b.booked_on <= greatest(u.totals_day, p_complete_until)
-    where u.account_id = p_account_id
-      and (b.sha256 = p_sha256 or coalesce(b.booked_on > u.totals_day, true))
+  with days as materialized (
+    select u.totals_day, greatest(u.totals_day, p_complete_until) as complete_until
+    from pay.provider_cursors u where u.account_id = p_account_id
+  ), of_file as materialized (
+    select b.* from pay.bank_entries b
+    where b.account_id = p_account_id and b.sha256 = p_sha256 offset 0
+  ), unconfirmed as (
+    (select b.* from of_file b
+    where b.statement_sha256 is null and b.same_as is null
+      and b.booked_on <= (select d.complete_until from days d)
     order by b.booked_on, b.id
-    limit 20
+    limit 20)
+    union all
+    (select b.* from pay.bank_entries b
+    where b.account_id = p_account_id and b.sha256 <> p_sha256
+      and b.statement_sha256 is null and b.same_as is null
+      and b.booked_on <= (select d.complete_until from days d)
+      and b.booked_on > (select coalesce(d.totals_day, '-infinity') from days d)
+    order by b.booked_on, b.id
+    limit 20)
+  ), entry as (
+    select * from unconfirmed order by booked_on, id limit 20
   )
   select coalesce(jsonb_agg(format('no camt.053 has the entry %s of %s: %s %s in minor units',
     e.id, e.booked_on, e.amount_minor, e.currency)), '[]')
@@ -1424,7 +1450,8 @@ begin
   perform pay_internal.note_payee_check(p_account_id, c)
   from jsonb_array_elements(v_rows -> 'checks') c;
   if v_is_proven then
-    perform pay_internal.store_statement_balances(p_account_id, v_statement -> 'balances');
+    perform pay_internal.store_statement_balances(p_account_id, p_sha256,
+      v_statement -> 'balances');
   end if;
   return v_stored;
 end
@@ -1458,7 +1485,7 @@ begin
     where f.environment_id = v_environment_id and f.account_id = p_account_id
       and f.sha256 = p_sha256
   );
-  v_pairs := pay_internal.pair_bank_entries(p_account_id, p_sha256, v_days);
+  v_pairs := pay_internal.pair_bank_entries(p_account_id, p_sha256);
   v_warnings := pay_internal.unconfirmed_bank_entries(p_account_id, p_sha256, v_complete_until);
   if v_pairs > 0 then
     v_warnings := v_warnings || to_jsonb(format(
@@ -1856,45 +1883,66 @@ end
 $$;
 grant execute on function pay.approve_bank_order(text, text) to pay_operator;
 
-create or replace function pay_internal.adjoins_statements(p_account_id text, p_balances jsonb)
-returns boolean
+create or replace function pay_internal.adjoining_files(p_account_id text, p_balances jsonb)
+returns text[]
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
   with recursive statement as materialized (
-    select b.*, t.balances, (
-      -- One of several days overlaps the statements before.
-      select max(y.day) from pay.provider_totals y
-      where y.environment_id = a.environment_id and y.account_id = a.id
-        and y.currency = b.currency and y.day < b.closed_on and y.balances is not null
-    ) as former_day
+    select b.*, t.balances, former.day as former_day,
+      pay_internal.outer_balance(former.balances, true) as former_minor
     from jsonb_to_record(p_balances) as b (
       currency text, opened_on date, opening_minor bigint, closed_on date, closing_minor bigint)
     join pay.provider_accounts a on a.id = p_account_id
     join pay.provider_totals t on t.environment_id = a.environment_id and t.account_id = a.id
       and t.day = b.closed_on and t.currency = b.currency and t.balances is not null
+    left join lateral (
+      select y.day, y.balances from pay.provider_totals y
+      where y.environment_id = a.environment_id and y.account_id = a.id
+        and y.currency = b.currency and y.day < b.closed_on and y.balances is not null
+      order by y.day desc limit 1
+    ) former on true
   ), other as materialized (
-    select (x.value ->> 0)::bigint as opening_minor, (x.value ->> 1)::bigint as closing_minor
-    from statement s cross join jsonb_array_elements(s.balances) x
+    select (x.value ->> 0)::bigint as opening_minor, (x.value ->> 1)::bigint as closing_minor,
+      x.value ->> 2 as sha256, x.place
+    from statement s
+    cross join jsonb_array_elements(s.balances) with ordinality as x (value, place)
   ), reached (minor) as (
     select o.closing_minor from statement s join other o on o.opening_minor = s.opening_minor
     union
     select o.closing_minor from reached r join other o on o.opening_minor = r.minor
-  )
-  select coalesce((
-    select exists (select from other o
-        where o.closing_minor = s.opening_minor or o.opening_minor = s.closing_minor)
-      -- It overlaps those with which it begins or ends, and those that lead where it leads.
-      and (s.opening_minor = s.closing_minor or not exists (select from other o
-        where o.opening_minor = s.opening_minor or o.closing_minor = s.closing_minor))
-      and not exists (select from reached r where r.minor = s.closing_minor)
+  ), chain (opening_minor, closing_minor, sha256, place, is_before) as (
+    select o.*, o.closing_minor = s.opening_minor
     from statement s
-    where s.opened_on >= s.former_day or s.former_day is null
-  ), false)
+    join other o on o.closing_minor = s.opening_minor or o.opening_minor = s.closing_minor
+    union
+    select o.*, c.is_before
+    from chain c
+    join other o on case when c.is_before then o.closing_minor = c.opening_minor
+      else o.opening_minor = c.closing_minor end
+  )
+  select (
+    select array_agg(distinct o.sha256)
+    from chain c
+    -- A later one that had more can have an earlier one as its part.
+    join other o on o.sha256 = c.sha256 or o.place < c.place
+      and case when c.is_before then o.opening_minor = c.opening_minor
+        else o.closing_minor = c.closing_minor end
+      and exists (select from pay.bank_entries b
+        where b.account_id = p_account_id and b.sha256 = c.sha256)
+  )
+  from statement s
+  -- One of several days overlaps the statements before.
+  where (s.former_day is null or s.opened_on >= s.former_day or s.opening_minor = s.former_minor
+      or exists (select from chain c where c.is_before and c.opening_minor = s.former_minor))
+    -- It overlaps those with which it begins or ends, and those that lead where it leads.
+    and (s.opening_minor = s.closing_minor or not exists (select from other o
+      where o.opening_minor = s.opening_minor or o.closing_minor = s.closing_minor))
+    and not exists (select from reached r where r.minor = s.closing_minor)
 $$;
 
 create or replace function pay_internal.store_statement_balances(
-  p_account_id text, p_balances jsonb
+  p_account_id text, p_sha256 text, p_balances jsonb
 )
 returns void
 language sql volatile
@@ -1903,28 +1951,38 @@ as $$
   insert into pay.provider_totals as t (environment_id, account_id, day, currency, provider_minor,
     read_at, balances)
   select a.environment_id, a.id, b.closed_on, b.currency, 0, pay_internal.server_time(),
-    jsonb_build_array(jsonb_build_array(b.opening_minor, b.closing_minor))
+    jsonb_build_array(jsonb_build_array(b.opening_minor, b.closing_minor, p_sha256, b.opened_on))
   from pay.provider_accounts a
   cross join jsonb_to_record(p_balances) as b (
-    currency text, opening_minor bigint, closed_on date, closing_minor bigint)
+    currency text, opened_on date, opening_minor bigint, closed_on date, closing_minor bigint)
   where a.id = p_account_id
   on conflict on constraint provider_totals_pkey do update
   set balances = coalesce(t.balances, '[]') || excluded.balances
   where t.balances is null or jsonb_array_length(t.balances) < 100 and not exists (
-    select from jsonb_array_elements(t.balances) x where x.value = excluded.balances -> 0)
+    select from jsonb_array_elements(t.balances) x
+    where x.value -> 0 = excluded.balances #> '{0,0}'
+      and x.value -> 1 = excluded.balances #> '{0,1}')
 $$;
 
-create or replace function pay_internal.closing_balance(p_balances jsonb)
+create or replace function pay_internal.outer_balance(p_balances jsonb, p_is_end boolean)
 returns bigint
 language sql immutable
 set search_path = pg_catalog, pg_temp
 as $$
-  select case when count(*) = 1 then min(x.minor) end
-  from (
-    select (c.value ->> 1)::bigint as minor from jsonb_array_elements(p_balances) c
+  with side as materialized (
+    select (x.value ->> p_is_end::integer)::bigint as minor,
+      (x.value ->> (not p_is_end)::integer)::bigint as other_minor
+    from jsonb_array_elements(p_balances) x
+  ), open as materialized (
+    select s.minor from side s
     except
-    select (o.value ->> 0)::bigint from jsonb_array_elements(p_balances) o
-  ) x
+    select s.other_minor from side s where s.minor <> s.other_minor
+  )
+  select case (select count(*) from open)
+    when 1 then (select o.minor from open o)
+    when 0 then (select case when min(s.minor) = max(s.minor) then min(s.minor)
+      when bool_or(s.minor = 0) then 0 end from side s)
+  end
 $$;
 
 create or replace function pay_internal.balance_warnings(p_account_id text)
@@ -1955,7 +2013,7 @@ begin
     select k.*, row_number() over (partition by k.hash, k.day, k.is_apart
       order by length(k.id), k.id) as number
     from pay_internal.known_bank_entries(p_account_id, p_sha256, p_statement,
-      array(select distinct e.hash from entry e)) k
+      (select jsonb_agg(to_jsonb(e)) from entry e)) k
   ), exact as materialized (
     select e.*, k.id as known_id
     from entry e
@@ -2002,7 +2060,7 @@ end
 $$;
 
 create or replace function pay_internal.known_bank_entries(
-  p_account_id text, p_sha256 text, p_statement jsonb, p_hashes text[]
+  p_account_id text, p_sha256 text, p_statement jsonb, p_entries jsonb
 )
 returns table (hash text, id text, day date, is_open boolean, is_apart boolean)
 language plpgsql stable rows 100
@@ -2010,34 +2068,55 @@ language plpgsql stable rows 100
 set search_path = pg_catalog, pg_temp set enable_sort = off
 as $$
 declare
-  v_adjoins constant boolean :=
-    pay_internal.adjoins_statements(p_account_id, nullif(p_statement -> 'balances', 'null'));
+  v_balances constant jsonb := nullif(p_statement -> 'balances', 'null');
+  v_files constant text[] := pay_internal.adjoining_files(p_account_id, v_balances);
   v_page constant jsonb := nullif(p_statement -> 'page', 'null');
 begin
   return query
     -- The bounds are made here, as in pay.bank_file_state. "." comes behind "-".
-    with hash as materialized (
+    with entry as materialized (
+      select e.* from jsonb_to_recordset(p_entries) as e (hash text, booked_on date, number bigint)
+    ), hash as materialized (
       select a.environment_id, h.low, h.low || '.' as high
-      from pay.provider_accounts a cross join unnest(p_hashes) as h (low)
+      from pay.provider_accounts a cross join (select distinct e.hash as low from entry e) h
       where a.id = p_account_id
+    ), known as materialized (
+      select h.low as hash, b.id, coalesce(b.stated_on, b.booked_on) as day,
+        b.sha256 <> p_sha256 and (b.statement_sha256 is null or p_statement is null and b.is_stated
+          -- Its camt.053 has another entry that was taken for it.
+          or exists (select from pay.bank_entries o
+            where o.account_id = p_account_id and o.same_as between b.id and b.id
+              and o.statement_sha256 = b.statement_sha256)) as is_open,
+        b.is_stated and b.statement_sha256 = any(v_files) as is_beside,
+        b.is_stated and (
+          select f.result #>> '{page,statement_id}' = v_page ->> 'statement_id'
+            and f.result #> '{page,number}' <> v_page -> 'number'
+          from pay.bank_files f
+          where v_page is not null and f.environment_id = h.environment_id
+            and f.account_id = p_account_id and f.sha256 = b.statement_sha256
+        ) as is_on_other_page
+      from hash h
+      cross join lateral (
+        select y.*, y.statement_sha256 <> p_sha256 as is_stated
+        from pay.bank_entries y
+        where y.environment_id = h.environment_id and y.account_id = p_account_id
+          and y.id between h.low and h.high
+        order by y.id offset 0
+      ) b
+    ), contained as (
+      -- A statement that comes to nothing can be a part of one that ends with its balance.
+      select v_balances -> 'opening_minor' = v_balances -> 'closing_minor'
+        and bool_and(e.number <= coalesce(s.count, 0)) as is_contained
+      from entry e
+      left join (
+        select k.hash, k.day, count(*) as count from known k
+        where k.is_beside
+        group by k.hash, k.day
+      ) s on s.hash = e.hash and s.day = e.booked_on
     )
-    select h.low, b.id, coalesce(b.stated_on, b.booked_on),
-      b.sha256 <> p_sha256 and (b.statement_sha256 is null
-        or p_statement is null and b.statement_sha256 <> p_sha256),
-      coalesce(b.statement_sha256 <> p_sha256 and (v_adjoins or (
-        select f.result #>> '{page,statement_id}' = v_page ->> 'statement_id'
-          and f.result #> '{page,number}' <> v_page -> 'number'
-        from pay.bank_files f
-        where v_page is not null and f.environment_id = h.environment_id
-          and f.account_id = p_account_id and f.sha256 = b.statement_sha256
-      )), false)
-    from hash h
-    cross join lateral (
-      select y.* from pay.bank_entries y
-      where y.environment_id = h.environment_id and y.account_id = p_account_id
-        and y.id between h.low and h.high
-      order by y.id offset 0
-    ) b;
+    select k.hash, k.id, k.day, k.is_open,
+      coalesce(k.is_on_other_page or k.is_beside and not coalesce(c.is_contained, false), false)
+    from known k cross join contained c;
 end
 $$;
 
@@ -11079,18 +11158,28 @@ from (
     select c.*, last_value(c.difference_minor) over rest as last_minor
     from (
       select t.environment_id, t.account_id, t.currency, t.day,
-        t.closing_minor - first_value(t.closing_minor) over w
+        t.balance_minor - first_value(t.balance_minor) over w
           - (t.moved_minor - first_value(t.moved_minor) over w) as difference_minor
       from (
-        select y.environment_id, y.account_id, y.currency, y.day,
-          pay_internal.closing_balance(y.balances) as closing_minor,
-          sum(y.provider_minor) over (partition by y.environment_id, y.account_id, y.currency
-            order by y.day) as moved_minor
-        from pay.provider_totals y
-        where y.day > (now() - interval '90 days')::date
+        select y.environment_id, y.account_id, y.currency, y.day, p.is_end,
+          pay_internal.outer_balance(y.balances, p.is_end) as balance_minor,
+          y.moved_minor - case when p.is_end then 0 else y.provider_minor end as moved_minor
+        from (
+          select f.*, sum(f.provider_minor) over w as moved_minor, lag(f.day) over w as former_day,
+            count(f.balances) over w as place
+          from pay.provider_totals f
+          where f.day > (now() - interval '90 days')::date
+          window w as (partition by f.environment_id, f.account_id, f.currency order by f.day)
+        ) y
+        -- The first day also has its beginning, unless that is days ago.
+        join (values (false), (true)) as p (is_end) on p.is_end or y.place = 1
+          and (y.former_day is null or y.former_day < (
+            select min((x.value ->> 3)::date) from jsonb_array_elements(y.balances) x))
+        where y.balances is not null
       ) t
-      where t.closing_minor is not null
-      window w as (partition by t.environment_id, t.account_id, t.currency order by t.day)
+      where t.balance_minor is not null
+      window w as (partition by t.environment_id, t.account_id, t.currency
+        order by t.day, t.is_end)
     ) c
     window rest as (partition by c.environment_id, c.account_id, c.currency order by c.day
       rows between current row and unbounded following)

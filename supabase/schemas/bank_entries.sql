@@ -5,8 +5,6 @@
 -- direction: the total of the day is that of the camt.053, and the operator sees that the booking
 -- differs. Identity is more than likeness (pay_internal.pair_bank_entries): an entry that was taken
 -- for another one is booked when a camt.053 has the other one, or itself, by its identity.
--- The first 100 warnings and the days whose totals change wait in the result of the file for its
--- end.
 -- p_entries as in pay_internal.store_bank_entries
 create or replace function pay_internal.confirm_bank_entries(
   p_account_id text, p_sha256 text, p_entries jsonb
@@ -40,26 +38,28 @@ begin
     select k.environment_id, other.*
     from known k
     cross join lateral (
-      select y.ctid as place, y.id, y.held_events, y.booked_on
+      select y.ctid as place, y.id, y.held_events, y.booked_on, y.same_as
       from pay.bank_entries y
       where y.account_id = p_account_id and y.same_as between k.id and k.id
         and y.statement_sha256 is not null
       order by y.same_as offset 0
     ) other
     union all
-    select k.environment_id, k.place, k.id, k.held_events, k.booked_on
+    select k.environment_id, k.place, k.id, k.held_events, k.booked_on, null
     from known k where k.held_events is not null and k.statement_sha256 is null
   ), confirmed as (
     update pay.bank_entries b
-    set statement_sha256 = coalesce(b.statement_sha256, p_sha256), amount_minor = k.amount_minor,
+    set statement_sha256 = p_sha256, amount_minor = k.amount_minor,
       stated_on = coalesce(b.stated_on, nullif(k.stated_on, b.booked_on))
     from known k
-    where b.ctid = k.place and (k.statement_sha256 is null or k.former_minor <> k.amount_minor)
-      and (k.statement_sha256 is not null or k.held_events is null)
+    where b.ctid = k.place and (k.statement_sha256 is not null or k.held_events is null)
+      and (k.statement_sha256 is null or k.former_minor <> k.amount_minor
+        or k.id in (select p.same_as from apart p))
   ), released as (
+    -- As an entry of this file it is compared again with those of other files.
     update pay.bank_entries b
-    set statement_sha256 = coalesce(b.statement_sha256, p_sha256), same_as = null,
-      held_events = null
+    set sha256 = p_sha256, statement_sha256 = coalesce(b.statement_sha256, p_sha256),
+      same_as = null, held_events = null
     from apart p where b.ctid = p.place
   ), change as (
     select booked_on, format(
@@ -77,16 +77,28 @@ begin
     from apart p cross join jsonb_array_elements(p.held_events) event)
   into v_warnings, v_days, v_events;
   perform pay_internal.keep_provider_events(coalesce(v_events, '[]'));
+  perform pay_internal.keep_file_warnings(p_account_id, p_sha256, v_warnings, v_days);
+end
+$$;
+
+-- Keeps warnings in the result of a file, 100 at most, and the days whose totals change, until its
+-- end.
+create or replace function pay_internal.keep_file_warnings(
+  p_account_id text, p_sha256 text, p_warnings jsonb, p_days jsonb
+)
+returns void
+language sql volatile
+set search_path = pg_catalog, pg_temp
+as $$
   update pay.bank_files f
   set result = jsonb_build_object(
     'warnings', jsonb_path_query_array(
-      coalesce(f.result -> 'warnings', '[]') || v_warnings, '$[0 to 99]'),
+      coalesce(f.result -> 'warnings', '[]') || p_warnings, '$[0 to 99]'),
     'days', (select jsonb_agg(distinct d.day)
-      from jsonb_array_elements(coalesce(f.result -> 'days', '[]') || v_days) as d (day)))
+      from jsonb_array_elements(coalesce(f.result -> 'days', '[]') || p_days) as d (day)))
   from pay.provider_accounts a
   where a.id = p_account_id and f.environment_id = a.environment_id and f.account_id = a.id
-    and f.sha256 = p_sha256 and v_warnings is not null;
-end
+    and f.sha256 = p_sha256 and p_warnings is not null
 $$;
 
 -- Replaces the bookings of totals, of which nobody knew what they are. Returns the entries that had
@@ -208,10 +220,7 @@ $$;
 -- another file, of a day that is complete, is the one that a camt.053 brought first. Equal entries
 -- of a file are paired one to one. The details of either replace the total of the other. Returns
 -- the number of pairs.
--- p_days the days of the new entries
-create or replace function pay_internal.pair_bank_entries(
-  p_account_id text, p_sha256 text, p_days date[]
-)
+create or replace function pay_internal.pair_bank_entries(p_account_id text, p_sha256 text)
 returns bigint
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -221,13 +230,17 @@ declare
   v_pairs jsonb;
   v_replaced text[];
 begin
-  with entry as (
+  with new as materialized (
+    select distinct b.booked_on, b.amount_minor from pay.bank_entries b
+    where b.account_id = p_account_id and b.sha256 = p_sha256
+  ), entry as (
     select b.id, b.booked_on, b.currency, b.amount_minor, b.details_sha256, s.is_new,
       s.by_statement, row_number() over (partition by b.booked_on, b.currency, b.amount_minor,
         s.is_new, s.by_statement order by b.id) as place
     from pay.provider_cursors u
-    cross join unnest(p_days) as d (day)
-    join pay.bank_entries b on b.account_id = u.account_id and b.booked_on = d.day
+    cross join new n
+    join pay.bank_entries b on b.account_id = p_account_id and b.booked_on = n.booked_on
+      and b.amount_minor = n.amount_minor
     cross join lateral (
       select b.sha256 = p_sha256 as is_new,
         (b.sha256 = p_sha256) = (b.statement_sha256 is not null) as by_statement
@@ -325,16 +338,28 @@ language sql stable
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 as $$
-  with entry as (
-    select b.id, b.booked_on, b.amount_minor, b.currency
-    from pay.provider_cursors u
-    join pay.bank_entries b on b.account_id = u.account_id
-      and b.statement_sha256 is null and b.same_as is null
-      and b.booked_on <= greatest(u.totals_day, p_complete_until)
-    where u.account_id = p_account_id
-      and (b.sha256 = p_sha256 or coalesce(b.booked_on > u.totals_day, true))
+  with days as materialized (
+    select u.totals_day, greatest(u.totals_day, p_complete_until) as complete_until
+    from pay.provider_cursors u where u.account_id = p_account_id
+  ), of_file as materialized (
+    select b.* from pay.bank_entries b
+    where b.account_id = p_account_id and b.sha256 = p_sha256 offset 0
+  ), unconfirmed as (
+    (select b.* from of_file b
+    where b.statement_sha256 is null and b.same_as is null
+      and b.booked_on <= (select d.complete_until from days d)
     order by b.booked_on, b.id
-    limit 20
+    limit 20)
+    union all
+    (select b.* from pay.bank_entries b
+    where b.account_id = p_account_id and b.sha256 <> p_sha256
+      and b.statement_sha256 is null and b.same_as is null
+      and b.booked_on <= (select d.complete_until from days d)
+      and b.booked_on > (select coalesce(d.totals_day, '-infinity') from days d)
+    order by b.booked_on, b.id
+    limit 20)
+  ), entry as (
+    select * from unconfirmed order by booked_on, id limit 20
   )
   select coalesce(jsonb_agg(format('no camt.053 has the entry %s of %s: %s %s in minor units',
     e.id, e.booked_on, e.amount_minor, e.currency)), '[]')

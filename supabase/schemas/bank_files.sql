@@ -58,7 +58,8 @@ begin
   perform pay_internal.note_payee_check(p_account_id, c)
   from jsonb_array_elements(v_rows -> 'checks') c;
   if v_is_proven then
-    perform pay_internal.store_statement_balances(p_account_id, v_statement -> 'balances');
+    perform pay_internal.store_statement_balances(p_account_id, p_sha256,
+      v_statement -> 'balances');
   end if;
   return v_stored;
 end
@@ -97,7 +98,7 @@ begin
     where f.environment_id = v_environment_id and f.account_id = p_account_id
       and f.sha256 = p_sha256
   );
-  v_pairs := pay_internal.pair_bank_entries(p_account_id, p_sha256, v_days);
+  v_pairs := pay_internal.pair_bank_entries(p_account_id, p_sha256);
   v_warnings := pay_internal.unconfirmed_bank_entries(p_account_id, p_sha256, v_complete_until);
   if v_pairs > 0 then
     v_warnings := v_warnings || to_jsonb(format(

@@ -45,8 +45,12 @@ Deno.test("an entry with several identities", async (t) => {
   const own = { iban: ACCOUNT, currency: "EUR", creditor_id: "DE98ZZZ09999999999" };
   const { id, bridge_token } = await addBankAccount(service, { methods: "sepa,swift", ...own });
   let files = 0;
-  const send = async ([kind, ...entries]: Step, closing = 10 * entries.length) => {
-    const balances = writeBalance("OPBD", "0.00") + writeBalance("CLBD", `${closing}.00`);
+  const send = async (
+    [kind, ...entries]: Step,
+    { opening = 0, change = 10 * entries.length, day = "2026-11-20" } = {},
+  ) => {
+    const balances = writeBalance("OPBD", `${opening}.00`, "CRDT", day) +
+      writeBalance("CLBD", `${opening + change}.00`, "CRDT", day);
     const file = writeFile(
       [{ head: kind === "053" ? balances : "", entries: entries.map(writeEntry).join("") }],
       { kind },
@@ -134,11 +138,39 @@ Deno.test("an entry with several identities", async (t) => {
       await send(["053", first, second]);
       assert.deepEqual(await moved(), [0, 0]);
     });
+    for (const [first_day, next_day] of [["12", "12"], ["13", "14"]] as const) {
+      await t.step(`an entry of ${next_day} that was taken for one of ${first_day}`, async () => {
+        const [first, second] = [await pay(), await pay()];
+        const noted = { AcctSvcrRef: `INSTANT${next_day}`, NtryDtls: first.NtryDtls };
+        const stated = { AcctSvcrRef: `CREDIT00${next_day}`, NtryDtls: second.NtryDtls };
+        const on = (day: string, entry: Entry) => ({
+          ...entry,
+          BookgDt: `<Dt>2026-11-${day}</Dt>`,
+        });
+        const next = () =>
+          send(["053", on(next_day, noted)], { opening: 10, day: `2026-11-${next_day}` });
+        await send(["054", on(first_day, noted)]);
+        await send(["053", on(first_day, stated)], { day: `2026-11-${first_day}` });
+        assert.deepEqual(await moved(), [1000, 1000]);
+        await next();
+        assert.deepEqual(await moved(), [1000, 1000]);
+        assert.deepEqual([await received(first.id), await received(second.id)], [1000, 1000]);
+        assert.equal(await differs(), 0);
+        await next();
+        await send(["053", on(first_day, stated), on(next_day, noted)], {
+          day: `2026-11-${next_day}`,
+        });
+        assert.deepEqual(await moved(), [0, 0]);
+      });
+    }
     await t.step("a reversal whose direction the statement proves", async () => {
       const entry = { CdtDbtInd: "DBIT", RvslInd: "true", AcctSvcrRef: "REVERSED1" };
       await send(["054", entry]);
       assert.deepEqual(await moved(), [-1000, -1000]);
-      assert.match(await send(["053", entry], 10), /has the other direction: .+ -1000 EUR/);
+      assert.match(
+        await send(["053", entry], { change: 10 }),
+        /has the other direction: .+ -1000 EUR/,
+      );
       assert.deepEqual(await moved(), [2000, 0]);
       assert.equal(await differs(), 1);
     });

@@ -195,6 +195,96 @@ const CASES: [name: string, ...steps: Step[]][] = [
     [{ day: 9, opening: 0, closing: 0, entries: [{ amount: 10, value: 8 }] }, 10],
     [{ day: 8, opening: 0, closing: 30, entries: [{ amount: 10, day: 9 }, { amount: 20 }] }, 30],
   ],
+  [
+    "a part of a day, then this part with more, and then the rest",
+    [{ day: 9, opening: 0, closing: 5, entries: [{ amount: 5 }] }, 5],
+    [{ day: 8, opening: 5, closing: 15, entries: TEN }, 15],
+    [{ day: 8, opening: 5, closing: 25, entries: [...TEN, ...TEN] }, 25],
+    [{ day: 8, opening: 25, closing: 35, entries: TEN }, 35],
+  ],
+  [
+    "a week before its days, which come in parts",
+    [{
+      ...{ day: 7, opened: 10, opening: 0, closing: 40 },
+      entries: [
+        ...parts(8, 9, 10).map((entry, at) => ({ ...entry, day: [9, 9, 8][at]! })),
+        ...parts(11),
+      ],
+    }, 40],
+    [{ day: 9, opening: 0, closing: 10, entries: parts(8) }, 40],
+    [{ day: 9, opening: 10, closing: 20, entries: parts(9) }, 40],
+    [{ day: 8, opening: 20, closing: 30, entries: parts(10) }, 40],
+    [{ day: 7, opening: 30, closing: 40, entries: parts(11) }, 40],
+  ],
+  [
+    "a week between the parts of one of its days",
+    [{ day: 9, opening: 0, closing: 10, entries: parts(1) }, 10],
+    [{ day: 8, opening: 10, closing: 20, entries: parts(2) }, 20],
+    [{
+      ...{ day: 7, opened: 10, opening: 0, closing: 40 },
+      entries: parts(1, 2, 3, 4).map((entry, at) => ({ ...entry, day: [9, 8, 8, 7][at]! })),
+    }, 40],
+    [{ day: 8, opening: 20, closing: 30, entries: parts(3) }, 40],
+  ],
+  [
+    "a day as a whole before its three parts",
+    [{ day: 9, opening: 0, closing: 10, entries: TEN }, 10],
+    [{ day: 8, opening: 10, closing: 40, entries: parts(1, 2, 3) }, 40],
+    [{ day: 8, opening: 10, closing: 20, entries: parts(1) }, 40],
+    [{ day: 8, opening: 20, closing: 30, entries: parts(2) }, 40],
+    [{ day: 8, opening: 30, closing: 40, entries: parts(3) }, 40],
+  ],
+  [
+    "a week before its last day, which comes to nothing",
+    [{
+      ...{ day: 7, opened: 10, opening: 0, closing: 20 },
+      entries: [...parts(1, 2).map((entry, at) => ({ ...entry, day: 9 - at })), ...parts(3), {
+        ...{ amount: -10, reference: "UNIQUE0004" },
+      }],
+    }, 40],
+    [{ day: 9, opening: 0, closing: 10, entries: parts(1) }, 40],
+    [{ day: 8, opening: 10, closing: 20, entries: parts(2) }, 40],
+    [{
+      ...{ day: 7, opening: 20, closing: 20 },
+      entries: [...parts(3), { amount: -10, reference: "UNIQUE0004" }],
+    }, 40],
+  ],
+  [
+    "a month that closes on a day without entries",
+    [{ day: 9, opening: 0, closing: 10, entries: TEN }, 10],
+    [{ day: 8, opening: 10, closing: 20, entries: TEN }, 20],
+    [{
+      ...{ day: 7, opened: 12, opening: 0, closing: 20 },
+      entries: [9, 8].map((day) => ({ amount: 10, day })),
+    }, 20],
+    [{ day: 6, opened: 8, opening: 30, closing: 40, entries: TEN }, 30],
+    [{ day: 6, opened: 8, opening: 20, closing: 30, entries: TEN }, 40],
+    [{ day: 6, opened: 8, opening: 40, closing: 50, entries: TEN }, 50],
+  ],
+  [
+    "a notification of a repeated reference, and the days' statements backwards",
+    [{ day: 9, notified: ORDER }, 10],
+    [{ day: 8, opening: 10, closing: 20, entries: ORDER }, 10],
+    [{ day: 9, opening: 0, closing: 10, entries: ORDER }, 20],
+    [{ day: 7, opening: 20, closing: 30, entries: ORDER }, 30],
+  ],
+  [
+    // Of six days, because the lower hash is paired.
+    "entries that are paired wrongly and come apart leave no other one behind",
+    [{ day: 10, opening: 0, closing: 3, entries: [{ amount: 3 }] }, 3],
+    ...[0, 1, 2, 3, 4, 5].flatMap((at): Step[] => {
+      const [day, opening] = [9 - at, 3 + 20 * at];
+      const stated = parts(at);
+      return [
+        [
+          { day, notified: [{ amount: 10, reference: `NOTED${1000 + at}` }, ...stated] },
+          opening + 20,
+        ],
+        [{ day, opening, closing: opening + 10, entries: TEN }, opening + 20],
+        [{ day, opening, closing: opening + 20, entries: [...TEN, ...stated] }, opening + 20],
+      ];
+    }),
+  ],
 ];
 
 Deno.test("the statements of a bank", async (t) => {
@@ -265,6 +355,27 @@ Deno.test("the statements of a bank", async (t) => {
       assert.deepEqual(await gaps(), []);
       assert.equal((await booked()).events, 7_000);
     });
+    await t.step("a loss on the first day is a breach", async () => {
+      const { send } = await open(CASES.length + 3);
+      for (const opening of [0, 20, 10]) {
+        await send({ day: 9, opening, closing: opening + 10, entries: TEN });
+      }
+      await send({ day: 9, opening: 30, closing: 30, entries: AWAY });
+      assert.equal((await gaps()).length, 1);
+    });
+    await t.step("a loss on an account that the bank empties is a breach", async () => {
+      const { send } = await open(CASES.length + 4);
+      await send({ day: 9, opening: 0, closing: 0, entries: AWAY });
+      const [back, away] = AWAY;
+      await send({ day: 8, opening: 0, closing: 0, entries: [{ ...back!, day: 9 }, away!] });
+      assert.equal((await gaps()).length, 2);
+      const other = await open(CASES.length + 5);
+      for (const opening of [0, 20, 10]) {
+        await other.send({ day: 9, opening, closing: opening + 10, entries: TEN });
+      }
+      await other.send({ day: 9, opening: 30, closing: 0, entries: [{ amount: -30 }] });
+      assert.equal((await gaps()).length, 3);
+    });
     await t.step("files that come at once", async () => {
       const { send, booked } = await open(CASES.length + 2);
       await send({ day: 9, opening: 0, closing: 10, entries: TEN });
@@ -298,6 +409,11 @@ Deno.test("the statements of a bank", async (t) => {
     await service.close();
   }
 });
+
+/** Returns entries with references of their own. */
+function parts(...numbers: number[]): Entry[] {
+  return numbers.map((number) => ({ amount: 10, reference: `UNIQUE${1000 + number}` }));
+}
 
 function page(number: number): Pick<Statement, "page"> {
   return { page: { number, is_last: number === 3 } };
