@@ -1103,17 +1103,18 @@ begin
     from known k where k.held_events is not null and k.statement_sha256 is null
   ), confirmed as (
     update pay.bank_entries b
-    set statement_sha256 = p_sha256, amount_minor = k.amount_minor,
+    set statement_sha256 = case when k.was_guess then p_sha256
+        else coalesce(b.statement_sha256, p_sha256) end,
+      amount_minor = k.amount_minor,
       stated_on = coalesce(b.stated_on, nullif(k.stated_on, b.booked_on))
-    from known k
-    where b.ctid = k.place and (k.statement_sha256 is not null or k.held_events is null)
-      and (k.statement_sha256 is null or k.former_minor <> k.amount_minor
-        or k.id in (select p.same_as from apart p))
+    from (select k.*, k.id in (select p.same_as from apart p) as was_guess from known k) k
+    where b.ctid = k.place
+      and (k.statement_sha256 is null or k.former_minor <> k.amount_minor or k.was_guess)
+      and (k.statement_sha256 is not null or k.held_events is null)
   ), released as (
     -- As an entry of this file it is compared again with those of other files.
     update pay.bank_entries b
-    set sha256 = p_sha256, statement_sha256 = coalesce(b.statement_sha256, p_sha256),
-      same_as = null, held_events = null
+    set sha256 = p_sha256, statement_sha256 = p_sha256, same_as = null, held_events = null
     from apart p where b.ctid = p.place
   ), change as (
     select booked_on, format(

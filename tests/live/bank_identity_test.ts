@@ -160,6 +160,7 @@ Deno.test("an entry with several identities", async (t) => {
         await send(["053", on(first_day, stated), on(next_day, noted)], {
           day: `2026-11-${next_day}`,
         });
+        await send(["054", on(first_day, { ...stated, AcctSvcrRef: `NOTED000${next_day}` })]);
         assert.deepEqual(await moved(), [0, 0]);
       });
     }
