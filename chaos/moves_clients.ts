@@ -13,6 +13,8 @@ const FILLERS = 64;
 const GIVE_UP_MS = 300_000;
 /** Between two disposable sandboxes. */
 const EVERY_MS = 2_000;
+/** An account has 1 000 disposable sandboxes at most. */
+const DISPOSABLES_MAX = 900;
 /** Long enough that the authorization of a payment expires. */
 const ADVANCE_S = 8 * 86_400;
 
@@ -157,6 +159,7 @@ export class MoveClients {
 
   /** Makes a disposable sandbox, pays there, and moves its clock. */
   async #useDisposable(): Promise<void> {
+    if (this.#disposables.length === DISPOSABLES_MAX) return;
     const made = await this.#send(this.#key, "POST", "/api-v1-sandbox/sandboxes", {});
     if (made.status !== 201) {
       return void this.#faults.push(`a sandbox: ${made.status} ${made.text}`);
