@@ -46,7 +46,7 @@ comment on table pay.bank_entries is 'An entry that a bank has booked. camt.052,
 comment on column pay.bank_entries.environment_id is 'The environment of the account.';
 comment on column pay.bank_entries.account_id is 'The account.';
 comment on column pay.bank_entries.id is 'The bank''s reference of the entry, or a hash of its content. Its provider events are id:1, id:2 and so on, and id:0 for its total.';
-comment on column pay.bank_entries.sha256 is 'The file that had it first.';
+comment on column pay.bank_entries.sha256 is 'The file that had it first, or that has told it from the entry that it was taken for.';
 comment on column pay.bank_entries.details_sha256 is 'The file that had its details first; null: it is booked by its total, and a file can bring them.';
 comment on column pay.bank_entries.statement_sha256 is 'The camt.053 that has confirmed it; null: none has.';
 comment on column pay.bank_entries.same_as is 'The entry that it is, under another identity: that one is booked and this one is not. Null: it is booked itself.';

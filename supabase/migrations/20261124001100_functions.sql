@@ -1378,23 +1378,23 @@ as $$
     from pay.provider_cursors u where u.account_id = p_account_id
   ), of_file as materialized (
     select b.* from pay.bank_entries b
-    where b.account_id = p_account_id and b.sha256 = p_sha256 offset 0
-  ), unconfirmed as (
-    (select b.* from of_file b
+    where b.account_id = p_account_id and b.sha256 = p_sha256
+  ), entry as (
+    select b.id, b.booked_on, b.amount_minor, b.currency
+    from of_file b
     where b.statement_sha256 is null and b.same_as is null
       and b.booked_on <= (select d.complete_until from days d)
-    order by b.booked_on, b.id
-    limit 20)
     union all
-    (select b.* from pay.bank_entries b
+    (select b.id, b.booked_on, b.amount_minor, b.currency
+    from pay.bank_entries b
     where b.account_id = p_account_id and b.sha256 <> p_sha256
       and b.statement_sha256 is null and b.same_as is null
       and b.booked_on <= (select d.complete_until from days d)
       and b.booked_on > (select coalesce(d.totals_day, '-infinity') from days d)
     order by b.booked_on, b.id
     limit 20)
-  ), entry as (
-    select * from unconfirmed order by booked_on, id limit 20
+    order by booked_on, id
+    limit 20
   )
   select coalesce(jsonb_agg(format('no camt.053 has the entry %s of %s: %s %s in minor units',
     e.id, e.booked_on, e.amount_minor, e.currency)), '[]')
@@ -2116,7 +2116,7 @@ begin
       ) s on s.hash = e.hash and s.day = e.booked_on
     )
     select k.hash, k.id, k.day, k.is_open,
-      coalesce(k.is_on_other_page or k.is_beside and not coalesce(c.is_contained, false), false)
+      (k.is_on_other_page or k.is_beside and c.is_contained is not true) is true
     from known k cross join contained c;
 end
 $$;
@@ -11158,7 +11158,7 @@ from (
   from (
     select c.*, last_value(c.difference_minor) over rest as last_minor
     from (
-      select t.environment_id, t.account_id, t.currency, t.day,
+      select t.environment_id, t.account_id, t.currency, t.day, t.is_end,
         t.balance_minor - first_value(t.balance_minor) over w
           - (t.moved_minor - first_value(t.moved_minor) over w) as difference_minor
       from (
@@ -11182,11 +11182,11 @@ from (
       window w as (partition by t.environment_id, t.account_id, t.currency
         order by t.day, t.is_end)
     ) c
-    window rest as (partition by c.environment_id, c.account_id, c.currency order by c.day
-      rows between current row and unbounded following)
+    window rest as (partition by c.environment_id, c.account_id, c.currency
+      order by c.day, c.is_end rows between current row and unbounded following)
   ) d
-  window rest as (partition by d.environment_id, d.account_id, d.currency order by d.day
-    rows between current row and unbounded following)
+  window rest as (partition by d.environment_id, d.account_id, d.currency
+    order by d.day, d.is_end rows between current row and unbounded following)
 ) x
 where x.last_minor <> 0
 group by x.environment_id, x.account_id, x.currency;

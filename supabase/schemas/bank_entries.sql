@@ -344,23 +344,23 @@ as $$
     from pay.provider_cursors u where u.account_id = p_account_id
   ), of_file as materialized (
     select b.* from pay.bank_entries b
-    where b.account_id = p_account_id and b.sha256 = p_sha256 offset 0
-  ), unconfirmed as (
-    (select b.* from of_file b
+    where b.account_id = p_account_id and b.sha256 = p_sha256
+  ), entry as (
+    select b.id, b.booked_on, b.amount_minor, b.currency
+    from of_file b
     where b.statement_sha256 is null and b.same_as is null
       and b.booked_on <= (select d.complete_until from days d)
-    order by b.booked_on, b.id
-    limit 20)
     union all
-    (select b.* from pay.bank_entries b
+    (select b.id, b.booked_on, b.amount_minor, b.currency
+    from pay.bank_entries b
     where b.account_id = p_account_id and b.sha256 <> p_sha256
       and b.statement_sha256 is null and b.same_as is null
       and b.booked_on <= (select d.complete_until from days d)
       and b.booked_on > (select coalesce(d.totals_day, '-infinity') from days d)
     order by b.booked_on, b.id
     limit 20)
-  ), entry as (
-    select * from unconfirmed order by booked_on, id limit 20
+    order by booked_on, id
+    limit 20
   )
   select coalesce(jsonb_agg(format('no camt.053 has the entry %s of %s: %s %s in minor units',
     e.id, e.booked_on, e.amount_minor, e.currency)), '[]')

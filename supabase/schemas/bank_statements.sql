@@ -126,7 +126,7 @@ from (
   from (
     select c.*, last_value(c.difference_minor) over rest as last_minor
     from (
-      select t.environment_id, t.account_id, t.currency, t.day,
+      select t.environment_id, t.account_id, t.currency, t.day, t.is_end,
         t.balance_minor - first_value(t.balance_minor) over w
           - (t.moved_minor - first_value(t.moved_minor) over w) as difference_minor
       from (
@@ -150,11 +150,11 @@ from (
       window w as (partition by t.environment_id, t.account_id, t.currency
         order by t.day, t.is_end)
     ) c
-    window rest as (partition by c.environment_id, c.account_id, c.currency order by c.day
-      rows between current row and unbounded following)
+    window rest as (partition by c.environment_id, c.account_id, c.currency
+      order by c.day, c.is_end rows between current row and unbounded following)
   ) d
-  window rest as (partition by d.environment_id, d.account_id, d.currency order by d.day
-    rows between current row and unbounded following)
+  window rest as (partition by d.environment_id, d.account_id, d.currency
+    order by d.day, d.is_end rows between current row and unbounded following)
 ) x
 where x.last_minor <> 0
 group by x.environment_id, x.account_id, x.currency;
@@ -302,7 +302,7 @@ begin
       ) s on s.hash = e.hash and s.day = e.booked_on
     )
     select k.hash, k.id, k.day, k.is_open,
-      coalesce(k.is_on_other_page or k.is_beside and not coalesce(c.is_contained, false), false)
+      (k.is_on_other_page or k.is_beside and c.is_contained is not true) is true
     from known k cross join contained c;
 end
 $$;

@@ -1,4 +1,7 @@
-/** What an import reads does not grow with the entries before, but for the sum of a day. */
+/**
+ * The rows that an import reads for an entry do not grow with the entries that are stored already.
+ * Only the total of a day is the sum of all its entries.
+ */
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
@@ -15,8 +18,10 @@ import {
   writeEntry,
   writeFile,
 } from "../support/connectors/bank_file.ts";
+import { createEnvironment } from "../support/database/api_keys.ts";
 import { cloneDatabase } from "../support/database/database.ts";
 import { rowsOfTransaction } from "../support/database/pages_read.ts";
+import { addAccount } from "../support/database/provider_flow.ts";
 
 const DAY_MS = 86_400_000;
 /** Entries of a large file. */
@@ -63,15 +68,11 @@ Deno.test("the rows that an import reads", async (t) => {
 
 async function makeAccount(sql: postgres.Sql): Promise<ProviderAccount> {
   const environment_id = `env_${"0".repeat(26)}`;
-  const id = "pac_cost";
   const settings = { iban: ACCOUNT, bic: "COBADEFFXXX", holder_name: "Shop GmbH", currency: "EUR" };
-  await sql`select pay.create_environment(${environment_id}, 'a', true, 'a')`;
-  await sql`select pay.add_provider_account(${id}, ${environment_id}, 'bank', ${["sepa"]},
-    ${JSON.stringify(settings)}, null, ${[]})`;
-  return {
-    ...{ id, environment_id, connector: "bank", settings },
-    ...{ secret: null, notification_secrets: [] },
-  };
+  await createEnvironment(sql, { id: environment_id, account: "one", livemode: true });
+  const bank = { connector: "bank", settings };
+  const id = await addAccount(sql, environment_id, { ...bank, method_kinds: ["sepa"] });
+  return { id, environment_id, ...bank, secret: null, notification_secrets: [] };
 }
 
 /** Imports a file in batches. Returns the rows that it has read. */
