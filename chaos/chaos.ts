@@ -90,7 +90,7 @@ async function main(args: readonly string[]): Promise<number> {
     return 2;
   }
   console.log(`seed ${options.seed}, commit ${await commit()}, ${new Date().toISOString()}`);
-  let is_good = true;
+  const broken: string[] = [];
   const stages = new Set<Stage>();
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
     Deno.addSignalListener(signal, () => {
@@ -106,7 +106,10 @@ async function main(args: readonly string[]): Promise<number> {
       const verdicts = await RUNS[name]!(stage, options, onCalm);
       const seconds = ((performance.now() - started) / 1_000).toFixed(1);
       console.log([...verdicts.map(render), `       ${name}: ${seconds} s`].join("\n"));
-      is_good &&= verdicts.every(({ breaches }) => breaches.length === 0);
+      // Once more at the end, where a log that is cut off still has it.
+      for (const { promise, breaches } of verdicts) {
+        if (breaches.length > 0) broken.push(`${name} ${promise}: ${breaches[0]}`);
+      }
     } finally {
       await stage.end();
       stages.delete(stage);
@@ -129,6 +132,8 @@ async function main(args: readonly string[]): Promise<number> {
     before = Promise.race([calm.promise, played]);
   }
   await Promise.all(playing);
+  for (const breach of broken) console.log(`broken ${breach}`);
+  const is_good = broken.length === 0;
   console.log(is_good ? "Every promise held" : `Broken: repeat it with --seed ${options.seed}`);
   return is_good ? 0 : 1;
 }

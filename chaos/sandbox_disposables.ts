@@ -4,6 +4,7 @@
  */
 
 import { SANDBOX_PAYMENTS } from "./api_call.ts";
+import { until } from "../tests/support/common/until.ts";
 import { type PlayReport, type SandboxPlay, untilDone } from "./sandbox_client.ts";
 
 const CLIENTS = 3;
@@ -43,10 +44,13 @@ export async function playDisposables(
     }
     return !isOver();
   });
-  for (let rows = -1; rows !== 0;) {
-    const [purged] = await stage.sql<{ rows: number }[]>`select pay.purge()::int as rows`;
-    rows = purged!.rows;
-  }
+  // A purge leaves out an environment that a server purges.
+  await until("the deleted sandboxes are purged", async () => {
+    await stage.sql`select pay.purge()`;
+    const [left] = await stage.sql`
+      select from pay.environments where public_id = any(${deleted}::text[]) limit 1`;
+    return left === undefined;
+  }).catch((error) => breaches.push(error.message));
   const rows = await stage.sql<{ id: string; payments: string[] }[]>`
     select e.public_id as id, array(
       select p.id from pay.payments p where p.environment_id = e.id

@@ -1,7 +1,7 @@
 /** A modal dialog in front of the page. */
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useId, useLayoutEffect, useRef } from "preact/hooks";
 
 /** The dialog is open while it is rendered. It keeps the focus inside; Escape closes it. */
 export function Dialog(props: {
@@ -12,20 +12,27 @@ export function Dialog(props: {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
   const gone = useRef(false);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const element = dialog.current!;
     const opener = document.activeElement;
     element.showModal();
     return () => {
-      // The event `close` arrives later. It must not close a dialog that has opened meanwhile.
+      // The event `close` arrives later, when a next dialog can be open.
       gone.current = true;
       element.close();
       // The browser only restores the focus if it has closed the dialog itself.
       if (opener instanceof HTMLElement && opener.isConnected) opener.focus();
     };
   }, []);
+  // Escape closes the dialog in the event `cancel`. Until `close`, a click on the opener, which has
+  // the focus again, would have no effect. The browser can leave `cancel` out.
   return (
-    <dialog ref={dialog} aria-labelledby={id} onClose={() => gone.current || props.close()}>
+    <dialog
+      ref={dialog}
+      aria-labelledby={id}
+      onCancel={props.close}
+      onClose={() => gone.current || props.close()}
+    >
       <h2 id={id}>{props.title}</h2>
       {props.children}
     </dialog>

@@ -94,6 +94,15 @@ consoleCase("the keyboard is enough to pay and to refund", async (step, { open, 
     await hasFocus("Refund…");
   });
 
+  await step("Enter opens it again at once after Escape", async () => {
+    for (let i = 0; i < 10; i++) {
+      await press("Enter");
+      await page.getByRole("dialog", { name: "Refund" }).waitFor();
+      await press("Escape");
+    }
+    await hasFocus("Refund…");
+  });
+
   await step("a refund in the dialog, which keeps the focus inside", async () => {
     await press("Enter");
     await page.getByRole("dialog", { name: "Refund" }).waitFor();
