@@ -212,12 +212,13 @@ class MovesRun {
       // At different steps, so that one move is enough.
       : VICTIMS.map((victim, i) => ({ step: STEPS[random.integer(2 * i, 2 * i + 1)]!, victim }));
     for (let moves = 0; due.length > 0 || moves === 0; moves++) {
-      // One kill at each step of a move, so that three moves have every kill once.
-      const now = STEPS.flatMap((step, i) => {
-        const those = due.filter((each) => each.step === step);
-        const turn = VICTIMS[(moves + i) % VICTIMS.length];
-        return those.find(({ victim }) => victim === turn) ?? those[0] ?? [];
-      });
+      // Each process once at each step, in turns: the next mover begins with the step that was killed.
+      const now = STEPS.flatMap((step, i) =>
+        VICTIMS.flatMap((_, j) => {
+          const victim = VICTIMS[(moves + i + j) % VICTIMS.length];
+          return due.find((each) => each.step === step && each.victim === victim) ?? [];
+        })
+      );
       const done = await this.#move(now, moves % 3 === 2, (most) => random.integer(0, most));
       due = due.filter((each) => !done.includes(each));
       [this.#home, this.#away] = [this.#away, this.#home];
