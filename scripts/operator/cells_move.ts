@@ -276,8 +276,7 @@ async function advance(move: Move, destination: Destination): Promise<void> {
     tables: await tenantTables(move.source),
   };
   if (!hasArrived(await readState(move))) {
-    await begin(copy, destination);
-    await follow(copy);
+    do await begin(copy, destination); while (!await follow(copy));
     try {
       await drain(copy);
       await fence(copy);
@@ -293,13 +292,17 @@ async function advance(move: Move, destination: Destination): Promise<void> {
   await finish(copy);
 }
 
-/** Begins the copy, unless it has begun. */
+/** Begins the copy, unless it has begun. Begins again if a part of it was lost. */
 async function begin(copy: Copy, destination: Destination): Promise<void> {
   const { account, source, target, name, tables, report } = copy;
   const state = await readState(copy);
   if (state.has_publication && state.has_subscription && state.has_slot) {
-    await target.sql.unsafe(`alter subscription ${name} enable`);
-    return report("copy: goes on");
+    const lost = await lostTables(copy);
+    if (lost.length === 0) {
+      await target.sql.unsafe(`alter subscription ${name} enable`);
+      return report("copy: goes on");
+    }
+    report(`copy: begins again, because ${lost.join(", ")} was lost`);
   }
   await clear(copy);
   const ids = state.source.map(({ id }) => id);
@@ -323,8 +326,11 @@ async function begin(copy: Copy, destination: Destination): Promise<void> {
     await sql.unsafe(row!.text);
   });
   await arrive(copy, ids);
+  // A copied table has a slot until the target has committed that it is complete. If a crash took
+  // this commit back, the table could never be complete: it would wait for the slot for ever.
   const [row] = await target.sql`select format(
-    'create subscription %I connection %L publication %I with (run_as_owner = true)',
+    'create subscription %I connection %L publication %I
+     with (run_as_owner = true, synchronous_commit = on)',
     ${name}::text, ${source.url}::text, ${name}::text) as text`;
   await target.sql.unsafe(row!.text);
   report(`copy: ${ids.length} environments, ${tables.length} tables`);
@@ -346,23 +352,37 @@ async function arrive({ source, target }: Copy, ids: readonly string[]): Promise
       where e.moving = 'arriving'`;
 }
 
-/** Waits until the copy is complete but for the newest changes. */
-async function follow({ source, target, name, tables: copied, report }: Copy): Promise<void> {
+/**
+ * Waits until the copy is complete but for the newest changes. Returns false if a part of it was
+ * lost.
+ */
+async function follow(copy: Copy): Promise<boolean> {
+  const { source, target, name, tables: copied, report } = copy;
   let told_at = 0;
   let failing = { since: 0, latest: 0 };
   let last_errors = Infinity;
   for (;;) {
-    const [tables] = await target.sql<[{ ready: number; all: number; errors: number }]>`
-      select count(*) filter (where r.srsubstate = 'r')::integer as ready, count(*)::integer as all,
+    const [tables] = await target.sql<
+      [{ ready: number; copied: number; all: number; is_synchronous: boolean; errors: number }]
+    >`
+      select count(*) filter (where r.srsubstate = 'r')::integer as ready,
+        count(*) filter (where r.srsubstate = 'f')::integer as copied, count(*)::integer as all,
+        coalesce(bool_or(s.subsynccommit = 'on'), false) as is_synchronous,
         coalesce((select t.apply_error_count + t.sync_error_count
           from pg_stat_subscription_stats t where t.subname = ${name}), 0)::integer as errors
       from pg_subscription s join pg_subscription_rel r on r.srsubid = s.oid
       where s.subname = ${name}`;
+    if (tables.copied > 0 && (await lostTables(copy)).length > 0) return false;
     const behind = await behindOf(source, name);
+    // With one commit on disk after the other the target could stay behind.
+    if (tables.ready === tables.all && tables.is_synchronous) {
+      await target.sql.unsafe(`alter subscription ${name} set (synchronous_commit = off)`);
+    }
     if (tables.ready === tables.all && behind < NEAR_BYTES) {
       // So that the account is not slow at first: autovacuum looks once a minute, at the least.
       await target.sql.unsafe(`analyze ${copied.map((each) => `pay.${each.name}`).join(", ")}`);
-      return report(`copy: complete, ${behind} bytes behind`);
+      report(`copy: complete, ${behind} bytes behind`);
+      return true;
     }
     // Errors repeat every few seconds until their cause, such as a full disk, is gone.
     const now = Date.now();
@@ -383,6 +403,27 @@ async function follow({ source, target, name, tables: copied, report }: Copy): P
     }
     await pause(LOOK_MS);
   }
+}
+
+/** The tables that are copied but not complete, and whose slots do not exist any more. */
+async function lostTables({ source, target, name }: Copy): Promise<string[]> {
+  const readCopied = () =>
+    target.sql<{ table: string; slot: string }[]>`
+      select r.srrelid::regclass::text as table,
+        concat('pg_', s.oid, '_sync_', r.srrelid, '_',
+          (select system_identifier from pg_control_system())) as slot
+      from pg_subscription s
+      join pg_database d on d.oid = s.subdbid and d.datname = current_database()
+      join pg_subscription_rel r on r.srsubid = s.oid and r.srsubstate = 'f'
+      where s.subname = ${name}`;
+  const copied = await readCopied();
+  const slots = await source.sql<{ slot: string }[]>`
+    select slot_name as slot from pg_replication_slots
+    where slot_name = any (${copied.map(({ slot }) => slot)})`;
+  const there = new Set(slots.map(({ slot }) => slot));
+  if (copied.every(({ slot }) => there.has(slot))) return [];
+  // The slot of a table that is complete meanwhile is gone, too.
+  return (await readCopied()).filter(({ slot }) => !there.has(slot)).map(({ table }) => table);
 }
 
 /** How far the copy is behind, in bytes of WAL. Infinity without a slot, whose WAL can be gone. */

@@ -1,4 +1,7 @@
-/** Payments that the payer sends in the console: the QR code, simulated transfers and a refund. */
+/**
+ * Payments that the payer sends in the console: the QR code, simulated transfers and a refund. And
+ * one that the merchant collects.
+ */
 /// <reference lib="dom" />
 
 import assert from "node:assert/strict";
@@ -120,6 +123,25 @@ consoleCase("payments that the payer sends", async (step, place) => {
     await page.getByRole("button", { name: "Completed The bank books the missing amount" }).click();
     await status("Completed").waitFor();
     assert.equal((await paymentNow()).amount_received, 1234);
+  });
+
+  await step("the form creates a collection under a mandate", async () => {
+    await page.evaluate(() => location.hash = "#/payments/new");
+    await page.getByRole("radio", { name: "IBAN" }).check();
+    await page.getByLabel("Amount", { exact: true }).fill("20");
+    await page.getByLabel("Mandate").fill("two  spaces");
+    await page.getByRole("button", { name: "Create payment" }).click();
+    await page.locator(".fault").filter({ hasText: "mandate.id" }).waitFor();
+    await keepScreenshot(page, "collection-form");
+    await page.getByLabel("Mandate").fill("M-2026-17");
+    await page.getByRole("button", { name: "Create payment" }).click();
+    await page.getByText("M-2026-17").waitFor();
+    const { status: now, method } = await paymentNow();
+    assert.deepEqual([now, method.mandate.id], ["pending", "M-2026-17"]);
+    await page.getByText(method.due_on).first().waitFor();
+    await keepScreenshot(page, "collection-desktop");
+    await page.setViewportSize(PHONE);
+    await keepScreenshot(page, "collection-phone");
   });
 });
 

@@ -41,11 +41,13 @@ serviceCase("docs/openapi.json describes every response to fuzzed requests", asy
   const seeded = await service.call("POST", "/api-v1-sandbox/sandboxes", {
     body: { seed: "fuzz" },
   });
+  const pool: Pool = new Map();
+  // A read leaves the resources to the next operation.
+  let is_full = false;
   for (const [path, methods] of Object.entries<Record<string, unknown>>(DOCUMENT.paths)) {
     for (const [method, operation] of Object.entries(methods)) {
       if (!["get", "post", "put", "delete"].includes(method)) continue;
       await t.step(`${method.toUpperCase()} ${path}, seed ${SEED}`, async () => {
-        const pool: Pool = new Map();
         let accepted = 0;
         // Only a seeded sandbox has a transcript.
         const caller = path.endsWith("/transcript") ? seeded.body.test_key : null;
@@ -69,9 +71,12 @@ serviceCase("docs/openapi.json describes every response to fuzzed requests", asy
           },
         );
         for (let round = 0; accepted === 0 && round < ROUNDS; round++) {
-          pool.clear();
-          await fill(service, pool);
+          if (!is_full) {
+            pool.clear();
+            await fill(service, pool);
+          }
           await fc.assert(property, { numRuns: RUNS, seed: SEED + round });
+          is_full = method === "get" && accepted > 0;
         }
         assert.ok(accepted > 0, "nothing was accepted");
       });

@@ -1,13 +1,11 @@
 /**
  * The documented deployment commands, with the real CLI and a stand-in of the management API. The
- * CLI uploads exactly the files that a function imports, and these alone type-check and run on Deno
- * 2.1.4.
+ * CLI uploads exactly the files that a function imports, and these alone run on Deno 2.1.4.
  */
 
 import assert from "node:assert/strict";
 import { join, relative } from "node:path";
 import { migrate } from "../../scripts/schema/migrate.ts";
-import { edgeDeno } from "../support/supabase/edge_deno.ts";
 import { startFunctions } from "../support/supabase/function_process.ts";
 import { openManagementApi, writeFiles } from "../support/supabase/management_api.ts";
 import { copyProject, PROJECT_REF } from "../support/supabase/supabase_cli.ts";
@@ -85,21 +83,11 @@ Deno.test("docs/operations.md deploys to a Supabase project", async (t) => {
           assert.equal(text, await Deno.readTextFile(join(project.path, path)), path);
         }
       });
-      await t.step(`${name} type-checks alone in a folder on Deno 2.1.4`, async () => {
-        await writeFiles(join(uploaded, name), deployed());
-        const { path, env } = await edgeDeno();
-        const folder = `supabase/functions/${name}`;
-        const { success, stderr } = await new Deno.Command(path, {
-          args: ["check", "--no-lock", "--config", `${folder}/deno.json`, `${folder}/index.ts`],
-          cwd: join(uploaded, name),
-          env,
-        }).output();
-        assert.ok(success, new TextDecoder().decode(stderr));
-      });
     }
     const key = await makeSandboxKey(server.url);
     for (const name of NAMES) {
-      await t.step(`${name} creates a payment from that folder`, async () => {
+      await t.step(`${name} alone in a folder creates a payment on Deno 2.1.4`, async () => {
+        await writeFiles(join(uploaded, name), api.functions.get(name)!);
         const environment = {
           // The variables that Supabase sets, and the secrets.
           SUPABASE_DB_URL: server.url,

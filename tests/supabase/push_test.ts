@@ -1,7 +1,8 @@
 /**
  * `supabase db push` with the real CLI, to servers that are set up like Supabase's. It applies
- * every migration as a role that is not a superuser, and nothing the second time. The advisors have
- * no warning, and no role of the Data API can see the result.
+ * every migration as a role that is not a superuser, and no role of the Data API can see the result.
+ * On PostgreSQL 17 it applies nothing the second time, the advisors have no warning, and the seed
+ * makes the demo account.
  */
 
 import assert from "node:assert/strict";
@@ -75,12 +76,6 @@ async function pushOnto(t: Deno.TestContext, version: 15 | 17) {
     await t.step("leaves nothing to do for migrate()", async () => {
       assert.deepEqual(await migrate(server.url), []);
     });
-    await t.step("does nothing the second time", async () => {
-      const before = await renderSchema(server.admin_url);
-      const { stdout, stderr } = await run("db", "push", "--yes");
-      assert.match(stdout + stderr, /up to date/);
-      assert.equal(await renderSchema(server.admin_url), before);
-    });
     await t.step("makes the schema that migrate() makes", async () => {
       const ours = await cloneDatabase();
       try {
@@ -89,6 +84,16 @@ async function pushOnto(t: Deno.TestContext, version: 15 | 17) {
       } finally {
         await ours.drop();
       }
+    });
+    for (const role of DATA_API_ROLES) {
+      await t.step(`lets ${role} see and execute nothing`, () => assertShut(sql, role));
+    }
+    if (version === 15) return;
+    await t.step("does nothing the second time", async () => {
+      const before = await renderSchema(server.admin_url);
+      const { stdout, stderr } = await run("db", "push", "--yes");
+      assert.match(stdout + stderr, /up to date/);
+      assert.equal(await renderSchema(server.admin_url), before);
     });
     await t.step("leaves nothing that db advisors warns of", async () => {
       await run("db", "advisors", "--fail-on", "warn", "--level", "warn");
@@ -118,9 +123,6 @@ async function pushOnto(t: Deno.TestContext, version: 15 | 17) {
       await Deno.writeTextFile(path, text);
       assert.match(said.stderr, /WARN.*unheard_of/);
     });
-    for (const role of DATA_API_ROLES) {
-      await t.step(`lets ${role} see and execute nothing`, () => assertShut(sql, role));
-    }
     await t.step("applies seed.sql, which makes the demo account once", async () => {
       for (let i = 0; i < 2; i++) await run("db", "push", "--yes", "--include-seed");
       // The CLI may skip a seed that it has run. Run by hand, the seed changes nothing either.

@@ -39,8 +39,8 @@ export interface Reader {
  * The number of shapes for each reader: as many as fit into the time, within these bounds. Other
  * load cannot reduce them below the lower one.
  */
-const SHAPES = { least: 100, most: 400 };
-const BUDGET_MS = 400;
+const SHAPES = { least: 50, most: 400 };
+const BUDGET_MS = 200;
 
 /**
  * Returns the first shape for which a reader takes more than linear time, with the times. Returns
