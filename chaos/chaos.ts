@@ -66,7 +66,7 @@ const RUNS: Record<string, Run> = {
     runMoves(stage, {
       seed,
       payments: operations >= FULL_SIZE ? operations : operations / 20,
-      kills: kills >= 20 ? 5 : 0,
+      kills: kills >= 20 ? 6 : 0,
       // Otherwise the payments of a long run outnumber those it begins with.
       pause_ms: operations >= FULL_SIZE ? 100 : 0,
     }),

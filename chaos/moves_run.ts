@@ -31,7 +31,7 @@ interface MovesOptions {
   seed: number;
   /** Payments of the sandbox before the first move. */
   payments: number;
-  /** Kills of each process at each step; 0: one kill of each process, in one move. */
+  /** Kills at each step, of each process in turn; 0: one kill of each process, in one move. */
   kills: number;
   /** Between two payments of a client in the sandbox. */
   pause_ms: number;
@@ -207,7 +207,7 @@ class MovesRun {
     const random = randomOf(seed, "moves");
     let due: Due[] = kills > 0
       ? STEPS.flatMap((step) =>
-        VICTIMS.flatMap((victim) => Array.from({ length: kills }, () => ({ step, victim })))
+        Array.from({ length: kills }, (_, i) => ({ step, victim: VICTIMS[i % VICTIMS.length]! }))
       )
       // At different steps, so that one move is enough.
       : VICTIMS.map((victim, i) => ({ step: STEPS[random.integer(2 * i, 2 * i + 1)]!, victim }));

@@ -374,6 +374,7 @@ async function follow(copy: Copy): Promise<boolean> {
       where s.subname = ${name}`;
     if (tables.copied > 0 && (await lostTables(copy)).length > 0) return false;
     const behind = await behindOf(source, name);
+    if (behind === null) return false;
     // With one commit on disk after the other the target could stay behind.
     if (tables.ready === tables.all && tables.is_synchronous) {
       await target.sql.unsafe(`alter subscription ${name} set (synchronous_commit = off)`);
@@ -417,27 +418,32 @@ async function lostTables({ source, target, name }: Copy): Promise<string[]> {
       join pg_subscription_rel r on r.srsubid = s.oid and r.srsubstate = 'f'
       where s.subname = ${name}`;
   const copied = await readCopied();
-  const slots = await source.sql<{ slot: string }[]>`
-    select slot_name as slot from pg_replication_slots
+  const slots = await source.sql<{ slot: string; wal_status: string }[]>`
+    select slot_name as slot, wal_status from pg_replication_slots
     where slot_name = any (${copied.map(({ slot }) => slot)})`;
+  slots.forEach(refuseLostWal);
   const there = new Set(slots.map(({ slot }) => slot));
   if (copied.every(({ slot }) => there.has(slot))) return [];
   // The slot of a table that is complete meanwhile is gone, too.
   return (await readCopied()).filter(({ slot }) => !there.has(slot)).map(({ table }) => table);
 }
 
-/** How far the copy is behind, in bytes of WAL. Infinity without a slot, whose WAL can be gone. */
-async function behindOf({ sql }: CellDatabase, name: string): Promise<number> {
+/** How far the copy is behind, in bytes of WAL; null without a slot, whose WAL can be gone. */
+async function behindOf({ sql }: CellDatabase, name: string): Promise<number | null> {
   const [row] = await sql<{ behind: string | null; wal_status: string }[]>`
     select pg_wal_lsn_diff(pg_current_wal_lsn(), confirmed_flush_lsn)::text as behind, wal_status
     from pg_replication_slots where slot_name = ${name}`;
-  if (row?.wal_status === "lost") {
-    throw new CommandError(
-      "The server of --from has deleted changes that the copy lacks (max_slot_wal_keep_size): abort, " +
-        "and move again",
-    );
-  }
-  return row?.behind == null ? Infinity : Number(row.behind);
+  if (row === undefined) return null;
+  refuseLostWal(row);
+  return row.behind === null ? Infinity : Number(row.behind);
+}
+
+function refuseLostWal({ wal_status }: { wal_status: string }): void {
+  if (wal_status !== "lost") return;
+  throw new CommandError(
+    "The server of --from has deleted changes that the copy lacks (max_slot_wal_keep_size): abort, " +
+      "and move again",
+  );
 }
 
 /** Lets the jobs begin nothing new, and waits for what they have begun. */

@@ -126,6 +126,7 @@ consoleCase("payments that the payer sends", async (step, place) => {
   });
 
   await step("the form creates a collection under a mandate", async () => {
+    await page.setViewportSize(desktop);
     await page.evaluate(() => location.hash = "#/payments/new");
     await page.getByRole("radio", { name: "IBAN" }).check();
     await page.getByLabel("Amount", { exact: true }).fill("20");
@@ -135,9 +136,10 @@ consoleCase("payments that the payer sends", async (step, place) => {
     await keepScreenshot(page, "collection-form");
     await page.getByLabel("Mandate").fill("M-2026-17");
     await page.getByRole("button", { name: "Create payment" }).click();
-    await page.getByText("M-2026-17").waitFor();
+    await page.getByRole("heading", { name: "20.00 EUR" }).waitFor();
     const { status: now, method } = await paymentNow();
-    assert.deepEqual([now, method.mandate.id], ["pending", "M-2026-17"]);
+    assert.deepEqual([now, method.mandate.id], ["processing", "M-2026-17"]);
+    await page.getByText(method.mandate.id, { exact: true }).first().waitFor();
     await page.getByText(method.due_on).first().waitFor();
     await keepScreenshot(page, "collection-desktop");
     await page.setViewportSize(PHONE);
