@@ -219,7 +219,7 @@ class MovesRun {
           return due.find((each) => each.step === step && each.victim === victim) ?? [];
         })
       );
-      const done = await this.#move(now, moves % 3 === 2, (most) => random.integer(0, most));
+      const done = await this.#move(now, moves % 2 === 0, (most) => random.integer(0, most));
       due = due.filter((each) => !done.includes(each));
       [this.#home, this.#away] = [this.#away, this.#home];
       await notify();
