@@ -54,6 +54,37 @@ async function stateOf(sql: postgres.Sql): Promise<string> {
   return rows.map(({ state }) => state).join() || "nothing";
 }
 
+const SIGNER = "0x000000000000000000000000000000000000dEaD";
+
+/** Gives the account a chain that has given seven addresses and eight nonces. */
+async function countChain(sql: postgres.Sql): Promise<void> {
+  const [live] = await sql<{ id: string }[]>`
+    select id from pay.environments where account = 'acme' and livemode`;
+  const settings = {
+    network: "ethereum",
+    chain_id: "1",
+    rpc_urls: "http://127.0.0.1:9,http://localhost:9",
+    xpub: "xpub1",
+    signer_address: SIGNER,
+  };
+  await sql.begin(async (sql) => {
+    await sql`select pay.add_provider_account(${"pac_" + "0".repeat(26)}, ${live!.id}, 'evm',
+      ${["stablecoin"]}, ${JSON.stringify(settings)}, null, ${[]})`;
+    // No node responds, and a drain would wait for the reading.
+    await sql`update pay.provider_cursors set polled_at = now() + interval '1 hour'`;
+  });
+  await sql`insert into pay.xpub_counters (xpub, next_index) values ('xpub1', 7)`;
+  await sql`insert into pay.signer_nonces (chain_id, signer, next_nonce) values (1, ${SIGNER}, 8)`;
+}
+
+async function countersOf(sql: postgres.Sql) {
+  const [row] = await sql`
+    select x.next_index::integer, n.next_nonce::integer,
+      x.left_at is not null and n.left_at is not null as has_left
+    from pay.xpub_counters x, pay.signer_nonces n`;
+  return { ...row };
+}
+
 Deno.test({
   name: "an account moves to another cell",
   ignore: !has_haproxy && !in_ci,
@@ -66,6 +97,7 @@ Deno.test({
     const key = await a.makeKey("acme", "sk7f");
     const live_key = await a.makeKey("acme", "sk7f", true);
     await b.makeKey("other", "sk8q");
+    await countChain(a.sql);
     await send(cells, key, "POST", `${PAYMENTS}/webhook_endpoints`, {
       url: receiver.url("/hook"),
       events: ["payment.completed"],
@@ -150,8 +182,14 @@ Deno.test({
         /different rows in idempotency_keys: the account stays at --from/,
       );
       assert.deepEqual([await stateOf(a.sql), await stateOf(b.sql)], ["open", "arriving"]);
+      // As a mover leaves it that was killed after the proxy had switched.
+      await a.sql`update pay.environments set moving = 'sealed' where account = 'acme'`;
+      const { map_file } = cells.proxy;
+      const map = await Deno.readTextFile(map_file);
+      await Deno.writeTextFile(map_file, map.replace("sk7f a", "sk7f b"));
       const aborted = await cells.run(["abort", ...move.slice(1, 7)]);
       assert.equal(aborted.code, 0, aborted.output);
+      assert.equal(await Deno.readTextFile(map_file), map);
       assert.deepEqual([await stateOf(a.sql), await stateOf(b.sql)], ["open", "nothing"]);
       assert.equal((await a.sql`select from pg_replication_slots`).length, 0);
       await pay();
@@ -194,6 +232,8 @@ Deno.test({
       const stored = await b.sql<{ id: string }[]>`select p.id from pay.payments p
         join pay.environments e on e.id = p.environment_id and e.ends_at is null order by 1`;
       assert.deepEqual(stored.map(({ id }) => id), [...paid.keys()].sort());
+      assert.deepEqual(await countersOf(b.sql), { next_index: 7, next_nonce: 8, has_left: false });
+      assert.deepEqual(await countersOf(a.sql), { next_index: 7, next_nonce: 8, has_left: true });
       for (const [id, idempotency_key] of [...paid].slice(0, 3)) {
         const again = await send(cells, key, "POST", ...CREATE, idempotency_key);
         assert.deepEqual([again.status, JSON.parse(again.text).id], [201, id]);
