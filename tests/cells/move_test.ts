@@ -98,6 +98,9 @@ Deno.test({
     const live_key = await a.makeKey("acme", "sk7f", true);
     await b.makeKey("other", "sk8q");
     await countChain(a.sql);
+    // As the account left it here when it moved away before.
+    await b.sql`insert into pay.xpub_counters values ('xpub1', 2, now())`;
+    await b.sql`insert into pay.signer_nonces values (1, ${SIGNER}, 3, now())`;
     await send(cells, key, "POST", `${PAYMENTS}/webhook_endpoints`, {
       url: receiver.url("/hook"),
       events: ["payment.completed"],
