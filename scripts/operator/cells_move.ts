@@ -357,31 +357,34 @@ async function arrive({ source, target }: Copy, ids: readonly string[]): Promise
  * lost.
  */
 async function follow(copy: Copy): Promise<boolean> {
-  const { source, target, name, tables: copied, report } = copy;
+  const { source, target, name, report } = copy;
   let told_at = 0;
   let failing = { since: 0, latest: 0 };
   let last_errors = Infinity;
   for (;;) {
     const [tables] = await target.sql<
-      [{ ready: number; copied: number; all: number; is_synchronous: boolean; errors: number }]
+      [{ ready: number; finished: number; all: number; is_synchronous: boolean; errors: number }]
     >`
       select count(*) filter (where r.srsubstate = 'r')::integer as ready,
-        count(*) filter (where r.srsubstate = 'f')::integer as copied, count(*)::integer as all,
+        count(*) filter (where r.srsubstate = 'f')::integer as finished, count(*)::integer as all,
         coalesce(bool_or(s.subsynccommit = 'on'), false) as is_synchronous,
         coalesce((select t.apply_error_count + t.sync_error_count
           from pg_stat_subscription_stats t where t.subname = ${name}), 0)::integer as errors
       from pg_subscription s join pg_subscription_rel r on r.srsubid = s.oid
       where s.subname = ${name}`;
-    if (tables.copied > 0 && (await lostTables(copy)).length > 0) return false;
+    if (tables.finished > 0 && (await lostTables(copy)).length > 0) return false;
     const behind = await behindOf(source, name);
     if (behind === null) return false;
+    const is_copied = tables.ready === tables.all;
     // With one commit on disk after the other the target could stay behind.
-    if (tables.ready === tables.all && tables.is_synchronous) {
+    if (is_copied && tables.is_synchronous) {
       await target.sql.unsafe(`alter subscription ${name} set (synchronous_commit = off)`);
     }
-    if (tables.ready === tables.all && behind < NEAR_BYTES) {
+    if (is_copied && behind < NEAR_BYTES) {
       // So that the account is not slow at first: autovacuum looks once a minute, at the least.
-      await target.sql.unsafe(`analyze ${copied.map((each) => `pay.${each.name}`).join(", ")}`);
+      await target.sql.unsafe(
+        `analyze ${copy.tables.map((each) => `pay.${each.name}`).join(", ")}`,
+      );
       report(`copy: complete, ${behind} bytes behind`);
       return true;
     }
@@ -408,24 +411,37 @@ async function follow(copy: Copy): Promise<boolean> {
 
 /** The tables that are copied but not complete, and whose slots do not exist any more. */
 async function lostTables({ source, target, name }: Copy): Promise<string[]> {
-  const readCopied = () =>
-    target.sql<{ table: string; slot: string }[]>`
-      select r.srrelid::regclass::text as table,
-        concat('pg_', s.oid, '_sync_', r.srrelid, '_',
-          (select system_identifier from pg_control_system())) as slot
-      from pg_subscription s
-      join pg_database d on d.oid = s.subdbid and d.datname = current_database()
-      join pg_subscription_rel r on r.srsubid = s.oid and r.srsubstate = 'f'
-      where s.subname = ${name}`;
-  const copied = await readCopied();
+  const slotOf = await tableSlots(target, name);
+  if (slotOf === null) return [];
+  const readFinished = async () => {
+    const rows = await target.sql<{ table: string; oid: string }[]>`
+      select r.srrelid::regclass::text as table, r.srrelid::text as oid
+      from pg_subscription_rel r join pg_subscription s on s.oid = r.srsubid
+      where s.subname = ${name} and r.srsubstate = 'f'`;
+    return rows.map(({ table, oid }) => ({ table, slot: slotOf.prefix + oid + slotOf.suffix }));
+  };
+  const finished = await readFinished();
   const slots = await source.sql<{ slot: string; wal_status: string }[]>`
     select slot_name as slot, wal_status from pg_replication_slots
-    where slot_name = any (${copied.map(({ slot }) => slot)})`;
+    where slot_name = any (${finished.map(({ slot }) => slot)})`;
   slots.forEach(refuseLostWal);
   const there = new Set(slots.map(({ slot }) => slot));
-  if (copied.every(({ slot }) => there.has(slot))) return [];
+  if (finished.every(({ slot }) => there.has(slot))) return [];
   // The slot of a table that is complete meanwhile is gone, too.
-  return (await readCopied()).filter(({ slot }) => !there.has(slot)).map(({ table }) => table);
+  return (await readFinished()).filter(({ slot }) => !there.has(slot)).map(({ table }) => table);
+}
+
+/** The names at the source of the slots of a subscription's tables; null without a subscription. */
+async function tableSlots(
+  { sql }: CellDatabase,
+  name: string,
+): Promise<{ prefix: string; suffix: string } | null> {
+  const [found] = await sql<{ prefix: string; suffix: string }[]>`
+    select concat('pg_', s.oid, '_sync_') as prefix,
+      concat('_', (select system_identifier from pg_control_system())) as suffix
+    from pg_subscription s join pg_database d on d.oid = s.subdbid
+    where s.subname = ${name} and d.datname = current_database()`;
+  return found ?? null;
 }
 
 /** How far the copy is behind, in bytes of WAL; null without a slot, whose WAL can be gone. */
@@ -654,11 +670,7 @@ async function clear(copy: Copy): Promise<void> {
  * from then on if it was killed after it had dropped the slot, so the slots are dropped here.
  */
 async function endCopy({ source, target, name }: Copy): Promise<void> {
-  const [found] = await target.sql<{ prefix: string; suffix: string }[]>`
-    select concat('pg_', s.oid, '_sync_') as prefix,
-      concat('_', (select system_identifier from pg_control_system())) as suffix
-    from pg_subscription s join pg_database d on d.oid = s.subdbid
-    where s.subname = ${name} and d.datname = current_database()`;
+  const found = await tableSlots(target, name);
   if (found) await stopCopy(target, name);
   await waitUntil(FENCE_MS, LOOK_MS, async () => {
     const slots = await source.sql<{ slot: string; active: boolean }[]>`

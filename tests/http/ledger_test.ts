@@ -281,10 +281,8 @@ serviceCase("GET /v1/ledger_entries lists the legs of a transaction", async (t, 
   ];
   for (const [query, entries] of lists) {
     const name = query.replaceAll(/_\w{26}/g, "_…");
-    await t.step(`?${name}: pages of any size hold all ${entries.length} once`, async () => {
-      const { length } = entries;
-      for (const limit of new Set([1, 2, 3, 5, 8, 13, length - 1, length, length + 1])) {
-        if (limit < 1 || limit > length + 1) continue;
+    await t.step(`?${name}: pages of every size hold all ${entries.length} once`, async () => {
+      for (let limit = 1; limit <= entries.length + 1; limit++) {
         const met: Entry[] = [];
         for (let cursor = "", pages = 1;; pages++) {
           const page = await service.call("GET", `${LEDGER}?${query}&limit=${limit}${cursor}`);
