@@ -1,6 +1,7 @@
 /** Counts the pages and rows that a statement reads. */
 
 import type { ISql, ReservedSql, Sql } from "postgres";
+import { until } from "../common/until.ts";
 
 /** Runs a statement and counts the pages that it reads, cached or not, also inside functions. */
 export async function pagesRead(
@@ -18,6 +19,20 @@ export async function pagesRead(
   if (whole === undefined) throw new Error(`A plan without buffers:\n${text}`);
   const count = (kind: string) => Number(new RegExp(` ${kind}=(\\d+)`).exec(whole)?.[1] ?? 0);
   return count("hit") + count("read");
+}
+
+/**
+ * Removes the deleted rows of a table, which scans of an index read until then. VACUUM keeps those
+ * that an older snapshot sees, for example that of an automatic ANALYZE.
+ */
+export async function removeDeletedRows(sql: Sql, table: string): Promise<void> {
+  await until("no transaction has an older snapshot", async () => {
+    const older = await sql`select from pg_stat_activity
+      where datname = current_database() and backend_xmin is not null
+        and pid <> pg_backend_pid()`;
+    return older.length === 0;
+  }, 10_000);
+  await sql`vacuum ${sql(table)}`;
 }
 
 /**
