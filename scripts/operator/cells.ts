@@ -18,9 +18,9 @@ const KEEP_S = 20;
 const USAGE = `Usage:
   deno task cells list --map FILE
   deno task cells move --account ACCOUNT --from URL --to URL --map FILE --cell CELL
-                       [--socket PATH] [--keep SECONDS] [--run]
+                       [--socket PATH]… [--keep SECONDS] [--run]
   deno task cells status --from URL --to URL
-  deno task cells abort --account ACCOUNT --from URL --to URL
+  deno task cells abort --account ACCOUNT --from URL --to URL [--map FILE] [--socket PATH]…
 
 list shows the cell of each label. move shows what it would do, and with --run does it; the same
 command goes on with a move that was interrupted. status shows the moves that are under way. abort
@@ -32,7 +32,9 @@ goes back, as long as the account is not open at --to.
     --to URL           The database of the cell that gets it. Default: CELLS_TO_URL.
     --map FILE         The map of the proxy, with the path that its configuration has.
     --cell CELL        The name of the cell of --to in the map.
-    --socket PATH      The socket of the running proxy. Without it, reload the proxy yourself.
+    --socket PATH      The socket of a running proxy, once for each proxy. Without it, reload the
+                       proxy when move says so, and run move again. abort takes the map and the
+                       sockets of the move, unless they are given.
     --keep SECONDS     How long --from keeps the keys after the proxy has switched, for requests
                        that wait there. Default: ${KEEP_S}.
 `;
@@ -47,6 +49,7 @@ const ACTIONS = ["list", "move", "status", "abort"] as const;
 interface Options {
   action: typeof ACTIONS[number] | "help";
   values: Record<string, string | undefined>;
+  sockets: string[];
   is_run: boolean;
 }
 
@@ -55,7 +58,7 @@ if (import.meta.main) Deno.exit(await main(Deno.args));
 /** Exit codes: 0 success, 1 failure, 2 invalid arguments. */
 async function main(args: string[]): Promise<number> {
   try {
-    const { action, values, is_run } = readOptions(args);
+    const { action, values, sockets, is_run } = readOptions(args);
     const need = (name: string) => {
       const value = values[name];
       if (!value) throw new UsageError(`--${name} is missing`);
@@ -64,7 +67,7 @@ async function main(args: string[]): Promise<number> {
     if (action === "help") {
       print(USAGE);
     } else if (action === "list") {
-      const map = await readProxyMap({ file: need("map"), socket: null });
+      const map = await readProxyMap({ file: need("map"), sockets: [] });
       for (const [label, cell] of map) print(`${label.padEnd(12)} ${cell}\n`);
     } else {
       await withCells(need("from"), need("to"), is_run, async (source, target) => {
@@ -78,8 +81,10 @@ async function main(args: string[]): Promise<number> {
           keep_ms: readSeconds(values.keep) * 1_000,
           report: printMessage,
         };
-        if (action === "abort") return await abortMove(move);
-        const map = { file: need("map"), socket: values.socket ?? null };
+        if (action === "abort") {
+          return await abortMove(move, values.map ? { file: values.map, sockets } : null);
+        }
+        const map = { file: need("map"), sockets };
         const destination = { map, cell: need("cell") };
         if (is_run) return await runMove(move, destination);
         print(
@@ -96,13 +101,13 @@ async function main(args: string[]): Promise<number> {
 function readOptions(args: string[]): Options {
   const [action, ...rest] = args;
   if (action === undefined || args.includes("--help")) {
-    return { action: "help", values: {}, is_run: false };
+    return { action: "help", values: {}, sockets: [], is_run: false };
   }
   const known = ACTIONS.find((each) => each === action);
   if (!known) throw new UsageError(`cells: unknown action "${action}", try ${ACTIONS.join(", ")}`);
   try {
     const text = { type: "string" } as const;
-    const { values: { run, ...given } } = parseArgs({
+    const { values: { run, socket, ...given } } = parseArgs({
       args: rest,
       options: {
         account: text,
@@ -110,7 +115,7 @@ function readOptions(args: string[]): Options {
         to: text,
         map: text,
         cell: text,
-        socket: text,
+        socket: { type: "string", multiple: true },
         keep: text,
         run: { type: "boolean" },
       },
@@ -118,6 +123,7 @@ function readOptions(args: string[]): Options {
     return {
       action: known,
       is_run: run === true,
+      sockets: socket ?? [],
       values: { from: Deno.env.get("CELLS_FROM_URL"), to: Deno.env.get("CELLS_TO_URL"), ...given },
     };
   } catch (error) {

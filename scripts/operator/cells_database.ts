@@ -5,6 +5,7 @@
  */
 
 import postgres from "postgres";
+import { EVM_NETWORKS, type EvmNetwork } from "../../shared/connectors/evm/evm_networks.ts";
 import { driverEncryption } from "../../shared/store/database_encryption.ts";
 import { CommandError, UsageError } from "./command_line.ts";
 
@@ -55,6 +56,8 @@ export function openCell(flag: string, url: string): CellDatabase {
     prepare: false,
     onnotice: () => {},
     connect_timeout: 10,
+    // The end of the mover's connection is the end of its lock.
+    max_lifetime: null,
     connection: {
       application_name: "deno task cells",
       TimeZone: "UTC",
@@ -276,21 +279,28 @@ export async function countLeases(
   return row.leases;
 }
 
-/** The labels of an account's keys, and an account that has one of them too; null: none has. */
-export async function labelsOf(
+/** The labels of an account's keys. */
+export async function labelsOf({ sql }: CellDatabase, account: string): Promise<string[]> {
+  const rows = await sql<{ label: string }[]>`
+    select distinct ${labelOf(sql)} as label from pay.api_key_secrets s
+    where s.account = ${account} order by 1`;
+  return rows.map(({ label }) => label);
+}
+
+/** An account beside another one whose keys have one of its labels; null: none. */
+export async function sharerOf(
   { sql }: CellDatabase,
+  labels: readonly string[],
   account: string,
-): Promise<{ labels: string[]; sharer: string | null }> {
-  const [row] = await sql<[{ labels: string[] | null; sharer: string | null }]>`
-    with labelled as (
-      select distinct s.account, regexp_replace(split_part(s.prefix, '_', 1), 'seeded$', '') as label
-      from pay.api_key_secrets s
-    )
-    select array_agg(l.label order by l.label) filter (where l.account = ${account}) as labels,
-      min(l.account) filter (where l.account <> ${account} and exists (
-        select from labelled own where own.account = ${account} and own.label = l.label)) as sharer
-    from labelled l`;
-  return { labels: row.labels ?? [], sharer: row.sharer };
+): Promise<string | null> {
+  const [row] = await sql<[{ name: string | null }]>`
+    select min(s.account) as name from pay.api_key_secrets s
+    where s.account <> ${account} and ${labelOf(sql)} = any (${labels as string[]})`;
+  return row.name;
+}
+
+function labelOf(sql: postgres.Sql) {
+  return sql`regexp_replace(split_part(s.prefix, '_', 1), 'seeded$', '')`;
 }
 
 /** A counter of addresses or nonces that only one cell may have. */
@@ -322,6 +332,29 @@ export async function userOfChainKeys(
     where a.settings ->> 'xpub' = any (${keys as string[]})
       or lower(a.settings ->> 'signer_address') = any (${lower(keys)})`;
   return row.name;
+}
+
+/**
+ * Gives each key of an account a counter, also before its first address or payout: with none, the
+ * cell would accept the key again after the account has left.
+ */
+export async function startCounters({ sql }: CellDatabase, account: string): Promise<void> {
+  const chains = await sql<{ settings: Record<string, string> }[]>`
+    select a.settings from pay.provider_accounts a
+    join pay.environments e on e.id = a.environment_id and e.account = ${account}
+    where a.connector = 'evm'`;
+  for (const { settings } of chains) {
+    const { xpub, signer_address, network } = settings;
+    if (xpub !== undefined) {
+      await sql`insert into pay.xpub_counters (xpub, next_index) values (${xpub}, 0)
+        on conflict on constraint xpub_counters_pkey do nothing`;
+    }
+    if (signer_address === undefined) continue;
+    const chain_id = settings.chain_id ?? EVM_NETWORKS[network as EvmNetwork].chain_id;
+    await sql`insert into pay.signer_nonces (chain_id, signer, next_nonce)
+      values (${chain_id}::text::bigint, ${signer_address}, 0)
+      on conflict on constraint signer_nonces_pkey do nothing`;
+  }
 }
 
 /** Copies the counters of the keys, and makes those of the source count no more. */

@@ -16,6 +16,20 @@
 import { createHash } from "node:crypto";
 import { isUnavailable } from "../../shared/core/database_error.ts";
 import {
+  type Copy,
+  endCopy,
+  FENCED_LOOK_MS,
+  follow,
+  LOOK_MS,
+  lostTables,
+  pause,
+  publish,
+  publishedIds,
+  stopCopy,
+  subscribe,
+  waitUntil,
+} from "./cells_copy.ts";
+import {
   type CellDatabase,
   chainKeysOf,
   countLeases,
@@ -30,6 +44,8 @@ import {
   type MovingEnvironment,
   openCell,
   openTransactions,
+  sharerOf,
+  startCounters,
   type TenantTable,
   tenantTables,
   userOfChainKeys,
@@ -37,21 +53,11 @@ import {
 import { type ProxyMap, readProxyMap, refuseAbsentCell, switchLabels } from "./cells_proxy.ts";
 import { CommandError, UsageError } from "./command_line.ts";
 
-/** Between two looks at the databases. */
-const LOOK_MS = 200;
-const FENCED_LOOK_MS = 20;
-/** Between two lines about the progress of the copy. */
-const TELL_MS = 5_000;
-/** The copy is behind by at most this many bytes of WAL before the fence. */
-const NEAR_BYTES = 1_000_000;
 /** A lease of the dispatcher or the worker ends within 25 s, a transaction of a function in 5 s. */
 const DRAIN_MS = 60_000;
 const FENCE_MS = 30_000;
 /** Copied in one statement. */
 const BATCH_ROWS = 1_000;
-/** How long the target may fail to apply the copy, and how long after an error it may be well. */
-const STALL_MS = 60_000;
-const WELL_MS = 30_000;
 
 /** An account, and the databases between which it moves. */
 export interface Move {
@@ -78,10 +84,17 @@ interface Note extends Destination {
   labels: [label: string, cell: string | null][];
 }
 
-/** The tables of a source, read once. */
-interface Copy extends Move {
-  name: string;
-  tables: TenantTable[];
+/** A move whose copy is under way. */
+interface MovingCopy extends Move, Copy {
+  /** Throws `LostLock` if another mover can have the account. */
+  refuseOthers(): Promise<void>;
+}
+
+/** The lock of the account ended with its connection. */
+class LostLock extends CommandError {
+  constructor(account: string) {
+    super(`Another mover may have the account "${account}": run the same command again`);
+  }
 }
 
 /** The state of a move, as both databases have it. */
@@ -91,6 +104,8 @@ interface MoveState {
   has_publication: boolean;
   has_slot: boolean;
   has_subscription: boolean;
+  /** Whether an earlier move to the source has not ended. */
+  arrives_here: boolean;
 }
 
 /** The name of the publication, subscription and slot of an account's move. */
@@ -117,23 +132,32 @@ export async function planMove(move: Move, { map, cell }: Destination): Promise<
   if (!has_arrived && state.target.some(({ moving }) => moving !== "arriving")) {
     throw new CommandError(`--to has an account "${account}" of its own`);
   }
+  if (!has_arrived) refuseClosed(account, state);
+  if (state.arrives_here) {
+    throw new CommandError(
+      `The move of "${account}" to --from has not ended: first run its command again`,
+    );
+  }
   const tables = await tenantTables(source);
   if (JSON.stringify(tables) !== JSON.stringify(await tenantTables(target))) {
     throw new CommandError("--from and --to have tables with different columns");
   }
-  const { labels, sharer } = await labelsOf(source, account);
+  const labels = await labelsOf(source, account);
   // A mover that was killed can have deleted them.
   if (labels.length === 0 && !has_arrived) {
     throw new CommandError(`The account "${account}" has no API keys`);
   }
-  if (sharer !== null) {
+  for (const database of [source, target]) {
+    const sharer = await sharerOf(database, labels, account);
+    if (sharer === null) continue;
     throw new CommandError(
-      `The account "${sharer}" has keys with the same label, so the proxy cannot tell them apart: ` +
-        "give one of them keys with a label of its own (keys create --prefix), and revoke the old ones",
+      `The account "${sharer}" at ${database.flag} has keys with the same label, so the proxy ` +
+        "cannot tell them apart: give one of them keys with a label of its own " +
+        "(keys create --prefix), and revoke the old ones",
     );
   }
   const cells = new Set((await readProxyMap(map)).values());
-  if (!cells.has(cell) && map.socket === null) {
+  if (!cells.has(cell) && map.sockets.length === 0) {
     throw new UsageError(`--cell "${cell}" is not in the map: name a cell that the proxy has`);
   }
   await refuseAbsentCell(map, cell);
@@ -181,12 +205,15 @@ export async function planMove(move: Move, { map, cell }: Destination): Promise<
  */
 export async function runMove(move: Move, destination: Destination): Promise<void> {
   await planMove(move, destination);
-  await alone(move, () => advance(move, destination));
+  await alone(move, (refuseOthers) => advance(move, destination, refuseOthers));
 }
 
-/** Goes back: opens the account at the source, and deletes what has arrived at the target. */
-export async function abortMove(move: Move): Promise<void> {
-  await alone(move, async () => {
+/**
+ * Goes back: opens the account at the source, and deletes what has arrived at the target.
+ * @param map the map of the proxy, if it is another one than at the beginning of the move
+ */
+export async function abortMove(move: Move, map: ProxyMap | null): Promise<void> {
+  await alone(move, async (refuseOthers) => {
     const state = await readState(move);
     if (hasArrived(state)) {
       throw new CommandError(
@@ -196,8 +223,10 @@ export async function abortMove(move: Move): Promise<void> {
     if (!state.has_publication && !state.target.some(({ moving }) => moving === "arriving")) {
       throw new UsageError(`No move of --account "${move.account}" is under way`);
     }
-    await reopen(move);
-    await clear({ ...move, name: nameOf(move.account), tables: await tenantTables(move.source) });
+    refuseClosed(move.account, state);
+    await reopen(move, map);
+    const tables = await tenantTables(move.source);
+    await clear({ ...move, name: nameOf(move.account), tables, refuseOthers });
     move.report("aborted: the account is at --from, and nothing of it is at --to");
   });
 }
@@ -208,15 +237,19 @@ async function readState({ account, source, target }: Move): Promise<MoveState> 
   const [published] = await source.sql<[{ has_one: boolean; has_slot: boolean }]>`
     select exists (select from pg_publication where pubname = ${name}) as has_one,
       exists (select from pg_replication_slots where slot_name = ${name}) as has_slot`;
-  const [subscribed] = await target.sql<[{ has_one: boolean }]>`
-    select exists (select from pg_subscription s join pg_database d on d.oid = s.subdbid
-      where s.subname = ${name} and d.datname = current_database()) as has_one`;
+  const isSubscribed = async ({ sql }: CellDatabase) => {
+    const [row] = await sql<[{ has_one: boolean }]>`
+      select exists (select from pg_subscription s join pg_database d on d.oid = s.subdbid
+        where s.subname = ${name} and d.datname = current_database()) as has_one`;
+    return row.has_one;
+  };
   return {
     source: await environmentsOf(source, account),
     target: await environmentsOf(target, account),
     has_publication: published.has_one,
     has_slot: published.has_slot,
-    has_subscription: subscribed.has_one,
+    has_subscription: await isSubscribed(target),
+    arrives_here: await isSubscribed(source),
   };
 }
 
@@ -253,27 +286,58 @@ function hasArrived({ source, target }: MoveState): boolean {
     (source.length === 0 || source.some(({ id }) => open.has(id)));
 }
 
-/** Runs the work of the only mover of the account. */
-async function alone(move: Move, work: () => Promise<void>): Promise<void> {
+/**
+ * Refuses an account that is closed at the source for another reason than this move. It may be open
+ * in a third cell, and must not be opened here or at the target.
+ */
+function refuseClosed(account: string, { source, ...state }: MoveState): void {
+  if (state.has_publication && state.has_subscription) return;
+  const steps = source.map(({ moving }) => moving).filter((moving) => moving !== null);
+  if (steps.length === 0) return;
+  throw new CommandError(
+    steps.includes("arriving")
+      ? `The account "${account}" has not arrived at --from yet`
+      : `The account "${account}" has left --from, and is not at --to: name the cell that has it ` +
+        "(docs/scaling.md, Backups and moves)",
+  );
+}
+
+/** Runs the work of the only mover of the account, with a check that it still is. */
+async function alone(
+  move: Move,
+  work: (refuseOthers: () => Promise<void>) => Promise<void>,
+): Promise<void> {
+  const { account, source } = move;
   // The end of this connection is the end of the lock.
-  const lock = openCell(move.source.flag, move.source.url);
+  const lock = openCell(source.flag, source.url);
   try {
-    await lock.sql.begin(async (sql) => {
-      const [row] = await sql<[{ is_taken: boolean }]>`
-        select pg_try_advisory_lock(hashtextextended(${`move ${move.account}`}, 0)) as is_taken`;
-      if (!row.is_taken) throw new CommandError(`Another mover has the account "${move.account}"`);
+    const pid = await lock.sql.begin(async (sql) => {
+      const [row] = await sql<[{ is_taken: boolean; pid: number }]>`
+        select pg_try_advisory_lock(hashtextextended(${`move ${account}`}, 0)) as is_taken,
+          pg_backend_pid() as pid`;
+      if (!row.is_taken) throw new CommandError(`Another mover has the account "${account}"`);
+      return row.pid;
     });
-    await work();
+    await work(async () => {
+      const held = await source.sql`select from pg_locks
+        where locktype = 'advisory' and granted and pid = ${pid}`;
+      if (held.length === 0) throw new LostLock(account);
+    });
   } finally {
     await lock.sql.end({ timeout: 0 });
   }
 }
 
-async function advance(move: Move, destination: Destination): Promise<void> {
-  const copy: Copy = {
+async function advance(
+  move: Move,
+  destination: Destination,
+  refuseOthers: () => Promise<void>,
+): Promise<void> {
+  const copy: MovingCopy = {
     ...move,
     name: nameOf(move.account),
     tables: await tenantTables(move.source),
+    refuseOthers,
   };
   if (!hasArrived(await readState(move))) {
     do await begin(copy, destination); while (!await follow(copy));
@@ -285,15 +349,20 @@ async function advance(move: Move, destination: Destination): Promise<void> {
       await handOver(copy, destination);
     } catch (error) {
       // While a database is away the account waits behind its fence, and the move goes on or back.
-      if (!isUnavailable(error)) await reopen(move);
+      if (isUnavailable(error) || error instanceof LostLock) throw error;
+      await refuseOthers();
+      await reopen(move, null).catch((fault) => move.report(fault.message));
       throw error;
+    }
+    if (destination.map.sockets.length === 0) {
+      return move.report("Reload the proxy, and run the same command again: it deletes at --from");
     }
   }
   await finish(copy);
 }
 
 /** Begins the copy, unless it has begun. Begins again if a part of it was lost. */
-async function begin(copy: Copy, destination: Destination): Promise<void> {
+async function begin(copy: MovingCopy, destination: Destination): Promise<void> {
   const { account, source, target, name, tables, report } = copy;
   const state = await readState(copy);
   if (state.has_publication && state.has_subscription && state.has_slot) {
@@ -304,40 +373,26 @@ async function begin(copy: Copy, destination: Destination): Promise<void> {
     }
     report(`copy: begins again, because ${lost.join(", ")} was lost`);
   }
+  // Without its copy it could not be opened any more.
+  if (state.source.some(({ moving }) => moving !== null)) await reopen(copy, destination.map);
   await clear(copy);
+  await switchLabels(destination.map, [], destination.cell);
   const ids = state.source.map(({ id }) => id);
-  const { labels } = await labelsOf(source, account);
+  const labels = await labelsOf(source, account);
   const before = await readProxyMap(destination.map);
   const note: Note = {
     account,
     ...destination,
     labels: labels.map((label) => [label, before.get(label) ?? null]),
   };
-  const list = `'{${ids.join(",")}}'::text[]`;
-  await source.sql.begin(async (sql) => {
-    await sql.unsafe(
-      `create publication ${name} for table ` +
-        tables.map((table) => `pay.${table.name} where (environment_id = any (${list}))`).join(
-          ", ",
-        ),
-    );
-    const [row] = await sql`select format('comment on publication %I is %L', ${name}::text,
-      ${JSON.stringify(note)}::text) as text`;
-    await sql.unsafe(row!.text);
-  });
+  await publish(copy, ids, JSON.stringify(note));
   await arrive(copy, ids);
-  // A copied table has a slot until the target has committed that it is complete. If a crash took
-  // this commit back, the table could never be complete: it would wait for the slot for ever.
-  const [row] = await target.sql`select format(
-    'create subscription %I connection %L publication %I
-     with (run_as_owner = true, synchronous_commit = on)',
-    ${name}::text, ${source.url}::text, ${name}::text) as text`;
-  await target.sql.unsafe(row!.text);
+  await subscribe(copy);
   report(`copy: ${ids.length} environments, ${tables.length} tables`);
 }
 
 /** Writes the environments of the account to the target, where they are not open yet. */
-async function arrive({ source, target }: Copy, ids: readonly string[]): Promise<void> {
+async function arrive({ source, target }: MovingCopy, ids: readonly string[]): Promise<void> {
   const rows = await source.sql`
     select e.id, e.public_id, e.account, e.livemode, e.name, e.created_at::text as created_at,
       e.retired_at::text as retired_at, e.ends_at::text as ends_at, 'arriving' as moving
@@ -352,118 +407,8 @@ async function arrive({ source, target }: Copy, ids: readonly string[]): Promise
       where e.moving = 'arriving'`;
 }
 
-/**
- * Waits until the copy is complete but for the newest changes. Returns false if a part of it was
- * lost.
- */
-async function follow(copy: Copy): Promise<boolean> {
-  const { source, target, name, report } = copy;
-  let told_at = 0;
-  let failing = { since: 0, latest: 0 };
-  let last_errors = Infinity;
-  for (;;) {
-    const [tables] = await target.sql<
-      [{ ready: number; finished: number; all: number; is_synchronous: boolean; errors: number }]
-    >`
-      select count(*) filter (where r.srsubstate = 'r')::integer as ready,
-        count(*) filter (where r.srsubstate = 'f')::integer as finished, count(*)::integer as all,
-        coalesce(bool_or(s.subsynccommit = 'on'), false) as is_synchronous,
-        coalesce((select t.apply_error_count + t.sync_error_count
-          from pg_stat_subscription_stats t where t.subname = ${name}), 0)::integer as errors
-      from pg_subscription s join pg_subscription_rel r on r.srsubid = s.oid
-      where s.subname = ${name}`;
-    if (tables.finished > 0 && (await lostTables(copy)).length > 0) return false;
-    const behind = await behindOf(source, name);
-    if (behind === null) return false;
-    const is_copied = tables.ready === tables.all;
-    // With one commit on disk after the other the target could stay behind.
-    if (is_copied && tables.is_synchronous) {
-      await target.sql.unsafe(`alter subscription ${name} set (synchronous_commit = off)`);
-    }
-    if (is_copied && behind < NEAR_BYTES) {
-      // So that the account is not slow at first: autovacuum looks once a minute, at the least.
-      await target.sql.unsafe(
-        `analyze ${copy.tables.map((each) => `pay.${each.name}`).join(", ")}`,
-      );
-      report(`copy: complete, ${behind} bytes behind`);
-      return true;
-    }
-    // Errors repeat every few seconds until their cause, such as a full disk, is gone.
-    const now = Date.now();
-    if (tables.errors > last_errors) {
-      const is_new = now - failing.latest > WELL_MS;
-      failing = { since: is_new ? now : failing.since, latest: now };
-    }
-    last_errors = tables.errors;
-    if (failing.latest - failing.since > STALL_MS) {
-      throw new CommandError(
-        "The server of --to cannot apply the copy; its log has the reason. The account is still at " +
-          "--from: mend it and run the same command, or abort",
-      );
-    }
-    if (now - told_at > TELL_MS) {
-      told_at = now;
-      report(`copy: ${tables.ready} of ${tables.all} tables, ${behind} bytes behind`);
-    }
-    await pause(LOOK_MS);
-  }
-}
-
-/** The tables that are copied but not complete, and whose slots do not exist any more. */
-async function lostTables({ source, target, name }: Copy): Promise<string[]> {
-  const slotOf = await tableSlots(target, name);
-  if (slotOf === null) return [];
-  const readFinished = async () => {
-    const rows = await target.sql<{ table: string; oid: string }[]>`
-      select r.srrelid::regclass::text as table, r.srrelid::text as oid
-      from pg_subscription_rel r join pg_subscription s on s.oid = r.srsubid
-      where s.subname = ${name} and r.srsubstate = 'f'`;
-    return rows.map(({ table, oid }) => ({ table, slot: slotOf.prefix + oid + slotOf.suffix }));
-  };
-  const finished = await readFinished();
-  const slots = await source.sql<{ slot: string; wal_status: string }[]>`
-    select slot_name as slot, wal_status from pg_replication_slots
-    where slot_name = any (${finished.map(({ slot }) => slot)})`;
-  slots.forEach(refuseLostWal);
-  const there = new Set(slots.map(({ slot }) => slot));
-  if (finished.every(({ slot }) => there.has(slot))) return [];
-  // The slot of a table that is complete meanwhile is gone, too.
-  return (await readFinished()).filter(({ slot }) => !there.has(slot)).map(({ table }) => table);
-}
-
-/** The names at the source of the slots of a subscription's tables; null without a subscription. */
-async function tableSlots(
-  { sql }: CellDatabase,
-  name: string,
-): Promise<{ prefix: string; suffix: string } | null> {
-  const [found] = await sql<{ prefix: string; suffix: string }[]>`
-    select concat('pg_', s.oid, '_sync_') as prefix,
-      concat('_', (select system_identifier from pg_control_system())) as suffix
-    from pg_subscription s join pg_database d on d.oid = s.subdbid
-    where s.subname = ${name} and d.datname = current_database()`;
-  return found ?? null;
-}
-
-/** How far the copy is behind, in bytes of WAL; null without a slot, whose WAL can be gone. */
-async function behindOf({ sql }: CellDatabase, name: string): Promise<number | null> {
-  const [row] = await sql<{ behind: string | null; wal_status: string }[]>`
-    select pg_wal_lsn_diff(pg_current_wal_lsn(), confirmed_flush_lsn)::text as behind, wal_status
-    from pg_replication_slots where slot_name = ${name}`;
-  if (row === undefined) return null;
-  refuseLostWal(row);
-  return row.behind === null ? Infinity : Number(row.behind);
-}
-
-function refuseLostWal({ wal_status }: { wal_status: string }): void {
-  if (wal_status !== "lost") return;
-  throw new CommandError(
-    "The server of --from has deleted changes that the copy lacks (max_slot_wal_keep_size): abort, " +
-      "and move again",
-  );
-}
-
 /** Lets the jobs begin nothing new, and waits for what they have begun. */
-async function drain(copy: Copy): Promise<void> {
+async function drain(copy: MovingCopy): Promise<void> {
   const { account, source, report } = copy;
   await source.sql`update pay.environments set moving = 'draining'
     where account = ${account} and moving is null`;
@@ -478,7 +423,7 @@ async function drain(copy: Copy): Promise<void> {
 }
 
 /** Lets no request begin, and waits for what has begun. */
-async function fence(copy: Copy): Promise<void> {
+async function fence(copy: MovingCopy): Promise<void> {
   const { account, source, report } = copy;
   // A request that began before can make a sandbox, so that there is one more environment. It can
   // be under way also if a mover before this one has written the fence.
@@ -508,7 +453,7 @@ async function outlast(source: CellDatabase): Promise<void> {
 }
 
 /** Lets nothing change any more, and brings the last changes to the target. */
-async function seal(copy: Copy): Promise<void> {
+async function seal(copy: MovingCopy): Promise<void> {
   const { account, source, target, name, tables, report } = copy;
   await source.sql`update pay.environments set moving = 'sealed'
     where account = ${account} and moving = 'fenced'`;
@@ -534,16 +479,9 @@ async function seal(copy: Copy): Promise<void> {
   for (const { name } of orderedTables(await filledTables(source, tables, late))) {
     await copyRows(copy, name, late);
   }
+  await startCounters(source, account);
   await moveCounters(source, target, await chainKeysOf(source, account));
   report(`seal: the target has the last change, and ${late.length} environments that are new`);
-}
-
-/** The environments whose changes are published. */
-async function publishedIds({ sql }: CellDatabase, name: string): Promise<Set<string>> {
-  const [row] = await sql<{ filter: string }[]>`
-    select rowfilter as filter from pg_publication_tables
-    where pubname = ${name} and tablename = 'payments'`;
-  return new Set(row?.filter.match(/env_[0-9a-z]{26}/g) ?? []);
 }
 
 /** The tables in an order in which each foreign key finds its row. */
@@ -556,7 +494,11 @@ function orderedTables(tables: readonly TenantTable[]): TenantTable[] {
 }
 
 /** Not with COPY: the driver stops reading from the connection after a long result of it. */
-async function copyRows({ source, target }: Copy, name: string, ids: string[]): Promise<void> {
+async function copyRows(
+  { source, target }: MovingCopy,
+  name: string,
+  ids: string[],
+): Promise<void> {
   const found = source.sql.unsafe<{ row: string }[]>(
     `select t::text as row from pay.${name} t where t.environment_id = any ($1)`,
     [ids],
@@ -572,7 +514,7 @@ async function copyRows({ source, target }: Copy, name: string, ids: string[]): 
 }
 
 /** Throws unless both cells have the same rows. */
-async function compare(copy: Copy): Promise<void> {
+async function compare(copy: MovingCopy): Promise<void> {
   const { account, source, target, tables, report } = copy;
   const ids = await idsOf(copy);
   const environments: TenantTable = {
@@ -608,19 +550,28 @@ async function compare(copy: Copy): Promise<void> {
 }
 
 /** Sends requests to the target and opens the account there: the point of no return. */
-async function handOver(copy: Copy, { map, cell }: Destination): Promise<void> {
-  const { account, source, target, name, report } = copy;
-  const { labels } = await labelsOf(source, account);
-  await stopCopy(target, name);
+async function handOver(copy: MovingCopy, { map, cell }: Destination): Promise<void> {
+  const { account, source, target, report } = copy;
+  const labels = await labelsOf(source, account);
+  await stopCopy(copy);
+  await copy.refuseOthers();
   await switchLabels(map, labels, cell);
   report(`switch: ${labels.join(", ")} → ${cell}`);
+  await copy.refuseOthers();
+  if ((await environmentsOf(source, account)).some(({ moving }) => moving !== "sealed")) {
+    throw new CommandError(`The account "${account}" was opened at --from meanwhile`);
+  }
   await target.sql`update pay.environments set moving = null
     where account = ${account} and moving = 'arriving'`;
   report("wake: the account is at --to");
 }
 
-/** Opens the account at the source again, with the proxy as it was. Its copy goes on. */
-async function reopen(move: Move): Promise<void> {
+/**
+ * Opens the account at the source again, and then switches the proxy back: until then requests get
+ * 503 at the target. The copy goes on.
+ * @throws {CommandError} if the proxy does not respond, or must be reloaded
+ */
+async function reopen(move: Move, map: ProxyMap | null): Promise<void> {
   const { account, source, target } = move;
   const name = nameOf(account);
   const [row] = await source.sql<{ note: string | null }[]>`
@@ -629,26 +580,35 @@ async function reopen(move: Move): Promise<void> {
   const keys = await chainKeysOf(source, account);
   await leaveCounters(target, keys);
   await leaveCounters(source, keys, false);
-  const is_fenced = (await environmentsOf(source, account)).some(({ moving }) => moving !== null);
-  if (row?.note && is_fenced) {
-    const note = JSON.parse(row.note) as Note;
-    const now = await readProxyMap(note.map);
-    for (const [label, cell] of note.labels) {
-      if (cell !== null && now.get(label) !== cell) await switchLabels(note.map, [label], cell);
-    }
-  }
   await source.sql`update pay.environments set moving = null where account = ${account}`;
   if ((await readState(move)).has_subscription) {
     await target.sql.unsafe(`alter subscription ${name} enable`);
   }
+  if (!row?.note) return;
+  const note = JSON.parse(row.note) as Note;
+  const proxy = map ?? note.map;
+  const before = await readProxyMap(proxy);
+  let is_changed = false;
+  for (const [label, cell] of note.labels) {
+    if (cell === null) continue;
+    is_changed ||= before.get(label) !== cell;
+    // The file can be right and the running proxy wrong, if it was away before.
+    await switchLabels(proxy, [label], cell);
+  }
+  if (is_changed && proxy.sockets.length === 0) {
+    throw new CommandError(
+      "The account is open at --from: reload the proxy, and run the same command again",
+    );
+  }
 }
 
 /** Ends the copy, and deletes the account at the source. */
-async function finish(copy: Copy): Promise<void> {
+async function finish(copy: MovingCopy): Promise<void> {
   const { account, source, tables, keep_ms, report } = copy;
   await endCopy(copy);
   // Requests that the proxy has sent to the source before still wait there, with their keys.
   await pause(keep_ms);
+  await copy.refuseOthers();
   const ids = await idsOf(copy);
   report(`delete: ${ids.length} environments at --from`);
   await deleteRows(source, tables, ids);
@@ -656,7 +616,7 @@ async function finish(copy: Copy): Promise<void> {
 }
 
 /** Removes what an earlier beginning has left, except the rows of the source. */
-async function clear(copy: Copy): Promise<void> {
+async function clear(copy: MovingCopy): Promise<void> {
   const { account, target, tables } = copy;
   await endCopy(copy);
   const arrived = (await environmentsOf(target, account)).filter(({ moving }) =>
@@ -665,57 +625,6 @@ async function clear(copy: Copy): Promise<void> {
   await deleteRows(target, tables, arrived.map(({ id }) => id));
 }
 
-/**
- * Drops the subscription, its slots and the publication. PostgreSQL's own DROP SUBSCRIPTION fails
- * from then on if it was killed after it had dropped the slot, so the slots are dropped here.
- */
-async function endCopy({ source, target, name }: Copy): Promise<void> {
-  const found = await tableSlots(target, name);
-  if (found) await stopCopy(target, name);
-  await waitUntil(FENCE_MS, LOOK_MS, async () => {
-    const slots = await source.sql<{ slot: string; active: boolean }[]>`
-      select slot_name as slot, active from pg_replication_slots
-      where slot_name = ${name} or starts_with(slot_name, ${found?.prefix ?? "none"})
-        and right(slot_name, length(${found?.suffix ?? "none"})) = ${found?.suffix ?? "none"}`;
-    for (const { slot } of slots.filter(({ active }) => !active)) {
-      await source.sql`select pg_drop_replication_slot(${slot})`;
-    }
-    return slots.every(({ active }) => !active);
-  }, "The slot of the copy stays in use");
-  if (found) {
-    await target.sql.unsafe(`alter subscription ${name} set (slot_name = none)`);
-    await target.sql.unsafe(`drop subscription ${name}`);
-  }
-  await source.sql.unsafe(`drop publication if exists ${name}`);
-}
-
-/** Stops the workers of the subscription. */
-async function stopCopy({ sql }: CellDatabase, name: string): Promise<void> {
-  await sql.unsafe(`alter subscription ${name} disable`);
-  await waitUntil(FENCE_MS, FENCED_LOOK_MS, async () => {
-    const [row] = await sql<[{ is_off: boolean }]>`
-      select count(pid) = 0 as is_off from pg_stat_subscription where subname = ${name}`;
-    return row.is_off;
-  }, "The copy does not stop");
-}
-
-async function idsOf({ account, source }: Copy): Promise<string[]> {
+async function idsOf({ account, source }: MovingCopy): Promise<string[]> {
   return (await environmentsOf(source, account)).map(({ id }) => id);
-}
-
-/** Looks until the condition is met. Throws after a time. */
-async function waitUntil(
-  within_ms: number,
-  every_ms: number,
-  condition: () => Promise<boolean>,
-  fault: string,
-): Promise<void> {
-  for (const until = Date.now() + within_ms; !await condition();) {
-    if (Date.now() > until) throw new CommandError(`${fault} within ${within_ms / 1_000} s`);
-    await pause(every_ms);
-  }
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

@@ -9,8 +9,8 @@ import { CommandError, UsageError } from "./command_line.ts";
 export interface ProxyMap {
   /** The file, with the path that the configuration of the proxy has. */
   file: string;
-  /** The socket of the running proxy; null: it reads the file when it is reloaded. */
-  socket: string | null;
+  /** The sockets of the running proxies; none: they read the file when they are reloaded. */
+  sockets: string[];
 }
 
 /** The longest time that the proxy has to respond. */
@@ -26,33 +26,41 @@ export async function readProxyMap({ file }: ProxyMap): Promise<Map<string, stri
 }
 
 /**
- * Refuses a cell for which the running proxy has no backend: its requests would get 503.
- * @throws {CommandError} if the proxy has no such backend, or does not respond
+ * Refuses a cell for which a running proxy has no backend: its requests would get 503.
+ * @throws {CommandError} if a proxy has no such backend, or does not respond
  */
-export async function refuseAbsentCell({ socket }: ProxyMap, cell: string): Promise<void> {
-  if (socket === null) return;
-  const backends = (await command(socket, "show backend")).split("\n");
-  if (backends.includes(`cell_${cell}`)) return;
-  throw new CommandError(
-    `The proxy has no backend "cell_${cell}": add the cell to its configuration`,
-  );
+export async function refuseAbsentCell({ sockets }: ProxyMap, cell: string): Promise<void> {
+  for (const socket of sockets) {
+    const backends = (await command(socket, "show backend")).split("\n");
+    if (backends.includes(`cell_${cell}`)) continue;
+    throw new CommandError(
+      `The proxy has no backend "cell_${cell}": add the cell to its configuration`,
+    );
+  }
 }
 
-/** Sends requests with the labels to a cell from now on, also after a restart of the proxy. */
+/**
+ * Sends requests with the labels to a cell from now on, also after a restart of the proxy. Without
+ * labels it only shows that the file can be written.
+ * @throws {CommandError} if the file cannot be written, or a proxy does not respond
+ */
 export async function switchLabels(
   map: ProxyMap,
   labels: readonly string[],
   cell: string,
 ): Promise<void> {
-  await rewrite(map.file, labels, cell);
-  if (map.socket === null) return;
-  for (const label of labels) {
-    const entry = `${map.file} ${label}`;
-    const set = await command(map.socket, `set map ${entry} ${cell}`);
-    if (set !== "") await command(map.socket, `add map ${entry} ${cell}`);
-    const found = await command(map.socket, `get map ${entry}`);
-    if (!found.includes(`value="${cell}"`)) {
-      throw new CommandError(`The proxy does not take the map's line "${label} ${cell}": ${set}`);
+  await rewrite(map.file, labels, cell).catch((error) => {
+    throw new CommandError(`--map ${map.file} cannot be written: ${error.message}`);
+  });
+  for (const socket of map.sockets) {
+    for (const label of labels) {
+      const entry = `${map.file} ${label}`;
+      const set = await command(socket, `set map ${entry} ${cell}`);
+      if (set !== "") await command(socket, `add map ${entry} ${cell}`);
+      const found = await command(socket, `get map ${entry}`);
+      if (!found.includes(`value="${cell}"`)) {
+        throw new CommandError(`The proxy does not take the map's line "${label} ${cell}": ${set}`);
+      }
     }
   }
 }
@@ -66,10 +74,16 @@ async function rewrite(file: string, labels: readonly string[], cell: string): P
   });
   if (lines.at(-1) === "") lines.pop();
   lines.push(...[...left].map((label) => `${label} ${cell}`), "");
-  const written = join(dirname(file), `.${basename(file)}.new`);
-  await Deno.writeTextFile(written, lines.join("\n"));
+  const text = lines.join("\n");
+  const { mode, uid, gid } = await Deno.stat(file);
+  const path = join(dirname(file), `.${basename(file)}.new`);
+  await Deno.writeTextFile(path, text);
+  using written = await Deno.open(path, { write: true });
+  await written.syncData();
+  if (mode !== null) await Deno.chmod(path, mode & 0o7777);
+  if (uid !== null && Deno.uid() === 0) await Deno.chown(path, uid, gid);
   // Under its name at once, so that a proxy that starts meanwhile reads a whole map.
-  await Deno.rename(written, file);
+  await Deno.rename(path, file);
 }
 
 /** Sends a command to the proxy and returns its reply without surrounding white space. */

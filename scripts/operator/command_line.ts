@@ -12,6 +12,7 @@ export const SQLSTATE = {
   check_violation: "23514",
   insufficient_privilege: "42501",
   undefined_table: "42P01",
+  lock_not_available: "55P03",
   program_limit_exceeded: "54000",
 } as const;
 
@@ -63,8 +64,9 @@ function describe(error: unknown): string {
   if (sqlstateOf(error) === SQLSTATE.insufficient_privilege) {
     return "The user of DATABASE_URL lacks the privilege: it must be a member of pay_operator";
   }
-  const is_complete = error instanceof CommandError || error instanceof UsageError ||
+  const is_complete = sqlstateOf(error) === SQLSTATE.lock_not_available ||
+    error instanceof CommandError || error instanceof UsageError ||
     error instanceof SettingsError || error instanceof MigrationError;
-  if (is_complete) return error.message;
+  if (is_complete) return (error as Error).message;
   return error instanceof Error ? error.stack ?? error.message : String(error);
 }

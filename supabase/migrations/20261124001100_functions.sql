@@ -783,6 +783,7 @@ declare
   v_until timestamptz;
 begin
   perform set_config('pay.worker', 'on', true);
+  perform pay_internal.refuse_moving(p_environment_id);
   insert into pay.archives as a (environment_id, archived_until)
   select e.id, p_until from pay.environments e where e.id = p_environment_id and e.livemode
   on conflict (environment_id) do update set archived_until = excluded.archived_until
@@ -803,6 +804,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
+  perform pay_internal.refuse_moving(p_environment_id);
   delete from pay.archives a where a.environment_id = p_environment_id;
   return found;
 end
@@ -1606,6 +1608,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
+  perform pay_internal.refuse_moving_account(p_account_id);
   update pay.provider_accounts a set bridge_token_hash = p_hash
   where a.id = p_account_id and a.connector = 'bank';
   return found;
@@ -1816,6 +1819,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
+  perform pay_internal.refuse_moving_account(p_account_id);
   update pay.bank_exports x set written_at = coalesce(x.written_at, pay_internal.server_time())
   where x.account_id = p_account_id and x.id = p_id;
 end
@@ -1874,6 +1878,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
+  perform pay_internal.refuse_moving_account(p_account_id);
   update pay.bank_orders b
   set approved_at = pay_internal.server_time(), changed_at = pay_internal.server_time()
   from pay.provider_accounts a
@@ -2583,6 +2588,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
+  perform pay_internal.refuse_moving_account(p_account_id);
   perform pg_advisory_xact_lock(hashtextextended('export payouts', 0));
   return query
     with open as materialized (
@@ -4915,6 +4921,17 @@ begin
 end
 $$;
 
+create or replace function pay_internal.refuse_moving_account(p_account_id text)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform pay_internal.refuse_moving(a.environment_id)
+  from pay.provider_accounts a where a.id = p_account_id;
+end
+$$;
+
 create or replace function pay_internal.write_payments(
   p_payments jsonb, p_callers pay_internal.caller[], p_moved integer[]
 )
@@ -5033,6 +5050,7 @@ set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
+  perform pay_internal.refuse_moving_account(p_account_id);
   update pay.provider_accounts a
   set ignored_notifications = a.ignored_notifications + 1
   where a.id = p_account_id;
@@ -5105,8 +5123,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
-  perform pay_internal.refuse_moving(a.environment_id)
-  from pay.provider_accounts a where a.id = p_id;
+  perform pay_internal.refuse_moving_account(p_id);
   update pay.provider_accounts a
   set settings = p_settings::jsonb, secret_name = p_secret_name
   where a.id = p_id and a.settings = p_before::jsonb;
@@ -5159,8 +5176,7 @@ declare
   v_environment_id text;
 begin
   perform set_config('pay.worker', 'on', true);
-  perform pay_internal.refuse_moving(a.environment_id)
-  from pay.provider_accounts a where a.id = p_id;
+  perform pay_internal.refuse_moving_account(p_id);
   update pay.provider_accounts a
   set status = 'disabled', disabled_at = pay_internal.server_time()
   where a.id = p_id and a.status = 'enabled'
@@ -5239,8 +5255,7 @@ set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
-  perform pay_internal.refuse_moving(a.environment_id)
-  from pay.provider_accounts a where a.id = p_account_id;
+  perform pay_internal.refuse_moving_account(p_account_id);
   return pay_internal.keep_provider_events((
     select coalesce(
       jsonb_agg(f.value || jsonb_build_object('environment_id', a.environment_id,
@@ -5920,6 +5935,8 @@ declare
   v_found bigint;
 begin
   perform set_config('pay.worker', 'on', true);
+  perform pay_internal.refuse_moving(l.environment_id) from pay.list_reported_events() l
+  where l.reference = p_reference and l.account_id = coalesce(p_account_id, l.account_id);
   select count(*) into v_found from pay.list_reported_events() l
   where l.reference = p_reference and l.account_id = coalesce(p_account_id, l.account_id);
   if v_found = 1 then
@@ -5999,6 +6016,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
+  perform pay_internal.refuse_moving_account(p_account_id);
   update pay.provider_cursors u
   set cursor = p_cursor::jsonb, polled_at = null, leased_until = null, stalled_since = null,
     last_error = null

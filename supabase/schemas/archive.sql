@@ -100,6 +100,7 @@ declare
   v_until timestamptz;
 begin
   perform set_config('pay.worker', 'on', true);
+  perform pay_internal.refuse_moving(p_environment_id);
   insert into pay.archives as a (environment_id, archived_until)
   select e.id, p_until from pay.environments e where e.id = p_environment_id and e.livemode
   on conflict (environment_id) do update set archived_until = excluded.archived_until
@@ -122,6 +123,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
+  perform pay_internal.refuse_moving(p_environment_id);
   delete from pay.archives a where a.environment_id = p_environment_id;
   return found;
 end

@@ -225,6 +225,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
+  perform pay_internal.refuse_moving_account(p_account_id);
   update pay.provider_accounts a set bridge_token_hash = p_hash
   where a.id = p_account_id and a.connector = 'bank';
   return found;

@@ -241,6 +241,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
+  perform pay_internal.refuse_moving_account(p_account_id);
   update pay.bank_exports x set written_at = coalesce(x.written_at, pay_internal.server_time())
   where x.account_id = p_account_id and x.id = p_id;
 end
@@ -308,6 +309,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
+  perform pay_internal.refuse_moving_account(p_account_id);
   update pay.bank_orders b
   set approved_at = pay_internal.server_time(), changed_at = pay_internal.server_time()
   from pay.provider_accounts a

@@ -239,6 +239,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
+  perform pay_internal.refuse_moving_account(p_account_id);
   perform pg_advisory_xact_lock(hashtextextended('export payouts', 0));
   return query
     with open as materialized (

@@ -24,3 +24,15 @@ begin
   end if;
 end
 $$;
+
+-- The same for the environment of a provider account.
+create or replace function pay_internal.refuse_moving_account(p_account_id text)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform pay_internal.refuse_moving(a.environment_id)
+  from pay.provider_accounts a where a.id = p_account_id;
+end
+$$;

@@ -51,6 +51,7 @@ set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
+  perform pay_internal.refuse_moving_account(p_account_id);
   update pay.provider_accounts a
   set ignored_notifications = a.ignored_notifications + 1
   where a.id = p_account_id;
@@ -132,8 +133,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
-  perform pay_internal.refuse_moving(a.environment_id)
-  from pay.provider_accounts a where a.id = p_id;
+  perform pay_internal.refuse_moving_account(p_id);
   update pay.provider_accounts a
   set settings = p_settings::jsonb, secret_name = p_secret_name
   where a.id = p_id and a.settings = p_before::jsonb;
@@ -191,8 +191,7 @@ declare
   v_environment_id text;
 begin
   perform set_config('pay.worker', 'on', true);
-  perform pay_internal.refuse_moving(a.environment_id)
-  from pay.provider_accounts a where a.id = p_id;
+  perform pay_internal.refuse_moving_account(p_id);
   update pay.provider_accounts a
   set status = 'disabled', disabled_at = pay_internal.server_time()
   where a.id = p_id and a.status = 'enabled'

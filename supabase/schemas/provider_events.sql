@@ -79,8 +79,7 @@ set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
-  perform pay_internal.refuse_moving(a.environment_id)
-  from pay.provider_accounts a where a.id = p_account_id;
+  perform pay_internal.refuse_moving_account(p_account_id);
   return pay_internal.keep_provider_events((
     select coalesce(
       jsonb_agg(f.value || jsonb_build_object('environment_id', a.environment_id,

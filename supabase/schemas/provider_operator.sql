@@ -144,6 +144,8 @@ declare
   v_found bigint;
 begin
   perform set_config('pay.worker', 'on', true);
+  perform pay_internal.refuse_moving(l.environment_id) from pay.list_reported_events() l
+  where l.reference = p_reference and l.account_id = coalesce(p_account_id, l.account_id);
   select count(*) into v_found from pay.list_reported_events() l
   where l.reference = p_reference and l.account_id = coalesce(p_account_id, l.account_id);
   if v_found = 1 then

@@ -109,6 +109,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
+  perform pay_internal.refuse_moving_account(p_account_id);
   update pay.provider_cursors u
   set cursor = p_cursor::jsonb, polled_at = null, leased_until = null, stalled_since = null,
     last_error = null

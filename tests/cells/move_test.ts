@@ -5,6 +5,7 @@
 
 import assert from "node:assert/strict";
 import type postgres from "postgres";
+import { switchLabels } from "../../scripts/operator/cells_proxy.ts";
 import { openTwoCells, type TwoCells } from "../support/cells/cell_servers.ts";
 import { until } from "../support/common/until.ts";
 import { assertSilent } from "../support/database/invariant_breaches.ts";
@@ -55,24 +56,34 @@ async function stateOf(sql: postgres.Sql): Promise<string> {
 }
 
 const SIGNER = "0x000000000000000000000000000000000000dEaD";
+const OPERATION = "op_" + "0".repeat(26);
+const CHAIN = "pac_" + "0".repeat(26);
+const UNUSED_CHAIN = "pac_" + "1".repeat(26);
+/** Keys that have given no address and no nonce yet. */
+const UNUSED = { xpub: "xpub2", signer_address: "0x000000000000000000000000000000000000bEEF" };
 
-/** Gives the account a chain that has given seven addresses and eight nonces. */
-async function countChain(sql: postgres.Sql): Promise<void> {
-  const [live] = await sql<{ id: string }[]>`
-    select id from pay.environments where account = 'acme' and livemode`;
-  const settings = {
-    network: "ethereum",
-    chain_id: "1",
-    rpc_urls: "http://127.0.0.1:9,http://localhost:9",
-    xpub: "xpub1",
-    signer_address: SIGNER,
-  };
+/** Adds a chain to the live environment of an account. */
+async function addChain(
+  sql: postgres.Sql,
+  id: string,
+  account: string,
+  settings: Record<string, string>,
+  methods = ["stablecoin"],
+): Promise<void> {
+  const stored = { network: "ethereum", rpc_urls: "http://127.0.0.1:9,http://localhost:9" };
   await sql.begin(async (sql) => {
-    await sql`select pay.add_provider_account(${"pac_" + "0".repeat(26)}, ${live!.id}, 'evm',
-      ${["stablecoin"]}, ${JSON.stringify(settings)}, null, ${[]})`;
+    await sql`select pay.add_provider_account(${id}, e.id, 'evm', ${methods},
+      ${JSON.stringify({ ...stored, ...settings })}, null, ${[]})
+      from pay.environments e where e.account = ${account} and e.livemode`;
     // No node responds, and a drain would wait for the reading.
     await sql`update pay.provider_cursors set polled_at = now() + interval '1 hour'`;
   });
+}
+
+/** Gives the account a chain that has given seven addresses and eight nonces, and one without. */
+async function countChain(sql: postgres.Sql): Promise<void> {
+  await addChain(sql, CHAIN, "acme", { xpub: "xpub1", signer_address: SIGNER });
+  await addChain(sql, UNUSED_CHAIN, "acme", { ...UNUSED, network: "base" }, []);
   await sql`insert into pay.xpub_counters (xpub, next_index) values ('xpub1', 7)`;
   await sql`insert into pay.signer_nonces (chain_id, signer, next_nonce) values (1, ${SIGNER}, 8)`;
 }
@@ -81,8 +92,20 @@ async function countersOf(sql: postgres.Sql) {
   const [row] = await sql`
     select x.next_index::integer, n.next_nonce::integer,
       x.left_at is not null and n.left_at is not null as has_left
-    from pay.xpub_counters x, pay.signer_nonces n`;
+    from pay.xpub_counters x, pay.signer_nonces n
+    where x.xpub = 'xpub1' and n.signer = ${SIGNER}`;
   return { ...row };
+}
+
+/** Writes an operation that a request has under way at a provider. */
+async function sendOperation(sql: postgres.Sql): Promise<void> {
+  await sql`
+    insert into pay.provider_operations (environment_id, id, account_id, connector, op, subject_id,
+      amount_minor, currency, request, state, attempts, created_at, next_attempt_at, leased_until,
+      may_repeat, api_key_id, request_id, decline_is_error)
+    select e.id, ${OPERATION}, ${CHAIN}, 'evm', 'transfer', 'tr_none', 1, 'USDC',
+      '{}', 'pending', 1, now(), now(), 'infinity', false, 'key_none', 'req_none', false
+    from pay.environments e where e.account = 'acme' and e.livemode`;
 }
 
 Deno.test({
@@ -150,14 +173,15 @@ Deno.test({
       await b
         .sql`delete from supabase_migrations.schema_migrations where version = '99999999999999'`;
       await a.makeKey("neighbour", "sk7f");
-      await refuses(move, 1, /"neighbour" has keys with the same label/);
+      await refuses(move, 1, /"neighbour" at --from has keys with the same label/);
       await a.sql`delete from pay.api_key_secrets where account = 'neighbour'`;
+      await b.makeKey("rival", "sk7f");
+      await refuses(move, 1, /"rival" at --to has keys with the same label/);
+      await b.sql`delete from pay.api_key_secrets where account = 'rival'`;
       await refuses(["abort", ...move.slice(1, 7)], 2, /No move of --account "acme"/);
-      const lock = await a.sql.reserve();
-      await lock`select pg_advisory_lock(hashtextextended('move acme', 0))`;
-      await refuses([...move, "--run"], 1, /Another mover has the account "acme"/);
-      await lock`select pg_advisory_unlock_all()`;
-      lock.release();
+      await a.sql`update pay.environments set moving = 'arriving' where account = 'acme'`;
+      await refuses(move, 1, /"acme" has not arrived at --from yet/);
+      await a.sql`update pay.environments set moving = null where account = 'acme'`;
     });
     await t.step("without --run nothing changes", async () => {
       const { code, output } = await cells.run(move);
@@ -185,11 +209,13 @@ Deno.test({
         /different rows in idempotency_keys: the account stays at --from/,
       );
       assert.deepEqual([await stateOf(a.sql), await stateOf(b.sql)], ["open", "arriving"]);
-      // As a mover leaves it that was killed after the proxy had switched.
+      // As a mover leaves it that was killed after the proxy had switched, and an abort to which the
+      // proxy did not respond.
       await a.sql`update pay.environments set moving = 'sealed' where account = 'acme'`;
-      const { map_file } = cells.proxy;
+      const { map_file, socket } = cells.proxy;
       const map = await Deno.readTextFile(map_file);
-      await Deno.writeTextFile(map_file, map.replace("sk7f a", "sk7f b"));
+      await switchLabels({ file: map_file, sockets: [socket] }, ["sk7f"], "b");
+      await Deno.writeTextFile(map_file, map);
       const aborted = await cells.run(["abort", ...move.slice(1, 7)]);
       assert.equal(aborted.code, 0, aborted.output);
       assert.equal(await Deno.readTextFile(map_file), map);
@@ -202,6 +228,7 @@ Deno.test({
       const buyers = Array.from({ length: 4 }, async () => {
         while (!is_over) await pay();
       });
+      await sendOperation(a.sql);
       const mover = cells.start([...move, "--run"]);
       // As a crash of the target leaves a table if it takes back that the table is complete.
       await until("a table is complete", async () => {
@@ -221,7 +248,21 @@ Deno.test({
           assert.equal((await send(cells, late_key, "POST", ...CREATE)).status, 201);
         }),
       );
-      const { code, output } = await mover.ended;
+      await until("the fence is there", async () => await stateOf(a.sql) === "fenced");
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      assert.doesNotMatch(mover.output(), /fence: requests wait/, "an operation is under way");
+      await refuses([...move, "--run"], 1, /Another mover has the account "acme"/);
+      await refuses(["abort", ...move.slice(1, 7)], 1, /Another mover has the account "acme"/);
+      // Its lock is gone, so that another mover could have begun.
+      await a.sql`select pg_terminate_backend(l.pid) from pg_locks l
+        join pg_stat_activity s on s.pid = l.pid and s.application_name = 'deno task cells'
+        where l.locktype = 'advisory'`;
+      await a.sql`delete from pay.provider_operations where id = ${OPERATION}`;
+      const ousted = await mover.ended;
+      assert.match(ousted.output, /Another mover may have the account "acme"/);
+      assert.equal(ousted.code, 1);
+      assert.deepEqual([await stateOf(a.sql), await stateOf(b.sql)], ["sealed", "arriving"]);
+      const { code, output } = await cells.run([...move, "--run"]);
       assert.equal(code, 0, output);
       assert.match(output, /and 1 environments that are new/);
       is_over = true;
@@ -270,6 +311,13 @@ Deno.test({
         assert.deepEqual([...left], []);
       }
       await refuses(move, 2, /"acme" is at --to already/);
+      await a.makeKey("heir", "sk9r", true);
+      for (const key of [{ xpub: "xpub1" }, { xpub: UNUSED.xpub }, { signer_address: SIGNER }]) {
+        await assert.rejects(
+          addChain(a.sql, "pac_" + "2".repeat(26), "heir", { xpub: "xpub3", ...key }),
+          /has moved to another cell/,
+        );
+      }
     });
     await t.step("a backup of the old cell does not bring it back", async () => {
       const gone = {
@@ -287,6 +335,11 @@ Deno.test({
       const { code, output } = await cells.run(move);
       assert.equal(code, 0, output);
       assert.match(output, /it is at --to; what is left is to delete it at --from/);
+      // As after one more move, to a third cell.
+      await b.sql`update pay.environments set account = 'elsewhere' where account = 'acme'`;
+      await refuses([...move, "--run"], 1, /"acme" has left --from, and is not at --to/);
+      await refuses(["abort", ...move.slice(1, 7)], 2, /No move of --account "acme"/);
+      await b.sql`update pay.environments set account = 'acme' where account = 'elsewhere'`;
       await a.sql`delete from pay.environments where account = 'acme'`;
     });
     await t.step("behind a fence requests get 503, and operators an error", async () => {
@@ -308,8 +361,51 @@ Deno.test({
       await assert.rejects(b.makeKey("acme", "sk7f"), /moving to another cell/);
       // A live environment would be a new one.
       await assert.rejects(b.makeKey("acme", "sk7f", true), /moving to another cell/);
+      const [live] = await b.sql`
+        select id from pay.environments where account = 'acme' and livemode`;
+      for (
+        const call of [
+          b.sql`select pay.export_payouts(${CHAIN}, true)`,
+          b.sql`select pay.approve_bank_order(${CHAIN}, 'tr_none')`,
+          b.sql`select pay.note_bank_export(${CHAIN}, 'none')`,
+          b.sql`select pay.set_bridge_hash(${CHAIN}, 'none')`,
+          b.sql`select pay.reread_account(${CHAIN}, '{}')`,
+          b.sql`select pay.count_ignored_notification(${CHAIN})`,
+          b.sql`select pay.note_archive(${live!.id}, now() - interval '9 days')`,
+          b.sql`select pay.end_archive(${live!.id})`,
+        ]
+      ) await assert.rejects(call, /moving to another cell/);
       await b.sql`update pay.environments set moving = null where account = 'acme'`;
       await pay();
     });
+    await t.step(
+      "back, while databases are killed, and with a proxy that is reloaded",
+      async () => {
+        const back = cells.moveTo(a, "acme").filter((each, i, all) =>
+          each !== "--socket" && all[i - 1] !== "--socket"
+        );
+        await refuses(back, 2, /--cell "a" is not in the map/);
+        await Deno.writeTextFile(cells.proxy.map_file, "sk9z a\n", { append: true });
+        const mover = cells.start([...back, "--run"]);
+        await until("the copy begins", () => mover.output().includes("copy: "));
+        await Promise.all([a.killDatabase(), b.killDatabase()]);
+        const moved = await mover.ended;
+        assert.equal(moved.code, 0, moved.output);
+        assert.match(moved.output, /Reload the proxy, and run the same command again/);
+        assert.deepEqual([await stateOf(b.sql), await stateOf(a.sql)], ["sealed", "open"]);
+        // To a third cell the account does not go before this move has ended.
+        await b.sql`update pay.environments set account = 'elsewhere' where account = 'acme'`;
+        await refuses(move, 1, /The move of "acme" to --from has not ended/);
+        await b.sql`update pay.environments set account = 'acme' where account = 'elsewhere'`;
+        const ended = await cells.run([...back, "--run"]);
+        assert.equal(ended.code, 0, ended.output);
+        assert.deepEqual([await stateOf(b.sql), await stateOf(a.sql)], ["nothing", "open"]);
+        assert.deepEqual(await countersOf(a.sql), {
+          next_index: 7,
+          next_nonce: 8,
+          has_left: false,
+        });
+      },
+    );
   },
 });
