@@ -28,8 +28,11 @@ import {
   type ProviderReply,
   type StoredProviderEvent,
 } from "../../shared/domain/providers/connector.ts";
+import { isByBank } from "../../shared/domain/payments/lifecycle.ts";
 import { eventOf, operationOf } from "../../shared/domain/providers/operation.ts";
 import { readDocsUrl } from "../../shared/functions/read_settings.ts";
+import type { Payment } from "../../shared/schema/payment.ts";
+import type { Transfer } from "../../shared/schema/transfer.ts";
 import type { ProviderRecord, ProviderWork } from "../../shared/store/provider_rows.ts";
 import {
   createProviderStore,
@@ -207,6 +210,7 @@ class Desk {
       const event: StoredProviderEvent = {
         ...work.event!,
         ...given,
+        ...isMoneyOf(subject, work.event!) && { op: "authorize", state: "succeeded" },
         subject_id: subject.id,
         refund_id,
       };
@@ -338,6 +342,12 @@ class Desk {
     } ${name}: ${subject_id} is ${status}\n`;
     this.#surroundings.print(this.#is_json ? asJson(done) : line);
   }
+}
+
+/** Reports whether an entry of a bank that names nothing is money that the payer has sent. */
+function isMoneyOf(subject: Payment | Transfer, event: ProviderEvent): boolean {
+  return subject.object === "payment" && isByBank(subject) && event.is_entry === true &&
+    event.op === "adjustment" && event.state === "returned";
 }
 
 /** Returns provider events in the mode of our payment, as the worker reads them. */

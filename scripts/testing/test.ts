@@ -30,6 +30,7 @@ import { applySchemaFiles } from "../schema/schema_files.ts";
 import { randomPassword } from "../data_dir/private_file.ts";
 import { LiveCardRefused, readLiveCardRun } from "./live_card.ts";
 import { NoTestFiles, selectTestFiles, type TestSelection } from "./test_files.ts";
+import { shareWorkers } from "./test_groups.ts";
 import { runWithProgress } from "./test_progress.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
@@ -189,8 +190,10 @@ async function denoTest(
   server: TestServer,
   env: Record<string, string>,
 ): Promise<number> {
+  // Flags, such as a filter, are about files and tests as they are.
+  const workers = flags.length > 0 ? files : await shareWorkers(files, env.TMPDIR!, ROOT);
   return await runWithProgress({
-    args: ["-A", "--no-check", "--parallel", ...flags, ...files, ...script_args],
+    args: ["-A", "--no-check", "--parallel", ...flags, ...workers, ...script_args],
     file_count: files.length,
     shows_times,
     cwd: ROOT,

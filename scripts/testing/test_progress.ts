@@ -1,11 +1,12 @@
 /**
  * Runs `deno test` and prints how many files have ended: on a terminal it rewrites the last line,
- * elsewhere it prints a line after every ten files. It does not change the output of `deno test`.
- * At the end it can print the time of each file.
+ * elsewhere it prints a line after every ten files. Of the output of `deno test` it leaves out only
+ * the names of shared workers. At the end it can print the time of each file.
  */
 
 import { fileURLToPath } from "node:url";
 import { type DoneFile, FILES_DONE, filesDone } from "../../tests/support/testing/files_done.ts";
+import { GROUP_PREFIX } from "./test_groups.ts";
 
 const PRELOADED = fileURLToPath(
   new URL("../../tests/support/testing/before_file.ts", import.meta.url),
@@ -88,6 +89,7 @@ async function passOn(
   nextLine: () => string,
 ): Promise<void> {
   const encoder = new TextEncoder();
+  const decoder = new TextDecoder();
   let is_shown = false;
   const erase = () => {
     if (is_shown && output.is_terminal) output.write(encoder.encode(ERASE_LINE));
@@ -95,7 +97,8 @@ async function passOn(
   };
   for await (const bytes of stream) {
     erase();
-    output.write(bytes);
+    const text = decoder.decode(bytes, { stream: true });
+    output.write(encoder.encode(text.replace(GROUP_PREFIX, "")));
     if (bytes.at(-1) !== NEWLINE) continue;
     const line = nextLine();
     if (line !== "") output.write(encoder.encode(line));

@@ -5362,7 +5362,7 @@ begin
     left join jsonb_to_recordset(p_expects) as e (n integer, id text) on e.n = caller.n
     cross join jsonb_to_recordset(r.provider_events) as o (
       account_id text, reference text, outcome text, exception text, booked_minor bigint,
-      refund_id text, at timestamptz)
+      op text, state text, refund_id text, at timestamptz)
     cross join lateral (
       select k.ctid as place from pay.provider_events k
       where k.environment_id = caller.environment_id and k.account_id = o.account_id
@@ -5376,7 +5376,10 @@ begin
   update pay.provider_events k
   set outcome = h.outcome, exception = h.exception, handled_at = pay_internal.server_time(),
     booked_minor = coalesce(h.booked_minor, 0), leased_until = null,
-    -- The operator can match an event with another subject than the one that it names.
+    -- The operator can match an event with another subject than the one that it names, and money
+    -- that names none.
+    op = case k.op when 'adjustment' then h.op else k.op end,
+    state = case k.op when 'adjustment' then h.state else k.state end,
     subject_id = coalesce(h.expects_id, k.subject_id),
     refund_id = coalesce(h.refund_id, k.refund_id),
     -- The response to an operation or a sync has the time of the movement, which a notification

@@ -346,6 +346,7 @@ Deno.test({
       await b.sql`update pay.environments
         set moving = case when ends_at is null then 'fenced' else 'arriving' end
         where account = 'acme'`;
+      const began_ms = performance.now();
       await Promise.all([key, live_key, sandbox_key].map(async (each) => {
         const response = await fetch(`${cells.proxy.origin}${CREATE[0]}`, {
           method: "POST",
@@ -358,6 +359,8 @@ Deno.test({
           [503, "service_unavailable", "1"],
         );
       }));
+      const waited_ms = performance.now() - began_ms;
+      assert.ok(waited_ms > 2_900 && waited_ms < 6_000, `${waited_ms} ms`);
       await assert.rejects(b.makeKey("acme", "sk7f"), /moving to another cell/);
       // A live environment would be a new one.
       await assert.rejects(b.makeKey("acme", "sk7f", true), /moving to another cell/);

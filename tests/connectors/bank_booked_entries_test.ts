@@ -48,6 +48,15 @@ const debit = (members: Record<string, string | null>) => ({
 });
 
 const CASES: Case[] = [
+  [
+    "a charge with the id of a payout",
+    {
+      CdtDbtInd: "DBIT",
+      BkTxCd: "<Domn><Cd>PMNT</Cd><Fmly><Cd>ICDT</Cd><SubFmlyCd>CHRG</SubFmlyCd></Fmly></Domn>",
+      ...detail({ Refs: refs(PAYOUT) }),
+    },
+    [["account_fee", "succeeded", null, 1000]],
+  ],
   ["a credit with the id of a payout", detail({ Refs: refs(PAYOUT) }), BACK],
   [
     "a credit with the id of a payout and the reference of a payment",

@@ -382,6 +382,8 @@ const REFUNDS: [state: ProviderEventState, members: Partial<ProviderEvent>, effe
   ["succeeded", {}, "partially_refunded - !"],
   ["succeeded", { amount_minor: 399 }, "! - !"],
   ["failed", {}, "= completed -"],
+  // Its money has left before, and comes back by an event of its own.
+  ["failed", { failure_code: "provider_refused" }, "= - -"],
   ["cancelled", {}, "= completed -"],
   // The success that comes before brings the money that came back.
   ["returned", {}, "? completed !"],
@@ -390,13 +392,14 @@ const REFUNDS: [state: ProviderEventState, members: Partial<ProviderEvent>, effe
 for (const [state, members, effects] of REFUNDS) {
   for (const [i, status] of (["pending", "completed", "failed"] as const).entries()) {
     const amount_minor = members.amount_minor ?? 400;
-    Deno.test(`applyProviderEvent() ${state} ${amount_minor} of a ${status} refund of 400`, () => {
+    const reason = members.failure_code ?? "";
+    Deno.test(`applyProviderEvent() ${state} ${amount_minor} ${reason} of a ${status} refund`, () => {
       const payment = livePayment(status === "completed" ? "partially_refunded" : "completed", {
         amount_refunding: status === "pending" ? 400 : 0,
         amount_refunded: status === "completed" ? 400 : 0,
       });
       const refund = { ...pending, status };
-      const reported = event("refund", state, { refund_id: refund.id, amount_minor });
+      const reported = event("refund", state, { refund_id: refund.id, amount_minor, ...members });
       const effect = applyProviderEvent(
         { payment, refund, dispute: null, deposit: null },
         reported,

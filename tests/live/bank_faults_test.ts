@@ -8,7 +8,7 @@ import { createBankStore } from "../../shared/store/bank_store.ts";
 import { databaseOf } from "../../scripts/operator/operator_database.ts";
 import { runBankCommand } from "../../scripts/operator/bank.ts";
 import { readBankCommand } from "../../scripts/operator/bank_command.ts";
-import { addBankAccount, KEYS, written } from "../support/bank/bank.ts";
+import { addBankAccount, KEYS, runProviders, written } from "../support/bank/bank.ts";
 import {
   ACCOUNT,
   writeBalance,
@@ -162,6 +162,65 @@ Deno.test("a bank's files with faults", async (t) => {
       () => rejectsInBatch(id, sql, bridge, call, send),
     );
     await t.step("statuses beside what the bank has booked", () => reports(bridge, call, send));
+    await t.step("a file that is handed over twice", () => repeats(bridge, call, send));
+    await t.step("an order that is not recorded yet leaves the others their file", async () => {
+      const waiting = await collect(call, 600);
+      const forget = (due_on: string | null) =>
+        sql`update pay.payments set body = jsonb_set(body::jsonb, '{method,due_on}',
+          ${JSON.stringify(due_on)}::text::jsonb)::text where id = ${waiting}`;
+      await forget(null);
+      const ready = await collect(call, 700);
+      const { body } = await bridge("POST", "files");
+      assert.match(JSON.stringify(body), /its due date is not recorded yet: export it later/);
+      const [{ name }] = (await bridge("GET", "files")).body.data;
+      const { text } = await bridge("GET", `files/${name}`);
+      assert.deepEqual([text.includes(written(ready)), text.includes(written(waiting))], [
+        true,
+        false,
+      ]);
+      await forget("2026-12-31");
+    });
+    await t.step("an account whose number ends like that of this account", async () => {
+      const dutch = { iban: "NL91ABNA0417164300", currency: "USD" };
+      const { id, bridge_token } = await addBankAccount(service, { methods: "swift", ...dutch });
+      for (
+        const [number, status] of [
+          ["0417164300", 200],
+          ["417164300", 200],
+          ["000417164300", 200],
+          ["0000164300", 400],
+          ["164300", 400],
+          ["9417164300", 400],
+        ] as const
+      ) {
+        const account = `<Id><Othr><Id>${number}</Id></Othr></Id><Ccy>USD</Ccy>`;
+        const entries = writeEntry({ Amt: "10.00 USD", AcctSvcrRef: `NUMBER${number}` });
+        const sent = await service.call(
+          "POST",
+          `/api-v1-payments/providers/${id}/statements`,
+          {
+            key: null,
+            body: writeFile([{ account, entries }], { kind: "054" }),
+            headers: { Authorization: `Bearer ${bridge_token}`, "Content-Type": "application/xml" },
+            unchecked: true,
+          },
+        );
+        assert.equal(sent.status, status, number);
+      }
+    });
+    await t.step("money without a reference is matched by the operator", async () => {
+      const { id: payment } = await call("payments", {
+        amount: 1234,
+        currency: "EUR",
+        method_kind: "sepa",
+      });
+      await send(writeEntry({ Amt: "12.34 EUR", AcctSvcrRef: "NAMELESS1" }));
+      const [event] = await sql`select reference from pay.provider_events
+        where outcome = 'unmatched' and amount_minor = 1234`;
+      await runProviders(service, ["match", event!.reference, payment]);
+      const { status, amount_received } = await call(`payments/${payment}`);
+      assert.deepEqual([status, amount_received], ["completed", 1234]);
+    });
     const [sums] = await sql<[{ entries: string; booked: string }]>`select
       (select sum(amount_minor) from pay.bank_entries) as entries,
       (select sum(booked_minor) from pay.provider_events) as booked`;
@@ -310,6 +369,35 @@ async function reports(bridge: Bridge, call: Call, send: Send): Promise<void> {
     ),
   );
   assert.deepEqual([status, body.error], [400, `Line 2, column 1: ${unknown}`]);
+}
+
+/** Reports that the bank refuses a file because it has it already. */
+async function repeats(bridge: Bridge, call: Call, send: Send): Promise<void> {
+  const refused = (code: string) => `<StsRsnInf><Rsn><Cd>${code}</Cd></Rsn></StsRsnInf>`;
+  const group = (file: string, reason = "") =>
+    `<OrgnlMsgId>${file}</OrgnlMsgId><GrpSts>RJCT</GrpSts>${reason}`;
+  const status = (id: string, reason: string) =>
+    writeStatus({ OrgnlEndToEndId: written(id) }, "RJCT").replace("</TxInf", `${reason}</TxInf`);
+  const cases: [report: (file: string, id: string) => string, status: string][] = [
+    [(file) => writeReport(file, "", group(file, refused("AM05"))), "processing"],
+    [(file) => writeReport(file, "", group(file, refused("DU01"))), "processing"],
+    [
+      (file, id) => writeReport(file, status(id, refused("AM05")), group(file, refused("DU01"))),
+      "processing",
+    ],
+    [(file, id) => writeReport(file, status(id, refused("AM05")), group(file)), "processing"],
+    [(file, id) => writeReport(file, status(id, refused("DU04"))), "processing"],
+    [(file, id) => writeReport(file, status(id, refused("AM05"))), "failed"],
+    [(file) => writeReport(file, "", group(file, refused("AC04"))), "failed"],
+  ];
+  for (const [i, [report, expected]] of cases.entries()) {
+    const id = await collect(call, 500);
+    const { body } = await bridge("POST", "statements", report(await exportOrders(bridge), id));
+    await send("");
+    assert.equal((await call(`payments/${id}`)).status, expected, `case ${i}`);
+    const warned = /the bank has had (bf|pay)-\S+ before: the status changes nothing/;
+    assert.equal(warned.test(`${body.warnings}`), expected === "processing", `case ${i}`);
+  }
 }
 
 /** Creates a collection. Returns its id. */

@@ -1,10 +1,11 @@
 /**
  * runWithProgress(): the count of ended files in a pipe and on a terminal, the output of the tests,
- * and the times of the files.
+ * and the times of the files, also of those that share a worker.
  */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import { shareWorkers } from "../../scripts/testing/test_groups.ts";
 import { ERASE_LINE, runWithProgress } from "../../scripts/testing/test_progress.ts";
 
 const COUNT = 21;
@@ -12,9 +13,10 @@ const COUNT = 21;
 /** Runs `deno test` on files with these texts, one after another. */
 async function run(
   texts: readonly string[],
-  { is_terminal = false, shows_times = false, flags = [] }: {
+  { is_terminal = false, shows_times = false, shares_workers = false, flags = [] }: {
     is_terminal?: boolean;
     shows_times?: boolean;
+    shares_workers?: boolean;
     flags?: string[];
   } = {},
 ) {
@@ -24,10 +26,11 @@ async function run(
     for (const [i, text] of texts.entries()) {
       await Deno.writeTextFile(join(folder, files[i]!), text);
     }
+    const workers = shares_workers ? await shareWorkers(files, folder, folder) : files;
     let text = "";
     const code = await runWithProgress(
       {
-        args: ["-A", "--no-check", ...flags, ...files],
+        args: ["-A", "--no-check", ...flags, ...workers],
         file_count: files.length,
         shows_times,
         cwd: folder,
@@ -94,4 +97,26 @@ Deno.test("runWithProgress() prints the time of each file, the slowest first", a
   const seconds = table.map(([, seconds]) => Number(seconds));
   assert.ok(seconds[0]! >= 0.2, `${seconds}`);
   assert.deepEqual(seconds, seconds.toSorted((a, b) => b - a));
+});
+
+Deno.test("files that share a worker look as if each had its own", async () => {
+  const failing = `Deno.test({ name: "bad", fn: () => { throw new Error("why"); } });
+Deno.test({ name: "left out", ignore: true, fn: () => {} });
+Deno.test("steps", async (t) => void await t.step("one", () => {}));\n`;
+  const texts = PASSING.with(3, failing);
+  const { code, text } = await run(texts, {
+    shares_workers: true,
+    shows_times: true,
+    flags: ["--parallel"],
+  });
+  assert.equal(code, 1);
+  assert.match(text, /^\.\/file_02_test\.ts => test 2 \.\.\. ok/m);
+  assert.match(text, /^\.\/file_03_test\.ts => bad \.\.\. FAILED/m);
+  assert.match(text, /^\.\/file_03_test\.ts => left out \.\.\. ignored/m);
+  assert.match(text, /^\.\/file_03_test\.ts => steps \.\.\. one \.\.\. ok/m);
+  assert.match(text, /error: Error: why\n[^]*? at .*file_03_test\.ts:1:\d+/);
+  assert.match(text, /FAILED \| 21 passed \(1 step\) \| 1 failed \| 1 ignored/);
+  assert.doesNotMatch(text, /^\S*group_\d+_test\.ts => \.\/file/m);
+  const files = [...text.matchAll(/^ +[\d.]+ s {2}(\S+)$/gm)].map(([, file]) => file);
+  assert.equal(new Set(files).size, COUNT);
 });

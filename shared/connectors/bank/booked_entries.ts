@@ -170,6 +170,9 @@ function chargePart(charge_minor: number): Part {
 
 function matched(part: Part): Matched {
   const { direction, detail, bank_code } = part;
+  // Its charge for an order has the id of the order, too.
+  const is_charge = CHARGES.has(bank_code.sub_family) && part.order_id === undefined;
+  if (is_charge) return ofAccount("account_fee", direction);
   const id = part.order_id ?? idOfBankIdentifier(detail?.end_to_end_id ?? "");
   const order = id === null ? null : ofOrder(id, part);
   const is_back = direction === "debit" || detail !== null && detail.return !== null;
@@ -177,7 +180,6 @@ function matched(part: Part): Matched {
   // A payee knows the id of the payout, and can send it with a payment.
   const is_payment = reference !== null && order?.state === "returned" && !part.is_reversal;
   if (order && !is_payment) return order;
-  if (CHARGES.has(bank_code.sub_family)) return ofAccount("account_fee", direction);
   if (reference === null) return ofAccount("adjustment", direction);
   return { op: "authorize", state: "succeeded", provider_reference: reference };
 }

@@ -11,6 +11,8 @@ import type { BankDetails } from "../../domain/providers/bank_details.ts";
 import type { ProviderAccount } from "../../domain/providers/connector.ts";
 import { sealContextOf } from "../../domain/providers/sealed_details.ts";
 import { readSubject } from "../../domain/changes/read_resource.ts";
+import { collectionOf } from "../../domain/payments/collection.ts";
+import type { Payment } from "../../schema/payment.ts";
 import type { BankStore } from "../../store/bank_store.ts";
 import { readBankSettings } from "./bank_settings.ts";
 import { filesOf, type WaitingOrder } from "./export_orders.ts";
@@ -48,6 +50,10 @@ export async function exportOrders(
   const known: WaitingOrder[] = [];
   const unknown: RefusedOrder[] = [];
   for (const { owners, ...order } of orders) {
+    if (order.kind === "collection" && collectionOf(order.subject as Payment).due_on === null) {
+      unknown.push({ id: order.id, reason: "its due date is not recorded yet: export it later" });
+      continue;
+    }
     const [found] = owners.flatMap((owner) => by_owner.get(owner) ?? []);
     if (found === undefined) {
       const reason = "no bank account is known to which the money can go back: reject it";

@@ -18,7 +18,7 @@ import type {
   StatementRecord,
   StatusRecord,
 } from "./read_records.ts";
-import { checkOf, rejectionOf, reportedId } from "./reported_statuses.ts";
+import { checkOf, isRepeat, rejectionOf, reportedId } from "./reported_statuses.ts";
 
 /** The records that become rows. */
 const ROWS: ReadonlySet<BankRecord["record"]> = new Set(["entry", "detail", "status"]);
@@ -112,6 +112,8 @@ class Importer {
    */
   readonly #wide = new Map<string, StatusRecord>();
   readonly #rejected = new Set<string>();
+  /** Orders that the bank has got before: what it made of them then decides. */
+  readonly #repeated = new Set<string>();
   /** Whether a status is about something that the account has exported. */
   #has_known = false;
   /** The line of the first status that is about nothing of the account. */
@@ -300,7 +302,8 @@ class Importer {
     const { checks } = this.#statuses;
     if (status.result === "payee_check") checks.push(...this.#checks(orders, status));
     if (status.result === "rejected") {
-      if (status.level === "transaction") this.#reject(orders, status);
+      if (isRepeat(status, this.#wide.size > 0)) this.#repeat(id, orders, status);
+      else if (status.level === "transaction") this.#reject(orders, status);
       else if (!this.#wide.has(id)) this.#wide.set(id, status);
     }
     if (checks.length + this.#statuses.provider_events.length >= BATCH) await this.#store();
@@ -318,6 +321,7 @@ class Importer {
     const at = this.#reportedAt();
     for (const order of orders) {
       if (order.state === "rejected" || this.#rejected.has(order.id)) continue;
+      if (this.#repeated.has(order.id)) continue;
       this.#rejected.add(order.id);
       if (!order.is_open) {
         const message = `${order.id} has a result already: the status changes nothing`;
@@ -326,6 +330,13 @@ class Importer {
       }
       this.#statuses.provider_events.push(rejectionOf(this.#account_id, order, at, reasons));
     }
+  }
+
+  /** Leaves orders as they are that the bank refuses to take a second time. */
+  #repeat(id: string, orders: readonly BankOrder[], { line, level }: StatusRecord): void {
+    for (const order of orders) this.#repeated.add(order.id);
+    const message = `the bank has had ${id} before: the status changes nothing`;
+    this.#warn(line, STATUS_ELEMENTS[level], message);
   }
 
   /** Makes the results about payees. A collection has a payer, whom the bank does not verify. */
@@ -349,10 +360,17 @@ function refusal(line: number, element: string | null, reason: string): BankFile
   return new BankFileError(reason, { line, column: 1, element });
 }
 
-/** Reports whether the account of a statement is the one with the IBAN: some banks leave it out. */
+/**
+ * Reports whether the account of a statement is the one with the IBAN. Some banks leave the IBAN out
+ * and write the number at its end, with or without the zeros in front.
+ */
 function isAccount(account: string, iban: string): boolean {
   const number = account.replace(/^0+/, "");
-  return account === iban || number.length >= 6 && iban.slice(4).endsWith(number);
+  if (account === iban) return true;
+  if (number.length < 6 || !iban.slice(4).endsWith(number)) return false;
+  // Another digit in front belongs to the number of another account, unless the zeros are written.
+  const is_whole = account.length >= 8 && iban.endsWith(account);
+  return is_whole || iban.at(-number.length - 1) === "0";
 }
 
 function hidden(account: string): string {

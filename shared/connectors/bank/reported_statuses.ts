@@ -24,6 +24,29 @@ export function reportedId(status: StatusRecord): string | null {
   }
 }
 
+/**
+ * Reasons of a bank that has got the same before: a message, a batch, or a transaction by its id.
+ * Source: ISO 20022, ExternalStatusReason1Code.
+ */
+const REPEATS = {
+  group: ["AM05", "DU01"],
+  payment_information: ["AM05", "DU01", "DU02"],
+  transaction: ["DU03", "DU04", "DU05"],
+} as const;
+
+/**
+ * Reports whether a bank refuses something because it has got it before. An order is in one file, so
+ * this file was handed over twice, and the bank may execute the first one.
+ * @param is_all_refused whether the bank refuses the whole file or batch. Otherwise AM05 is about an
+ *   order that only looks like another one, and is not executed
+ */
+export function isRepeat({ level, reasons }: StatusRecord, is_all_refused: boolean): boolean {
+  const codes: readonly string[] = REPEATS[level];
+  return reasons.some(({ code }) =>
+    code !== null && (codes.includes(code) || is_all_refused && code === "AM05")
+  );
+}
+
 /** The parts of an order that its events need. */
 type Reported = Pick<BankOrder, "id" | "subject_id" | "amount_minor" | "currency">;
 

@@ -73,6 +73,8 @@ function applyOwn(change: PaymentChange, refund: Refund, event: ProviderEvent): 
     }
     return differs(refund.amount_minor, event) ?? apply(() => completeRefund(change, refund));
   }
+  // A refusal moves no money: if that of the refund has left, it comes back by an event of its own.
+  if (refund.status === "completed" && event.failure_code === "provider_refused") return IGNORED;
   const is_returned = event.state === "returned";
   if (!is_returned && event.state !== "failed" && event.state !== "cancelled") return IGNORED;
   if (refund.status === "failed") {

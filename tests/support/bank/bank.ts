@@ -14,7 +14,11 @@ import type { BankBooks, BankDouble, BookingForm, Movement } from "./double.ts";
 export const KEYS = `k1:${btoa("k".repeat(32))}`;
 
 /** The banks of the accounts, by the country of their IBANs. */
-const BICS: Readonly<Record<string, string>> = { DE: "COBADEFFXXX", GB: "NWBKGB2LXXX" };
+const BICS: Readonly<Record<string, string>> = {
+  NL: "ABNANL2A",
+  DE: "COBADEFFXXX",
+  GB: "NWBKGB2LXXX",
+};
 
 /** An account at the bank, and in the service. */
 interface BankAccount {
@@ -237,10 +241,10 @@ export async function changeBankAccount(
 }
 
 /** Runs `deno task providers` with settings. Returns what it prints. */
-async function runProviders(
+export async function runProviders(
   { sql }: Pick<TestService, "sql">,
   args: readonly string[],
-  settings: Readonly<Record<string, string>>,
+  settings: Readonly<Record<string, string>> = {},
 ): Promise<string> {
   let printed = "";
   const sets = Object.entries(settings).flatMap(([name, value]) => ["--set", `${name}=${value}`]);

@@ -10,19 +10,32 @@ export const FILES_DONE = "TEST_FILES_DONE";
 export interface DoneFile {
   /** Path relative to the folder of the run. */
   file: string;
-  /** Time from the start of its worker, which loads the modules, to its end. */
+  /**
+   * Time from the start of its worker, which loads the modules, to its end. With a shared worker, the
+   * time to load it and to run its tests.
+   */
   seconds: number;
 }
 
-/** Notes this test file when its worker ends. */
+/** The milliseconds of the files that share this worker. */
+const times_ms = new Map<string, number>();
+
+/** Adds to the time of a file that shares the worker with others. */
+export function noteTime(file: string, ms: number): void {
+  times_ms.set(file, (times_ms.get(file) ?? 0) + ms);
+}
+
+/** Notes the files of this worker when it ends. */
 export function noteAtEnd(): void {
   const path = Deno.env.get(FILES_DONE);
   if (path === undefined) return;
   const started = performance.now();
   addEventListener("unload", () => {
-    const seconds = (performance.now() - started) / 1_000;
-    const line = JSON.stringify({ file: Deno.mainModule, seconds } satisfies DoneFile);
-    Deno.writeTextFileSync(path, `${line}\n`, { append: true });
+    if (times_ms.size === 0) times_ms.set(Deno.mainModule, performance.now() - started);
+    const lines = [...times_ms].map(([file, ms]) =>
+      JSON.stringify({ file, seconds: ms / 1_000 } satisfies DoneFile)
+    );
+    Deno.writeTextFileSync(path, `${lines.join("\n")}\n`, { append: true });
   });
 }
 
@@ -30,7 +43,7 @@ export function noteAtEnd(): void {
 export function filesDone(path: string, cwd: string): DoneFile[] {
   const lines = Deno.readTextFileSync(path).split("\n").filter((line) => line !== "");
   return lines.map((line): DoneFile => {
-    const { file, seconds } = JSON.parse(line);
-    return { file: relative(cwd, fileURLToPath(file)), seconds };
+    const { file, seconds }: DoneFile = JSON.parse(line);
+    return { file: URL.canParse(file) ? relative(cwd, fileURLToPath(file)) : file, seconds };
   });
 }
