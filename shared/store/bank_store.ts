@@ -109,8 +109,11 @@ export interface NewRows {
   /** Events that belong to no entry. */
   provider_events: ProviderEvent[];
   checks: NewCheck[];
-  /** The details of payers, to whom refunds can go back, by the reference of their payment. */
-  payers: (Sealed & { reference: string })[];
+  /**
+   * The details of payers that were not known, to whom refunds can go back, by the reference of their
+   * payment; nulls: it has several payers.
+   */
+  payers: ((Sealed | { key_id: null; sealed: null }) & { reference: string })[];
 }
 
 /** A whole file to import. */
@@ -134,6 +137,11 @@ export interface BankStore {
   ordersToExport(account_id: string, limit: number): Promise<OrderToExport[]>;
   /** Returns the sealed texts of payments, refunds, transfers and files. */
   readSealed(environment_id: string, ids: readonly string[]): Promise<(Sealed & { id: string })[]>;
+  /** Returns the sealed details of the payers of payments with these references. */
+  readPayers(
+    account_id: string,
+    references: readonly string[],
+  ): Promise<(Sealed & { reference: string })[]>;
   /** Stores files. Throws if an order is in another file, or was ended meanwhile. */
   storeExports(account_id: string, exports: readonly NewExport[]): Promise<void>;
   /**
@@ -190,6 +198,8 @@ export function createBankStore(database: Pick<Database, "query">): BankStore {
       rows("pay.bank_orders_to_export($, $::int)", account_id, String(limit)),
     readSealed: (environment_id, ids) =>
       rows("pay.read_sealed_texts($, $::text[])", environment_id, arrayOf(ids)),
+    readPayers: (account_id, references) =>
+      rows("pay.read_payer_details($, $::text[])", account_id, arrayOf(references)),
     async storeExports(account_id, exports) {
       await value("pay.store_bank_exports($, $)", account_id, JSON.stringify(exports));
     },

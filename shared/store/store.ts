@@ -340,12 +340,12 @@ const MANDATE_REFUSALS = {
     ),
 };
 
-/** Makes the 400 for a refund to a payer whose bank details were deleted. */
+/** Makes the 400 for a refund to a payer whose bank details were deleted, or to several payers. */
 function destinationRequired(): ApiError {
   return invalidParameter(
     "destination",
-    "The bank details of the payer were deleted: send the account to which the money goes as " +
-      '"destination"',
+    "The bank details of the payer were deleted, or several payers have paid: send the account to " +
+      'which the money goes as "destination"',
   );
 }
 

@@ -832,6 +832,24 @@ end
 $$;
 grant execute on function pay.read_sealed_texts(text, text[]) to pay_api, pay_operator;
 
+create or replace function pay.read_payer_details(p_account_id text, p_references text[])
+returns table (reference text, key_id text, sealed text)
+language plpgsql volatile security definer rows 50
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select c.provider_reference, d.key_id, d.sealed
+    from pay.provider_operations c
+    join pay.bank_details d on d.environment_id = c.environment_id and d.owner_id = c.subject_id
+    where c.provider_reference = any (p_references) and c.account_id = p_account_id
+      and c.op = 'authorize' and d.sealed is not null;
+end
+$$;
+grant execute on function pay.read_payer_details(text, text[]) to pay_api, pay_operator;
+
 create or replace function pay_internal.keep_payer_details(p_account_id text, p_payers jsonb)
 returns void
 language plpgsql volatile
@@ -844,7 +862,7 @@ begin
   join pay.provider_operations c
     on c.provider_reference = d.reference and c.account_id = p_account_id and c.op = 'authorize'
   order by c.environment_id, c.subject_id
-  on conflict on constraint bank_details_pkey do nothing;
+  on conflict on constraint bank_details_pkey do update set key_id = null, sealed = null;
 end
 $$;
 

@@ -28,9 +28,29 @@ end
 $$;
 grant execute on function pay.read_sealed_texts(text, text[]) to pay_api, pay_operator;
 
--- Stores the sealed details of payers that a file of the bank names, unless those of the payment
--- are known or were deleted.
--- p_payers [{reference, key_id, sealed}]; reference: of the payment, as the payer has given it
+-- The sealed details of the payers that are known, by the references of their payments.
+create or replace function pay.read_payer_details(p_account_id text, p_references text[])
+returns table (reference text, key_id text, sealed text)
+language plpgsql volatile security definer rows 50
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select c.provider_reference, d.key_id, d.sealed
+    from pay.provider_operations c
+    join pay.bank_details d on d.environment_id = c.environment_id and d.owner_id = c.subject_id
+    where c.provider_reference = any (p_references) and c.account_id = p_account_id
+      and c.op = 'authorize' and d.sealed is not null;
+end
+$$;
+grant execute on function pay.read_payer_details(text, text[]) to pay_api, pay_operator;
+
+-- Stores the sealed details of payers that a file of the bank names and that were not known before.
+-- A second payer of a payment deletes them, because nobody knows to whom a refund goes then.
+-- p_payers [{reference, key_id, sealed}]; reference: of the payment, as the payer has given it.
+--          key_id and sealed are null for a payment with several payers
 create or replace function pay_internal.keep_payer_details(p_account_id text, p_payers jsonb)
 returns void
 language plpgsql volatile
@@ -43,7 +63,7 @@ begin
   join pay.provider_operations c
     on c.provider_reference = d.reference and c.account_id = p_account_id and c.op = 'authorize'
   order by c.environment_id, c.subject_id
-  on conflict on constraint bank_details_pkey do nothing;
+  on conflict on constraint bank_details_pkey do update set key_id = null, sealed = null;
 end
 $$;
 

@@ -162,6 +162,7 @@ Deno.test("a bank's files with faults", async (t) => {
       () => rejectsInBatch(id, sql, bridge, call, send),
     );
     await t.step("statuses beside what the bank has booked", () => reports(bridge, call, send));
+    await t.step("a refund goes to the only payer", () => refunds(bridge, call, send));
     await t.step("a file that is handed over twice", () => repeats(bridge, call, send));
     await t.step("an order that is not recorded yet leaves the others their file", async () => {
       const waiting = await collect(call, 600);
@@ -369,6 +370,44 @@ async function reports(bridge: Bridge, call: Call, send: Send): Promise<void> {
     ),
   );
   assert.deepEqual([status, body.error], [400, `Line 2, column 1: ${unknown}`]);
+}
+
+/** Pays with one or several transfers, and refunds without a destination. */
+async function refunds(bridge: Bridge, call: Call, send: Send): Promise<void> {
+  const [ann, bob] = ["DE89370400440532013000", "NL91ABNA0417164300"] as const;
+  let entries = 0;
+  const paid = (id: string, iban: string) => {
+    const RmtInf = `<Ustrd>${creditorReference(id)}</Ustrd>`;
+    const RltdPties = `<Dbtr><Pty><Nm>Payer</Nm></Pty></Dbtr>` +
+      `<DbtrAcct><Id><IBAN>${iban}</IBAN></Id></DbtrAcct>`;
+    const AcctSvcrRef = `PAYER${++entries}`;
+    return writeEntry({ AcctSvcrRef, NtryDtls: writeDetail({ RltdPties, RmtInf }) });
+  };
+  /** The payers by file, and the one to whom the refund goes. */
+  const cases: [files: string[][], payee: string | null][] = [
+    [[[ann]], ann],
+    [[[ann], [ann]], ann],
+    [[[ann, ann]], ann],
+    [[[ann], [bob]], null],
+    [[[ann, bob]], null],
+    [[[ann], [bob], [ann]], null],
+  ];
+  for (const [i, [files, payee]] of cases.entries()) {
+    const amount = files.flat().length * 1000;
+    const { id } = await call("payments", { amount, currency: "EUR", method_kind: "sepa" });
+    for (const payers of files) await send(payers.map((iban) => paid(id, iban)).join(""));
+    assert.equal((await call(`payments/${id}`)).status, "completed", `case ${i}`);
+    const { id: refund, error } = await call(`payments/${id}/refund`, { amount });
+    assert.equal(error?.param ?? null, payee === null ? "destination" : null, `case ${i}`);
+    if (payee === null) continue;
+    await bridge("POST", "files");
+    const names: { name: string }[] = (await bridge("GET", "files")).body.data;
+    const texts = await Promise.all(
+      names.map(async ({ name }) => (await bridge("GET", `files/${name}`)).text),
+    );
+    const [text] = texts.filter((text) => text.includes(written(refund)));
+    assert.ok(text?.includes(payee), `case ${i}`);
+  }
 }
 
 /** Reports that the bank refuses a file because it has it already. */

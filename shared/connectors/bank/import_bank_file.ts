@@ -3,7 +3,8 @@
  * calls it makes all batches one transaction, so that a file is imported whole or not at all.
  */
 
-import type { Vault } from "../../core/vault.ts";
+import type { Sealed, Vault } from "../../core/vault.ts";
+import type { BankDetails } from "../../domain/providers/bank_details.ts";
 import type { ProviderAccount } from "../../domain/providers/connector.ts";
 import type { BankOrder, NewCheck, NewRows, NewStatement } from "../../store/bank_store.ts";
 import { batchOf, type BookedEntry, bookEntry } from "./booked_entries.ts";
@@ -60,6 +61,8 @@ interface ImportTarget {
   storeRows(rows: NewRows): Promise<number>;
   /** Returns the orders of an order's, batch's or file's id, which the bank repeats. */
   findOrders(id: string): Promise<readonly BankOrder[]>;
+  /** Returns the sealed details of payers, also those of rows before, by the references. */
+  readPayers(references: readonly string[]): Promise<NewRows["payers"]>;
 }
 
 /**
@@ -264,12 +267,7 @@ class Importer {
     const rows = this.#ready.length + provider_events.length + checks.length;
     const proves_balances = has_right_balances && (this.#statement?.balances ?? null) !== null;
     if (rows === 0 && !proves_balances) return;
-    const payers = await Promise.all(
-      this.#ready.flatMap(({ payers }) => payers).map(async ({ reference, details }) => ({
-        reference,
-        ...await this.#vault.seal(JSON.stringify(details), reference),
-      })),
-    );
+    const payers = await this.#payers();
     const entries = this.#ready.map(({ payers: _, ...entry }) => entry);
     this.#imported.new_entries += await this.#target.storeRows({
       statement: this.#statement,
@@ -281,6 +279,39 @@ class Importer {
     });
     this.#ready = [];
     this.#statuses = { provider_events: [], checks: [] };
+  }
+
+  /**
+   * Seals the details of new payers. A payment with several payers has none: nobody knows to whom a
+   * refund goes.
+   */
+  async #payers(): Promise<NewRows["payers"]> {
+    const payers: NewRows["payers"] = [];
+    const named = this.#ready.flatMap(({ payers }) => payers);
+    if (named.length === 0) return payers;
+    const given = Map.groupBy(named, ({ reference }) => reference);
+    const known = Map.groupBy(
+      await this.#target.readPayers([...given.keys()]),
+      ({ reference }) => reference,
+    );
+    for (const [reference, [first, ...others]] of given) {
+      const { details } = first!;
+      const is_other = others.some((other) => other.details.iban !== details.iban);
+      const before = known.get(reference)?.at(-1);
+      if (before?.sealed === null) continue;
+      if (is_other || before && await this.#ibanOf(before) !== details.iban) {
+        payers.push({ reference, key_id: null, sealed: null });
+      } else if (!before) {
+        payers.push({ reference, ...await this.#vault.seal(JSON.stringify(details), reference) });
+      }
+    }
+    return payers;
+  }
+
+  /** Returns the IBAN of a known payer; null if its key is gone. */
+  async #ibanOf({ reference, ...sealed }: Sealed & { reference: string }): Promise<string | null> {
+    const text = await this.#vault.open(sealed, reference).catch(() => null);
+    return text === null ? null : (JSON.parse(text) as BankDetails).iban;
   }
 
   /** Returns the exported orders of an id. The bank can know no other ones. */

@@ -28,6 +28,7 @@ export async function importWhole(
   vault: Vault,
 ): Promise<Imported | { error: string }> {
   const parts: NewRows[] = [];
+  const payers = new Map<string, NewRows["payers"][number]>();
   let imported: ImportedFile;
   try {
     const source = {
@@ -38,6 +39,7 @@ export async function importWhole(
     };
     imported = await importBankFile(account, source, vault, {
       storeRows(rows) {
+        for (const payer of rows.payers) payers.set(payer.reference, payer);
         const last = parts.at(-1);
         if (last === undefined || last.statement !== rows.statement) {
           parts.push(rows);
@@ -45,17 +47,23 @@ export async function importWhole(
           last.entries.push(...rows.entries);
           last.provider_events.push(...rows.provider_events);
           last.checks.push(...rows.checks);
-          last.payers.push(...rows.payers);
           last.proves_balances = rows.proves_balances;
         }
         return Promise.resolve(rows.entries.length);
       },
       findOrders: (id) => store.findOrders(account.id, id),
+      async readPayers(references) {
+        const stored = await store.readPayers(account.id, references);
+        return [...stored, ...references.flatMap((reference) => payers.get(reference) ?? [])];
+      },
     });
   } catch (error) {
     if (!(error instanceof BankFileError)) throw error;
     return { error: error.message };
   }
+  // Once, with what the whole file says about them.
+  for (const part of parts) part.payers = [];
+  if (parts[0]) parts[0].payers = [...payers.values()];
   const file = { sha256, name, parts, result: imported };
   const { is_new, result } = await store.importFile(account.id, file);
   return { imported: result as ImportedFile, is_new };
