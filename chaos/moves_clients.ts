@@ -202,7 +202,9 @@ export class MoveClients {
       const text = await response?.text().catch(() => null) ?? null;
       if (response && text !== null) {
         const { status } = response;
-        const is_busy = status === 409 && text.includes("idempotency_in_progress");
+        // The fillers can be faster than the webhooks.
+        const is_busy = status === 409 && text.includes("idempotency_in_progress") ||
+          status === 429;
         if (status < 500 && !is_busy) return { status, text };
         if (status > 500 && status !== 503) this.#faults.push(`${path}: ${status} ${text}`);
         if (status === 500) this.#faults.push(`${path}: 500 ${text}`);

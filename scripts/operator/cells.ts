@@ -6,7 +6,7 @@
 import { parseArgs } from "node:util";
 import { isUnavailable } from "../../shared/core/database_error.ts";
 import { type CellDatabase, holdOwner, openCell, refusePair } from "./cells_database.ts";
-import { abortMove, listMoves, type Move, planMove, runMove } from "./cells_move.ts";
+import { abortMove, listMoves, LostLock, type Move, planMove, runMove } from "./cells_move.ts";
 import { readProxyMap } from "./cells_proxy.ts";
 import { CommandError, print, printMessage, reportFailure, UsageError } from "./command_line.ts";
 
@@ -21,6 +21,7 @@ const USAGE = `Usage:
                        [--socket PATH]… [--keep SECONDS] [--run]
   deno task cells status --from URL --to URL
   deno task cells abort --account ACCOUNT --from URL --to URL [--map FILE] [--socket PATH]…
+                       [--keep SECONDS]
 
 list shows the cell of each label. move shows what it would do, and with --run does it; the same
 command goes on with a move that was interrupted. status shows the moves that are under way. abort
@@ -155,10 +156,13 @@ async function withCells(
         return work(...cells);
       });
     } catch (error) {
-      if (!isUnavailable(error)) throw error;
+      const has_lost_lock = error instanceof LostLock;
+      if (!has_lost_lock && !isUnavailable(error)) throw error;
       away_since ??= Date.now();
       const reason = (error as Error).message.split("\n")[0];
-      const fault = `${await nameAway(cells)} does not respond: ${reason}`;
+      const fault = has_lost_lock
+        ? error.message
+        : `${await nameAway(cells)} does not respond: ${reason}`;
       if (!is_patient) throw new CommandError(fault);
       if (Date.now() - away_since > PATIENCE_MS) {
         throw new CommandError(`${fault}. Run the same command when it does`);

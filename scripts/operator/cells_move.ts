@@ -14,6 +14,7 @@
  */
 
 import { createHash } from "node:crypto";
+import type postgres from "postgres";
 import { isUnavailable } from "../../shared/core/database_error.ts";
 import {
   type Copy,
@@ -90,10 +91,10 @@ interface MovingCopy extends Move, Copy {
   refuseOthers(): Promise<void>;
 }
 
-/** The lock of the account ended with its connection. */
-class LostLock extends CommandError {
+/** The lock of the account ended with its connection, so another mover may have it. */
+export class LostLock extends CommandError {
   constructor(account: string) {
-    super(`Another mover may have the account "${account}": run the same command again`);
+    super(`The lock of the account "${account}" was lost`);
   }
 }
 
@@ -474,11 +475,15 @@ async function seal(copy: MovingCopy): Promise<void> {
   const late = ids.filter((id) => !published.has(id));
   // Those that a mover before this one has copied may be in part.
   const there = new Set((await environmentsOf(target, account)).map(({ id }) => id));
-  await deleteRows(target, tables, late.filter((id) => there.has(id)));
-  await arrive(copy, ids);
-  for (const { name } of orderedTables(await filledTables(source, tables, late))) {
-    await copyRows(copy, name, late);
-  }
+  const filled = orderedTables(await filledTables(source, tables, late));
+  // At once: the proxy of a mover that was killed can send requests there already, and their keys
+  // must not be away.
+  await target.sql.begin(async (transaction) => {
+    const into = { ...copy, target: { ...target, sql: transaction as unknown as postgres.Sql } };
+    await deleteRows(into.target, tables, late.filter((id) => there.has(id)));
+    await arrive(into, ids);
+    for (const { name } of filled) await copyRows(into, name, late);
+  });
   await startCounters(source, account);
   await moveCounters(source, target, await chainKeysOf(source, account));
   report(`seal: the target has the last change, and ${late.length} environments that are new`);
@@ -587,19 +592,18 @@ async function reopen(move: Move, map: ProxyMap | null): Promise<void> {
   if (!row?.note) return;
   const note = JSON.parse(row.note) as Note;
   const proxy = map ?? note.map;
-  const before = await readProxyMap(proxy);
-  let is_changed = false;
+  let was_switched = false;
   for (const [label, cell] of note.labels) {
-    if (cell === null) continue;
-    is_changed ||= before.get(label) !== cell;
     // The file can be right and the running proxy wrong, if it was away before.
-    await switchLabels(proxy, [label], cell);
+    if (cell !== null && await switchLabels(proxy, [label], cell)) was_switched = true;
   }
-  if (is_changed && proxy.sockets.length === 0) {
+  if (was_switched && proxy.sockets.length === 0) {
     throw new CommandError(
       "The account is open at --from: reload the proxy, and run the same command again",
     );
   }
+  // Requests that the proxy has sent to the target before still wait there, with their keys.
+  if (was_switched) await pause(move.keep_ms);
 }
 
 /** Ends the copy, and deletes the account at the source. */

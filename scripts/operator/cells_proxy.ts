@@ -41,28 +41,34 @@ export async function refuseAbsentCell({ sockets }: ProxyMap, cell: string): Pro
 
 /**
  * Sends requests with the labels to a cell from now on, also after a restart of the proxy. Without
- * labels it only shows that the file can be written.
+ * labels it only shows that the file can be written. Returns whether a running proxy, or the file,
+ * had another cell.
  * @throws {CommandError} if the file cannot be written, or a proxy does not respond
  */
 export async function switchLabels(
   map: ProxyMap,
   labels: readonly string[],
   cell: string,
-): Promise<void> {
+): Promise<boolean> {
+  const before = await readProxyMap(map);
+  let is_changed = labels.some((label) => before.get(label) !== cell);
   await rewrite(map.file, labels, cell).catch((error) => {
     throw new CommandError(`--map ${map.file} cannot be written: ${error.message}`);
   });
   for (const socket of map.sockets) {
     for (const label of labels) {
       const entry = `${map.file} ${label}`;
+      const has_cell = (found: string) => found.includes(`value="${cell}"`);
+      if (has_cell(await command(socket, `get map ${entry}`))) continue;
+      is_changed = true;
       const set = await command(socket, `set map ${entry} ${cell}`);
       if (set !== "") await command(socket, `add map ${entry} ${cell}`);
-      const found = await command(socket, `get map ${entry}`);
-      if (!found.includes(`value="${cell}"`)) {
+      if (!has_cell(await command(socket, `get map ${entry}`))) {
         throw new CommandError(`The proxy does not take the map's line "${label} ${cell}": ${set}`);
       }
     }
   }
+  return is_changed;
 }
 
 /** Changes the lines of the labels, and keeps all others and the comments. */

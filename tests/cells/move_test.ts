@@ -143,6 +143,7 @@ Deno.test({
     };
     const sandbox_key = await makeSandbox();
     const move = cells.moveTo(b, "acme");
+    const { map_file, socket } = cells.proxy;
     const refuses = async (args: readonly string[], code: number, reason: RegExp) => {
       const refused = await cells.run(args);
       assert.match(refused.output, reason);
@@ -212,11 +213,10 @@ Deno.test({
       // As a mover leaves it that was killed after the proxy had switched, and an abort to which the
       // proxy did not respond.
       await a.sql`update pay.environments set moving = 'sealed' where account = 'acme'`;
-      const { map_file, socket } = cells.proxy;
       const map = await Deno.readTextFile(map_file);
       await switchLabels({ file: map_file, sockets: [socket] }, ["sk7f"], "b");
       await Deno.writeTextFile(map_file, map);
-      const aborted = await cells.run(["abort", ...move.slice(1, 7)]);
+      const aborted = await cells.run(["abort", ...move.slice(1, 7), "--keep", "1"]);
       assert.equal(aborted.code, 0, aborted.output);
       assert.equal(await Deno.readTextFile(map_file), map);
       assert.deepEqual([await stateOf(a.sql), await stateOf(b.sql)], ["open", "nothing"]);
@@ -253,20 +253,31 @@ Deno.test({
       assert.doesNotMatch(mover.output(), /fence: requests wait/, "an operation is under way");
       await refuses([...move, "--run"], 1, /Another mover has the account "acme"/);
       await refuses(["abort", ...move.slice(1, 7)], 1, /Another mover has the account "acme"/);
-      // Its lock is gone, so that another mover could have begun.
+      // Its lock is gone, and another mover has it.
+      const other = await a.sql.reserve();
       await a.sql`select pg_terminate_backend(l.pid) from pg_locks l
         join pg_stat_activity s on s.pid = l.pid and s.application_name = 'deno task cells'
         where l.locktype = 'advisory'`;
+      await other`select pg_advisory_lock(hashtextextended('move acme', 0))`;
       await a.sql`delete from pay.provider_operations where id = ${OPERATION}`;
       const ousted = await mover.ended;
-      assert.match(ousted.output, /Another mover may have the account "acme"/);
+      assert.match(ousted.output, /lock of the account "acme" was lost.*\n.*Another mover has/);
       assert.equal(ousted.code, 1);
+      await other`select pg_advisory_unlock_all()`;
+      other.release();
       assert.deepEqual([await stateOf(a.sql), await stateOf(b.sql)], ["sealed", "arriving"]);
+      // As if it had switched the proxy: then the other cell is asked for keys that are copied again.
+      await switchLabels({ file: map_file, sockets: [socket] }, ["sk7f"], "b");
+      const asked = Array.from({ length: 4 }, async () => {
+        while (!is_over) {
+          assert.equal((await send(cells, late_key, "GET", `${PAYMENTS}/payments`)).status, 200);
+        }
+      });
       const { code, output } = await cells.run([...move, "--run"]);
       assert.equal(code, 0, output);
       assert.match(output, /and 1 environments that are new/);
       is_over = true;
-      await Promise.all(buyers);
+      await Promise.all([...buyers, ...asked]);
       for (const each of [late_key, sandbox_key]) {
         assert.equal((await send(cells, each, "POST", ...CREATE)).status, 201);
       }
@@ -388,7 +399,7 @@ Deno.test({
           each !== "--socket" && all[i - 1] !== "--socket"
         );
         await refuses(back, 2, /--cell "a" is not in the map/);
-        await Deno.writeTextFile(cells.proxy.map_file, "sk9z a\n", { append: true });
+        await Deno.writeTextFile(map_file, "sk9z a\n", { append: true });
         const mover = cells.start([...back, "--run"]);
         await until("the copy begins", () => mover.output().includes("copy: "));
         await Promise.all([a.killDatabase(), b.killDatabase()]);

@@ -153,3 +153,24 @@ liveCase("a notification can settle the operation of a request that died", async
   assert.equal(duplicate.body.status, "completed");
   assert.equal((await given.books()).charge.length, 1);
 });
+
+liveCase(
+  "a request whose operation a notification has settled gets the stored response",
+  async (given) => {
+    await stopPolls(given);
+    await given.double.plant({ method: "POST", at: "after", act: "delay", delay_ms: 1_500 });
+    const first = given.pay({}, { idempotency_key: "late" });
+    await until("the provider has charged", async () => (await given.books()).charge.length > 0);
+    await deliver(given, await eventsOf(given));
+    const [row] = await given.service.sql<[{ id: string }]>`select id from pay.payments`;
+    const refund = await given.call("POST", `/payments/${row.id}/refund`, {
+      body: { amount: 100 },
+    });
+    assert.equal(refund.status, 201, refund.text);
+    const { status, text } = await first;
+    const again = await given.pay({}, { idempotency_key: "late" });
+    assert.deepEqual([status, text], [201, again.text]);
+    assert.equal(again.body.status, "completed");
+    assert.equal((await shown(given, row.id)).status, "partially_refunded");
+  },
+);

@@ -33,6 +33,12 @@ const COUNTED_AS: Partial<Record<ProviderOp, string>> = {
   dispute_expire: "disputes_closed",
 };
 
+/** The response to a request, perhaps after another attempt has settled its operation. */
+interface OperationResponse extends StoredResponse {
+  /** True: it shows the present state, and another response can be stored for the request's key. */
+  is_late?: true;
+}
+
 /** Sends operations and records their results. */
 export class OperationRunner {
   readonly #store: ProviderStore;
@@ -64,7 +70,7 @@ export class OperationRunner {
    * Sends an operation or syncs it, and records the reply. Returns the request's
    * response.
    */
-  async run(stored: StoredAccount, operation: Operation): Promise<StoredResponse> {
+  async run(stored: StoredAccount, operation: Operation): Promise<OperationResponse> {
     return await this.record(operation, await this.#ask(stored, operation));
   }
 
@@ -112,7 +118,7 @@ export class OperationRunner {
   }
 
   /** Records a reply. Decides again if somebody else has changed the payment meanwhile. */
-  record(first: Operation, reply: ProviderReply): Promise<StoredResponse> {
+  record(first: Operation, reply: ProviderReply): Promise<OperationResponse> {
     let operation = first;
     let booked_minor = 0;
     return retryOnStale(async (n) => {
@@ -133,7 +139,7 @@ export class OperationRunner {
       // Another attempt has settled the operation, or a notification has brought the provider
       // event.
       const is_settled = result!.outcome === "known" && result!.is_settled;
-      return is_settled ? currentResponse(operation, context) : null;
+      return is_settled ? { ...currentResponse(operation, context), is_late: true } : null;
     });
   }
 

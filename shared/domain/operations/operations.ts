@@ -12,6 +12,7 @@ import { span } from "../../core/tracing.ts";
 import type { Payment } from "../../schema/payment.ts";
 import type { Transfer } from "../../schema/transfer.ts";
 import type { Change, StoredResponse } from "../../store/commit_rows.ts";
+import { requestInProgress } from "../../store/database.ts";
 import type { Store } from "../../store/store.ts";
 import type { WaitingRequests } from "../../store/waiting_requests.ts";
 import { isPayment } from "./apply_event.ts";
@@ -101,7 +102,7 @@ export class Operations {
         requested,
         () => this.#decide(requested, begin(), decided),
       );
-      return await this.#finish(reply, decided);
+      return await this.#finish(requested, reply, decided);
     });
   }
 
@@ -120,7 +121,7 @@ export class Operations {
         id,
         async (subject) => this.#decide(requested, await begin(subject), decided),
       );
-      return await this.#finish(reply, decided);
+      return await this.#finish(requested, reply, decided);
     });
   }
 
@@ -168,7 +169,11 @@ export class Operations {
   }
 
   /** Sends the operation that a commit has reserved, if there is one. */
-  async #finish(reply: Reply, { operation, headers }: Decided): Promise<Reply> {
+  async #finish(
+    { idempotency }: ServiceRequest,
+    reply: Reply,
+    { operation, headers }: Decided,
+  ): Promise<Reply> {
     // A sandbox has operations that the worker sends later, and no others.
     if (!operation?.subject.livemode) {
       return reply.fault_id !== undefined && headers ? { ...reply, headers } : reply;
@@ -181,6 +186,8 @@ export class Operations {
       environment_id: account.environment_id,
       attempts: 1,
     });
+    // Its duplicates get the stored one, and so does this request.
+    if (response.is_late && idempotency !== null) throw requestInProgress();
     return { response, replayed: false };
   }
 }
