@@ -10,14 +10,17 @@ import { SLOWEST } from "./test_files.ts";
 const LOADER = new URL("../../tests/support/testing/share_worker.ts", import.meta.url).href;
 /** Files that share a worker. */
 const GROUP_FILES = 6;
+/** Tests that start programs take their time whatever a worker costs. */
+const WITH_PROGRAMS =
+  /^tests\/(bench|cells|chaos|console|documents|end_to_end|examples|openapi|package|production|scripts|shop|stripe|supabase|upgrade)\//;
 /** Fewer files run each in a worker of its own. */
 const LEAST_FILES = 20;
-/** What `deno test` prints before the name of a test in a shared worker. */
-export const GROUP_PREFIX = /\S*\bgroup_\d+_test\.ts => (?=\.\/)/g;
+/** The end of what `deno test` prints before the name of a test in a shared worker. */
+const PREFIX_END = /\/group_\d{3}_test\.ts => (?=\.\/)/;
 
 /**
- * Writes a module for each worker and returns their paths, in the order of the files. The slowest
- * files have workers of their own. A few files are returned as they are.
+ * Writes a module for each worker and returns their paths. The slowest files, and those that start
+ * programs, come first and have workers of their own. A few files are returned as they are.
  * @param files paths relative to `root`
  */
 export async function shareWorkers(
@@ -26,12 +29,11 @@ export async function shareWorkers(
   root: string,
 ): Promise<string[]> {
   if (files.length < LEAST_FILES) return [...files];
-  const groups: string[][] = [];
-  for (const file of files) {
-    const last = groups.at(-1);
-    const is_alone = SLOWEST.includes(file) || !last || SLOWEST.includes(last[0]!);
-    if (is_alone || last.length === GROUP_FILES) groups.push([file]);
-    else last.push(file);
+  const isAlone = (file: string) => SLOWEST.includes(file) || WITH_PROGRAMS.test(file);
+  const groups = files.filter(isAlone).map((file) => [file]);
+  const others = files.filter((file) => !isAlone(file));
+  for (let i = 0; i < others.length; i += GROUP_FILES) {
+    groups.push(others.slice(i, i + GROUP_FILES));
   }
   return await Promise.all(groups.map(async (group, i) => {
     const path = join(folder, `group_${String(i).padStart(3, "0")}_test.ts`);
@@ -46,4 +48,12 @@ export async function shareWorkers(
     );
     return path;
   }));
+}
+
+/** Removes the names of shared workers from the output of `deno test`. */
+export function withoutGroups(text: string): string {
+  return text.split("\n").map((line) => {
+    const end = PREFIX_END.exec(line);
+    return end ? line.slice(end.index + end[0].length) : line;
+  }).join("\n");
 }

@@ -6,7 +6,7 @@
 
 import { fileURLToPath } from "node:url";
 import { type DoneFile, FILES_DONE, filesDone } from "../../tests/support/testing/files_done.ts";
-import { GROUP_PREFIX } from "./test_groups.ts";
+import { withoutGroups } from "./test_groups.ts";
 
 const PRELOADED = fileURLToPath(
   new URL("../../tests/support/testing/before_file.ts", import.meta.url),
@@ -98,7 +98,7 @@ async function passOn(
   for await (const bytes of stream) {
     erase();
     const text = decoder.decode(bytes, { stream: true });
-    output.write(encoder.encode(text.replace(GROUP_PREFIX, "")));
+    output.write(encoder.encode(withoutGroups(text)));
     if (bytes.at(-1) !== NEWLINE) continue;
     const line = nextLine();
     if (line !== "") output.write(encoder.encode(line));

@@ -266,9 +266,9 @@ Deno.test({
       await other`select pg_advisory_unlock_all()`;
       other.release();
       assert.deepEqual([await stateOf(a.sql), await stateOf(b.sql)], ["sealed", "arriving"]);
-      // As if it had switched the proxy: then the other cell is asked for keys that are copied again.
+      // As if it had switched the proxy: then requests with keys that are copied again go to the other cell.
       await switchLabels({ file: map_file, sockets: [socket] }, ["sk7f"], "b");
-      const asked = Array.from({ length: 4 }, async () => {
+      const readers = Array.from({ length: 4 }, async () => {
         while (!is_over) {
           assert.equal((await send(cells, late_key, "GET", `${PAYMENTS}/payments`)).status, 200);
         }
@@ -277,7 +277,7 @@ Deno.test({
       assert.equal(code, 0, output);
       assert.match(output, /and 1 environments that are new/);
       is_over = true;
-      await Promise.all([...buyers, ...asked]);
+      await Promise.all([...buyers, ...readers]);
       for (const each of [late_key, sandbox_key]) {
         assert.equal((await send(cells, each, "POST", ...CREATE)).status, 201);
       }

@@ -102,6 +102,7 @@ Deno.test("runWithProgress() prints the time of each file, the slowest first", a
 Deno.test("files that share a worker look as if each had its own", async () => {
   const failing = `Deno.test({ name: "bad", fn: () => { throw new Error("why"); } });
 Deno.test({ name: "left out", ignore: true, fn: () => {} });
+Deno.test("options", { ignore: true }, () => {});
 Deno.test("steps", async (t) => void await t.step("one", () => {}));\n`;
   const texts = PASSING.with(3, failing);
   const { code, text } = await run(texts, {
@@ -113,9 +114,10 @@ Deno.test("steps", async (t) => void await t.step("one", () => {}));\n`;
   assert.match(text, /^\.\/file_02_test\.ts => test 2 \.\.\. ok/m);
   assert.match(text, /^\.\/file_03_test\.ts => bad \.\.\. FAILED/m);
   assert.match(text, /^\.\/file_03_test\.ts => left out \.\.\. ignored/m);
+  assert.match(text, /^\.\/file_03_test\.ts => options \.\.\. ignored/m);
   assert.match(text, /^\.\/file_03_test\.ts => steps \.\.\. one \.\.\. ok/m);
   assert.match(text, /error: Error: why\n[^]*? at .*file_03_test\.ts:1:\d+/);
-  assert.match(text, /FAILED \| 21 passed \(1 step\) \| 1 failed \| 1 ignored/);
+  assert.match(text, /FAILED \| 21 passed \(1 step\) \| 1 failed \| 2 ignored/);
   assert.doesNotMatch(text, /^\S*group_\d+_test\.ts => \.\/file/m);
   const files = [...text.matchAll(/^ +[\d.]+ s {2}(\S+)$/gm)].map(([, file]) => file);
   assert.equal(new Set(files).size, COUNT);

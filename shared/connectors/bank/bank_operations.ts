@@ -23,6 +23,8 @@ import { bankIdentifier } from "./bank_identifier.ts";
 import { readBankSettings } from "./bank_settings.ts";
 
 const DAY_MS = 24 * 3_600_000;
+/** Within these days a statement has what the bank booked in time, also after Easter. */
+const REPORT_DAYS = 5;
 
 /** Replies to an operation at once. */
 export async function replyTo(
@@ -60,7 +62,7 @@ function openTransfer(account: ProviderAccount, operation: Operation): ProviderR
       ...ofAccount(account, operation, "pending"),
       provider_reference: creditorReference(payment.id),
       next_action: bankTransferTo({ iban, bic, holder_name }, payment, expires_at),
-      later: { op: "abandon", delay_ms: window_ms },
+      later: { op: "abandon", delay_ms: window_ms + REPORT_DAYS * DAY_MS },
     }],
   };
 }

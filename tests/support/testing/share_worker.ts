@@ -6,6 +6,7 @@
 import { noteTime } from "./files_done.ts";
 
 type Run = Deno.TestDefinition["fn"];
+type Options = Omit<Deno.TestDefinition, "name" | "fn">;
 
 /** Loads the files one after another. Paths are relative to the folder of the run. */
 export async function loadFiles(
@@ -21,14 +22,15 @@ export async function loadFiles(
         noteTime(path, performance.now() - started);
       }
     };
-    const test = new Proxy(register, {
-      apply(_, __, [first, fn]: [string | Deno.TestDefinition, Run]) {
-        const given = typeof first === "string" ? { name: first, fn } : first;
-        const name = `./${path} => ${given.name}`;
-        register({ ...given, name, fn: (t) => timed(() => given.fn(t)) });
+    const named = new Proxy(register, {
+      apply(_, __, [given, ...rest]: [string | Deno.TestDefinition, ...(Options | Run)[]]) {
+        const fn = rest.pop() as Run;
+        const test = typeof given === "string" ? { ...rest[0], name: given, fn } : given;
+        const name = `./${path} => ${test.name}`;
+        register({ ...test, name, fn: (t) => timed(() => test.fn(t)) });
       },
     });
-    Object.assign(Deno, { test });
+    Object.assign(Deno, { test: named });
     await timed(load);
   }
 }
