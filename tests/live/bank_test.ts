@@ -65,10 +65,22 @@ async function payLive(
       assert.equal((await bank.notify()).entries, 1);
     },
     expire: async () => {
-      await service.setClock(at += 14 * DAY_MS);
+      // Statements of five more days can have what was booked in time.
+      await service.setClock(at += 19 * DAY_MS);
       await service.deps.provider_worker.notify();
     },
   };
+  await t.step("money that a statement reports after the time of the payer", async () => {
+    const body = { amount: 1000, currency: "EUR", method_kind: "sepa" };
+    const { body: payment } = await service.pay(body, { key: service.live.text });
+    await service.setClock(at += 18 * DAY_MS);
+    await service.deps.provider_worker.notify();
+    await world.book(payment, 1000);
+    await service.deps.provider_worker.notify();
+    const path = `/api-v1-payments/v1/payments/${payment.id}`;
+    const { body: { status } } = await service.call("GET", path, { key: service.live.text });
+    assert.equal(status, "completed");
+  });
   await payByTransfer(t, world, { method_kind: "sepa", currency: "EUR" });
   await payByTransfer(t, world, { method_kind: "swift", currency: "USD" });
 
