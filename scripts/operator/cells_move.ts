@@ -340,7 +340,10 @@ async function advance(
     tables: await tenantTables(move.source),
     refuseOthers,
   };
-  if (!hasArrived(await readState(move))) {
+  const state = await readState(move);
+  if (!hasArrived(state)) {
+    // Again, because another mover can have moved it before this one had the lock.
+    refuseClosed(move.account, state);
     do await begin(copy, destination); while (!await follow(copy));
     try {
       await drain(copy);
