@@ -22,6 +22,14 @@ export async function pagesRead(
 }
 
 /**
+ * Repeats a read, and returns the fewest pages. Changes of other databases can empty the caches of a
+ * session, which then reads its catalogue again.
+ */
+export async function fewestPages(read: () => Promise<number>): Promise<number> {
+  return Math.min(await read(), await read(), await read());
+}
+
+/**
  * Removes the deleted rows of a table, which scans of an index read until then. VACUUM keeps those
  * that an older snapshot sees, for example that of an automatic ANALYZE.
  */
