@@ -862,7 +862,8 @@ begin
   join pay.provider_operations c
     on c.provider_reference = d.reference and c.account_id = p_account_id and c.op = 'authorize'
   order by c.environment_id, c.subject_id
-  on conflict on constraint bank_details_pkey do update set key_id = null, sealed = null;
+  on conflict on constraint bank_details_pkey do update set key_id = null, sealed = null
+    where excluded.sealed is null;
 end
 $$;
 

@@ -47,10 +47,11 @@ end
 $$;
 grant execute on function pay.read_payer_details(text, text[]) to pay_api, pay_operator;
 
--- Stores the sealed details of payers that a file of the bank names and that were not known before.
--- A second payer of a payment deletes them, because nobody knows to whom a refund goes then.
+-- Stores the sealed details of payers that a file of the bank names, unless those of the payment
+-- are known or were deleted.
 -- p_payers [{reference, key_id, sealed}]; reference: of the payment, as the payer has given it.
---          key_id and sealed are null for a payment with several payers
+--          key_id and sealed are null for a payment with several payers, which deletes its details:
+--          nobody knows to whom a refund goes
 create or replace function pay_internal.keep_payer_details(p_account_id text, p_payers jsonb)
 returns void
 language plpgsql volatile
@@ -63,7 +64,8 @@ begin
   join pay.provider_operations c
     on c.provider_reference = d.reference and c.account_id = p_account_id and c.op = 'authorize'
   order by c.environment_id, c.subject_id
-  on conflict on constraint bank_details_pkey do update set key_id = null, sealed = null;
+  on conflict on constraint bank_details_pkey do update set key_id = null, sealed = null
+    where excluded.sealed is null;
 end
 $$;
 

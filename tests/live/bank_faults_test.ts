@@ -163,6 +163,7 @@ Deno.test("a bank's files with faults", async (t) => {
     );
     await t.step("statuses beside what the bank has booked", () => reports(bridge, call, send));
     await t.step("a refund goes to the only payer", () => refunds(bridge, call, send));
+    await t.step("a refund of a collection", () => refundsCollection(bridge, call, send));
     await t.step("a file that is handed over twice", () => repeats(bridge, call, send));
     await t.step("an order that is not recorded yet leaves the others their file", async () => {
       const waiting = await collect(call, 600);
@@ -408,6 +409,19 @@ async function refunds(bridge: Bridge, call: Call, send: Send): Promise<void> {
     const [text] = texts.filter((text) => text.includes(written(refund)));
     assert.ok(text?.includes(payee), `case ${i}`);
   }
+}
+
+/** Refunds a collection, whose payer the bank names too. */
+async function refundsCollection(bridge: Bridge, call: Call, send: Send): Promise<void> {
+  const id = await collect(call, 1000);
+  await exportOrders(bridge);
+  const RltdPties = `<Dbtr><Pty><Nm>Payer</Nm></Pty></Dbtr>` +
+    `<DbtrAcct><Id><IBAN>DE89370400440532013000</IBAN></Id></DbtrAcct>`;
+  const detail = writeDetail({ Refs: `<EndToEndId>${written(id)}</EndToEndId>`, RltdPties });
+  await send(writeEntry({ AcctSvcrRef: "COLLECTED1", NtryDtls: detail }));
+  assert.equal((await call(`payments/${id}`)).status, "completed");
+  const { status, error } = await call(`payments/${id}/refund`, { amount: 100 });
+  assert.deepEqual([status, error], ["pending", undefined]);
 }
 
 /** Reports that the bank refuses a file because it has it already. */

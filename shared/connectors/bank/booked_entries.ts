@@ -184,13 +184,17 @@ function matched(part: Part): Matched {
   return { op: "authorize", state: "succeeded", provider_reference: reference };
 }
 
-/** Returns the account from which a payment by bank transfer came, if the bank names it. */
+/**
+ * Returns the account from which a payment by bank transfer came, if the bank names it. The payer of
+ * a collection is known from its create.
+ */
 function payerOf(
   { direction, detail }: Part,
   { op, provider_reference }: Matched,
 ): BookedEntry["payers"] {
   const { name, iban = null, bic = null } = detail?.counterparty ?? {};
   if (op !== "authorize" || direction !== "credit" || provider_reference === null) return [];
+  if (idOfBankIdentifier(provider_reference) !== null) return [];
   if (iban === null || !name) return [];
   const details = { holder_name: name, iban, bic, address: null, speed: "standard" } as const;
   return [{ reference: provider_reference, details }];
