@@ -61,14 +61,10 @@ const FENCE_MS = 30_000;
 const BATCH_ROWS = 1_000;
 
 /** An account, and the databases between which it moves. */
-export interface Move {
+export interface Move extends Pick<Copy, "source" | "target" | "report"> {
   account: string;
-  source: CellDatabase;
-  target: CellDatabase;
   /** How long the source keeps the keys after the proxy has switched. */
   keep_ms: number;
-  /** Prints a line about the progress. */
-  report(line: string): void;
 }
 
 /** Where the keys of the account lead afterwards. */
@@ -214,7 +210,7 @@ export async function runMove(move: Move, destination: Destination): Promise<voi
  * @param map the map of the proxy, if it is another one than at the beginning of the move
  */
 export async function abortMove(move: Move, map: ProxyMap | null): Promise<void> {
-  await alone(move, async (refuseOthers) => {
+  await alone(move, async () => {
     const state = await readState(move);
     if (hasArrived(state)) {
       throw new CommandError(
@@ -227,7 +223,7 @@ export async function abortMove(move: Move, map: ProxyMap | null): Promise<void>
     refuseClosed(move.account, state);
     await reopen(move, map);
     const tables = await tenantTables(move.source);
-    await clear({ ...move, name: nameOf(move.account), tables, refuseOthers });
+    await clear({ ...move, name: nameOf(move.account), tables });
     move.report("aborted: the account is at --from, and nothing of it is at --to");
   });
 }
@@ -623,7 +619,7 @@ async function finish(copy: MovingCopy): Promise<void> {
 }
 
 /** Removes what an earlier beginning has left, except the rows of the source. */
-async function clear(copy: MovingCopy): Promise<void> {
+async function clear(copy: Move & Copy): Promise<void> {
   const { account, target, tables } = copy;
   await endCopy(copy);
   const arrived = (await environmentsOf(target, account)).filter(({ moving }) =>

@@ -266,7 +266,8 @@ Deno.test({
       await other`select pg_advisory_unlock_all()`;
       other.release();
       assert.deepEqual([await stateOf(a.sql), await stateOf(b.sql)], ["sealed", "arriving"]);
-      // As if it had switched the proxy: then requests with keys that are copied again go to the other cell.
+      // As if it had switched the proxy: then requests go to the other cell, with keys that are
+      // copied again.
       await switchLabels({ file: map_file, sockets: [socket] }, ["sk7f"], "b");
       const readers = Array.from({ length: 4 }, async () => {
         while (!is_over) {

@@ -42,7 +42,7 @@ export async function importWhole(
         for (const payer of rows.payers) payers.set(payer.reference, payer);
         const last = parts.at(-1);
         if (last === undefined || last.statement !== rows.statement) {
-          parts.push(rows);
+          parts.push({ ...rows, payers: [] });
         } else {
           last.entries.push(...rows.entries);
           last.provider_events.push(...rows.provider_events);
@@ -62,7 +62,6 @@ export async function importWhole(
     return { error: error.message };
   }
   // Once, with what the whole file says about them.
-  for (const part of parts) part.payers = [];
   if (parts[0]) parts[0].payers = [...payers.values()];
   const file = { sha256, name, parts, result: imported };
   const { is_new, result } = await store.importFile(account.id, file);
