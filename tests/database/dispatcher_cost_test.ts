@@ -15,9 +15,9 @@ const POLLS = 8;
 /** The number of deliveries of a poll. */
 const EACH = 16;
 /**
- * About seventy pages for each recorded and leased delivery. Reading all pending ones takes 4 500.
+ * About twenty pages for each recorded and leased delivery. Reading all pending ones takes 4 500.
  */
-const MAX_PAGES = 1_500;
+const MAX_PAGES = 600;
 const ENDPOINT = `whe_${"1".repeat(26)}`;
 /** As many as an environment can have slots for, and how many deliveries they may lease together. */
 const ENDPOINTS = 64;

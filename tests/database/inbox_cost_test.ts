@@ -7,7 +7,7 @@
 import assert from "node:assert/strict";
 import { parseApiKey } from "../../shared/core/api_key.ts";
 import { fillSandbox } from "../support/database/filled_sandbox.ts";
-import { fewestPages, pagesRead, removeDeletedRows } from "../support/database/pages_read.ts";
+import { pagesRead, removeDeletedRows } from "../support/database/pages_read.ts";
 import { serviceCase } from "../support/service/service_case.ts";
 
 const PAYMENTS = 20_000;
@@ -17,7 +17,7 @@ const ENDPOINT = `whe_${"1".repeat(26)}`;
 /** A read that adds 1 000 deliveries to the inbox: about thirty pages for each. */
 const MAX_PAGES_TO_FILL = 50_000;
 /** About thirty pages for each delivery of a read. Reading all 40 000 takes some 5 000. */
-const MAX_PAGES = 600;
+const MAX_PAGES = 400;
 
 serviceCase("pay.read_inbox() reads few pages of a large inbox", async (_t, service) => {
   const { environment_id, text } = service.key;
@@ -59,9 +59,7 @@ serviceCase("pay.read_inbox() reads few pages of a large inbox", async (_t, serv
     // Leaves nothing to add, so that the rest is the cost of the read.
     await service.sql`delete from pay.webhook_deliveries where status = 'pending'`;
     await removeDeletedRows(service.sql, "pay.webhook_deliveries");
-    const pages = await fewestPages(() =>
-      pagesRead(connection, read, [request, ENDPOINT, String(position)])
-    );
+    const pages = await pagesRead(connection, read, [request, ENDPOINT, String(position)]);
     console.log(`${filling} pages to add 1 000 deliveries, ${pages} to read and acknowledge 10`);
     assert.ok(filling <= MAX_PAGES_TO_FILL, `${filling} pages were read`);
     assert.ok(pages <= MAX_PAGES, `${pages} pages were read`);

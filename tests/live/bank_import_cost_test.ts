@@ -20,7 +20,7 @@ import {
 } from "../support/connectors/bank_file.ts";
 import { createEnvironment } from "../support/database/api_keys.ts";
 import { cloneDatabase } from "../support/database/database.ts";
-import { rowsOfTransaction } from "../support/database/pages_read.ts";
+import { readsOfTransaction } from "../support/database/pages_read.ts";
 import { addAccount } from "../support/database/provider_flow.ts";
 
 const DAY_MS = 86_400_000;
@@ -85,7 +85,7 @@ async function readByImport(
   const bytes = ReadableStream.from([new TextEncoder().encode(text)]);
   return await sql.begin(async (transaction) => {
     const store = createBankStore(databaseOf(transaction as unknown as postgres.Sql));
-    const before = await rowsOfTransaction(transaction);
+    const before = await readsOfTransaction(transaction);
     await store.beginFile(account.id, sha256, "file");
     const source = { bytes, bytes_max: text.length, rows_max: Infinity, sha256 };
     const imported = await importBankFile(account, source, Vault.read(KEYS), {
@@ -94,7 +94,8 @@ async function readByImport(
       readPayers: () => Promise.resolve([]),
     });
     await store.endFile(account.id, sha256, imported);
-    return await rowsOfTransaction(transaction) - before;
+    const after = await readsOfTransaction(transaction);
+    return after.rows - before.rows;
   });
 }
 

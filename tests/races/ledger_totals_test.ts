@@ -6,7 +6,7 @@
 
 import assert from "node:assert/strict";
 import type { ReservedSql } from "postgres";
-import { pagesRead } from "../support/database/pages_read.ts";
+import { rowsRead } from "../support/database/pages_read.ts";
 import type { TestService } from "../support/service/service.ts";
 import { ASKS, assertSound, sizeOf, startTwoInstances } from "../support/service/two_instances.ts";
 
@@ -100,16 +100,8 @@ Deno.test("pay.ledger_totals under concurrency", async (t) => {
         await addOften(UPDATES / 10);
         const [total] = await writer.unsafe(read);
         assert.equal(total!.sum, 1.1 * UPDATES);
-        // Changes of other databases can empty the caches of a session. The first run fills them.
-        const pagesOf = async (statement: string) => {
-          await writer`begin`;
-          await writer.unsafe(statement);
-          const pages = await pagesRead(writer, statement, []);
-          await writer`rollback`;
-          return pages;
-        };
-        const pages = await pagesOf(read);
-        const pages_to_add = await pagesOf(`select ${add}`);
+        const { pages } = await rowsRead(writer, read, []);
+        const { pages: pages_to_add } = await rowsRead(writer, `select ${add}`, []);
         console.log(`${pages} pages to read, ${pages_to_add} to add`);
         assert.ok(pages <= MAX_PAGES && pages_to_add <= MAX_PAGES, `${pages}, ${pages_to_add}`);
       } finally {

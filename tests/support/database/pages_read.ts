@@ -1,32 +1,31 @@
-/** Counts the pages and rows that a statement reads. */
+/** Counts the pages and rows of our tables that a statement reads. */
 
 import type { ISql, ReservedSql, Sql } from "postgres";
 import { until } from "../common/until.ts";
 
-/** Runs a statement and counts the pages that it reads, cached or not, also inside functions. */
+/** The reads of our tables, their TOAST tables and indexes. */
+interface Reading {
+  /** Rows from index scans and sequential scans, visible or not. */
+  rows: number;
+  /** Pages, cached or not. */
+  pages: number;
+}
+
+/** Runs a statement in a transaction of its own, and counts what it reads, also inside functions. */
 export async function pagesRead(
-  sql: Sql,
+  sql: ReservedSql,
   query: string,
   parameters: (string | null)[],
 ): Promise<number> {
-  const plan = await sql.unsafe<{ "QUERY PLAN": string }[]>(
-    `explain (analyze, buffers) ${query}`,
-    parameters,
-    { prepare: true },
-  );
-  const text = plan.map((line) => line["QUERY PLAN"]).join("\n");
-  const [whole] = text.match(/Buffers: shared.*/) ?? [];
-  if (whole === undefined) throw new Error(`A plan without buffers:\n${text}`);
-  const count = (kind: string) => Number(new RegExp(` ${kind}=(\\d+)`).exec(whole)?.[1] ?? 0);
-  return count("hit") + count("read");
-}
-
-/**
- * Repeats a read, and returns the fewest pages. Changes of other databases can empty the caches of a
- * session, which then reads its catalogue again.
- */
-export async function fewestPages(read: () => Promise<number>): Promise<number> {
-  return Math.min(await read(), await read(), await read());
+  await sql`begin`;
+  try {
+    const { pages } = await readsOf(sql, query, parameters);
+    await sql`commit`;
+    return pages;
+  } catch (error) {
+    await sql`rollback`;
+    throw error;
+  }
 }
 
 /**
@@ -44,17 +43,8 @@ export async function removeDeletedRows(sql: Sql, table: string): Promise<void> 
 }
 
 /**
- * The reads of a statement: rows from index scans and sequential scans, visible or not, and pages.
- */
-interface Reading {
-  rows: number;
-  pages: number;
-}
-
-/**
- * Runs a statement and counts the rows of our tables that it reads, also inside functions: entries
- * that index scans return and rows of sequential scans. PostgreSQL does not count index entries
- * that a scan skips, but it counts their pages. Undoes the statement.
+ * Runs a statement, counts what it reads, also inside functions, and undoes it. PostgreSQL does not
+ * count index entries that a scan skips, but it counts their pages.
  * @param prepare makes the state for it, in the same transaction
  */
 export async function rowsRead(
@@ -66,21 +56,41 @@ export async function rowsRead(
   await sql`begin`;
   try {
     await prepare();
-    const before = await rowsOfTransaction(sql);
-    const pages = await pagesRead(sql, query, parameters);
-    return { rows: await rowsOfTransaction(sql) - before, pages };
+    return await readsOf(sql, query, parameters);
   } finally {
     await sql`rollback`;
   }
 }
 
-/** Counts the rows of our tables that the open transaction has read, as `rowsRead` does. */
-export async function rowsOfTransaction(sql: ISql): Promise<number> {
+async function readsOf(
+  sql: ISql,
+  query: string,
+  parameters: (string | null)[],
+): Promise<Reading> {
+  const before = await readsOfTransaction(sql);
+  await sql.unsafe(query, parameters, { prepare: true });
+  const after = await readsOfTransaction(sql);
+  return { rows: after.rows - before.rows, pages: after.pages - before.pages };
+}
+
+/**
+ * What the open transaction has read so far. Pages of the catalogue are not counted: how many a
+ * session reads depends on its caches, which any change in any database can empty.
+ */
+export async function readsOfTransaction(sql: ISql): Promise<Reading> {
   // These counters contain only values that the connection has not reported yet; it reports between
   // transactions.
-  const [counted] = await sql<{ rows: number }[]>`
-    select sum(pg_stat_get_xact_tuples_returned(c.oid))::int as rows
-    from pg_class c
-    where c.relnamespace = 'pay'::regnamespace and c.relkind in ('r', 'i')`;
-  return counted!.rows;
+  const [counted] = await sql<Reading[]>`
+    with own as (
+      select oid, reltoastrelid from pg_class
+      where relnamespace = 'pay'::regnamespace and relkind in ('r', 'i')
+    ), relations as (
+      select oid from own
+      union all select reltoastrelid from own where reltoastrelid <> 0
+      union all select indexrelid from own join pg_index on indrelid = reltoastrelid
+    )
+    select sum(pg_stat_get_xact_tuples_returned(oid))::int as rows,
+      sum(pg_stat_get_xact_blocks_fetched(oid))::int as pages
+    from relations`;
+  return counted!;
 }
