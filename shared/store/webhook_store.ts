@@ -81,8 +81,10 @@ export interface LeasedDelivery {
    * The resource of the event. Deliveries of one endpoint and subject come in the sending order.
    */
   subject_id: string;
-  /** Number of the attempt. The database ignores a result with another number. */
+  /** Number of the attempt. */
   attempt: number;
+  /** End of the lease, as text. The database ignores a result with another number or end. */
+  leased_until: string;
   url: string;
   /** JSON text of `SecretSource[]`. */
   secrets: string;
@@ -119,11 +121,12 @@ export interface AttemptLogEntry {
   response_truncated: boolean;
 }
 
-/** The result of a leased delivery. */
+/** The result of a leased delivery, which it names by the first four members. */
 export interface AttemptResult {
   environment_id: string;
   id: string;
   attempt: number;
+  leased_until: string;
   /** `released`: the dispatcher made no attempt, and the next lease uses the same number. */
   outcome: "delivered" | "failed" | "released";
   /** RFC 3339; null if there is no further attempt. */
@@ -421,7 +424,12 @@ function resultsParameter(results: readonly AttemptResult[]): string {
     ended: results.filter(({ outcome }) => outcome !== "released")
       .map(({ log_entry: _, ...ended }) => ended),
     released: results.filter(({ outcome }) => outcome === "released")
-      .map(({ environment_id, id, attempt }) => ({ environment_id, id, attempt })),
+      .map(({ environment_id, id, attempt, leased_until }) => ({
+        environment_id,
+        id,
+        attempt,
+        leased_until,
+      })),
     log_entries: results.flatMap(({ environment_id, id, attempt, log_entry }) =>
       log_entry === undefined ? [] : [{ ...log_entry, environment_id, id, attempt }]
     ),

@@ -266,7 +266,8 @@ create type pay.leased_delivery as (
   body text,
   settings text,
   fault text,
-  traceparent text
+  traceparent text,
+  leased_until text
 );
 comment on type pay.leased_delivery is 'A delivery that the dispatcher has leased and now attempts.';
 comment on column pay.leased_delivery.environment_id is 'Its environment.';
@@ -290,6 +291,8 @@ comment on column pay.leased_delivery.body is 'The event as JSON text.';
 comment on column pay.leased_delivery.settings is 'The settings of the sandbox as JSON text; null: it has none.';
 comment on column pay.leased_delivery.fault is 'The declared fault of this attempt; null: none.';
 comment on column pay.leased_delivery.traceparent is 'events.traceparent of its event.';
+comment on column pay.leased_delivery.leased_until is
+  'The end of the lease as text. A result names it and the attempt, so that it counts for no other lease.';
 
 do $$ begin execute pg_catalog.format('set role %I',
   pg_catalog.current_setting('pay.migrator')); end $$;

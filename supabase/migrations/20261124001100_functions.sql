@@ -10317,7 +10317,7 @@ begin
     -- In the caller's time, because the caller computes how long the endpoint has been failing.
     c.failing_since + p_ahead, false, false, pay_internal.event_body(v), (
       select row_to_json(w)::text from pay.sandbox_settings w
-      where w.environment_id = c.environment_id), c.fault, v.traceparent
+      where w.environment_id = c.environment_id), c.fault, v.traceparent, p_leased_until::text
   from leased c
   join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id
   order by c.rank_of_chain, c.endpoint_id, c.subject_id, c.sequence;
@@ -10517,7 +10517,7 @@ begin
     c.attempt_count, c.url, c.secrets::text, c.livemode, c.failing_since + p_ahead, true, c.crashed,
     pay_internal.event_body(v), (
       select row_to_json(w)::text from pay.sandbox_settings w
-      where w.environment_id = c.environment_id), null, v.traceparent
+      where w.environment_id = c.environment_id), null, v.traceparent, p_leased_until::text
   from leased c
   join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id;
 end
@@ -10918,9 +10918,11 @@ begin
   if v_released <> '[]' then
     update pay.webhook_deliveries d
     set attempt_count = d.attempt_count - 1, leased_until = null
-    from jsonb_to_recordset(v_released) as r (environment_id text, id text, attempt integer)
+    from jsonb_to_recordset(v_released) as r (
+      environment_id text, id text, attempt integer, leased_until timestamptz
+    )
     where d.environment_id = r.environment_id and d.id = r.id
-      and d.attempt_count = r.attempt and d.leased_until is not null;
+      and d.attempt_count = r.attempt and d.leased_until = r.leased_until;
   end if;
 
   select * into v_recorded from pay_internal.record_results(v_ended, p_at, p_ahead);
@@ -10941,8 +10943,8 @@ $$;
 
 create or replace function pay_internal.ended_attempts(p_ended jsonb, p_ahead interval)
 returns table (
-  environment_id text, id text, attempt integer, outcome text, next_attempt_at timestamptz,
-  record text, due_at timestamptz
+  environment_id text, id text, attempt integer, leased_until timestamptz, outcome text,
+  next_attempt_at timestamptz, record text, due_at timestamptz
 )
 language plpgsql stable rows 16
 set search_path = pg_catalog, pg_temp
@@ -10950,15 +10952,16 @@ as $$
 #variable_conflict use_column
 begin
   return query
-    select r.environment_id, r.id, r.attempt, r.outcome, r.next_attempt_at, r.record,
+    select r.environment_id, r.id, r.attempt, r.leased_until, r.outcome, r.next_attempt_at,
+      r.record,
       -- The sandbox can have got a clock of its own in the attempt.
       coalesce(r.due_at, r.next_attempt_at - p_ahead + (
         select pay_internal.time_ahead(w) from pay.sandbox_settings w
         where w.environment_id = r.environment_id and r.next_attempt_at is not null
       ))
     from jsonb_to_recordset(p_ended) as r (
-      environment_id text, id text, attempt integer, outcome text, next_attempt_at timestamptz,
-      record text, due_at timestamptz
+      environment_id text, id text, attempt integer, leased_until timestamptz, outcome text,
+      next_attempt_at timestamptz, record text, due_at timestamptz
     );
 end
 $$;
@@ -10998,7 +11001,7 @@ begin
       attempts = pay_internal.with_attempt(d.attempts, r.record::json)
     from result r
     where d.environment_id = r.environment_id and d.id = r.id
-      and d.attempt_count = r.attempt and d.leased_until is not null
+      and d.attempt_count = r.attempt and d.leased_until = r.leased_until
     returning d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.status, r.outcome
   ),
   next as (
@@ -11492,7 +11495,11 @@ from (
   -- The endpoint was never changed, so no delivery was cancelled and redelivered later.
   join pay.webhook_endpoints t
     on t.environment_id = w.environment_id and t.id = w.endpoint_id and t.revision = 1
-  cross join lateral (select (w.attempts[1] ->> 'at')::timestamptz as first_at) a
+  -- The record of the first attempt can be lost with its dispatcher.
+  cross join lateral (
+    select case when (w.attempts[1] ->> 'number')::integer = 1
+      then (w.attempts[1] ->> 'at')::timestamptz end as first_at
+  ) a
   where w.sequence is not null
     -- A declared fault can change the order.
     and w.fault is null

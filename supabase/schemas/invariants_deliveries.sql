@@ -80,7 +80,11 @@ from (
   -- The endpoint was never changed, so no delivery was cancelled and redelivered later.
   join pay.webhook_endpoints t
     on t.environment_id = w.environment_id and t.id = w.endpoint_id and t.revision = 1
-  cross join lateral (select (w.attempts[1] ->> 'at')::timestamptz as first_at) a
+  -- The record of the first attempt can be lost with its dispatcher.
+  cross join lateral (
+    select case when (w.attempts[1] ->> 'number')::integer = 1
+      then (w.attempts[1] ->> 'at')::timestamptz end as first_at
+  ) a
   where w.sequence is not null
     -- A declared fault can change the order.
     and w.fault is null

@@ -158,7 +158,7 @@ begin
     -- In the caller's time, because the caller computes how long the endpoint has been failing.
     c.failing_since + p_ahead, false, false, pay_internal.event_body(v), (
       select row_to_json(w)::text from pay.sandbox_settings w
-      where w.environment_id = c.environment_id), c.fault, v.traceparent
+      where w.environment_id = c.environment_id), c.fault, v.traceparent, p_leased_until::text
   from leased c
   join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id
   order by c.rank_of_chain, c.endpoint_id, c.subject_id, c.sequence;
@@ -375,7 +375,7 @@ begin
     c.attempt_count, c.url, c.secrets::text, c.livemode, c.failing_since + p_ahead, true, c.crashed,
     pay_internal.event_body(v), (
       select row_to_json(w)::text from pay.sandbox_settings w
-      where w.environment_id = c.environment_id), null, v.traceparent
+      where w.environment_id = c.environment_id), null, v.traceparent, p_leased_until::text
   from leased c
   join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id;
 end

@@ -8,11 +8,12 @@
 -- One poll of the dispatcher.
 --
 -- p_results       {ended, released, log_entries}; {} if there are none
---                 ended: [{environment_id, id, attempt, outcome, next_attempt_at, record, due_at}]
+--                 ended: [{environment_id, id, attempt, leased_until, outcome, next_attempt_at,
+--                   record, due_at}]
 --                   outcome: delivered | failed; next_attempt_at: null if there is none;
 --                   record: the attempt as JSON text;
 --                   due_at: only of a sandbox with a clock of its own, the time by that clock
---                 released: [{environment_id, id, attempt}], whose attempts were not made
+--                 released: [{environment_id, id, attempt, leased_until}], without an attempt
 --                 log_entries: as pay_internal.log_attempts takes them
 -- p_capacity      {endpoints: {id: limit}, environments: {public id: limit},
 --                 accounts: {name: limit}}: how many more deliveries of each the dispatcher may
@@ -37,8 +38,9 @@
 -- 5 seconds while that attempt is under way (in a minute if the delivery is more than 100 events
 -- behind).
 -- Concurrency: a poll skips locked rows, so dispatchers never wait for each other. A result counts
--- only if its attempt is the newest, so the result of an attempt that was leased again changes
--- nothing.
+-- only for its own lease, which it names by the attempt and the end of the lease. So a result that
+-- comes again after a lost response changes nothing, also if the delivery was given back and leased
+-- under the same number.
 -- Cost: a lease changes no indexed column, so the new version of the row is heap-only. Queries for
 -- the events of a subject use "environment_id is not distinct from", which no index supports. With
 -- "=" the planner could choose an index that reads all deliveries of the endpoint for each event.

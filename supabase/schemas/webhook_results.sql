@@ -21,9 +21,11 @@ begin
   if v_released <> '[]' then
     update pay.webhook_deliveries d
     set attempt_count = d.attempt_count - 1, leased_until = null
-    from jsonb_to_recordset(v_released) as r (environment_id text, id text, attempt integer)
+    from jsonb_to_recordset(v_released) as r (
+      environment_id text, id text, attempt integer, leased_until timestamptz
+    )
     where d.environment_id = r.environment_id and d.id = r.id
-      and d.attempt_count = r.attempt and d.leased_until is not null;
+      and d.attempt_count = r.attempt and d.leased_until = r.leased_until;
   end if;
 
   select * into v_recorded from pay_internal.record_results(v_ended, p_at, p_ahead);
@@ -45,8 +47,8 @@ $$;
 -- The attempts that were made, with the times by the clocks of their sandboxes.
 create or replace function pay_internal.ended_attempts(p_ended jsonb, p_ahead interval)
 returns table (
-  environment_id text, id text, attempt integer, outcome text, next_attempt_at timestamptz,
-  record text, due_at timestamptz
+  environment_id text, id text, attempt integer, leased_until timestamptz, outcome text,
+  next_attempt_at timestamptz, record text, due_at timestamptz
 )
 language plpgsql stable rows 16
 set search_path = pg_catalog, pg_temp
@@ -54,15 +56,16 @@ as $$
 #variable_conflict use_column
 begin
   return query
-    select r.environment_id, r.id, r.attempt, r.outcome, r.next_attempt_at, r.record,
+    select r.environment_id, r.id, r.attempt, r.leased_until, r.outcome, r.next_attempt_at,
+      r.record,
       -- The sandbox can have got a clock of its own in the attempt.
       coalesce(r.due_at, r.next_attempt_at - p_ahead + (
         select pay_internal.time_ahead(w) from pay.sandbox_settings w
         where w.environment_id = r.environment_id and r.next_attempt_at is not null
       ))
     from jsonb_to_recordset(p_ended) as r (
-      environment_id text, id text, attempt integer, outcome text, next_attempt_at timestamptz,
-      record text, due_at timestamptz
+      environment_id text, id text, attempt integer, leased_until timestamptz, outcome text,
+      next_attempt_at timestamptz, record text, due_at timestamptz
     );
 end
 $$;
@@ -110,7 +113,7 @@ begin
       attempts = pay_internal.with_attempt(d.attempts, r.record::json)
     from result r
     where d.environment_id = r.environment_id and d.id = r.id
-      and d.attempt_count = r.attempt and d.leased_until is not null
+      and d.attempt_count = r.attempt and d.leased_until = r.leased_until
     returning d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.status, r.outcome
   ),
   next as (

@@ -15,9 +15,9 @@ const POLLS = 8;
 /** The number of deliveries of a poll. */
 const EACH = 16;
 /**
- * About twenty pages for each recorded and leased delivery. Reading all pending ones takes 4 500.
+ * About fifty pages for each recorded and leased delivery. Reading all pending ones takes 4 500.
  */
-const MAX_PAGES = 600;
+const MAX_PAGES = 1_200;
 const ENDPOINT = `whe_${"1".repeat(26)}`;
 /** As many as an environment can have slots for, and how many deliveries they may lease together. */
 const ENDPOINTS = 64;
@@ -29,28 +29,30 @@ interface Leased {
   environment_id: string;
   id: string;
   attempt: number;
+  leased_until: string;
 }
 
 serviceCase("pay.poll_deliveries() reads few pages with a large backlog", async (_t, service) => {
   const { environment_id } = service.key;
   const connection = await service.sql.reserve();
   const parameters = (leased: readonly Leased[]) => {
-    const results = leased.map((delivery) => ({
+    const ended = leased.map((delivery) => ({
       ...delivery,
       outcome: "delivered",
       next_attempt_at: null,
       record: "{}",
     }));
-    return [JSON.stringify(results), String(EACH)];
+    return [JSON.stringify({ ended, released: [], log_entries: [] }), String(EACH)];
   };
-  const poll = `select environment_id, id, attempt from pay.poll_deliveries(
+  const poll = `select environment_id, id, attempt, leased_until from pay.poll_deliveries(
     p_results => $1::text, p_capacity => '{}', p_limit => $2::int, p_per_endpoint => $2::int,
     p_per_environment => $2::int, p_per_account => $2::int, p_poison_ahead => '{}', p_at => now(),
     p_leased_until => now() + interval '25 s')`;
   const take = (leased: readonly Leased[]) =>
     connection.unsafe<Leased[]>(poll, parameters(leased), { prepare: true });
   try {
-    const nobodys = [{ environment_id, id: "whd_none", attempt: 1 }];
+    const leased_until = new Date().toISOString();
+    const nobodys = [{ environment_id, id: "whd_none", attempt: 1, leased_until }];
     for (let i = 0; i < POLLS; i++) assert.equal((await take(nobodys)).length, 0);
     await fillSandbox(service.sql, environment_id, PAYMENTS);
     await service.sql`delete from pay.webhook_deliveries`;

@@ -268,10 +268,11 @@ webhookCase("pay.poll_deliveries() logs only attempts that belong to the sandbox
   });
   await t.step("not of a live environment", async () => {
     const live_id = await addLiveDelivery(service, "whe_live", AT);
+    const leased_until = new Date(AT + 60_000).toISOString();
     await service.sql`update pay.webhook_deliveries
-      set attempt_count = 1, leased_until = ${new Date(AT + 60_000)} where id = ${live_id}`;
+      set attempt_count = 1, leased_until = ${leased_until} where id = ${live_id}`;
     const { environment_id } = service.live;
-    const results = [{ ...result, id: live_id, environment_id }];
+    const results = [{ ...result, id: live_id, environment_id, leased_until }];
     await poll(service, AT, { results, limit: 0 });
     const [row] = await service.sql`
       select attempts from pay.webhook_deliveries where id = ${live_id}`;

@@ -23,6 +23,7 @@ function delivery(fields: Partial<LeasedDelivery> = {}): LeasedDelivery {
     event_id: `evt_${made}`,
     subject_id: `pay_${made}`,
     attempt: 1,
+    leased_until: "",
     url: "http://127.0.0.1:1/",
     secrets: "[]",
     livemode: false,

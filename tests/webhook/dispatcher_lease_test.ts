@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import postgres from "postgres";
 import { createDependencies } from "../../shared/functions/dependencies.ts";
-import type { LeasedDelivery } from "../../shared/store/webhook_store.ts";
+import type { AttemptResult, LeasedDelivery } from "../../shared/store/webhook_store.ts";
 import { BASE_URL, MASTER_SECRET, type TestService } from "../support/service/service.ts";
 import { addEndpoint, deliveriesOf, settle } from "../support/webhook/recording_receiver.ts";
 import {
@@ -56,6 +56,25 @@ webhookCase("poll_deliveries() leases a delivery again after its lease", async (
       2,
     ]);
   });
+}, NO_DISPATCHER);
+
+webhookCase("poll_deliveries() ends no later lease by a release that comes again", async (
+  _,
+  service,
+) => {
+  await service.setClock(AT);
+  await insertEndpoint(service);
+  await makeWaiting(service, 1);
+  const [first] = await poll(service, AT);
+  const released: AttemptResult = { ...resultOf(first!, false, AT), outcome: "released" };
+  await poll(service, AT, { results: [released], limit: 0 });
+  const [second] = await poll(service, AT + 1);
+  assert.deepEqual([second!.id, second!.attempt], [first!.id, 1]);
+  // The first dispatcher got no response, for example from a database that broke off.
+  assert.equal((await poll(service, AT + 2, { results: [released] })).length, 0);
+  await poll(service, AT + 2, { results: [resultOf(second!, true, AT + 2)], limit: 0 });
+  const [delivery] = await deliveriesOf(service);
+  assert.deepEqual([delivery.status, delivery.attempts.length], ["delivered", 1]);
 }, NO_DISPATCHER);
 
 webhookCase("poll_deliveries() gives a full lease to a dispatcher whose clock is behind", async (

@@ -107,8 +107,8 @@ webhookCase("poll_deliveries() marks a third expired lease as crashed", async (t
   });
   await t.step("another dispatcher gets the same lease if that one dies as well", async () => {
     at += LEASE_MS;
-    const [again] = await poll(service, at);
-    assert.deepEqual([shown([again!]), again!.attempt], [["one poison crashed"], 3]);
+    [crashed] = await poll(service, at);
+    assert.deepEqual([shown([crashed!]), crashed!.attempt], [["one poison crashed"], 3]);
   });
   await t.step("a crashed delivery stays a poison delivery on its later attempts", async () => {
     await poll(service, at, { results: [resultOf(crashed!, false, at)], limit: 0 });

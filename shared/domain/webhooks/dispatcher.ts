@@ -215,11 +215,12 @@ export class Dispatcher {
   }
 
   /** Adds the release of a delivery to the results. After the next poll it can be leased again. */
-  #giveBack({ environment_id, id, attempt }: LeasedDelivery): void {
+  #giveBack({ environment_id, id, attempt, leased_until }: LeasedDelivery): void {
     this.#worker.record({
       environment_id,
       id,
       attempt,
+      leased_until,
       outcome: "released",
       next_attempt_at: null,
       record: null,
@@ -276,7 +277,7 @@ export class Dispatcher {
     { real_ms, at_ms }: { real_ms: number; at_ms: number },
     is_off: boolean,
   ): AttemptResult {
-    const { environment_id, id, attempt, livemode } = delivery;
+    const { environment_id, id, attempt, leased_until, livemode } = delivery;
     const failed = { livemode, number: attempt, at_ms: real_ms, retry_after: ended.retry_after };
     const is_last = ended.delivered || is_off || ended.record.response_status === GONE;
     // Only live attempts use it. The ids of a seeded test do not depend on the polls.
@@ -287,6 +288,7 @@ export class Dispatcher {
       environment_id,
       id,
       attempt,
+      leased_until,
       outcome: ended.delivered ? "delivered" : "failed",
       next_attempt_at: next === null ? null : formatTime(next),
       record: JSON.stringify(ended.record),

@@ -38,7 +38,7 @@ export function resultOf(
   delivered: boolean,
   at_ms: number,
 ): AttemptResult {
-  const { environment_id, id, attempt } = leased;
+  const { environment_id, id, attempt, leased_until } = leased;
   const at = new Date(at_ms).toISOString();
   const record = {
     number: attempt,
@@ -52,6 +52,7 @@ export function resultOf(
     environment_id,
     id,
     attempt,
+    leased_until,
     outcome: delivered ? "delivered" : "failed",
     next_attempt_at,
     record: JSON.stringify(record),
