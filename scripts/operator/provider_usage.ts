@@ -52,6 +52,8 @@ Operations without a result:
                            or re_..., as the result. It must have the amount, the currency
                            and the payment of the operation.
   settle pc_... --failed   Record that the operation did nothing. Only for state "operator".
+                           Syncs with the provider first, unless you add --unsynced: you have
+                           looked there, and it is too slow, or a sync would send a payout.
 
 Provider events that need a person:
   facts                    List unmatched provider events and exceptions, each with the reason.

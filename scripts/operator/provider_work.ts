@@ -94,7 +94,7 @@ export async function runWorkCommand(
     case "retry":
       return await new Desk(surroundings, command.is_json).retry(command.id);
     case "settle":
-      return await new Desk(surroundings, command.is_json).settle(command.id, command.reference);
+      return await new Desk(surroundings, command.is_json).settle(command);
     case "match":
       return await new Desk(surroundings, command.is_json).match(command.event, command.target);
     case "dismiss": {
@@ -112,6 +112,8 @@ async function dismiss(sql: postgres.Sql, event: ProviderEventName, reason: stri
   if (row!.found === 1) return;
   throw row!.found === 0 ? unreported(event) : ambiguous(event);
 }
+
+type SettleCommand = Extract<WorkCommand, { action: "settle" }>;
 
 /** Settles operations and provider events of one database. */
 class Desk {
@@ -143,11 +145,11 @@ class Desk {
   }
 
   /** Records the result that the operator has found, or that the operation did nothing. */
-  async settle(id: string, reference: string | null): Promise<void> {
+  async settle({ id, reference, syncs }: SettleCommand): Promise<void> {
     const work = await this.#openOperation(id);
     const operation = operationOf(work.operation!, work);
     const ready = this.#open(work);
-    if (reference === null) return await this.#settleFailed(work, operation, ready);
+    if (reference === null) return await this.#settleFailed(work, operation, ready, syncs);
     const reply = await portOf(ready.connector, operation)
       .find(ready.account, operation, reference, deadline());
     const provider_events = eventsIn(reply, ready, `${id} left unchanged`, `no ${reference}`);
@@ -167,6 +169,7 @@ class Desk {
     work: ProviderWork,
     operation: Operation,
     ready: ReadyAccount,
+    syncs: boolean,
   ): Promise<void> {
     const { id } = operation;
     if (work.operation!.state !== "operator") {
@@ -175,8 +178,8 @@ class Desk {
           'until "calls" shows the state operator',
       );
     }
-    const reply = await sync(ready, operation);
-    if (!("absent" in reply)) {
+    const reply = syncs ? await sync(ready, operation) : null;
+    if (reply !== null && !("absent" in reply)) {
       const [found] = ours(work, eventsIn(reply, ready, `${id} left unchanged`, ""));
       const { effect } = effectOn(operation, found, this.#contextOf(work));
       // A result that contradicts the books can never be recorded, so it does not stop the

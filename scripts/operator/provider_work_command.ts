@@ -21,6 +21,8 @@ export type WorkCommand =
     id: string;
     /** The provider's id of the result; null: the operation did nothing. */
     reference: string | null;
+    /** False: the operator knows that it did nothing, so there is no sync with the provider. */
+    syncs: boolean;
     is_json: boolean;
   }
   | {
@@ -46,6 +48,7 @@ const SETTLE_OPTIONS = {
   ...JSON_OPTION,
   succeeded: { type: "string" },
   failed: { type: "boolean" },
+  unsynced: { type: "boolean" },
 } as const;
 const DISMISS_OPTIONS = { ...JSON_OPTION, reason: { type: "string" } } as const;
 
@@ -96,15 +99,22 @@ function readSettle(args: string[]): WorkCommand {
     allowPositionals: true,
     strict: true,
   });
-  const { succeeded, failed = false, json = false } = values;
+  const { succeeded, failed = false, unsynced = false, json = false } = values;
   if ((succeeded !== undefined) === failed) {
     throw new UsageError("settle needs either --succeeded REFERENCE or --failed");
   }
   if (succeeded !== undefined && !REFERENCE.test(succeeded)) {
     throw new UsageError("--succeeded must be the provider's id of the result, such as pi_...");
   }
+  if (unsynced && !failed) throw new UsageError("--unsynced belongs to --failed");
   const id = readOperationId(positionals);
-  return { action: "settle", id, reference: succeeded ?? null, is_json: json };
+  return {
+    action: "settle",
+    id,
+    reference: succeeded ?? null,
+    syncs: !unsynced,
+    is_json: json,
+  };
 }
 
 function readDismiss(args: string[]): WorkCommand {

@@ -24,7 +24,7 @@ import {
 /**
  * Timeouts until the connection is open (DNS, TCP, TLS), and for the whole attempt (contract §4).
  */
-const WEBHOOK_TIMEOUTS = { connect_ms: 5_000, total_ms: 15_000 } as const;
+export const WEBHOOK_TIMEOUTS = { connect_ms: 5_000, total_ms: 15_000 } as const;
 
 /** Durations are rounded up to this step, so that they reveal little about a network. */
 const DURATION_STEP_MS = 100;

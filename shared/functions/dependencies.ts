@@ -152,7 +152,8 @@ export function createDependencies(settings: Settings): OpenDependencies {
     clock: createSandboxClock({
       store: createClockStore(calls, known_settings),
       sends: webhooks !== null,
-      work: () => Promise.all([provider_worker.notify(), webhooks?.dispatcher.notify()]),
+      work: (longest_ms) =>
+        Promise.all([provider_worker.idle(longest_ms), webhooks?.dispatcher.idle(longest_ms)]),
       ...(settings.advance_ms !== undefined && { advance_ms: settings.advance_ms }),
     }),
     faults,

@@ -8,8 +8,13 @@ interface EdgeRuntime {
   waitUntil(work: Promise<unknown>): void;
 }
 
+/** The work that the runtime knows: each request gets the same promise of a worker that runs. */
+const known = new WeakSet<Promise<unknown>>();
+
 /** Keeps the isolate alive until the work ends. The work handles its own errors. */
 export function inBackground(work: Promise<unknown>): void {
   const { EdgeRuntime } = globalThis as { EdgeRuntime?: EdgeRuntime };
-  EdgeRuntime?.waitUntil(work);
+  if (EdgeRuntime === undefined || known.has(work)) return;
+  known.add(work);
+  EdgeRuntime.waitUntil(work);
 }

@@ -50,6 +50,8 @@ export class JobWorker<Job, Result = never> {
   #running = 0;
   /** The jobs that were leased last: how many there were, and how many have not ended. */
   #last_lease = { jobs: 0, left: 0 };
+  /** Ends the waits of `idle`. */
+  readonly #waiting = new Set<() => void>();
   #is_notified = false;
   #notification = Promise.withResolvers<void>();
   #collected: () => void = () => {};
@@ -71,6 +73,20 @@ export class JobWorker<Job, Result = never> {
   notify(): Promise<void> {
     this.#wake();
     return this.#loop ??= this.#run();
+  }
+
+  /**
+   * Notifies, and resolves as `notify` does, but after `longest_ms` at the latest. For callers that
+   * ask often: nothing is left of a wait that was too short.
+   */
+  async idle(longest_ms: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, longest_ms);
+    this.#waiting.add(resolve);
+    void this.notify();
+    await promise;
+    clearTimeout(timer);
+    this.#waiting.delete(resolve);
   }
 
   /** Notifies at a time, or shortly after it. */
@@ -113,6 +129,7 @@ export class JobWorker<Job, Result = never> {
     }
     // Without a wait after the decision, so that no notification is lost.
     this.#loop = null;
+    for (const end of this.#waiting) end();
   }
 
   /** Records and leases, after a poll that runs. Returns true if the next poll has work. */

@@ -30,13 +30,13 @@ export interface SandboxClock {
 /**
  * Creates the operations.
  * @param sends whether this service sends webhooks
- * @param work does what is due; resolves when nothing is, but can take long
+ * @param work does what is due; resolves when nothing is, or after some milliseconds
  */
 export function createSandboxClock(
   { store, sends, work, advance_ms = ADVANCE_MS }: {
     store: ClockStore;
     sends: boolean;
-    work: () => Promise<unknown>;
+    work: (longest_ms: number) => Promise<unknown>;
     advance_ms?: number;
   },
 ): SandboxClock {
@@ -52,7 +52,7 @@ export function createSandboxClock(
       const until = performance.now() + (is_seeded ? SEEDED_ADVANCE_MS : advance_ms);
       for (let state = ""; state !== "done" && performance.now() < until;) {
         ({ state, response } = await store.step(access, begun, sends, idempotency));
-        if (state === "waiting") await within(LOOK_AGAIN_MS, work());
+        if (state === "waiting") await work(LOOK_AGAIN_MS);
       }
       return { response, replayed: false };
     },
@@ -67,12 +67,4 @@ function requireOne({ to, advance, mode }: SetClockBody): void {
   if (to === undefined && advance === undefined && mode === undefined) {
     throw invalidParameter("to", 'Send "to", "advance" or "mode"');
   }
-}
-
-/** Waits for a promise, but not longer than `wait_ms`. */
-async function within(wait_ms: number, promise: Promise<unknown>): Promise<void> {
-  let timer;
-  const waited = new Promise((resolve) => timer = setTimeout(resolve, wait_ms));
-  await Promise.race([promise, waited]);
-  clearTimeout(timer);
 }

@@ -60,9 +60,10 @@ export interface ChainPayout {
 
 /** A payout that is final. */
 export interface PaidPayout {
+  /** That of its provider event. */
+  reference: string;
   currency: Stablecoin;
   tx_hash: string;
-  log_index: number;
   amount_minor: number;
 }
 
@@ -103,8 +104,16 @@ export interface ChainStore {
     account_id: string,
     transfers: readonly { reference: string; nonce: number | null }[],
   ): Promise<string[]>;
-  /** Returns the payouts that became final from `from_ms` on and before `to_ms`. */
-  paidPayouts(account_id: string, time: { from_ms: number; to_ms: number }): Promise<PaidPayout[]>;
+  /**
+   * Returns the payouts that became final from `from_ms` on and before `to_ms`, in the order of
+   * their references, after a reference; "" begins.
+   */
+  paidPayouts(
+    account_id: string,
+    time: { from_ms: number; to_ms: number },
+    after: string,
+    limit: number,
+  ): Promise<PaidPayout[]>;
 }
 
 const WATCHED_DEPOSITS = `select d.xpub_index::text, d.payment_id, d.address, d.currency,
@@ -125,7 +134,8 @@ const OPEN = `select p::text as payout from pay.open_payouts(p_account_id => $1:
 const TAKEN = `select reference from pay.taken_transfers(
   p_account_id => $1::text, p_transfers => $2::text) t (reference)`;
 const PAID = `select p::text as payout from pay.paid_payouts(
-  p_account_id => $1::text, p_from => $2::text::timestamptz, p_to => $3::text::timestamptz) p`;
+  p_account_id => $1::text, p_from => $2::text::timestamptz, p_to => $3::text::timestamptz,
+  p_after => $4::text, p_limit => $5::text::int) p`;
 
 /** Creates the store over one database. */
 export function createChainStore(database: Pick<Database, "query">): ChainStore {
@@ -181,7 +191,7 @@ export function createChainStore(database: Pick<Database, "query">): ChainStore 
       return rows.map(({ reference }) => reference);
     },
 
-    paidPayouts: (account_id, { from_ms, to_ms }) =>
-      list(PAID, [account_id, formatTime(from_ms), formatTime(to_ms)]),
+    paidPayouts: (account_id, { from_ms, to_ms }, after, limit) =>
+      list(PAID, [account_id, formatTime(from_ms), formatTime(to_ms), after, String(limit)]),
   };
 }

@@ -98,17 +98,39 @@ export function numberedRows<From, Row extends object>(
   return rows.length === 0 ? undefined : rows;
 }
 
-/** Estimates the number of characters of a change. */
-export function charactersOf({ change }: RequestedChange): number {
-  const { response, payment, transfer, refunds, disputes, events } = change;
-  let characters = response.body.length + (payment?.body.length ?? 0) +
-    (transfer?.body.length ?? 0);
-  for (const { body } of refunds) characters += body.length;
-  for (const { body } of disputes) characters += body.length;
-  // Each row has about 200 characters of ids, names and times.
-  for (const { object = "", before = [] } of events) {
-    characters += 200 + object.length;
-    for (const splice of before) characters += splice.length;
+/** Characters that cost PostgreSQL as much as a delivery of an event. */
+const DELIVERY_CHARACTERS = 200;
+/** The part of the deliveries of each event that stays known when a statement has fewer. */
+const MEMORY = 0.75;
+
+/**
+ * Estimates the cost of changes, as a number of characters. An event can have a delivery to each of
+ * 64 endpoints; how many, the last statements tell.
+ */
+export class ChangeCost {
+  #deliveries_of_event = 0;
+
+  /** Learns from a statement. The rows tell the deliveries of the whole list. */
+  learn(list: readonly RequestedChange[], [row]: readonly { deliveries?: string | null }[]): void {
+    const events = list.reduce((sum, { change }) => sum + change.events.length, 0);
+    if (events === 0) return;
+    const deliveries_of_event = Number(row?.deliveries ?? 0) / events;
+    this.#deliveries_of_event = Math.max(deliveries_of_event, this.#deliveries_of_event * MEMORY);
   }
-  return characters;
+
+  /** Returns the cost of a change. */
+  of({ change }: RequestedChange): number {
+    const { response, payment, transfer, refunds, disputes, events } = change;
+    let characters = response.body.length + (payment?.body.length ?? 0) +
+      (transfer?.body.length ?? 0);
+    for (const { body } of refunds) characters += body.length;
+    for (const { body } of disputes) characters += body.length;
+    // Each row has about 200 characters of ids, names and times.
+    const of_event = 200 + this.#deliveries_of_event * DELIVERY_CHARACTERS;
+    for (const { object = "", before = [] } of events) {
+      characters += of_event + object.length;
+      for (const splice of before) characters += splice.length;
+    }
+    return characters;
+  }
 }

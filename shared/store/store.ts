@@ -13,12 +13,7 @@ import { databaseSpan } from "../core/tracing.ts";
 import type { MethodKind } from "../schema/payment.ts";
 import type { Change, StoredResponse } from "./commit_rows.ts";
 import { CostlyReads } from "./costly_reads.ts";
-import {
-  charactersOf,
-  COMMIT,
-  commitParameters,
-  type RequestedChange,
-} from "./commit_statement.ts";
+import { ChangeCost, COMMIT, commitParameters, type RequestedChange } from "./commit_statement.ts";
 import type { Database } from "./database.ts";
 import type { EntryCalls } from "./entry_calls.ts";
 import { LIST, listParameter, type RequestedPage } from "./list_statement.ts";
@@ -171,11 +166,16 @@ export function createStore(
   const costly_reads = new CostlyReads();
   const quotas = new PendingQuota();
   let pinging: Promise<unknown> | null = null;
+  const cost = new ChangeCost();
   const commit = batchRequests<RequestedChange, CommitRow>(
     tenants,
-    (list, is_alone) =>
-      database.attempt<CommitRow>(COMMIT, commitParameters(list, is_alone ? null : HURRIED_MS)),
-    charactersOf,
+    async (list, is_alone) => {
+      const parameters = commitParameters(list, is_alone ? null : HURRIED_MS);
+      const rows = await database.attempt<CommitRow>(COMMIT, parameters);
+      cost.learn(list, rows);
+      return rows;
+    },
+    (requested) => cost.of(requested),
     limits,
   );
   const loadPayment = batchRequests<RequestedResource>(

@@ -61,12 +61,13 @@ export interface EndpointChange {
 
 /**
  * The outcome of a write. `stale`: the endpoint has changed meanwhile. `full`: the environment has
- * all its endpoints. `calling_off`: deliveries of a disabled endpoint or a deleted inbox are still
- * being cancelled. `unread`: the inbox has too many deliveries to send all of them to a URL.
+ * all its endpoints. `crowded`: the disposable sandboxes of the account have all theirs.
+ * `calling_off`: deliveries of a disabled endpoint or a deleted inbox are still being cancelled.
+ * `unread`: the inbox has too many deliveries to send all of them to a URL.
  */
 export type Written =
   | { outcome: "committed" | "replay"; response: StoredResponse }
-  | { outcome: "stale" | "full" | "calling_off" | "unread" };
+  | { outcome: "stale" | "full" | "crowded" | "calling_off" | "unread" };
 
 /** A delivery that the dispatcher has leased from the outbox. */
 export interface LeasedDelivery {
@@ -286,7 +287,7 @@ const DISABLE_ENDPOINT = `select pay.disable_webhook_endpoint(
 const PURGE = `select pay.purge(p_at => $1::text::timestamptz)::text as purged`;
 
 /** A row of `pay.change_webhook_endpoint` or of `pay.redeliver`. */
-type ChangeRow = Row<"stale" | "full" | "calling_off" | "unread" | "off">;
+type ChangeRow = Row<"stale" | "full" | "crowded" | "calling_off" | "unread" | "off">;
 
 /** The stored response of an idempotency key while its triggered attempt is under way. */
 const IN_PROGRESS: StoredResponse = { status: 102, body: "" };
@@ -409,6 +410,7 @@ function written(row: Admitted<ChangeRow>, response: StoredResponse): Written {
     case "replay":
       return { outcome: "replay", response: responseOf(row) };
     case "full":
+    case "crowded":
     case "calling_off":
     case "unread":
       return { outcome: row.outcome };

@@ -254,7 +254,8 @@ comment on column pay.provider_events.booked_minor is 'The signed change of the 
 comment on column pay.provider_events.dismissed_at is 'Time at which the operator dismissed the exception or the unmatched provider event; null: it waits for him.';
 comment on column pay.provider_events.dismissed_reason is 'The reason of the operator.';
 
-create index provider_events_open on pay.provider_events (received_at) where outcome is null;
+create index provider_events_open on pay.provider_events (account_id, received_at)
+  where outcome is null;
 comment on index pay.provider_events_open is 'pay_internal.lease_provider_events: the provider events to handle.';
 
 create index provider_events_reported on pay.provider_events (outcome, received_at)

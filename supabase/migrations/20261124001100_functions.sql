@@ -2576,29 +2576,35 @@ $$;
 grant execute on function pay.taken_transfers(text, text) to pay_api;
 
 create or replace function pay.paid_payouts(
-  p_account_id text, p_from timestamptz, p_to timestamptz
+  p_account_id text, p_from timestamptz, p_to timestamptz, p_after text, p_limit integer
 )
 returns setof json
-language plpgsql volatile security definer rows 10
+language plpgsql volatile security definer rows 100
 set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
-    select json_build_object('currency', event.currency, 'tx_hash',
-      split_part(event.reference, ':', 1),
-      'log_index', split_part(event.reference, ':', 2)::integer, 'amount_minor', event.amount_minor)
-    from pay.provider_accounts a
-    join pay.provider_events event on event.environment_id = a.environment_id
-      and event.account_id = a.id
-      and event.op in ('refund', 'transfer') and event.state = 'succeeded'
-      and event.happened_at >= p_from and event.happened_at < p_to
-    where a.id = p_account_id
-    order by event.reference;
+    with of_day as materialized (
+      select event.reference, event.currency, event.amount_minor
+      from pay.provider_accounts a
+      join pay.provider_events event on event.environment_id = a.environment_id
+        and event.account_id = a.id
+        and event.op in ('refund', 'transfer') and event.state = 'succeeded'
+        and event.happened_at >= p_from and event.happened_at < p_to
+      where a.id = p_account_id
+    )
+    select json_build_object('reference', d.reference, 'currency', d.currency,
+      'tx_hash', split_part(d.reference, ':', 1), 'amount_minor', d.amount_minor)
+    from of_day d
+    where d.reference > p_after
+    order by d.reference
+    limit p_limit;
 end
 $$;
-grant execute on function pay.paid_payouts(text, timestamptz, timestamptz) to pay_api;
+grant execute on function pay.paid_payouts(text, timestamptz, timestamptz, text, integer)
+  to pay_api;
 
 create or replace function pay.export_payouts(p_account_id text, p_again boolean)
 returns setof json
@@ -5459,6 +5465,89 @@ as $$
     and event.reference = split_part(p_reference, ':', 1) || ':succeeded'
 $$;
 
+create or replace function pay_internal.accounts_with_events()
+returns text[]
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return array(
+    with recursive account as (
+      (select event.account_id from pay.provider_events event
+       where event.outcome is null order by event.account_id limit 1)
+      union all
+      select n.account_id
+      from account a
+      cross join lateral (
+        select event.account_id from pay.provider_events event
+        where event.outcome is null and event.account_id > a.account_id
+        order by event.account_id limit 1
+      ) n
+    )
+    select a.account_id from account a
+  );
+end
+$$;
+
+create or replace function pay_internal.lease_provider_events(
+  p_limit integer, p_at timestamptz, p_leased_until timestamptz
+)
+returns table (environment_id text, account_id text, id text, place text)
+language plpgsql volatile rows 10
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+  v_accounts constant text[] := pay_internal.accounts_with_events();
+  v_left integer := p_limit;
+  v_each integer;
+  v_leased integer;
+begin
+  for v_each in
+    select distinct l.each from unnest(array[
+      greatest(p_limit / greatest(cardinality(v_accounts), 1), 1), p_limit]) as l (each)
+    order by 1
+  loop
+    exit when v_left <= 0 or v_accounts = '{}';
+    return query
+      with open as materialized (
+        select l.* from unnest(v_accounts) a (id)
+        cross join lateral (
+          select event.environment_id, event.account_id, event.reference, event.received_at
+          from pay.provider_events event
+          cross join lateral (
+            select e.retired_at, e.moving from pay.environments e
+            where e.id = event.environment_id limit 1
+          ) e
+          where e.retired_at is null and e.moving is null and event.outcome is null
+            and event.account_id = a.id
+            and (event.leased_until is null or event.leased_until <= p_at)
+          order by event.received_at
+          limit least(v_each, v_left)
+          for update of event skip locked
+        ) l
+        order by l.received_at
+        limit v_left
+      )
+      update pay.provider_events event
+      set leased_until = p_leased_until,
+        subject_id = coalesce(event.subject_id,
+          pay_internal.find_event_subject(event.environment_id, event.account_id,
+            event.provider_reference)),
+        refund_id = coalesce(event.refund_id, case when event.op = 'refund'
+          then pay_internal.find_event_refund(event.environment_id, event.account_id,
+            event.reference) end)
+      from open o
+      where event.environment_id = o.environment_id and event.account_id = o.account_id
+        and event.reference = o.reference
+      returning event.environment_id, event.account_id, event.reference,
+        to_char(event.received_at at time zone 'UTC', 'YYYYMMDDHH24MISSUS');
+    get diagnostics v_leased = row_count;
+    v_left := v_left - v_leased;
+  end loop;
+end
+$$;
+
 create or replace function pay_internal.provider_operation_json(p_operation pay.provider_operations)
 returns json
 language sql stable
@@ -6301,45 +6390,6 @@ begin
 end
 $$;
 
-create or replace function pay_internal.lease_provider_events(
-  p_limit integer, p_at timestamptz, p_leased_until timestamptz
-)
-returns table (environment_id text, account_id text, id text, place text)
-language plpgsql volatile rows 10
-set search_path = pg_catalog, pg_temp
-as $$
-#variable_conflict use_column
-begin
-  return query
-    with open as materialized (
-      select event.environment_id, event.account_id, event.reference
-      from pay.provider_events event
-      cross join lateral (
-        select e.retired_at, e.moving from pay.environments e
-        where e.id = event.environment_id limit 1
-      ) e
-      where e.retired_at is null and e.moving is null and event.outcome is null
-        and (event.leased_until is null or event.leased_until <= p_at)
-      order by event.received_at
-      limit p_limit
-      for update of event skip locked
-    )
-    update pay.provider_events event
-    set leased_until = p_leased_until,
-      subject_id = coalesce(event.subject_id,
-        pay_internal.find_event_subject(event.environment_id, event.account_id,
-          event.provider_reference)),
-      refund_id = coalesce(event.refund_id, case when event.op = 'refund'
-        then pay_internal.find_event_refund(event.environment_id, event.account_id,
-          event.reference) end)
-    from open o
-    where event.environment_id = o.environment_id and event.account_id = o.account_id
-      and event.reference = o.reference
-    returning event.environment_id, event.account_id, event.reference,
-      to_char(event.received_at at time zone 'UTC', 'YYYYMMDDHH24MISSUS');
-end
-$$;
-
 create or replace function pay_internal.given_up_work(
   p_kind text, p_environment_id text, p_id text, p_code text, p_message text
 )
@@ -7109,9 +7159,11 @@ begin
          order by o.%3$I limit $3 %2$s
        ))',
       v_kind.table_name, v_kind.lock, v_kind.id_column, concat(
-        case when v_kind.table_name in ('payments', 'transfers') then 'and not exists (
-          select from pay.events v
-          where v.environment_id = o.environment_id and v.subject_id = o.id) ' end,
+        -- A refund or dispute goes with its payment, whose state can depend on it.
+        'and not exists (select from pay.events v
+          where v.environment_id = o.environment_id and v.subject_id = o.' || case
+            when v_kind.table_name in ('payments', 'transfers') then 'id'
+            when v_kind.table_name in ('refunds', 'disputes') then 'payment_id' end || ') ',
         case
           when p_at <= pay_internal.server_time() then ''
           when v_kind.table_name = 'payments' then 'and not pay_internal.can_be_returned(o, $4)'
@@ -9220,6 +9272,41 @@ begin
 end
 $$;
 
+create or replace function pay_internal.max_sandbox_endpoints()
+returns integer
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 2000 $$;
+
+create or replace function pay_internal.take_endpoint_quota(p_environment_id text)
+returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_worker text := coalesce(current_setting('pay.worker', true), '');
+  v_account text;
+  v_count bigint;
+begin
+  select e.account into v_account from pay.environments e
+  where e.id = p_environment_id and e.ends_at is not null;
+  if v_account is null then
+    return true;
+  end if;
+  perform pg_advisory_xact_lock(hashtextextended('endpoints ' || v_account, 0));
+  perform set_config('pay.worker', 'on', true);
+  select count(*) into v_count from (
+    select from pay.sandboxes sandbox
+    join pay.environments e on e.public_id = sandbox.id and e.retired_at is null
+    join pay.webhook_endpoints t on t.environment_id = e.id
+    where sandbox.account = v_account and sandbox.expires_at > pay_internal.server_time()
+    limit pay_internal.max_sandbox_endpoints()
+  ) l;
+  perform set_config('pay.worker', v_worker, true);
+  return v_count < pay_internal.max_sandbox_endpoints();
+end
+$$;
+
 create or replace function pay_internal.write_webhook_endpoint(
   p_environment_id text, p_id text, p_before pay.webhook_endpoints,
   p_endpoint pay.webhook_endpoints
@@ -9249,6 +9336,9 @@ begin
   if v_is_deleted then
     delete from pay.webhook_endpoints t where t.environment_id = p_environment_id and t.id = p_id;
   elsif p_before.id is null then
+    if not pay_internal.take_endpoint_quota(p_environment_id) then
+      return 'crowded';
+    end if;
     if not pay_internal.insert_webhook_endpoint(p_endpoint) then
       return 'full';
     end if;

@@ -201,31 +201,38 @@ $$;
 grant execute on function pay.taken_transfers(text, text) to pay_api;
 
 -- The payouts of an account that became final from p_from on and before p_to, for the totals of a
--- day: {currency, tx_hash, log_index, amount_minor}.
+-- day: {reference, currency, tx_hash, amount_minor}, in the order of their references.
+-- p_after: the reference after which they begin; '' is from the first.
 create or replace function pay.paid_payouts(
-  p_account_id text, p_from timestamptz, p_to timestamptz
+  p_account_id text, p_from timestamptz, p_to timestamptz, p_after text, p_limit integer
 )
 returns setof json
-language plpgsql volatile security definer rows 10
+language plpgsql volatile security definer rows 100
 set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
-    select json_build_object('currency', event.currency, 'tx_hash',
-      split_part(event.reference, ':', 1),
-      'log_index', split_part(event.reference, ':', 2)::integer, 'amount_minor', event.amount_minor)
-    from pay.provider_accounts a
-    join pay.provider_events event on event.environment_id = a.environment_id
-      and event.account_id = a.id
-      and event.op in ('refund', 'transfer') and event.state = 'succeeded'
-      and event.happened_at >= p_from and event.happened_at < p_to
-    where a.id = p_account_id
-    order by event.reference;
+    with of_day as materialized (
+      select event.reference, event.currency, event.amount_minor
+      from pay.provider_accounts a
+      join pay.provider_events event on event.environment_id = a.environment_id
+        and event.account_id = a.id
+        and event.op in ('refund', 'transfer') and event.state = 'succeeded'
+        and event.happened_at >= p_from and event.happened_at < p_to
+      where a.id = p_account_id
+    )
+    select json_build_object('reference', d.reference, 'currency', d.currency,
+      'tx_hash', split_part(d.reference, ':', 1), 'amount_minor', d.amount_minor)
+    from of_day d
+    where d.reference > p_after
+    order by d.reference
+    limit p_limit;
 end
 $$;
-grant execute on function pay.paid_payouts(text, timestamptz, timestamptz) to pay_api;
+grant execute on function pay.paid_payouts(text, timestamptz, timestamptz, text, integer)
+  to pay_api;
 
 -- Operator: marks the open payouts of an account without a nonce as exported, and returns them.
 -- p_again: includes payouts that were exported before. A payout waits as long as another account

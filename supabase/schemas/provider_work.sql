@@ -198,46 +198,6 @@ begin
 end
 $$;
 
--- The part of pay_internal.lease_work for provider events, oldest first.
-create or replace function pay_internal.lease_provider_events(
-  p_limit integer, p_at timestamptz, p_leased_until timestamptz
-)
-returns table (environment_id text, account_id text, id text, place text)
-language plpgsql volatile rows 10
-set search_path = pg_catalog, pg_temp
-as $$
-#variable_conflict use_column
-begin
-  return query
-    with open as materialized (
-      select event.environment_id, event.account_id, event.reference
-      from pay.provider_events event
-      cross join lateral (
-        select e.retired_at, e.moving from pay.environments e
-        where e.id = event.environment_id limit 1
-      ) e
-      where e.retired_at is null and e.moving is null and event.outcome is null
-        and (event.leased_until is null or event.leased_until <= p_at)
-      order by event.received_at
-      limit p_limit
-      for update of event skip locked
-    )
-    update pay.provider_events event
-    set leased_until = p_leased_until,
-      subject_id = coalesce(event.subject_id,
-        pay_internal.find_event_subject(event.environment_id, event.account_id,
-          event.provider_reference)),
-      refund_id = coalesce(event.refund_id, case when event.op = 'refund'
-        then pay_internal.find_event_refund(event.environment_id, event.account_id,
-          event.reference) end)
-    from open o
-    where event.environment_id = o.environment_id and event.account_id = o.account_id
-      and event.reference = o.reference
-    returning event.environment_id, event.account_id, event.reference,
-      to_char(event.received_at at time zone 'UTC', 'YYYYMMDDHH24MISSUS');
-end
-$$;
-
 -- A row about work that was given up, for the log of the worker.
 -- p_id  its id or reference; all: nothing of the kind could be leased
 create or replace function pay_internal.given_up_work(

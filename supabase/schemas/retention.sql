@@ -255,9 +255,11 @@ begin
          order by o.%3$I limit $3 %2$s
        ))',
       v_kind.table_name, v_kind.lock, v_kind.id_column, concat(
-        case when v_kind.table_name in ('payments', 'transfers') then 'and not exists (
-          select from pay.events v
-          where v.environment_id = o.environment_id and v.subject_id = o.id) ' end,
+        -- A refund or dispute goes with its payment, whose state can depend on it.
+        'and not exists (select from pay.events v
+          where v.environment_id = o.environment_id and v.subject_id = o.' || case
+            when v_kind.table_name in ('payments', 'transfers') then 'id'
+            when v_kind.table_name in ('refunds', 'disputes') then 'payment_id' end || ') ',
         case
           when p_at <= pay_internal.server_time() then ''
           when v_kind.table_name = 'payments' then 'and not pay_internal.can_be_returned(o, $4)'

@@ -51,8 +51,48 @@ begin
 end
 $$;
 
+-- The maximum number of endpoints of an account's disposable sandboxes (contract §5). Each poll of
+-- the dispatcher looks at every endpoint that has pending deliveries.
+create or replace function pay_internal.max_sandbox_endpoints()
+returns integer
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 2000 $$;
+
+-- Returns whether an environment may have one more endpoint: true for one that is not a disposable
+-- sandbox.
+-- Concurrency: as pay_internal.take_sandbox_quota.
+create or replace function pay_internal.take_endpoint_quota(p_environment_id text)
+returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_worker text := coalesce(current_setting('pay.worker', true), '');
+  v_account text;
+  v_count bigint;
+begin
+  select e.account into v_account from pay.environments e
+  where e.id = p_environment_id and e.ends_at is not null;
+  if v_account is null then
+    return true;
+  end if;
+  perform pg_advisory_xact_lock(hashtextextended('endpoints ' || v_account, 0));
+  perform set_config('pay.worker', 'on', true);
+  select count(*) into v_count from (
+    select from pay.sandboxes sandbox
+    join pay.environments e on e.public_id = sandbox.id and e.retired_at is null
+    join pay.webhook_endpoints t on t.environment_id = e.id
+    where sandbox.account = v_account and sandbox.expires_at > pay_internal.server_time()
+    limit pay_internal.max_sandbox_endpoints()
+  ) l;
+  perform set_config('pay.worker', v_worker, true);
+  return v_count < pay_internal.max_sandbox_endpoints();
+end
+$$;
+
 -- Writes an admitted change of an endpoint: p_before is null for a create, p_endpoint for a delete.
--- Returns committed, full, calling_off or unread, as pay.change_webhook_endpoint does.
+-- Returns committed, full, crowded, calling_off or unread, as pay.change_webhook_endpoint does.
 create or replace function pay_internal.write_webhook_endpoint(
   p_environment_id text, p_id text, p_before pay.webhook_endpoints,
   p_endpoint pay.webhook_endpoints
@@ -82,6 +122,9 @@ begin
   if v_is_deleted then
     delete from pay.webhook_endpoints t where t.environment_id = p_environment_id and t.id = p_id;
   elsif p_before.id is null then
+    if not pay_internal.take_endpoint_quota(p_environment_id) then
+      return 'crowded';
+    end if;
     if not pay_internal.insert_webhook_endpoint(p_endpoint) then
       return 'full';
     end if;
@@ -110,6 +153,7 @@ $$;
 --                     null for a delete
 -- Outcomes: stale (the endpoint was changed or deleted since)
 --           full (the environment has no free slot)
+--           crowded (the disposable sandboxes of the account have max_sandbox_endpoints())
 --           calling_off (the endpoint was disabled, and some of its deliveries from before are not
 --           cancelled yet, or some of a deleted inbox: send the request again soon)
 --           unread (the inbox has too many deliveries to send all of them to the new URL).

@@ -44,6 +44,35 @@ Deno.test("poll() halves its range until the node accepts it, and misses nothing
   ]);
 });
 
+Deno.test("poll() leaves out one address of a block that a node does not send, and goes on", async () => {
+  const books = new WatchedBooks(8);
+  const addresses = books.list.map(({ address }) => address);
+  const flooded = addresses[5]!;
+  const paid = new Map([
+    [1_500, [...addresses, ...Array.from({ length: 30 }, () => flooded)]],
+    [1_600, [flooded]],
+  ]);
+  const chain = { head: 2_000, final: 1_900, paid, span_max: 10_000, logs_max: 20 };
+  await using node = startNodeDouble(chain);
+  const account = chainAccount({ rpc_urls: node.url, "contract.USDC": DOUBLE_TOKEN });
+  const found = await books.poll(account);
+  const others = books.list.flatMap(({ index }) => index === 5 ? [] : [`succeeded 1 pay_${index}`]);
+  assert.deepEqual(found, [...others, "succeeded 0 null", "succeeded 1 pay_5"]);
+  const [unread] = [...books.provider_events.values()].filter(({ op }) => op === "adjustment");
+  const type = `transfers to ${flooded} in block 1500, more than a node sends`;
+  assert.equal(unread!.reference, `${flooded}:${doubleHash(1_500)}:${type}`);
+});
+
+Deno.test("poll() stops at a block whose single address a node refuses for another reason", async () => {
+  const books = new WatchedBooks(1);
+  const paid = new Map([[1_500, [books.list[0]!.address]]]);
+  // No range is small enough, and the error names no size of the response.
+  const chain = { head: 2_000, final: 1_900, paid, span_max: 0, error: "block range limit" };
+  await using node = startNodeDouble(chain);
+  const account = chainAccount({ rpc_urls: node.url, "contract.USDC": DOUBLE_TOKEN });
+  await assert.rejects(books.poll(account), /block range limit/);
+});
+
 Deno.test("poll() halves its range of payouts until the node accepts it", async () => {
   const books = new WatchedBooks(1);
   const { address } = books.list[0]!;

@@ -140,6 +140,22 @@ chainTest("poll() a transfer that moves to another block, and is final there", a
 });
 
 chainTest(
+  "poll() shows a moved transfer in its new block before it takes the old one back",
+  async (parts) => {
+    const { world, token, books, account } = parts;
+    const { node } = world;
+    const hash = await world.transfer(token, books.list[0]!.address, 5);
+    assert.deepEqual(await parts.mined(), ["received 5 pay_0"]);
+    // Between the two a payment whose time is over would have no money.
+    books.list[0]!.expires_at = "2001-01-01T00:00:00.000Z";
+    const transaction = await node.call("eth_getRawTransactionByHash", hash);
+    await node.call("anvil_reorg", 1, [[transaction, 0]]);
+    assert.deepEqual(await books.poll(account), ["received 5 pay_0"]);
+    assert.deepEqual(await books.poll(account), ["reorged 5 pay_0"]);
+  },
+);
+
+chainTest(
   "poll() reports expiry by the time of the chain, once, but not after money",
   async (parts) => {
     const { world, token, books } = parts;

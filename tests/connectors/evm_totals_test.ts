@@ -2,7 +2,12 @@
 
 import assert from "node:assert/strict";
 import { evmConnector } from "../../shared/connectors/evm/evm_connector.ts";
-import { DOUBLE_TOKEN, DOUBLE_ZERO_S, startNodeDouble } from "../support/chain/node_double.ts";
+import {
+  DOUBLE_PAYER,
+  DOUBLE_TOKEN,
+  DOUBLE_ZERO_S,
+  startNodeDouble,
+} from "../support/chain/node_double.ts";
 import { chainAccount, WatchedBooks } from "../support/chain/watched.ts";
 
 const DAY_S = 86_400;
@@ -47,4 +52,26 @@ Deno.test("totals() sums the transfers of a day in batches and ranges that the n
   await assert.rejects(totalsOf(account, books, day_ms + DAY_S * 1000), /is not final/);
   const before = await totalsOf(account, books, day_ms - DAY_S * 1000);
   assert.deepEqual(before, [], "a day before the chain has no transfers");
+});
+
+Deno.test("totals() reads any number of payouts, in batches of pages", async () => {
+  const PAYOUTS = 1_250;
+  const books = new WatchedBooks(0);
+  const payouts = Array.from({ length: PAYOUTS }, (_, at) => {
+    const tx_hash = `0x${at.toString(16).padStart(64, "0")}`;
+    return { reference: `${tx_hash}:0:paid`, tx_hash, currency: "USDC" as const, amount_minor: 2 };
+  });
+  books.store.paidPayouts = (_account_id, _time, after, limit) =>
+    Promise.resolve(payouts.filter(({ reference }) => reference > after).slice(0, limit));
+  const chain = { head: NEXT_DAY + 100, final: NEXT_DAY, paid: new Map(), span_max: 700 };
+  await using node = startNodeDouble(chain);
+  const account = chainAccount({
+    rpc_urls: node.url,
+    "contract.USDC": DOUBLE_TOKEN,
+    signer_address: DOUBLE_PAYER,
+  });
+  const day_ms = (DOUBLE_ZERO_S + NEXT_DAY - DAY_S) * 1000;
+  const totals = [{ currency: "USDC", net_minor: -2 * PAYOUTS }];
+  assert.deepEqual(await totalsOf(account, books, day_ms), totals);
+  assert.ok(node.count.bodies < 100, `${node.count.bodies} requests`);
 });

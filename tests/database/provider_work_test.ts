@@ -6,6 +6,7 @@
 import assert from "node:assert/strict";
 import postgres from "postgres";
 import { recordResult } from "../support/database/operation_results.ts";
+import { serviceCase } from "../support/service/service_case.ts";
 import { startService } from "../support/service/service.ts";
 import {
   addAccount,
@@ -303,5 +304,35 @@ Deno.test("pay.lease_provider_work()", async (t) => {
     await close();
     await functions.end();
     await service.close();
+  }
+});
+
+serviceCase("accounts share the provider events that are leased", async (_, service) => {
+  const { sql, live } = service;
+  const { store, close } = openProviderStore(service);
+  await service.setClock(NOON);
+  try {
+    const accounts: string[] = [];
+    const filled = [[500, HOUR_MS, "card"], [3, 2000, "sepa"], [1, 1000, "swift"]] as const;
+    for (const [events, age_ms, method] of filled) {
+      const account_id = await addAccount(sql, live.environment_id, { method_kinds: [method] });
+      accounts.push(account_id);
+      await sql`
+        insert into pay.provider_events (environment_id, account_id, reference, op, state,
+          amount_minor, currency, happened_at, received_at, body)
+        select ${live.environment_id}, ${account_id}, 'e' || n, 'authorize', 'received', 1, 'EUR',
+          now(), ${new Date(NOON - age_ms)}::timestamptz + n * interval '1 ms', '{}'
+        from generate_series(1, ${events}::int) n`;
+    }
+    await sql`update pay.provider_cursors set leased_until = 'infinity'`;
+    const leased = async () => {
+      const { work } = await store.leaseWork(9, 9, LEASE_MS, NOON);
+      const events = work.filter(({ kind }) => kind === "event");
+      return accounts.map((id) => events.filter(({ account }) => account.id === id).length);
+    };
+    assert.deepEqual(await leased(), [5, 3, 1]);
+    assert.deepEqual(await leased(), [9, 0, 0]);
+  } finally {
+    await close();
   }
 });

@@ -76,6 +76,18 @@ Deno.test("JobWorker polls again for a notification during a poll, and shares a 
   assert.deepEqual(polls.slice(0, 2).map(({ leased }) => leased), [[], ["late"]]);
 });
 
+Deno.test("JobWorker.idle() ends when nothing is left, or after its time", async () => {
+  const { worker, due, end } = open();
+  due.push("a");
+  const began = performance.now();
+  await worker.idle(30);
+  assert.ok(performance.now() - began >= 29, "the job still runs");
+  const idle = worker.idle(60_000);
+  await end("a");
+  await idle;
+  await worker.idle(60_000);
+});
+
 Deno.test("JobWorker does not let a slow job hold up others", async () => {
   const { worker, due, begun, end } = open({ collect_ms: 20 });
   due.push("slow");

@@ -173,7 +173,7 @@ payoutCase(
     select id, state from pay.provider_operations where op in ('refund', 'transfer')`;
     assert.deepEqual(operations.map(({ state }) => state), ["operator", "operator"]);
     for (const { id } of operations) {
-      await runWorkCommand({ action: "settle", id, reference: null, is_json: false }, {
+      await runWorkCommand({ action: "settle", id, reference: null, syncs: true, is_json: false }, {
         sql,
         findConnector: connectorsOf(sql),
         env: () => undefined,

@@ -128,6 +128,13 @@ liveCase("operations without a result are listed and settled", async (given, t) 
     assert.equal(payment.failure_code, "processing_failed");
     await refused(given, /is settled already$/, "settle", operation, "--failed");
   });
+  await t.step("settle --failed --unsynced needs no response of the provider", async () => {
+    const { id, operation } = await stuck(given, "before");
+    await given.double.plant({ method: "GET", at: "before", act: "error" });
+    await refused(given, /gives no response/, "settle", operation, "--failed");
+    await run(given, "settle", operation, "--failed", "--unsynced");
+    assert.equal((await shown(given, id)).status, "failed");
+  });
   await t.step("the error of a request that died has the address of its explanation", async () => {
     given.variables["DOCS_URL"] = `${DOCS_URL}/`;
     const declined = { card: { token: "pm_card_chargeDeclined" } };

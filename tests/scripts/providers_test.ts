@@ -51,6 +51,7 @@ const INVALID: [args: string[], message: RegExp][] = [
   [["settle", CALL], /^settle needs either --succeeded REFERENCE or --failed$/],
   [["settle", CALL, "--failed", "--succeeded", "pi_1"], /^settle needs either --succeeded/],
   [["settle", CALL, "--succeeded", "pi 1"], /^--succeeded must be the provider's id/],
+  [["settle", CALL, "--succeeded", "pi_1", "--unsynced"], /^--unsynced belongs to --failed$/],
   [["settle", "--failed"], /^The id of the operation is missing/],
   [["match", "pi_1:succeeded"], /^match needs a provider event and a payment or refund/],
   [["match", "pi_1:succeeded", "tr_1"], /^The second argument must be the id of a payment or/],

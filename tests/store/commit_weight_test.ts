@@ -1,7 +1,11 @@
 /** The estimated weight of a change, which bounds the text of one statement. */
 
 import assert from "node:assert/strict";
-import { charactersOf, commitParameters } from "../../shared/store/commit_statement.ts";
+import {
+  ChangeCost,
+  commitParameters,
+  type RequestedChange,
+} from "../../shared/store/commit_statement.ts";
 import {
   decideRefund,
   NOW_MS,
@@ -16,18 +20,36 @@ const CASES: [name: string, metadata: Record<string, string>][] = [
   ["long metadata of characters outside of the BMP", { note: "🎉".repeat(2_500) }],
 ];
 
+function refundOf(metadata: Record<string, string>): RequestedChange {
+  const payment = paymentWith({ status: "completed", amount_captured: 1000, metadata });
+  const change = decideRefund(payment, 100, { amount: 100 }, requestContext());
+  return {
+    access: { key_hash: "ab".repeat(32), at_ms: NOW_MS },
+    change,
+    idempotency: null,
+    has_quota: false,
+  } as unknown as RequestedChange;
+}
+
 for (const [name, metadata] of CASES) {
   Deno.test(`the weight of a refund with ${name} is about that of its text`, () => {
-    const payment = paymentWith({ status: "completed", amount_captured: 1000, metadata });
-    const change = decideRefund(payment, 100, { amount: 100 }, requestContext());
-    const requested = {
-      access: { key_hash: "ab".repeat(32), at_ms: NOW_MS },
-      change,
-      idempotency: null,
-      has_quota: false,
-    } as unknown as Parameters<typeof charactersOf>[0];
+    const requested = refundOf(metadata);
     const [text] = commitParameters([requested], null);
-    const share = charactersOf(requested) / String(text).length;
+    const share = new ChangeCost().of(requested) / String(text).length;
     assert.ok(share > 0.6 && share < 1.2, `${share}`);
   });
 }
+
+Deno.test("the weight of a change counts the deliveries that events had of late", () => {
+  const requested = refundOf({});
+  const { events } = requested.change;
+  const cost = new ChangeCost();
+  const without = cost.of(requested);
+  cost.learn([requested, requested], [{ deliveries: String(2 * events.length * 64) }]);
+  const each = 64 * 200 * events.length;
+  assert.equal(cost.of(requested) - without, each);
+  cost.learn([requested], [{ deliveries: "0" }]);
+  assert.equal(cost.of(requested) - without, 0.75 * each);
+  cost.learn([], []);
+  assert.equal(cost.of(requested) - without, 0.75 * each, "a list without events tells nothing");
+});

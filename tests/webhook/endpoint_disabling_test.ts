@@ -113,6 +113,10 @@ webhookCase("410 does not undo a change made meanwhile", async (_, service, hook
   await settle(service);
   const { body } = await service.call("GET", `${ENDPOINTS}/${id}`);
   assert.deepEqual([body.status, body.url], ["enabled", hooks.url("/new")]);
+  await service.setClock(Date.now() + 60_000);
+  await settle(service);
+  const sent = (path: string) => hooks.at(path).map(({ text }) => JSON.parse(text).sequence);
+  assert.deepEqual([sent("/old"), sent("/new")], [[1], [1]], "the new URL gets the event");
 });
 
 /** Registers a test with live endpoints at https://hooks.example.com. */

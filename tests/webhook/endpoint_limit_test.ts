@@ -55,6 +55,41 @@ serviceCase("POST /v1/webhook_endpoints refuses the 65th endpoint", async (t, se
   });
 });
 
+serviceCase("the disposable sandboxes of an account have 2 000 endpoints", async (t, service) => {
+  const { sql } = service;
+  const create = async () => {
+    const made = await service.call("POST", "/api-v1-sandbox/v1/sandboxes", { body: {} });
+    assert.equal(made.status, 201, made.text);
+    return made.body;
+  };
+  const [first, second] = [await create(), await create()];
+  await sql`alter table pay.webhook_endpoints drop constraint webhook_endpoints_slot_key`;
+  await sql`
+    insert into pay.webhook_endpoints (environment_id, id, slot, url, events, status, secrets,
+      revision, created_at, body)
+    select ${first.id}, 'whe_' || n, 63, ${URL}, '{*}', 'enabled', '[]', 1, now(), '{}'
+    from generate_series(1, 1998) n`;
+  const key = second.test_key;
+  await t.step("two more are taken, and the next are refused", async () => {
+    const responses = await Promise.all(
+      Array.from({ length: 4 }, () => service.call("POST", ENDPOINTS, { key, body: { url: URL } })),
+    );
+    const statuses = responses.map(({ status }) => status);
+    assert.deepEqual(statuses.toSorted(), [201, 201, 400, 400]);
+    const refused = responses.find(({ status }) => status === 400)!;
+    assertRefused(refused, 400, "invalid_parameter", "url");
+    assert.match(refused.body.error.message, /2000 webhook endpoints/);
+  });
+  await t.step("the sandbox that made them has its own limit", async () => {
+    await addEndpoint(service, URL);
+  });
+  await t.step("the end of a sandbox makes room", async () => {
+    await service.call("DELETE", `/api-v1-sandbox/v1/sandboxes/${first.id}`);
+    const made = await service.call("POST", ENDPOINTS, { key, body: { url: URL } });
+    assert.equal(made.status, 201, made.text);
+  });
+});
+
 serviceCase("POST /v1/webhook_endpoints 70 times at once leaves 64", async (_, service) => {
   const responses = await Promise.all(
     Array.from({ length: 70 }, (_, i) =>

@@ -5,7 +5,16 @@
 
 import * as z from "zod";
 import type { Stablecoin } from "../../core/currency.ts";
-import { callRpc, callRpcBatch, Hash, hex, Quantity, type RpcRequest, rpcUrls } from "./evm_rpc.ts";
+import {
+  callRpc,
+  callRpcBatch,
+  Hash,
+  hex,
+  Quantity,
+  RpcError,
+  type RpcRequest,
+  rpcUrls,
+} from "./evm_rpc.ts";
 import type { EvmSettings } from "./evm_settings.ts";
 
 /** keccak-256 of `Transfer(address,address,uint256)`. */
@@ -61,6 +70,14 @@ interface Receipt {
   transfers: ChainTransfer[];
 }
 
+/** The transfers of a range of blocks. */
+interface Transfers {
+  /** In the order of the chain. */
+  transfers: ChainTransfer[];
+  /** Addresses that are left out: the block has more transfers to each than a node sends. */
+  unread: string[];
+}
+
 /** A range of blocks, both included. */
 interface BlockRange {
   from: number;
@@ -109,9 +126,12 @@ export class Chain {
     return first!;
   }
 
-  /** Returns the number of the first block that is late enough, by halving. `last` is one. */
-  async firstBlock(last: number, isLate: (block: Block) => boolean): Promise<number> {
-    let low = 0;
+  /**
+   * Returns the number of the first block that is late enough, by halving. `last` is one, and none
+   * before `first` is.
+   */
+  async firstBlock(last: number, isLate: (block: Block) => boolean, first = 0): Promise<number> {
+    let low = first;
     let high = last;
     while (low < high) {
       const middle = Math.floor((low + high) / 2);
@@ -123,9 +143,30 @@ export class Chain {
     return low;
   }
 
-  /** Returns the transfers to addresses in a range. Transfers of zero are left out. */
-  async transfers(range: BlockRange, addresses: readonly string[]): Promise<ChainTransfer[]> {
-    if (addresses.length === 0 || range.from > range.to) return [];
+  /**
+   * Returns the transfers to addresses in a range. Transfers of zero are left out. If one block has
+   * too many for a response, its addresses are halved.
+   *
+   * @throws {RpcError} for example `limit`, if the range of several blocks is too large
+   */
+  async transfers(range: BlockRange, addresses: readonly string[]): Promise<Transfers> {
+    if (addresses.length === 0 || range.from > range.to) return { transfers: [], unread: [] };
+    try {
+      return { transfers: await this.#transfers(range, addresses), unread: [] };
+    } catch (error) {
+      if (range.from < range.to || !isTooLong(error)) throw error;
+      if (addresses.length === 1) return { transfers: [], unread: [...addresses] };
+      const [first, second] = halves(addresses);
+      const one = await this.transfers(range, first);
+      const other = await this.transfers(range, second);
+      return {
+        transfers: inOrder([...one.transfers, ...other.transfers]),
+        unread: [...one.unread, ...other.unread],
+      };
+    }
+  }
+
+  async #transfers(range: BlockRange, addresses: readonly string[]): Promise<ChainTransfer[]> {
     const request = this.#logsRequest(range, addresses);
     const signal = AbortSignal.any([this.#signal, AbortSignal.timeout(LOGS_DEADLINE_MS)]);
     const [first, ...others] = await this.#each(async (url) =>
@@ -156,8 +197,24 @@ export class Chain {
     return times;
   }
 
-  /** Returns the receipts of transactions; null for one that is in no block. */
-  async receipts(tx_hashes: readonly string[]): Promise<(Receipt | null)[]> {
+  /**
+   * Returns the receipts of transactions by hash; null for one that is in no block. One that is too
+   * long for a response is left out.
+   */
+  async receipts(tx_hashes: readonly string[]): Promise<Map<string, Receipt | null>> {
+    const hashes = [...new Set(tx_hashes)];
+    try {
+      const receipts = await this.#receipts(hashes);
+      return new Map(hashes.map((tx_hash, at) => [tx_hash, receipts[at]!]));
+    } catch (error) {
+      if (!isTooLong(error)) throw error;
+      if (hashes.length === 1) return new Map();
+      const [first, second] = halves(hashes);
+      return new Map([...await this.receipts(first), ...await this.receipts(second)]);
+    }
+  }
+
+  async #receipts(tx_hashes: readonly string[]): Promise<(Receipt | null)[]> {
     const requests = tx_hashes.map((tx_hash) => ({
       method: "eth_getTransactionReceipt",
       params: [tx_hash],
@@ -230,8 +287,26 @@ export class Chain {
         time: log.blockTimestamp ?? null,
       });
     }
-    return transfers.sort((a, b) => a.block_number - b.block_number || a.log_index - b.log_index);
+    return inOrder(transfers);
   }
+}
+
+function inOrder(transfers: ChainTransfer[]): ChainTransfer[] {
+  return transfers.sort((a, b) => a.block_number - b.block_number || a.log_index - b.log_index);
+}
+
+/** Reports whether a node may respond to a smaller range. */
+export function isTooLarge(error: unknown): boolean {
+  return error instanceof RpcError && (error.kind === "limit" || error.kind === "timeout");
+}
+
+function isTooLong(error: unknown): boolean {
+  return error instanceof RpcError && error.is_too_long;
+}
+
+function halves(list: readonly string[]): [string[], string[]] {
+  const middle = Math.ceil(list.length / 2);
+  return [list.slice(0, middle), list.slice(middle)];
 }
 
 function headerRequest(block: string): RpcRequest<Block | null> {

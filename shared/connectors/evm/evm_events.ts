@@ -6,7 +6,7 @@
 
 import type { ProviderAccount, ProviderEvent } from "../../domain/providers/connector.ts";
 import type { WatchedDeposit } from "../../store/chain_store.ts";
-import type { ChainTransfer } from "./evm_chain.ts";
+import type { Block, ChainTransfer } from "./evm_chain.ts";
 import { readEvmSettings } from "./evm_settings.ts";
 
 /** The event of a transfer to an address. */
@@ -58,6 +58,26 @@ export function expiryEvent(account: ProviderAccount, deposit: WatchedDeposit): 
     op: "abandon",
     state: "failed",
     failure_code: "expired",
+  };
+}
+
+/**
+ * The event that a final block has more transfers to an address than a node sends. Nobody has
+ * counted them, so the operator looks.
+ */
+export function unreadEvent(
+  account: ProviderAccount,
+  deposit: WatchedDeposit,
+  { number, hash, time }: Block,
+): ProviderEvent {
+  const type = `transfers to ${deposit.address} in block ${number}, more than a node sends`;
+  return {
+    ...common(account, deposit, time),
+    reference: `${deposit.address}:${hash}:${type}`,
+    op: "adjustment",
+    state: "succeeded",
+    subject_id: null,
+    provider_reference: null,
   };
 }
 

@@ -181,9 +181,8 @@ class Sender {
 
   /** Decides about a payout whose nonce is already used on the chain. */
   async #used(payout: ChainPayout, nonce: number): Promise<ProviderReply> {
-    for (const tx_hash of payout.tx_hashes) {
-      if (await this.#chain.mined(tx_hash)) return { waiting: `${tx_hash} is in a block` };
-    }
+    const [mined] = await this.#chain.mined(payout.tx_hashes);
+    if (mined) return { waiting: `${mined[0]} is in a block` };
     // If it is our own transaction with an unknown hash, the poll finds its transfer. Otherwise the
     // operator decides after an hour.
     if (!await this.#isUsedForever(payout, nonce)) {

@@ -122,36 +122,22 @@ export class PayoutChain {
     }));
   }
 
-  /** Returns the transaction in its block; null: no block has it. Throws if the nodes disagree. */
-  async mined(tx_hash: string): Promise<Mined | null> {
-    const params = [tx_hash];
-    const [first, ...others] = await this.#each({
-      method: "eth_getTransactionReceipt",
-      params,
-      result: Receipt,
-    });
-    if (others.some((other) => JSON.stringify(other) !== JSON.stringify(first))) {
-      throw new Error("The nodes in rpc_urls disagree about a transaction");
-    }
-    return first ? { block_number: first.blockNumber, has_worked: first.status === 1 } : null;
+  /** Returns transactions in their blocks by hash; without those that no block has. */
+  async mined(tx_hashes: readonly string[]): Promise<Map<string, Mined>> {
+    const receipts = await this.#same(tx_hashes, "eth_getTransactionReceipt", Receipt);
+    return new Map(receipts.flatMap((receipt, at) => {
+      if (receipt === null) return [];
+      const { blockNumber: block_number, status } = receipt;
+      return [[tx_hashes[at]!, { block_number, has_worked: status === 1 }]];
+    }));
   }
 
   /** Returns the nonces of transactions of the signer by hash; null: it is not the signer's. */
   async nonces(tx_hashes: readonly string[]): Promise<Map<string, number | null>> {
     const result = z.object({ from: z.string().toLowerCase(), nonce: Quantity });
-    const requests = tx_hashes.map((tx_hash) => ({
-      method: "eth_getTransactionByHash",
-      params: [tx_hash],
-      result,
-    }));
-    const [first, ...others] = await Promise.all(
-      this.#urls.map((url) => callRpcBatch(url, requests, this.#signal)),
-    );
-    if (others.some((other) => JSON.stringify(other) !== JSON.stringify(first))) {
-      throw new Error("The nodes in rpc_urls disagree about a transaction");
-    }
+    const transactions = await this.#same(tx_hashes, "eth_getTransactionByHash", result);
     const signer = this.#signer.toLowerCase();
-    return new Map(first!.map(({ from, nonce }, at) => [
+    return new Map(transactions.map(({ from, nonce }, at) => [
       tx_hashes[at]!,
       from === signer ? nonce : null,
     ]));
@@ -196,6 +182,22 @@ export class PayoutChain {
       maxPriorityFeePerGas: hex(priority_fee),
     }];
     return await this.#ask(signer_url, "eth_sendTransaction", params, Hash);
+  }
+
+  /** Asks for each transaction. Throws if the nodes disagree. */
+  async #same<T>(
+    tx_hashes: readonly string[],
+    method: string,
+    result: z.ZodType<T>,
+  ): Promise<T[]> {
+    const requests = tx_hashes.map((tx_hash) => ({ method, params: [tx_hash], result }));
+    const [first, ...others] = await Promise.all(
+      this.#urls.map((url) => callRpcBatch(url, requests, this.#signal)),
+    );
+    if (others.some((other) => JSON.stringify(other) !== JSON.stringify(first))) {
+      throw new Error("The nodes in rpc_urls disagree about a transaction");
+    }
+    return first!;
   }
 
   #ask<T>(url: string, method: string, params: readonly unknown[], result: z.ZodType<T>) {

@@ -116,11 +116,8 @@ async function revertedEvents(
 
 /** Returns the mined transaction of a payout; null: none of the known hashes is in a block. */
 async function minedOf({ tx_hashes }: ChainPayout, chain: PayoutChain) {
-  for (const tx_hash of tx_hashes) {
-    const mined = await chain.mined(tx_hash);
-    if (mined) return { tx_hash, ...mined };
-  }
-  return null;
+  const [first] = await chain.mined(tx_hashes);
+  return first === undefined ? null : { tx_hash: first[0], ...first[1] };
 }
 
 function commonOf(

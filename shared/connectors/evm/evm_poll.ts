@@ -9,10 +9,9 @@ import * as z from "zod";
 import { idFloor } from "../../core/ids.ts";
 import type { ProviderAccount, ProviderEvent } from "../../domain/providers/connector.ts";
 import type { ChainStore, WatchedDeposit } from "../../store/chain_store.ts";
-import { type Block, Chain, type ChainTransfer } from "./evm_chain.ts";
-import { expiryEvent, goneEvent, transferEvent } from "./evm_events.ts";
+import { type Block, Chain, type ChainTransfer, isTooLarge } from "./evm_chain.ts";
+import { expiryEvent, goneEvent, transferEvent, unreadEvent } from "./evm_events.ts";
 import { payoutEvents } from "./evm_payout_poll.ts";
-import { RpcError } from "./evm_rpc.ts";
 import { readEvmSettings } from "./evm_settings.ts";
 
 /** Addresses in one request: the topics of 1 000 take 68 kB, which all nodes accept. */
@@ -96,8 +95,7 @@ async function halvingAtLimits(
   try {
     return await read();
   } catch (error) {
-    const is_limit = error instanceof RpcError && ["limit", "timeout"].includes(error.kind);
-    if (!is_limit || place.span === 1 || signal.aborted) throw error;
+    if (!isTooLarge(error) || place.span === 1 || signal.aborted) throw error;
     return {
       provider_events: [],
       cursor: { ...place, span: Math.ceil(place.span / 2) },
@@ -125,13 +123,23 @@ async function readBatch(
   { place, pass, deposits }: { place: Cursor; pass: Pass; deposits: readonly WatchedDeposit[] },
 ): Promise<Page> {
   const range = { from: pass.from, to: Math.min(pass.from + place.span - 1, pass.to.number) };
-  const transfers = await chain.transfers(range, deposits.map(({ address }) => address));
+  const { transfers, unread } = await chain.transfers(
+    range,
+    deposits.map(({ address }) => address),
+  );
   const is_last_range = range.to === pass.to.number;
   const fresh = freshTransfers(pass, { deposits, transfers });
   const provider_events = await transferEvents(account, chain, pass, {
     deposits,
     transfers: fresh,
   });
+  if (unread.length > 0 && range.to <= pass.final) {
+    const block = await finalBlock(chain, range.to);
+    provider_events.push(
+      ...deposits.filter(({ address }) => unread.includes(address))
+        .map((deposit) => unreadEvent(account, deposit, block)),
+    );
+  }
   if (pass.is_head && is_last_range) {
     const news = new Set(fresh.map(({ to }) => to));
     provider_events.push(...await endEvents(account, chain, pass, { deposits, transfers }, news));
@@ -179,8 +187,8 @@ async function transferEvents(
 }
 
 /**
- * Events about addresses at the head: transfers that are gone, and payments that have expired. A
- * payment with new transfers can expire in the next pass only, after they are applied.
+ * Events about addresses at the head: transfers that are gone, and payments that have expired. For
+ * an address with new transfers both wait for the next pass, until these are applied.
  */
 async function endEvents(
   account: ProviderAccount,
@@ -195,9 +203,12 @@ async function endEvents(
       .map((known) => ({ deposit, known }))
   );
   const receipts = await chain.receipts(unseen.map(({ known }) => known.tx_hash));
-  const gone = unseen.filter(({ known }, at) => {
-    const receipt = receipts[at];
-    if (!receipt) return true;
+  const gone = unseen.filter(({ deposit, known }) => {
+    const receipt = receipts.get(known.tx_hash);
+    // A transfer that moved to another block counts there first. Otherwise a payment whose time is
+    // over would end between the two.
+    if (receipt === undefined || news.has(deposit.address.toLowerCase())) return false;
+    if (receipt === null) return true;
     // A transfer that moved to a final block has its final event already.
     const is_final = receipt.block_number <= final &&
       receipt.transfers.some(({ log_index }) => log_index === known.log_index);
@@ -247,17 +258,13 @@ async function endPass(chain: Chain, place: Cursor, pass: Pass): Promise<Page> {
 
 /** Returns a place before the account was added: its first readings can fail for hours. */
 async function firstPlace(chain: Chain, account_id: string): Promise<Cursor> {
-  const read = async (number: number) => {
-    const block = await chain.block(number);
-    if (block === null) throw new Error("A node in rpc_urls does not have its final blocks");
-    return block;
-  };
   // The id tells when the account was added.
   const isLater = ({ time }: Block) => idFloor("pac_", (time + SKEW_SECONDS) * 1000) > account_id;
   const { final } = await chain.heads();
-  const near = await read(Math.max(0, final - FIRST_BLOCKS));
+  const near = await finalBlock(chain, Math.max(0, final - FIRST_BLOCKS));
   if (!isLater(near)) return placeAfter(near);
-  return placeAfter(await read(Math.max(0, await chain.firstBlock(near.number, isLater) - 1)));
+  const first = await chain.firstBlock(near.number, isLater);
+  return placeAfter(await finalBlock(chain, Math.max(0, first - 1)));
 }
 
 /** Returns the place from which a poll reads the blocks after a final one. */
@@ -270,8 +277,7 @@ async function beginPass(chain: Chain, { final: last, span }: Cursor): Promise<P
   if (head.number < last.number) {
     throw new Error("A node in rpc_urls is behind the last reading");
   }
-  const known = await chain.block(last.number);
-  if (known === null) throw new Error("A node in rpc_urls is missing a final block");
+  const known = await finalBlock(chain, last.number);
   if (known.hash !== last.hash) {
     throw new Error(
       `The chain has undone the final block ${last.number}. The service reads nothing until you ` +
@@ -281,9 +287,14 @@ async function beginPass(chain: Chain, { final: last, span }: Cursor): Promise<P
   const next = { after: null, from: last.number + 1 };
   const end = last.number + span * CATCH_UP_SPANS;
   if (final <= end) return { to: head, is_head: true, final, ...next };
-  const to = await chain.block(end);
-  if (to === null) throw new Error("A node in rpc_urls is missing a final block");
+  const to = await finalBlock(chain, end);
   return { to, is_head: false, final: end, ...next };
+}
+
+async function finalBlock(chain: Chain, number: number): Promise<Block> {
+  const block = await chain.block(number);
+  if (block === null) throw new Error("A node in rpc_urls is missing a final block");
+  return block;
 }
 
 function readCursor(cursor: unknown): Cursor {

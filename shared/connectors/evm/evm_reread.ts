@@ -49,10 +49,13 @@ export async function goneFrom(
   const chain = new Chain(readEvmSettings(account.settings), account.secret, signal);
   const places = provider_events.map(({ reference }) => reference.split(":"));
   const receipts = await chain.receipts(places.map(([tx_hash]) => tx_hash!));
-  return provider_events.filter(({ address, amount_minor, currency }, at) =>
-    !receipts[at]?.transfers.some((transfer) =>
-      transfer.log_index === Number(places[at]![1]) && transfer.asset === currency &&
+  return provider_events.filter(({ address, amount_minor, currency }, at) => {
+    const [tx_hash, log_index] = places[at]!;
+    const receipt = receipts.get(tx_hash!);
+    if (receipt === undefined) throw new Error(`the receipt of ${tx_hash} is too long`);
+    return !receipt?.transfers.some((transfer) =>
+      transfer.log_index === Number(log_index) && transfer.asset === currency &&
       transfer.to === address.toLowerCase() && transfer.amount_minor === amount_minor
-    )
-  ).map(({ reference }) => reference);
+    );
+  }).map(({ reference }) => reference);
 }

@@ -16,6 +16,8 @@ const BATCH_MAX = 50;
 const LIMIT_CODES: readonly number[] = [-32005, -32614, 35];
 const LIMIT_WORDS =
   /range|too (many|large|big)|limit|exceed|more than|max(imum)? |time(d)? ?out|response size|10k/i;
+/** Words of those errors that name the size of the response. */
+const SIZE_WORDS = /\b(results|logs|response size)\b/i;
 /** A limit on the rate of requests is not one on the range. */
 const RATE_WORDS = /\brate\b|quota|per (second|minute|day)|daily|monthly|too many requests/i;
 
@@ -50,12 +52,20 @@ export class RpcError extends Error {
   readonly kind: RpcFailure;
   /** The code of the error of JSON-RPC, or the HTTP status; null without one. */
   readonly code: number | null;
+  /** True if the node has a response, and it is too long. */
+  readonly is_too_long: boolean;
 
-  constructor(kind: RpcFailure, message: string, code: number | null = null) {
+  constructor(
+    kind: RpcFailure,
+    message: string,
+    code: number | null = null,
+    is_too_long = false,
+  ) {
     super(message);
     this.name = "RpcError";
     this.kind = kind;
     this.code = code;
+    this.is_too_long = is_too_long;
   }
 }
 
@@ -162,7 +172,8 @@ function refusal(method: string, { code, message }: z.infer<typeof Failure>): Rp
   const is_limit = !RATE_WORDS.test(message) &&
     (LIMIT_CODES.includes(code) || LIMIT_WORDS.test(message));
   const text = `${method}: the node responds with the error ${code}: ${withoutUrls(message)}`;
-  return new RpcError(is_limit ? "limit" : "refused", text, code);
+  const is_too_long = is_limit && SIZE_WORDS.test(message);
+  return new RpcError(is_limit ? "limit" : "refused", text, code, is_too_long);
 }
 
 /** A node can repeat its own URL, with the key, in a message. */
@@ -201,7 +212,7 @@ async function readBody(response: Response): Promise<unknown> {
     length += chunk.length;
     // Leaving the loop cancels the stream.
     if (length > RESPONSE_BYTES_MAX) {
-      throw new RpcError("limit", "the response of the node is too long");
+      throw new RpcError("limit", "the response of the node is too long", null, true);
     }
     text += decoder.decode(chunk, { stream: true });
   }

@@ -11,28 +11,33 @@ import type {
   TotalsTime,
 } from "../../domain/providers/connector.ts";
 import type { ChainStore } from "../../store/chain_store.ts";
-import { Chain } from "./evm_chain.ts";
-import { RpcError } from "./evm_rpc.ts";
+import { type Block, Chain, isTooLarge } from "./evm_chain.ts";
 import { readEvmSettings } from "./evm_settings.ts";
 
 const BATCH = 1_000;
 const SPAN_FIRST = 2_000;
+/** Payouts in one page: their receipts are four batches. */
+const PAYOUTS = 200;
 
 /** The place of a reading. */
 const Cursor = z.object({
-  /** The first block of the day, and the last. */
+  /** The first block of the day. */
   first: z.number().int(),
-  last: z.number().int(),
+  /** The last one; null: it is not found yet. */
+  last: z.number().int().nullable(),
   span: z.number().int().positive(),
   after: z.number().int().nullable(),
   from: z.number().int(),
   /** By currency. */
   sums: z.record(z.string(), z.number().int()),
+  /** The reference of the last payout that is read; null: deposits are still read. */
+  paid_after: z.string().nullable(),
 });
 type Cursor = z.infer<typeof Cursor>;
 
 /**
- * Reads the next batch of addresses in the next range of blocks.
+ * Reads the first block of the day, then the last, then each batch of addresses in each range of
+ * blocks, then the payouts. Each call reads one part, because it has some seconds.
  *
  * @throws {Error} if a node fails, the day is not final, or the cursor is not one of this connector
  */
@@ -48,24 +53,37 @@ export async function readChainTotals(
   const parsed = Cursor.safeParse(cursor);
   if (!parsed.success) throw new Error("The cursor of the totals is not one of evm");
   const place = parsed.data;
-  const deposits = await store.watchedDeposits(account.id, place.after, BATCH);
-  if (deposits.length === 0 || place.first > place.last) {
-    const settings = readEvmSettings(account.settings);
-    const payouts = await store.paidPayouts(account.id, { from_ms, to_ms });
-    const { payoutTotals } = await import("./evm_payout_totals.ts");
-    await payoutTotals(account, settings, payouts, place.sums, signal);
-    return { totals: totalsOf(place) };
+  const { last, sums, paid_after } = place;
+  if (last === null) {
+    const { final } = await chain.heads();
+    const isNextDay = ({ time }: Block) => time >= to_ms / 1000;
+    return {
+      cursor: { ...place, last: await chain.firstBlock(final, isNextDay, place.first) - 1 },
+    };
   }
-  const range = { from: place.from, to: Math.min(place.from + place.span - 1, place.last) };
+  if (paid_after !== null) {
+    const time = { from_ms, to_ms };
+    const payouts = await store.paidPayouts(account.id, time, paid_after, PAYOUTS);
+    const { payoutTotals } = await import("./evm_payout_totals.ts");
+    await payoutTotals(account, readEvmSettings(account.settings), payouts, sums, signal);
+    return payouts.length < PAYOUTS
+      ? { totals: totalsOf(place) }
+      : { cursor: { ...place, paid_after: payouts.at(-1)!.reference } };
+  }
+  const deposits = await store.watchedDeposits(account.id, place.after, BATCH);
+  if (deposits.length === 0 || place.first > last) return { cursor: { ...place, paid_after: "" } };
+  const range = { from: place.from, to: Math.min(place.from + place.span - 1, last) };
   try {
-    for (const transfer of await chain.transfers(range, deposits.map((each) => each.address))) {
-      place.sums[transfer.asset] = (place.sums[transfer.asset] ?? 0) + transfer.amount_minor;
+    // The poll has an exception about addresses that are unread.
+    const { transfers } = await chain.transfers(range, deposits.map((each) => each.address));
+    for (const { asset, amount_minor } of transfers) {
+      sums[asset] = (sums[asset] ?? 0) + amount_minor;
     }
   } catch (error) {
-    if (!(error instanceof RpcError && error.kind === "limit") || place.span === 1) throw error;
+    if (!isTooLarge(error) || place.span === 1 || signal.aborted) throw error;
     return { cursor: { ...place, span: Math.ceil(place.span / 2) } };
   }
-  if (range.to < place.last) return { cursor: { ...place, from: range.to + 1 } };
+  if (range.to < last) return { cursor: { ...place, from: range.to + 1 } };
   return { cursor: { ...place, after: deposits.at(-1)!.index, from: place.first } };
 }
 
@@ -74,8 +92,8 @@ async function firstPlace(chain: Chain, from: number, to: number): Promise<Curso
   const end = await chain.block(final);
   if (end === null || end.time < to) throw new Error("The day is not final on the chain yet");
   const first = await chain.firstBlock(final, ({ time }) => time >= from);
-  const last = await chain.firstBlock(final, ({ time }) => time >= to) - 1;
-  return { first, last, span: SPAN_FIRST, after: null, from: first, sums: {} };
+  const place = { span: SPAN_FIRST, after: null, from: first, sums: {}, paid_after: null };
+  return { first, last: null, ...place };
 }
 
 function totalsOf({ sums }: Cursor): ProviderTotal[] {

@@ -45,16 +45,16 @@ interface ProviderWorkerOptions {
 /** Does the work that the database hands out. */
 export class ProviderWorker {
   readonly #options: ProviderWorkerOptions;
-  readonly #worker: JobWorker<ProviderWork>;
+  readonly #worker: JobWorker<readonly ProviderWork[]>;
   /** The pieces under way, and how many of them ask a provider. */
   #working = 0;
   #asking = 0;
 
   constructor(options: ProviderWorkerOptions) {
     this.#options = options;
-    this.#worker = new JobWorker<ProviderWork>({
+    this.#worker = new JobWorker<readonly ProviderWork[]>({
       recordAndLease: () => this.#lease(),
-      run: (work) => this.#run(work),
+      run: (pieces) => this.#run(pieces),
       clock: options.clock,
       on_error: options.on_error,
       collect_ms: COLLECT_MS,
@@ -64,6 +64,11 @@ export class ProviderWorker {
   /** Looks for due work. Resolves when there is none any more. */
   notify(): Promise<void> {
     return this.#worker.notify();
+  }
+
+  /** The same, but resolves after `longest_ms` at the latest. */
+  idle(longest_ms: number): Promise<void> {
+    return this.#worker.idle(longest_ms);
   }
 
   /** Notifies the worker at a time at which work of this process is due. */
@@ -76,30 +81,34 @@ export class ProviderWorker {
     return this.#worker.stop();
   }
 
-  async #lease(): Promise<Leased<ProviderWork>> {
+  async #lease(): Promise<Leased<readonly ProviderWork[]>> {
     const { store, clock, on_error } = this.#options;
     const limit = this.#worker.is_stopped ? 0 : WORK_LIMIT - this.#working;
     if (limit === 0) return { jobs: [], has_more: false };
     const asking_limit = ASKING_LIMIT - this.#asking;
     const { work, given_up } = await store.leaseWork(limit, asking_limit, LEASE_MS, clock());
     for (const one of given_up) on_error(one);
-    return { jobs: work, has_more: false };
+    return { jobs: inTurn(work), has_more: false };
   }
 
-  /** Does a piece of work. A slow provider holds up only its own pieces. */
-  async #run(work: ProviderWork): Promise<void> {
-    const asks = work.kind === "event" ? 0 : 1;
-    this.#working++;
-    this.#asking += asks;
-    try {
-      // In the trace of the operation, and not of the request that has woken the worker.
-      await span("work", () => this.#do(work), {
-        attributes: { "payments.work": work.kind },
-        parent: traceparentOf(work),
-      });
-    } finally {
-      this.#working--;
-      this.#asking -= asks;
+  /** Does pieces of work one after another. A slow provider holds up only its own pieces. */
+  async #run(pieces: readonly ProviderWork[]): Promise<void> {
+    const asksOf = ({ kind }: ProviderWork) => kind === "event" ? 0 : 1;
+    this.#working += pieces.length;
+    for (const work of pieces) this.#asking += asksOf(work);
+    for (const work of pieces) {
+      try {
+        // In the trace of the operation, and not of the request that has woken the worker.
+        await span("work", () => this.#do(work), {
+          attributes: { "payments.work": work.kind },
+          parent: traceparentOf(work),
+        });
+      } catch (error) {
+        this.#options.on_error(error);
+      } finally {
+        this.#working--;
+        this.#asking -= asksOf(work);
+      }
     }
   }
 
@@ -247,6 +256,15 @@ export class ProviderWorker {
     if (typeof opened === "string") throw new Error(`${work.account.id}: ${opened}`);
     return opened;
   }
+}
+
+/**
+ * Puts the events of one payment into one job, in their order. Handled at once, all but one would be
+ * decided again.
+ */
+function inTurn(work: readonly ProviderWork[]): ProviderWork[][] {
+  const by_subject = Map.groupBy(work, ({ event }, at) => event?.subject_id ?? at);
+  return [...by_subject.values()];
 }
 
 /** Returns a stored event in the mode of our payment, as `inOurMode` does. */

@@ -8,14 +8,21 @@ import { callAttributes, responseAttributes, span, traceparentOf } from "../../c
 import { signDelivery } from "../../core/webhook_signature.ts";
 import type { DeliveryAttempt } from "../../schema/webhook.ts";
 import type { AttemptLogEntry, LeasedDelivery } from "../../store/webhook_store.ts";
-import type { WebhookRequest, WebhookResult } from "../../delivery/webhook_sender.ts";
+import {
+  WEBHOOK_TIMEOUTS,
+  type WebhookRequest,
+  type WebhookResult,
+} from "../../delivery/webhook_sender.ts";
 
 /** How many of the first bytes of a response a sandbox stores (contract §4, ADR 0022). */
 const KEPT_RESPONSE_BYTES = 1024;
 
 /** Sends a signed request. Production uses `sendWebhook`; some tests pass another function. */
 export type Send = (
-  request: Pick<WebhookRequest, "url" | "headers" | "body" | "allow_private" | "response_bytes">,
+  request: Pick<
+    WebhookRequest,
+    "url" | "headers" | "body" | "allow_private" | "response_bytes" | "timeouts"
+  >,
 ) => Promise<WebhookResult>;
 
 /** The input of an attempt. */
@@ -119,7 +126,12 @@ export async function makeAttempt(
     });
     return { headers, result };
   });
-  if (fault === "duplicate") await send({ url, headers, body, allow_private });
+  if (fault === "duplicate") {
+    // Both together take as long as one attempt may, so that they end within the lease.
+    const { connect_ms, total_ms } = WEBHOOK_TIMEOUTS;
+    const timeouts = { connect_ms, total_ms: Math.max(total_ms - result.duration_ms, 1) };
+    await send({ url, headers, body, allow_private, timeouts });
+  }
   const response_status = result.outcome === "response" ? result.status : null;
   return {
     delivered: response_status !== null && response_status >= 200 && response_status <= 299,

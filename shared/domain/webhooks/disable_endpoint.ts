@@ -9,7 +9,7 @@ import type { EndedAttempt } from "./attempt.ts";
 import { FAILING_LIMIT_MS } from "./retry_schedule.ts";
 
 /** HTTP status of a receiver that does not want deliveries any more (contract §4). */
-export const GONE = 410;
+const GONE = 410;
 
 /** Returns the reason to disable the endpoint after this attempt, or null. */
 export function disablingReason(

@@ -26,7 +26,7 @@ import type { AttemptResult, LeasedDelivery, WebhookStore } from "../../store/we
 import type { Origins } from "../changes/origin.ts";
 import { crashedAttempt, type EndedAttempt, makeAttempt, type Send } from "./attempt.ts";
 import { type Chain, chainsOf, DeliveryQueue, FIRST_LEASE, MAX_LEASED } from "./delivery_queue.ts";
-import { disableEndpoint, disablingReason, GONE } from "./disable_endpoint.ts";
+import { disableEndpoint, disablingReason } from "./disable_endpoint.ts";
 import { EndpointSecrets } from "./endpoint_secret.ts";
 import { nextAttemptAt } from "./retry_schedule.ts";
 import type { WebhookSettings } from "./webhook_endpoints.ts";
@@ -87,6 +87,11 @@ export class Dispatcher {
   /** Looks for due deliveries. Resolves when none is due or under way any more. */
   notify(): Promise<void> {
     return this.#worker.notify();
+  }
+
+  /** The same, but resolves after `longest_ms` at the latest. */
+  idle(longest_ms: number): Promise<void> {
+    return this.#worker.idle(longest_ms);
   }
 
   /**
@@ -279,7 +284,8 @@ export class Dispatcher {
   ): AttemptResult {
     const { environment_id, id, attempt, leased_until, livemode } = delivery;
     const failed = { livemode, number: attempt, at_ms: real_ms, retry_after: ended.retry_after };
-    const is_last = ended.delivered || is_off || ended.record.response_status === GONE;
+    // A 410 ends the delivery with its endpoint: if that has another URL by now, it goes there.
+    const is_last = ended.delivered || is_off;
     // Only live attempts use it. The ids of a seeded test do not depend on the polls.
     const [byte] = livemode ? this.#options.random(new Uint8Array(1)) : [0];
     const next = is_last ? null : nextAttemptAt(failed, byte! / 256);

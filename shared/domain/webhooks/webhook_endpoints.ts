@@ -35,6 +35,11 @@ import type { Reply, ServiceRequest } from "../changes/service_request.ts";
 
 /** Most endpoints of one environment (contract §4). */
 const MAX_ENDPOINTS = { test: 64, live: 16 };
+/**
+ * Most endpoints of the disposable sandboxes of an account (contract §5), as in
+ * `pay_internal.max_sandbox_endpoints`.
+ */
+const MAX_SANDBOX_ENDPOINTS = 2000;
 
 /** The operator's settings of webhooks. */
 export interface WebhookSettings {
@@ -238,6 +243,13 @@ function replyOf(written: Written, livemode: boolean): Reply | null {
         "Too many deliveries in the inbox are not acknowledged to send all of them to a URL: read " +
           "the inbox first",
         { current_status: "inbox", allowed: ["inbox"] },
+      );
+    case "crowded":
+      throw new ApiError(
+        "invalid_parameter",
+        `The disposable sandboxes of this account have ${MAX_SANDBOX_ENDPOINTS} webhook endpoints, ` +
+          "which is the limit: delete sandboxes that you no longer use",
+        { param: "url" },
       );
     case "full":
       throw new ApiError(

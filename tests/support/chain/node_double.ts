@@ -19,6 +19,10 @@ interface DoubleChain {
   paid: Map<number, readonly string[]>;
   /** Most blocks of `eth_getLogs`. */
   span_max: number;
+  /** Most logs of a response; by default any number. */
+  logs_max?: number;
+  /** The message of the error for too many blocks. */
+  error?: string;
 }
 
 const padded = (text: string) => `0x${text.replace("0x", "").toLowerCase().padStart(64, "0")}`;
@@ -29,9 +33,9 @@ export function doubleHash(number: number): string {
   return padded(hex(number + 1));
 }
 
-/** Starts a node. `logs` counts the requests for logs. */
+/** Starts a node. `logs` counts the requests for logs, `bodies` all requests and batches. */
 export function startNodeDouble(chain: DoubleChain) {
-  const count = { logs: 0 };
+  const count = { logs: 0, bodies: 0 };
   const block = (number: number) => ({
     number: hex(number),
     hash: doubleHash(number),
@@ -47,13 +51,18 @@ export function startNodeDouble(chain: DoubleChain) {
     if (method === "eth_getTransactionByHash") {
       return { jsonrpc: "2.0", id, result: { from: DOUBLE_PAYER, nonce: "0x0" } };
     }
+    if (method === "eth_getTransactionReceipt") {
+      const result = { status: "0x1", blockNumber: "0x1", blockHash: doubleHash(1), logs: [] };
+      return { jsonrpc: "2.0", id, result };
+    }
     count.logs++;
     const { fromBlock, toBlock, topics } = params[0] as Record<string, string> & {
       topics: [string, string | null, string[]?];
     };
     const [from, to] = [Number(fromBlock), Number(toBlock)];
     if (to - from >= chain.span_max) {
-      const error = { code: -32_602, message: "query returned more than 10000 results" };
+      const message = chain.error ?? "query returned more than 10000 results";
+      const error = { code: -32_602, message };
       return { jsonrpc: "2.0", id, error };
     }
     const wanted = topics[2] && new Set(topics[2]);
@@ -69,10 +78,15 @@ export function startNodeDouble(chain: DoubleChain) {
           logIndex: hex(at),
         })).filter(({ topics }) => wanted === undefined || wanted.has(topics[2]!))
       );
+    if (result.length > (chain.logs_max ?? Infinity)) {
+      const error = { code: -32_005, message: "query returned more than 10000 results" };
+      return { jsonrpc: "2.0", id, error };
+    }
     return { jsonrpc: "2.0", id, result };
   };
   const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, async (request) => {
     const body = await request.json();
+    count.bodies++;
     return Response.json(Array.isArray(body) ? body.map(respond) : respond(body));
   });
   return {

@@ -69,7 +69,8 @@ export class WatchedBooks {
   }
 
   #note({ state, subject_id, reference, tx_hash, currency, amount_minor }: ProviderEvent): void {
-    const deposit = this.list.find(({ payment_id }) => payment_id === subject_id)!;
+    const deposit = this.list.find(({ payment_id }) => payment_id === subject_id);
+    if (deposit === undefined) return;
     const [, index = "", block_hash = ""] = reference.split(":");
     const log_index = Number(index);
     const known = deposit.unfinal.filter((each) =>
