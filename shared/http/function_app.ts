@@ -251,7 +251,7 @@ function respond(
   outcome: Reply | StoredResponse,
   media_type = JSON_TYPE,
 ): Response {
-  const { response, replayed, headers = {} }: Reply = "response" in outcome
+  const { response, replayed, rest, headers = {} }: Reply = "response" in outcome
     ? outcome
     : { response: outcome, replayed: false };
   for (const [name, value] of Object.entries(headers)) c.header(name, value);
@@ -260,7 +260,14 @@ function respond(
   const state = c.get("state");
   if (response.status >= 400) state.code = JSON.parse(response.body).error.code;
   if (media_type === JSON_TYPE) state.response_body = response.body;
-  return c.body(response.body, response.status as 200, { "Content-Type": media_type });
+  const body = rest ? ReadableStream.from(encoded(response.body, rest)) : response.body;
+  return c.body(body, response.status as 200, { "Content-Type": media_type });
+}
+
+async function* encoded(begin: string, rest: AsyncIterable<string>): AsyncGenerator<Uint8Array> {
+  const encoder = new TextEncoder();
+  yield encoder.encode(begin);
+  for await (const part of rest) yield encoder.encode(part);
 }
 
 function locationOf(response: StoredResponse, base_url: string): string {

@@ -126,7 +126,8 @@ export const SANDBOX_ROUTES: readonly Route[] = [
     media_type: "text/plain",
     errors: ["invalid_state"],
     async run({ deps, request: { access } }) {
-      return { status: 200, body: await sandboxOf(deps).seeded_store.transcript(access) };
+      const { begin, rest } = await sandboxOf(deps).seeded_store.transcript(access);
+      return { response: { status: 200, body: begin }, replayed: false, rest };
     },
   }),
   route({

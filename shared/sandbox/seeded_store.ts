@@ -4,8 +4,9 @@
  */
 
 import { ApiError } from "../core/errors.ts";
+import { withoutRateCount } from "../domain/changes/service_request.ts";
 import type { EntryCalls } from "../store/entry_calls.ts";
-import { type Access, requestParameter, type Row } from "../store/outcome.ts";
+import { type Access, requestParameter, type Row, withAnySettings } from "../store/outcome.ts";
 
 /** The store of seeded sandboxes. */
 export interface SeededStore {
@@ -18,18 +19,39 @@ export interface SeededStore {
   keep(access: Access, n: number, line: string): Promise<void>;
   /**
    * Returns the transcript of the caller's sandbox: a line for each request, each with a line feed.
-   * Throws `invalid_state` if the sandbox has no seed.
+   * The rest is read when it is taken, in parts, so that nobody holds much memory. Throws
+   * `invalid_state` if the sandbox has no seed; the rest ends with an error after a reset.
    */
-  transcript(access: Access): Promise<string>;
+  transcript(access: Access): Promise<{ begin: string; rest: AsyncIterable<string> }>;
 }
 
 const NUMBER = `select pay.number_request(p_key_hash => $1::text) as settings`;
 const STORE = `select pay.store_transcript_line(
   p_key_hash => $1::text, p_n => $2::text::bigint, p_line => $3::text)`;
-const TRANSCRIPT = `select * from pay.transcript(p_request => $1::text)`;
+const TRANSCRIPT = `select * from pay.transcript(
+  p_request => $1::text, p_after => $2::text::bigint)`;
 
 /** Creates the store over the entry functions. Every statement waits for the turn of its tenant. */
 export function createSeededStore(calls: EntryCalls): SeededStore {
+  async function readPart(access: Access, after: string) {
+    const parameters = [requestParameter(access), after];
+    const row = await calls.ask<Row<"not_seeded">>(access, TRANSCRIPT, parameters);
+    if (row.outcome !== "not_seeded") return row;
+    throw new ApiError(
+      "invalid_state",
+      'This sandbox has no seed, so it has no transcript: make a sandbox with a "seed"',
+    );
+  }
+  async function* readOn(access: Access, first: Awaited<ReturnType<typeof readPart>>) {
+    for (let part = first; part.detail;) {
+      const after = part.detail;
+      part = await withAnySettings(access, (access) => readPart(access, after));
+      if (part.environment_id !== first.environment_id) {
+        throw new Error("The sandbox was reset while its transcript was read");
+      }
+      yield part.body!;
+    }
+  }
   return {
     async number(access) {
       const { key_hash } = access;
@@ -42,14 +64,8 @@ export function createSeededStore(calls: EntryCalls): SeededStore {
     },
 
     async transcript(access) {
-      const row = await calls.ask<Row<"not_seeded">>(access, TRANSCRIPT, [
-        requestParameter(access),
-      ]);
-      if (row.outcome !== "not_seeded") return row.body!;
-      throw new ApiError(
-        "invalid_state",
-        'This sandbox has no seed, so it has no transcript: make a sandbox with a "seed"',
-      );
+      const first = await readPart(access, "0");
+      return { begin: first.body!, rest: readOn(withoutRateCount(access), first) };
     },
   };
 }

@@ -2586,20 +2586,15 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
-    with of_day as materialized (
-      select event.reference, event.currency, event.amount_minor
-      from pay.provider_accounts a
-      join pay.provider_events event on event.environment_id = a.environment_id
-        and event.account_id = a.id
-        and event.op in ('refund', 'transfer') and event.state = 'succeeded'
-        and event.happened_at >= p_from and event.happened_at < p_to
-      where a.id = p_account_id
-    )
-    select json_build_object('reference', d.reference, 'currency', d.currency,
-      'tx_hash', split_part(d.reference, ':', 1), 'amount_minor', d.amount_minor)
-    from of_day d
-    where d.reference > p_after
-    order by d.reference
+    select json_build_object('reference', event.reference, 'currency', event.currency,
+      'tx_hash', split_part(event.reference, ':', 1), 'amount_minor', event.amount_minor)
+    from pay.provider_accounts a
+    join pay.provider_events event on event.environment_id = a.environment_id
+      and event.account_id = a.id and event.reference > p_after
+      and event.op in ('refund', 'transfer') and event.state = 'succeeded'
+      and event.happened_at >= p_from and event.happened_at < p_to
+    where a.id = p_account_id
+    order by event.reference
     limit p_limit;
 end
 $$;
@@ -5510,8 +5505,9 @@ begin
   loop
     exit when v_left <= 0 or v_accounts = '{}';
     return query
-      with open as materialized (
-        select l.* from unnest(v_accounts) a (id)
+      with chosen as materialized (
+        select l.environment_id, l.account_id, l.reference
+        from unnest(v_accounts) a (id)
         cross join lateral (
           select event.environment_id, event.account_id, event.reference, event.received_at
           from pay.provider_events event
@@ -5524,10 +5520,18 @@ begin
             and (event.leased_until is null or event.leased_until <= p_at)
           order by event.received_at
           limit least(v_each, v_left)
-          for update of event skip locked
         ) l
         order by l.received_at
         limit v_left
+      ),
+      open as materialized (
+        select event.environment_id, event.account_id, event.reference
+        from chosen c
+        join pay.provider_events event on event.environment_id = c.environment_id
+          and event.account_id = c.account_id and event.reference = c.reference
+        where event.outcome is null
+          and (event.leased_until is null or event.leased_until <= p_at)
+        for update of event skip locked
       )
       update pay.provider_events event
       set leased_until = p_leased_until,
@@ -8455,7 +8459,7 @@ end
 $$;
 grant execute on function pay.store_transcript_line(text, bigint, text) to pay_api;
 
-create or replace function pay.transcript(p_request text)
+create or replace function pay.transcript(p_request text, p_after bigint)
 returns pay.admission
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp set jit = off
@@ -8464,6 +8468,10 @@ as $$
 declare
   v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
   v_access pay.admission := v_found[1];
+  v_most_bytes constant integer := 256 * 1024;
+  v_bytes integer := 0;
+  v_lines text[] := '{}';
+  v_line record;
 begin
   if v_access.outcome <> 'ok' then
     return v_access;
@@ -8475,14 +8483,23 @@ begin
     v_access.outcome := 'not_seeded';
     return v_access;
   end if;
-  v_access.body := coalesce((
-    select string_agg(t.line || E'\n', '' order by t.n) from pay.transcript_lines t
-    where t.environment_id = v_access.environment_id
-  ), '');
+  for v_line in
+    select t.n, t.line from pay.transcript_lines t
+    where t.environment_id = v_access.environment_id and t.n > p_after
+    order by t.n
+  loop
+    v_lines := v_lines || (v_line.line || E'\n');
+    v_bytes := v_bytes + octet_length(v_line.line);
+    if v_bytes >= v_most_bytes then
+      v_access.detail := v_line.n;
+      exit;
+    end if;
+  end loop;
+  v_access.body := array_to_string(v_lines, '');
   return v_access;
 end
 $$;
-grant execute on function pay.transcript(text) to pay_api;
+grant execute on function pay.transcript(text, bigint) to pay_api;
 
 create or replace function pay_internal.clock_ceiling()
 returns timestamptz

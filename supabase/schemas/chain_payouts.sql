@@ -214,20 +214,15 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
-    with of_day as materialized (
-      select event.reference, event.currency, event.amount_minor
-      from pay.provider_accounts a
-      join pay.provider_events event on event.environment_id = a.environment_id
-        and event.account_id = a.id
-        and event.op in ('refund', 'transfer') and event.state = 'succeeded'
-        and event.happened_at >= p_from and event.happened_at < p_to
-      where a.id = p_account_id
-    )
-    select json_build_object('reference', d.reference, 'currency', d.currency,
-      'tx_hash', split_part(d.reference, ':', 1), 'amount_minor', d.amount_minor)
-    from of_day d
-    where d.reference > p_after
-    order by d.reference
+    select json_build_object('reference', event.reference, 'currency', event.currency,
+      'tx_hash', split_part(event.reference, ':', 1), 'amount_minor', event.amount_minor)
+    from pay.provider_accounts a
+    join pay.provider_events event on event.environment_id = a.environment_id
+      and event.account_id = a.id and event.reference > p_after
+      and event.op in ('refund', 'transfer') and event.state = 'succeeded'
+      and event.happened_at >= p_from and event.happened_at < p_to
+    where a.id = p_account_id
+    order by event.reference
     limit p_limit;
 end
 $$;

@@ -325,8 +325,9 @@ begin
   loop
     exit when v_left <= 0 or v_accounts = '{}';
     return query
-      with open as materialized (
-        select l.* from unnest(v_accounts) a (id)
+      with chosen as materialized (
+        select l.environment_id, l.account_id, l.reference
+        from unnest(v_accounts) a (id)
         cross join lateral (
           select event.environment_id, event.account_id, event.reference, event.received_at
           from pay.provider_events event
@@ -339,10 +340,18 @@ begin
             and (event.leased_until is null or event.leased_until <= p_at)
           order by event.received_at
           limit least(v_each, v_left)
-          for update of event skip locked
         ) l
         order by l.received_at
         limit v_left
+      ),
+      open as materialized (
+        select event.environment_id, event.account_id, event.reference
+        from chosen c
+        join pay.provider_events event on event.environment_id = c.environment_id
+          and event.account_id = c.account_id and event.reference = c.reference
+        where event.outcome is null
+          and (event.leased_until is null or event.leased_until <= p_at)
+        for update of event skip locked
       )
       update pay.provider_events event
       set leased_until = p_leased_until,

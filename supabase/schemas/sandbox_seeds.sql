@@ -167,12 +167,14 @@ end
 $$;
 grant execute on function pay.store_transcript_line(text, bigint, text) to pay_api;
 
--- The transcript of the caller's sandbox.
+-- A part of the transcript of the caller's sandbox, of about 256 KiB.
 -- p_request  the request, as pay_internal.admit takes it, in a list of one
+-- p_after    the number of the request after which the part begins; 0 is from the first
 -- Outcomes: those of admission.sql, and
---           ok (body: the lines, oldest first, each with a line feed)
+--           ok (body: the lines, oldest first, each with a line feed; detail: the number of the
+--           last one if others can follow)
 --           not_seeded.
-create or replace function pay.transcript(p_request text)
+create or replace function pay.transcript(p_request text, p_after bigint)
 returns pay.admission
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp set jit = off
@@ -181,6 +183,10 @@ as $$
 declare
   v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
   v_access pay.admission := v_found[1];
+  v_most_bytes constant integer := 256 * 1024;
+  v_bytes integer := 0;
+  v_lines text[] := '{}';
+  v_line record;
 begin
   if v_access.outcome <> 'ok' then
     return v_access;
@@ -192,11 +198,20 @@ begin
     v_access.outcome := 'not_seeded';
     return v_access;
   end if;
-  v_access.body := coalesce((
-    select string_agg(t.line || E'\n', '' order by t.n) from pay.transcript_lines t
-    where t.environment_id = v_access.environment_id
-  ), '');
+  for v_line in
+    select t.n, t.line from pay.transcript_lines t
+    where t.environment_id = v_access.environment_id and t.n > p_after
+    order by t.n
+  loop
+    v_lines := v_lines || (v_line.line || E'\n');
+    v_bytes := v_bytes + octet_length(v_line.line);
+    if v_bytes >= v_most_bytes then
+      v_access.detail := v_line.n;
+      exit;
+    end if;
+  end loop;
+  v_access.body := array_to_string(v_lines, '');
   return v_access;
 end
 $$;
-grant execute on function pay.transcript(text) to pay_api;
+grant execute on function pay.transcript(text, bigint) to pay_api;

@@ -2,6 +2,8 @@
 
 import assert from "node:assert/strict";
 import process from "node:process";
+import type { EventContext } from "../../shared/domain/changes/event.ts";
+import { applyToAccount } from "../../shared/domain/providers/apply_to_account.ts";
 import type { ChainPayout } from "../../shared/store/chain_store.ts";
 import { chainAccount, WatchedBooks } from "../support/chain/watched.ts";
 import {
@@ -10,6 +12,8 @@ import {
   doubleHash,
   startNodeDouble,
 } from "../support/chain/node_double.ts";
+
+type AccountEvent = Parameters<typeof applyToAccount>[0];
 
 /** A payout of one unit that was sent with the nonce 0. */
 function payoutTo(destination: string): ChainPayout {
@@ -59,8 +63,17 @@ Deno.test("poll() leaves out one address of a block that a node does not send, a
   const others = books.list.flatMap(({ index }) => index === 5 ? [] : [`succeeded 1 pay_${index}`]);
   assert.deepEqual(found, [...others, "succeeded 0 null", "succeeded 1 pay_5"]);
   const [unread] = [...books.provider_events.values()].filter(({ op }) => op === "adjustment");
-  const type = `transfers to ${flooded} in block 1500, more than a node sends`;
-  assert.equal(unread!.reference, `${flooded}:${doubleHash(1_500)}:${type}`);
+  assert.equal(unread!.reference, `${flooded}:${doubleHash(1_500)}:1500:unread`);
+  const context = { livemode: unread!.livemode } as EventContext;
+  const event = { ...unread!, op: "adjustment", booked_minor: 0 } as AccountEvent;
+  const reason =
+    `block 1500 has more transfers to ${flooded} than a node sends, and none of them ` +
+    "is booked";
+  assert.deepEqual(applyToAccount(event, context), {
+    outcome: "unmatched",
+    exception: reason,
+    movement: null,
+  });
 });
 
 Deno.test("poll() stops at a block whose single address a node refuses for another reason", async () => {

@@ -86,7 +86,7 @@ const CALLS: Record<string, EntryCall> = {
     fields: () => WRITTEN,
   },
   match_fault: { text: "pay.match_fault($1, 'request', '{}', true)", fields: () => ({}) },
-  transcript: { text: "pay.transcript($1)", fields: () => ({}) },
+  transcript: { text: "pay.transcript($1, 0)", fields: () => ({}) },
   redeliver: { text: "pay.redeliver($1, 'whd_1', '{}')", fields: () => WRITTEN },
   begin_trigger: { text: `pay.begin_trigger($1, '${TRIGGER}')`, fields: () => WRITTEN },
   end_trigger: { text: "pay.end_trigger($1, 'whd_1', true, '{}')", fields: () => WRITTEN },

@@ -47,6 +47,15 @@ async function transcriptOf(service: TestService, key: string): Promise<string> 
   return text;
 }
 
+/** Stores lines of 600 bytes. */
+async function fillTranscript({ sql }: TestService, seed: string, lines: number): Promise<void> {
+  await sql`
+    insert into pay.transcript_lines (environment_id, n, line)
+    select w.environment_id, n, n || ' ' || repeat('é', 300)
+    from pay.sandbox_settings w cross join generate_series(1, ${lines}::int) n
+    where w.seed = ${seed}`;
+}
+
 /** Makes a run in a new database. */
 async function freshRun(count: number): Promise<{ transcript: string; sent: string[] }> {
   const service = await startService();
@@ -288,6 +297,12 @@ serviceCase("a seeded sandbox", async (t, service) => {
     for (let i = 0; i < 2; i++) assert.equal((await service.pay({}, { key })).status, 201);
     const lines = (await transcriptOf(service, key)).trimEnd().split("\n");
     assert.deepEqual(lines.map((line) => JSON.parse(line).n), [10_000]);
+  });
+  await t.step("a long transcript comes whole, in parts", async () => {
+    const key = await makeSeeded(service, "parts");
+    await fillTranscript(service, "parts", 1_500);
+    const expected = Array.from({ length: 1_500 }, (_, at) => `${at + 1} ${"é".repeat(300)}\n`);
+    assert.equal(await transcriptOf(service, key), expected.join(""));
   });
   await t.step(
     "the id of a key is left out alone, even if it looks like a card number",

@@ -157,8 +157,10 @@ export class Chain {
       if (range.from < range.to || !isTooLong(error)) throw error;
       if (addresses.length === 1) return { transfers: [], unread: [...addresses] };
       const [first, second] = halves(addresses);
-      const one = await this.transfers(range, first);
-      const other = await this.transfers(range, second);
+      const [one, other] = await Promise.all([
+        this.transfers(range, first),
+        this.transfers(range, second),
+      ]);
       return {
         transfers: inOrder([...one.transfers, ...other.transfers]),
         unread: [...one.unread, ...other.unread],
@@ -210,7 +212,8 @@ export class Chain {
       if (!isTooLong(error)) throw error;
       if (hashes.length === 1) return new Map();
       const [first, second] = halves(hashes);
-      return new Map([...await this.receipts(first), ...await this.receipts(second)]);
+      const [one, other] = await Promise.all([this.receipts(first), this.receipts(second)]);
+      return new Map([...one, ...other]);
     }
   }
 

@@ -70,10 +70,9 @@ export function unreadEvent(
   deposit: WatchedDeposit,
   { number, hash, time }: Block,
 ): ProviderEvent {
-  const type = `transfers to ${deposit.address} in block ${number}, more than a node sends`;
   return {
     ...common(account, deposit, time),
-    reference: `${deposit.address}:${hash}:${type}`,
+    reference: `${deposit.address}:${hash}:${number}:unread`,
     op: "adjustment",
     state: "succeeded",
     subject_id: null,

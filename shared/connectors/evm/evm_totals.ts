@@ -25,6 +25,8 @@ const Cursor = z.object({
   first: z.number().int(),
   /** The last one; null: it is not found yet. */
   last: z.number().int().nullable(),
+  /** A final block after the day. */
+  end: z.number().int(),
   span: z.number().int().positive(),
   after: z.number().int().nullable(),
   from: z.number().int(),
@@ -55,11 +57,9 @@ export async function readChainTotals(
   const place = parsed.data;
   const { last, sums, paid_after } = place;
   if (last === null) {
-    const { final } = await chain.heads();
     const isNextDay = ({ time }: Block) => time >= to_ms / 1000;
-    return {
-      cursor: { ...place, last: await chain.firstBlock(final, isNextDay, place.first) - 1 },
-    };
+    const next = await chain.firstBlock(place.end, isNextDay, place.first);
+    return { cursor: { ...place, last: next - 1 } };
   }
   if (paid_after !== null) {
     const time = { from_ms, to_ms };
@@ -93,7 +93,7 @@ async function firstPlace(chain: Chain, from: number, to: number): Promise<Curso
   if (end === null || end.time < to) throw new Error("The day is not final on the chain yet");
   const first = await chain.firstBlock(final, ({ time }) => time >= from);
   const place = { span: SPAN_FIRST, after: null, from: first, sums: {}, paid_after: null };
-  return { first, last: null, ...place };
+  return { first, last: null, end: final, ...place };
 }
 
 function totalsOf({ sums }: Cursor): ProviderTotal[] {

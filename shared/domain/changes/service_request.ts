@@ -23,6 +23,8 @@ export interface Reply {
   operation?: ReservedOperation;
   /** The declared fault that the commit has counted. */
   fault_id?: string;
+  /** Further parts of the body, each of which is read when the client takes it. */
+  rest?: AsyncIterable<string>;
   /** Further headers of the response. */
   headers?: Readonly<Record<string, string>>;
 }

@@ -29,6 +29,8 @@ const ASKING_LIMIT = 24;
 const COLLECT_MS = 250;
 /** Duration of a lease: longer than an operation and its record. */
 const LEASE_MS = 30_000;
+/** Time after which no further event of a payment begins, so that it ends within its lease. */
+const TURNS_MS = 8_000;
 /** Longest time of a sync, which can take several requests. */
 const SYNC_DEADLINE_MS = 20_000;
 
@@ -91,15 +93,20 @@ export class ProviderWorker {
     return { jobs: inTurn(work), has_more: false };
   }
 
-  /** Does pieces of work one after another. A slow provider holds up only its own pieces. */
+  /**
+   * Does pieces of work one after another. A slow provider holds up only its own pieces; what it
+   * leaves of them is leased again.
+   */
   async #run(pieces: readonly ProviderWork[]): Promise<void> {
     const asksOf = ({ kind }: ProviderWork) => kind === "event" ? 0 : 1;
+    const began = performance.now();
     this.#working += pieces.length;
     for (const work of pieces) this.#asking += asksOf(work);
-    for (const work of pieces) {
+    for (const [at, work] of pieces.entries()) {
       try {
+        if (at > 0 && performance.now() - began > TURNS_MS) continue;
         // In the trace of the operation, and not of the request that has woken the worker.
-        await span("work", () => this.#do(work), {
+        await span("work", () => this.#do(work, at > 0), {
           attributes: { "payments.work": work.kind },
           parent: traceparentOf(work),
         });
@@ -116,12 +123,13 @@ export class ProviderWorker {
     void this.#worker.notify();
   }
 
-  #do(work: ProviderWork): Promise<unknown> {
+  /** @param is_later whether an event of the same payment was handled since the lease */
+  #do(work: ProviderWork, is_later: boolean): Promise<unknown> {
     switch (work.kind) {
       case "operation":
         return this.#operation(work);
       case "event":
-        return this.#apply(work, work.event!);
+        return this.#apply(work, work.event!, is_later);
       case "sync":
         return this.#sync(work);
       case "poll":
@@ -144,11 +152,11 @@ export class ProviderWorker {
   }
 
   /** Applies a stored event. Decides again if another event has changed the payment meanwhile. */
-  async #apply(work: ProviderWork, event: StoredProviderEvent): Promise<void> {
+  async #apply(work: ProviderWork, event: StoredProviderEvent, is_later: boolean): Promise<void> {
     const { store } = this.#options;
     let given = work;
     await retryOnStale(async (n) => {
-      if (n > 0) {
+      if (n > 0 || is_later && given.subject_body !== null) {
         const { environment_id, subject_body } = given;
         // Another worker has booked the event.
         if (subject_body === null) return "gone";
@@ -259,8 +267,8 @@ export class ProviderWorker {
 }
 
 /**
- * Puts the events of one payment into one job, in their order. Handled at once, all but one would be
- * decided again.
+ * Puts the events of one payment into one job, in their order. At the same time, each would be
+ * decided again after each of the others.
  */
 function inTurn(work: readonly ProviderWork[]): ProviderWork[][] {
   const by_subject = Map.groupBy(work, ({ event }, at) => event?.subject_id ?? at);

@@ -32,7 +32,7 @@ export function applyToAccount(
   event: StoredProviderEvent & { op: AccountOp },
   context: EventContext,
 ): Effect {
-  const { op, state, account_id: subject_id, amount_minor, currency, livemode, reference } = event;
+  const { op, state, account_id: subject_id, amount_minor, currency, livemode } = event;
   if (livemode !== context.livemode) {
     return exception(`the provider's ${op} is ${livemode ? "live" : "in test mode"}`);
   }
@@ -42,12 +42,23 @@ export function applyToAccount(
   if (event.is_replaced) return undoUnmatched(event, context);
   const kind = MOVEMENTS[op]?.[state];
   if (kind === undefined) {
-    const sign = state === "succeeded" ? "-" : "";
-    const type = reference.split(":").at(-1);
-    const text = `the provider has booked ${sign}${shown(event)} as ${type}, outside of payments`;
-    return applyUnmatched(event, context, text);
+    return applyUnmatched(event, context, reasonOf(event));
   }
   const refund_id = null;
   const movement = movementRow({ kind, subject_id, refund_id, amount_minor, currency }, context);
   return { outcome: "applied", exception: null, movement };
+}
+
+/** Tells the operator about an adjustment. Its reference ends in its type. */
+function reasonOf(event: ProviderEvent): string {
+  const parts = event.reference.split(":");
+  const type = parts.at(-1);
+  if (type === "unread") {
+    return `block ${parts.at(-2)} has more transfers to ${
+      parts[0]
+    } than a node sends, and none of ` +
+      "them is booked";
+  }
+  const sign = event.state === "succeeded" ? "-" : "";
+  return `the provider has booked ${sign}${shown(event)} as ${type}, outside of payments`;
 }

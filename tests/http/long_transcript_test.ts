@@ -1,0 +1,61 @@
+/** A long transcript of a seeded sandbox: each part is read when it is taken. */
+
+import assert from "node:assert/strict";
+import { parseApiKey } from "../../shared/core/api_key.ts";
+import { SANDBOX, serviceCase } from "../support/service/service_case.ts";
+
+const LINES = 3_000;
+
+serviceCase("a transcript is read part by part, of one run", async (t, service) => {
+  const { sql, deps } = service;
+  const made = await service.call("POST", `${SANDBOX}/sandboxes`, { body: { seed: "long" } });
+  await sql`
+    insert into pay.transcript_lines (environment_id, n, line)
+    select w.environment_id, n, repeat('x', 1000)
+    from pay.sandbox_settings w cross join generate_series(1, ${LINES}::int) n
+    where w.seed = 'long'`;
+  const [settings] = await sql`
+    select version::int from pay.sandbox_settings where seed = 'long'`;
+  const access = {
+    key_hash: parseApiKey(made.body.test_key)!.hash,
+    scope: null,
+    version: settings!.version,
+    at_ms: Date.now(),
+    request_id: "req_1",
+    rate_limits: null,
+    observe() {},
+  };
+  const read = () => deps.sandbox!.seeded_store.transcript(access);
+  await t.step("nothing is read before it is taken", async () => {
+    service.forgetStatements();
+    const { begin, rest } = await read();
+    service.assertStatements(1);
+    assert.ok(begin.length < 300_000, `${begin.length} characters`);
+    let [characters, parts] = [begin.length, 1];
+    for await (const part of rest) {
+      characters += part.length;
+      parts++;
+      assert.ok(part.length < 300_000, `${part.length} characters`);
+    }
+    assert.deepEqual([characters, parts], [LINES * 1001, 12]);
+    service.assertStatements(11);
+  });
+  await t.step("a change of the settings does not end it", async () => {
+    const { rest } = await read();
+    const frozen = { key: made.body.test_key, body: { mode: "frozen" } };
+    assert.equal((await service.call("POST", `${SANDBOX}/clock`, frozen)).status, 200);
+    assert.equal((await Array.fromAsync(rest)).length, 11);
+    const [changed] = await sql`
+      select version::int from pay.sandbox_settings where seed = 'long'`;
+    assert.notEqual(changed!.version, access.version);
+    access.version = changed!.version;
+  });
+  await t.step("a reset ends it with an error", async () => {
+    const { rest } = await read();
+    const reset = { key: made.body.test_key, body: {} };
+    assert.equal((await service.call("POST", `${SANDBOX}/reset`, reset)).status, 200);
+    await assert.rejects(async () => {
+      for await (const _ of rest);
+    }, /was reset/);
+  });
+});
