@@ -65,6 +65,8 @@ export interface ProviderEvent {
   advice?: DeclineAdvice;
   /** The reason of a failure. */
   failure_code?: FailureCode;
+  /** Why an adjustment needs the operator. Absent: its amount and the end of its reference tell. */
+  reason?: string;
   /** The transaction on chain. */
   tx_hash?: string;
   /** True: an entry of a bank account. No other event is about the same money. */

@@ -301,9 +301,9 @@ begin
 end
 $$;
 
--- The part of pay_internal.lease_work for provider events, oldest first. Accounts share the limit,
--- so a payer who sends thousands of small amounts holds up no other account. The second round gives
--- what the others have left.
+-- The part of pay_internal.lease_work for provider events: the oldest of each account, then the
+-- next of each, up to the limit. So a payer who sends thousands of small amounts holds up no other
+-- account.
 create or replace function pay_internal.lease_provider_events(
   p_limit integer, p_at timestamptz, p_leased_until timestamptz
 )
@@ -314,60 +314,53 @@ as $$
 #variable_conflict use_column
 declare
   v_accounts constant text[] := pay_internal.accounts_with_events();
-  v_left integer := p_limit;
-  v_each integer;
-  v_leased integer;
 begin
-  for v_each in
-    select distinct l.each from unnest(array[
-      greatest(p_limit / greatest(cardinality(v_accounts), 1), 1), p_limit]) as l (each)
-    order by 1
-  loop
-    exit when v_left <= 0 or v_accounts = '{}';
-    return query
-      with chosen as materialized (
-        select l.environment_id, l.account_id, l.reference
-        from unnest(v_accounts) a (id)
+  if v_accounts = '{}' then
+    return;
+  end if;
+  return query
+    with chosen as materialized (
+      select l.environment_id, l.account_id, l.reference
+      from unnest(v_accounts) a (id)
+      cross join lateral (
+        select event.environment_id, event.account_id, event.reference, event.received_at,
+          row_number() over (order by event.received_at) as turn
+        from pay.provider_events event
         cross join lateral (
-          select event.environment_id, event.account_id, event.reference, event.received_at
-          from pay.provider_events event
-          cross join lateral (
-            select e.retired_at, e.moving from pay.environments e
-            where e.id = event.environment_id limit 1
-          ) e
-          where e.retired_at is null and e.moving is null and event.outcome is null
-            and event.account_id = a.id
-            and (event.leased_until is null or event.leased_until <= p_at)
-          order by event.received_at
-          limit least(v_each, v_left)
-        ) l
-        order by l.received_at
-        limit v_left
-      ),
-      open as materialized (
-        select event.environment_id, event.account_id, event.reference
-        from chosen c
-        join pay.provider_events event on event.environment_id = c.environment_id
-          and event.account_id = c.account_id and event.reference = c.reference
-        where event.outcome is null
+          select e.retired_at, e.moving from pay.environments e
+          where e.id = event.environment_id limit 1
+        ) e
+        where e.retired_at is null and e.moving is null and event.outcome is null
+          and event.account_id = a.id
           and (event.leased_until is null or event.leased_until <= p_at)
-        for update of event skip locked
-      )
-      update pay.provider_events event
-      set leased_until = p_leased_until,
-        subject_id = coalesce(event.subject_id,
-          pay_internal.find_event_subject(event.environment_id, event.account_id,
-            event.provider_reference)),
-        refund_id = coalesce(event.refund_id, case when event.op = 'refund'
-          then pay_internal.find_event_refund(event.environment_id, event.account_id,
-            event.reference) end)
-      from open o
-      where event.environment_id = o.environment_id and event.account_id = o.account_id
-        and event.reference = o.reference
-      returning event.environment_id, event.account_id, event.reference,
-        to_char(event.received_at at time zone 'UTC', 'YYYYMMDDHH24MISSUS');
-    get diagnostics v_leased = row_count;
-    v_left := v_left - v_leased;
-  end loop;
+        order by event.received_at
+        limit p_limit
+      ) l
+      order by l.turn, l.received_at
+      limit p_limit
+    ),
+    -- Locks only what is chosen.
+    open as materialized (
+      select event.environment_id, event.account_id, event.reference
+      from chosen c
+      join pay.provider_events event on event.environment_id = c.environment_id
+        and event.account_id = c.account_id and event.reference = c.reference
+      where event.outcome is null
+        and (event.leased_until is null or event.leased_until <= p_at)
+      for update of event skip locked
+    )
+    update pay.provider_events event
+    set leased_until = p_leased_until,
+      subject_id = coalesce(event.subject_id,
+        pay_internal.find_event_subject(event.environment_id, event.account_id,
+          event.provider_reference)),
+      refund_id = coalesce(event.refund_id, case when event.op = 'refund'
+        then pay_internal.find_event_refund(event.environment_id, event.account_id,
+          event.reference) end)
+    from open o
+    where event.environment_id = o.environment_id and event.account_id = o.account_id
+      and event.reference = o.reference
+    returning event.environment_id, event.account_id, event.reference,
+      to_char(event.received_at at time zone 'UTC', 'YYYYMMDDHH24MISSUS');
 end
 $$;

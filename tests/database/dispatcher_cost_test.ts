@@ -17,7 +17,7 @@ const EACH = 16;
 /**
  * About fifty pages for each recorded and leased delivery. Reading all pending ones takes 4 500.
  */
-const MAX_PAGES = 1_600;
+const MAX_PAGES = 1_500;
 const ENDPOINT = `whe_${"1".repeat(26)}`;
 /** As many as an environment can have slots for, and how many deliveries they may lease together. */
 const ENDPOINTS = 64;

@@ -298,9 +298,15 @@ function inOrder(transfers: ChainTransfer[]): ChainTransfer[] {
   return transfers.sort((a, b) => a.block_number - b.block_number || a.log_index - b.log_index);
 }
 
-/** Reports whether a node may respond to a smaller range. */
-export function isTooLarge(error: unknown): boolean {
-  return error instanceof RpcError && (error.kind === "limit" || error.kind === "timeout");
+/**
+ * Returns half of a span of blocks that a node has refused as too large, or did not read in time.
+ * Throws any other error, and that of a span that cannot be halved.
+ * @param signal of the whole page: without it there is no time for a smaller span
+ */
+export function halvedSpan(span: number, error: unknown, signal: AbortSignal): number {
+  const is_too_large = error instanceof RpcError && ["limit", "timeout"].includes(error.kind);
+  if (!is_too_large || span === 1 || signal.aborted) throw error;
+  return Math.ceil(span / 2);
 }
 
 function isTooLong(error: unknown): boolean {

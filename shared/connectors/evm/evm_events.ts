@@ -70,9 +70,13 @@ export function unreadEvent(
   deposit: WatchedDeposit,
   { number, hash, time }: Block,
 ): ProviderEvent {
+  const { address } = deposit;
   return {
     ...common(account, deposit, time),
-    reference: `${deposit.address}:${hash}:${number}:unread`,
+    reference: `${address}:${hash}:${number}:unread`,
+    reason:
+      `block ${number} has more transfers to ${address} than a node sends, and none of them ` +
+      "is booked",
     op: "adjustment",
     state: "succeeded",
     subject_id: null,

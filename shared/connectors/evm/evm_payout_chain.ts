@@ -124,12 +124,15 @@ export class PayoutChain {
 
   /** Returns transactions in their blocks by hash; without those that no block has. */
   async mined(tx_hashes: readonly string[]): Promise<Map<string, Mined>> {
-    const receipts = await this.#same(tx_hashes, "eth_getTransactionReceipt", Receipt);
-    return new Map(receipts.flatMap((receipt, at) => {
-      if (receipt === null) return [];
+    const hashes = [...new Set(tx_hashes)];
+    const mined = new Map<string, Mined>();
+    const receipts = await this.#same(hashes, "eth_getTransactionReceipt", Receipt);
+    for (const [at, receipt] of receipts.entries()) {
+      if (receipt === null) continue;
       const { blockNumber: block_number, status } = receipt;
-      return [[tx_hashes[at]!, { block_number, has_worked: status === 1 }]];
-    }));
+      mined.set(hashes[at]!, { block_number, has_worked: status === 1 });
+    }
+    return mined;
   }
 
   /** Returns the nonces of transactions of the signer by hash; null: it is not the signer's. */

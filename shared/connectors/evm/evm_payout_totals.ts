@@ -19,7 +19,7 @@ export async function payoutTotals(
   const { signer_address } = settings;
   if (signer_address === null || payouts.length === 0) return;
   const chain = new PayoutChain(settings, signer_address, secret, signal);
-  const mined = await chain.mined([...new Set(payouts.map(({ tx_hash }) => tx_hash))]);
+  const mined = await chain.mined(payouts.map(({ tx_hash }) => tx_hash));
   for (const { tx_hash, currency, amount_minor } of payouts) {
     if (mined.get(tx_hash)?.has_worked) sums[currency] = (sums[currency] ?? 0) - amount_minor;
   }

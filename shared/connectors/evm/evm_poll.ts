@@ -9,7 +9,7 @@ import * as z from "zod";
 import { idFloor } from "../../core/ids.ts";
 import type { ProviderAccount, ProviderEvent } from "../../domain/providers/connector.ts";
 import type { ChainStore, WatchedDeposit } from "../../store/chain_store.ts";
-import { type Block, Chain, type ChainTransfer, isTooLarge } from "./evm_chain.ts";
+import { type Block, Chain, type ChainTransfer, halvedSpan } from "./evm_chain.ts";
 import { expiryEvent, goneEvent, transferEvent, unreadEvent } from "./evm_events.ts";
 import { payoutEvents } from "./evm_payout_poll.ts";
 import { readEvmSettings } from "./evm_settings.ts";
@@ -95,12 +95,8 @@ async function halvingAtLimits(
   try {
     return await read();
   } catch (error) {
-    if (!isTooLarge(error) || place.span === 1 || signal.aborted) throw error;
-    return {
-      provider_events: [],
-      cursor: { ...place, span: Math.ceil(place.span / 2) },
-      more: true,
-    };
+    const cursor = { ...place, span: halvedSpan(place.span, error, signal) };
+    return { provider_events: [], cursor, more: true };
   }
 }
 

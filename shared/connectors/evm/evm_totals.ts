@@ -11,7 +11,7 @@ import type {
   TotalsTime,
 } from "../../domain/providers/connector.ts";
 import type { ChainStore } from "../../store/chain_store.ts";
-import { type Block, Chain, isTooLarge } from "./evm_chain.ts";
+import { type Block, Chain, halvedSpan } from "./evm_chain.ts";
 import { readEvmSettings } from "./evm_settings.ts";
 
 const BATCH = 1_000;
@@ -80,8 +80,7 @@ export async function readChainTotals(
       sums[asset] = (sums[asset] ?? 0) + amount_minor;
     }
   } catch (error) {
-    if (!isTooLarge(error) || place.span === 1 || signal.aborted) throw error;
-    return { cursor: { ...place, span: Math.ceil(place.span / 2) } };
+    return { cursor: { ...place, span: halvedSpan(place.span, error, signal) } };
   }
   if (range.to < last) return { cursor: { ...place, from: range.to + 1 } };
   return { cursor: { ...place, after: deposits.at(-1)!.index, from: place.first } };

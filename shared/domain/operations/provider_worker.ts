@@ -68,7 +68,7 @@ export class ProviderWorker {
     return this.#worker.notify();
   }
 
-  /** The same, but resolves after `longest_ms` at the latest. */
+  /** Looks for due work. Resolves as `notify` does, after `longest_ms` at the latest. */
   idle(longest_ms: number): Promise<void> {
     return this.#worker.idle(longest_ms);
   }

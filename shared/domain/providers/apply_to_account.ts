@@ -51,14 +51,8 @@ export function applyToAccount(
 
 /** Tells the operator about an adjustment. Its reference ends in its type. */
 function reasonOf(event: ProviderEvent): string {
-  const parts = event.reference.split(":");
-  const type = parts.at(-1);
-  if (type === "unread") {
-    return `block ${parts.at(-2)} has more transfers to ${
-      parts[0]
-    } than a node sends, and none of ` +
-      "them is booked";
-  }
   const sign = event.state === "succeeded" ? "-" : "";
-  return `the provider has booked ${sign}${shown(event)} as ${type}, outside of payments`;
+  const type = event.reference.split(":").at(-1);
+  return event.reason ??
+    `the provider has booked ${sign}${shown(event)} as ${type}, outside of payments`;
 }

@@ -89,7 +89,7 @@ export class Dispatcher {
     return this.#worker.notify();
   }
 
-  /** The same, but resolves after `longest_ms` at the latest. */
+  /** Looks for due deliveries. Resolves as `notify` does, after `longest_ms` at the latest. */
   idle(longest_ms: number): Promise<void> {
     return this.#worker.idle(longest_ms);
   }

@@ -74,7 +74,7 @@ async function readsOf(
 }
 
 /**
- * What the open transaction has read so far. Pages of the catalogue are not counted: how many a
+ * Returns what the open transaction has read so far. Pages of the catalogue are not counted: how many a
  * session reads depends on its caches, which any change in any database can empty.
  */
 export async function readsOfTransaction(sql: ISql): Promise<Reading> {
