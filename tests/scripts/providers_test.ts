@@ -215,7 +215,7 @@ Deno.test("deno task providers", async (t) => {
 /** Runs a command as a child process. */
 async function spawn(file: string, env: Record<string, string>, ...args: string[]) {
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", file, ...args],
+    args: ["run", "-A", "--quiet", file, ...args],
     cwd: PROJECT_DIR,
     env: { DATABASE_URL: "", PUBLIC_BASE_URL: "", SUPABASE_URL: "", ...env },
     stdin: "null",

@@ -142,7 +142,7 @@ const REFUSED: [script: string, args: string[], code: number, said: RegExp][] = 
 for (const [script, args, code, said] of REFUSED) {
   Deno.test(`scripts/${script}.ts ${args.join(" ")} is refused`, async () => {
     const output = await new Deno.Command(Deno.execPath(), {
-      args: ["run", "-A", `scripts/${script}.ts`, ...args],
+      args: ["run", "-A", "--quiet", `scripts/${script}.ts`, ...args],
       cwd: PROJECT_DIR,
       env: { TEST_DATABASE_URL: testServer().superuser_url },
       stdin: "null",
