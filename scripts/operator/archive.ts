@@ -23,7 +23,15 @@ import {
   sha256,
 } from "./archive_format.ts";
 import { type ArchiveStore, openArchiveStore } from "./archive_store.ts";
-import { CommandError, print, printMessage, reportFailure, UsageError } from "./command_line.ts";
+import {
+  CommandError,
+  print,
+  printMessage,
+  reportFailure,
+  SQLSTATE,
+  sqlstateOf,
+  UsageError,
+} from "./command_line.ts";
 import { openOperatorDatabase } from "./operator_database.ts";
 
 const PROJECT_DIR = fileURLToPath(new URL("../../", import.meta.url));
@@ -142,13 +150,31 @@ async function run(sql: postgres.Sql, store: ArchiveStore | null, options: Optio
     return;
   }
   if (options.action === "check") {
-    for (const environment of found) await checkArchive(sql, store, environment);
-    return;
+    return await forEach(found, (environment) => checkArchive(sql, store, environment));
   }
   // Two runs would write the same files.
   const [lock] = await sql`select pg_try_advisory_lock(hashtextextended('archive', 0)) as is_taken`;
   if (!lock!.is_taken) throw new CommandError("Another archive is being written");
-  for (const environment of found) await writeArchive(sql, store, environment, options.until);
+  await forEach(found, (environment) => writeArchive(sql, store, environment, options.until));
+}
+
+/** Does the work for each environment, so that the fault of one does not hold up the others. */
+async function forEach(
+  found: readonly ArchivedEnvironment[],
+  work: (environment: ArchivedEnvironment) => Promise<void>,
+): Promise<void> {
+  const faults: string[] = [];
+  for (const environment of found) {
+    try {
+      await work(environment);
+    } catch (error) {
+      const is_moving = sqlstateOf(error) === SQLSTATE.lock_not_available;
+      if (!is_moving && !(error instanceof CommandError)) throw error;
+      const { message } = error as Error;
+      faults.push(is_moving ? `${environment.account}: ${message}` : message);
+    }
+  }
+  if (faults.length > 0) throw new CommandError(faults.join("\n"));
 }
 
 async function writeArchive(
@@ -157,11 +183,12 @@ async function writeArchive(
   environment: ArchivedEnvironment,
   until: Date | null,
 ): Promise<void> {
-  const { environment_id, account, archived_until, next_day } = environment;
+  const { environment_id, account, archived_until } = environment;
+  const next_day = await nextDay(sql, store, environment);
   if (next_day === null) return print(`${account}: no events\n`);
   const newest = Math.floor(Date.now() / DAY_MS - AGE_DAYS) * DAY_MS;
   const end = Math.min(until?.getTime() ?? newest, newest);
-  let before = await lastManifest(store, environment, dayOf(next_day));
+  let before = await lastManifest(store, { ...environment, next_day });
   if (archived_until !== null && before === null) {
     throw new CommandError(
       `${account}: this place has no archive until ${
@@ -201,6 +228,27 @@ async function writeArchive(
   }
 }
 
+/**
+ * Returns the day with which the archive goes on; null without an event. After an end of the archive
+ * it goes on behind its last day, because retention has deleted from the days before since.
+ */
+async function nextDay(
+  sql: postgres.Sql,
+  store: ArchiveStore,
+  { environment_id, archived_until, next_day }: ArchivedEnvironment,
+): Promise<Date | null> {
+  if (archived_until !== null || next_day === null) return next_day;
+  const latest = await latestLink(store, environment_id);
+  if (latest === null || latest.day < dayOf(next_day)) return next_day;
+  const after = dayAfter(latest);
+  await sql`select pay.note_archive(${environment_id}, ${after.toISOString()}::timestamptz)`;
+  return after;
+}
+
+function dayAfter({ day }: ManifestLink): Date {
+  return new Date(Date.parse(day) + DAY_MS);
+}
+
 /** A manifest and its link. */
 interface LinkedManifest {
   link: ManifestLink;
@@ -208,21 +256,20 @@ interface LinkedManifest {
 }
 
 /**
- * Returns the last manifest before a day; null if the archive begins with this day. A run that was
+ * Returns the last manifest before the next day; null if the archive begins with it. A run that was
  * killed can have written the day already.
  */
 async function lastManifest(
   store: ArchiveStore,
-  { environment_id, account }: ArchivedEnvironment,
-  day: string,
+  { environment_id, account, next_day }: ArchivedEnvironment & { next_day: Date },
 ): Promise<LinkedManifest | null> {
+  const day = dayOf(next_day);
   let link = await latestLink(store, environment_id);
   while (link !== null && link.day >= day) {
     link = (await readManifest(store, environment_id, link)).previous;
   }
   if (link === null) return null;
-  const next = dayOf(new Date(Date.parse(link.day) + DAY_MS));
-  if (next !== day) {
+  if (dayOf(dayAfter(link)) !== day) {
     throw new CommandError(
       `${account}: the archive at this place ends with ${link.day}, and retention has deleted or ` +
         `archived elsewhere everything before ${day}: choose another place`,
@@ -302,6 +349,12 @@ async function checkArchive(
     if (archived_until === null) return print(`${account}: no archive\n`);
     throw new CommandError(`${account}: this place has no archive`);
   }
+  if (archived_until !== null && archived_until > dayAfter(latest)) {
+    throw new CommandError(
+      `${account}: the archive at this place ends with ${latest.day}, and retention has deleted or ` +
+        `may delete everything before ${dayOf(archived_until)}`,
+    );
+  }
   let days = 0;
   let later: Manifest | null = null;
   let newest: Manifest | null = null;
@@ -319,7 +372,7 @@ async function checkArchive(
     [later, link] = [manifest, manifest.previous];
   }
   const { ledger } = newest!;
-  const end = new Date(Date.parse(latest.day) + DAY_MS);
+  const end = dayAfter(latest);
   const booked = carryForward([], await sumsOf(sql, environment_id, new Date(0), end));
   if (closings(ledger) !== closings(booked)) {
     throw new CommandError(

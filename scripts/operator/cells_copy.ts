@@ -5,7 +5,7 @@
  */
 
 import type { CellDatabase, TenantTable } from "./cells_database.ts";
-import { CommandError } from "./command_line.ts";
+import { CommandError, SQLSTATE, sqlstateOf } from "./command_line.ts";
 
 /** Between two looks at the databases. */
 export const LOOK_MS = 200;
@@ -53,13 +53,27 @@ export async function publish(
 
 /** Begins to copy what is published. The environments must be at the target. */
 export async function subscribe({ source, target, name }: Copy): Promise<void> {
-  // A copied table has a slot until the target has committed that it is complete. If a crash took
-  // this commit back, the table could never be complete: it would wait for the slot for ever.
-  const [row] = await target.sql`select format(
-    'create subscription %I connection %L publication %I
-     with (run_as_owner = true, synchronous_commit = on)',
-    ${name}::text, ${source.url}::text, ${name}::text) as text`;
-  await target.sql.unsafe(row!.text);
+  // The statement has the password of the source, and the server logs statements that fail. Only a
+  // superuser can keep it out (docs/scaling.md).
+  const session = await target.sql.reserve();
+  try {
+    for (const setting of ["log_statement = none", "log_min_error_statement = panic"]) {
+      await session.unsafe(`set ${setting}`).catch((error) => {
+        if (sqlstateOf(error) !== SQLSTATE.insufficient_privilege) throw error;
+      });
+    }
+    // A copied table has a slot until the target has committed that it is complete. If a crash took
+    // this commit back, the table could never be complete: it would wait for the slot for ever.
+    const [row] = await session`select format(
+      'create subscription %I connection %L publication %I
+       with (run_as_owner = true, synchronous_commit = on)',
+      ${name}::text, ${source.url}::text, ${name}::text) as text`;
+    await session.unsafe(row!.text);
+    await session`reset log_statement`.catch(() => {});
+    await session`reset log_min_error_statement`.catch(() => {});
+  } finally {
+    session.release();
+  }
 }
 
 /**

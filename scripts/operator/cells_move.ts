@@ -250,7 +250,10 @@ async function readState({ account, source, target }: Move): Promise<MoveState> 
   };
 }
 
-/** The moves that are under way from a database, one line each. */
+/**
+ * The moves that are under way from a database, and the accounts that are closed there without one,
+ * one line each.
+ */
 export async function listMoves(source: CellDatabase): Promise<string[]> {
   const rows = await source.sql<{ name: string; note: string | null; behind: string | null }[]>`
     select p.pubname as name, obj_description(p.oid, 'pg_publication') as note,
@@ -258,9 +261,11 @@ export async function listMoves(source: CellDatabase): Promise<string[]> {
     from pg_publication p left join pg_replication_slots s on s.slot_name = p.pubname
     where starts_with(p.pubname, 'pay_move_') order by 1`;
   const lines: string[] = [];
+  const moving = new Set<string>();
   for (const { note, behind } of rows) {
     if (note === null) continue;
     const { account, cell } = JSON.parse(note) as Note;
+    moving.add(account);
     const steps = new Set(
       (await environmentsOf(source, account)).map(({ moving }) => moving ?? "open"),
     );
@@ -268,6 +273,14 @@ export async function listMoves(source: CellDatabase): Promise<string[]> {
       `"${account}" → ${cell}: ${[...steps].join(", ") || "deleted"} at --from, ` +
         (behind === null ? "no slot" : `the copy is ${behind} behind`),
     );
+  }
+  // As a mover leaves it that was killed before it had deleted, or an operator who closed a backup.
+  const closed = await source.sql<{ account: string; steps: string }[]>`
+    select e.account, string_agg(distinct e.moving, ', ') as steps
+    from pay.environments e where e.moving is not null group by 1 order by 1`;
+  for (const { account, steps } of closed) {
+    if (moving.has(account)) continue;
+    lines.push(`"${account}": ${steps} at --from, and no copy: run the command of its move again`);
   }
   return lines;
 }
@@ -396,7 +409,9 @@ async function arrive({ source, target }: MovingCopy, ids: readonly string[]): P
   const rows = await source.sql`
     select e.id, e.public_id, e.account, e.livemode, e.name, e.created_at::text as created_at,
       e.retired_at::text as retired_at, e.ends_at::text as ends_at, 'arriving' as moving
-    from pay.environments e where e.id = any (${ids as string[]})`;
+    from pay.environments e where e.id = any (${ids as string[]})
+    -- An environment that a reset has retired gives its public id free for the next one.
+    order by e.retired_at nulls last, e.id`;
   await target.sql`
     insert into pay.environments as e
     select * from json_populate_recordset(null::pay.environments, ${
@@ -473,13 +488,15 @@ async function seal(copy: MovingCopy): Promise<void> {
   const published = await publishedIds(source, name);
   const late = ids.filter((id) => !published.has(id));
   // Those that a mover before this one has copied may be in part.
-  const there = new Set((await environmentsOf(target, account)).map(({ id }) => id));
+  const there = (await environmentsOf(target, account)).map(({ id }) => id);
+  // Retention has deleted others since they arrived.
+  const gone = there.filter((id) => !ids.includes(id));
   const filled = orderedTables(await filledTables(source, tables, late));
   // At once: the proxy of a mover that was killed can send requests there already, and their keys
   // must not be away.
   await target.sql.begin(async (transaction) => {
     const into = { ...copy, target: { ...target, sql: transaction as unknown as postgres.Sql } };
-    await deleteRows(into.target, tables, late.filter((id) => there.has(id)));
+    await deleteRows(into.target, tables, [...gone, ...late.filter((id) => there.includes(id))]);
     await arrive(into, ids);
     for (const { name } of filled) await copyRows(into, name, late);
   });

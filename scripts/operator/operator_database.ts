@@ -99,6 +99,8 @@ async function connect(url: string, setting: string): Promise<OperatorDatabase> 
     max: 1,
     connect_timeout: CONNECT_TIMEOUT_S,
     prepare: false,
+    // The end of the connection is the end of a command's lock.
+    max_lifetime: null,
     ...driverEncryption(url),
     onnotice: () => {},
     // The driver can read no other style.

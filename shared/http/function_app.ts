@@ -143,6 +143,7 @@ function handle(c: Ctx, world: World, route: Route, path: string): Promise<Respo
     const inWorld = world.read(c, { route, sent_id, idempotency_key });
     const query = parseQuery(route.query, searchParams);
     const body = sent ? parseBody(route.body, sent) : undefined;
+    route.refuse?.(body, state.key!.livemode);
 
     const id = ID_FORM.test(sent_id) ? sent_id : UNKNOWN_ID;
     const named_key = c.req.param("key") ?? "";

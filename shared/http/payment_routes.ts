@@ -6,6 +6,7 @@ import { DECLINE_CODES } from "../core/errors.ts";
 import { paymentOf } from "../domain/payments/create_payment.ts";
 import { cancelOf, captureOf } from "../domain/payments/capture_and_cancel.ts";
 import { CANCELLABLE_STATUSES } from "../domain/payments/lifecycle.ts";
+import { refuseRealCard } from "../domain/providers/instrument.ts";
 import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import { listOf, ListPaymentsQuery } from "../schema/list.ts";
 import { CapturePaymentBody, CreatePaymentBody, Payment } from "../schema/payment.ts";
@@ -37,6 +38,7 @@ export const PAYMENT_ROUTES: readonly Route[] = [
     paths: ["/v1/payments"],
     scope: "payments:write",
     body: CreatePaymentBody,
+    refuse: refuseRealCard,
     status: 201,
     errors: [...DECLINE_CODES, "provider_refused", "provider_not_configured"],
     run: ({ deps, request, body }) =>

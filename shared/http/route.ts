@@ -79,6 +79,8 @@ export interface Route {
   media_type?: string;
   /** Error codes of this operation, in addition to those of every operation of its kind. */
   errors?: readonly ErrorCode[];
+  /** Throws `ApiError` for a body that must not be hashed, stored or logged. */
+  refuse?(body: unknown, livemode: boolean): void;
   /**
    * True: the request is not in the log of requests, because it reads that log, or because clients
    * repeat it all the time and would soon fill the log.
@@ -96,11 +98,12 @@ export function scopeOf(
   return name === undefined ? scope : parameter_scopes[name]!;
 }
 
-/** Defines a route. Checks that `run` takes the types of `body` and `query`. */
+/** Defines a route. Checks that its functions take the types of `body` and `query`. */
 export function route<Body, Query>(
-  definition: Omit<Route, "body" | "query" | "run"> & {
+  definition: Omit<Route, "body" | "query" | "refuse" | "run"> & {
     body: z.ZodType<Body>;
     query: z.ZodType<Query>;
+    refuse?(body: NoInfer<Body>, livemode: boolean): void;
     run(call: RouteInput<Body, Query>): Promise<Reply | StoredResponse>;
   },
 ): Route {

@@ -13,6 +13,7 @@ import { ResetSandboxBody, SandboxReset, Transcript } from "../schema/service.ts
 import { AdvanceTransferBody, Transfer } from "../schema/transfer.ts";
 import { TriggerWebhookBody, WebhookDelivery } from "../schema/webhook.ts";
 import { paymentOf } from "../domain/payments/create_payment.ts";
+import { refuseRealCard } from "../domain/providers/instrument.ts";
 import { DISPOSABLE_SANDBOX_ROUTES } from "./disposable_sandbox_routes.ts";
 import { FAULT_ROUTES } from "./fault_routes.ts";
 import { type Route, route, SANDBOX_FUNCTION } from "../http/route.ts";
@@ -55,6 +56,7 @@ export const SANDBOX_ROUTES: readonly Route[] = [
       "also after a decline.",
     paths: ["/payments", "/v1/payments"],
     body: CreatePaymentBody,
+    refuse: refuseRealCard,
     status: 201,
     run: ({ deps, request, body }) =>
       deps.operations.create(request, () => paymentOf(body, false, request.context)),

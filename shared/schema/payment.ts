@@ -26,6 +26,7 @@ import {
   Description,
   id,
   Instant,
+  isStorableTime,
   Metadata,
   Network,
   Person,
@@ -195,8 +196,9 @@ export const Mandate = mustBe(
 export type Mandate = z.infer<typeof Mandate>;
 
 function isDateOrTime(text: string): boolean {
-  return z.iso.date().safeParse(text).success ||
+  const has_form = z.iso.date().safeParse(text).success ||
     z.iso.datetime({ offset: true }).safeParse(text).success;
+  return has_form && isStorableTime(Date.parse(text));
 }
 
 /** A wallet in the body of a create: an object, or the address as text. */

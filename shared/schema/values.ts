@@ -99,9 +99,13 @@ export const Description = z.string().max(MAX_DESCRIPTION)
 /** A time in a response: RFC 3339 in UTC, with milliseconds. */
 export const Instant = z.iso.datetime().describe("RFC 3339 in UTC, with milliseconds");
 
-/** First and last time, in UTC, that `timestamptz`, RFC 3339 and `Date` can all represent. */
 const FIRST_TIME_MS = Date.parse("0001-01-01T00:00:00.000Z");
 const LAST_TIME_MS = Date.parse("9999-12-31T23:59:59.999Z");
+
+/** Reports whether `timestamptz`, RFC 3339 and `Date` can all represent a time in UTC. */
+export function isStorableTime(at_ms: number): boolean {
+  return at_ms >= FIRST_TIME_MS && at_ms <= LAST_TIME_MS;
+}
 
 /**
  * A time in a request: RFC 3339 with any offset. Parses to milliseconds. The range check uses UTC:
@@ -110,7 +114,7 @@ const LAST_TIME_MS = Date.parse("9999-12-31T23:59:59.999Z");
 export const Time = mustBe(
   z.iso.datetime({ offset: true })
     .transform((text) => Date.parse(text))
-    .refine((at_ms) => at_ms >= FIRST_TIME_MS && at_ms <= LAST_TIME_MS, {
+    .refine(isStorableTime, {
       error: "must be in the years 1 to 9999 in UTC",
     }),
   "a date and time with its time zone, such as 2026-01-31T09:00:00Z",

@@ -14,6 +14,8 @@ interface OrderToExport {
   kind: "collection" | "refund" | "transfer";
   amount_minor: number;
   currency: string;
+  /** Of a payout. */
+  speed: "standard" | "instant";
   subject_body: string;
 }
 

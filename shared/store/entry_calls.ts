@@ -112,8 +112,7 @@ export class EntryCalls {
     }
     const tenant = await this.tenantOf(access);
     this.#moveEarly();
-    return this.#queue.tryTake([tenant]) ??
-      await this.waits.hold(key_hash, () => this.#queue.take([tenant]));
+    return await this.waits.take(key_hash, this.#queue, [tenant]);
   }
 
   /** Gives slots to their tenants, as far as they have become known. */

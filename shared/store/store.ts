@@ -27,6 +27,7 @@ import { isCheap, isPlain, type PageRequest } from "./page_request.ts";
 import { PendingQuota } from "./pending_quota.ts";
 import type { OperationRow } from "./operation_row.ts";
 import type { StoredAccount } from "./provider_rows.ts";
+import type { WaitingRequests } from "./waiting_requests.ts";
 import { type BatchLimits, batchRequests, type ListRow } from "./request_batcher.ts";
 import {
   type Access,
@@ -77,6 +78,8 @@ export interface Metric {
 
 /** The store of payments, transfers and lists. Each method throws `ApiError`. */
 export interface Store {
+  /** The requests that wait for their turn. */
+  readonly waits: WaitingRequests;
   /** Checks the key. Throws `unauthorized` or `permission_denied`. */
   authenticate(access: Access): Promise<void>;
   /** Loads a resource. Throws `not_found` for an id that is not in the key's environment. */
@@ -219,6 +222,8 @@ export function createStore(
   }
 
   return {
+    waits: calls.waits,
+
     async authenticate(access) {
       const requested = { access, kind: null, id: null, idempotency: null };
       await databaseSpan(

@@ -4,7 +4,7 @@
  * others need (ADR 0020).
  */
 
-import { FairQueue } from "../jobs/fair_queue.ts";
+import { FairQueue, type Owners, type Slot } from "../jobs/fair_queue.ts";
 import type { KnownTenants } from "./known_tenants.ts";
 
 /** The most requests that wait. */
@@ -53,5 +53,28 @@ export class WaitingRequests {
    */
   hold<T>(key_hash: string, work: () => Promise<T>): Promise<T> {
     return this.#queue.run([this.#tenants.nameOf(key_hash)], work);
+  }
+
+  /**
+   * Takes the slots of a request in another queue. A request that must wait for them is held.
+   * @param key_hash as of `hold`
+   */
+  async take(key_hash: string, queue: FairQueue, owners: Owners): Promise<Slot> {
+    return queue.tryTake(owners) ?? await this.hold(key_hash, () => queue.take(owners));
+  }
+
+  /** Runs a job when it has its slots, as `take` does. */
+  async run<T>(
+    key_hash: string,
+    queue: FairQueue,
+    owners: Owners,
+    job: () => Promise<T>,
+  ): Promise<T> {
+    const slot = await this.take(key_hash, queue, owners);
+    try {
+      return await job();
+    } finally {
+      slot.leave();
+    }
   }
 }

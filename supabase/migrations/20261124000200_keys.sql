@@ -118,6 +118,7 @@ create table pay.api_key_secrets (
   revoked_at timestamptz,
   last_used_at timestamptz,
   ends_at timestamptz,
+  added_at timestamptz not null default clock_timestamp(),
   constraint api_key_secrets_pkey primary key (hash),
   constraint api_key_secrets_api_key_fkey foreign key (api_key_id) references pay.api_keys (id),
   constraint api_key_secrets_environment_fkey foreign key (environment_id, livemode)
@@ -143,6 +144,8 @@ comment on column pay.api_key_secrets.expires_at is
   'Time at which the secret ends: the end of its overlap or of the key, whichever is earlier.';
 comment on column pay.api_key_secrets.revoked_at is 'Time of revocation; null: not revoked.';
 comment on column pay.api_key_secrets.last_used_at is 'Last use; written at most once an hour.';
+comment on column pay.api_key_secrets.added_at is
+  'By the clock of the server: those of a sandbox whose clock stands have one created_at.';
 comment on column pay.api_key_secrets.ends_at is
   'The real time at which the secret ends at the latest: at its expiry, or with its disposable sandbox; null: it does not end.';
 

@@ -372,7 +372,7 @@ as $$
           'last4', s.last_four,
           'created_at', pay_internal.wire_time(s.created_at),
           'expires_at', pay_internal.wire_time(least(s.expires_at, s.ends_at + c.ahead))
-        ) order by s.created_at desc, s.hash desc), '[]'::json)
+        ) order by s.added_at desc, s.hash desc), '[]'::json)
         from pay.api_key_secrets s
         where s.api_key_id = p_key.id and s.revoked_at is null
           and (s.expires_at is null or s.expires_at > p_at)
@@ -410,7 +410,7 @@ begin
   set expires_at = least(s.expires_at, live.until), ends_at = least(s.ends_at, live.until - p_ahead)
   from (
     select o.hash, case
-        when row_number() over (order by o.created_at desc, o.hash desc)
+        when row_number() over (order by o.added_at desc, o.hash desc)
           >= pay_internal.max_live_secrets()
           then p_at
         else p_older_expire_at end as until
@@ -1013,7 +1013,6 @@ begin
     end if;
     if not found then
       v_access.outcome := 'not_found';
-      return v_access;
     end if;
   end if;
   v_access := pay_internal.claim_one(p_request, v_access);
@@ -1756,7 +1755,7 @@ grant execute on function pay.find_bank_orders(text, text) to pay_api, pay_opera
 
 create or replace function pay.bank_orders_to_export(p_account_id text, p_limit integer)
 returns table (
-  id text, kind text, amount_minor bigint, currency text, subject_body text
+  id text, kind text, amount_minor bigint, currency text, speed text, subject_body text
 )
 language plpgsql volatile security definer rows 100
 set search_path = pg_catalog, pg_temp set jit = off
@@ -1765,7 +1764,7 @@ as $$
 begin
   perform pay_internal.lock_bank_orders(p_account_id);
   return query
-    select o.id, o.kind, o.amount_minor, o.currency, o.subject_body
+    select o.id, o.kind, o.amount_minor, o.currency, coalesce(o.speed, 'standard'), o.subject_body
     from pay_internal.bank_orders_shown o
     where o.account_id = p_account_id and o.state = 'waiting' and o.is_open
     order by o.operation_id
@@ -5672,7 +5671,7 @@ begin
     from unnest(p_found) f
     join jsonb_to_recordset(p_operations) as c (
       n integer, id text, op text, subject_id text, refund_id text, amount_minor bigint,
-      currency text, request jsonb, decline_is_error boolean, lease_ms integer, delay_ms integer,
+      currency text, request jsonb, decline_is_error boolean, lease_ms integer, delay_ms bigint,
       provider_reference text, traceparent text
     ) on c.n = f.n
     join jsonb_to_recordset(p_requests) as r (n integer, idempotency_key text, request_id text)
@@ -5749,7 +5748,7 @@ begin
   from unnest(p_callers) caller
   join jsonb_to_recordset(p_operations) as c (
     n integer, id text, op text, subject_id text, amount_minor bigint, currency text,
-    request jsonb, delay_ms integer, traceparent text
+    request jsonb, delay_ms bigint, traceparent text
   ) on c.n = caller.n
   left join jsonb_to_recordset(p_payments) as p (n integer, updated_at timestamptz)
     on p.n = caller.n
@@ -8103,6 +8102,7 @@ begin
       )
       join pay.idempotency_keys k
         on k.environment_id = r.environment_id and k.api_key_id = r.api_key_id and k.key = r.key
+      join pay.environments e on e.id = k.environment_id and e.moving is null
       order by k.api_key_id, k.key
       for no key update of k
     )
@@ -8423,6 +8423,7 @@ declare
   v_settings text;
 begin
   if v_environment is not null then
+    perform pay_internal.refuse_moving(v_environment);
     update pay.sandbox_settings w set requests = w.requests + 1
     where w.environment_id = v_environment and w.seed is not null
     returning row_to_json(w)::text into v_settings;
@@ -8444,7 +8445,9 @@ begin
   update pay.sandbox_settings w set transcript_bytes = w.transcript_bytes + octet_length(p_line)
   where w.environment_id = v_environment and w.seed is not null and w.requests >= p_n
     and w.transcript_bytes < pay_internal.max_transcript_bytes()
-    and p_n <= pay_internal.max_transcript_lines();
+    and p_n <= pay_internal.max_transcript_lines()
+    and not exists (select from pay.environments e
+      where e.id = v_environment and e.moving in ('sealed', 'arriving'));
   if found then
     insert into pay.transcript_lines (environment_id, n, line)
     values (v_environment, p_n, p_line)
@@ -12183,7 +12186,8 @@ select b.environment_id, b.account_id, b.owner_id as id, b.operation_id,
   b.approved_at is not null as is_approved, b.batch_id, b.export_id, x.kind as file_kind,
   x.name as file_name, pay_internal.wire_time(x.created_at) as file_created_at,
   c.subject_id, c.amount_minor, c.currency, subject.body as subject_body,
-  pay_internal.has_no_result(coalesce(r.status, subject.status)) as is_open
+  pay_internal.has_no_result(coalesce(r.status, subject.status)) as is_open,
+  coalesce(r.body, subject.body)::json ->> 'speed' as speed
 from pay.bank_orders b
 join pay.provider_operations c on c.environment_id = b.environment_id and c.id = b.operation_id
 join pay_internal.provider_subjects subject

@@ -25,7 +25,7 @@ as $$
           'last4', s.last_four,
           'created_at', pay_internal.wire_time(s.created_at),
           'expires_at', pay_internal.wire_time(least(s.expires_at, s.ends_at + c.ahead))
-        ) order by s.created_at desc, s.hash desc), '[]'::json)
+        ) order by s.added_at desc, s.hash desc), '[]'::json)
         from pay.api_key_secrets s
         where s.api_key_id = p_key.id and s.revoked_at is null
           and (s.expires_at is null or s.expires_at > p_at)
@@ -68,7 +68,7 @@ begin
   set expires_at = least(s.expires_at, live.until), ends_at = least(s.ends_at, live.until - p_ahead)
   from (
     select o.hash, case
-        when row_number() over (order by o.created_at desc, o.hash desc)
+        when row_number() over (order by o.added_at desc, o.hash desc)
           >= pay_internal.max_live_secrets()
           then p_at
         else p_older_expire_at end as until

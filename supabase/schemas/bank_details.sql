@@ -234,7 +234,6 @@ begin
     end if;
     if not found then
       v_access.outcome := 'not_found';
-      return v_access;
     end if;
   end if;
   v_access := pay_internal.claim_one(p_request, v_access);

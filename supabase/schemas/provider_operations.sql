@@ -144,7 +144,7 @@ begin
     from unnest(p_found) f
     join jsonb_to_recordset(p_operations) as c (
       n integer, id text, op text, subject_id text, refund_id text, amount_minor bigint,
-      currency text, request jsonb, decline_is_error boolean, lease_ms integer, delay_ms integer,
+      currency text, request jsonb, decline_is_error boolean, lease_ms integer, delay_ms bigint,
       provider_reference text, traceparent text
     ) on c.n = f.n
     join jsonb_to_recordset(p_requests) as r (n integer, idempotency_key text, request_id text)
@@ -228,7 +228,7 @@ begin
   from unnest(p_callers) caller
   join jsonb_to_recordset(p_operations) as c (
     n integer, id text, op text, subject_id text, amount_minor bigint, currency text,
-    request jsonb, delay_ms integer, traceparent text
+    request jsonb, delay_ms bigint, traceparent text
   ) on c.n = caller.n
   left join jsonb_to_recordset(p_payments) as p (n integer, updated_at timestamptz)
     on p.n = caller.n

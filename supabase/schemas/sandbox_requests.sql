@@ -71,6 +71,7 @@ begin
       )
       join pay.idempotency_keys k
         on k.environment_id = r.environment_id and k.api_key_id = r.api_key_id and k.key = r.key
+      join pay.environments e on e.id = k.environment_id and e.moving is null
       order by k.api_key_id, k.key
       for no key update of k
     )

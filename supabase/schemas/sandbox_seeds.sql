@@ -121,6 +121,7 @@ $$;
 
 -- Gives the next request of a seeded sandbox its number. Returns the settings of the sandbox with
 -- that number as JSON text; null if the key is not valid or its sandbox has no seed.
+-- Raises lock_not_available while the account moves to another cell.
 -- Concurrency: requests of one sandbox wait for each other only here.
 create or replace function pay.number_request(p_key_hash text)
 returns text
@@ -133,6 +134,7 @@ declare
   v_settings text;
 begin
   if v_environment is not null then
+    perform pay_internal.refuse_moving(v_environment);
     update pay.sandbox_settings w set requests = w.requests + 1
     where w.environment_id = v_environment and w.seed is not null
     returning row_to_json(w)::text into v_settings;
@@ -143,7 +145,8 @@ $$;
 grant execute on function pay.number_request(text) to pay_api;
 
 -- Stores a request and its response in the transcript of a seeded sandbox. Does nothing after a
--- reset, after pay_internal.max_transcript_lines() requests, and once the transcript has
+-- reset, once the account's rows are compared with those of another cell, after
+-- pay_internal.max_transcript_lines() requests, and once the transcript has
 -- pay_internal.max_transcript_bytes().
 create or replace function pay.store_transcript_line(p_key_hash text, p_n bigint, p_line text)
 returns void
@@ -157,7 +160,9 @@ begin
   update pay.sandbox_settings w set transcript_bytes = w.transcript_bytes + octet_length(p_line)
   where w.environment_id = v_environment and w.seed is not null and w.requests >= p_n
     and w.transcript_bytes < pay_internal.max_transcript_bytes()
-    and p_n <= pay_internal.max_transcript_lines();
+    and p_n <= pay_internal.max_transcript_lines()
+    and not exists (select from pay.environments e
+      where e.id = v_environment and e.moving in ('sealed', 'arriving'));
   if found then
     insert into pay.transcript_lines (environment_id, n, line)
     values (v_environment, p_n, p_line)

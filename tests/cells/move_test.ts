@@ -7,6 +7,7 @@ import assert from "node:assert/strict";
 import type postgres from "postgres";
 import { switchLabels } from "../../scripts/operator/cells_proxy.ts";
 import { openTwoCells, type TwoCells } from "../support/cells/cell_servers.ts";
+import { can_mount, mountSmallDisk } from "../support/common/small_disk.ts";
 import { until } from "../support/common/until.ts";
 import { assertSilent } from "../support/database/invariant_breaches.ts";
 import { findHaproxy } from "../support/proxy/haproxy.ts";
@@ -19,6 +20,7 @@ const CREATE = [`${PAYMENTS}/payments`, {
   currency: "EUR",
   outcome: "success",
 }] as const;
+const MIB = 2 ** 20;
 const has_haproxy = await findHaproxy() !== null;
 const in_ci = Deno.env.get("CI") !== undefined;
 
@@ -136,12 +138,13 @@ Deno.test({
       paid.set(JSON.parse(text).id, idempotency_key);
     };
     await Promise.all(Array.from({ length: 40 }, pay));
-    const makeSandbox = async () => {
-      const made = await send(cells, key, "POST", `${SANDBOX}/sandboxes`, {});
+    const makeSandbox = async (body: unknown = {}) => {
+      const made = await send(cells, key, "POST", `${SANDBOX}/sandboxes`, body);
       assert.equal(made.status, 201, made.text);
-      return JSON.parse(made.text).test_key as string;
+      return JSON.parse(made.text) as { id: string; test_key: string };
     };
-    const sandbox_key = await makeSandbox();
+    const { test_key: sandbox_key } = await makeSandbox();
+    const { test_key: seeded_key } = await makeSandbox({ seed: "moved" });
     const move = cells.moveTo(b, "acme");
     const { map_file, socket } = cells.proxy;
     const refuses = async (args: readonly string[], code: number, reason: RegExp) => {
@@ -187,7 +190,7 @@ Deno.test({
     await t.step("without --run nothing changes", async () => {
       const { code, output } = await cells.run(move);
       assert.equal(code, 0, output);
-      assert.match(output, /account "acme", 3 environments, labels sk7f → b\n/);
+      assert.match(output, /account "acme", 4 environments, labels sk7f → b\n/);
       assert.match(output, /payments: 40\n[^]*same WEBHOOK_MASTER_SECRET\nNothing was changed/);
       assert.equal(await stateOf(b.sql), "nothing");
       assert.equal((await a.sql`select from pg_publication`).length, 0);
@@ -229,6 +232,7 @@ Deno.test({
         while (!is_over) await pay();
       });
       await sendOperation(a.sql);
+      const ended = await makeSandbox();
       const mover = cells.start([...move, "--run"]);
       // As a crash of the target leaves a table if it takes back that the table is complete.
       await until("a table is complete", async () => {
@@ -239,9 +243,18 @@ Deno.test({
         });
         return count === 1;
       });
-      await until("the copy begins again", () => /lost\ncopy: 3 env/.test(mover.output()));
+      await until("the copy begins again", () => /lost\ncopy: 5 env/.test(mover.output()));
+      // Retention deletes environments that have arrived.
+      assert.equal((await send(cells, sandbox_key, "POST", `${SANDBOX}/reset`)).status, 200);
+      const { status } = await send(cells, key, "DELETE", `${SANDBOX}/sandboxes/${ended.id}`);
+      assert.equal(status, 200);
+      await until("retired environments are gone", async () => {
+        await a.sql`select pay.purge()`;
+        const retired = await a.sql`select from pay.environments where retired_at is not null`;
+        return retired.length === 0;
+      });
       // Its changes are not published.
-      const late_key = await makeSandbox();
+      const { test_key: late_key } = await makeSandbox();
       // More than a stream holds.
       await Promise.all(
         Array.from({ length: 60 }, async () => {
@@ -276,7 +289,7 @@ Deno.test({
       });
       const { code, output } = await cells.run([...move, "--run"]);
       assert.equal(code, 0, output);
-      assert.match(output, /and 1 environments that are new/);
+      assert.match(output, /and 2 environments that are new/);
       is_over = true;
       await Promise.all([...buyers, ...readers]);
       for (const each of [late_key, sandbox_key]) {
@@ -347,6 +360,8 @@ Deno.test({
       const { code, output } = await cells.run(move);
       assert.equal(code, 0, output);
       assert.match(output, /it is at --to; what is left is to delete it at --from/);
+      const status = await cells.run(["status", ...move.slice(3, 7)]);
+      assert.match(status.output, /"acme": sealed at --from, and no copy: run the command of its/);
       // As after one more move, to a third cell.
       await b.sql`update pay.environments set account = 'elsewhere' where account = 'acme'`;
       await refuses([...move, "--run"], 1, /"acme" has left --from, and is not at --to/);
@@ -359,7 +374,9 @@ Deno.test({
         set moving = case when ends_at is null then 'fenced' else 'arriving' end
         where account = 'acme'`;
       const began_ms = performance.now();
-      await Promise.all([key, live_key, sandbox_key].map(async (each) => {
+      const numbers = () => b.sql`select requests, transcript_bytes from pay.sandbox_settings`;
+      const before = await numbers();
+      await Promise.all([key, live_key, sandbox_key, seeded_key].map(async (each) => {
         const response = await fetch(`${cells.proxy.origin}${CREATE[0]}`, {
           method: "POST",
           headers: { Authorization: `Bearer ${each}`, "Content-Type": "application/json" },
@@ -373,6 +390,7 @@ Deno.test({
       }));
       const waited_ms = performance.now() - began_ms;
       assert.ok(waited_ms > 2_900 && waited_ms < 6_000, `${waited_ms} ms`);
+      assert.deepEqual(await numbers(), before);
       await assert.rejects(b.makeKey("acme", "sk7f"), /moving to another cell/);
       // A live environment would be a new one.
       await assert.rejects(b.makeKey("acme", "sk7f", true), /moving to another cell/);
@@ -422,5 +440,48 @@ Deno.test({
         });
       },
     );
+  },
+});
+
+Deno.test({
+  name: "a target with a full disk stops a move, and the account works in its cell",
+  ignore: !can_mount || !has_haproxy && !in_ci,
+  fn: async () => {
+    await using open = new AsyncDisposableStack();
+    const disk = await mountSmallDisk(512 * MIB);
+    open.defer(disk.close);
+    const cells = await openTwoCells(open, { data: disk.path });
+    const { a, b } = cells;
+    const key = await a.makeKey("acme", "sk7f");
+    await b.makeKey("other", "sk8q");
+    const body = { ...CREATE[1], description: "x".repeat(500) };
+    const ids: string[] = [];
+    const pay = async () => {
+      const { status, text } = await send(cells, key, "POST", CREATE[0], body);
+      assert.equal(status, 201, text);
+      ids.push(JSON.parse(text).id);
+    };
+    await Promise.all(Array.from({ length: 16 }, async () => {
+      for (let i = 0; i < 100; i++) await pay();
+    }));
+    await b.sql`checkpoint`;
+    await disk.fill(MIB);
+    const move = [...cells.moveTo(b, "acme"), "--run"];
+    const stopped = await cells.run(move);
+    assert.match(
+      stopped.output,
+      /The server of --to cannot apply the copy; its log has the reason/,
+    );
+    assert.equal(stopped.code, 1);
+    assert.deepEqual([await stateOf(a.sql), await stateOf(b.sql)], ["open", "arriving"]);
+    await pay();
+    await disk.free();
+    const moved = await cells.run(move);
+    assert.equal(moved.code, 0, moved.output);
+    assert.deepEqual([await stateOf(a.sql), await stateOf(b.sql)], ["nothing", "open"]);
+    await pay();
+    const stored = await b.sql<{ id: string }[]>`select id from pay.payments order by id`;
+    assert.deepEqual(stored.map(({ id }) => id), ids.sort());
+    for (const { sql } of [a, b]) await assertSilent(sql);
   },
 });

@@ -147,6 +147,35 @@ const CASES: readonly (readonly [
       return: { code: "AC04", information: "account closed" },
     }],
   }],
+  ["charges that the bank added to the returns of a batch", {
+    Amt: "25.00 EUR",
+    CdtDbtInd: "DBIT",
+    NtryDtls: details(...[1, 2].map(() => ({
+      Amt: "12.50 EUR",
+      AmtDtls: `<InstdAmt>${money("10.00 EUR")}</InstdAmt>`,
+      Chrgs: `<Rcrd>${money("2.50 EUR")}</Rcrd>`,
+      RtrInf: "<Rsn><Cd>AM04</Cd></Rsn>",
+    }))),
+  }, {
+    booked_by: "details",
+    charge_minor: 500,
+    details: [{ amount_minor: 1000 }, { amount_minor: 1000 }],
+  }],
+  ["a charge that the amount of a return includes", {
+    Amt: "12.50 EUR",
+    CdtDbtInd: "DBIT",
+    NtryDtls: writeDetail({
+      Amt: "12.50 EUR",
+      Chrgs: `<Rcrd>${money("2.50 EUR")}<ChrgInclInd>true</ChrgInclInd></Rcrd>`,
+      RtrInf: "<Rsn><Cd>AM04</Cd></Rsn>",
+    }),
+  }, { amount_minor: 1250, charge_minor: 250, details: [{ amount_minor: 1000 }] }],
+  [
+    "an amount of a detail below zero does not count",
+    { NtryDtls: details({ Amt: "15.00 EUR" }, { Amt: "-5.00 EUR" }) },
+    { booked_by: "total" },
+    /not every detail has an amount/,
+  ],
   ["a charge of a batch", {
     Amt: "27.50 EUR",
     Chrgs: charges("2.50"),

@@ -29,6 +29,8 @@ const CASES: [Record<string, string>, string | null, MethodKind[]?][] = [
   [{ bic: "BNPAFRPP" }, "bic"],
   [{ holder_name: "***" }, "holder_name"],
   [{ holder_name: "ü".repeat(36) }, "holder_name", ["sepa"]],
+  [{ holder_name: "ü".repeat(36) }, "holder_name", ["swift"]],
+  [{ holder_name: "ü".repeat(36), currency: "USD" }, null, ["swift"]],
   [{ iban: "TR330006100519786457841326", bic: "TGBATRIS" }, "iban", ["sepa", "swift"]],
   [{ iban: "TR330006100519786457841326", bic: "TGBATRIS" }, null, ["swift"]],
   [{ holder_name: " " }, "holder_name"],
@@ -141,32 +143,36 @@ for (const [iban, address, param] of ACCOUNTS) {
 }
 
 const CREATED_AT = new Date(NOW_MS);
-const order = (number: number, changed: Partial<WaitingOrder["details"]> = {}): WaitingOrder => ({
+const order = (
+  number: number,
+  changed: Partial<WaitingOrder["details"]> = {},
+  speed: WaitingOrder["speed"] = "standard",
+): WaitingOrder => ({
   id: bankCaseId("tr", number),
   kind: "transfer",
   amount_minor: 100,
   currency: "EUR",
+  speed,
   subject: { object: "transfer", description: null } as Transfer,
   details: {
     holder_name: "Zoe",
     iban: "FR1420041010050500013M02606",
     bic: null,
     address: null,
-    speed: "standard",
     ...changed,
   },
 });
 const IZMIR = { line1: null, line2: null, city: "Izmir", postal_code: null, country: "TR" };
 const ABROAD = { iban: "TR330006100519786457841326", address: IZMIR };
-const INSTANT = { speed: "instant" } as const;
+const instant = (number: number) => order(number, {}, "instant");
 
 /** [vop, orders, kinds of files and whether they waive the verification] */
 const FILES: [vop: string, orders: WaitingOrder[], files: string[]][] = [
   ["check", [order(1), order(2)], ["sepa_transfers"]],
   ["opt_out", [order(1), order(2)], ["sepa_transfers opt_out"]],
   ["opt_out", [order(1)], ["sepa_transfers"]],
-  ["opt_out", [order(1, INSTANT), order(2, INSTANT)], ["instant_transfers opt_out"]],
-  ["opt_out", [order(1), order(2, INSTANT)], ["sepa_transfers", "instant_transfers"]],
+  ["opt_out", [instant(1), instant(2)], ["instant_transfers opt_out"]],
+  ["opt_out", [order(1), instant(2)], ["sepa_transfers", "instant_transfers"]],
   ["opt_out", [order(1, ABROAD), order(2, ABROAD)], ["swift_transfers"]],
   // The export leaves the second one out, which has no letter.
   ["opt_out", [order(1), order(2, { holder_name: "***" })], ["sepa_transfers"]],

@@ -6,12 +6,14 @@
 import assert from "node:assert/strict";
 import postgres from "postgres";
 import { KnownTenants } from "../../shared/store/known_tenants.ts";
+import { until } from "../support/common/until.ts";
 import { untilWaiting } from "../support/database/lock_waits.ts";
 import { NeedsInternals } from "../support/service/needs_internals.ts";
 import { IS_REMOTE } from "../support/service/product.ts";
 import type { TestService } from "../support/service/service.ts";
 import { PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
 
+const ENDPOINTS = "/api-v1-payments/v1/webhook_endpoints";
 const SANDBOXES = 6;
 /** Longest time of a request of another account. A request that hangs takes 3 s. */
 const QUICK_MS = 1_000;
@@ -107,6 +109,29 @@ serviceCase("six busy sandboxes of an account delay another by at most two state
   assert.ok(before <= 2 * 64 + 1, `${before} of 360 got their response first`);
   await Promise.all(flood);
 });
+
+serviceCase(
+  "changes of one resource wait among the requests of their account",
+  async (_, service) => {
+    const { body } = await service.call("POST", ENDPOINTS, { body: { delivery: "inbox" } });
+    const holder = postgres(service.database.url, { max: 1, onnotice: () => {} });
+    const { environment_id } = service.key;
+    await holder`select pg_advisory_lock(hashtextextended(${`environment ${environment_id}`}, 0))`;
+    let refused = 0;
+    const updates = Array.from({ length: 300 }, async (_, i) => {
+      const options = { body: { description: `update ${i}` } };
+      const response = await service.call("PUT", `${ENDPOINTS}/${body.id}`, options);
+      if (response.status === 429) refused++;
+      return response;
+    });
+    // 256 wait, and one waits for the end of the lock.
+    await until("the others are refused", () => refused >= 43);
+    await holder.end();
+    const statuses = (await Promise.all(updates)).map(({ status }) => status);
+    const done = statuses.filter((status) => status === 200).length;
+    assert.ok(refused <= 45 && done === 300 - refused, `${refused} refused, ${done} done`);
+  },
+);
 
 Deno.test("KnownTenants: an account's sandboxes are one tenant, its live keys another", () => {
   const tenants = new KnownTenants();

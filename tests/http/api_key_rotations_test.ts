@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import type { TestResponse, TestService } from "../support/service/service.ts";
 import { startSecondService } from "../support/service/second_service.ts";
-import { assertRefused, PAYMENTS, serviceCase } from "../support/service/service_case.ts";
+import { assertRefused, PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
 
 const KEYS = "/api-v1-payments/v1/api_keys";
 const MINUTE = 60_000;
@@ -67,6 +67,21 @@ serviceCase("POST /v1/api_keys/{id}/rotate keeps at most five secrets", async (t
     assert.equal(last!.body.secrets.length, MAX_LIVE);
     // The database may still hold the secret that the last rotation has ended.
     assert.ok(await storedSecrets(service, id) <= MAX_LIVE + 1);
+  });
+  await t.step("the newest five work while the clock stands", async () => {
+    const { body } = await service.call("POST", `${SANDBOX}/sandboxes`, {
+      body: { seed: "still" },
+    });
+    const key: string = body.test_key;
+    const made = await make(service, {}, key);
+    const texts = [made.secret];
+    for (let i = 0; i < 7; i++) {
+      const { body } = await rotate(service, made.id, 3_600, { key });
+      texts.unshift(body.secret);
+      const shown = body.secrets.map(({ last4 }: { last4: string }) => last4);
+      assert.deepEqual(shown, texts.slice(0, MAX_LIVE).map((text) => text.slice(-4)));
+    }
+    assert.deepEqual(await working(service, texts), texts.map((_, i) => i < MAX_LIVE));
   });
   await t.step("a rotation writes only the rows that change", async () => {
     const versions = () =>

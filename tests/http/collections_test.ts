@@ -51,6 +51,27 @@ async function pass(service: TestService, days: number): Promise<void> {
   }
 }
 
+/** [when a mandate was signed; the field that is refused, or null] */
+const SIGNED: [signed_at: string, param: string | null][] = [
+  ["2026-01-31T09:00:00+23:00", null],
+  // Nothing was collected for 36 months.
+  ["0001-01-01", "mandate.id"],
+  ["0000-12-31", "mandate.signed_at"],
+  ["0000-01-01T00:00:00Z", "mandate.signed_at"],
+  ["2026-02-30", "mandate.signed_at"],
+  ["2126-01-01", "mandate.signed_at"],
+];
+
+serviceCase("mandate.signed_at", async (t, service) => {
+  for (const [signed_at, param] of SIGNED) {
+    await t.step(signed_at, async () => {
+      const made = await collect(service, { mandate: { signed_at } });
+      if (param !== null) return assertRefused(made, 400, "invalid_parameter", param);
+      assert.equal(made.body.method.mandate.signed_at, signed_at, made.text);
+    });
+  }
+});
+
 async function assertBooks(service: TestService): Promise<void> {
   assert.deepEqual((await checkBooks(service.sql)).filter(({ breaches }) => breaches > 0), []);
 }

@@ -47,12 +47,16 @@ Deno.test("an entry with several identities", async (t) => {
   let files = 0;
   const send = async (
     [kind, ...entries]: Step,
-    { opening = 0, change = 10 * entries.length, day = "2026-11-20" } = {},
+    { opening = 0, change = 10 * entries.length, day = "2026-11-20", account = "" } = {},
   ) => {
     const balances = writeBalance("OPBD", `${opening}.00`, "CRDT", day) +
       writeBalance("CLBD", `${opening + change}.00`, "CRDT", day);
     const file = writeFile(
-      [{ head: kind === "053" ? balances : "", entries: entries.map(writeEntry).join("") }],
+      [{
+        head: kind === "053" ? balances : "",
+        entries: entries.map(writeEntry).join(""),
+        ...(account !== "" && { account }),
+      }],
       { kind },
     );
     const { body } = await service.call("POST", `/api-v1-payments/providers/${id}/statements`, {
@@ -120,6 +124,13 @@ Deno.test("an entry with several identities", async (t) => {
       }]);
       assert.match(warnings, /or other details: 2$/);
       assert.deepEqual(await moved(), [3000, 3000]);
+    });
+    await t.step("a notification names the account by its number, and another day", async () => {
+      const AcctSvcrRef = "PAYHREF0001";
+      const account = `<Id><Othr><Id>${ACCOUNT.slice(-10)}</Id></Othr></Id>`;
+      await send(["054", { AcctSvcrRef, BookgDt: "<Dt>2026-11-17</Dt>" }], { account });
+      await send(["053", { AcctSvcrRef, BookgDt: "<Dt>2026-11-18</Dt>" }]);
+      assert.deepEqual(await moved(), [1000, 1000]);
     });
     await t.step("an entry that no statement has", async () => {
       const BookgDt = "<Dt>2026-11-19</Dt>";

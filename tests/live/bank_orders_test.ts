@@ -206,12 +206,25 @@ async function sendOrders(
   });
 
   await t.step("a refund goes back to the account that the statement names", async () => {
-    const { id } = await call("POST", `${PAYMENTS}/${pushed}/refund`, { amount: 300 });
-    const [file] = await bank.takeOrders();
-    assert.deepEqual([file!.orders, file!.text.includes(PAYER.iban)], [[written(id)], true]);
-    await bank.book([id]);
+    const kinds = { standard: "sepa_transfers", instant: "instant_transfers" };
+    for (const [speed, kind] of Object.entries(kinds)) {
+      const { id } = await call("POST", `${PAYMENTS}/${pushed}/refund`, { amount: 150, speed });
+      const [file] = await bank.takeOrders();
+      assert.deepEqual([file!.kind, file!.orders], [kind, [written(id)]]);
+      assert.ok(file!.text.includes(PAYER.iban));
+      await bank.book([id]);
+    }
     await bank.notify();
     assert.equal((await show(pushed)).amount_refunded, 300);
+  });
+
+  await t.step("a payer can have a year", async () => {
+    await changeBankAccount(service, bank.account_id, { expires_after_days: "365" });
+    const body = { amount: 100, currency: "EUR", method_kind: "sepa" };
+    const { http, created_at, next_action } = await call("POST", PAYMENTS, body);
+    assert.equal(http, 201);
+    const window_ms = Date.parse(next_action.expires_at) - Date.parse(created_at);
+    assert.equal(Math.round(window_ms / 86_400_000), 365);
   });
 
   await t.step("collections complete by their batch, and come back", async () => {

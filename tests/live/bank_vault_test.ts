@@ -139,6 +139,19 @@ async function keepDetails(t: Deno.TestContext, live: LiveBank): Promise<void> {
   });
   assert.equal((await rotate(live, `${KEYS},k3:${btoa("3".repeat(32))}`)).code, 0);
 
+  await t.step("an import with other keys is refused, and changes nothing", async () => {
+    const id = await pay(1_000);
+    const before = await texts(live);
+    const file = await Deno.makeTempFile();
+    await Deno.writeTextFile(file, await bank.write("camt.053"));
+    const { code, lines } = await bank.runWith(`k9:${btoa("9".repeat(32))}`, ["import", file]);
+    await Deno.remove(file);
+    assert.equal(code, 1);
+    assert.match(JSON.stringify(lines), /the key \\"k1\\" is missing/);
+    assert.deepEqual(await texts(live), before);
+    assert.ok(await show(id));
+  });
+
   await t.step("details that an order still needs are not deleted", async () => {
     const cases = [
       [`${TRANSFERS}/${open.id}`, open.id, "pending"],

@@ -227,6 +227,15 @@ Deno.test("deno task archive", (t) =>
         assert.deepEqual([code, out], [0, "acme: the archive has ended\n"]);
         assert.equal((await sql`select from pay.archives`).length, 0);
       });
+      await t.step("after an end it goes on behind its last day", async () => {
+        // As if retention had deleted other events since: the days would have other ones.
+        await store(19);
+        assert.deepEqual(await archive("--to", folder), { code: 0, out: "", said: "" });
+        assert.deepEqual((await manifestOf(19)).files, []);
+        const [row] = await sql`select archived_until from pay.archives`;
+        assert.equal(row!.archived_until.toISOString().slice(0, 10), day(7));
+        await archive("--end", "--account", "acme");
+      });
       await t.step("a killed run goes on where it ended", async () => {
         const place = `${folder}-killed`;
         for (const lines of [1, 2, 3]) {
@@ -244,6 +253,29 @@ Deno.test("deno task archive", (t) =>
         const { code, out, said } = await archive("--check", "--to", place);
         assert.equal(code, 0, said);
         assert.match(out, /, whole, and the ledger agrees\n$/);
+      });
+      await t.step("--check notices days that the place does not have", async () => {
+        const place = `${folder}-killed`;
+        const latest = join(place, ENVIRONMENT, "latest.json");
+        const { previous } = JSON.parse(
+          await Deno.readTextFile(join(place, ENVIRONMENT, day(8), "manifest.json")),
+        );
+        await Deno.writeTextFile(latest, JSON.stringify(previous));
+        const { code, said } = await archive("--check", "--to", place);
+        assert.equal(code, 1);
+        assert.ok(said.startsWith(`acme: the archive at this place ends with ${day(9)}`), said);
+      });
+      await t.step("the fault of one account does not hold up the others", async () => {
+        const id = "env_zzzzzzzzzzzzzzzzzzzzzzzzzz";
+        await createEnvironment(sql, { id, account: "other", livemode: true });
+        await sql`insert into pay.events (environment_id, id, type, subject_id, sequence, created_at,
+            body) select ${id}, id, type, subject_id, sequence, created_at, body
+          from pay.events order by created_at limit 1`;
+        const { code, out, said } = await archive("--to", `${folder}-other`);
+        assert.equal(code, 1);
+        assert.match(said, /^acme: this place has no archive until [^\n]+\n$/);
+        assert.match(out, /^other [^\n]+: 1 events, 0 deliveries\n/);
+        await sql`delete from pay.events where environment_id = ${id}`;
       });
       await t.step("wrong arguments", async () => {
         for (

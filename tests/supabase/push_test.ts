@@ -35,7 +35,7 @@ for (const version of VERSIONS) {
 async function pushOnto(t: Deno.TestContext, version: 15 | 17) {
   // Supabase offers pg_cron and pg_net. The other server shows that the service can do without.
   const offers_extensions = version === 17;
-  const server = await startSupabaseServer(version, {}, offers_extensions);
+  const server = await startSupabaseServer(version, {}, { offers_extensions });
   const project = await copyProject();
   const sql = postgres(server.admin_url, { max: 1, onnotice: () => {} });
   const target = `--remote=${server.url}`;

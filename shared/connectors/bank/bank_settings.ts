@@ -3,11 +3,12 @@
  * account is added, and again for each request. None is a secret.
  */
 
+import { isInSepa } from "../../core/bank_countries.ts";
 import { accountFault, type OwnBankAccount } from "../../core/bank_order.ts";
 import { isCurrency, isStablecoin } from "../../core/currency.ts";
 import { type ApiError, invalidParameter } from "../../core/errors.ts";
 import { isValidCreditorIdentifier } from "../../core/creditor_identifier.ts";
-import { isValidIban, normalizeIban } from "../../core/iban.ts";
+import { ibanCountry, isValidIban, normalizeIban } from "../../core/iban.ts";
 import { PRENOTIFICATION_DAYS } from "../../domain/payments/collection.ts";
 import { checkCurrency } from "../../domain/providers/instrument.ts";
 import type { MethodKind } from "../../schema/payment.ts";
@@ -98,7 +99,9 @@ export function checkBankSettings(
   const read = readBankSettings(settings);
   const { iban, bic, holder_name, currency } = read;
   for (const kind of method_kinds) checkCurrency(kind, currency);
-  const rail = method_kinds.includes("sepa") ? "sepa" : "swift";
+  // It sends EUR to accounts in SEPA by SEPA, whatever its methods are.
+  const is_in_sepa = currency === "EUR" && isInSepa(ibanCountry(iban));
+  const rail = method_kinds.includes("sepa") || is_in_sepa ? "sepa" : "swift";
   const fault = accountFault(ownBankAccount(read), rail);
   if (fault !== null) {
     throw refusal(

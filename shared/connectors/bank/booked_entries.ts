@@ -196,7 +196,7 @@ function payerOf(
   if (op !== "authorize" || direction !== "credit" || provider_reference === null) return [];
   if (idOfBankIdentifier(provider_reference) !== null) return [];
   if (iban === null || !name) return [];
-  const details = { holder_name: name, iban, bic, address: null, speed: "standard" } as const;
+  const details = { holder_name: name, iban, bic, address: null };
   return [{ reference: provider_reference, details }];
 }
 

@@ -36,6 +36,8 @@ export interface WaitingOrder {
   kind: "collection" | "refund" | "transfer";
   amount_minor: number;
   currency: string;
+  /** Of a payout. */
+  speed: "standard" | "instant";
   subject: Payment | Transfer;
   details: BankDetails;
 }
@@ -126,8 +128,8 @@ function collectionOf({ id, amount_minor, currency, subject, details }: WaitingO
 }
 
 function payoutOf(order: WaitingOrder, account: OwnBankAccount, created_at: Date): PayoutOrder {
-  const { id, amount_minor, currency, subject, details } = order;
-  const { holder_name: name, iban, bic, address, speed } = details;
+  const { id, amount_minor, currency, speed, subject, details } = order;
+  const { holder_name: name, iban, bic, address } = details;
   const is_in_sepa = [iban, account.iban].every((each) => isInSepa(ibanCountry(each)));
   const is_sepa = currency === "EUR" && is_in_sepa && amount_minor <= MAX_SEPA_AMOUNT;
   const rail = is_sepa ? "sepa" : "swift";

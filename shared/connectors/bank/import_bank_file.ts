@@ -23,8 +23,9 @@ import { checkOf, isRepeat, rejectionOf, reportedId } from "./reported_statuses.
 
 /** The records that become rows. */
 const ROWS: ReadonlySet<BankRecord["record"]> = new Set(["entry", "detail", "status"]);
-/** Rows of a kind that are stored at a time. */
+/** Rows of a kind that are stored at a time, and the events of entries. */
 const BATCH = 50;
+const BATCH_EVENTS = 1_000;
 /** Warnings that are kept. */
 const WARNINGS_MAX = 100;
 /** The elements of statuses. */
@@ -258,7 +259,8 @@ class Importer {
     const orders = (await this.#exported(batch_id)).filter(({ id }) => !this.#rejected.has(id));
     const is_statement = this.#statement !== null;
     this.#ready.push({ ...bookEntry(this.#account_id, entry, details, orders), is_statement });
-    if (this.#ready.length >= BATCH) await this.#store();
+    const events = this.#ready.reduce((sum, entry) => sum + entry.provider_events.length, 0);
+    if (this.#ready.length >= BATCH || events >= BATCH_EVENTS) await this.#store();
   }
 
   /** Stores what is ready, and at the end of a statement its balances if they are right. */
@@ -308,10 +310,15 @@ class Importer {
     return payers;
   }
 
-  /** Returns the IBAN of a known payer; null if its key is gone. */
-  async #ibanOf({ reference, ...sealed }: Sealed & { reference: string }): Promise<string | null> {
-    const text = await this.#vault.open(sealed, reference).catch(() => null);
-    return text === null ? null : (JSON.parse(text) as BankDetails).iban;
+  /** Returns the IBAN of a known payer. Throws if the key of its details is missing. */
+  async #ibanOf({ reference, ...sealed }: Sealed & { reference: string }): Promise<string> {
+    const text = await this.#vault.open(sealed, reference).catch(() => {
+      const reason =
+        `the bank details of a payer cannot be opened: the key "${sealed.key_id}" is ` +
+        "missing, or another one. Import the file where the functions have their keys";
+      throw refusal(this.#message?.line ?? 1, null, reason);
+    });
+    return (JSON.parse(text) as BankDetails).iban;
   }
 
   /** Returns the exported orders of an id. The bank can know no other ones. */

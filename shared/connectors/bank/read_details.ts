@@ -30,6 +30,8 @@ export interface WrittenDetail {
   instructed: number | null;
   stated: number | null;
   charge: number;
+  /** Whether the bank says that its amount contains the charge. */
+  includes_charge: boolean;
   debtor: Party;
   creditor: Party;
 }
@@ -47,12 +49,17 @@ export function readDetail(
   { currency, direction, batch }: DetailContext,
 ): WrittenDetail {
   const id = (name: string) => withoutPlaceholder(textOf(element, "Refs", name));
-  const amount = (...path: string[]) => amountIn(currency, childOf(element, ...path));
+  /** An amount below zero says nothing: the direction has a member of its own. */
+  const amount = (...path: string[]) => {
+    const read = amountIn(currency, childOf(element, ...path));
+    return read === null || read < 0 ? null : read;
+  };
   const written = readDirection(element);
   const debtor = readParty(element, "Dbtr");
   const creditor = readParty(element, "Cdtr");
   const stated = amount("Amt") ?? amount("AmtDtls", "TxAmt", "Amt") ??
     amount("AmtDtls", "InstdAmt", "Amt") ?? amount("AmtDtls", "CntrValAmt", "Amt");
+  const charges = childOf(element, "Chrgs");
   const remittance = childOf(element, "RmtInf");
   return {
     record: {
@@ -83,6 +90,10 @@ export function readDetail(
     instructed: amount("AmtDtls", "InstdAmt", "Amt"),
     stated,
     charge: readCharges(element, currency),
+    includes_charge: charges !== null &&
+      [charges, ...childrenOf(charges, "Rcrd")].some((record) =>
+        textOf(record, "ChrgInclInd") === "true"
+      ),
     debtor,
     creditor,
   };

@@ -221,27 +221,30 @@ function settle(entry: EntryRecord, details: readonly WrittenDetail[]): string |
   entry.charge_minor = 0;
   const [only] = details;
   if (details.length > 1) {
-    return settleBatch(entry, details, charge || takeAddedCharge(entry, details));
+    return settleBatch(entry, details, takeReturnCharge(entry, details) || charge);
   }
   // The only detail of a batch tells of the batch.
   if (only !== undefined && !isBatch(entry, 1) && !namesBatch(only.record)) {
-    return settleOne(entry, only, charge || takeAddedCharge(entry, details));
+    return settleOne(entry, only, takeReturnCharge(entry, details) || charge);
   }
   entry.charge_minor = charge;
   return null;
 }
 
 /**
- * Returns the charge that a bank has added to returned collections without telling so: what they are
- * above the amounts that were instructed, which become theirs.
+ * Returns the charge that a bank has added to returned collections: what they are above the amounts
+ * that were instructed, which become theirs.
  */
-function takeAddedCharge(entry: EntryRecord, details: readonly WrittenDetail[]): number {
+function takeReturnCharge(entry: EntryRecord, details: readonly WrittenDetail[]): number {
   let charge = 0;
   for (const detail of details) {
     const direction = detail.direction ?? entry.direction;
     if (detail.record.return === null || direction === "credit") continue;
     const whole = details.length === 1 ? entry.amount_minor : detail.stated;
-    const original = detail.instructed ?? detail.stated;
+    const stated = detail.stated !== null && detail.includes_charge
+      ? detail.stated - detail.charge
+      : detail.stated;
+    const original = detail.instructed ?? stated;
     if (whole === null || original === null || original >= whole) continue;
     charge += whole - original;
     detail.stated = original;

@@ -1,10 +1,11 @@
 /**
  * The identity of an entry: the same in camt.052, .054 and .053, so that an entry is booked once.
  *
- * The three kinds agree about the account, the amount, the direction as it is written, the day of
+ * The three kinds agree about the amount, the direction as it is written, the day of
  * booking, and whatever the payer wrote. They differ in the status, the day of value, the bank's
  * own text, and in whether the transactions of a batch are listed. Only members that agree are part
- * of the identity. Equal entries of a day are counted: whatever tells them apart is no part of a
+ * of the identity. The account is none: a file can have its IBAN and another one its number. Equal
+ * entries of a day are counted: whatever tells them apart is no part of a
  * payment, so it does not matter which of them is which. `pay_internal.number_bank_entries` counts
  * those of all files.
  */
@@ -39,10 +40,10 @@ export function identityOf(entry: IdentitySource, counts: Counts): string {
   const members = isReference(bank_reference)
     ? [bank_reference, withoutZeros(bank_reference).length < UNIQUE_REFERENCE_LENGTH ? day : ""]
     : [day, ...contentOf(entry)];
-  const hash = hashOf([account, currency, amount_minor, written_direction, ...members]);
+  const hash = hashOf([currency, amount_minor, written_direction, ...members]);
   // Only booked entries are counted: in a report, a pending one and the booked one that follows are
   // the same.
-  const count = entry.status === "booked" ? counts.add(hashOf([hash, day])) : 1;
+  const count = entry.status === "booked" ? counts.add(hashOf([account, hash, day])) : 1;
   return count === 1 ? hash : `${hash}-${count}`;
 }
 

@@ -22,7 +22,10 @@ type DecideAndCommit = (
   access: Access,
 ) => Promise<Reply | null>;
 
-/** Changes resources of one store. Changes of one resource with one key run one at a time. */
+/**
+ * Changes resources of one store. Changes of one resource with one key run one at a time; the others
+ * are among the requests that wait.
+ */
 export class DecisionLoop {
   readonly #store: Store;
   readonly #queue = new FairQueue({ slots: Infinity, levels: [1] });
@@ -33,7 +36,7 @@ export class DecisionLoop {
 
   /**
    * Runs a change until it is committed or refused. Only the first load counts against the rate
-   * limit. Throws the errors of `retryOnStale`.
+   * limit. Throws the errors of `retryOnStale`, and `rate_limited` if too many requests wait.
    */
   run(
     request: ServiceRequest,
@@ -42,12 +45,18 @@ export class DecisionLoop {
     decideAndCommit: DecideAndCommit,
   ): Promise<Reply> {
     const counted = withoutRateCount(request.access);
-    return this.#queue.run([`${request.access.key_hash} ${id}`], () =>
-      retryOnStale(async (n) => {
-        const access = n === 0 ? request.access : counted;
-        const loaded = await this.#store.load(access, kind, id, request.idempotency);
-        if (loaded.outcome === "replay") return { response: loaded.response, replayed: true };
-        return await decideAndCommit(loaded, counted);
-      }));
+    const { key_hash } = request.access;
+    return this.#store.waits.run(
+      key_hash,
+      this.#queue,
+      [`${key_hash} ${id}`],
+      () =>
+        retryOnStale(async (n) => {
+          const access = n === 0 ? request.access : counted;
+          const loaded = await this.#store.load(access, kind, id, request.idempotency);
+          if (loaded.outcome === "replay") return { response: loaded.response, replayed: true };
+          return await decideAndCommit(loaded, counted);
+        }),
+    );
   }
 }

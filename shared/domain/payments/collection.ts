@@ -58,7 +58,8 @@ export function useMandate(change: PaymentChange): void {
   if (!mandate) return;
   const { id, sequence, signed_at } = mandate;
   const is_over = sequence === "final" || sequence === "one_off";
-  change.setMandate({ id, is_over, sequence, signed_at });
+  // Without the offset of its time zone, of which the database takes fewer.
+  change.setMandate({ id, is_over, sequence, signed_at: formatTime(Date.parse(signed_at)) });
 }
 
 /** Ends the mandate of a payment if the bank says that there is none. */

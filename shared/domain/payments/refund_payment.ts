@@ -231,7 +231,7 @@ function readDestination(
     );
   }
   checkPostalAddress(address);
-  const payee = readPayee({ ...details, address, iban }, { currency, livemode, speed });
+  const payee = readPayee({ ...details, address, iban }, { currency, livemode });
   const { method, payee_check } = payee;
   if (!method || !("iban" in method)) throw new Error("a payee has an account");
   return { destination: { iban: method.iban }, payee_check, details: payee.details };

@@ -21,8 +21,6 @@ export interface BankDetails {
   iban: string;
   bic: string | null;
   address: PostalAddress | null;
-  /** Of a payout. */
-  speed: "standard" | "instant";
 }
 
 /** A bank account in the body of a request. */
@@ -57,7 +55,6 @@ export function bankDetailsOf(
   { iban: text, bic: given_bic, holder_name, address }: BankAccountInput,
   prefix: string,
   rail: BankRail,
-  speed: BankDetails["speed"] = "standard",
 ): BankDetails {
   if (holder_name === undefined) {
     throw invalidParameter(
@@ -74,7 +71,7 @@ export function bankDetailsOf(
     const field = prefix + fault.field.replace(/^\./, "").replace(/^name$/, "holder_name");
     throw invalidParameter(field, `"${field}" ${fault.reason}`);
   }
-  return { holder_name, iban, bic, address: postal, speed };
+  return { holder_name, iban, bic, address: postal };
 }
 
 function addressOf(input: AddressInput | undefined): PostalAddress | null {

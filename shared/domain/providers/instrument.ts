@@ -129,14 +129,29 @@ function readToken(token: string, livemode: boolean): Instrument {
   };
 }
 
-function readCard(card: CardInput, livemode: boolean, at_ms: number): Instrument {
-  if (card.token !== undefined) return readToken(card.token, livemode);
+/**
+ * Throws `invalid_parameter` for a card number that is not of a test card, or with a live key. The
+ * message does not repeat the number, which can be a real one.
+ */
+export function refuseRealCard(
+  { card }: Pick<CreatePaymentBody, "card">,
+  livemode: boolean,
+): void {
+  if (card?.number === undefined) return;
   if (livemode) {
     throw invalidParameter(
       "card.number",
       'Live keys take no card numbers: send the token of the provider as "card.token"',
     );
   }
+  if (!testCard(normalizeCardNumber(card.number))) {
+    throw invalidParameter("card.number", USE_A_TEST_CARD);
+  }
+}
+
+function readCard(card: CardInput, livemode: boolean, at_ms: number): Instrument {
+  if (card.token !== undefined) return readToken(card.token, livemode);
+  refuseRealCard({ card }, livemode);
   return readTestCard(card as CompleteCard, at_ms);
 }
 
@@ -146,9 +161,7 @@ type CompleteCard = { [Name in keyof CardInput]-?: Exclude<CardInput[Name], unde
 /** Reads a test card. The schema has checked that a card without a token has all its members. */
 function readTestCard(card: CompleteCard, at_ms: number): Instrument {
   const number = normalizeCardNumber(card.number);
-  const behaviour = testCard(number);
-  // The message does not repeat the number, which can be a real one.
-  if (!behaviour) throw invalidParameter("card.number", USE_A_TEST_CARD);
+  const behaviour = testCard(number)!;
   const brand = cardBrand(number);
   if (brand !== "amex" && card.cvc.length !== 3) {
     throw invalidParameter("card.cvc", '"card.cvc" must have three digits for this card');

@@ -24,11 +24,7 @@ export interface Payee extends Instrument {
  */
 export function readPayee(
   payee: PayeeInput & { iban: IbanInput },
-  { currency, livemode, speed }: {
-    currency: string;
-    livemode: boolean;
-    speed?: BankDetails["speed"] | undefined;
-  },
+  { currency, livemode }: { currency: string; livemode: boolean },
 ): Payee {
   const instrument = readIban(payee.iban.iban, undefined, currency, { prefix: "destination." });
   checkCurrency(instrument.kind, currency);
@@ -49,7 +45,6 @@ export function readPayee(
       { iban, bic, holder_name, address },
       "destination.",
       bankRailOf(instrument.kind)!,
-      speed,
     )
     : null;
   return { ...instrument, payee_check: livemode ? null : simulatedCheck(holder_name), details };

@@ -78,7 +78,7 @@ function newTransfer(
 
 /** Reads the destination of a transfer. Throws `invalid_parameter`. */
 function readDestination(
-  { destination, currency, speed }: CreateTransferBody,
+  { destination, currency }: CreateTransferBody,
   livemode: boolean,
 ): Payee {
   const { iban, wallet, ...details } = destination;
@@ -88,7 +88,7 @@ function readDestination(
       '"destination" has both "iban" and "wallet": send one of them',
     );
   }
-  if (iban) return readPayee({ ...details, iban }, { currency, livemode, speed });
+  if (iban) return readPayee({ ...details, iban }, { currency, livemode });
   const [detail] = Object.keys(details);
   if (wallet && detail !== undefined) {
     throw invalidParameter(

@@ -174,7 +174,12 @@ export class Bank {
   }
 
   /** Runs `deno task bank`. The service works beside it. */
-  async run(...args: string[]): Promise<{ code: number; lines: object[]; said: string[] }> {
+  run(...args: string[]): Promise<{ code: number; lines: object[]; said: string[] }> {
+    return this.runWith(KEYS, args);
+  }
+
+  /** The same with other keys of bank details. */
+  async runWith(keys: string, args: readonly string[]): ReturnType<Bank["run"]> {
     const command = readBankCommand([...args, "--account", this.account_id, "--json"]);
     let printed = "";
     const said: string[] = [];
@@ -183,7 +188,7 @@ export class Bank {
     try {
       const code = await runBankCommand(command!, {
         sql,
-        env: (name) => name === "BANK_DETAILS_KEYS" ? KEYS : undefined,
+        env: (name) => name === "BANK_DETAILS_KEYS" ? keys : undefined,
         now_ms: () => deps.clock(),
         print: (text) => printed += text,
         printMessage: (line) => said.push(line),

@@ -10,12 +10,14 @@ import { idGenerator } from "../../../shared/core/ids.ts";
 import { migrate } from "../../../scripts/schema/migrate.ts";
 import { createApiKey, createEnvironment } from "../database/api_keys.ts";
 import { launchServer } from "../service/server_process.ts";
-import { startSupabaseServer } from "../supabase/supabase_server.ts";
+import { type Disks, startSupabaseServer } from "../supabase/supabase_server.ts";
 import { type CellsProxy, startHaproxy } from "../proxy/cells_proxy.ts";
 
 const CELLS = fileURLToPath(new URL("../../../scripts/operator/cells.ts", import.meta.url));
 /** An attempt is over before, also on a slow machine: otherwise it is made again. */
 const LEASE_MS = 10_000;
+/** So that the write-ahead log fits on a small disk. */
+const SMALL_WAL = { min_wal_size: "32MB", max_wal_size: "128MB" };
 /** Longer than a request waits behind a fence. */
 const KEEP_S = "4";
 
@@ -29,6 +31,8 @@ interface Cell {
   address: string;
   /** Makes a sandbox or a live environment of an account, and returns a key. */
   makeKey(account: string, label: string, livemode?: boolean): Promise<string>;
+  /** Starts its PostgreSQL again, also if it has ended. */
+  restartDatabase(): Promise<void>;
   /** Kills its PostgreSQL and starts it again. */
   killDatabase(): Promise<void>;
 }
@@ -60,10 +64,13 @@ interface RunningCommand {
   ended: Promise<CommandOutput>;
 }
 
-/** Starts everything. `open` closes it. */
-export async function openTwoCells(open: AsyncDisposableStack, map?: string): Promise<TwoCells> {
-  const [a, b] = await Promise.all([openCell(open, "a"), openCell(open, "b")]);
-  const proxy = await startHaproxy({ a: a.address, b: b.address }, map);
+/**
+ * Starts everything. `open` closes it.
+ * @param disks folders for the database of the cell `b`; by default in memory
+ */
+export async function openTwoCells(open: AsyncDisposableStack, disks?: Disks): Promise<TwoCells> {
+  const [a, b] = await Promise.all([openCell(open, "a"), openCell(open, "b", disks)]);
+  const proxy = await startHaproxy({ a: a.address, b: b.address });
   open.defer(proxy.close);
   const start = (args: readonly string[]): RunningCommand => {
     const child = new Deno.Command(Deno.execPath(), {
@@ -101,8 +108,17 @@ export async function openTwoCells(open: AsyncDisposableStack, map?: string): Pr
   };
 }
 
-async function openCell(open: AsyncDisposableStack, name: Cell["name"]): Promise<Cell> {
-  const server = await startSupabaseServer(17, { wal_level: "logical", max_connections: "200" });
+/**
+ * Starts a cell. `open` closes it.
+ * @param disks folders for its database; by default in memory
+ */
+export async function openCell(
+  open: AsyncDisposableStack,
+  name: Cell["name"],
+  disks?: Disks,
+): Promise<Cell> {
+  const settings = { wal_level: "logical", max_connections: "200", ...(disks && SMALL_WAL) };
+  const server = await startSupabaseServer(17, settings, disks && { disks });
   open.defer(server.close);
   const admin = postgres(server.admin_url, { max: 1, onnotice: () => {} });
   await admin`grant pg_create_subscription to postgres`;
@@ -128,6 +144,7 @@ async function openCell(open: AsyncDisposableStack, name: Cell["name"]): Promise
         prefix: label,
       });
     },
+    restartDatabase: () => server.restart(),
     async killDatabase() {
       Deno.kill(server.pid(), "SIGKILL");
       await server.restart();

@@ -46,29 +46,43 @@ export interface SupabaseServer {
   close(): Promise<void>;
 }
 
+/** Folders on the disks of a server. */
+export interface Disks {
+  data: string;
+  /** By default that of the databases. */
+  wal?: string;
+}
+
+/** Options of a server. */
+interface ServerOptions {
+  /** Whether it also offers pg_cron and pg_net; version 17 only. */
+  offers_extensions?: boolean;
+  /** Folders for the databases and for the write-ahead log, by default in memory. */
+  disks?: Disks;
+}
+
 /** Whether the machine has the programs, or can fetch them. */
 export async function hasVersion(version: Version): Promise<boolean> {
   return version === 17 || await Deno.stat(DEBIAN_15).then(() => true, () => false);
 }
 
-/**
- * Starts a server that has only the objects that Supabase creates.
- * @param offers_extensions whether it also offers pg_cron and pg_net; version 17 only
- */
+/** Starts a server that has only the objects that Supabase creates. */
 export async function startSupabaseServer(
   version: Version,
   settings: Record<string, string> = {},
-  offers_extensions = false,
+  { offers_extensions = false, disks }: ServerOptions = {},
 ): Promise<SupabaseServer> {
   const folder = await makeMemoryFolder("payments-supabase-", MEMORY_BYTES);
   const account = await postgresAccount();
   const programs = await programsFor(version, offers_extensions ? folder : null);
-  const path = join(folder, "data");
+  const path = join(disks?.data ?? folder, "data");
+  const wal = disks?.wal && join(disks.wal, "wal");
   const password = randomPassword();
   const password_file = join(folder, "password");
   await Deno.writeTextFile(password_file, password);
-  await Deno.mkdir(path, { mode: 0o700 });
-  for (const each of [path, password_file]) await giveTo(account, each);
+  const folders = wal === undefined ? [path] : [path, wal];
+  for (const each of folders) await Deno.mkdir(each, { mode: 0o700 });
+  for (const each of [...folders, password_file]) await giveTo(account, each);
   const made = await new Deno.Command(programs.initdb, {
     args: [
       `--pgdata=${path}`,
@@ -78,6 +92,7 @@ export async function startSupabaseServer(
       "--encoding=UTF8",
       "--locale=C.UTF-8",
       "--no-sync",
+      ...(wal === undefined ? [] : [`--waldir=${wal}`]),
     ],
     cwd: folder,
     ...account,
