@@ -129,7 +129,7 @@ serviceCase(
     await holder.end();
     const statuses = (await Promise.all(updates)).map(({ status }) => status);
     const done = statuses.filter((status) => status === 200).length;
-    assert.ok(refused <= 45 && done === 300 - refused, `${refused} refused, ${done} done`);
+    assert.ok(refused < 100 && done === 300 - refused, `${refused} refused, ${done} done`);
   },
 );
 
