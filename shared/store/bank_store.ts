@@ -73,8 +73,8 @@ interface NewEntry {
   amount_minor: number;
   currency: string;
   is_total: boolean;
-  /** Whether a camt.053 has it, which is complete. */
-  is_statement: boolean;
+  /** That of its file, such as `camt.053`, which is complete. */
+  kind: string;
   provider_events: readonly ProviderEvent[];
 }
 

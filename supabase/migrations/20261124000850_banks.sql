@@ -37,10 +37,12 @@ create table pay.bank_entries (
   stated_on date,
   amount_minor bigint not null,
   currency text collate "C" not null,
+  seen_in smallint not null,
   constraint bank_entries_pkey primary key (environment_id, account_id, id),
   -- Without ":", which ends the entry in the reference of a provider event.
   constraint bank_entries_id_form check (id ~ '^[^:]{1,80}$'),
-  constraint bank_entries_same_has_events check ((same_as is null) = (held_events is null))
+  constraint bank_entries_same_has_events check ((same_as is null) = (held_events is null)),
+  constraint bank_entries_seen_in_range check (seen_in between 0 and 3)
 );
 comment on table pay.bank_entries is 'An entry that a bank has booked. camt.052, 053 and 054 have the same one.';
 comment on column pay.bank_entries.environment_id is 'The environment of the account.';
@@ -55,6 +57,7 @@ comment on column pay.bank_entries.booked_on is 'The day on which the bank booke
 comment on column pay.bank_entries.stated_on is 'The day that a camt.053 has, if it is another one.';
 comment on column pay.bank_entries.amount_minor is 'The change of the balance in minor units: negative if money left.';
 comment on column pay.bank_entries.currency is 'ISO 4217 code.';
+comment on column pay.bank_entries.seen_in is 'The kinds of early files that have it under this identity: 1 is camt.052, 2 is camt.054, 3 is both, 0 is none.';
 
 create index bank_entries_booked on pay.bank_entries (account_id, booked_on, amount_minor);
 comment on index pay.bank_entries_booked is 'pay.end_bank_file: the entries of a day. pay_internal.pair_bank_entries: those of an amount.';

@@ -14,14 +14,14 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp set enable_sort = off
 as $$
 declare
-  v_warnings jsonb; v_events jsonb; v_days jsonb;
+  v_warnings jsonb; v_days jsonb; v_apart text[];
 begin
   with entry as materialized (
     select a.environment_id, e.id, e.amount_minor, e.booked_on as stated_on
     from pay.provider_accounts a
     cross join jsonb_to_recordset(p_entries) as e (
-      id text, amount_minor bigint, booked_on date, is_statement boolean)
-    where a.id = p_account_id and e.is_statement
+      id text, amount_minor bigint, booked_on date, kind text)
+    where a.id = p_account_id and pay_internal.early_kind(e.kind) = 0
   ), known as materialized (
     -- As in pay_internal.find_event_subject: only the primary key has this order.
     select b.*, e.environment_id, e.id, e.amount_minor, e.stated_on
@@ -35,18 +35,16 @@ begin
       order by b.id offset 0 for update of b
     ) b
   ), apart as materialized (
-    select k.environment_id, other.*
+    select other.*
     from known k
     cross join lateral (
-      select y.ctid as place, y.id, y.held_events, y.booked_on, y.same_as
-      from pay.bank_entries y
+      select y.id, y.same_as from pay.bank_entries y
       where y.account_id = p_account_id and y.same_as between k.id and k.id
         and y.statement_sha256 is not null
       order by y.same_as offset 0
     ) other
     union all
-    select k.environment_id, k.place, k.id, k.held_events, k.booked_on, null
-    from known k where k.held_events is not null and k.statement_sha256 is null
+    select k.id, null from known k where k.held_events is not null and k.statement_sha256 is null
   ), confirmed as (
     update pay.bank_entries b
     set statement_sha256 = case when k.was_guess then p_sha256
@@ -57,28 +55,18 @@ begin
     where b.ctid = k.place
       and (k.statement_sha256 is null or k.former_minor <> k.amount_minor or k.was_guess)
       and (k.statement_sha256 is not null or k.held_events is null)
-  ), released as (
-    -- As an entry of this file it is compared again with those of other files.
-    update pay.bank_entries b
-    set sha256 = p_sha256, statement_sha256 = p_sha256, same_as = null, held_events = null
-    from apart p where b.ctid = p.place
   ), change as (
     select booked_on, format(
       'the entry %s of %s has the other direction: an earlier file had %s %s in minor units',
       id, booked_on, former_minor, currency) as warning
     from known where former_minor <> amount_minor
-    union all
-    select booked_on, format('the entry %s of %s was taken for another one', id, booked_on)
-    from apart
   )
   select (select jsonb_agg(c.warning) from change c),
     (select jsonb_agg(distinct c.booked_on) from change c),
-    (select jsonb_agg(event.value || jsonb_build_object('environment_id', p.environment_id,
-      'account_id', p_account_id, 'body', event.value))
-    from apart p cross join jsonb_array_elements(p.held_events) event)
-  into v_warnings, v_days, v_events;
-  perform pay_internal.keep_provider_events(coalesce(v_events, '[]'));
+    (select array_agg(a.id) from apart a)
+  into v_warnings, v_days, v_apart;
   perform pay_internal.keep_file_warnings(p_account_id, p_sha256, v_warnings, v_days);
+  perform pay_internal.release_bank_entries(p_account_id, p_sha256, v_apart, true);
 end
 $$;
 
@@ -140,7 +128,7 @@ $$;
 
 -- Stores the entries of a file that are new, with their provider events. Returns their number. If
 -- an earlier file has an entry without its details, their events replace that of its total.
--- p_entries [{id, booked_on, amount_minor, currency, is_total, is_statement, provider_events}]
+-- p_entries [{id, booked_on, amount_minor, currency, is_total, kind, provider_events}]
 -- Concurrency: inserts in the order of the ids. A second transaction that stores the same entry
 -- waits for the end of the first one.
 create or replace function pay_internal.store_bank_entries(
@@ -186,18 +174,19 @@ begin
     where b.ctid = f.place;
   end if;
   with entry as materialized (
-    select a.environment_id, e.*
+    select a.environment_id, e.*, early.seen_in
     from pay.provider_accounts a
     cross join jsonb_to_recordset(p_entries) as e (
       id text, booked_on date, amount_minor bigint, currency text, is_total boolean,
-      is_statement boolean, provider_events jsonb)
+      kind text, provider_events jsonb)
+    cross join lateral pay_internal.early_kind(e.kind) as early (seen_in)
     where a.id = p_account_id
   ), stored as (
     insert into pay.bank_entries (environment_id, account_id, id, sha256, details_sha256,
-      statement_sha256, booked_on, amount_minor, currency)
+      statement_sha256, booked_on, amount_minor, currency, seen_in)
     select e.environment_id, p_account_id, e.id, p_sha256,
-      case when not e.is_total then p_sha256 end, case when e.is_statement then p_sha256 end,
-      e.booked_on, e.amount_minor, e.currency
+      case when not e.is_total then p_sha256 end, case when e.seen_in = 0 then p_sha256 end,
+      e.booked_on, e.amount_minor, e.currency, e.seen_in
     from entry e
     order by e.id
     on conflict on constraint bank_entries_pkey do nothing
@@ -218,16 +207,19 @@ $$;
 -- Finds the new entries of a file that are known under another identity, because banks write fewer
 -- details or another reference into one kind of file. A camt.053 is complete: an entry that is new
 -- in it is the unconfirmed one of the same day and amount, if there is one. An entry that is new in
--- another file, of a day that is complete, is the one that a camt.053 brought first. Equal entries
--- of a file are paired one to one. The details of either replace the total of the other. Returns
--- the number of pairs.
-create or replace function pay_internal.pair_bank_entries(p_account_id text, p_sha256 text)
+-- an early file is one that no file of its kind has: an unconfirmed one, or one of a day that is
+-- complete. Equal entries of a file are paired one to one. The details of either replace the total
+-- of the other. Returns the number of pairs.
+create or replace function pay_internal.pair_bank_entries(
+  p_account_id text, p_sha256 text, p_kind text
+)
 returns bigint
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 as $$
 declare
+  v_seen_in constant smallint := pay_internal.early_kind(p_kind);
   v_pairs jsonb;
   v_replaced text[];
 begin
@@ -236,25 +228,26 @@ begin
     where b.account_id = p_account_id and b.sha256 = p_sha256
   ), entry as (
     select b.id, b.booked_on, b.currency, b.amount_minor, b.details_sha256, s.is_new,
-      s.by_statement, row_number() over (partition by b.booked_on, b.currency, b.amount_minor,
-        s.is_new, s.by_statement order by b.id) as place
+      row_number() over (partition by b.booked_on, b.currency, b.amount_minor, s.is_new
+        order by b.id) as place
     from pay.provider_cursors u
     cross join new n
     join pay.bank_entries b on b.account_id = p_account_id and b.booked_on = n.booked_on
       and b.amount_minor = n.amount_minor
-    cross join lateral (
-      select b.sha256 = p_sha256 as is_new,
-        (b.sha256 = p_sha256) = (b.statement_sha256 is not null) as by_statement
-    ) s
+    cross join lateral (select b.sha256 = p_sha256 as is_new) s
     where u.account_id = p_account_id and b.same_as is null
-      and (s.is_new or s.by_statement
-        or b.sha256 = b.statement_sha256 and b.booked_on <= u.totals_day)
+      and (s.is_new or case when v_seen_in = 0 then b.statement_sha256 is null
+        else b.seen_in & v_seen_in = 0
+          and (b.statement_sha256 is null or b.booked_on <= u.totals_day)
+          and not exists (select from pay.bank_entries y
+            where y.account_id = p_account_id and y.same_as between b.id and b.id
+              and y.seen_in & v_seen_in <> 0) end)
   ), pair as (
     select max(id) filter (where is_new) as new_id, max(id) filter (where not is_new) as known_id,
       bool_or(is_new and details_sha256 is not null)
         and bool_or(not is_new and details_sha256 is null) as has_details
     from entry
-    group by booked_on, currency, amount_minor, by_statement, place
+    group by booked_on, currency, amount_minor, place
     having count(*) = 2
   )
   select jsonb_agg(to_jsonb(p)) into v_pairs from pair p;

@@ -52,6 +52,7 @@ begin
   v_entries := pay_internal.number_bank_entries(p_account_id, p_sha256, v_rows -> 'entries',
     v_statement);
   perform pay_internal.confirm_bank_entries(p_account_id, p_sha256, v_entries);
+  perform pay_internal.note_early_file(p_account_id, p_sha256, v_entries);
   v_stored := pay_internal.store_bank_entries(p_account_id, p_sha256, v_entries);
   perform pay_internal.keep_payer_details(p_account_id, v_rows -> 'payers');
   perform pay.store_provider_events(p_account_id, v_rows ->> 'provider_events');
@@ -98,7 +99,7 @@ begin
     where f.environment_id = v_environment_id and f.account_id = p_account_id
       and f.sha256 = p_sha256
   );
-  v_pairs := pay_internal.pair_bank_entries(p_account_id, p_sha256);
+  v_pairs := pay_internal.pair_bank_entries(p_account_id, p_sha256, v_result ->> 'kind');
   v_warnings := pay_internal.unconfirmed_bank_entries(p_account_id, p_sha256, v_complete_until);
   if v_pairs > 0 then
     v_warnings := v_warnings || to_jsonb(format(

@@ -338,6 +338,7 @@ const VIOLATIONS: Violation[] = [
   ["bank_entries_pkey", "bank_entries", {}],
   ["bank_entries_id_form", "bank_entries", { id: "a:1" }],
   ["bank_entries_same_has_events", "bank_entries", { id: "e2", same_as: "e1" }],
+  ["bank_entries_seen_in_range", "bank_entries", { id: "e2", seen_in: 4 }],
   ["bank_details_pkey", "bank_details", {}],
   ["bank_details_sealed_length", "bank_details", { owner_id: "b", sealed: "x".repeat(4001) }],
   ["bank_details_sealed_has_key", "bank_details", { owner_id: "b", key_id: null }],

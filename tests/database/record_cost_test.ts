@@ -117,7 +117,7 @@ serviceCase("an import reads few pages for each entry at its end", async (t, ser
       pagesRead(connection, "select pay.end_bank_file($1::text, $2::text, $3::text)", [
         account_id,
         file,
-        "{}",
+        '{ "kind": "camt.054" }',
       ]),
     "pay.bank_file_state()": () =>
       pagesRead(connection, "select * from pay.bank_file_state($1::text, $2::text)", [
@@ -128,8 +128,8 @@ serviceCase("an import reads few pages for each entry at its end", async (t, ser
   const fill = (from: number, sha256: string) =>
     sql.unsafe(
       `insert into pay.bank_entries (environment_id, account_id, id, sha256, details_sha256, booked_on,
-        amount_minor, currency)
-      select $1, $2, 'e' || n, $3, $3, now(), 1, 'EUR'
+        amount_minor, currency, seen_in)
+      select $1, $2, 'e' || n, $3, $3, now(), 1, 'EUR', 2
       from generate_series(${from}, ${from + ROWS - 1}) n`,
       [live.environment_id, account_id, sha256],
     );

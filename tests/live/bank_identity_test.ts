@@ -18,7 +18,27 @@ type Entry = Record<string, string | null>;
 type Step = ["052" | "053" | "054", ...Entry[]];
 
 /** The members of a payment's entry in a file. `+` is the detail with the payment's reference. */
+const EARLY: Step[] = [
+  ["052", { AcctSvcrRef: "REPORT0001", NtryDtls: "+" }],
+  ["054", { AcctSvcrRef: "NOTIFY0001", NtryDtls: "+" }],
+];
+const TOTAL = { AcctSvcrRef: "TOTAL00001" };
+const REPORTED: Step = ["052", TOTAL];
+const STATED: Step = ["053", TOTAL];
+const DETAILED: Step = ["054", { AcctSvcrRef: "DETAIL0001", NtryDtls: "+" }];
+
 const CASES: [name: string, ...files: Step[]][] = [
+  ["a report and a notification", ...EARLY],
+  ["a notification and a report", ...EARLY.toReversed()],
+  ["both, and a statement as the report", ...EARLY, ["053", { AcctSvcrRef: "REPORT0001" }]],
+  ["both, and a statement as the notification", ...EARLY, ["053", { AcctSvcrRef: "NOTIFY0001" }]],
+  ["both, and another statement", ...EARLY, ["053", {}]],
+  ["only the notification has details 1", REPORTED, DETAILED, STATED],
+  ["only the notification has details 2", REPORTED, STATED, DETAILED],
+  ["only the notification has details 3", DETAILED, REPORTED, STATED],
+  ["only the notification has details 4", DETAILED, STATED, REPORTED],
+  ["only the notification has details 5", STATED, DETAILED, REPORTED],
+  ["only the notification has details 6", STATED, REPORTED, DETAILED],
   ["only the notification has a reference", ["054", { AcctSvcrRef: "NOTED0001", NtryDtls: "+" }], [
     "053",
     { AcctSvcrRef: "NONREF", NtryDtls: "+" },
@@ -100,19 +120,44 @@ Deno.test("an entry with several identities", async (t) => {
     for (const [at, [name, ...steps]] of CASES.entries()) {
       await t.step(name, async () => {
         const payment = await pay();
-        const BookgDt = `<Dt>2026-11-0${at + 1}</Dt>`;
+        const BookgDt = `<Dt>2026-10-${String(at + 1).padStart(2, "0")}</Dt>`;
+        const own = (text: string) => `${text.slice(0, -2)}${at + 10}`;
         for (const [kind, ...entries] of steps) {
           await send([
             kind,
             ...entries.map((entry) => ({
               ...entry,
               BookgDt,
+              ...entry.AcctSvcrRef?.match(/\d$/) && { AcctSvcrRef: own(entry.AcctSvcrRef) },
               ...entry.NtryDtls && { NtryDtls: payment.NtryDtls },
             })),
           ]);
         }
         assert.equal(await received(payment.id), 1000);
         assert.deepEqual(await moved(), [1000, 1000]);
+      });
+    }
+    for (
+      const [name, first, ...others] of [
+        ["a notification has both", "052", "054", "054"],
+        ["a report has both", "054", "052", "052"],
+      ] as const
+    ) {
+      await t.step(`equal entries of early files are different ones: ${name}`, async () => {
+        const BookgDt = `<Dt>2026-11-0${first.at(-1)}</Dt>`;
+        const payments = [await pay(), await pay()];
+        const [one, two] = payments.map(({ NtryDtls }, i) => ({
+          BookgDt,
+          NtryDtls,
+          AcctSvcrRef: `EQUAL${first}${i}`,
+        }));
+        await send([first, one!]);
+        await send([others[0], two!]);
+        assert.deepEqual(await moved(), [1000, 1000]);
+        await send([others[1], one!]);
+        assert.deepEqual(await moved(), [1000, 1000]);
+        for (const { id } of payments) assert.equal(await received(id), 1000);
+        assert.equal(await differs(), 0);
       });
     }
     await t.step("equal entries of a file are different ones", async () => {

@@ -107,7 +107,7 @@ class Importer {
   readonly #vault: Vault;
   readonly #target: ImportTarget;
   /** Entries that can be stored. */
-  #ready: (BookedEntry & { is_statement: boolean })[] = [];
+  #ready: (BookedEntry & { kind: string })[] = [];
   /** Rows of statuses that can be stored. */
   #statuses: Pick<NewRows, "provider_events" | "checks"> = { provider_events: [], checks: [] };
   /**
@@ -257,8 +257,8 @@ class Importer {
     const batch_id = batchOf(entry, details);
     // Other messages of the file can have rejected orders of the batch.
     const orders = (await this.#exported(batch_id)).filter(({ id }) => !this.#rejected.has(id));
-    const is_statement = this.#statement !== null;
-    this.#ready.push({ ...bookEntry(this.#account_id, entry, details, orders), is_statement });
+    const { kind } = this.#message!;
+    this.#ready.push({ ...bookEntry(this.#account_id, entry, details, orders), kind });
     const events = this.#ready.reduce((sum, entry) => sum + entry.provider_events.length, 0);
     if (this.#ready.length >= BATCH || events >= BATCH_EVENTS) await this.#store();
   }

@@ -189,6 +189,7 @@ const SEEDS: Record<string, Record<string, unknown>> = {
     imported_at: "2026-01-01",
   },
   bank_entries: {
+    seen_in: 0,
     account_id: "pac_1",
     id: "e1",
     sha256: "0".repeat(64),
