@@ -103,6 +103,12 @@ serviceCase("Idempotency-Key conflicts on another path", async (t, service) => {
       );
     });
   }
+  await t.step("the bank details of no payment", async () => {
+    const path = `${PAYMENTS}/pay_${"0".repeat(26)}/bank_details`;
+    const response = await service.call("DELETE", path, { idempotency_key: "path" });
+    assertRefused(response, 409, "idempotency_conflict");
+    assertRefused(await service.call("DELETE", path), 404, "not_found");
+  });
   await t.step("a create and a sandbox create are two operations", async () => {
     const body = { amount: 1, currency: "EUR" };
     const made = await service.call("POST", PAYMENTS, { body, idempotency_key: "two" });
