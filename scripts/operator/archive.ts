@@ -349,12 +349,6 @@ async function checkArchive(
     if (archived_until === null) return print(`${account}: no archive\n`);
     throw new CommandError(`${account}: this place has no archive`);
   }
-  if (archived_until !== null && archived_until > dayAfter(latest)) {
-    throw new CommandError(
-      `${account}: the archive at this place ends with ${latest.day}, and retention has deleted or ` +
-        `may delete everything before ${dayOf(archived_until)}`,
-    );
-  }
   let days = 0;
   let later: Manifest | null = null;
   let newest: Manifest | null = null;
@@ -383,6 +377,12 @@ async function checkArchive(
     );
   }
   print(`${account}: ${days} days until ${latest.day}, whole, and the ledger agrees\n`);
+  if (archived_until !== null && archived_until > end) {
+    throw new CommandError(
+      `${account}: the archive at this place ends with ${latest.day}, and retention may have ` +
+        `deleted everything before ${dayOf(archived_until)}`,
+    );
+  }
 }
 
 /** Throws unless each sum of a day begins with that of the day before. */

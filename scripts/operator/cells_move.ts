@@ -485,18 +485,25 @@ async function seal(copy: MovingCopy): Promise<void> {
     return row.is_there;
   }, "The target does not get the last changes");
   const ids = await idsOf(copy);
+  // Another mover has ended the move meanwhile: the target has the only copy.
+  if (ids.length === 0) throw new LostLock(account);
   const published = await publishedIds(source, name);
   const late = ids.filter((id) => !published.has(id));
   // Those that a mover before this one has copied may be in part.
-  const there = (await environmentsOf(target, account)).map(({ id }) => id);
-  // Retention has deleted others since they arrived.
-  const gone = there.filter((id) => !ids.includes(id));
+  const there = new Set((await environmentsOf(target, account)).map(({ id }) => id));
   const filled = orderedTables(await filledTables(source, tables, late));
   // At once: the proxy of a mover that was killed can send requests there already, and their keys
   // must not be away.
   await target.sql.begin(async (transaction) => {
     const into = { ...copy, target: { ...target, sql: transaction as unknown as postgres.Sql } };
-    await deleteRows(into.target, tables, [...gone, ...late.filter((id) => there.includes(id))]);
+    // Retention has deleted others since they arrived. Those that are open are no business of a move.
+    const gone = await transaction<{ id: string }[]>`
+      select id from pay.environments
+      where account = ${account} and moving = 'arriving' and id <> all (${ids}) for update`;
+    await deleteRows(into.target, tables, [
+      ...gone.map(({ id }) => id),
+      ...late.filter((id) => there.has(id)),
+    ]);
     await arrive(into, ids);
     for (const { name } of filled) await copyRows(into, name, late);
   });

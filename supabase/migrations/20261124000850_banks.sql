@@ -52,7 +52,7 @@ comment on column pay.bank_entries.sha256 is 'The file that had it first, or tha
 comment on column pay.bank_entries.details_sha256 is 'The file that had its details first; null: it is booked by its total, and a file can bring them.';
 comment on column pay.bank_entries.statement_sha256 is 'The camt.053 that has confirmed it; null: none has.';
 comment on column pay.bank_entries.same_as is 'The entry that it is, under another identity: that one is booked and this one is not. Null: it is booked itself.';
-comment on column pay.bank_entries.held_events is 'Its events, which are stored if a camt.053 tells that it is another entry after all.';
+comment on column pay.bank_entries.held_events is 'Its events, which are stored if a file tells that it is another entry after all.';
 comment on column pay.bank_entries.booked_on is 'The day on which the bank booked it.';
 comment on column pay.bank_entries.stated_on is 'The day that a camt.053 has, if it is another one.';
 comment on column pay.bank_entries.amount_minor is 'The change of the balance in minor units: negative if money left.';
@@ -75,7 +75,7 @@ comment on index pay.bank_entries_unconfirmed is 'pay_internal.unconfirmed_bank_
 
 create index bank_entries_same on pay.bank_entries (account_id, same_as)
   where same_as is not null;
-comment on index pay.bank_entries_same is 'pay_internal.confirm_bank_entries: the other identities of an entry.';
+comment on index pay.bank_entries_same is 'pay_internal.confirm_bank_entries, note_early_file, pair_bank_entries: the other identities of an entry.';
 
 create table pay.bank_details (
   environment_id text collate "C" not null,

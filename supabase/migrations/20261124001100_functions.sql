@@ -1196,6 +1196,45 @@ begin
 end
 $$;
 
+create or replace function pay_internal.release_detailed_entries(
+  p_account_id text, p_sha256 text, p_entries jsonb
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp set enable_sort = off
+as $$
+declare
+  v_ids text[];
+begin
+  with entry as materialized (
+    select a.environment_id, e.id
+    from pay.provider_accounts a
+    cross join jsonb_to_recordset(p_entries) as e (id text, is_total boolean, kind text)
+    where a.id = p_account_id and not e.is_total and pay_internal.early_kind(e.kind) > 0
+  ), same as materialized (
+    -- As in pay_internal.find_event_subject.
+    select e.environment_id, own.*
+    from entry e
+    cross join lateral (
+      select b.id, b.same_as from pay.bank_entries b
+      where b.environment_id = e.environment_id and b.account_id = p_account_id
+        and b.id between e.id and e.id and b.same_as is not null and b.details_sha256 is null
+      order by b.id offset 0
+    ) own
+  )
+  select array_agg(s.id) into v_ids
+  from same s
+  cross join lateral (
+    select b.details_sha256 from pay.bank_entries b
+    where b.environment_id = s.environment_id and b.account_id = p_account_id
+      and b.id between s.same_as and s.same_as
+    order by b.id offset 0
+  ) kept
+  where kept.details_sha256 is null;
+  perform pay_internal.release_bank_entries(p_account_id, p_sha256, v_ids, false);
+end
+$$;
+
 create or replace function pay_internal.confirm_bank_entries(
   p_account_id text, p_sha256 text, p_entries jsonb
 )
@@ -1326,6 +1365,7 @@ declare
   v_events jsonb;
   v_detailed text[];
 begin
+  perform pay_internal.release_detailed_entries(p_account_id, p_sha256, p_entries);
   v_detailed := array(select pay_internal.replace_bank_totals(p_account_id, array(
     select e.id
     from pay.provider_accounts a
@@ -1333,7 +1373,7 @@ begin
     cross join lateral (
       select from pay.bank_entries b
       where b.environment_id = a.environment_id and b.account_id = a.id
-        and b.id between e.id and e.id and b.details_sha256 is null
+        and b.id between e.id and e.id and b.details_sha256 is null and b.same_as is null
       order by b.id offset 0
     ) b
     where a.id = p_account_id and not e.is_total
@@ -1385,6 +1425,37 @@ begin
 end
 $$;
 
+create or replace function pay_internal.comparable_bank_entries(
+  p_account_id text, p_sha256 text, p_seen_in smallint
+)
+returns table (
+  environment_id text, id text, low text, high text, booked_on date, currency text,
+  amount_minor bigint, details_sha256 text, is_new boolean
+)
+language sql stable rows 10
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+as $$
+  with new as materialized (
+    select distinct b.booked_on, b.amount_minor from pay.bank_entries b
+    where b.account_id = p_account_id and b.sha256 = p_sha256
+  )
+  select u.environment_id, b.id, b.id || ':' as low, b.id || ';' as high, b.booked_on,
+    b.currency, b.amount_minor, b.details_sha256, s.is_new
+  from pay.provider_cursors u
+  cross join new n
+  join pay.bank_entries b on b.account_id = p_account_id and b.booked_on = n.booked_on
+    and b.amount_minor = n.amount_minor
+  cross join lateral (select b.sha256 = p_sha256 as is_new) s
+  where u.account_id = p_account_id and b.same_as is null
+    and (s.is_new or case when p_seen_in = 0 then b.statement_sha256 is null
+      else b.seen_in & p_seen_in = 0
+        and (b.statement_sha256 is null or b.booked_on <= u.totals_day)
+        and not exists (select from pay.bank_entries y
+          where y.account_id = p_account_id and y.same_as between b.id and b.id
+            and y.seen_in & p_seen_in <> 0) end)
+$$;
+
 create or replace function pay_internal.pair_bank_entries(
   p_account_id text, p_sha256 text, p_kind text
 )
@@ -1398,32 +1469,50 @@ declare
   v_pairs jsonb;
   v_replaced text[];
 begin
-  with new as materialized (
-    select distinct b.booked_on, b.amount_minor from pay.bank_entries b
-    where b.account_id = p_account_id and b.sha256 = p_sha256
-  ), entry as (
-    select b.id, b.booked_on, b.currency, b.amount_minor, b.details_sha256, s.is_new,
-      row_number() over (partition by b.booked_on, b.currency, b.amount_minor, s.is_new
-        order by b.id) as place
-    from pay.provider_cursors u
-    cross join new n
-    join pay.bank_entries b on b.account_id = p_account_id and b.booked_on = n.booked_on
-      and b.amount_minor = n.amount_minor
-    cross join lateral (select b.sha256 = p_sha256 as is_new) s
-    where u.account_id = p_account_id and b.same_as is null
-      and (s.is_new or case when v_seen_in = 0 then b.statement_sha256 is null
-        else b.seen_in & v_seen_in = 0
-          and (b.statement_sha256 is null or b.booked_on <= u.totals_day)
-          and not exists (select from pay.bank_entries y
-            where y.account_id = p_account_id and y.same_as between b.id and b.id
-              and y.seen_in & v_seen_in <> 0) end)
-  ), pair as (
-    select max(id) filter (where is_new) as new_id, max(id) filter (where not is_new) as known_id,
-      bool_or(is_new and details_sha256 is not null)
-        and bool_or(not is_new and details_sha256 is null) as has_details
-    from entry
-    group by booked_on, currency, amount_minor, place
+  with entry as materialized (
+    select * from pay_internal.comparable_bank_entries(p_account_id, p_sha256, v_seen_in)
+  ), told as materialized (
+    select e.*, r.told, row_number() over (partition by e.booked_on, e.currency, e.amount_minor,
+      r.told, e.is_new order by e.id) as place
+    from entry e
+    -- Only where there are two to compare.
+    join (
+      select o.booked_on, o.currency, o.amount_minor from entry o
+      group by 1, 2, 3 having bool_or(o.is_new) and not bool_and(o.is_new)
+    ) compared using (booked_on, currency, amount_minor)
+    cross join lateral (
+      select string_agg(k.body ->> 'provider_reference', ' ') as told
+      from (
+        select k.body from pay.provider_events k
+        where k.environment_id = e.environment_id and k.account_id = p_account_id
+          and k.reference between e.low and e.high
+        order by k.reference offset 0
+      ) k
+    ) r
+  ), agreed as materialized (
+    select array_agg(t.id) as ids, min(t.id) filter (where t.is_new) as new_id,
+      min(t.id) filter (where not t.is_new) as known_id,
+      bool_or(t.is_new and t.details_sha256 is not null)
+        and bool_or(not t.is_new and t.details_sha256 is null) as has_details
+    from told t where t.told is not null
+    group by t.booked_on, t.currency, t.amount_minor, t.told, t.place
     having count(*) = 2
+  ), rest as (
+    -- Those that tell something come beside those that tell nothing.
+    select t.*, row_number() over (partition by t.booked_on, t.currency, t.amount_minor, t.is_new
+      order by (t.told is null) = t.is_new, t.id) as rank
+    from told t
+    where t.id not in (select unnest(a.ids) from agreed a)
+  ), pair as (
+    select a.new_id, a.known_id, a.has_details from agreed a
+    union all
+    select min(t.id) filter (where t.is_new), min(t.id) filter (where not t.is_new),
+      bool_or(t.is_new and t.details_sha256 is not null)
+        and bool_or(not t.is_new and t.details_sha256 is null)
+    from rest t
+    group by t.booked_on, t.currency, t.amount_minor, t.rank
+    -- Only a camt.053 is complete, so that entries which tell different things can be one.
+    having count(*) = 2 and (v_seen_in = 0 or count(t.told) < 2)
   )
   select jsonb_agg(to_jsonb(p)) into v_pairs from pair p;
   if v_pairs is null then return 0; end if;
@@ -1477,6 +1566,8 @@ begin
         select k.ctid as place, k.body from pay.provider_events k
         where k.environment_id = p.environment_id and k.account_id = p_account_id
           and k.reference between p.low and p.high and p.is_new
+          -- What the worker has booked, it also takes back.
+          and k.booked_minor = 0 and not k.body ? 'is_replaced'
         order by k.reference offset 0
       ) e
     ) event
@@ -1491,6 +1582,19 @@ begin
   update pay.bank_entries b
   set statement_sha256 = coalesce(b.statement_sha256, f.statement_sha256)
   from found f where b.ctid = f.kept;
+  -- Their own other identities are those of the entry that is booked.
+  with pair as materialized (
+    select p.* from jsonb_to_recordset(p_pairs) as p (id text, same_as text)
+  ), other as materialized (
+    select y.place, p.same_as
+    from pair p
+    cross join lateral (
+      select b.ctid as place from pay.bank_entries b
+      where b.account_id = p_account_id and b.same_as between p.id and p.id
+      order by b.same_as offset 0
+    ) y
+  )
+  update pay.bank_entries b set same_as = o.same_as from other o where b.ctid = o.place;
 end
 $$;
 

@@ -53,8 +53,8 @@ begin
 end
 $$;
 
--- Notes that an early file has known entries under their identities. Two identities in files of one
--- kind are two entries: then the one that was taken for the other is booked.
+-- Notes that an early file has known entries under their identities. An entry and the one that it
+-- was taken for are two if files of one kind have both: then it is booked.
 -- p_entries as in pay_internal.store_bank_entries
 create or replace function pay_internal.note_early_file(
   p_account_id text, p_sha256 text, p_entries jsonb
@@ -120,5 +120,47 @@ begin
   ) kept
   where kept.seen_in & s.seen_in <> 0;
   perform pay_internal.release_bank_entries(p_account_id, p_sha256, v_apart, false);
+end
+$$;
+
+-- Books entries by themselves whose total was taken for that of another one, if an early file
+-- brings their details. Afterwards they are compared again (pay_internal.pair_bank_entries).
+-- p_entries as in pay_internal.store_bank_entries
+create or replace function pay_internal.release_detailed_entries(
+  p_account_id text, p_sha256 text, p_entries jsonb
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp set enable_sort = off
+as $$
+declare
+  v_ids text[];
+begin
+  with entry as materialized (
+    select a.environment_id, e.id
+    from pay.provider_accounts a
+    cross join jsonb_to_recordset(p_entries) as e (id text, is_total boolean, kind text)
+    where a.id = p_account_id and not e.is_total and pay_internal.early_kind(e.kind) > 0
+  ), same as materialized (
+    -- As in pay_internal.find_event_subject.
+    select e.environment_id, own.*
+    from entry e
+    cross join lateral (
+      select b.id, b.same_as from pay.bank_entries b
+      where b.environment_id = e.environment_id and b.account_id = p_account_id
+        and b.id between e.id and e.id and b.same_as is not null and b.details_sha256 is null
+      order by b.id offset 0
+    ) own
+  )
+  select array_agg(s.id) into v_ids
+  from same s
+  cross join lateral (
+    select b.details_sha256 from pay.bank_entries b
+    where b.environment_id = s.environment_id and b.account_id = p_account_id
+      and b.id between s.same_as and s.same_as
+    order by b.id offset 0
+  ) kept
+  where kept.details_sha256 is null;
+  perform pay_internal.release_bank_entries(p_account_id, p_sha256, v_ids, false);
 end
 $$;

@@ -1,6 +1,8 @@
 /** Entries that the files of a bank name in different ways: each is booked once, and none is lost. */
 
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { importWhole } from "../../shared/connectors/bank/import_whole_file.ts";
 import { creditorReference } from "../../shared/core/creditor_reference.ts";
 import { Vault } from "../../shared/core/vault.ts";
 import { addBankAccount, KEYS } from "../support/bank/bank.ts";
@@ -39,6 +41,21 @@ const CASES: [name: string, ...files: Step[]][] = [
   ["only the notification has details 4", DETAILED, STATED, REPORTED],
   ["only the notification has details 5", STATED, DETAILED, REPORTED],
   ["only the notification has details 6", STATED, REPORTED, DETAILED],
+  ["details of a report after those of a notification", REPORTED, DETAILED, ["052", {
+    ...TOTAL,
+    NtryDtls: "+",
+  }]],
+  [
+    "details of a notification after its total",
+    ["052", { AcctSvcrRef: "REPORT0001" }],
+    ["054", {
+      AcctSvcrRef: "NOTIFY0001",
+    }],
+    ["054", { AcctSvcrRef: "NOTIFY0001", NtryDtls: "+" }],
+    ["053", {
+      AcctSvcrRef: "REPORT0001",
+    }],
+  ],
   ["only the notification has a reference", ["054", { AcctSvcrRef: "NOTED0001", NtryDtls: "+" }], [
     "053",
     { AcctSvcrRef: "NONREF", NtryDtls: "+" },
@@ -59,12 +76,23 @@ const CASES: [name: string, ...files: Step[]][] = [
   ], ["053", { NtryDtls: "+" }]],
 ];
 
+/** When the worker applies the files, by the month of their entries. */
+const WORKS: Record<string, [works: (i: number) => boolean, name: string]> = {
+  "10": [() => true, ""],
+  "09": [() => false, ", and the worker is late"],
+  "07": [(i) => i === 0, ", and the worker is late after the first file"],
+};
+
 Deno.test("an entry with several identities", async (t) => {
   const service = await startService({ vault: Vault.read(KEYS) });
   const { live: { text: key }, sql, deps } = service;
   const own = { iban: ACCOUNT, currency: "EUR", creditor_id: "DE98ZZZ09999999999" };
-  const { id, bridge_token } = await addBankAccount(service, { methods: "sepa,swift", ...own });
+  const { id } = await addBankAccount(service, { methods: "sepa,swift", ...own });
+  const ready = deps.provider_accounts.open((await deps.provider_store.readAccount(id))!);
+  assert.ok(typeof ready === "object");
   let files = 0;
+  /** Whether the worker applies each file before the next one. */
+  let works_at_once = true;
   const send = async (
     [kind, ...entries]: Step,
     { opening = 0, change = 10 * entries.length, day = "2026-11-20", account = "" } = {},
@@ -79,15 +107,13 @@ Deno.test("an entry with several identities", async (t) => {
       }],
       { kind },
     );
-    const { body } = await service.call("POST", `/api-v1-payments/providers/${id}/statements`, {
-      key: null,
-      body: `${file}<!-- ${++files} -->`,
-      headers: { Authorization: `Bearer ${bridge_token}`, "Content-Type": "application/xml" },
-      unchecked: true,
-    });
-    assert.equal(body.error, null);
-    await deps.provider_worker.notify();
-    return body.warnings.join("\n");
+    const bytes = new TextEncoder().encode(`${file}<!-- ${++files} -->`);
+    const sha256 = createHash("sha256").update(bytes).digest("hex");
+    const whole = { bytes, sha256, name: `${files}.xml` };
+    const outcome = await importWhole(ready.account, whole, deps.bank_store, deps.vault!);
+    assert.ok("imported" in outcome, JSON.stringify(outcome));
+    if (works_at_once) await deps.provider_worker.notify();
+    return outcome.imported.warnings.join("\n");
   };
   const pay = async () => {
     const body = { amount: 1000, currency: "EUR", method_kind: "sepa" };
@@ -105,6 +131,11 @@ Deno.test("an entry with several identities", async (t) => {
       (select coalesce(sum(amount_minor), 0)::int from pay.bank_entries where same_as is null)
         as entries,
       (select coalesce(sum(booked_minor), 0)::int from pay.provider_events) as booked`;
+    const [ledger] = await sql`
+      select sum(case 'processor' when debit_account then amount_minor
+        when credit_account then -amount_minor else 0 end)::int as booked
+      from pay.ledger_movements`;
+    assert.equal(ledger!.booked, sums.booked, "the ledger has what the events have");
     const change = [sums.entries - former.entries, sums.booked - former.booked];
     Object.assign(former, sums);
     return change;
@@ -117,25 +148,31 @@ Deno.test("an entry with several identities", async (t) => {
         where e.account_id = t.account_id and (e.happened_at at time zone 'UTC')::date = t.day
       )`).length;
   try {
-    for (const [at, [name, ...steps]] of CASES.entries()) {
-      await t.step(name, async () => {
-        const payment = await pay();
-        const BookgDt = `<Dt>2026-10-${String(at + 1).padStart(2, "0")}</Dt>`;
-        const own = (text: string) => `${text.slice(0, -2)}${at + 10}`;
-        for (const [kind, ...entries] of steps) {
-          await send([
-            kind,
-            ...entries.map((entry) => ({
-              ...entry,
-              BookgDt,
-              ...entry.AcctSvcrRef?.match(/\d$/) && { AcctSvcrRef: own(entry.AcctSvcrRef) },
-              ...entry.NtryDtls && { NtryDtls: payment.NtryDtls },
-            })),
-          ]);
-        }
-        assert.equal(await received(payment.id), 1000);
-        assert.deepEqual(await moved(), [1000, 1000]);
-      });
+    for (const [month, [works, after]] of Object.entries(WORKS)) {
+      for (const [at, [name, ...steps]] of CASES.entries()) {
+        await t.step(`${name}${after}`, async () => {
+          const payment = await pay();
+          const BookgDt = `<Dt>2026-${month}-${String(at + 1).padStart(2, "0")}</Dt>`;
+          const own = (text: string) =>
+            `${text.slice(0, -3)}${month}${String.fromCharCode(65 + at)}`;
+          for (const [i, [kind, ...entries]] of steps.entries()) {
+            works_at_once = works(i);
+            await send([
+              kind,
+              ...entries.map((entry) => ({
+                ...entry,
+                BookgDt,
+                ...entry.AcctSvcrRef?.match(/\d$/) && { AcctSvcrRef: own(entry.AcctSvcrRef) },
+                ...entry.NtryDtls && { NtryDtls: payment.NtryDtls },
+              })),
+            ]);
+          }
+          works_at_once = true;
+          await deps.provider_worker.notify();
+          assert.equal(await received(payment.id), 1000);
+          assert.deepEqual(await moved(), [1000, 1000]);
+        });
+      }
     }
     for (
       const [name, first, ...others] of [
@@ -145,19 +182,31 @@ Deno.test("an entry with several identities", async (t) => {
     ) {
       await t.step(`equal entries of early files are different ones: ${name}`, async () => {
         const BookgDt = `<Dt>2026-11-0${first.at(-1)}</Dt>`;
-        const payments = [await pay(), await pay()];
-        const [one, two] = payments.map(({ NtryDtls }, i) => ({
-          BookgDt,
-          NtryDtls,
-          AcctSvcrRef: `EQUAL${first}${i}`,
-        }));
+        const [one, two] = [0, 1].map((i) => ({ BookgDt, AcctSvcrRef: `EQUAL${first}${i}` }));
         await send([first, one!]);
         await send([others[0], two!]);
         assert.deepEqual(await moved(), [1000, 1000]);
         await send([others[1], one!]);
         assert.deepEqual(await moved(), [1000, 1000]);
-        for (const { id } of payments) assert.equal(await received(id), 1000);
         assert.equal(await differs(), 0);
+      });
+    }
+    for (const n of [1, 2, 3, 4]) {
+      await t.step(`payments of one amount and day, ${n}`, async () => {
+        const payments = [await pay(), await pay()];
+        const [reported, noted] = ["REPORT", "NOTIFY"].map((reference) =>
+          payments.map(({ NtryDtls }, i) => ({
+            NtryDtls,
+            BookgDt: `<Dt>2026-08-0${n}</Dt>`,
+            AcctSvcrRef: `${reference}${n}${i}`,
+          }))
+        );
+        await send(["052", reported![0]!]);
+        await send(["054", ...noted!]);
+        await send(["052", reported![1]!]);
+        await send(["053", ...reported!]);
+        assert.deepEqual(await moved(), [2000, 2000]);
+        for (const { id } of payments) assert.equal(await received(id), 1000);
       });
     }
     await t.step("equal entries of a file are different ones", async () => {

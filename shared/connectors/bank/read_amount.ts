@@ -52,6 +52,11 @@ export function opposite(direction: Direction): Direction {
   return direction === "credit" ? "debit" : "credit";
 }
 
+/** Reads a member that is true or false. False without it. */
+export function readFlag(element: XmlElement, ...path: [string, ...string[]]): boolean {
+  return /^(true|1)$/.test(textOf(element, ...path) ?? "");
+}
+
 /** Reads the date of an element that has `Dt` or `DtTm`: the day as the bank wrote it. */
 export function readDate(element: XmlElement | null): string | null {
   if (element === null) return null;

@@ -2,7 +2,14 @@
 
 import { isValidIban, normalizeIban } from "../../core/iban.ts";
 import { childOf, childrenOf, textOf, type XmlElement } from "./bank_xml_reader.ts";
-import { amountIn, joinTexts, readBankCode, readCharges, readDirection } from "./read_amount.ts";
+import {
+  amountIn,
+  joinTexts,
+  readBankCode,
+  readCharges,
+  readDirection,
+  readFlag,
+} from "./read_amount.ts";
 import type {
   Batch,
   DetailRecord,
@@ -91,9 +98,7 @@ export function readDetail(
     stated,
     charge: readCharges(element, currency),
     includes_charge: charges !== null &&
-      [charges, ...childrenOf(charges, "Rcrd")].some((record) =>
-        textOf(record, "ChrgInclInd") === "true"
-      ),
+      [charges, ...childrenOf(charges, "Rcrd")].some((each) => readFlag(each, "ChrgInclInd")),
     debtor,
     creditor,
   };

@@ -11,6 +11,7 @@ import {
   readCharges,
   readDate,
   readDirection,
+  readFlag,
 } from "./read_amount.ts";
 import { readDetail, turn, type WrittenDetail } from "./read_details.ts";
 import { isBatchIdentifier } from "./bank_identifier.ts";
@@ -135,7 +136,7 @@ export class EntryReader {
     }
     const record = this.#readRecord();
     record.booked_by = "details";
-    const has_charge = textOf(this.#entry, "Chrgs", "Rcrd", "ChrgInclInd") === "true";
+    const has_charge = readFlag(this.#entry, "Chrgs", "Rcrd", "ChrgInclInd");
     if (!has_charge) record.charge_minor = 0;
     this.#large = { record, rest: grossOf(record, record.charge_minor) };
     for (const detail of this.#details) this.#addToLarge(detail, record);
@@ -189,7 +190,7 @@ export class EntryReader {
       currency,
       booked_on,
       value_on,
-      is_reversal: /^(true|1)$/.test(textOf(entry, "RvslInd") ?? ""),
+      is_reversal: readFlag(entry, "RvslInd"),
       bank_code: readBankCode(entry),
       bank_reference,
       information: textOf(entry, "AddtlNtryInf"),
