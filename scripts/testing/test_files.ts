@@ -43,6 +43,7 @@ const TEST_FILE = /_test\.tsx?$/;
  */
 export const SLOWEST: readonly string[] = [
   "tests/package/package_test.ts",
+  "tests/cells/move_test.ts",
   "tests/bench/bench_test.ts",
   "tests/console/views_test.ts",
   "tests/examples/shops_test.ts",
