@@ -188,7 +188,7 @@ async function writeArchive(
   if (next_day === null) return print(`${account}: no events\n`);
   const newest = Math.floor(Date.now() / DAY_MS - AGE_DAYS) * DAY_MS;
   const end = Math.min(until?.getTime() ?? newest, newest);
-  let before = await lastManifest(store, { ...environment, next_day });
+  let before = await lastManifest(store, environment, dayOf(next_day));
   if (archived_until !== null && before === null) {
     throw new CommandError(
       `${account}: this place has no archive until ${
@@ -256,14 +256,14 @@ interface LinkedManifest {
 }
 
 /**
- * Returns the last manifest before the next day; null if the archive begins with it. A run that was
+ * Returns the last manifest before a day; null if the archive begins with this day. A run that was
  * killed can have written the day already.
  */
 async function lastManifest(
   store: ArchiveStore,
-  { environment_id, account, next_day }: ArchivedEnvironment & { next_day: Date },
+  { environment_id, account }: ArchivedEnvironment,
+  day: string,
 ): Promise<LinkedManifest | null> {
-  const day = dayOf(next_day);
   let link = await latestLink(store, environment_id);
   while (link !== null && link.day >= day) {
     link = (await readManifest(store, environment_id, link)).previous;

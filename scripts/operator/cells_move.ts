@@ -261,11 +261,11 @@ export async function listMoves(source: CellDatabase): Promise<string[]> {
     from pg_publication p left join pg_replication_slots s on s.slot_name = p.pubname
     where starts_with(p.pubname, 'pay_move_') order by 1`;
   const lines: string[] = [];
-  const moving = new Set<string>();
+  const copied = new Set<string>();
   for (const { note, behind } of rows) {
     if (note === null) continue;
     const { account, cell } = JSON.parse(note) as Note;
-    moving.add(account);
+    copied.add(account);
     const steps = new Set(
       (await environmentsOf(source, account)).map(({ moving }) => moving ?? "open"),
     );
@@ -274,12 +274,12 @@ export async function listMoves(source: CellDatabase): Promise<string[]> {
         (behind === null ? "no slot" : `the copy is ${behind} behind`),
     );
   }
-  // As a mover leaves it that was killed before it had deleted, or an operator who closed a backup.
+  // Left by a mover that was killed before it deleted, or by an operator who closed a backup.
   const closed = await source.sql<{ account: string; steps: string }[]>`
     select e.account, string_agg(distinct e.moving, ', ') as steps
     from pay.environments e where e.moving is not null group by 1 order by 1`;
   for (const { account, steps } of closed) {
-    if (moving.has(account)) continue;
+    if (copied.has(account)) continue;
     lines.push(`"${account}": ${steps} at --from, and no copy: run the command of its move again`);
   }
   return lines;
@@ -496,7 +496,7 @@ async function seal(copy: MovingCopy): Promise<void> {
   // must not be away.
   await target.sql.begin(async (transaction) => {
     const into = { ...copy, target: { ...target, sql: transaction as unknown as postgres.Sql } };
-    // Retention has deleted others since they arrived. Those that are open are no business of a move.
+    // Retention has deleted others since they arrived. A move deletes nothing that is open.
     const gone = await transaction<{ id: string }[]>`
       select id from pay.environments
       where account = ${account} and moving = 'arriving' and id <> all (${ids}) for update`;

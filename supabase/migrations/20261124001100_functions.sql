@@ -1137,101 +1137,60 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_sort = off
 as $$
 declare
-  v_ids text[];
   v_apart text[];
 begin
-  with entry as materialized (
-    select a.environment_id, e.id, pay_internal.early_kind(e.kind) as seen_in
+  -- As in pay_internal.find_event_subject, here and below.
+  update pay.bank_entries b set seen_in = b.seen_in | k.seen_in
+  from (
+    select b.ctid as place, e.seen_in
     from pay.provider_accounts a
-    cross join jsonb_to_recordset(p_entries) as e (id text, kind text)
-    where a.id = p_account_id and pay_internal.early_kind(e.kind) > 0
-  ), known as materialized (
-    -- As in pay_internal.find_event_subject.
-    select b.place, e.seen_in
-    from entry e
+    cross join (
+      select o.id, pay_internal.early_kind(o.kind) as seen_in
+      from jsonb_to_recordset(p_entries) as o (id text, kind text)
+    ) e
     cross join lateral (
-      select b.ctid as place from pay.bank_entries b
-      where b.environment_id = e.environment_id and b.account_id = p_account_id
+      select b.ctid from pay.bank_entries b
+      where b.environment_id = a.environment_id and b.account_id = p_account_id
         and b.id between e.id and e.id and b.seen_in & e.seen_in = 0
       order by b.id offset 0 for update of b
     ) b
-  ), noted as (
-    update pay.bank_entries b set seen_in = b.seen_in | k.seen_in
-    from known k where b.ctid = k.place
-    returning b.id
-  )
-  select array_agg(n.id) into v_ids from noted n;
-  if v_ids is null then return; end if;
+    where a.id = p_account_id and e.seen_in > 0
+  ) k
+  where b.ctid = k.place;
   with entry as materialized (
-    select a.environment_id, i.id from pay.provider_accounts a cross join unnest(v_ids) as i (id)
-    where a.id = p_account_id
+    select a.environment_id, e.id, not e.is_total as has_details
+    from pay.provider_accounts a
+    cross join jsonb_to_recordset(p_entries) as e (id text, is_total boolean, kind text)
+    where a.id = p_account_id and pay_internal.early_kind(e.kind) > 0
   ), same as materialized (
-    select e.environment_id, other.*
+    select e.environment_id, false as has_details, other.*
     from entry e
     cross join lateral (
-      select y.id, y.same_as, y.seen_in from pay.bank_entries y
+      select y.id, y.same_as, y.seen_in, y.details_sha256 from pay.bank_entries y
       where y.account_id = p_account_id and y.same_as between e.id and e.id
       order by y.same_as offset 0
     ) other
-    union
-    select e.environment_id, own.*
+    union all
+    select e.environment_id, e.has_details, own.*
     from entry e
     cross join lateral (
-      select b.id, b.same_as, b.seen_in from pay.bank_entries b
+      select b.id, b.same_as, b.seen_in, b.details_sha256 from pay.bank_entries b
       where b.environment_id = e.environment_id and b.account_id = p_account_id
         and b.id between e.id and e.id and b.same_as is not null
       order by b.id offset 0
     ) own
   )
-  select array_agg(s.id) into v_apart
+  select array_agg(distinct s.id) into v_apart
   from same s
   cross join lateral (
-    select b.seen_in from pay.bank_entries b
+    select b.seen_in, b.details_sha256 from pay.bank_entries b
     where b.environment_id = s.environment_id and b.account_id = p_account_id
       and b.id between s.same_as and s.same_as
     order by b.id offset 0
   ) kept
-  where kept.seen_in & s.seen_in <> 0;
+  where kept.seen_in & s.seen_in <> 0
+    or s.has_details and s.details_sha256 is null and kept.details_sha256 is null;
   perform pay_internal.release_bank_entries(p_account_id, p_sha256, v_apart, false);
-end
-$$;
-
-create or replace function pay_internal.release_detailed_entries(
-  p_account_id text, p_sha256 text, p_entries jsonb
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp set enable_sort = off
-as $$
-declare
-  v_ids text[];
-begin
-  with entry as materialized (
-    select a.environment_id, e.id
-    from pay.provider_accounts a
-    cross join jsonb_to_recordset(p_entries) as e (id text, is_total boolean, kind text)
-    where a.id = p_account_id and not e.is_total and pay_internal.early_kind(e.kind) > 0
-  ), same as materialized (
-    -- As in pay_internal.find_event_subject.
-    select e.environment_id, own.*
-    from entry e
-    cross join lateral (
-      select b.id, b.same_as from pay.bank_entries b
-      where b.environment_id = e.environment_id and b.account_id = p_account_id
-        and b.id between e.id and e.id and b.same_as is not null and b.details_sha256 is null
-      order by b.id offset 0
-    ) own
-  )
-  select array_agg(s.id) into v_ids
-  from same s
-  cross join lateral (
-    select b.details_sha256 from pay.bank_entries b
-    where b.environment_id = s.environment_id and b.account_id = p_account_id
-      and b.id between s.same_as and s.same_as
-    order by b.id offset 0
-  ) kept
-  where kept.details_sha256 is null;
-  perform pay_internal.release_bank_entries(p_account_id, p_sha256, v_ids, false);
 end
 $$;
 
@@ -1365,7 +1324,6 @@ declare
   v_events jsonb;
   v_detailed text[];
 begin
-  perform pay_internal.release_detailed_entries(p_account_id, p_sha256, p_entries);
   v_detailed := array(select pay_internal.replace_bank_totals(p_account_id, array(
     select e.id
     from pay.provider_accounts a
@@ -1566,7 +1524,7 @@ begin
         select k.ctid as place, k.body from pay.provider_events k
         where k.environment_id = p.environment_id and k.account_id = p_account_id
           and k.reference between p.low and p.high and p.is_new
-          -- What the worker has booked, it also takes back.
+          -- The worker still has to reverse the others.
           and k.booked_minor = 0 and not k.body ? 'is_replaced'
         order by k.reference offset 0
       ) e
@@ -1978,7 +1936,8 @@ as $$
 begin
   perform pay_internal.lock_bank_orders(p_account_id);
   return query
-    select o.id, o.kind, o.amount_minor, o.currency, coalesce(o.speed, 'standard'), o.subject_body
+    select o.id, o.kind, o.amount_minor, o.currency,
+      coalesce(o.body::json ->> 'speed', 'standard'), o.subject_body
     from pay_internal.bank_orders_shown o
     where o.account_id = p_account_id and o.state = 'waiting' and o.is_open
     order by o.operation_id
@@ -12401,7 +12360,7 @@ select b.environment_id, b.account_id, b.owner_id as id, b.operation_id,
   x.name as file_name, pay_internal.wire_time(x.created_at) as file_created_at,
   c.subject_id, c.amount_minor, c.currency, subject.body as subject_body,
   pay_internal.has_no_result(coalesce(r.status, subject.status)) as is_open,
-  coalesce(r.body, subject.body)::json ->> 'speed' as speed
+  coalesce(r.body, subject.body) as body
 from pay.bank_orders b
 join pay.provider_operations c on c.environment_id = b.environment_id and c.id = b.operation_id
 join pay_internal.provider_subjects subject

@@ -53,8 +53,9 @@ begin
 end
 $$;
 
--- Notes that an early file has known entries under their identities. An entry and the one that it
--- was taken for are two if files of one kind have both: then it is booked.
+-- Notes that an early file has entries under their identities, and books those by themselves that
+-- were taken for another one, if files of one kind have both, or if the file brings their details
+-- and neither had any. Then they are compared again (pay_internal.pair_bank_entries).
 -- p_entries as in pay_internal.store_bank_entries
 create or replace function pay_internal.note_early_file(
   p_account_id text, p_sha256 text, p_entries jsonb
@@ -64,103 +65,59 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_sort = off
 as $$
 declare
-  v_ids text[];
   v_apart text[];
 begin
-  with entry as materialized (
-    select a.environment_id, e.id, pay_internal.early_kind(e.kind) as seen_in
+  -- As in pay_internal.find_event_subject, here and below.
+  update pay.bank_entries b set seen_in = b.seen_in | k.seen_in
+  from (
+    select b.ctid as place, e.seen_in
     from pay.provider_accounts a
-    cross join jsonb_to_recordset(p_entries) as e (id text, kind text)
-    where a.id = p_account_id and pay_internal.early_kind(e.kind) > 0
-  ), known as materialized (
-    -- As in pay_internal.find_event_subject.
-    select b.place, e.seen_in
-    from entry e
+    cross join (
+      select o.id, pay_internal.early_kind(o.kind) as seen_in
+      from jsonb_to_recordset(p_entries) as o (id text, kind text)
+    ) e
     cross join lateral (
-      select b.ctid as place from pay.bank_entries b
-      where b.environment_id = e.environment_id and b.account_id = p_account_id
+      select b.ctid from pay.bank_entries b
+      where b.environment_id = a.environment_id and b.account_id = p_account_id
         and b.id between e.id and e.id and b.seen_in & e.seen_in = 0
       order by b.id offset 0 for update of b
     ) b
-  ), noted as (
-    update pay.bank_entries b set seen_in = b.seen_in | k.seen_in
-    from known k where b.ctid = k.place
-    returning b.id
-  )
-  select array_agg(n.id) into v_ids from noted n;
-  if v_ids is null then return; end if;
+    where a.id = p_account_id and e.seen_in > 0
+  ) k
+  where b.ctid = k.place;
   with entry as materialized (
-    select a.environment_id, i.id from pay.provider_accounts a cross join unnest(v_ids) as i (id)
-    where a.id = p_account_id
+    select a.environment_id, e.id, not e.is_total as has_details
+    from pay.provider_accounts a
+    cross join jsonb_to_recordset(p_entries) as e (id text, is_total boolean, kind text)
+    where a.id = p_account_id and pay_internal.early_kind(e.kind) > 0
   ), same as materialized (
-    select e.environment_id, other.*
+    select e.environment_id, false as has_details, other.*
     from entry e
     cross join lateral (
-      select y.id, y.same_as, y.seen_in from pay.bank_entries y
+      select y.id, y.same_as, y.seen_in, y.details_sha256 from pay.bank_entries y
       where y.account_id = p_account_id and y.same_as between e.id and e.id
       order by y.same_as offset 0
     ) other
-    union
-    select e.environment_id, own.*
+    union all
+    select e.environment_id, e.has_details, own.*
     from entry e
     cross join lateral (
-      select b.id, b.same_as, b.seen_in from pay.bank_entries b
+      select b.id, b.same_as, b.seen_in, b.details_sha256 from pay.bank_entries b
       where b.environment_id = e.environment_id and b.account_id = p_account_id
         and b.id between e.id and e.id and b.same_as is not null
       order by b.id offset 0
     ) own
   )
-  select array_agg(s.id) into v_apart
+  select array_agg(distinct s.id) into v_apart
   from same s
   cross join lateral (
-    select b.seen_in from pay.bank_entries b
+    select b.seen_in, b.details_sha256 from pay.bank_entries b
     where b.environment_id = s.environment_id and b.account_id = p_account_id
       and b.id between s.same_as and s.same_as
     order by b.id offset 0
   ) kept
-  where kept.seen_in & s.seen_in <> 0;
+  where kept.seen_in & s.seen_in <> 0
+    or s.has_details and s.details_sha256 is null and kept.details_sha256 is null;
   perform pay_internal.release_bank_entries(p_account_id, p_sha256, v_apart, false);
-end
-$$;
-
--- Books entries by themselves whose total was taken for that of another one, if an early file
--- brings their details. Afterwards they are compared again (pay_internal.pair_bank_entries).
--- p_entries as in pay_internal.store_bank_entries
-create or replace function pay_internal.release_detailed_entries(
-  p_account_id text, p_sha256 text, p_entries jsonb
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp set enable_sort = off
-as $$
-declare
-  v_ids text[];
-begin
-  with entry as materialized (
-    select a.environment_id, e.id
-    from pay.provider_accounts a
-    cross join jsonb_to_recordset(p_entries) as e (id text, is_total boolean, kind text)
-    where a.id = p_account_id and not e.is_total and pay_internal.early_kind(e.kind) > 0
-  ), same as materialized (
-    -- As in pay_internal.find_event_subject.
-    select e.environment_id, own.*
-    from entry e
-    cross join lateral (
-      select b.id, b.same_as from pay.bank_entries b
-      where b.environment_id = e.environment_id and b.account_id = p_account_id
-        and b.id between e.id and e.id and b.same_as is not null and b.details_sha256 is null
-      order by b.id offset 0
-    ) own
-  )
-  select array_agg(s.id) into v_ids
-  from same s
-  cross join lateral (
-    select b.details_sha256 from pay.bank_entries b
-    where b.environment_id = s.environment_id and b.account_id = p_account_id
-      and b.id between s.same_as and s.same_as
-    order by b.id offset 0
-  ) kept
-  where kept.details_sha256 is null;
-  perform pay_internal.release_bank_entries(p_account_id, p_sha256, v_ids, false);
 end
 $$;

@@ -145,7 +145,6 @@ declare
   v_events jsonb;
   v_detailed text[];
 begin
-  perform pay_internal.release_detailed_entries(p_account_id, p_sha256, p_entries);
   v_detailed := array(select pay_internal.replace_bank_totals(p_account_id, array(
     select e.id
     from pay.provider_accounts a
@@ -358,7 +357,7 @@ begin
         select k.ctid as place, k.body from pay.provider_events k
         where k.environment_id = p.environment_id and k.account_id = p_account_id
           and k.reference between p.low and p.high and p.is_new
-          -- What the worker has booked, it also takes back.
+          -- The worker still has to reverse the others.
           and k.booked_minor = 0 and not k.body ? 'is_replaced'
         order by k.reference offset 0
       ) e

@@ -51,7 +51,7 @@ as $$
 $$;
 
 -- An order with what it is about, and the file that has it. kind: collection, refund or transfer.
--- is_open: it has no result. speed: null of a collection.
+-- is_open: it has no result. body: the collection, refund or transfer.
 create or replace view pay_internal.bank_orders_shown with (security_invoker = true) as
 select b.environment_id, b.account_id, b.owner_id as id, b.operation_id,
   case c.op when 'authorize' then 'collection' else c.op end as kind, b.state, b.payee_check,
@@ -59,7 +59,7 @@ select b.environment_id, b.account_id, b.owner_id as id, b.operation_id,
   x.name as file_name, pay_internal.wire_time(x.created_at) as file_created_at,
   c.subject_id, c.amount_minor, c.currency, subject.body as subject_body,
   pay_internal.has_no_result(coalesce(r.status, subject.status)) as is_open,
-  coalesce(r.body, subject.body)::json ->> 'speed' as speed
+  coalesce(r.body, subject.body) as body
 from pay.bank_orders b
 join pay.provider_operations c on c.environment_id = b.environment_id and c.id = b.operation_id
 join pay_internal.provider_subjects subject
@@ -161,7 +161,8 @@ as $$
 begin
   perform pay_internal.lock_bank_orders(p_account_id);
   return query
-    select o.id, o.kind, o.amount_minor, o.currency, coalesce(o.speed, 'standard'), o.subject_body
+    select o.id, o.kind, o.amount_minor, o.currency,
+      coalesce(o.body::json ->> 'speed', 'standard'), o.subject_body
     from pay_internal.bank_orders_shown o
     where o.account_id = p_account_id and o.state = 'waiting' and o.is_open
     order by o.operation_id
