@@ -35,7 +35,10 @@ export type KeyCommand =
     /** Null stands for all scopes. */
     scopes: string[] | null;
     expires_at: Date | null;
-    prefix: string;
+    /** Null stands for that of the account's other keys. */
+    prefix: string | null;
+    /** The prefix of an account's first key. */
+    first_prefix: string;
   }
   /** With `prefix` null the new secret begins like the key's present one. */
   | { action: "rotate"; id: string; expires_in_s: number; prefix: string | null }
@@ -51,13 +54,14 @@ export const KEY_USAGE = `Usage: deno task keys <command>
     --name NAME            Name in lists (default: "test key" or "live key").
     --scopes SCOPE,...     Scopes of the key (default: all).
     --expires TIME         Expiry, such as 2030-01-31T00:00:00Z (default: never).
-    --prefix PREFIX        Beginning of the secret (default: API_KEY_PREFIX, or sk).
+    --prefix PREFIX        Beginning of the secret, which all keys of an account
+                           have (default: API_KEY_PREFIX, or sk).
   list                     List all keys by environment.
   rotate key_...           Add a secret to a key and print it once. An expired key
                            becomes valid again and has no expiry afterwards.
     --expires-in SECONDS   Time until the older secrets expire (default: ${DEFAULT_KEY_OVERLAP_S}).
-    --prefix PREFIX        Beginning of the secret (default: API_KEY_PREFIX, or
-                           the same as before).
+    --prefix PREFIX        Another beginning of the secret: give it to all keys of
+                           the account, one after the other.
   revoke key_...           Revoke a key with all its secrets at once.
     --yes                  Do not ask for confirmation.
 
@@ -94,7 +98,6 @@ export function readKeyCommand(
     throw new UsageError(`Unknown command "${action}"\n\n${KEY_USAGE}`);
   }
   const { values, positionals } = readFlags(rest, action as keyof typeof FLAGS);
-  const env_prefix = env("API_KEY_PREFIX")?.trim() || undefined;
   switch (action as keyof typeof FLAGS) {
     case "list":
       return { action: "list" };
@@ -105,14 +108,16 @@ export function readKeyCommand(
         name: readName("--name", values.name ?? `${values.mode} key`),
         scopes: values.scopes === undefined ? null : readScopes(values.scopes),
         expires_at: values.expires === undefined ? null : readExpiry(values.expires, now_ms),
-        prefix: readPrefix(values.prefix, env_prefix) ?? DEFAULT_KEY_PREFIX,
+        prefix: readPrefix("--prefix", values.prefix),
+        first_prefix: readPrefix("API_KEY_PREFIX", env("API_KEY_PREFIX")?.trim() || undefined) ??
+          DEFAULT_KEY_PREFIX,
       };
     case "rotate":
       return {
         action: "rotate",
         id: readId(positionals),
         expires_in_s: readOverlap(values["expires-in"]),
-        prefix: readPrefix(values.prefix, env_prefix),
+        prefix: readPrefix("--prefix", values.prefix),
       };
     case "revoke":
       return { action: "revoke", id: readId(positionals), is_confirmed: values.yes === true };
@@ -183,13 +188,10 @@ function readExpiry(text: string, now_ms: number): Date {
   throw new UsageError(`--expires "${text}" is in the past: the key would not work`);
 }
 
-function readPrefix(flag: string | undefined, env: string | undefined): string | null {
-  const prefix = flag ?? env;
+function readPrefix(name: string, prefix: string | undefined): string | null {
   if (prefix === undefined) return null;
   if (isKeyLabel(prefix)) return prefix;
-  throw new UsageError(
-    `${flag === undefined ? "API_KEY_PREFIX" : "--prefix"} "${prefix}" ${LABEL_RULE}`,
-  );
+  throw new UsageError(`${name} "${prefix}" ${LABEL_RULE}`);
 }
 
 function readOverlap(text: string | undefined): number {

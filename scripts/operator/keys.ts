@@ -9,7 +9,14 @@
 
 import postgres from "postgres";
 import { fileURLToPath } from "node:url";
-import { generateApiKey, type KeyMode, parseApiKey } from "../../shared/core/api_key.ts";
+import {
+  generateApiKey,
+  hasSeededPrefix,
+  type KeyMode,
+  labelOf,
+  parseApiKey,
+  seededPrefix,
+} from "../../shared/core/api_key.ts";
 import { idGenerator } from "../../shared/core/ids.ts";
 import { MAX_ACTIVE_KEYS } from "../../shared/store/api_key_store.ts";
 import { DEMO_ACCOUNT, DEMO_ENVIRONMENTS } from "./demo_account.ts";
@@ -75,9 +82,10 @@ async function createKey(
   command: KeyCommand & { action: "create" },
 ): Promise<void> {
   const { mode, name, scopes, expires_at } = command;
+  const label = await chooseLabel(sql, command);
   const environment_id = command.environment_id ??
     await ensureEnvironment(sql, command.account!, mode);
-  const text = generateApiKey(mode, command.prefix);
+  const text = generateApiKey(mode, label);
   const { hash, prefix, last_four } = parseApiKey(text)!;
   const id = idGenerator(Date.now())("key_");
   try {
@@ -102,6 +110,30 @@ async function createKey(
     `Created ${id}, a ${mode} key of ${environment_id}. The secret is printed only once:`,
   );
   print(`${text}\n`);
+}
+
+/**
+ * Chooses the prefix of a new key: that of the account's other keys, by which a proxy knows its cell
+ * (docs/scaling.md).
+ * @throws {CommandError} if the command has another one
+ */
+async function chooseLabel(
+  sql: postgres.Sql,
+  { account, environment_id, prefix, first_prefix }: KeyCommand & { action: "create" },
+): Promise<string> {
+  const keys = await listKeys(sql);
+  const owner = account ?? keys.find((key) => key.environment_id === environment_id)?.account;
+  const labels = new Set(
+    keys.filter((key) => key.account === owner && key.secrets > 0)
+      .map((key) => labelOf(key.prefix)),
+  );
+  const [only] = labels.size === 1 ? labels : [];
+  const label = prefix ?? only ?? first_prefix;
+  if (labels.size === 0 || labels.has(label)) return label;
+  throw new CommandError(
+    `The keys of the account "${owner}" have the prefix ${[...labels].join(" or ")}, and ` +
+      `"${label}" could lead to another cell. To change the prefix, rotate each key with --prefix`,
+  );
 }
 
 /** Returns the account's environment of a mode. Creates one if the account has none. */
@@ -142,9 +174,10 @@ async function rotateKey(
   { id, expires_in_s, prefix: requested }: KeyCommand & { action: "rotate" },
 ): Promise<void> {
   const key = await findKey(sql, id, "rotate");
+  const label = requested ?? labelOf(key.prefix);
   const text = generateApiKey(
     key.livemode ? "live" : "test",
-    requested ?? key.prefix.split("_")[0]!,
+    hasSeededPrefix(key.prefix) ? seededPrefix(label) : label,
   );
   const { hash, prefix, last_four } = parseApiKey(text)!;
   const older_expire_at = new Date(Date.now() + expires_in_s * 1000);

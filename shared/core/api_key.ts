@@ -83,10 +83,15 @@ export function isKeyLabel(text: string): boolean {
   return LABEL.test(text);
 }
 
+/** Returns the label of a key, which all keys of its account have. */
+export function labelOf(key_text: string): string {
+  const prefix = key_text.split("_", 1)[0]!;
+  return prefix.endsWith(SEEDED) ? prefix.slice(0, -SEEDED.length) : prefix;
+}
+
 /** Returns the prefix for keys of a seeded sandbox that a key makes, as `skseeded`. */
 export function seededPrefix(key_text: string): string {
-  const prefix = key_text.split("_")[0]!;
-  return prefix.endsWith(SEEDED) ? prefix : prefix + SEEDED;
+  return labelOf(key_text) + SEEDED;
 }
 
 /** Reports whether a key has the prefix of a seeded sandbox. */

@@ -72,10 +72,10 @@ Deno.test("deno task keys with DATABASE_URL", async (t) => {
         env,
         ...["create", "--mode", "test", "--environment", service.key.environment_id],
         ...["--name", "nightly", "--scopes", "payments:read, events:read"],
-        ...["--expires", "2999-01-01T00:00:00Z", "--prefix", "acme"],
+        ...["--expires", "2999-01-01T00:00:00Z", "--prefix", "sk"],
       );
       assert.equal(made.code, 0, made.said);
-      assert.match(made.out, /^acme_test_/);
+      assert.match(made.out, /^sk_test_/);
       const key = made.out.trim();
       assert.equal(await status(key), 200);
       assert.equal(await status(key, "POST"), 403);
@@ -83,14 +83,33 @@ Deno.test("deno task keys with DATABASE_URL", async (t) => {
       assert.equal(await status(key), 401);
       await service.setClock(null);
       const listed = await keys(env, "list");
-      assert.match(listed.out, new RegExp(`${idIn(made)}  nightly .*acme_test_\\.\\.\\.`));
+      assert.match(listed.out, new RegExp(`${idIn(made)}  nightly .*sk_test_\\.\\.\\.`));
       assert.match(listed.out, /scopes: payments:read events:read/);
     });
-    await t.step("API_KEY_PREFIX is the default of --prefix", async () => {
-      const prefixed = { ...env, API_KEY_PREFIX: "shop" };
-      assert.match((await keys(prefixed, "create", "--mode", "test")).out, /^shop_test_/);
-      const other = await keys(prefixed, "create", "--mode", "test", "--prefix", "own");
-      assert.match(other.out, /^own_test_/);
+    await t.step("an account has one prefix, by default API_KEY_PREFIX", async () => {
+      const create = (account: string, ...more: string[]) =>
+        keys(
+          { ...env, API_KEY_PREFIX: "shop" },
+          ...["create", "--mode", "test", "--account", account, ...more],
+        );
+      assert.match((await create("named", "--prefix", "own")).out, /^own_test_/);
+      const first = await create("prefixed");
+      assert.match(first.out, /^shop_test_/);
+      await service.sql`update pay.api_key_secrets set prefix = 'shopseeded_test_'
+        where api_key_id = ${idIn(first)}`;
+      const place = await service.sql<{ public_id: string }[]>`
+        select e.public_id from pay.environments e where e.account = 'prefixed'`;
+      for (const where of [["--account", "prefixed"], ["--environment", place[0]!.public_id]]) {
+        const refused = await keys(env, "create", "--mode", "test", ...where, "--prefix", "own");
+        assert.deepEqual([refused.code, refused.out], [1, ""]);
+        assert.match(refused.said, /"prefixed" have the prefix shop, .* rotate each key with/);
+      }
+      const second = await keys(env, "create", "--mode", "test", "--account", "prefixed");
+      assert.match(second.out, /^shop_test_/);
+      const seeded = await keys(env, "rotate", idIn(first), "--prefix", "own");
+      assert.match(seeded.out, /^ownseeded_test_/);
+      assert.match((await create("prefixed", "--prefix", "own")).out, /^own_test_/);
+      assert.match((await keys(env, "rotate", idIn(second), "--prefix", "own")).out, /^own_test_/);
     });
     await t.step("rotate adds a secret, and the older ones end after --expires-in", async () => {
       const made = await keys(env, "create", "--mode", "test", "--prefix", "turn");
