@@ -5,9 +5,15 @@
 
 import { parseArgs } from "node:util";
 import { isUnavailable } from "../../shared/core/database_error.ts";
-import { type CellDatabase, holdOwner, openCell, refusePair } from "./cells_database.ts";
+import {
+  type CellDatabase,
+  holdOwner,
+  keysOfBoth,
+  openCell,
+  refusePair,
+} from "./cells_database.ts";
 import { abortMove, listMoves, LostLock, type Move, planMove, runMove } from "./cells_move.ts";
-import { readProxyMap } from "./cells_proxy.ts";
+import { readProxyMap, refuseAbsentCells } from "./cells_proxy.ts";
 import { CommandError, print, printMessage, reportFailure, UsageError } from "./command_line.ts";
 
 /**
@@ -16,16 +22,17 @@ import { CommandError, print, printMessage, reportFailure, UsageError } from "./
  */
 const KEEP_S = 20;
 const USAGE = `Usage:
-  deno task cells list --map FILE
+  deno task cells list --map FILE [--socket PATH]…
   deno task cells move --account ACCOUNT --from URL --to URL --map FILE --cell CELL
                        [--socket PATH]… [--keep SECONDS] [--run]
   deno task cells status --from URL --to URL
   deno task cells abort --account ACCOUNT --from URL --to URL [--map FILE] [--socket PATH]…
                        [--keep SECONDS]
 
-list shows the cell of each label. move shows what it would do, and with --run does it; the same
-command goes on with a move that was interrupted. status shows the moves that are under way. abort
-goes back, as long as the account is not open at --to.
+list shows the cell of each label, and with --socket refuses a cell that the proxy does not have.
+move shows what it would do, and with --run does it; the same command goes on with a move that was
+interrupted. status shows the moves that are under way, and the extended keys and signers that both
+cells count. abort goes back, as long as the account is not open at --to.
 
     --account ACCOUNT  The account. Its keys have a label that no other account has.
     --from URL         The database of the cell that has the account, for an administrator:
@@ -68,13 +75,19 @@ async function main(args: string[]): Promise<number> {
     if (action === "help") {
       print(USAGE);
     } else if (action === "list") {
-      const map = await readProxyMap({ file: need("map"), sockets: [] });
+      const proxy = { file: need("map"), sockets };
+      const map = await readProxyMap(proxy);
+      await refuseAbsentCells(proxy, [...new Set(map.values())]);
       for (const [label, cell] of map) print(`${label.padEnd(12)} ${cell}\n`);
     } else {
       await withCells(need("from"), need("to"), is_run, async (source, target) => {
         if (action === "status") {
-          const lines = [...await listMoves(source), ...await listMoves(target)];
-          return print(`${lines.join("\n") || "No account is moving"}\n`);
+          const moves = await listMoves([source, target]);
+          const keys = (await keysOfBoth(source, target)).map((key) =>
+            `${key}: --from and --to both count it, and give the same addresses or nonces twice`
+          );
+          if (moves.length === 0) moves.push("No account is moving");
+          return print(`${[...moves, ...keys].join("\n")}\n`);
         }
         const move: Move = {
           account: need("account"),

@@ -320,7 +320,7 @@ export async function chainKeysOf({ sql }: CellDatabase, account: string): Promi
   return rows.map(({ key }) => key);
 }
 
-/** The first other account that uses one of the keys, or a counter that counts here; or null. */
+/** The first other account that uses one of the keys; null: none. */
 export async function userOfChainKeys(
   { sql }: CellDatabase,
   keys: readonly string[],
@@ -332,6 +332,25 @@ export async function userOfChainKeys(
     where a.settings ->> 'xpub' = any (${keys as string[]})
       or lower(a.settings ->> 'signer_address') = any (${lower(keys)})`;
   return row.name;
+}
+
+/** The extended public keys and signers that two cells count, or will when accounts use them. */
+export async function keysOfBoth(one: CellDatabase, other: CellDatabase): Promise<string[]> {
+  const countedBy = async ({ sql }: CellDatabase) => {
+    const rows = await sql<{ key: string }[]>`
+      select x.xpub as key from pay.xpub_counters x where x.left_at is null
+      union select lower(n.signer) from pay.signer_nonces n where n.left_at is null
+      union select k.key from pay.provider_accounts a
+      join pay.environments e on e.id = a.environment_id
+        and coalesce(e.moving, 'open') not in ('sealed', 'arriving')
+      cross join lateral unnest(
+        array[a.settings ->> 'xpub', lower(a.settings ->> 'signer_address')]) as k (key)
+      where k.key is not null
+      order by 1`;
+    return rows.map(({ key }) => key);
+  };
+  const there = new Set(await countedBy(one));
+  return (await countedBy(other)).filter((key) => there.has(key));
 }
 
 /**

@@ -1,6 +1,6 @@
 /**
  * Reads a map of labels to cells as HAProxy does (examples/cells/cells.map). HAProxy accepts a
- * label in two lines, and cells without a backend; this refuses both.
+ * label in two lines; this refuses it.
  */
 
 import { isKeyLabel, LABEL_RULE } from "../../shared/core/api_key.ts";
@@ -17,11 +17,9 @@ const SHOWN = 40;
 
 /**
  * Returns the cell of each label, in the order of the lines.
- * @param cells the cells that exist; without them every name is accepted
- * @throws {UsageError} with the line, if a line is malformed, a label is in two lines, or a cell
- *   does not exist
+ * @throws {UsageError} with the line, if a line is malformed or a label is in two lines
  */
-export function readMap(text: string, cells?: readonly string[]): Map<string, string> {
+export function readMap(text: string): Map<string, string> {
   if (text.length > MAX_CHARACTERS) throw new UsageError("The map is larger than 1 MB");
   const map = new Map<string, string>();
   const lines = new Map<string, number>();
@@ -44,9 +42,6 @@ export function readMap(text: string, cells?: readonly string[]): Map<string, st
     }
     const first = lines.get(label!);
     if (first !== undefined) throw refuse(`the label "${label}" is in line ${first} too`);
-    if (cells && !cells.includes(cell)) {
-      throw refuse(`there is no cell "${cell}": the cells are ${cells.join(", ") || "none"}`);
-    }
     map.set(label!, cell);
     lines.set(label!, number);
     if (map.size > MAX_LABELS) throw refuse(`the map has more than ${MAX_LABELS} labels`);

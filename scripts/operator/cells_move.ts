@@ -51,7 +51,7 @@ import {
   tenantTables,
   userOfChainKeys,
 } from "./cells_database.ts";
-import { type ProxyMap, readProxyMap, refuseAbsentCell, switchLabels } from "./cells_proxy.ts";
+import { type ProxyMap, readProxyMap, refuseAbsentCells, switchLabels } from "./cells_proxy.ts";
 import { CommandError, UsageError } from "./command_line.ts";
 
 /** A lease of the dispatcher or the worker ends within 25 s, a transaction of a function in 5 s. */
@@ -149,15 +149,15 @@ export async function planMove(move: Move, { map, cell }: Destination): Promise<
     if (sharer === null) continue;
     throw new CommandError(
       `The account "${sharer}" at ${database.flag} has keys with the same label, so the proxy ` +
-        "cannot tell them apart: give one of them keys with a label of its own " +
-        "(keys create --prefix), and revoke the old ones",
+        "cannot tell them apart: give one of them a label of its own (keys rotate --prefix, for " +
+        "each of its keys), and wait until the older secrets have expired",
     );
   }
   const cells = new Set((await readProxyMap(map)).values());
   if (!cells.has(cell) && map.sockets.length === 0) {
     throw new UsageError(`--cell "${cell}" is not in the map: name a cell that the proxy has`);
   }
-  await refuseAbsentCell(map, cell);
+  await refuseAbsentCells(map, [cell]);
   const keys = await chainKeysOf(source, account);
   for (const database of [source, target]) {
     const user = await userOfChainKeys(database, keys, account);
@@ -251,36 +251,43 @@ async function readState({ account, source, target }: Move): Promise<MoveState> 
 }
 
 /**
- * The moves that are under way from a database, and the accounts that are closed there without one,
- * one line each.
+ * The moves that are under way between two cells, and the accounts that are closed in one of them
+ * without one, one line each.
  */
-export async function listMoves(source: CellDatabase): Promise<string[]> {
-  const rows = await source.sql<{ name: string; note: string | null; behind: string | null }[]>`
-    select p.pubname as name, obj_description(p.oid, 'pg_publication') as note,
-      pg_size_pretty(pg_wal_lsn_diff(pg_current_wal_lsn(), s.confirmed_flush_lsn)) as behind
-    from pg_publication p left join pg_replication_slots s on s.slot_name = p.pubname
-    where starts_with(p.pubname, 'pay_move_') order by 1`;
+export async function listMoves(cells: readonly CellDatabase[]): Promise<string[]> {
   const lines: string[] = [];
   const copied = new Set<string>();
-  for (const { note, behind } of rows) {
-    if (note === null) continue;
-    const { account, cell } = JSON.parse(note) as Note;
-    copied.add(account);
-    const steps = new Set(
-      (await environmentsOf(source, account)).map(({ moving }) => moving ?? "open"),
-    );
-    lines.push(
-      `"${account}" → ${cell}: ${[...steps].join(", ") || "deleted"} at --from, ` +
-        (behind === null ? "no slot" : `the copy is ${behind} behind`),
-    );
+  for (const cell of cells) {
+    const rows = await cell.sql<{ note: string | null; behind: string | null }[]>`
+      select obj_description(p.oid, 'pg_publication') as note,
+        pg_size_pretty(pg_wal_lsn_diff(pg_current_wal_lsn(), s.confirmed_flush_lsn)) as behind
+      from pg_publication p left join pg_replication_slots s on s.slot_name = p.pubname
+      where starts_with(p.pubname, 'pay_move_') order by p.pubname`;
+    for (const { note, behind } of rows) {
+      if (note === null) continue;
+      const { account, cell: destination } = JSON.parse(note) as Note;
+      copied.add(account);
+      const steps = new Set(
+        (await environmentsOf(cell, account)).map(({ moving }) => moving ?? "open"),
+      );
+      lines.push(
+        `"${account}" → ${destination}: ${[...steps].join(", ") || "deleted"} at ${cell.flag}, ` +
+          (behind === null ? "no slot" : `the copy is ${behind} behind`),
+      );
+    }
   }
   // Left by a mover that was killed before it deleted, or by an operator who closed a backup.
-  const closed = await source.sql<{ account: string; steps: string }[]>`
-    select e.account, string_agg(distinct e.moving, ', ') as steps
-    from pay.environments e where e.moving is not null group by 1 order by 1`;
-  for (const { account, steps } of closed) {
-    if (copied.has(account)) continue;
-    lines.push(`"${account}": ${steps} at --from, and no copy: run the command of its move again`);
+  for (const { flag, sql } of cells) {
+    const closed = await sql<{ account: string; steps: string }[]>`
+      select e.account, string_agg(distinct e.moving, ', ') as steps
+      from pay.environments e where e.moving is not null group by 1 order by 1`;
+    for (const { account, steps } of closed) {
+      if (copied.has(account)) continue;
+      lines.push(
+        `"${account}": ${steps} at ${flag}, and no copy between these cells: run the command of ` +
+          "its move again",
+      );
+    }
   }
   return lines;
 }
@@ -629,7 +636,7 @@ async function reopen(move: Move, map: ProxyMap | null): Promise<void> {
   if (was_switched) await pause(move.keep_ms);
 }
 
-/** Ends the copy, and deletes the account at the source. */
+/** Ends the copy, and deletes the account at the source, whose counters count no more. */
 async function finish(copy: MovingCopy): Promise<void> {
   const { account, source, tables, keep_ms, report } = copy;
   await endCopy(copy);
@@ -638,6 +645,9 @@ async function finish(copy: MovingCopy): Promise<void> {
   await copy.refuseOthers();
   const ids = await idsOf(copy);
   report(`delete: ${ids.length} environments at --from`);
+  // Again, for a source that was restored from a backup.
+  await startCounters(source, account);
+  await leaveCounters(source, await chainKeysOf(source, account));
   await deleteRows(source, tables, ids);
   report(`delete: nothing of "${account}" is at --from`);
 }

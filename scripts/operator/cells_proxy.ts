@@ -26,15 +26,19 @@ export async function readProxyMap({ file }: ProxyMap): Promise<Map<string, stri
 }
 
 /**
- * Refuses a cell for which a running proxy has no backend: its requests would get 503.
+ * Refuses cells for which a running proxy has no backend: their requests would get 503.
  * @throws {CommandError} if a proxy has no such backend, or does not respond
  */
-export async function refuseAbsentCell({ sockets }: ProxyMap, cell: string): Promise<void> {
+export async function refuseAbsentCells(
+  { sockets }: ProxyMap,
+  cells: readonly string[],
+): Promise<void> {
   for (const socket of sockets) {
-    const backends = (await command(socket, "show backend")).split("\n");
-    if (backends.includes(`cell_${cell}`)) continue;
+    const backends = new Set((await command(socket, "show backend")).split("\n"));
+    const absent = cells.find((cell) => !backends.has(`cell_${cell}`));
+    if (absent === undefined) continue;
     throw new CommandError(
-      `The proxy has no backend "cell_${cell}": add the cell to its configuration`,
+      `The proxy has no backend "cell_${absent}": add the cell to its configuration`,
     );
   }
 }

@@ -5,6 +5,7 @@
 
 import assert from "node:assert/strict";
 import type postgres from "postgres";
+import { tenantTables } from "../../scripts/operator/cells_database.ts";
 import { switchLabels } from "../../scripts/operator/cells_proxy.ts";
 import { openTwoCells, type TwoCells } from "../support/cells/cell_servers.ts";
 import { can_mount, mountSmallDisk } from "../support/common/small_disk.ts";
@@ -61,6 +62,7 @@ const SIGNER = "0x000000000000000000000000000000000000dEaD";
 const OPERATION = "op_" + "0".repeat(26);
 const CHAIN = "pac_" + "0".repeat(26);
 const UNUSED_CHAIN = "pac_" + "1".repeat(26);
+const OTHER_CHAIN = "pac_" + "3".repeat(26);
 /** Keys that have given no address and no nonce yet. */
 const UNUSED = { xpub: "xpub2", signer_address: "0x000000000000000000000000000000000000bEEF" };
 
@@ -88,6 +90,32 @@ async function countChain(sql: postgres.Sql): Promise<void> {
   await addChain(sql, UNUSED_CHAIN, "acme", { ...UNUSED, network: "base" }, []);
   await sql`insert into pay.xpub_counters (xpub, next_index) values ('xpub1', 7)`;
   await sql`insert into pay.signer_nonces (chain_id, signer, next_nonce) values (1, ${SIGNER}, 8)`;
+}
+
+/** The rows of the account, by their tables, as a backup of its cell has them. */
+async function backUp({ sql, url }: TwoCells["a"]): Promise<Map<string, string[]>> {
+  const rows = new Map<string, string[]>();
+  for (const { name } of await tenantTables({ sql, url, flag: "--from" })) {
+    const found = await sql.unsafe<{ row: string }[]>(
+      `select t::text as row from pay.${name} t
+       join pay.environments e on e.id = t.environment_id and e.account = 'acme'`,
+    );
+    rows.set(name, found.map(({ row }) => row));
+  }
+  return rows;
+}
+
+/** Writes these rows, without the triggers that a restore does not run either. */
+async function restore(sql: postgres.Sql, backup: Map<string, string[]>): Promise<void> {
+  await sql.begin(async (sql) => {
+    await sql`set local session_replication_role = replica`;
+    for (const [name, rows] of backup) {
+      await sql.unsafe(
+        `insert into pay.${name} select (r.text::pay.${name}).* from unnest($1::text[]) r (text)`,
+        [rows],
+      );
+    }
+  });
 }
 
 async function countersOf(sql: postgres.Sql) {
@@ -147,10 +175,15 @@ Deno.test({
     const { test_key: seeded_key } = await makeSandbox({ seed: "moved" });
     const move = cells.moveTo(b, "acme");
     const { map_file, socket } = cells.proxy;
-    const refuses = async (args: readonly string[], code: number, reason: RegExp) => {
-      const refused = await cells.run(args);
-      assert.match(refused.output, reason);
-      assert.equal(refused.code, code);
+    const runs = async (args: readonly string[], code: number, output: RegExp) => {
+      const ended = await cells.run(args);
+      assert.match(ended.output, output);
+      assert.equal(ended.code, code);
+    };
+    const tellsStatus = async (expected: string | RegExp) => {
+      const { output } = await cells.run(["status", ...move.slice(3, 7)]);
+      if (typeof expected === "string") assert.equal(output, expected);
+      else assert.match(output, expected);
     };
     /** The arguments with another value of a flag. */
     const but = (flag: string, value: string) =>
@@ -159,32 +192,37 @@ Deno.test({
     await t.step("a wrong move is refused", async () => {
       const twice = await Deno.makeTempFile();
       await Deno.writeTextFile(twice, "sk7f a\nsk7f b\n");
+      const absent = await Deno.makeTempFile();
+      await Deno.writeTextFile(absent, "sk7f a\nsk9c c\n");
       await Promise.all([
-        refuses(but("--to", a.url), 1, /are the same database/),
-        refuses(but("--to", "postgres://127.0.0.1:9/none"), 1, /--to does not respond: \w+/),
-        refuses(but("--to", "http://b"), 2, /--to must be a URL/),
-        refuses(move.filter((each, i) => each !== "--to" && move[i - 1] !== "--to"), 2, /--to is/),
-        refuses(["list", "--map", twice], 2, /Line 2/),
+        runs(but("--to", a.url), 1, /are the same database/),
+        runs(but("--to", "postgres://127.0.0.1:9/none"), 1, /--to does not respond: \w+/),
+        runs(but("--to", "http://b"), 2, /--to must be a URL/),
+        runs(move.filter((each, i) => each !== "--to" && move[i - 1] !== "--to"), 2, /--to is/),
+        runs(["list", "--map", twice], 2, /Line 2/),
+        runs(["list", "--map", absent], 0, /^sk7f {9}a\nsk9c {9}c\n$/),
+        runs(["list", "--map", map_file, "--socket", socket], 0, /^sk7f {9}a\nsk8q {9}b\n$/),
+        runs(["list", "--map", absent, "--socket", socket], 1, /^The proxy has .* "cell_c": add/),
       ]);
-      await refuses(but("--account", "nobody"), 2, /"nobody" does not exist at --from/);
-      await refuses(but("--account", "other"), 2, /"other" is at --to already/);
-      await refuses(but("--cell", "c"), 1, /no backend "cell_c"/);
-      await refuses(but("--map", "/nowhere"), 2, /--map \/nowhere cannot be read/);
-      await refuses(but("--map", twice), 2, /Line 2 of the map: the label "sk7f" is in line 1 too/);
-      await Deno.remove(twice);
+      await runs(but("--account", "nobody"), 2, /"nobody" does not exist at --from/);
+      await runs(but("--account", "other"), 2, /"other" is at --to already/);
+      await runs(but("--cell", "c"), 1, /no backend "cell_c"/);
+      await runs(but("--map", "/nowhere"), 2, /--map \/nowhere cannot be read/);
+      await runs(but("--map", twice), 2, /Line 2 of the map: the label "sk7f" is in line 1 too/);
+      await Promise.all([twice, absent].map((file) => Deno.remove(file)));
       await b.sql`insert into supabase_migrations.schema_migrations values ('99999999999999')`;
-      await refuses(move, 1, /different migrations/);
+      await runs(move, 1, /different migrations/);
       await b
         .sql`delete from supabase_migrations.schema_migrations where version = '99999999999999'`;
       await a.makeKey("neighbour", "sk7f");
-      await refuses(move, 1, /"neighbour" at --from has keys with the same label/);
+      await runs(move, 1, /"neighbour" at --from has keys with the same label/);
       await a.sql`delete from pay.api_key_secrets where account = 'neighbour'`;
       await b.makeKey("rival", "sk7f");
-      await refuses(move, 1, /"rival" at --to has keys with the same label/);
+      await runs(move, 1, /"rival" at --to has keys with the same label/);
       await b.sql`delete from pay.api_key_secrets where account = 'rival'`;
-      await refuses(["abort", ...move.slice(1, 7)], 2, /No move of --account "acme"/);
+      await runs(["abort", ...move.slice(1, 7)], 2, /No move of --account "acme"/);
       await a.sql`update pay.environments set moving = 'arriving' where account = 'acme'`;
-      await refuses(move, 1, /"acme" has not arrived at --from yet/);
+      await runs(move, 1, /"acme" has not arrived at --from yet/);
       await a.sql`update pay.environments set moving = null where account = 'acme'`;
     });
     await t.step("without --run nothing changes", async () => {
@@ -195,19 +233,36 @@ Deno.test({
       assert.equal(await stateOf(b.sql), "nothing");
       assert.equal((await a.sql`select from pg_publication`).length, 0);
     });
-    /** The rows of the account as a backup of its cell has them, with a sandbox that ends soon. */
-    const backup = await a.sql<Record<string, unknown>[]>`
+    await t.step("a key that another account counts stands in the way, and is named", async () => {
+      const keys_of = (sql: postgres.Sql, settings: Record<string, string>) =>
+        sql`update pay.provider_accounts set settings = settings || ${sql.json(settings)}
+          where id = ${OTHER_CHAIN}`;
+      await b.makeKey("other", "sk8q", true);
+      await addChain(b.sql, OTHER_CHAIN, "other", { xpub: UNUSED.xpub });
+      await runs(move, 1, /"other" at --to uses the same extended public key or signer/);
+      await keys_of(b.sql, { signer_address: UNUSED.signer_address.toLowerCase() });
+      const twice = "--from and --to both count it, and give the same addresses or nonces twice";
+      await tellsStatus(
+        "No account is moving\n" +
+          `${UNUSED.signer_address.toLowerCase()}: ${twice}\n${UNUSED.xpub}: ${twice}\n`,
+      );
+      await keys_of(b.sql, { xpub: "xpub4", signer_address: "0x4" });
+      await tellsStatus("No account is moving\n");
+    });
+    /** With a sandbox that ends soon. */
+    const environments = await a.sql<Record<string, unknown>[]>`
       select * from pay.environments where account = 'acme'`;
+    const backup = await backUp(a);
     await t.step("a copy with a fault and an abort leave it in its cell", async () => {
       const mover = cells.start([...move, "--run"]);
       await until("the copy is there", () => mover.output().includes("copy: complete"));
       mover.kill();
       await mover.ended;
-      const status = await cells.run(["status", ...move.slice(3, 7)]);
-      assert.match(status.output, /"acme" → b: \w+ at --from, the copy is .* behind/);
+      // One line: the rows that have arrived at --to are those of this copy.
+      await tellsStatus(/^"acme" → b: \w+ at --from, the copy is \d+ \w+ behind\n$/);
       await b.sql`delete from pay.idempotency_keys where key = (
         select min(key) from pay.idempotency_keys)`;
-      await refuses(
+      await runs(
         [...move, "--run"],
         1,
         /different rows in idempotency_keys: the account stays at --from/,
@@ -264,8 +319,8 @@ Deno.test({
       await until("the fence is there", async () => await stateOf(a.sql) === "fenced");
       await new Promise((resolve) => setTimeout(resolve, 500));
       assert.doesNotMatch(mover.output(), /fence: requests wait/, "an operation is under way");
-      await refuses([...move, "--run"], 1, /Another mover has the account "acme"/);
-      await refuses(["abort", ...move.slice(1, 7)], 1, /Another mover has the account "acme"/);
+      await runs([...move, "--run"], 1, /Another mover has the account "acme"/);
+      await runs(["abort", ...move.slice(1, 7)], 1, /Another mover has the account "acme"/);
       // Its lock is gone, and another mover has it.
       const other = await a.sql.reserve();
       await a.sql`select pg_terminate_backend(l.pid) from pg_locks l
@@ -335,7 +390,7 @@ Deno.test({
           where roleid = 'pay_owner'::regrole and member <> roleid and inherit_option`;
         assert.deepEqual([...left], []);
       }
-      await refuses(move, 2, /"acme" is at --to already/);
+      await runs(move, 2, /"acme" is at --to already/);
       await a.makeKey("heir", "sk9r", true);
       for (const key of [{ xpub: "xpub1" }, { xpub: UNUSED.xpub }, { signer_address: SIGNER }]) {
         await assert.rejects(
@@ -346,28 +401,44 @@ Deno.test({
     });
     await t.step("a backup of the old cell does not bring it back", async () => {
       const gone = {
-        ...backup[0],
+        ...environments[0],
         id: "env_" + "0".repeat(26),
         public_id: "env_" + "0".repeat(26),
       };
-      for (const row of [...backup, { ...gone, livemode: false }]) {
+      for (const row of [...environments, { ...gone, livemode: false }]) {
         await a.sql`insert into pay.environments ${a.sql(row)}`;
       }
-      await refuses([...move, "--run"], 1, /--to has an account "acme" of its own/);
-      await refuses(["abort", ...move.slice(1, 7)], 2, /No move of --account "acme"/);
+      await runs([...move, "--run"], 1, /--to has an account "acme" of its own/);
+      await runs(["abort", ...move.slice(1, 7)], 2, /No move of --account "acme"/);
       await a.sql`update pay.environments set moving = 'sealed' where account = 'acme'`;
-      // Its keys are gone, as after a kill of the mover. Not run: it waits 20 s before it deletes.
-      const { code, output } = await cells.run(move);
-      assert.equal(code, 0, output);
-      assert.match(output, /it is at --to; what is left is to delete it at --from/);
-      const status = await cells.run(["status", ...move.slice(3, 7)]);
-      assert.match(status.output, /"acme": sealed at --from, and no copy: run the command of its/);
+      // Its keys are gone, as after a kill of the mover.
+      await runs(move, 0, /it is at --to; what is left is to delete it at --from/);
+      await tellsStatus(
+        '"acme": sealed at --from, and no copy between these cells: run the command of its move ' +
+          "again\n",
+      );
+      await restore(a.sql, backup);
+      await a.sql`update pay.xpub_counters set left_at = null`;
+      await a.sql`update pay.signer_nonces set left_at = null`;
       // As after one more move, to a third cell.
       await b.sql`update pay.environments set account = 'elsewhere' where account = 'acme'`;
-      await refuses([...move, "--run"], 1, /"acme" has left --from, and is not at --to/);
-      await refuses(["abort", ...move.slice(1, 7)], 2, /No move of --account "acme"/);
+      await runs([...move, "--run"], 1, /"acme" has left --from, and is not at --to/);
+      await runs(["abort", ...move.slice(1, 7)], 2, /No move of --account "acme"/);
       await b.sql`update pay.environments set account = 'acme' where account = 'elsewhere'`;
-      await a.sql`delete from pay.environments where account = 'acme'`;
+      const paymentsOf = async ({ sql }: TwoCells["a"]) =>
+        (await sql`select count(*)::integer as n from pay.payments`)[0]!.n;
+      const stored = await paymentsOf(b);
+      assert.ok(await paymentsOf(a) >= 40);
+      await runs(
+        [...but("--keep", "1"), "--run"],
+        0,
+        /^delete: 5 environments at --from\ndelete: nothing of "acme" is at --from\n$/,
+      );
+      assert.deepEqual([await stateOf(a.sql), await stateOf(b.sql)], ["nothing", "open"]);
+      assert.deepEqual([await paymentsOf(a), await paymentsOf(b)], [0, stored]);
+      for (const [name, rows] of await backUp(a)) assert.deepEqual(rows, [], name);
+      assert.equal((await countersOf(a.sql)).has_left, true);
+      await pay();
     });
     await t.step("behind a fence requests get 503, and operators an error", async () => {
       await b.sql`update pay.environments
@@ -417,7 +488,7 @@ Deno.test({
         const back = cells.moveTo(a, "acme").filter((each, i, all) =>
           each !== "--socket" && all[i - 1] !== "--socket"
         );
-        await refuses(back, 2, /--cell "a" is not in the map/);
+        await runs(back, 2, /--cell "a" is not in the map/);
         await Deno.writeTextFile(map_file, "sk9z a\n", { append: true });
         const mover = cells.start([...back, "--run"]);
         await until("the copy begins", () => mover.output().includes("copy: "));
@@ -428,7 +499,7 @@ Deno.test({
         assert.deepEqual([await stateOf(b.sql), await stateOf(a.sql)], ["sealed", "open"]);
         // To a third cell the account does not go before this move has ended.
         await b.sql`update pay.environments set account = 'elsewhere' where account = 'acme'`;
-        await refuses(move, 1, /The move of "acme" to --from has not ended/);
+        await runs(move, 1, /The move of "acme" to --from has not ended/);
         await b.sql`update pay.environments set account = 'acme' where account = 'elsewhere'`;
         const ended = await cells.run([...back, "--run"]);
         assert.equal(ended.code, 0, ended.output);
