@@ -72,25 +72,6 @@ export async function openTwoCells(open: AsyncDisposableStack, disks?: Disks): P
   const [a, b] = await Promise.all([openCell(open, "a"), openCell(open, "b", disks)]);
   const proxy = await startHaproxy({ a: a.address, b: b.address });
   open.defer(proxy.close);
-  const start = (args: readonly string[]): RunningCommand => {
-    const child = new Deno.Command(Deno.execPath(), {
-      args: ["run", "-A", CELLS, ...args],
-      stdin: "null",
-      stdout: "piped",
-      stderr: "piped",
-    }).spawn();
-    let output = "";
-    const read = async (stream: ReadableStream<Uint8Array<ArrayBuffer>>) => {
-      for await (const text of stream.pipeThrough(new TextDecoderStream())) output += text;
-    };
-    const reading = Promise.all([read(child.stdout), read(child.stderr)]);
-    const ended = (async () => {
-      const { code } = await child.status;
-      await reading;
-      return { code, output };
-    })();
-    return { kill: () => child.kill("SIGKILL"), output: () => output, ended };
-  };
   return {
     a,
     b,
@@ -103,9 +84,30 @@ export async function openTwoCells(open: AsyncDisposableStack, disks?: Disks): P
         ...["--keep", KEEP_S],
       ];
     },
-    start,
-    run: (args) => start(args).ended,
+    start: startCells,
+    run: (args) => startCells(args).ended,
   };
+}
+
+/** Starts `deno task cells` with these arguments. */
+export function startCells(args: readonly string[]): RunningCommand {
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", CELLS, ...args],
+    stdin: "null",
+    stdout: "piped",
+    stderr: "piped",
+  }).spawn();
+  let output = "";
+  const read = async (stream: ReadableStream<Uint8Array<ArrayBuffer>>) => {
+    for await (const text of stream.pipeThrough(new TextDecoderStream())) output += text;
+  };
+  const reading = Promise.all([read(child.stdout), read(child.stderr)]);
+  const ended = (async () => {
+    const { code } = await child.status;
+    await reading;
+    return { code, output };
+  })();
+  return { kill: () => child.kill("SIGKILL"), output: () => output, ended };
 }
 
 /**
