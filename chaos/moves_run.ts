@@ -301,8 +301,7 @@ class MovesRun {
     const child = new Deno.Command(Deno.execPath(), {
       args: [
         ...["run", "-A", CELLS, action, "--account", ACCOUNT],
-        ...["--from", this.#home.stage.postgres.superuser_url],
-        ...["--to", this.#away.stage.postgres.superuser_url],
+        ...["--from", this.#home.stage.operator_url, "--to", this.#away.stage.operator_url],
         ...action === "move"
           ? [
             ...["--map", this.#proxy.map_file, "--cell", this.#away.name],

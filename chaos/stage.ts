@@ -32,6 +32,8 @@ export interface Stage {
   folder: string;
   postgres: PostgresServer;
   functions_url: string;
+  /** The URL of the role that deploys. As Supabase's `postgres` it is no superuser. */
+  operator_url: string;
   /** A superuser's connection, without row-level security. */
   sql: postgres.Sql;
   /** Makes a sandbox. @param account one account for all sandboxes by default */
@@ -52,6 +54,11 @@ const LEASE_MS = 5_000;
 /** Enough connections for servers, probes and audits. Accounts can move to another stage. */
 const SETTINGS = { max_connections: "60", wal_level: "logical" };
 const ROLE = "pay_functions";
+/** With the attributes of Supabase's `postgres` (tests/support/supabase/supabase_roles.sql). */
+const OPERATOR = {
+  name: "operator",
+  attributes: "login createdb createrole replication bypassrls in role pg_create_subscription",
+};
 /** Longest time until a killed process responds again. */
 export const HEALTH_DEADLINE_MS = 60_000;
 
@@ -77,9 +84,6 @@ export async function setStage(): Promise<Stage> {
       atEnd(() => Deno.remove(server.home, { recursive: true }));
     }
     atEnd(() => server.stop());
-    await migrate(server.superuser_url);
-    // The functions can be newer than the last released migration.
-    await applySchemaFiles(server.superuser_url);
     const sql = postgres(server.superuser_url, {
       max: 2,
       // A killed PostgreSQL can accept a connection that nobody serves.
@@ -88,6 +92,15 @@ export async function setStage(): Promise<Stage> {
       backoff: () => 0.1,
     });
     atEnd(() => sql.end({ timeout: 1 }));
+    const operator = { name: OPERATOR.name, password: randomPassword() };
+    await sql.unsafe(
+      `create role ${operator.name} ${OPERATOR.attributes} password '${operator.password}'`,
+    );
+    await sql`grant create on database postgres to ${sql(operator.name)}`;
+    const operator_url = server.urlFor("postgres", operator);
+    await migrate(operator_url);
+    // The functions can be newer than the last released migration.
+    await applySchemaFiles(server.superuser_url);
     const role = { name: ROLE, password: randomPassword() };
     await grantFunctionsRole(sql, role);
     const functions_url = server.urlFor("postgres", role);
@@ -97,6 +110,7 @@ export async function setStage(): Promise<Stage> {
       folder,
       postgres: server,
       functions_url,
+      operator_url,
       sql,
       makeSandbox: (name, account) => makeSandbox(sql, name, account),
       server_faults,
