@@ -145,15 +145,25 @@ function paramOf(value: unknown, path: readonly PropertyKey[]): string {
 }
 
 /** Returns the fields of a body that the schema does not have. */
-function unknownFields(schema: z.ZodType, sent: unknown, path = ""): UnknownField[] {
-  if (!isRecord(sent)) return [];
-  return Object.entries(sent).flatMap(([name, value]) => {
-    const inner = path ? `${path}.${name}` : name;
+function unknownFields(schema: z.ZodType, sent: unknown): UnknownField[] {
+  const found: UnknownField[] = [];
+  addUnknownFields(found, schema, sent, "");
+  return found;
+}
+
+function addUnknownFields(
+  found: UnknownField[],
+  schema: z.ZodType,
+  sent: unknown,
+  before: string,
+): void {
+  if (!isRecord(sent)) return;
+  for (const name of Object.keys(sent)) {
     const member = memberOf(schema, name);
-    return member
-      ? unknownFields(member, value, inner)
-      : [{ path: inner, name, value, parent: schema }];
-  });
+    const value = sent[name];
+    if (member === undefined) found.push({ path: before + name, name, value, parent: schema });
+    else if (isRecord(value)) addUnknownFields(found, member, value, `${before}${name}.`);
+  }
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

@@ -31,6 +31,8 @@ const COLLECTIONS: Readonly<Record<string, PathKind>> = {
   faults: { prefix: "flt_", noun: "fault", home: SANDBOX_FUNCTION },
 };
 
+const COLLECTION_LIST = Object.entries(COLLECTIONS);
+
 /** Returns the kind of the id in a path such as `/v1/payments/:id/refund`, or null without one. */
 export function pathKind(path: string): PathKind | null {
   const steps = path.split("/");
@@ -40,7 +42,7 @@ export function pathKind(path: string): PathKind | null {
 
 /** Returns the path of a resource with the name of its function: `/api-v1-payments/v1/payments/…`. */
 export function pathOfResource(id: string): string {
-  const [collection, { home = PAYMENTS_FUNCTION }] = Object.entries(COLLECTIONS)
+  const [collection, { home = PAYMENTS_FUNCTION }] = COLLECTION_LIST
     .find(([, { prefix }]) => id.startsWith(prefix))!;
   return `/${home}/v1/${collection}/${id}`;
 }

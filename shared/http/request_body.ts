@@ -176,10 +176,10 @@ export function refuseCardNumbers(
     return;
   }
   if (typeof value !== "object" || value === null) return;
-  for (const [name, member] of Object.entries(value)) {
+  for (const name of Object.keys(value)) {
     if (where === "elsewhere" && containsCardNumber(name)) throw cardNumberIn(path);
     refuseCardNumbers(
-      member,
+      (value as Record<string, unknown>)[name],
       Array.isArray(value) ? `${path}[${name}]` : path === "" ? name : `${path}.${name}`,
       where,
     );

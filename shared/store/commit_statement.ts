@@ -1,6 +1,6 @@
 /** The statement that commits a list of changes (`pay.commit`, ADR 0001). */
 
-import type { Change, ChangedRows, PaymentRow, StoredResponse } from "./commit_rows.ts";
+import type { Change, ChangedRows, StoredResponse } from "./commit_rows.ts";
 import { type Access, type Idempotency, keyedRequest } from "./outcome.ts";
 
 /** A change with the access of its request. */
@@ -11,14 +11,6 @@ export interface RequestedChange {
   /** True: the sandbox may have more pending deliveries. Otherwise they can be uncounted. */
   has_quota: boolean;
 }
-
-/** The amounts of a payment that are mostly 0. */
-type RareAmount = "amount_refunding" | "amount_released" | "amount_disputed";
-
-/** The rows of a change as they are sent. */
-type SentRows = Omit<ChangedRows, "payment"> & {
-  payment: Omit<PaymentRow, RareAmount> & Partial<PaymentRow> | null;
-};
 
 /** The statement. The benchmark runs the same text with pgbench. */
 export const COMMIT = `select * from pay.commit(p_document => $1::text, p_patience_ms => $2::int)`;
@@ -39,7 +31,7 @@ export function commitParameters(
     })),
     expects: numberedRows(changes, ({ expects }) => [expects]),
     faults: numberedRows(changes, ({ fault_id: id }) => [id === undefined ? null : { id }]),
-    ...changedRows(changes.map(withoutZeros)),
+    ...changedRows(changes),
   };
   return [JSON.stringify(document), patience_ms];
 }
@@ -51,26 +43,10 @@ function responseOf(
   return response.body === (payment ?? transfer)?.body ? { status: response.status } : response;
 }
 
-/** Leaves out the amounts of a new payment that are 0: PostgreSQL reads each member of a row. */
-function withoutZeros(change: Change): SentRows {
-  const { payment, expects } = change;
-  if (payment === null || expects !== null) return change;
-  const { amount_refunding, amount_released, amount_disputed, ...row } = payment;
-  return {
-    ...change,
-    payment: {
-      ...row,
-      ...(amount_refunding !== 0 && { amount_refunding }),
-      ...(amount_released !== 0 && { amount_released }),
-      ...(amount_disputed !== 0 && { amount_disputed }),
-    },
-  };
-}
-
 /**
  * Returns the rows of changes in the document, whose members `pay.commit` and `pay.record` share.
  */
-export function changedRows(list: readonly SentRows[]) {
+export function changedRows(list: readonly ChangedRows[]) {
   return {
     payments: numberedRows(list, ({ payment }) => [payment]),
     transfers: numberedRows(list, ({ transfer }) => [transfer]),
@@ -92,8 +68,8 @@ export function numberedRows<From, Row extends object>(
   rowsOf: (change: From) => readonly (Row | null)[],
 ): (Row & { n: number })[] | undefined {
   const rows: (Row & { n: number })[] = [];
-  for (const [i, change] of list.entries()) {
-    for (const row of rowsOf(change)) if (row !== null) rows.push({ n: i + 1, ...row });
+  for (let n = 1; n <= list.length; n++) {
+    for (const row of rowsOf(list[n - 1]!)) if (row !== null) rows.push({ n, ...row });
   }
   return rows.length === 0 ? undefined : rows;
 }

@@ -270,7 +270,7 @@ for (const [name, body, http, status, events, ledger, operations] of RESULTS) {
     for (const [column, value] of Object.entries(row)) {
       assert.deepEqual(shown[column], value, column);
     }
-    assert.equal(amount_released, 0);
+    assert.equal(amount_released ?? 0, 0);
     assert.equal(shown.amount_captured, ledger.includes(CAPTURE) ? 1000 : 0);
     assert.equal(shown.amount_disputed, status === "chargeback" ? 1000 : 0);
     assert.deepEqual([row.sequence, row.created_at], [names.length, NOW]);

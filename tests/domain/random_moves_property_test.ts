@@ -153,7 +153,7 @@ function attempt(move: Move, subject: Subject, balances: Map<string, number>): S
   const { body, ...row } = change.payment;
   const next = Payment.parse(JSON.parse(body)) as Payment;
   assert.equal(next.sequence, sequences.at(-1));
-  const taken = next.amount_minor - row.amount_released;
+  const taken = next.amount_minor - (row.amount_released ?? 0);
   assert.equal(next.amount_captured, next.amount_captured === 0 ? 0 : taken);
   const refunds = new Map(subject.refunds);
   for (const { id, status, body } of change.refunds) {

@@ -71,7 +71,6 @@ export class ChangeBuilder<T extends Subject> {
   readonly #at: string;
   readonly #text: ResourceText;
   #subject: T;
-  #body = "";
 
   /**
    * @param subject the loaded resource, or a new one with sequence 0
@@ -89,9 +88,9 @@ export class ChangeBuilder<T extends Subject> {
     return this.#subject;
   }
 
-  /** The resource as of its newest event, as JSON text. */
+  /** The resource as of its newest event, as JSON text; empty without one. */
   get body(): string {
-    return this.#body;
+    return this.#events.length === 0 ? "" : this.#text.text;
   }
 
   /** The time of the change, RFC 3339. */
@@ -220,8 +219,10 @@ export class ChangeBuilder<T extends Subject> {
     return {
       response,
       expects: this.#expects,
-      payment: changed === "payment" ? paymentRow(subject as Payment, this.#body) : null,
-      transfer: changed === "transfer" ? transferRow(subject as Transfer, this.#body) : null,
+      payment: changed === "payment"
+        ? paymentRow(subject as Payment, this.body, this.#expects === null)
+        : null,
+      transfer: changed === "transfer" ? transferRow(subject as Transfer, this.body) : null,
       refunds: this.#refunds,
       disputes: this.#disputes,
       ...(this.#mandate && { mandate: this.#mandate }),
@@ -235,8 +236,7 @@ export class ChangeBuilder<T extends Subject> {
   #record(type: EventType, patch: Partial<T>, object: string | null): void {
     const sequence = this.#subject.sequence + 1;
     this.#subject = { ...this.#subject, ...patch, sequence, updated_at: this.#at };
-    const { text, before } = this.#text.next(this.#subject, sequence);
-    this.#body = text;
+    const before = this.#text.next(this.#subject, sequence);
     const { id: subject_id } = this.#subject;
     this.#events.push(eventRow({ type, subject_id, sequence, object, before }, this.context));
   }
@@ -287,15 +287,17 @@ function standingOf({ id, sequence }: Subject): Change["expects"] {
   return { id, sequence };
 }
 
-function paymentRow(payment: Payment, body: string): PaymentRow {
+function paymentRow(payment: Payment, body: string, is_new: boolean): PaymentRow {
+  const { amount_refunding, amount_disputed } = payment;
+  const amount_released = releasedAmount(payment);
   return {
     id: payment.id,
     status: payment.status,
     amount_minor: payment.amount_minor,
     amount_refunded: payment.amount_refunded,
-    amount_refunding: payment.amount_refunding,
-    amount_released: releasedAmount(payment),
-    amount_disputed: payment.amount_disputed,
+    ...((!is_new || amount_refunding !== 0) && { amount_refunding }),
+    ...((!is_new || amount_released !== 0) && { amount_released }),
+    ...((!is_new || amount_disputed !== 0) && { amount_disputed }),
     currency: payment.currency,
     method_kind: payment.method_kind,
     reference: payment.reference,

@@ -8,70 +8,87 @@ const WHOLE_EVERY = 32;
 /** Characters that are two units in JavaScript and one in PostgreSQL. */
 const SURROGATE = /[\ud800-\udfff]/;
 
-/** A resource and the text of each of its members. */
+/** A resource, and the JSON text of each of its members. */
 interface Written {
   names: string[];
   values: unknown[];
-  /** JSON text. */
   texts: string[];
 }
 
 /** The text of a resource, and the one before it. */
 export class ResourceText {
   #written: Written | null;
+  #text: string | null = null;
 
   /** @param resource as it is stored; null: a new one */
   constructor(resource: object | null) {
-    this.#written = resource && write(resource, null);
+    this.#written = resource && write(resource as Members, null);
+  }
+
+  /** The newest state of the resource as JSON text; empty: there is none. */
+  get text(): string {
+    return this.#text ??= this.#written === null ? "" : textOf(this.#written);
   }
 
   /**
-   * Takes the next state of the resource. Returns its text, and the splices that turn it into the
-   * text before, as `pay_internal.text_at` reads them; null: there was none.
+   * Takes the next state of the resource. Returns the splices that turn its text into the text
+   * before, as `pay_internal.text_at` reads them; null: there was none.
    */
-  next(resource: object, sequence: number): { text: string; before: string[] | null } {
+  next(resource: object, sequence: number): string[] | null {
     const before = this.#written;
-    const after = this.#written = write(resource, before);
-    const text = textOf(after);
-    return { text, before: before && splices(before, after, text, sequence) };
+    const after = this.#written = write(resource as Members, before);
+    this.#text = null;
+    return before && splices(before, after, sequence);
   }
 }
 
+type Members = Readonly<Record<string, unknown>>;
+
+// A create makes two texts of some forty members, so the loops below make no lists of pairs.
+
 /** Makes the texts of the members; those of unchanged members stay. */
-function write(resource: object, before: Written | null): Written {
-  const written: Written = { names: [], values: [], texts: [] };
-  for (const [name, value] of Object.entries(resource)) {
+function write(resource: Members, before: Written | null): Written {
+  const names: string[] = [];
+  const values: unknown[] = [];
+  const texts: string[] = [];
+  for (const name of Object.keys(resource)) {
+    const value = resource[name];
     if (value === undefined) continue;
-    const i = written.names.length;
-    const stays = before?.names[i] === name && before.values[i] === value;
-    written.names.push(name);
-    written.values.push(value);
-    written.texts.push(stays ? before.texts[i]! : JSON.stringify(value));
+    const i = names.length;
+    const stays = before !== null && before.names[i] === name && before.values[i] === value;
+    names.push(name);
+    values.push(value);
+    texts.push(stays ? before.texts[i]! : value === null ? "null" : JSON.stringify(value));
   }
-  return written;
+  return { names, values, texts };
 }
 
 function textOf({ names, texts }: Written): string {
-  return `{${names.map((name, i) => `"${name}":${texts[i]}`).join(",")}}`;
+  let text = "";
+  for (let i = 0; i < names.length; i++) {
+    text += `${i === 0 ? "{" : ","}"${names[i]}":${texts[i]}`;
+  }
+  return `${text}}`;
 }
 
 /**
  * Each splice is "at,length,text": the text that stood there, the last place first. At 0 it is the
  * whole text.
  */
-function splices(before: Written, after: Written, text: string, sequence: number): string[] {
+function splices(before: Written, after: Written, sequence: number): string[] {
   const has_same_names = after.names.length === before.names.length &&
     after.names.every((name, i) => name === before.names[i]);
-  if (sequence % WHOLE_EVERY === 0 || !has_same_names || SURROGATE.test(text)) {
-    return [`0,0,${textOf(before)}`];
-  }
+  if (sequence % WHOLE_EVERY === 0 || !has_same_names) return [`0,0,${textOf(before)}`];
   const found: string[] = [];
   // PostgreSQL counts from 1.
   let at = 1;
-  for (const [i, value] of after.texts.entries()) {
-    at += `,"${after.names[i]}":`.length;
-    if (value !== before.texts[i]) found.unshift(`${at},${value.length},${before.texts[i]}`);
-    at += value.length;
+  for (let i = 0; i < after.texts.length; i++) {
+    const text = after.texts[i]!;
+    if (SURROGATE.test(text)) return [`0,0,${textOf(before)}`];
+    // The comma or brace, the quotation marks and the colon.
+    at += after.names[i]!.length + 4;
+    if (text !== before.texts[i]) found.push(`${at},${text.length},${before.texts[i]}`);
+    at += text.length;
   }
-  return found;
+  return found.reverse();
 }
