@@ -11,7 +11,11 @@ import { fileURLToPath } from "node:url";
 import { BankFileError } from "../../shared/connectors/bank/bank_file_error.ts";
 import { bankIdentifier } from "../../shared/connectors/bank/bank_identifier.ts";
 import { ownBankAccount, readBankSettings } from "../../shared/connectors/bank/bank_settings.ts";
-import { bytesOf, exportOrders } from "../../shared/connectors/bank/export_bank_files.ts";
+import {
+  bytesOf,
+  exportOrders,
+  storeFiles,
+} from "../../shared/connectors/bank/export_bank_files.ts";
 import {
   type FileResult,
   type Imported,
@@ -33,6 +37,7 @@ import {
   type BankStore,
   createBankStore,
   type ImportState,
+  type StoredExport,
 } from "../../shared/store/bank_store.ts";
 import { readSettings } from "../data_dir/settings.ts";
 import { BANK_USAGE, type BankCommand, readBankCommand } from "./bank_command.ts";
@@ -106,7 +111,7 @@ export async function runBankCommand(
       return is_refused ? 1 : 0;
     }
     case "export":
-      return await exportFiles(account, command.folder, surroundings, show);
+      return await exportFiles(account, command, surroundings, show);
     case "list": {
       const orders = (await store.listOrders(account.id)).map(shownOrder);
       if (command.is_json) surroundings.print(`${JSON.stringify(orders)}\n`);
@@ -118,7 +123,7 @@ export async function runBankCommand(
     case "reject":
       return await rejectOrder(account, command.id, surroundings, show);
     case "recall":
-      return await recallOrder(account, command.id, command.folder, surroundings, show);
+      return await recallOrder(account, command, surroundings, show);
   }
 }
 
@@ -213,31 +218,57 @@ async function stateAfterWork(
   }
 }
 
+/** Writes the files that nobody has got yet; with a name only that file, which is made already. */
 async function exportFiles(
   account: ProviderAccount,
-  folder: string,
+  { folder, name }: Extract<BankCommand, { action: "export" }>,
   { sql, env, now_ms, printMessage }: BankSurroundings,
   show: Show,
 ): Promise<number> {
   const vault = readVault(env);
-  await Deno.mkdir(folder, { recursive: true });
+  const store = storeOf(sql);
+  if (name !== null) {
+    await writeExport(account, await findExport(store, account, name), folder, store, vault, show);
+    return 0;
+  }
   const refused = await sql.begin((transaction) =>
     exportOrders(account, storeOf(transaction), vault, now_ms())
   );
-  const store = storeOf(sql);
-  for (const { id, name, is_written, ...file } of await store.listExports(account.id, null)) {
-    if (is_written) continue;
-    const path = join(folder, name);
-    await writeWhole(path, await bytesOf(id, account, store, vault));
-    await store.noteExport(account.id, id);
-    const { kind, payments, sum_minor: sum, currency, is_opt_out } = file;
-    show(
-      { file: path, kind, payments, sum, currency, ...(is_opt_out && { vop: "opt_out" }) },
-      `${path}: ${payments} ${kind}${is_opt_out ? ", without verification of payees" : ""}`,
-    );
+  for (const file of await store.listExports(account.id, null)) {
+    if (!file.is_written) await writeExport(account, file, folder, store, vault, show);
   }
   for (const { id, reason } of refused) printMessage(`${id} waits: ${reason}`);
   return refused.length > 0 ? 1 : 0;
+}
+
+async function findExport(
+  store: BankStore,
+  account: ProviderAccount,
+  name: string,
+): Promise<StoredExport> {
+  const [file] = await store.listExports(account.id, name);
+  if (file !== undefined) return file;
+  throw new CommandError(`${account.id} has no file ${name}, or its bytes were deleted`);
+}
+
+/** Writes the bytes of a file, always the same. */
+async function writeExport(
+  account: ProviderAccount,
+  file: StoredExport,
+  folder: string,
+  store: BankStore,
+  vault: Vault,
+  show: Show,
+): Promise<void> {
+  const { id, kind, payments, sum_minor: sum, currency, is_opt_out } = file;
+  await Deno.mkdir(folder, { recursive: true });
+  const path = join(folder, file.name);
+  await writeWhole(path, await bytesOf(id, account, store, vault));
+  await store.noteExport(account.id, id);
+  show(
+    { file: path, kind, payments, sum, currency, ...(is_opt_out && { vop: "opt_out" }) },
+    `${path}: ${payments} ${kind}${is_opt_out ? ", without verification of payees" : ""}`,
+  );
 }
 
 /** Notes that an order shall go on, and names it as the bank does, which still holds it. */
@@ -286,38 +317,53 @@ async function rejectOrder(
   return 0;
 }
 
-/** Writes the request to give an exported order back. */
+/** Writes the request to give an exported order back: for each reason one, with the same bytes. */
 async function recallOrder(
   account: ProviderAccount,
-  id: string,
-  folder: string,
-  { sql, now_ms }: BankSurroundings,
+  { id, folder, reason }: Extract<BankCommand, { action: "recall" }>,
+  { sql, env, now_ms }: BankSurroundings,
   show: Show,
 ): Promise<number> {
+  const vault = readVault(env);
   const store = storeOf(sql);
-  const { export_id, batch_id, ...order } = await findOrder(store, account, id);
-  if (export_id === null || batch_id === null) {
+  const order = await findRecallable(store, account, id);
+  const name = `recall_${bankIdentifier(id)}_${reason.toLowerCase()}.xml`;
+  if ((await store.listExports(account.id, name)).length === 0) {
+    const own = ownBankAccount(readBankSettings(account.settings));
+    const input = {
+      id: idGenerator(now_ms())("bf_"),
+      created_at: new Date(now_ms()),
+      account: own,
+    };
+    const written = writeRecall(input, order.file, [{ ...order, reason }]);
+    // Its order stays that of the file which is recalled.
+    const file = { ...written, id: input.id, name, is_opt_out: false, batches: [] };
+    await storeFiles(account, [file], store, vault);
+  }
+  await writeExport(account, await findExport(store, account, name), folder, store, vault, show);
+  return 0;
+}
+
+/**
+ * Returns an order that can be recalled, with its file: an exported one without a result, or a payout
+ * that the bank has made.
+ */
+async function findRecallable(store: BankStore, account: ProviderAccount, id: string) {
+  const order = (await store.findOrders(account.id, id)).find((order) => order.id === id);
+  if (order?.is_open && order.state === "waiting") {
     throw new CommandError(`${id} is not exported yet: deno task bank reject ${id}`);
   }
-  const own = ownBankAccount(readBankSettings(account.settings));
-  const created_at = new Date(now_ms());
-  const original = {
+  const is_made = order?.kind !== "collection" && order?.status === "completed";
+  const { batch_id = null, export_id = null } = order ?? {};
+  if (!order || !(order.is_open || is_made) || batch_id === null || export_id === null) {
+    throw new CommandError(`${id} is no order of ${account.id} that can be recalled`);
+  }
+  const file = {
     id: export_id,
     kind: order.file_kind as Parameters<typeof writeRecall>[1]["kind"],
     created_at: new Date(order.file_created_at!),
   };
-  const recalled = { ...order, batch_id, reason: "CUST" } as const;
-  const input = { id: idGenerator(now_ms())("bf_"), created_at, account: own };
-  const written = writeRecall(input, original, [recalled]);
-  await Deno.mkdir(folder, { recursive: true });
-  const path = join(folder, written.name);
-  await writeWhole(path, written.bytes);
-  const { kind, payments, sum_minor: sum } = written;
-  show(
-    { file: path, kind, payments, sum, currency: own.currency },
-    `${path}: the recall of ${id}`,
-  );
-  return 0;
+  return { ...order, batch_id, file };
 }
 
 /** Writes a file, so that it is there as a whole or not at all. Only the owner can read it. */

@@ -1,6 +1,7 @@
 /** Parses the arguments of `deno task bank`. Every error names the argument at fault. */
 
 import { parseArgs } from "node:util";
+import { RECALL_REASONS, type RecallReason } from "../../shared/connectors/bank/write_recall.ts";
 import { isId } from "../../shared/core/ids.ts";
 import { UsageError } from "./command_line.ts";
 
@@ -10,11 +11,15 @@ export const BANK_USAGE = `Usage: deno task bank COMMAND --account pac_… [--js
   import FILE…      imports files of the bank: camt.052, camt.053, camt.054, pain.002 and camt.029
                     of any version. A file is imported whole or not at all, and once
   export --out DIR  writes the files for the bank: each order is in one of them
+    --file NAME     writes this file again, with the same bytes
   list              lists the orders without a result
   approve ID        goes on with a payout whose payee the bank could not match
   reject ID         ends an order that is not exported yet: it fails
   recall ID --out DIR
-                    writes the recall of an exported order (camt.055)
+                    writes the recall of an exported order, or of a payout that the bank has made
+                    (camt.055)
+    --reason CODE   DUPL (sent twice), TECH (a technical fault), FRAD (a fraud) or CUST (another
+                    one, the default)
 
   --account  the account, as "deno task providers list" shows it
   --json     prints JSON: a list of orders, and otherwise an object on each line
@@ -28,10 +33,10 @@ export type BankCommand =
   }
   & (
     | { action: "import"; files: readonly string[] }
-    | { action: "export"; folder: string }
+    | { action: "export"; folder: string; name: string | null }
     | { action: "list" }
     | { action: "approve" | "reject"; id: string }
-    | { action: "recall"; id: string; folder: string }
+    | { action: "recall"; id: string; folder: string; reason: RecallReason }
   );
 
 const ACTIONS = ["import", "export", "list", "approve", "reject", "recall"] as const;
@@ -42,15 +47,19 @@ export function readBankCommand(args: readonly string[]): BankCommand | null {
   if (name === undefined || args.includes("--help") || name === "help") return null;
   const action = ACTIONS.find((action) => action === name);
   if (action === undefined) throw new UsageError(`Unknown command "${name}"\n\n${BANK_USAGE}`);
-  const { values: { account = "", json, out }, positionals } = parse(action, rest);
+  const { values: { account = "", json, out, file, reason }, positionals } = parse(action, rest);
   if (!isId("pac_", account)) {
     throw new UsageError(`--account must be the id of an account, such as pac_…\n\n${BANK_USAGE}`);
   }
   const common = { account_id: account, is_json: json };
   const has_folder = action === "export" || action === "recall";
   if (has_folder !== (out !== undefined)) {
-    throw new UsageError(has_folder ? `bank ${action} needs --out DIR` : "--out is for export");
+    throw new UsageError(
+      has_folder ? `bank ${action} needs --out DIR` : `bank ${action} takes no --out`,
+    );
   }
+  if (file !== undefined && action !== "export") throw new UsageError("--file is for export");
+  if (reason !== undefined && action !== "recall") throw new UsageError("--reason is for recall");
   switch (action) {
     case "import":
       if (positionals.length === 0) throw new UsageError("bank import needs a FILE");
@@ -60,7 +69,9 @@ export function readBankCommand(args: readonly string[]): BankCommand | null {
       if (positionals.length > 0) {
         throw new UsageError(`bank ${action} takes no "${positionals[0]}"`);
       }
-      return action === "list" ? { ...common, action } : { ...common, action, folder: out! };
+      return action === "list"
+        ? { ...common, action }
+        : { ...common, action, folder: out!, name: file ?? null };
     case "approve":
     case "reject":
     case "recall": {
@@ -70,10 +81,16 @@ export function readBankCommand(args: readonly string[]): BankCommand | null {
         throw new UsageError(`bank ${action} needs the ID of a payment, transfer or refund`);
       }
       return action === "recall"
-        ? { ...common, action, id, folder: out! }
+        ? { ...common, action, id, folder: out!, reason: readReason(reason) }
         : { ...common, action, id };
     }
   }
+}
+
+function readReason(text: string = RECALL_REASONS[0]): RecallReason {
+  const found = RECALL_REASONS.find((reason) => reason === text);
+  if (found !== undefined) return found;
+  throw new UsageError(`--reason must be ${RECALL_REASONS.join(", ")}`);
 }
 
 function parse(action: string, args: string[]) {
@@ -85,6 +102,8 @@ function parse(action: string, args: string[]) {
         account: { type: "string" },
         json: { type: "boolean", default: false },
         out: { type: "string" },
+        file: { type: "string" },
+        reason: { type: "string" },
       },
       strict: true,
     });

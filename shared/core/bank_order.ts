@@ -60,6 +60,8 @@ export interface OwnBankAccount extends BankParty {
   currency: string;
   /** Needed to collect. */
   creditor_identifier: string | null;
+  /** From this time on the bank takes a file for its next day: `HH:MM` in central Europe. */
+  cut_off: string;
 }
 
 /** The purpose that the other side reads on its statement: a creditor reference, or free text. */
@@ -74,13 +76,17 @@ interface BankOrder {
   remittance: Remittance | null;
 }
 
+/** Who bears the charges of the banks of a SWIFT payment: each side its own, payer, or payee. */
+export const SWIFT_CHARGES = ["SHAR", "DEBT", "CRED"] as const;
+type SwiftCharges = typeof SWIFT_CHARGES[number];
+
 /** An order to pay out: a transfer or a refund. */
 export interface PayoutOrder extends BankOrder {
   rail: BankRail;
   payee: BankParty;
   speed: "standard" | "instant";
-  /** Who bears the banks' charges: each its own (SLEV by SEPA, SHAR by SWIFT), payer or payee. */
-  charges: "SLEV" | "SHAR" | "DEBT" | "CRED";
+  /** SEPA has SLEV only: each side bears the charges of its own bank. */
+  charges: "SLEV" | SwiftCharges;
   /** The unique end-to-end transaction reference of a SWIFT payment: a UUID of version 4. */
   uetr: string | null;
   /** The day on which our bank shall pay, as `YYYY-MM-DD`. */

@@ -20,7 +20,7 @@ interface OrderToExport {
 }
 
 /** A file for the bank. */
-interface StoredExport {
+export interface StoredExport {
   id: string;
   kind: string;
   name: string;
@@ -38,7 +38,8 @@ interface StoredExport {
 
 /** A file to store, with its orders. */
 type NewExport = Omit<StoredExport, "created_at" | "is_written"> & Sealed & {
-  orders: { id: string; batch_id: string }[];
+  /** `uetr` of a payout by SWIFT. */
+  orders: { id: string; batch_id: string; uetr?: string }[];
 };
 
 /** An order, with the file that has it. */
@@ -55,6 +56,8 @@ export interface BankOrder {
   is_approved: boolean;
   amount_minor: number;
   currency: string;
+  /** That of the payment, refund or transfer. */
+  status: string;
   /** Whether it has no result yet. */
   is_open: boolean;
   /** The batch and the file that have it; null: it is in none. */
@@ -155,7 +158,7 @@ export interface BankStore {
   noteExport(account_id: string, id: string): Promise<void>;
   /** Returns the orders without a result. */
   listOrders(account_id: string): Promise<BankOrder[]>;
-  /** Returns the order of an id, and those of a batch or file with it. */
+  /** Returns the order of an id or a UETR, and those of a batch or file with it. */
   findOrders(account_id: string, id: string): Promise<BankOrder[]>;
   /** Ends an order that waits. Returns the state that it has then; null: there is no such order. */
   endOrder(

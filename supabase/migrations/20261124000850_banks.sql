@@ -147,6 +147,7 @@ create table pay.bank_orders (
   state text collate "C" not null,
   export_id text collate "C",
   batch_id text collate "C",
+  uetr text collate "C",
   payee_check text collate "C",
   approved_at timestamptz,
   changed_at timestamptz not null,
@@ -156,6 +157,9 @@ create table pay.bank_orders (
   ),
   constraint bank_orders_exported_has_file check (
     (state = 'exported') = (export_id is not null) and (export_id is null) = (batch_id is null)
+  ),
+  constraint bank_orders_uetr_form check (
+    uetr ~ '^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$'
   ),
   constraint bank_orders_payee_check_form check (payee_check ~ '^[A-Z]{4}$'),
   constraint bank_orders_approved_has_check check (approved_at is null or payee_check is not null)
@@ -168,6 +172,7 @@ comment on column pay.bank_orders.operation_id is 'Its operation.';
 comment on column pay.bank_orders.state is 'waiting for its export, exported, or before that withdrawn by the merchant or rejected by the operator.';
 comment on column pay.bank_orders.export_id is 'The file; null: it is in none.';
 comment on column pay.bank_orders.batch_id is 'The batch in the file, as the bank knows it.';
+comment on column pay.bank_orders.uetr is 'The unique end-to-end transaction reference of a payout by SWIFT: the banks on its way keep it. Null: it went by SEPA, or is not exported.';
 comment on column pay.bank_orders.payee_check is 'The bank''s last code of the verification of payee; null: none.';
 comment on column pay.bank_orders.approved_at is 'Time at which the operator approved it in spite of this code; null: nobody has.';
 comment on column pay.bank_orders.changed_at is 'Time of the last change.';
@@ -176,6 +181,8 @@ create index bank_orders_batch on pay.bank_orders (batch_id, account_id) where b
 comment on index pay.bank_orders_batch is 'pay.find_bank_orders: the orders of a batch.';
 create index bank_orders_export on pay.bank_orders (export_id) where export_id is not null;
 comment on index pay.bank_orders_export is 'pay.find_bank_orders: the orders of a file.';
+create index bank_orders_uetr on pay.bank_orders (uetr, account_id) where uetr is not null;
+comment on index pay.bank_orders_uetr is 'pay.find_bank_orders: the payout with a UETR.';
 
 create index bank_orders_waiting on pay.bank_orders (account_id, owner_id) where state = 'waiting';
 comment on index pay.bank_orders_waiting is 'pay.bank_orders_to_export: the orders to export.';

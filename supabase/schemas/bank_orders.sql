@@ -51,13 +51,14 @@ as $$
 $$;
 
 -- An order with what it is about, and the file that has it. kind: collection, refund or transfer.
--- is_open: it has no result. body: the collection, refund or transfer.
+-- status, body: those of the collection, refund or transfer. is_open: it has no result.
 create or replace view pay_internal.bank_orders_shown with (security_invoker = true) as
 select b.environment_id, b.account_id, b.owner_id as id, b.operation_id,
   case c.op when 'authorize' then 'collection' else c.op end as kind, b.state, b.payee_check,
   b.approved_at is not null as is_approved, b.batch_id, b.export_id, x.kind as file_kind,
   x.name as file_name, pay_internal.wire_time(x.created_at) as file_created_at,
   c.subject_id, c.amount_minor, c.currency, subject.body as subject_body,
+  coalesce(r.status, subject.status) as status,
   pay_internal.has_no_result(coalesce(r.status, subject.status)) as is_open,
   coalesce(r.body, subject.body) as body
 from pay.bank_orders b
@@ -72,7 +73,7 @@ comment on view pay_internal.bank_orders_shown is 'Orders to banks, with what th
 create or replace function pay.list_bank_orders(p_account_id text)
 returns table (
   id text, subject_id text, kind text, state text, payee_check text, is_approved boolean,
-  amount_minor bigint, currency text, is_open boolean, batch_id text, export_id text,
+  amount_minor bigint, currency text, status text, is_open boolean, batch_id text, export_id text,
   file_kind text, file_name text, file_created_at text
 )
 language plpgsql volatile security definer rows 100
@@ -83,7 +84,7 @@ begin
   perform set_config('pay.worker', 'on', true);
   return query
     select o.id, o.subject_id, o.kind, o.state, o.payee_check, o.is_approved, o.amount_minor,
-      o.currency, o.is_open, o.batch_id, o.export_id, o.file_kind, o.file_name,
+      o.currency, o.status, o.is_open, o.batch_id, o.export_id, o.file_kind, o.file_name,
       o.file_created_at
     from pay_internal.bank_orders_shown o
     where o.account_id = p_account_id and o.state in ('waiting', 'exported') and o.is_open
@@ -92,15 +93,15 @@ end
 $$;
 grant execute on function pay.list_bank_orders(text) to pay_operator;
 
--- The orders with an id, and those of a batch or a file with it, as the bank repeats it, in any
--- case. An order that the bank has rejected has the state `rejected` and is not open, also before
--- the worker has applied that.
--- Cost: three look-ups by an index, and one for each order. One condition with "or" would read
+-- The orders with an id or a UETR, and those of a batch or a file with it, as the bank repeats it,
+-- in any case. An order that the bank has rejected has the state `rejected` and is not open, also
+-- before the worker has applied that.
+-- Cost: four look-ups by an index, and one for each order. One condition with "or" would read
 -- every order of the account.
 create or replace function pay.find_bank_orders(p_account_id text, p_id text)
 returns table (
   id text, subject_id text, kind text, state text, payee_check text, is_approved boolean,
-  amount_minor bigint, currency text, is_open boolean, batch_id text, export_id text,
+  amount_minor bigint, currency text, status text, is_open boolean, batch_id text, export_id text,
   file_kind text, file_name text, file_created_at text
 )
 language plpgsql volatile security definer rows 100
@@ -124,7 +125,10 @@ begin
     where b.batch_id = lower(p_id) and b.account_id = p_account_id
     union
     select b.owner_id from pay.bank_orders b
-    where b.export_id = v_id and b.account_id = p_account_id);
+    where b.export_id = v_id and b.account_id = p_account_id
+    union
+    select b.owner_id from pay.bank_orders b
+    where b.uetr = lower(p_id) and b.account_id = p_account_id);
   return query
     -- The references are made here, as in pay.bank_file_state.
     with o as materialized (
@@ -134,8 +138,9 @@ begin
         and shown.account_id = p_account_id
     )
     select o.id, o.subject_id, o.kind, case when k.is_rejected then 'rejected' else o.state end,
-      o.payee_check, o.is_approved, o.amount_minor, o.currency, o.is_open and k.is_rejected is null,
-      o.batch_id, o.export_id, o.file_kind, o.file_name, o.file_created_at
+      o.payee_check, o.is_approved, o.amount_minor, o.currency, o.status,
+      o.is_open and k.is_rejected is null, o.batch_id, o.export_id, o.file_kind, o.file_name,
+      o.file_created_at
     from o
     left join lateral (
       select true as is_rejected from pay.provider_events event
@@ -175,7 +180,7 @@ grant execute on function pay.bank_orders_to_export(text, integer) to pay_api, p
 -- withdrawn or rejected meanwhile. So no order is in two files, also if the caller has no
 -- transaction around pay.bank_orders_to_export and this function.
 -- p_exports [{id, kind, name, sha256, payments, sum_minor, currency, is_opt_out, key_id, sealed,
---           orders: [{id, batch_id}]}]
+--           orders: [{id, batch_id, uetr}]}], without a uetr if it has none
 create or replace function pay.store_bank_exports(p_account_id text, p_exports text)
 returns void
 language plpgsql volatile security definer
@@ -198,9 +203,10 @@ begin
     id text, kind text, name text, sha256 text, payments integer, sum_minor bigint, currency text,
     is_opt_out boolean, key_id text, sealed text);
   update pay.bank_orders b
-  set state = 'exported', export_id = x.id, batch_id = o.batch_id, changed_at = v_now
+  set state = 'exported', export_id = x.id, batch_id = o.batch_id, uetr = o.uetr,
+    changed_at = v_now
   from jsonb_to_recordset(p_exports::jsonb) as x (id text, orders jsonb)
-  cross join jsonb_to_recordset(x.orders) as o (id text, batch_id text)
+  cross join jsonb_to_recordset(x.orders) as o (id text, batch_id text, uetr text)
   where b.environment_id = v_environment_id and b.owner_id = o.id and b.state = 'waiting';
   get diagnostics v_taken = row_count;
   if v_taken <> v_orders then

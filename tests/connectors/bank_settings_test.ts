@@ -46,6 +46,14 @@ const CASES: [Record<string, string>, string | null, MethodKind[]?][] = [
   [{ vop: "opt_out" }, null],
   [{ vop: "opt-out" }, "vop"],
   [{ vop: "" }, "vop"],
+  [{ charges: "SHAR" }, null],
+  [{ charges: "DEBT" }, null],
+  [{ charges: "CRED" }, null],
+  [{ charges: "SLEV" }, "charges"],
+  [{ cut_off: "00:00" }, null],
+  [{ cut_off: "23:59" }, null],
+  [{ cut_off: "24:00" }, "cut_off"],
+  [{ cut_off: "9:00" }, "cut_off"],
   ...(["prenotification_days", "expires_after_days"] as const).flatMap((name) => {
     const max = name === "prenotification_days" ? 30 : 365;
     const refused = ["0", "-1", "", "1.5", "1e1", " 5", "ten", String(max + 1), "1000"];
@@ -69,11 +77,17 @@ for (const [changed, refused, methods] of CASES) {
 }
 
 Deno.test("readBankSettings() defaults", () => {
-  const { currency, vop, expires_after_days, prenotification_days } = readBankSettings(GOOD);
-  assert.deepEqual(
-    { currency, vop, expires_after_days, prenotification_days },
-    { currency: "EUR", vop: "check", expires_after_days: 14, prenotification_days: 14 },
+  const { iban: _, bic: _bic, holder_name: _name, creditor_id: _id, ...read } = readBankSettings(
+    GOOD,
   );
+  assert.deepEqual(read, {
+    currency: "EUR",
+    vop: "check",
+    charges: "SHAR",
+    cut_off: "12:00",
+    expires_after_days: 14,
+    prenotification_days: 14,
+  });
 });
 
 const COLLECTION = {

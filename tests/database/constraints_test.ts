@@ -349,6 +349,7 @@ const VIOLATIONS: Violation[] = [
   ["bank_orders_pkey", "bank_orders", {}],
   ["bank_orders_state_known", "bank_orders", { owner_id: "b1", state: "lost" }],
   ["bank_orders_exported_has_file", "bank_orders", { owner_id: "b2", state: "exported" }],
+  ["bank_orders_uetr_form", "bank_orders", { owner_id: "b5", uetr: "x" }],
   ["bank_orders_payee_check_form", "bank_orders", { owner_id: "b3", payee_check: "x" }],
   [
     "bank_orders_approved_has_check",

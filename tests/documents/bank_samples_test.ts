@@ -27,15 +27,18 @@ const PAGE = new URL("../../docs/going-live.md", import.meta.url);
 const BLOCK = /```xml\n([^`]*)```/g;
 
 const at = (hour: number) => new Date(Date.UTC(2026, 10, 27, hour));
+// The service knows no address of the merchant, and writes its texts without structure.
+const account = { ...OWN_ACCOUNT, address: null };
+const collection = { ...COLLECTION, remittance: { text: "Membership 2026" } };
 const input = (number: number, created_at: Date) => ({
-  account: OWN_ACCOUNT,
+  account,
   id: bankCaseId("bf", number),
   created_at,
 });
 const payouts = writePayouts(input(1, at(9)), [SEPA_PAYOUT]);
 const WRITTEN = [
   payouts,
-  writeCollections(input(2, at(9)), [COLLECTION]),
+  writeCollections(input(2, at(9)), [collection]),
   writeRecall(input(3, at(10)), {
     id: bankCaseId("bf", 1),
     kind: "sepa_transfers",
@@ -53,21 +56,32 @@ if (Deno.env.get("UPDATE_SAMPLES") === "1") {
   await Deno.writeTextFile(PAGE, page);
 }
 const SAMPLES = [...page.matchAll(BLOCK)].map(([, text]) => text!);
-const [status, statement, notification] = SAMPLES.slice(WRITTEN.length);
+const [resolution, status, statement, notification, report] = SAMPLES.slice(WRITTEN.length);
 
 Deno.test("going-live.md has the files that the service writes", () => {
   for (const [i, text] of WRITTEN.entries()) assert.equal(SAMPLES[i]!.trimEnd(), text.trimEnd());
 });
 
-Deno.test("going-live.md has a status report that rejects its payout", async () => {
-  const records = (await readFile(status!)).filter(({ record }) => record === "status");
-  assert.deepEqual(
-    records.map((each) =>
-      each.record === "status" && [each.result, each.end_to_end_id, each.reasons[0]?.code]
-    ),
-    [["rejected", SEPA_PAYOUT.id.replace("_", "-"), "AC01"]],
-  );
-});
+for (
+  const [name, text, expected] of [
+    ["status report that rejects its payout", status!, ["rejected", "AC01"]],
+    ["reply to the recall of its payout", resolution!, ["accepted", "CUST"]],
+  ] as const
+) {
+  Deno.test(`going-live.md has a ${name}`, async () => {
+    const records = (await readFile(text)).flatMap((each) =>
+      (each.record === "status" || each.record === "cancellation") && each.end_to_end_id
+        ? [each]
+        : []
+    );
+    assert.deepEqual(
+      records.map(({ end_to_end_id, result, reasons }) => [
+        ...[end_to_end_id, result, reasons[0]?.code],
+      ]),
+      [[SEPA_PAYOUT.id.replace("_", "-"), ...expected]],
+    );
+  });
+}
 
 for (
   const [name, text, expected] of [
@@ -75,9 +89,13 @@ for (
       ["authorize", "succeeded", 1000, creditorReference(bankCaseId("pay", 2))],
       ["authorize", "succeeded", 5000, COLLECTION.id.replace("_", "-")],
     ]],
-    ["notification", notification!, [
-      ["authorize", "returned", 5000, COLLECTION.id.replace("_", "-"), "AM04"],
-    ]],
+    ...([["notification", notification!], ["report", report!]] as const).map((
+      [name, text],
+    ) =>
+      [name, text, [
+        ["authorize", "returned", 5000, COLLECTION.id.replace("_", "-"), "AM04"],
+      ]] as const
+    ),
   ] as const
 ) {
   Deno.test(`going-live.md has a ${name} that the service books as the page says`, async () => {

@@ -30,6 +30,8 @@ export function bankConnector(store: BankStore): Connector {
       "holder_name",
       "creditor_id",
       "vop",
+      "charges",
+      "cut_off",
       "prenotification_days",
       "expires_after_days",
     ],

@@ -4,7 +4,7 @@
  */
 
 import { isInSepa } from "../../core/bank_countries.ts";
-import { accountFault, type OwnBankAccount } from "../../core/bank_order.ts";
+import { accountFault, type OwnBankAccount, SWIFT_CHARGES } from "../../core/bank_order.ts";
 import { isCurrency, isStablecoin } from "../../core/currency.ts";
 import { type ApiError, invalidParameter } from "../../core/errors.ts";
 import { isValidCreditorIdentifier } from "../../core/creditor_identifier.ts";
@@ -26,6 +26,8 @@ const DAYS = {
 
 /** Whether the bank verifies the payees of a file, or the merchant waives that where it can. */
 const VOP = ["check", "opt_out"] as const;
+/** Most banks take direct debits of the next day until the afternoon. An early one costs nothing. */
+const CUT_OFF = "12:00";
 
 const NAMES: readonly string[] = [
   "iban",
@@ -34,6 +36,8 @@ const NAMES: readonly string[] = [
   "currency",
   "creditor_id",
   "vop",
+  "charges",
+  "cut_off",
   ...Object.keys(DAYS),
 ];
 
@@ -49,6 +53,10 @@ export interface BankSettings {
   creditor_id: string | null;
   /** `opt_out`: files of two or more SEPA payouts waive the verification of payees. */
   vop: typeof VOP[number];
+  /** Who bears the charges of payouts by SWIFT. */
+  charges: typeof SWIFT_CHARGES[number];
+  /** From this time on the bank takes a file for its next day: `HH:MM` in central Europe. */
+  cut_off: string;
   /** Days that a payer has for a bank transfer. */
   expires_after_days: number;
   /** Days between a create and the earliest due date of its collection. */
@@ -74,7 +82,9 @@ export function readBankSettings(settings: Texts): BankSettings {
     holder_name: readHolderName(settings.holder_name),
     currency: readCurrency(settings.currency),
     creditor_id: readCreditorId(settings.creditor_id),
-    vop: readVop(settings.vop),
+    vop: readChoice("vop", VOP, settings.vop),
+    charges: readChoice("charges", SWIFT_CHARGES, settings.charges),
+    cut_off: readCutOff(settings.cut_off),
     expires_after_days: readDays(settings, "expires_after_days"),
     prenotification_days: readDays(settings, "prenotification_days"),
   };
@@ -82,8 +92,8 @@ export function readBankSettings(settings: Texts): BankSettings {
 
 /** Returns the account as orders to the bank name it. */
 export function ownBankAccount(settings: BankSettings): OwnBankAccount {
-  const { holder_name: name, iban, bic, currency, creditor_id } = settings;
-  return { name, iban, bic, address: null, currency, creditor_identifier: creditor_id };
+  const { holder_name: name, iban, bic, currency, creditor_id, cut_off } = settings;
+  return { name, iban, bic, address: null, currency, creditor_identifier: creditor_id, cut_off };
 }
 
 /**
@@ -149,10 +159,20 @@ function readCreditorId(text: string | undefined): string | null {
   );
 }
 
-function readVop(text = "check"): BankSettings["vop"] {
-  const found = VOP.find((vop) => vop === text);
+/** Reads one of some texts; the first is the default. */
+function readChoice<Choice extends string>(
+  name: string,
+  choices: readonly [Choice, ...Choice[]],
+  text: string = choices[0],
+): Choice {
+  const found = choices.find((choice) => choice === text);
   if (found !== undefined) return found;
-  throw refusal("vop", `must be ${VOP.map((vop) => `"${vop}"`).join(" or ")}`);
+  throw refusal(name, `must be ${choices.map((choice) => `"${choice}"`).join(" or ")}`);
+}
+
+function readCutOff(text = CUT_OFF): string {
+  if (/^([01]\d|2[0-3]):[0-5]\d$/.test(text)) return text;
+  throw refusal("cut_off", 'must be a time of day in central Europe, such as "17:30"');
 }
 
 function readDays(settings: Texts, name: keyof typeof DAYS): number {

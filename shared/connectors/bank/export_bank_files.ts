@@ -15,7 +15,7 @@ import { collectionOf } from "../../domain/payments/collection.ts";
 import type { Payment } from "../../schema/payment.ts";
 import type { BankStore } from "../../store/bank_store.ts";
 import { readBankSettings } from "./bank_settings.ts";
-import { filesOf, type WaitingOrder } from "./export_orders.ts";
+import { type ExportedFile, filesOf, uetrOf, type WaitingOrder } from "./export_orders.ts";
 
 /** Orders of one export. The next one takes the others. */
 const ORDERS_MAX = 10_000;
@@ -66,6 +66,18 @@ export async function exportOrders(
   const newId = idGenerator(at_ms);
   const settings = readBankSettings(account.settings);
   const { files, refused } = filesOf(settings, known, new Date(at_ms), () => newId("bf_"));
+  if (files.length > 0) await storeFiles(account, files, store, vault);
+  const broken = refused.map(({ order_id: id, message: reason }) => ({ id, reason }));
+  return [...unknown, ...broken];
+}
+
+/** Stores files with their orders, and their bytes sealed. */
+export async function storeFiles(
+  { id: account_id }: ProviderAccount,
+  files: readonly ExportedFile[],
+  store: BankStore,
+  vault: Vault,
+): Promise<void> {
   const exports = await Promise.all(files.map(async (
     { id, kind, name, bytes, payments, sum_minor, currency, is_opt_out, batches },
   ) => ({
@@ -79,12 +91,13 @@ export async function exportOrders(
     is_opt_out,
     ...await vault.seal(Buffer.from(bytes).toString("base64"), id),
     orders: batches.flatMap(({ id: batch_id, order_ids }) =>
-      order_ids.map((id) => ({ id, batch_id }))
+      order_ids.map((id) => ({
+        ...{ id, batch_id },
+        ...(kind === "swift_transfers" && { uetr: uetrOf(id) }),
+      }))
     ),
   })));
-  if (exports.length > 0) await store.storeExports(account.id, exports);
-  const broken = refused.map(({ order_id: id, message: reason }) => ({ id, reason }));
-  return [...unknown, ...broken];
+  await store.storeExports(account_id, exports);
 }
 
 /** Returns the bytes of a file of `listExports`. */

@@ -43,7 +43,7 @@ export interface WaitingOrder {
 }
 
 /** A file to export. */
-interface ExportedFile extends BankFile {
+export interface ExportedFile extends BankFile {
   /** Its own ids are made of it. */
   id: string;
   /** Whether the bank shall not verify its payees. */
@@ -86,7 +86,7 @@ export function filesOf(
   };
   const collections = orders.filter(({ kind }) => kind === "collection").map(collectionOf);
   const payouts = orders.filter(({ kind }) => kind !== "collection")
-    .map((order) => payoutOf(order, account, created_at));
+    .map((order) => payoutOf(order, settings, created_at));
   write(collections, collectionFault, writeCollections);
   for (const group of Map.groupBy(payouts, payoutFileKind).values()) {
     write(group, payoutFault, writePayouts);
@@ -127,10 +127,10 @@ function collectionOf({ id, amount_minor, currency, subject, details }: WaitingO
   return order;
 }
 
-function payoutOf(order: WaitingOrder, account: OwnBankAccount, created_at: Date): PayoutOrder {
+function payoutOf(order: WaitingOrder, settings: BankSettings, created_at: Date): PayoutOrder {
   const { id, amount_minor, currency, speed, subject, details } = order;
   const { holder_name: name, iban, bic, address } = details;
-  const is_in_sepa = [iban, account.iban].every((each) => isInSepa(ibanCountry(each)));
+  const is_in_sepa = [iban, settings.iban].every((each) => isInSepa(ibanCountry(each)));
   const is_sepa = currency === "EUR" && is_in_sepa && amount_minor <= MAX_SEPA_AMOUNT;
   const rail = is_sepa ? "sepa" : "swift";
   const text = subject.object === "transfer"
@@ -144,7 +144,7 @@ function payoutOf(order: WaitingOrder, account: OwnBankAccount, created_at: Date
     rail,
     payee: { name, iban, bic, address },
     speed: rail === "sepa" ? speed : "standard",
-    charges: rail === "sepa" ? "SLEV" : "SHAR",
+    charges: rail === "sepa" ? "SLEV" : settings.charges,
     uetr: rail === "sepa" ? null : uetrOf(id),
     execute_on: centralEuropeanDate(created_at),
   };
@@ -156,7 +156,7 @@ function remittanceOf(text: string | null): { text: string } | null {
 }
 
 /** Returns the unique end-to-end reference of a payout by SWIFT: always the same UUID. */
-function uetrOf(id: string): string {
+export function uetrOf(id: string): string {
   const hex = createHash("sha256").update(`uetr ${id}`).digest("hex");
   const variant = "89ab"[parseInt(hex[16]!, 16) % 4];
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-${variant}${

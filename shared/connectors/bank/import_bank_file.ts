@@ -9,6 +9,7 @@ import type { ProviderAccount } from "../../domain/providers/connector.ts";
 import type { BankOrder, NewCheck, NewRows, NewStatement } from "../../store/bank_store.ts";
 import { batchOf, type BookedEntry, bookEntry } from "./booked_entries.ts";
 import { BankFileError } from "./bank_file_error.ts";
+import { bankIdentifier, idOfBankIdentifier } from "./bank_identifier.ts";
 import { readBankSettings } from "./bank_settings.ts";
 import { readBankFile } from "./read_bank_file.ts";
 import type {
@@ -60,7 +61,7 @@ export interface ImportedFile {
 interface ImportTarget {
   /** Stores rows. Returns the number of new entries. */
   storeRows(rows: NewRows): Promise<number>;
-  /** Returns the orders of an order's, batch's or file's id, which the bank repeats. */
+  /** Returns the orders of an order's id or UETR, or of a batch's or file's id. */
   findOrders(id: string): Promise<readonly BankOrder[]>;
   /** Returns the sealed details of payers, also those of rows before, by the references. */
   readPayers(references: readonly string[]): Promise<NewRows["payers"]>;
@@ -254,11 +255,12 @@ class Importer {
     if (entry.booked_on === null && entry.value_on === null) {
       throw refusal(entry.line, "Ntry", "a booked entry has no date");
     }
-    const batch_id = batchOf(entry, details);
+    const named = await Promise.all(details.map((detail) => this.#named(detail)));
+    const batch_id = batchOf(entry, named);
     // Other messages of the file can have rejected orders of the batch.
     const orders = (await this.#exported(batch_id)).filter(({ id }) => !this.#rejected.has(id));
     const { kind } = this.#message!;
-    this.#ready.push({ ...bookEntry(this.#account_id, entry, details, orders), kind });
+    this.#ready.push({ ...bookEntry(this.#account_id, entry, named, orders), kind });
     const events = this.#ready.reduce((sum, entry) => sum + entry.provider_events.length, 0);
     if (this.#ready.length >= BATCH || events >= BATCH_EVENTS) await this.#store();
   }
@@ -321,7 +323,20 @@ class Importer {
     return (JSON.parse(text) as BankDetails).iban;
   }
 
-  /** Returns the exported orders of an id. The bank can know no other ones. */
+  /**
+   * Returns a detail with the id of its order: the banks on the way of a payout by SWIFT repeat its
+   * UETR, and not always our id.
+   */
+  async #named(detail: DetailRecord): Promise<DetailRecord> {
+    const { uetr, end_to_end_id, direction } = detail;
+    const is_of_payout = direction === "debit" || detail.return !== null;
+    const is_named = idOfBankIdentifier(end_to_end_id ?? "") !== null;
+    if (uetr === null || is_named || !is_of_payout) return detail;
+    const [order] = await this.#exported(uetr);
+    return order ? { ...detail, end_to_end_id: bankIdentifier(order.id) } : detail;
+  }
+
+  /** Returns the exported orders of an id or UETR. The bank can know no other ones. */
   async #exported(id: string | null): Promise<BankOrder[]> {
     const found = id === null ? [] : await this.#target.findOrders(id);
     return found.filter(({ export_id }) => export_id !== null);

@@ -10,13 +10,13 @@ import { bankIdentifier, idOfBankIdentifier } from "./bank_identifier.ts";
 import { PAYEE_CHECKS_BY_CODE } from "./read_status.ts";
 import type { StatusRecord } from "./read_records.ts";
 
-/** Returns the id of the order, batch or file that a status is about; null: it names none. */
+/** Returns the id or UETR of the order, batch or file that a status is about; null: it names none. */
 export function reportedId(status: StatusRecord): string | null {
   switch (status.level) {
     case "transaction":
       // A bank writes texts such as NOTPROVIDED, or its own id, in place of one of them.
       return [status.end_to_end_id, status.instruction_id]
-        .find((id) => idOfBankIdentifier(id ?? "") !== null) ?? null;
+        .find((id) => idOfBankIdentifier(id ?? "") !== null) ?? status.uetr;
     case "payment_information":
       return status.payment_information_id;
     case "group":

@@ -10,7 +10,7 @@ import {
   type MandateSequence,
   type OwnBankAccount,
 } from "../../core/bank_order.ts";
-import { addTargetDays, centralEuropeanDate, firstTargetDay } from "../../core/target_calendar.ts";
+import { addTargetDays, targetDayOfOrder } from "../../core/target_calendar.ts";
 import { block, element, messageBytes, textElement, type Xml } from "./bank_xml_writer.ts";
 import {
   accountElement,
@@ -55,8 +55,8 @@ export function writeCollections(
   const { account, created_at, id } = file;
   refuse(id, accountFault(account, "sepa"));
   for (const order of orders) refuse(order.id, collectionFault(order, account));
-  const today = firstTargetDay(centralEuropeanDate(created_at));
-  const earliest = addTargetDays(today, DAYS_BEFORE_DUE);
+  const first = targetDayOfOrder(created_at, account.cut_off);
+  const earliest = addTargetDays(first, DAYS_BEFORE_DUE);
   const dated = orders.map((order) =>
     order.due_on < earliest ? { ...order, due_on: earliest } : order
   );

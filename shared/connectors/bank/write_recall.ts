@@ -23,8 +23,9 @@ import {
 import { COLLECTIONS_MESSAGE } from "./write_collections.ts";
 import { PAYOUTS_MESSAGE } from "./write_payouts.ts";
 
-/** Reasons of a recall: sent twice, a technical fault, a fraud, and every other one. */
-type RecallReason = "DUPL" | "TECH" | "FRAD" | "CUST";
+/** Reasons of a recall: every other one, sent twice, a technical fault, and a fraud. */
+export const RECALL_REASONS = ["CUST", "DUPL", "TECH", "FRAD"] as const;
+export type RecallReason = typeof RECALL_REASONS[number];
 
 /** The file whose orders are recalled. */
 interface RecalledFile {

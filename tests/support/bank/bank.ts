@@ -93,13 +93,16 @@ export class Bank {
     })));
   }
 
-  /** Recalls an order. Returns the recall. */
-  async recall(id: string): Promise<string> {
-    const { lines } = await this.run("recall", id, "--out", join(this.#folder, "out"));
-    const { text } = await this.take(
-      await Deno.readTextFile((lines as { file: string }[])[0]!.file),
-    );
-    return text;
+  /** Writes the recall of an order. Returns it. */
+  async recallText(id: string, reason = "CUST"): Promise<string> {
+    const folder = join(this.#folder, "out");
+    const { lines } = await this.run("recall", id, "--reason", reason, "--out", folder);
+    return await Deno.readTextFile((lines as { file: string }[])[0]!.file);
+  }
+
+  /** Recalls an order, and gives the recall to the bank. Returns it. */
+  async recall(id: string, reason = "CUST"): Promise<string> {
+    return (await this.take(await this.recallText(id, reason))).text;
   }
 
   /** Gives a file to the bank. The service reads the reply. */

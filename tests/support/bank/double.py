@@ -53,6 +53,9 @@ class Account:
         for order in found:
             if order["id"] in self.orders:
                 raise Refused(f"{order['id']} is in two files")
+        uetrs = uetrs_of(data)
+        for order in found:
+            order["uetr"] = uetrs.get(order["id"])
         self.files[file.msg_id] = text
         self.orders.update((order["id"], order) for order in found)
         checked = [order for order in found if order["check"]]
@@ -142,7 +145,7 @@ class Account:
                 "OrgnlPmtInfId": batch,
                 "TxInfAndSts": [
                     {
-                        "OrgnlEndToEndId": order["id"],
+                        **original_of(order),
                         "TxSts": order[member],
                         **({"StsRsnInf": [{"Rsn": {"Cd": reason}}]} if reason else {}),
                     }
@@ -269,8 +272,27 @@ class Account:
         return f"{self.currency}-{self.iban[-4:]}-{self.messages}"
 
 
+def uetrs_of(data):
+    """The UETRs of the payouts by SWIFT in a file, by their ids. mock-bank does not read them."""
+    if b"<UETR>" not in data:
+        return {}
+    ids = [
+        order["PmtId"]
+        for batch in iso20022.read(data)["PmtInf"] for order in batch["CdtTrfTxInf"]
+    ]
+    return {each["EndToEndId"]: each["UETR"] for each in ids}
+
+
+def original_of(order):
+    """How a report names an order: one by SWIFT by its UETR alone."""
+    if order["uetr"]:
+        return {"OrgnlEndToEndId": "NOTPROVIDED", "OrgnlUETR": order["uetr"]}
+    return {"OrgnlEndToEndId": order["id"]}
+
+
 def detail_of(order):
-    return {"amount": order["amount"], "id": order["id"], "party": order["party"]}
+    name = {"uetr": order["uetr"]} if order["uetr"] else {"id": order["id"]}
+    return {"amount": order["amount"], "party": order["party"], **name}
 
 
 def direction(amount):

@@ -69,14 +69,14 @@ def balance(code, amount, day, currency):
 
 
 def detail(of, currency, version="08"):
-    """A part of an entry: {amount, id?, party?, text? or reference?, return?}."""
+    """A part of an entry: {amount, id? or uetr?, party?, text? or reference?, return?}."""
     tree = money(of["amount"], currency)
     if version < "08":
         tree = {"AmtDtls": {"TxAmt": {"Amt": tree["Amt"]}}}
     is_back = "return" in of
     # A return names the parties of its order.
     role = "Dbtr" if (of["amount"] > 0) != is_back else "Cdtr"
-    tree["Refs"] = {"EndToEndId": of.get("id", "NOTPROVIDED")}
+    tree["Refs"] = {"EndToEndId": of.get("id", "NOTPROVIDED"), "UETR": of.get("uetr")}
     if "party" in of:
         name = {"Nm": of["party"]["name"]}
         tree["RltdPties"] = {

@@ -35,21 +35,30 @@ export interface LiveBank {
   bridge(method: string, path: string, body?: string): ReturnType<TestService["call"]>;
 }
 
-/** Runs a test with the service and its bank. */
-export async function withLiveBank(test: (live: LiveBank) => Promise<void>): Promise<void> {
+/** An account in EUR, for every rail. */
+const IN_EUR = {
+  methods: "sepa,swift",
+  iban: OWN,
+  currency: "EUR",
+  creditor_id: "DE98ZZZ09999999999",
+  prenotification_days: "20",
+};
+
+/**
+ * Runs a test with the service and its bank.
+ * @param own the account there
+ */
+export async function withLiveBank(
+  test: (live: LiveBank) => Promise<void>,
+  own: Parameters<typeof addBankAccount>[1] = IN_EUR,
+): Promise<void> {
   const folder = await Deno.makeTempDir();
   const double = new BankDouble();
   const service = await startService({ vault: Vault.read(KEYS) });
   try {
-    const { id: account_id, bridge_token } = await addBankAccount(service, {
-      methods: "sepa,swift",
-      iban: OWN,
-      currency: "EUR",
-      creditor_id: "DE98ZZZ09999999999",
-      prenotification_days: "20",
-    });
-    const account = { account_id, iban: OWN, currency: "EUR" };
-    const bank = await Bank.open(service, double, folder, account);
+    const { id: account_id, bridge_token } = await addBankAccount(service, own);
+    const { iban, currency } = own;
+    const bank = await Bank.open(service, double, folder, { account_id, iban, currency });
     await test({ service, bank, ...requestsOf(service, bank, bridge_token) });
   } finally {
     await service.close();
@@ -90,7 +99,9 @@ function requestsOf(
         mandate: { id, signed_at: "2026-01-31", sequence },
       }),
     async pay(amount) {
-      const { id } = await call("POST", PAYMENTS, { amount, currency: "EUR", method_kind: "sepa" });
+      const { currency } = bank;
+      const method_kind = currency === "EUR" ? "sepa" : "swift";
+      const { id } = await call("POST", PAYMENTS, { amount, currency, method_kind });
       await bank.move({ amount, reference: creditorReference(id), party: PAYER });
       await bank.notify();
       return id;

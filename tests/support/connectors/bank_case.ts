@@ -19,6 +19,7 @@ export const OWN_ACCOUNT: OwnBankAccount = {
   address: { line1: null, line2: null, city: "Köln", postal_code: "50667", country: "DE" },
   currency: "EUR",
   creditor_identifier: "DE98ZZZ09999999999",
+  cut_off: "12:00",
 };
 
 export const LONDON: PostalAddress = {
