@@ -65,7 +65,7 @@ interface ArchivedEnvironment {
   environment_id: string;
   account: string;
   archived_until: Date | null;
-  next_day: Date | null;
+  next_day: Date;
 }
 
 interface Options {
@@ -185,7 +185,6 @@ async function writeArchive(
 ): Promise<void> {
   const { environment_id, account, archived_until } = environment;
   const next_day = await nextDay(sql, store, environment);
-  if (next_day === null) return print(`${account}: no events\n`);
   const newest = Math.floor(Date.now() / DAY_MS - AGE_DAYS) * DAY_MS;
   const end = Math.min(until?.getTime() ?? newest, newest);
   let before = await lastManifest(store, environment, dayOf(next_day));
@@ -229,15 +228,15 @@ async function writeArchive(
 }
 
 /**
- * Returns the day with which the archive goes on; null without an event. After an end of the archive
- * it goes on behind its last day, because retention has deleted from the days before since.
+ * Returns the day with which the archive goes on. After an end of the archive it goes on behind its
+ * last day, because retention has deleted from the days before since.
  */
 async function nextDay(
   sql: postgres.Sql,
   store: ArchiveStore,
   { environment_id, archived_until, next_day }: ArchivedEnvironment,
-): Promise<Date | null> {
-  if (archived_until !== null || next_day === null) return next_day;
+): Promise<Date> {
+  if (archived_until !== null) return next_day;
   const latest = await latestLink(store, environment_id);
   if (latest === null || latest.day < dayOf(next_day)) return next_day;
   const after = dayAfter(latest);

@@ -28,12 +28,19 @@ export class CommandError extends Error {
 
 /** Prints a text to standard output. */
 export function print(text: string): void {
-  Deno.stdout.writeSync(new TextEncoder().encode(text));
+  Deno.stdout.writeSync(encode(text));
 }
 
 /** Prints a line to standard error. */
 export function printMessage(line: string): void {
-  Deno.stderr.writeSync(new TextEncoder().encode(`${line}\n`));
+  Deno.stderr.writeSync(encode(`${line}\n`));
+}
+
+/** Names are texts of others: they must not move the cursor or turn the direction of a line. */
+const CONTROLS = /(?![\n\t])[\p{Cc}\p{Bidi_Control}]/gu;
+
+function encode(text: string): Uint8Array<ArrayBuffer> {
+  return new TextEncoder().encode(text.replace(CONTROLS, "\ufffd"));
 }
 
 /** Prints an error for the operator. Returns the exit code: 2 for invalid arguments, or else 1. */

@@ -143,28 +143,24 @@ async function ensureEnvironment(
   mode: KeyMode,
 ): Promise<string> {
   const livemode = mode === "live";
-  const find = async (): Promise<string | null> => {
-    const [found] = await sql`
-      select pay.find_environment(p_account => ${account}, p_livemode => ${livemode}) as id`;
-    return found!.id;
-  };
-  const known = await find();
-  if (known !== null) return known;
   // The demo account's environments get fixed ids, so that a local start finds them.
   const { id, name } = account === DEMO_ACCOUNT
     ? DEMO_ENVIRONMENTS[mode]
     : { id: idGenerator(Date.now())("env_"), name: livemode ? "Live" : "Sandbox" };
-  try {
-    await sql`
-      select pay.create_environment(
-        p_id => ${id}, p_account => ${account}, p_livemode => ${livemode},
-        p_name => ${name})`;
-  } catch (error) {
-    // Another command was faster, and an account has only one live environment.
-    const made = sqlstateOf(error) === SQLSTATE.unique_violation ? await find() : null;
-    if (made === null) throw error;
-    return made;
-  }
+  const known = await sql.begin(async (sql): Promise<string | null> => {
+    // Another command can make it at the same time.
+    await sql`select pg_advisory_xact_lock(hashtextextended(${`new environment of ${account}`}, 0))`;
+    const [found] = await sql`
+      select pay.find_environment(p_account => ${account}, p_livemode => ${livemode}) as id`;
+    if (found!.id === null) {
+      await sql`
+        select pay.create_environment(
+          p_id => ${id}, p_account => ${account}, p_livemode => ${livemode},
+          p_name => ${name})`;
+    }
+    return found!.id;
+  });
+  if (known !== null) return known;
   printMessage(`Created ${id}, the ${mode} environment of "${account}"`);
   return id;
 }

@@ -146,7 +146,7 @@ async function addAccount(
   printMessage(`Added ${id} to the live environment of "${account}".`);
   printMessage(
     notifications_url === null
-      ? `Now check its chain and its first address: deno task providers test ${id}`
+      ? `Now check its settings: deno task providers test ${id}`
       : `The provider must send notifications to ${notifications_url}`,
   );
 }

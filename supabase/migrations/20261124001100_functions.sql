@@ -467,6 +467,8 @@ declare
   v_account text;
   v_livemode boolean;
   v_ends_at timestamptz;
+  v_at timestamptz;
+  v_expires_at timestamptz;
 begin
   perform set_config('pay.environment_ids', array[v_environment]::text, true);
   select e.account, e.livemode, e.ends_at into v_account, v_livemode, v_ends_at
@@ -474,19 +476,21 @@ begin
   if v_livemode is null then
     raise exception 'no environment %', p_environment_id using errcode = 'foreign_key_violation';
   end if;
-  if not pay_internal.take_key_quota(v_environment, now()) then
+  v_at := pay_internal.environment_time(v_environment);
+  if not pay_internal.take_key_quota(v_environment, v_at) then
     raise exception 'environment % has % active keys already',
       p_environment_id, pay_internal.max_active_keys()
       using errcode = 'program_limit_exceeded';
   end if;
   v_ends_at := least(v_ends_at, p_expires_at);
+  v_expires_at := p_expires_at + (v_at - pay_internal.server_time());
   insert into pay.api_keys (id, environment_id, livemode, name, scopes, expires_at, ends_at)
-  values (p_id, v_environment, v_livemode, p_name, p_scopes, p_expires_at, v_ends_at);
+  values (p_id, v_environment, v_livemode, p_name, p_scopes, v_expires_at, v_ends_at);
   insert into pay.api_key_secrets
     (hash, api_key_id, environment_id, account, livemode, prefix, last_four, expires_at, ends_at)
   values
     (decode(p_secret_hash, 'hex'), p_id, v_environment, v_account, v_livemode, p_prefix,
-      p_last_four, p_expires_at, v_ends_at);
+      p_last_four, v_expires_at, v_ends_at);
 end
 $$;
 grant execute on function
@@ -506,14 +510,17 @@ begin
   return query
     select k.id, e.public_id, e.account, e.name, k.livemode, k.name, k.scopes, n.prefix,
       n.last_four, n.secrets, greatest(k.last_used_at, n.last_used_at), k.created_at,
-      least(k.expires_at, k.ends_at), k.revoked_at
+      least(k.expires_at - c.ahead, k.ends_at), k.revoked_at
     from pay.api_keys k
     join pay.environments e on e.id = k.environment_id
+    cross join lateral (
+      select pay_internal.environment_time(k.environment_id) - pay_internal.server_time() as ahead
+    ) c
     left join lateral (
       select (array_agg(s.prefix order by s.created_at desc))[1] as prefix,
         (array_agg(s.last_four order by s.created_at desc))[1] as last_four,
         (count(*) filter (where s.revoked_at is null
-          and (s.expires_at is null or s.expires_at > now())
+          and (s.expires_at is null or s.expires_at - c.ahead > now())
           and (s.ends_at is null or s.ends_at > now())))::integer as secrets,
         max(s.last_used_at) as last_used_at
       from pay.api_key_secrets s where s.api_key_id = k.id
@@ -536,6 +543,8 @@ set search_path = pg_catalog, pg_temp set jit = off
 as $$
 declare
   v_key pay.api_keys;
+  v_at timestamptz;
+  v_ahead interval;
 begin
   perform set_config('pay.worker', 'on', true);
   select * into v_key from pay.api_keys k where k.id = p_id and k.revoked_at is null for update;
@@ -543,8 +552,10 @@ begin
     return false;
   end if;
   perform pay_internal.refuse_moving(v_key.environment_id);
-  if pay_internal.key_has_ended(v_key, pay_internal.environment_time(v_key.environment_id)) then
-    if not pay_internal.take_key_quota(v_key.environment_id, now()) then
+  v_at := pay_internal.environment_time(v_key.environment_id);
+  v_ahead := v_at - pay_internal.server_time();
+  if pay_internal.key_has_ended(v_key, v_at) then
+    if not pay_internal.take_key_quota(v_key.environment_id, v_at) then
       raise exception 'the environment of % has % active keys already', p_id,
         pay_internal.max_active_keys()
         using errcode = 'program_limit_exceeded';
@@ -555,7 +566,7 @@ begin
     where k.id = p_id;
   end if;
   perform pay_internal.add_api_key_secret(
-    p_id, now(), p_secret_hash, p_prefix, p_last_four, p_older_expire_at, '0');
+    p_id, v_at, p_secret_hash, p_prefix, p_last_four, p_older_expire_at + v_ahead, v_ahead);
   return true;
 end
 $$;
@@ -708,9 +719,9 @@ begin
   return query
   select e.id, e.account, a.archived_until, coalesce(
     a.archived_until,
-    date_trunc('day', (
+    date_trunc('day', least(pay_internal.server_time() - interval '8 days', (
       select o.created_at from pay.events o where o.environment_id = e.id order by o.id limit 1
-    ), 'UTC')
+    )), 'UTC')
   )
   from pay.environments e
   left join pay.archives a on a.environment_id = e.id
@@ -9679,6 +9690,7 @@ begin
   set status = case when p_delivered then 'delivered' else 'failed' end,
     attempts = array[p_attempt::json], next_attempt_at = null, leased_until = null
   where d.environment_id = v_access.environment_id and d.id = p_delivery_id
+    and d.attempt_count = 1
   returning * into v_delivery;
   if v_delivery.id is null then
     v_access.outcome := 'not_found';

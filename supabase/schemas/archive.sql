@@ -3,7 +3,8 @@
 -- an environment does not have yet.
 
 -- Operator: the live environments of an account, or all, with the day at which the archive of each
--- goes on: where the last one ended, or else the day of the oldest event. Null without an event.
+-- goes on: where the last one ended, or else the day of the oldest event, or the last day that can
+-- be archived if that is older. So the first run writes a day, and retention waits from then on.
 create or replace function pay.list_archives(p_account text)
 returns table (
   environment_id text, account text, archived_until timestamptz, next_day timestamptz
@@ -16,9 +17,9 @@ begin
   return query
   select e.id, e.account, a.archived_until, coalesce(
     a.archived_until,
-    date_trunc('day', (
+    date_trunc('day', least(pay_internal.server_time() - interval '8 days', (
       select o.created_at from pay.events o where o.environment_id = e.id order by o.id limit 1
-    ), 'UTC')
+    )), 'UTC')
   )
   from pay.environments e
   left join pay.archives a on a.environment_id = e.id

@@ -271,7 +271,8 @@ end
 $$;
 grant execute on function pay.begin_trigger(text, text) to pay_api;
 
--- Records the only attempt of a triggered delivery and stores the response under the claimed key.
+-- Records the only attempt of a triggered delivery and stores the response under the claimed key,
+-- unless a dispatcher has leased the delivery since.
 -- p_entry  the entry of the log, as in pay_internal.log_attempts; null: none
 -- Outcomes: committed (body) | not_found.
 create or replace function pay.end_trigger(
@@ -294,6 +295,7 @@ begin
   set status = case when p_delivered then 'delivered' else 'failed' end,
     attempts = array[p_attempt::json], next_attempt_at = null, leased_until = null
   where d.environment_id = v_access.environment_id and d.id = p_delivery_id
+    and d.attempt_count = 1
   returning * into v_delivery;
   if v_delivery.id is null then
     v_access.outcome := 'not_found';

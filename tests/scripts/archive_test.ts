@@ -90,6 +90,22 @@ async function withArchived(run: (archived: Archived) => Promise<void>): Promise
   }
 }
 
+Deno.test("the first run of deno task archive keeps what is younger", () =>
+  withArchived(({ sql, archive, store }) =>
+    withTemporaryFolder(async (folder) => {
+      const first = await archive("--to", folder);
+      assert.equal(first.code, 0, first.said);
+      assert.equal(first.out, `acme ${day(8)}: 0 events, 0 deliveries\n`);
+      await store(3);
+      // As if the archive had not run for 30 days since.
+      await sql`update pay.archives set archived_until = archived_until - interval '30 days'`;
+      await sql.unsafe(`update pay.events set created_at = created_at - interval '30 days',
+        id = left(pay_internal.id_floor('evt_', created_at - interval '30 days'), 13) || substr(id, 14)`);
+      await sql`select pay.purge()`;
+      assert.equal((await sql`select from pay.events`).length, 1);
+    })
+  ));
+
 Deno.test("deno task archive", (t) =>
   withArchived(({ sql, archive, command, store }) =>
     withTemporaryFolder(async (folder) => {

@@ -149,6 +149,42 @@ Deno.test("deno task keys with DATABASE_URL", async (t) => {
         401,
       ]);
     });
+    await t.step("real times are as far away by the clock of a sandbox", async () => {
+      const first = await keys(env, "create", "--mode", "test", "--account", "ahead");
+      const { status: moved } = await service.call("POST", "/api-v1-sandbox/v1/clock", {
+        key: first.out.trim(),
+        body: { advance: 60 * 86_400 },
+      });
+      assert.equal(moved, 200);
+      const expires = new Date(Date.now() + 30 * 86_400_000).toISOString();
+      const create = ["create", "--mode", "test", "--account", "ahead", "--expires", expires];
+      const made = await keys(env, ...create);
+      assert.equal(await status(made.out.trim()), 200);
+      const line = new RegExp(`${idIn(made)} .*, expires ${expires.slice(0, 10)}`);
+      assert.match((await keys(env, "list")).out, line);
+      const turned = await keys(env, "rotate", idIn(made), "--expires-in", "3600");
+      assert.ok(turned.said.includes("The key itself still expires at"), turned.said);
+      assert.deepEqual([await status(made.out.trim()), await status(turned.out.trim())], [
+        200,
+        200,
+      ]);
+      assert.match((await keys(env, "list")).out, line);
+    });
+    await t.step("creates at once of a new account share its environment", async () => {
+      const create = () => keys(env, "create", "--mode", "test", "--account", "crowd");
+      const all = await Promise.all([create(), create(), create(), create()]);
+      assert.deepEqual(all.map(({ code }) => code), [0, 0, 0, 0]);
+      const made = await service.sql`select from pay.environments where account = 'crowd'`;
+      assert.equal(made.length, 1);
+    });
+    await t.step("a name cannot control the terminal", async () => {
+      const { status: made } = await service.call("POST", "/api-v1-payments/v1/api_keys", {
+        body: { name: "x\u001b[2J\u009b31m\u202ey", scopes: ["payments:read"] },
+      });
+      assert.equal(made, 201);
+      const { out } = await keys(env, "list");
+      assert.ok(out.includes("x\ufffd[2J\ufffd31m\ufffdy"), out);
+    });
     await t.step("create says that there are 100 active keys", async () => {
       const environment = ["--environment", service.other.environment_id];
       await service.sql`
