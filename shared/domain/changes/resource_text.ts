@@ -10,6 +10,7 @@ const SURROGATE = /[\ud800-\udfff]/;
 
 /** A resource, and the JSON text of each of its members. */
 interface Written {
+  resource: Members;
   names: string[];
   values: unknown[];
   texts: string[];
@@ -27,7 +28,7 @@ export class ResourceText {
 
   /** The newest state of the resource as JSON text; empty: there is none. */
   get text(): string {
-    return this.#text ??= this.#written === null ? "" : textOf(this.#written);
+    return this.#text ??= this.#written === null ? "" : JSON.stringify(this.#written.resource);
   }
 
   /**
@@ -44,7 +45,7 @@ export class ResourceText {
 
 type Members = Readonly<Record<string, unknown>>;
 
-// A create makes two texts of some forty members, so the loops below make no lists of pairs.
+// A create writes some forty members twice, so the loops make no lists of pairs.
 
 /** Makes the texts of the members; those of unchanged members stay. */
 function write(resource: Members, before: Written | null): Written {
@@ -60,15 +61,7 @@ function write(resource: Members, before: Written | null): Written {
     values.push(value);
     texts.push(stays ? before.texts[i]! : value === null ? "null" : JSON.stringify(value));
   }
-  return { names, values, texts };
-}
-
-function textOf({ names, texts }: Written): string {
-  let text = "";
-  for (let i = 0; i < names.length; i++) {
-    text += `${i === 0 ? "{" : ","}"${names[i]}":${texts[i]}`;
-  }
-  return `${text}}`;
+  return { resource, names, values, texts };
 }
 
 /**
@@ -78,17 +71,21 @@ function textOf({ names, texts }: Written): string {
 function splices(before: Written, after: Written, sequence: number): string[] {
   const has_same_names = after.names.length === before.names.length &&
     after.names.every((name, i) => name === before.names[i]);
-  if (sequence % WHOLE_EVERY === 0 || !has_same_names) return [`0,0,${textOf(before)}`];
+  if (sequence % WHOLE_EVERY === 0 || !has_same_names) return [whole(before)];
   const found: string[] = [];
   // PostgreSQL counts from 1.
   let at = 1;
   for (let i = 0; i < after.texts.length; i++) {
     const text = after.texts[i]!;
-    if (SURROGATE.test(text)) return [`0,0,${textOf(before)}`];
+    if (SURROGATE.test(text)) return [whole(before)];
     // The comma or brace, the quotation marks and the colon.
     at += after.names[i]!.length + 4;
     if (text !== before.texts[i]) found.push(`${at},${text.length},${before.texts[i]}`);
     at += text.length;
   }
   return found.reverse();
+}
+
+function whole({ resource }: Written): string {
+  return `0,0,${JSON.stringify(resource)}`;
 }
