@@ -72,7 +72,8 @@ export function openCell(flag: string, url: string): CellDatabase {
 
 interface Identity {
   version: number;
-  place: string;
+  /** A copy of a server has its identifier, and not its start. */
+  server: string;
   wal_level: string;
   may_bypass: boolean;
   may_replicate: boolean;
@@ -85,7 +86,12 @@ interface Identity {
  */
 export async function refusePair(source: CellDatabase, target: CellDatabase): Promise<void> {
   const [from, to] = [await identityOf(source), await identityOf(target)];
-  if (from.place === to.place) throw new CommandError("--from and --to are the same database");
+  if (from.server === to.server) {
+    // A subscription to a publication of its own server would wait for itself.
+    throw new CommandError(
+      "--from and --to are on one server: each cell needs a server of its own",
+    );
+  }
   for (const [{ flag }, { may_bypass }] of [[source, from], [target, to]] as const) {
     if (!may_bypass) {
       throw new CommandError(
@@ -114,8 +120,8 @@ async function identityOf({ flag, sql }: CellDatabase): Promise<Identity> {
     throw new CommandError(`The server of ${flag} must be PostgreSQL 16 or newer`);
   }
   const [found] = await sql<[Omit<Identity, "version">]>`
-    select concat((select system_identifier from pg_control_system()), ' ', current_database())
-        as place,
+    select concat((select system_identifier from pg_control_system()), ' ',
+        pg_postmaster_start_time()) as server,
       current_setting('wal_level') as wal_level, r.rolsuper or r.rolbypassrls as may_bypass,
       r.rolsuper or r.rolreplication as may_replicate,
       pg_has_role('pg_create_subscription', 'usage') as may_subscribe

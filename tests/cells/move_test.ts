@@ -195,7 +195,8 @@ Deno.test({
       const absent = await Deno.makeTempFile();
       await Deno.writeTextFile(absent, "sk7f a\nsk9c c\n");
       await Promise.all([
-        runs(but("--to", a.url), 1, /are the same database/),
+        runs(but("--to", a.url), 1, /are on one server/),
+        runs(but("--to", new URL("/template1", a.url).href), 1, /are on one server/),
         runs(but("--to", "postgres://127.0.0.1:9/none"), 1, /--to does not respond: \w+/),
         runs(but("--to", "http://b"), 2, /--to must be a URL/),
         runs(move.filter((each, i) => each !== "--to" && move[i - 1] !== "--to"), 2, /--to is/),
