@@ -185,6 +185,7 @@ async function storeFile(
     const imported = await importBankFile(account, source, vault, {
       storeRows: (rows) => store.storeRows(account.id, sha256, rows),
       findOrders: (id) => store.findOrders(account.id, id),
+      findReferences: (beginnings) => store.findReferences(account.id, beginnings),
       readPayers: (references) => store.readPayers(account.id, references),
     });
     const result = await store.endFile(account.id, sha256, imported);

@@ -23,6 +23,9 @@ const ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
  */
 const REFERENCE = /(?=(RF\d\d[0-9A-HJKMNP-TV-Z]{16}))/g;
 
+/** The beginning of a reference at the end of letters and digits. 8 characters tell 40 bits. */
+const CUT_REFERENCE = /(?=(RF\d\d[0-9A-HJKMNP-TV-Z]{8,15}$))/g;
+
 /** Returns the reference of a payment: `RF`, two check digits and 16 digits and capital letters. */
 export function creditorReference(payment_id: string): string {
   const hash = createHash("sha256").update(`creditor reference ${payment_id}`).digest();
@@ -41,6 +44,17 @@ export function findReference(text: string): string | null {
     if (withCheckDigits(reference.slice(4)) === reference) return reference;
   }
   return null;
+}
+
+/**
+ * Returns the texts at the ends of lines that can be the beginning of a reference, which a bank has
+ * cut off. Only a payment that waits tells whether it is one.
+ */
+export function cutReferences(text: string): string[] {
+  return text.split("\n").flatMap((line) => {
+    const characters = line.replace(/[^A-Za-z0-9]+/g, "").toUpperCase();
+    return [...characters.matchAll(CUT_REFERENCE)].map(([, beginning]) => beginning!);
+  });
 }
 
 function withCheckDigits(body: string): string {

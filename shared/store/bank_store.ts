@@ -69,6 +69,17 @@ export interface BankOrder {
   file_created_at: string | null;
 }
 
+/** A reference of an operation that begins with a text. */
+export interface FoundReference {
+  beginning: string;
+  /** The whole one: of a payment by bank transfer, or the written id of an order. */
+  reference: string;
+  amount_minor: number;
+  currency: string;
+  /** Whether its payment, refund or transfer has no result yet. */
+  is_open: boolean;
+}
+
 /** An entry to store. */
 interface NewEntry {
   id: string;
@@ -160,6 +171,8 @@ export interface BankStore {
   listOrders(account_id: string): Promise<BankOrder[]>;
   /** Returns the order of an id or a UETR, and those of a batch or file with it. */
   findOrders(account_id: string, id: string): Promise<BankOrder[]>;
+  /** Returns the references of an account that begin with one of these texts. */
+  findReferences(account_id: string, beginnings: readonly string[]): Promise<FoundReference[]>;
   /** Ends an order that waits. Returns the state that it has then; null: there is no such order. */
   endOrder(
     account_id: string,
@@ -214,6 +227,8 @@ export function createBankStore(database: Pick<Database, "query">): BankStore {
     },
     listOrders: (account_id) => rows("pay.list_bank_orders($)", account_id),
     findOrders: (account_id, id) => rows("pay.find_bank_orders($, $)", account_id, id),
+    findReferences: (account_id, beginnings) =>
+      rows("pay.find_bank_references($, $::text[])", account_id, arrayOf(beginnings)),
     endOrder: (account_id, id, state) =>
       value("pay.end_bank_order($, $, $)", account_id, id, state),
     approveOrder: (account_id, id) => value("pay.approve_bank_order($, $)", account_id, id),

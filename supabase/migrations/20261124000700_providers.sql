@@ -180,7 +180,7 @@ create index provider_operations_reference on pay.provider_operations (provider_
   account_id)
   where provider_reference is not null;
 comment on index pay.provider_operations_reference is
-  'pay_internal.find_event_subject, pay.read_challenge: the operation with an id of the provider.';
+  'pay_internal.find_event_subject, pay.find_bank_references, pay.read_challenge: the operation with an id of the provider.';
 
 create index provider_operations_clock on pay.provider_operations (environment_id, next_attempt_at,
   due_at)

@@ -1,7 +1,7 @@
 /** How a bank's entries are booked: as payments, payouts that come back, batches and charges. */
 
 import assert from "node:assert/strict";
-import { batchOf, bookEntry } from "../../shared/connectors/bank/booked_entries.ts";
+import { batchOf, beginningsOf, bookEntry } from "../../shared/connectors/bank/booked_entries.ts";
 import { creditorReference } from "../../shared/core/creditor_reference.ts";
 import {
   readEntries,
@@ -19,12 +19,29 @@ const ORDERS = [
   { id: "pay_01k8zq3n5v8x1y2z3a4b000006", amount_minor: 700, is_open: true },
 ];
 
+/** A payout of 10.00, and a payment that waits and one that does not. */
+const CUT = REFERENCE.slice(0, 12);
+const FOUND = [
+  { reference: PAYOUT, amount_minor: 1000, currency: "EUR", is_open: false },
+  { reference: COLLECTION, amount_minor: 700, currency: "EUR", is_open: true },
+  { reference: REFERENCE, amount_minor: 9900, currency: "EUR", is_open: true },
+  {
+    reference: `${REFERENCE.slice(0, 14)}000000`,
+    amount_minor: 5,
+    currency: "EUR",
+    is_open: false,
+  },
+];
+
 const refs = (id: string) => `<EndToEndId>${id}</EndToEndId>`;
 const text = (text: string) => `<Ustrd>${text}</Ustrd>`;
 const amounts = (InstdAmt: string, TxAmt: string) =>
   `<InstdAmt><Amt Ccy="EUR">${InstdAmt}</Amt></InstdAmt>` +
   `<TxAmt><Amt Ccy="EUR">${TxAmt}</Amt></TxAmt>`;
 const RETURNED = "<Rsn><Cd>AC04</Cd></Rsn>";
+const SENT = [["transfer", "succeeded", PAYOUT, 1000]];
+const SPENT = [["adjustment", "succeeded", null, 1000]];
+const CHARGED = [["account_fee", "succeeded", null, 1000]];
 const PAID = [["authorize", "succeeded", REFERENCE, 1000]];
 const BACK = [["transfer", "returned", PAYOUT, 1000]];
 const UNKNOWN = [["adjustment", "returned", null, 1000]];
@@ -47,7 +64,99 @@ const debit = (members: Record<string, string | null>) => ({
   ...detail({ Refs: refs(COLLECTION), Amt: null, RtrInf: RETURNED, ...members }),
 });
 
+const charge = (code: string): Record<string, string> => ({ CdtDbtInd: "DBIT", BkTxCd: code });
+const own = (code: string) => `<Prtry><Cd>${code}</Cd></Prtry>`;
+const iso = (code: string) =>
+  `<Domn><Cd>PMNT</Cd><Fmly><Cd>MDOP</Cd><SubFmlyCd>${code}</SubFmlyCd></Fmly></Domn>`;
+
 const CASES: Case[] = [
+  ...["NCHG", "NCOM", "CHG", "FEE", "NCHG+808", "NMSC+808", "808", "NMSC+808+9301"].map((
+    code,
+  ): Case => [`the bank's own code ${code} as a charge`, charge(own(code)), CHARGED]),
+  ...["NTRF+166", "COMPENSATION", "NMSC+8080", "1808"].map((
+    code,
+  ): Case => [`the bank's own code ${code} as no charge`, charge(own(code)), SPENT]),
+  ["a charge that ISO 20022 does not name", charge(iso("OTHR") + own("NCHG")), CHARGED],
+  ["a commission without tax", charge(iso("COMT")), CHARGED],
+  ["a code of ISO 20022 before that of the bank", charge(iso("SALA") + own("NCHG")), SPENT],
+  [
+    "the id of a payout in the text of the payee",
+    {
+      CdtDbtInd: "DBIT",
+      ...detail({ RmtInf: text(`EREF+${PAYOUT.toUpperCase()} SVWZ+thanks`) }),
+    },
+    SENT,
+  ],
+  ["the id of a payout in the bank's text", {
+    CdtDbtInd: "DBIT",
+    AddtlNtryInf: `EREF: ${PAYOUT}`,
+  }, SENT],
+  ["the id of a payout without its dash", {
+    CdtDbtInd: "DBIT",
+    ...detail({ Refs: refs(PAYOUT.replace("-", "")) }),
+  }, SENT],
+  ["the id of a payout with spaces and over two lines", {
+    CdtDbtInd: "DBIT",
+    ...detail({ RmtInf: text(`tr ${PAYOUT.slice(3, 20)}`) + text(PAYOUT.slice(20)) }),
+  }, SENT],
+  [
+    "the id of a payout in the text of a return",
+    detail({ RmtInf: text(`RETURN ${PAYOUT}`), RtrInf: RETURNED }),
+    BACK,
+  ],
+  ["the id of a payout of another amount in a text", {
+    CdtDbtInd: "DBIT",
+    Amt: "0.50 EUR",
+    AddtlNtryInf: `FEE FOR ${PAYOUT}`,
+  }, [["adjustment", "succeeded", null, 50]]],
+  ["the id of a payout of another currency in a text", {
+    CdtDbtInd: "DBIT",
+    Amt: "10.00 USD",
+    AddtlNtryInf: PAYOUT,
+  }, SPENT],
+  ["the ids of two orders in a text", {
+    CdtDbtInd: "DBIT",
+    AddtlNtryInf: `${PAYOUT} ${COLLECTION}`,
+  }, SPENT],
+  ["the id of no order in a text", {
+    CdtDbtInd: "DBIT",
+    AddtlNtryInf: PAYOUT.replace("2", "9"),
+  }, SPENT],
+  ["a reference that is cut off", detail({ RmtInf: text(`Invoice ${CUT}`) }), PAID],
+  [
+    "a reference that is cut off at the end of a line",
+    detail({
+      RmtInf: text(`Invoice ${CUT.slice(0, 6)} ${REFERENCE.slice(6, 19)}`) + text("thanks"),
+    }),
+    PAID,
+  ],
+  ["a reference that is cut off too early", detail({ RmtInf: text(CUT.slice(0, 11)) }), UNKNOWN],
+  ["a reference that is cut off within a line", detail({ RmtInf: text(`${CUT} - Mr`) }), UNKNOWN],
+  [
+    "the beginning of the reference of no payment that waits",
+    detail({
+      RmtInf: text(`${REFERENCE.slice(0, 14)}000`),
+    }),
+    UNKNOWN,
+  ],
+  ["a reference with a wrong end", detail({ RmtInf: text(`${REFERENCE.slice(0, 19)}?`) }), PAID],
+  [
+    "a reference that is cut off in a return",
+    { CdtDbtInd: "DBIT", ...detail({ RmtInf: text(CUT), RtrInf: RETURNED }) },
+    SPENT,
+  ],
+  ...[
+    { Refs: `<TxId>${REFERENCE}</TxId>` },
+    { Refs: `<Prtry><Tp>A</Tp><Ref>${REFERENCE}</Ref></Prtry>` },
+    { RltdRmtInf: `<RmtId>${REFERENCE}</RmtId>` },
+    { RmtInf: `<Strd><CdtrRefInf><CdtrRef>${REFERENCE}</CdtrRef></CdtrRefInf></Strd>` },
+  ].map((
+    members,
+  ): Case => [
+    `a reference in ${Object.values(members).join().match(/<(\w+)/)![1]}`,
+    detail(members),
+    PAID,
+  ]),
   [
     "a charge with the id of a payout",
     {
@@ -176,7 +285,12 @@ for (const [name, members, booked] of CASES) {
       Awaited<ReturnType<typeof readEntries>>[number],
     ];
     const batch_id = batchOf(entry, details);
-    const { provider_events } = bookEntry("pac_1", entry, details, batch_id === FILE ? ORDERS : []);
+    const orders = batch_id === FILE ? ORDERS : [];
+    const found = beginningsOf(entry, details, orders).flatMap((beginning) =>
+      FOUND.filter(({ reference }) => reference.startsWith(beginning))
+        .map((each) => ({ beginning, ...each }))
+    );
+    const { provider_events } = bookEntry("pac_1", entry, details, orders, found);
     const events = provider_events.map((event) => [
       event.op,
       event.state,

@@ -25,6 +25,8 @@ const money = (amount: string) => {
 const details = (...members: Members[]) => members.map(writeDetail).join("");
 const charges = (amount: string) => `<TtlChrgsAndTaxAmt Ccy="EUR">${amount}</TtlChrgsAndTaxAmt>`;
 
+const UNDATED = /^booked entries without a date: 1\. Their day is that of their details/;
+
 /** Entries by rule, with the members that the rule is about, and a warning. */
 const CASES: readonly (readonly [
   rule: string,
@@ -76,6 +78,16 @@ const CASES: readonly (readonly [
       `<Btch><PmtInfId>Q</PmtInfId></Btch>${details({ Amt: "20.00 EUR" })}`,
   }, {
     details: [{ payment_information_id: "P" }, { payment_information_id: "Q" }],
+  }],
+  ["the amount and the direction can come after the details", {
+    Amt: null,
+    CdtDbtInd: null,
+    NtryDtls: details({ Amt: "4.00 EUR" }, { Amt: "6.00 EUR" }) +
+      `</NtryDtls>${money("10.00 EUR")}<CdtDbtInd>DBIT</CdtDbtInd><NtryDtls>`,
+  }, {
+    direction: "debit",
+    booked_by: "details",
+    details: [{ amount_minor: 400, direction: "debit" }, { amount_minor: 600 }],
   }],
   ["version 1 has batch and details directly in the entry", {
     Btch: "<PmtInfId>P</PmtInfId>",
@@ -213,6 +225,8 @@ const CASES: readonly (readonly [
   ["before version 8 the status has no code", { Sts: "PDNG" }, { status: "pending" }],
   ["a future entry is pending", { Sts: "<Cd>FUTR</Cd>" }, { status: "pending" }],
   ["information is not booked", { Sts: "<Cd>INFO</Cd>" }, { status: "information" }],
+  ["a status in other letters", { Sts: "<Cd>Book</Cd>" }, { status: "booked" }],
+  ["a status as a word", { Sts: "BOOKED" }, { status: "booked" }],
   ["an entry of a statement without a status is booked", { Sts: null }, { status: "booked" }],
   [
     "an unknown status is not booked",
@@ -224,7 +238,32 @@ const CASES: readonly (readonly [
     BookgDt: "<DtTm>2026-11-20T23:30:00.000-05:00</DtTm>",
     ValDt: "<Dt>2026-11-21+01:00</Dt>",
   }, { booked_on: "2026-11-20", value_on: "2026-11-21" }],
-  ["dates can be missing", { BookgDt: null, ValDt: null }, { booked_on: null, value_on: null }],
+  ["a date that cannot be read beside one with a time", {
+    BookgDt: "<Dt>20.11.2026</Dt><DtTm>2026-11-19T10:00:00</DtTm>",
+  }, { booked_on: "2026-11-19" }],
+  [
+    "an entry without a date is of the day of its details",
+    {
+      BookgDt: null,
+      ValDt: "<Dt/>",
+      NtryDtls: writeDetail({
+        RltdDts: "<AccptncDtTm>2026-11-17T10:00:00</AccptncDtTm>" +
+          "<IntrBkSttlmDt>2026-11-18</IntrBkSttlmDt>",
+      }),
+    },
+    { booked_on: "2026-11-18", value_on: null },
+    UNDATED,
+  ],
+  [
+    "an entry without any date is of the day of the file, whatever the time",
+    { BookgDt: null, ValDt: null },
+    { booked_on: "2026-11-20", value_on: null },
+    UNDATED,
+  ],
+  ["a pending entry without a date", { Sts: "PDNG", BookgDt: null, ValDt: null }, {
+    booked_on: null,
+    value_on: null,
+  }],
   ["five decimals that are zero", { Amt: "8.85000 EUR" }, { amount_minor: 885 }],
   ["a currency without decimals", { Amt: "200000 JPY" }, {
     amount_minor: 200_000,
@@ -233,6 +272,10 @@ const CASES: readonly (readonly [
   ["a currency with three decimals", { Amt: "1.5 KWD" }, { amount_minor: 1500 }],
   ["the largest amount", { Amt: "90071992547409.91 EUR" }, { amount_minor: 2 ** 53 - 1 }],
   ["an amount without a currency has that of the account", { Amt: "7" }, {
+    amount_minor: 700,
+    currency: "EUR",
+  }],
+  ["a currency in small letters", { Amt: "7 eur" }, {
     amount_minor: 700,
     currency: "EUR",
   }],
@@ -281,13 +324,25 @@ const CASES: readonly (readonly [
     }),
   }, {
     details: [{
-      remittance: "Invoice 1 and 2 thanks",
+      remittance: "Invoice 1 and\n2\nthanks",
       references: [
         { type: "SCOR", reference: "RF18539007547034" },
         { type: "CINV", reference: "4711" },
         { type: "QRR", reference: "210000000003139471430009017" },
         { type: null, reference: "120000000000234478943216899" },
       ],
+    }],
+  }],
+  ["references of version 1, of related remittance and of the bank", {
+    NtryDtls: writeDetail({
+      Refs: "<Prtry><Tp>A</Tp><Ref>1</Ref></Prtry><Prtry><Tp>B</Tp><Ref>2</Ref></Prtry>",
+      RmtInf: "<Strd><CdtrRefInf><CdtrRef>RF18539007547034</CdtrRef></CdtrRefInf></Strd>",
+      RltdRmtInf: "<RmtId>3</RmtId>",
+    }),
+  }, {
+    details: [{
+      references: [{ type: null, reference: "RF18539007547034" }],
+      other_references: ["3", "1", "2"],
     }],
   }],
   ["the payer of a credit", {
@@ -369,6 +424,16 @@ const REFUSED: readonly (readonly [rule: string, entry: Members, error: RegExp])
   ["an amount over 2^53", { Amt: "90071992547409.92 EUR" }, /<Amt>: .* too large/],
   ["an amount below zero", { Amt: "-1.00 EUR" }, /<Amt>: the amount of an entry is below zero/],
   ["an unknown currency", { Amt: "1.00 XYZ" }, /<Amt>: the currency is not known/],
+  [
+    "a date in another form",
+    { BookgDt: "<Dt>20261120</Dt>", ValDt: null },
+    /<BookgDt>: not a date like 2026-11-20/,
+  ],
+  [
+    "a date that is in no calendar",
+    { BookgDt: null, ValDt: "<DtTm>2026-02-30T10:00:00</DtTm>" },
+    /<ValDt>: not a date like 2026-11-20/,
+  ],
   ["no direction", { CdtDbtInd: null }, /<Ntry>: the entry is neither CRDT nor DBIT/],
 ];
 
@@ -417,6 +482,80 @@ Deno.test("readBankFile() reads several accounts of a file", async () => {
   ]);
   const accounts = (await readEntries(file)).map(({ account }) => account);
   assert.deepEqual(accounts, [ACCOUNT, "CH9300762011623852957", "12-3"]);
+});
+
+/** The days around an entry without a date, from the closest one, and the day of the entry. */
+const DAYS_AROUND: [closing: string, statement: string, message: string, day: string | null][] = [
+  ["2026-11-17", "2026-11-18", "2026-11-19", "2026-11-17"],
+  ["", "2026-11-18", "2026-11-19", "2026-11-18"],
+  ["", "", "2026-11-19", "2026-11-19"],
+  ["", "", "", null],
+];
+
+for (const [closing, statement, message, day] of DAYS_AROUND) {
+  Deno.test(`readBankFile() gives an entry without a date the day ${day}`, async () => {
+    const head = (statement && `<CreDtTm>${statement}T00:10:00Z</CreDtTm>`) +
+      (closing && writeBalance("CLBD", "10.00", "CRDT", closing));
+    const entries = writeEntry({ BookgDt: null, ValDt: null });
+    const file = writeFile([{ head, entries }])
+      .replace("2026-11-20T20:00:00+01:00", message && `${message}T23:50:00Z`);
+    if (day === null) {
+      await assert.rejects(
+        readFile(file),
+        /Line 5, column \d+, <Ntry>: a booked entry has no date/,
+      );
+    } else {
+      assert.equal((await readEntries(file))[0]?.booked_on, day);
+    }
+  });
+}
+
+const OWN = { iban: ACCOUNT, currency: "EUR" };
+const OTHER = "<Id><IBAN>FR1420041010050500013M02606</IBAN></Id>";
+
+/** Statements that are not of the account, whatever is in them, and a warning. */
+const OTHERS: [name: string, account: string, content: string, warning?: RegExp][] = [
+  [
+    "with wrong sums",
+    OTHER,
+    writeBalance("OPBD", "0.00") + writeBalance("CLBD", "9.00") + writeEntry(),
+  ],
+  ["in an unknown currency", OTHER, writeEntry({ Amt: "1.00 XAU" })],
+  ["without an amount", OTHER, writeEntry({ Amt: null })],
+  ["without a number", "", writeEntry()],
+  [
+    "in another currency",
+    `<Id><IBAN>${ACCOUNT}</IBAN></Id><Ccy>USD</Ccy>`,
+    writeEntry({ Amt: "9.00 USD" }),
+    /the statement is in USD, which is not the currency of the account: it is not booked/,
+  ],
+  [
+    "with balances in another currency",
+    `<Id><IBAN>${ACCOUNT}</IBAN></Id>`,
+    writeBalance("CLBD", "9.00").replace("EUR", "USD") + writeEntry({ Amt: "9.00 USD" }),
+    /the statement is in USD/,
+  ],
+];
+
+for (const [name, account, content, warning] of OTHERS) {
+  Deno.test(`readBankFile() leaves out a statement ${name} beside those of the account`, async () => {
+    const own = writeBalance("OPBD", "0.00") + writeBalance("CLBD", "10.00") + writeEntry();
+    const file = writeFile([{ entries: own }, { account, entries: content }, { entries: own }]);
+    const records = await readFile(file, { own: OWN });
+    const entries = records.filter(({ record }) => record === "entry");
+    assert.equal(entries.length, 2);
+    const warnings = records.flatMap((each) => each.record === "warning" ? [each.message] : []);
+    assert.equal(warnings.length, warning ? 1 : 0, warnings.join());
+    if (warning) assert.match(warnings[0]!, warning);
+  });
+}
+
+Deno.test("readBankFile() reads amounts without a currency in that of the account", async () => {
+  const account = `<Id><Othr><Id>${ACCOUNT.slice(4)}</Id></Othr></Id>`;
+  const file = writeFile([{ account, entries: writeEntry({ Amt: "7" }) }], { kind: "054" });
+  const records = await readFile(file, { own: { ...OWN, currency: "PLN" } });
+  const [entry] = records.flatMap((each) => each.record === "entry" ? [each] : []);
+  assert.deepEqual([entry?.account, entry?.amount_minor, entry?.currency], [ACCOUNT, 700, "PLN"]);
 });
 
 Deno.test("readBankFile() refuses a statement without an account", async () => {

@@ -173,6 +173,54 @@ Deno.test("readBankFile() reads the results of recalls", async () => {
   );
 });
 
+const REASON = "<StsRsnInf><Rsn><Cd>AC01</Cd></Rsn></StsRsnInf>";
+
+/** Files with a transaction that has no status, and its status; null: it tells nothing. */
+const UNTOLD: [name: string, file: string, code: string | null][] = [
+  [
+    "a reason in a rejected batch",
+    report(
+      group("<GrpSts>PART</GrpSts>") + batch(`<PmtInfSts>RJCT</PmtInfSts>${transaction(REASON)}`),
+    ),
+    "RJCT",
+  ],
+  [
+    "a reason in a rejected file",
+    report(group("<GrpSts>RJCT</GrpSts>") + batch(transaction(REASON))),
+    "RJCT",
+  ],
+  [
+    "a reason after a rejected batch",
+    report(batch("<PmtInfSts>RJCT</PmtInfSts>") + batch(transaction(REASON))),
+    null,
+  ],
+  [
+    "no reason in a rejected batch",
+    report(batch(`<PmtInfSts>RJCT</PmtInfSts>${transaction("")}`)),
+    null,
+  ],
+  [
+    "the conclusion of a recall",
+    investigation(`<Sts><Conf>CNCL</Conf></Sts><CxlDtls>${transaction("")}</CxlDtls>`),
+    "CNCL",
+  ],
+  [
+    "a recall of a batch",
+    investigation(
+      `<CxlDtls>${batch(`<PmtInfCxlSts>ACCR</PmtInfCxlSts>${transaction("")}`)}</CxlDtls>`,
+    ),
+    "ACCR",
+  ],
+];
+
+for (const [name, file, code] of UNTOLD) {
+  Deno.test(`readBankFile() reads a transaction without a status: ${name}`, async () => {
+    const found = (await statuses(file)).find(({ level }) => level === "transaction");
+    assert.equal(found?.code ?? null, code);
+    if (code === "RJCT") assert.equal(found?.reasons[0]?.code, "AC01");
+  });
+}
+
 Deno.test("readBankFile() reads the result of a recall without a batch", async () => {
   const content = transaction(
     "<TxCxlSts>ACCR</TxCxlSts><OrgnlGrpInf><OrgnlMsgId>MSG-9</OrgnlMsgId></OrgnlGrpInf>",

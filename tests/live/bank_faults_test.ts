@@ -57,7 +57,10 @@ Deno.test("a bank's files with faults", async (t) => {
       await t.step(`a day that is in no calendar: ${day}`, async () => {
         const days = { BookgDt: `<Dt>${day}</Dt>`, ValDt: `<Dt>${day}</Dt>` };
         const { status, error } = await send(writeEntry(days));
-        assert.deepEqual([status, /<Ntry>: a booked entry has no date/.test(error)], [400, true]);
+        assert.deepEqual([status, /<BookgDt>: not a date like 2026-11-20/.test(error)], [
+          400,
+          true,
+        ]);
         const head = ["OPBD", "CLBD"].map((code) => writeBalance(code, "0.00"));
         assert.equal((await send("", head.join("").replaceAll("2026-11-20", day))).status, 200);
       });
@@ -370,7 +373,7 @@ async function reports(bridge: Bridge, call: Call, send: Send): Promise<void> {
       `<OrgnlMsgId>${other}</OrgnlMsgId><GrpSts>PART</GrpSts>`,
     ),
   );
-  assert.deepEqual([status, body.error], [400, `Line 2, column 1: ${unknown}`]);
+  assert.deepEqual([status, body.error], [400, `Line 2, <OrgnlGrpInfAndSts>: ${unknown}`]);
 }
 
 /** Pays with one or several transfers, and refunds without a destination. */

@@ -95,7 +95,7 @@ Deno.test("an entry with several identities", async (t) => {
   let works_at_once = true;
   const send = async (
     [kind, ...entries]: Step,
-    { opening = 0, change = 10 * entries.length, day = "2026-11-20", account = "" } = {},
+    { opening = 0, change = 10 * entries.length, day = "2026-11-20", account = "", made = "" } = {},
   ) => {
     const balances = writeBalance("OPBD", `${opening}.00`, "CRDT", day) +
       writeBalance("CLBD", `${opening + change}.00`, "CRDT", day);
@@ -107,7 +107,8 @@ Deno.test("an entry with several identities", async (t) => {
       }],
       { kind },
     );
-    const bytes = new TextEncoder().encode(`${file}<!-- ${++files} -->`);
+    const dated = made ? file.replace("2026-11-20T20:00:00+01:00", made) : file;
+    const bytes = new TextEncoder().encode(`${dated}<!-- ${++files} -->`);
     const sha256 = createHash("sha256").update(bytes).digest("hex");
     const whole = { bytes, sha256, name: `${files}.xml` };
     const outcome = await importWhole(ready.account, whole, deps.bank_store, deps.vault!);
@@ -224,6 +225,28 @@ Deno.test("an entry with several identities", async (t) => {
       const account = `<Id><Othr><Id>${ACCOUNT.slice(-10)}</Id></Othr></Id>`;
       await send(["054", { AcctSvcrRef, BookgDt: "<Dt>2026-11-17</Dt>" }], { account });
       await send(["053", { AcctSvcrRef, BookgDt: "<Dt>2026-11-18</Dt>" }]);
+      assert.deepEqual(await moved(), [1000, 1000]);
+    });
+    await t.step("an entry without a date in files of several times, and with one", async () => {
+      const undated = { Amt: "11.00 EUR", BookgDt: null, ValDt: null };
+      const files: [Step, made: string][] = [
+        [["052", undated], "2026-11-16T10:00:00+01:00"],
+        [["052", undated], "2026-11-16T14:00:00+01:00"],
+        [["054", undated], "2026-11-16T23:59:59Z"],
+        [["053", undated], "2026-11-17T02:00:00+01:00"],
+        [["053", { ...undated, BookgDt: "<Dt>2026-11-16</Dt>" }], "2026-11-17T03:00:00+01:00"],
+      ];
+      for (const [at, [step, made]] of files.entries()) {
+        await send(step, { made, day: "2026-11-16", change: 11 });
+        assert.deepEqual(await moved(), at === 0 ? [1100, 1100] : [0, 0], `file ${at + 1}`);
+      }
+    });
+    await t.step("an entry without a date in a file of the night, with a reference", async () => {
+      const AcctSvcrRef = "UNDATED2026";
+      await send(["052", { AcctSvcrRef, BookgDt: null, ValDt: null }], {
+        made: "2026-11-16T00:10:00+01:00",
+      });
+      await send(["053", { AcctSvcrRef, BookgDt: "<Dt>2026-11-15</Dt>" }]);
       assert.deepEqual(await moved(), [1000, 1000]);
     });
     await t.step("an entry that no statement has", async () => {

@@ -1,9 +1,10 @@
 /** A file of a bank that is refused: the reason and its place in the file. */
 
-/** A place in a file. Lines and columns begin with 1. */
+/** A place in a file. Lines begin with 1. */
 export interface FilePlace {
   line: number;
-  column: number;
+  /** Null: only the line is known. */
+  column: number | null;
   /** The local name of the element, or null outside of all elements. */
   element: string | null;
 }
@@ -11,11 +12,16 @@ export interface FilePlace {
 /** A refused file. The message repeats no name, no account and no text of the file but amounts. */
 export class BankFileError extends Error {
   readonly line: number;
-  readonly column: number;
+  readonly column: number | null;
   readonly element: string | null;
 
   constructor(reason: string, { line, column, element }: FilePlace) {
-    super(`Line ${line}, column ${column}${element === null ? "" : `, <${element}>`}: ${reason}`);
+    const parts = [
+      `Line ${line}`,
+      column === null ? [] : `column ${column}`,
+      element === null ? [] : `<${element}>`,
+    ];
+    super(`${parts.flat().join(", ")}: ${reason}`);
     this.name = "BankFileError";
     this.line = line;
     this.column = column;

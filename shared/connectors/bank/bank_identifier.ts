@@ -6,6 +6,9 @@
 /** A prefix and the 26 characters of an id (`shared/core/ids.ts`). */
 const WRITTEN = /^([A-Z]{2,4})-([0-9A-HJKMNP-TV-Z]{26})$/i;
 
+/** The id of an order within letters and digits. */
+const ORDER = /(?=(PAY|TR|RE)([0-7][0-9A-HJKMNP-TV-Z]{25}))/g;
+
 /** Returns the text that stands for one of our ids in bank files. */
 export function bankIdentifier(id: string): string {
   return id.replace("_", "-");
@@ -15,6 +18,15 @@ export function bankIdentifier(id: string): string {
 export function idOfBankIdentifier(text: string): string | null {
   const [, prefix, suffix] = WRITTEN.exec(text.trim()) ?? [];
   return prefix && suffix ? `${prefix}_${suffix}`.toLowerCase() : null;
+}
+
+/**
+ * Returns the texts for ids of orders that free text can contain, in any case and with any
+ * punctuation. Other texts look like one, so only an order that exists tells.
+ */
+export function identifiersIn(text: string): string[] {
+  const characters = text.replace(/[^A-Za-z0-9]+/g, "").toUpperCase();
+  return [...characters.matchAll(ORDER)].map(([, prefix, id]) => `${prefix}-${id}`.toLowerCase());
 }
 
 /** Reports whether a text in a bank file is the id of one of our files. */

@@ -29,14 +29,20 @@ const MARKS: readonly (readonly [bytes: readonly number[], label: string])[] = [
   [[0x00, 0x3c, 0x00, 0x3f], "utf-16be"],
   [[0x3c, 0x00, 0x3f, 0x00], "utf-16le"],
 ];
-const DECLARED_ENCODING = /^<\?xml[^>]*?\sencoding\s*=\s*["']([A-Za-z0-9._-]+)["']/;
+const DECLARED_ENCODING = /^\s*<\?xml[^>]*?\sencoding\s*=\s*["']([A-Za-z0-9._-]+)["']/;
+/** A declaration that does not stand at the start, as XML demands. */
+const LATE_DECLARATION = /^\s+<\?xml[^>]*>/;
+/** Beginnings of files that are packed: ZIP and gzip. */
+const PACKED: readonly (readonly number[])[] = [[0x50, 0x4b], [0x1f, 0x8b]];
+/** Characters with which programs of banks fill up the end of a file. */
+const PADDING = " \t\r\n\0\x1a";
 
 /** An element with everything inside. */
 export interface XmlElement extends FilePlace {
   element: string;
   /** Without white space at both ends. */
   text: string;
-  /** The attribute `Ccy`. */
+  /** The attribute `Ccy`, in upper case. */
   currency: string | null;
   children: XmlElement[];
 }
@@ -71,7 +77,14 @@ export async function* readXml(
   const parser = new PartParser(isContainer);
   let decoder: TextDecoder | null = null;
   let head: Uint8Array = new Uint8Array();
+  let padding = "";
   let size = 0;
+  const parse = (piece: Uint8Array) => {
+    const text = padding + decode(decoder!, piece, parser);
+    const end = endOf(text);
+    padding = text.slice(end);
+    return parser.parse(text.slice(0, end));
+  };
   for await (const chunk of bytes) {
     size += chunk.length;
     if (size > bytes_max) throw parser.refusal(`the file has more than ${bytes_max} bytes`);
@@ -82,12 +95,12 @@ export async function* readXml(
       decoder = decoderOf(head, parser);
     }
     for (let at = 0; at < ready.length; at += PIECE_BYTES) {
-      yield parser.parse(decode(decoder, ready.subarray(at, at + PIECE_BYTES), parser));
+      yield parse(ready.subarray(at, at + PIECE_BYTES));
     }
   }
   if (decoder === null) {
     decoder = decoderOf(head, parser);
-    yield parser.parse(decode(decoder, head, parser));
+    yield parse(head);
   }
   yield parser.parse(decode(decoder, null, parser));
   yield parser.close();
@@ -122,6 +135,7 @@ class PartParser {
   /** The open elements inside of the innermost container. */
   #open: XmlElement[] = [];
   #open_elements = 0;
+  #has_begun = false;
   #parts: XmlPart[] = [];
   /** Characters since the last event: the length of a token that has not ended. */
   #silence = 0;
@@ -138,7 +152,12 @@ class PartParser {
     this.#saxes.on("closetag", () => this.#end());
   }
 
-  parse(text: string): XmlPart[] {
+  parse(part: string): XmlPart[] {
+    // White space in place of the declaration keeps the places of errors.
+    const text = this.#has_begun
+      ? part
+      : part.replace(LATE_DECLARATION, (found) => found.replace(/\S/g, " "));
+    this.#has_begun ||= text !== "";
     this.#silence += text.length;
     this.#run(() => this.#saxes.write(text));
     if (this.#silence > TEXT_LENGTH_MAX) throw this.#tooLong();
@@ -173,7 +192,7 @@ class PartParser {
       line: this.#saxes.line,
       column: this.#saxes.column,
       text: "",
-      currency: attributes["Ccy"]?.trim() || null,
+      currency: attributes["Ccy"]?.trim().toUpperCase() || null,
       children: [],
     };
     if (this.#containers.length + this.#open.length >= DEPTH_MAX) {
@@ -232,6 +251,9 @@ function namespaceOf(attributes: Record<string, string>): string | null {
 
 /** Chooses the decoder by the first bytes of a file. */
 function decoderOf(head: Uint8Array, parser: PartParser): TextDecoder {
+  if (PACKED.some((bytes) => bytes.every((byte, at) => head[at] === byte))) {
+    throw parser.refusal("the file is packed: unpack it first");
+  }
   const [, mark] = MARKS.find(([bytes]) => bytes.every((byte, at) => head[at] === byte)) ?? [];
   const start = new TextDecoder("latin1").decode(head.subarray(0, HEAD_BYTES));
   const declared = DECLARED_ENCODING.exec(start)?.[1] ?? "utf-8";
@@ -258,6 +280,13 @@ function decode(decoder: TextDecoder, piece: Uint8Array | null, parser: PartPars
     parser.parse(text.split("\ufffd", 1)[0]!);
     throw parser.refusal(`the file is not in the encoding ${decoder.encoding.toUpperCase()}`);
   }
+}
+
+/** Where the padding at the end of a text begins. Padding without an end is none. */
+function endOf(text: string): number {
+  let end = text.length;
+  while (end > 0 && PADDING.includes(text[end - 1]!)) end--;
+  return text.length - end > TEXT_LENGTH_MAX ? text.length : end;
 }
 
 function joined(a: Uint8Array, b: Uint8Array): Uint8Array {

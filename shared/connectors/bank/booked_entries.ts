@@ -5,12 +5,13 @@
  * assign. Pure.
  */
 
-import { findReference } from "../../core/creditor_reference.ts";
+import { cutReferences, findReference } from "../../core/creditor_reference.ts";
 import type { BankDetails } from "../../domain/providers/bank_details.ts";
 import type { AccountOp, ProviderEvent } from "../../domain/providers/connector.ts";
-import type { BankOrder } from "../../store/bank_store.ts";
+import type { BankOrder, FoundReference } from "../../store/bank_store.ts";
 import {
   bankIdentifier,
+  identifiersIn,
   idOfBankIdentifier,
   isBatchIdentifier,
   isFileIdentifier,
@@ -54,9 +55,19 @@ interface Part {
 type Matched = Pick<ProviderEvent, "op" | "state" | "provider_reference"> & Partial<ProviderEvent>;
 
 /** Sub-families of ISO 20022 for what the bank charges. */
-const CHARGES: ReadonlySet<string | null> = new Set(["CHRG", "COMM", "FEES"]);
+const CHARGES: ReadonlySet<string> = new Set(["CHRG", "COMM", "FEES", "COME", "COMI", "COMT"]);
+/** Sub-families that tell nothing, so that the bank's own code decides. */
+const UNTOLD: ReadonlySet<string | null> = new Set([null, "OTHR", "NTAV"]);
+/**
+ * Codes of banks for what they charge: the types CHG and COM of SWIFT, FEE, and 808 in the German
+ * list, alone or among others, such as `NCHG+808`. Sources: SWIFT MT940, field 61; DFÜ-Abkommen,
+ * annex 3.
+ */
+const OWN_CHARGE = /^[FNS]?(CHG|COM|FEE)(\+|$)|(^|\+)808(\+|$)/;
 /** Longest text of a bank in the reference of an event, which is part of a key. */
 const SUFFIX_MAX = 35;
+/** Texts of a part that are looked up. */
+const BEGINNINGS_MAX = 5;
 /** Of an event that takes money, and of one that brings it (`ProviderEventOp`). */
 const STATES = { debit: "succeeded", credit: "returned" } as const;
 
@@ -74,16 +85,33 @@ export function batchOf(entry: EntryRecord, details: readonly DetailRecord[]): s
 }
 
 /**
+ * Returns the texts in an entry that can be an order's id, or the beginning of a payment's reference
+ * that was cut off, where nothing else tells what the money is for.
+ *
+ * @param batch the orders of `batchOf`
+ */
+export function beginningsOf(
+  entry: EntryRecord,
+  details: readonly DetailRecord[],
+  batch: readonly BatchOrder[],
+): string[] {
+  return partsOf(entry, details, batch)
+    .filter((part) => matched(part, []).op === "adjustment").flatMap(beginningsIn);
+}
+
+/**
  * Makes the events of a booked entry.
  *
  * @param account_id `pac_…`
  * @param batch the orders of `batchOf`
+ * @param found the references of the account that begin with one of `beginningsOf`
  */
 export function bookEntry(
   account_id: string,
   entry: EntryRecord,
   details: readonly DetailRecord[],
   batch: readonly BatchOrder[],
+  found: readonly FoundReference[],
 ): BookedEntry {
   const { identity: id, currency } = entry;
   const booked_on = (entry.booked_on ?? entry.value_on)!;
@@ -91,7 +119,7 @@ export function bookEntry(
   const payers: BookedEntry["payers"] = [];
   let is_total = false;
   for (const [i, part] of partsOf(entry, details, batch).entries()) {
-    const event = matched(part);
+    const event = matched(part, found.filter((each) => each.currency === currency));
     is_total = entry.booked_by === "total" && event.op === "adjustment";
     provider_events.push({
       account_id,
@@ -168,11 +196,12 @@ function chargePart(charge_minor: number): Part {
   };
 }
 
-function matched(part: Part): Matched {
+function matched(part: Part, found: readonly FoundReference[]): Matched {
   const { direction, detail, bank_code } = part;
   // Its charge for an order has the id of the order, too.
-  const is_charge = CHARGES.has(bank_code.sub_family) && part.order_id === undefined;
-  if (is_charge) return ofAccount("account_fee", direction);
+  if (part.order_id === undefined && isCharge(bank_code)) {
+    return ofAccount("account_fee", direction);
+  }
   const id = part.order_id ?? idOfBankIdentifier(detail?.end_to_end_id ?? "");
   const order = id === null ? null : ofOrder(id, part);
   const is_back = direction === "debit" || detail !== null && detail.return !== null;
@@ -180,8 +209,44 @@ function matched(part: Part): Matched {
   // A payee knows the id of the payout, and can send it with a payment.
   const is_payment = reference !== null && order?.state === "returned" && !part.is_reversal;
   if (order && !is_payment) return order;
-  if (reference === null) return ofAccount("adjustment", direction);
-  return { op: "authorize", state: "succeeded", provider_reference: reference };
+  if (reference !== null) return ofPayment(reference);
+  return ofText(part, found) ?? ofAccount("adjustment", direction);
+}
+
+function ofPayment(provider_reference: string): Matched {
+  return { op: "authorize", state: "succeeded", provider_reference };
+}
+
+/** The texts of a part that can be an order's id, or the beginning of a reference. */
+function beginningsIn(part: Part): string[] {
+  const { detail } = part;
+  const texts = [...textsOf(part), detail?.instruction_id ?? null];
+  const is_payment = part.direction === "credit" && detail?.return == null && !part.is_reversal;
+  const found = texts.flatMap((text) => [
+    ...identifiersIn(text ?? ""),
+    ...is_payment ? cutReferences(text ?? "") : [],
+  ]);
+  return [...new Set(found)].slice(0, BEGINNINGS_MAX);
+}
+
+/**
+ * Tells what a part says by its texts: about the only order that they name, if the amount is that
+ * of the order, or about the only payment that still waits whose reference begins like one.
+ */
+function ofText(part: Part, found: readonly FoundReference[]): Matched | null {
+  const beginnings = beginningsIn(part);
+  const named = found.filter(({ beginning, reference, is_open }) =>
+    beginnings.includes(beginning) && (is_open || reference === beginning)
+  );
+  const [only, ...others] = named;
+  if (only === undefined || others.length > 0) return null;
+  const id = idOfBankIdentifier(only.reference);
+  if (id === null) return ofPayment(only.reference);
+  return only.amount_minor === part.amount_minor ? ofOrder(id, part) : null;
+}
+
+function isCharge({ sub_family, proprietary }: BankCode): boolean {
+  return UNTOLD.has(sub_family) ? OWN_CHARGE.test(proprietary ?? "") : CHARGES.has(sub_family!);
 }
 
 /**
@@ -230,19 +295,26 @@ function ofAccount(op: AccountOp, direction: Direction): Matched {
 }
 
 /** Finds the reference of a payment: in its own field, in the text of the payer, or of the bank. */
-function referenceOf({ detail, information }: Part): string | null {
-  const { references = [], remittance = null, end_to_end_id = null } = detail ?? {};
-  const texts = [
-    ...references.map(({ reference }) => reference),
-    remittance,
-    end_to_end_id,
-    information,
-  ];
-  for (const text of texts) {
+function referenceOf(part: Part): string | null {
+  for (const text of textsOf(part)) {
     const found = findReference(text ?? "");
     if (found !== null) return found;
   }
   return null;
+}
+
+/** The texts in which a reference can stand, the surest ones first. */
+function textsOf({ detail, information }: Part): (string | null)[] {
+  if (detail === null) return [information];
+  const { references, remittance, end_to_end_id, transaction_id, other_references } = detail;
+  return [
+    ...references.map(({ reference }) => reference),
+    remittance,
+    end_to_end_id,
+    transaction_id,
+    ...other_references,
+    information,
+  ];
 }
 
 /** The last part of the reference of money that belongs to no payment tells people what it is. */

@@ -6,11 +6,17 @@
 import type { Sealed, Vault } from "../../core/vault.ts";
 import type { BankDetails } from "../../domain/providers/bank_details.ts";
 import type { ProviderAccount } from "../../domain/providers/connector.ts";
-import type { BankOrder, NewCheck, NewRows, NewStatement } from "../../store/bank_store.ts";
-import { batchOf, type BookedEntry, bookEntry } from "./booked_entries.ts";
+import type {
+  BankOrder,
+  FoundReference,
+  NewCheck,
+  NewRows,
+  NewStatement,
+} from "../../store/bank_store.ts";
+import { batchOf, beginningsOf, type BookedEntry, bookEntry } from "./booked_entries.ts";
 import { BankFileError } from "./bank_file_error.ts";
 import { bankIdentifier, idOfBankIdentifier } from "./bank_identifier.ts";
-import { readBankSettings } from "./bank_settings.ts";
+import { type BankSettings, readBankSettings } from "./bank_settings.ts";
 import { readBankFile } from "./read_bank_file.ts";
 import type {
   BankRecord,
@@ -29,7 +35,8 @@ const BATCH = 50;
 const BATCH_EVENTS = 1_000;
 /** Warnings that are kept. */
 const WARNINGS_MAX = 100;
-/** The elements of statuses. */
+/** The elements of rows, and of statuses by their level. */
+const ELEMENTS: Readonly<Record<string, string>> = { entry: "Ntry", detail: "TxDtls" };
 const STATUS_ELEMENTS = {
   group: "OrgnlGrpInfAndSts",
   payment_information: "OrgnlPmtInfAndSts",
@@ -63,6 +70,8 @@ interface ImportTarget {
   storeRows(rows: NewRows): Promise<number>;
   /** Returns the orders of an order's id or UETR, or of a batch's or file's id. */
   findOrders(id: string): Promise<readonly BankOrder[]>;
+  /** Returns the references of the account that begin with one of these texts. */
+  findReferences(beginnings: readonly string[]): Promise<FoundReference[]>;
   /** Returns the sealed details of payers, also those of rows before, by the references. */
   readPayers(references: readonly string[]): Promise<NewRows["payers"]>;
 }
@@ -84,13 +93,14 @@ export async function importBankFile(
   vault: Vault,
   target: ImportTarget,
 ): Promise<ImportedFile> {
-  const importer = new Importer(account, sha256, vault, target);
+  const settings = readBankSettings(account.settings);
+  const importer = new Importer(account.id, settings, sha256, vault, target);
   let rows = 0;
-  for await (const record of readBankFile(bytes, bytes_max)) {
+  for await (const record of readBankFile(bytes, bytes_max, settings)) {
     if (ROWS.has(record.record) && ++rows > rows_max) {
       throw refusal(
         record.line,
-        null,
+        elementOf(record),
         `the file has more than ${rows_max} entries, details and statuses: import it with ` +
           `deno task bank import FILE --account ${account.id}`,
       );
@@ -98,6 +108,17 @@ export async function importBankFile(
     await importer.add(record);
   }
   return await importer.end();
+}
+
+/** A booked entry that is complete. */
+interface ReadyEntry {
+  entry: EntryRecord;
+  details: DetailRecord[];
+  /** The orders of its batch. */
+  orders: BankOrder[];
+  kind: string;
+  /** The texts in it that can be a part of a reference. */
+  beginnings: string[];
 }
 
 /** Collects what a file says about one account. */
@@ -108,7 +129,7 @@ class Importer {
   readonly #vault: Vault;
   readonly #target: ImportTarget;
   /** Entries that can be stored. */
-  #ready: (BookedEntry & { kind: string })[] = [];
+  #ready: ReadyEntry[] = [];
   /** Rows of statuses that can be stored. */
   #statuses: Pick<NewRows, "provider_events" | "checks"> = { provider_events: [], checks: [] };
   /**
@@ -121,14 +142,15 @@ class Importer {
   readonly #repeated = new Set<string>();
   /** Whether a status is about something that the account has exported. */
   #has_known = false;
-  /** The line of the first status that is about nothing of the account. */
-  #unknown_line: number | null = null;
+  /** The first status that is about nothing of the account. */
+  #unknown: StatusRecord | null = null;
   #message: MessageRecord | null = null;
-  #is_ours = false;
   /** The open statement, if it is a camt.053. */
   #statement: NewStatement | null = null;
   #statements = 0;
-  #others = new Set<string>();
+  /** Other accounts of the file, and the first statement of one. */
+  readonly #others = new Set<string>();
+  #other: BankRecord | null = null;
   #open: { entry: EntryRecord; details: DetailRecord[] } | null = null;
   readonly #imported: ImportedFile = {
     kind: "",
@@ -141,15 +163,16 @@ class Importer {
   };
 
   constructor(
-    { id, settings }: ProviderAccount,
+    account_id: string,
+    { iban }: BankSettings,
     sha256: string,
     vault: Vault,
     target: ImportTarget,
   ) {
-    this.#account_id = id;
+    this.#account_id = account_id;
     this.#sha256 = sha256;
     this.#vault = vault;
-    this.#iban = readBankSettings(settings).iban;
+    this.#iban = iban;
     this.#target = target;
   }
 
@@ -164,13 +187,17 @@ class Importer {
         await this.#store();
         this.#startStatement(record);
         break;
+      case "other_statement":
+        await this.#store();
+        this.#other ??= record;
+        if (this.#others.size < OTHERS_MAX) this.#others.add(shownAccount(record));
+        break;
       case "statement_end":
         // The balances of one page are right if those of the whole statement are.
         await this.#store(record.is_proven || this.#statement?.balances?.opening_minor === null);
         this.#statement = null;
         break;
       case "entry":
-        if (!this.#is_ours) break;
         this.#imported.entries++;
         this.#open = { entry: record, details: [] };
         break;
@@ -194,31 +221,26 @@ class Importer {
   /** Ends the file. Throws if nothing in it belongs to the account. */
   async end(): Promise<ImportedFile> {
     await this.#close();
-    if (this.#unknown_line !== null && !this.#has_known) {
-      throw refusal(this.#unknown_line, null, NEVER_EXPORTED);
+    if (this.#unknown !== null && !this.#has_known) {
+      throw refusal(this.#unknown.line, elementOf(this.#unknown), NEVER_EXPORTED);
     }
     // Batches come after their file, and are rejected before it: their reasons are closer.
     for (const [id, status] of [...this.#wide].reverse()) {
       this.#reject(await this.#exported(id), status);
     }
     await this.#store();
-    if (this.#statements === 0 && this.#others.size > 0) {
-      const others = [...this.#others].map(hidden).join(", ");
+    if (this.#statements === 0 && this.#other !== null) {
+      const others = [...this.#others].join(", ");
       throw refusal(
-        this.#message?.line ?? 1,
-        null,
+        this.#other.line,
+        elementOf(this.#other),
         `the file is about ${others}, and not about the account ${hidden(this.#iban)}`,
       );
     }
     return this.#imported;
   }
 
-  #startStatement({ account, balances, booked, page, statement_id, line }: StatementRecord): void {
-    this.#is_ours = isAccount(account, this.#iban);
-    if (!this.#is_ours) {
-      if (this.#others.size < OTHERS_MAX) this.#others.add(account);
-      return;
-    }
+  #startStatement({ balances, booked, page, statement_id, line }: StatementRecord): void {
     this.#statements++;
     if (this.#message?.kind !== "camt.053") return;
     const tomorrow = new Date(Date.now() + DAY_MS).toISOString().slice(0, 10);
@@ -252,16 +274,14 @@ class Importer {
     const { entry, details } = this.#open;
     this.#open = null;
     if (entry.status !== "booked" || entry.amount_minor === 0) return;
-    if (entry.booked_on === null && entry.value_on === null) {
-      throw refusal(entry.line, "Ntry", "a booked entry has no date");
-    }
     const named = await Promise.all(details.map((detail) => this.#named(detail)));
     const batch_id = batchOf(entry, named);
     // Other messages of the file can have rejected orders of the batch.
     const orders = (await this.#exported(batch_id)).filter(({ id }) => !this.#rejected.has(id));
     const { kind } = this.#message!;
-    this.#ready.push({ ...bookEntry(this.#account_id, entry, named, orders), kind });
-    const events = this.#ready.reduce((sum, entry) => sum + entry.provider_events.length, 0);
+    const beginnings = beginningsOf(entry, named, orders);
+    this.#ready.push({ entry, details: named, orders, kind, beginnings });
+    const events = this.#ready.reduce((sum, { details }) => sum + details.length + 1, 0);
     if (this.#ready.length >= BATCH || events >= BATCH_EVENTS) await this.#store();
   }
 
@@ -271,8 +291,9 @@ class Importer {
     const rows = this.#ready.length + provider_events.length + checks.length;
     const proves_balances = has_right_balances && (this.#statement?.balances ?? null) !== null;
     if (rows === 0 && !proves_balances) return;
-    const payers = await this.#payers();
-    const entries = this.#ready.map(({ payers: _, ...entry }) => entry);
+    const booked = await this.#book();
+    const payers = await this.#payers(booked.flatMap(({ payers }) => payers));
+    const entries = booked.map(({ payers: _, ...entry }) => entry);
     this.#imported.new_entries += await this.#target.storeRows({
       statement: this.#statement,
       proves_balances,
@@ -285,13 +306,22 @@ class Importer {
     this.#statuses = { provider_events: [], checks: [] };
   }
 
+  /** Makes the events of the entries that are ready. */
+  async #book(): Promise<(BookedEntry & { kind: string })[]> {
+    const beginnings = new Set(this.#ready.flatMap(({ beginnings }) => beginnings));
+    const found = beginnings.size === 0 ? [] : await this.#target.findReferences([...beginnings]);
+    return this.#ready.map(({ entry, details, orders, kind, beginnings }) => {
+      const named = found.filter(({ beginning }) => beginnings.includes(beginning));
+      return { ...bookEntry(this.#account_id, entry, details, orders, named), kind };
+    });
+  }
+
   /**
    * Seals the details of new payers. A payment with several payers has none: nobody knows to whom a
    * refund goes.
    */
-  async #payers(): Promise<NewRows["payers"]> {
+  async #payers(named: BookedEntry["payers"]): Promise<NewRows["payers"]> {
     const payers: NewRows["payers"] = [];
-    const named = this.#ready.flatMap(({ payers }) => payers);
     if (named.length === 0) return payers;
     const given = Map.groupBy(named, ({ reference }) => reference);
     const known = Map.groupBy(
@@ -347,8 +377,8 @@ class Importer {
     const orders = await this.#exported(id);
     if (id === null || orders.length === 0) {
       // Some banks report their own ids of files, or orders of others.
-      this.#unknown_line ??= status.line;
-      this.#warn(status.line, STATUS_ELEMENTS[status.level], NEVER_EXPORTED);
+      this.#unknown ??= status;
+      this.#warn(status.line, elementOf(status)!, NEVER_EXPORTED);
       return;
     }
     this.#has_known = true;
@@ -362,12 +392,20 @@ class Importer {
     if (checks.length + this.#statuses.provider_events.length >= BATCH) await this.#store();
   }
 
-  /** An accepted recall ends its order, unless the bank has booked it: then the money comes back. */
+  /**
+   * An accepted recall ends its order, unless the bank has booked it: then the money comes back. A
+   * reply about a whole batch or file does not tell which of several orders was recalled.
+   */
   async #cancellation(status: StatusRecord): Promise<void> {
     const { level, result, code, line } = status;
     this.#warn(line, STATUS_ELEMENTS[level], `the bank's reply to a recall is ${code}`);
-    const id = level === "transaction" && result === "accepted" ? reportedId(status) : null;
-    this.#reject(await this.#exported(id), status);
+    const orders = await this.#exported(result === "accepted" ? reportedId(status) : null);
+    if (orders.length > 1) {
+      const message = "the reply is about several orders: it ends only those that it names";
+      this.#warn(line, STATUS_ELEMENTS[level], message);
+    } else {
+      this.#reject(orders, status);
+    }
   }
 
   #reject(orders: readonly BankOrder[], { reasons, line, level }: StatusRecord): void {
@@ -410,20 +448,18 @@ class Importer {
 }
 
 function refusal(line: number, element: string | null, reason: string): BankFileError {
-  return new BankFileError(reason, { line, column: 1, element });
+  return new BankFileError(reason, { line, column: null, element });
 }
 
-/**
- * Reports whether the account of a statement is the one with the IBAN. Some banks leave the IBAN out
- * and write the number at its end, with or without the zeros in front.
- */
-function isAccount(account: string, iban: string): boolean {
-  const number = account.replace(/^0+/, "");
-  if (account === iban) return true;
-  if (number.length < 6 || !iban.slice(4).endsWith(number)) return false;
-  // Another digit in front belongs to the number of another account, unless the zeros are written.
-  const is_whole = account.length >= 8 && iban.endsWith(account);
-  return is_whole || iban.at(-number.length - 1) === "0";
+/** The element that a record was read from, if its record tells it. */
+function elementOf(record: BankRecord): string | null {
+  if ("level" in record) return STATUS_ELEMENTS[record.level];
+  return "element" in record ? record.element : ELEMENTS[record.record] ?? null;
+}
+
+function shownAccount({ account, currency }: { account: string; currency: string | null }): string {
+  if (account === "") return "an account without a number";
+  return `${hidden(account)}${currency === null ? "" : ` in ${currency}`}`;
 }
 
 function hidden(account: string): string {

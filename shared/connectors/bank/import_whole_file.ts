@@ -52,6 +52,7 @@ export async function importWhole(
         return Promise.resolve(rows.entries.length);
       },
       findOrders: (id) => store.findOrders(account.id, id),
+      findReferences: (beginnings) => store.findReferences(account.id, beginnings),
       async readPayers(references) {
         const stored = await store.readPayers(account.id, references);
         return [...stored, ...references.flatMap((reference) => payers.get(reference) ?? [])];

@@ -60,9 +60,8 @@ export function readFlag(element: XmlElement, ...path: [string, ...string[]]): b
 /** Reads the date of an element that has `Dt` or `DtTm`: the day as the bank wrote it. */
 export function readDate(element: XmlElement | null): string | null {
   if (element === null) return null;
-  const text = textOf(element, "Dt") ?? textOf(element, "DtTm") ?? element.text;
-  const [day] = DATE.exec(text) ?? [];
-  return day !== undefined && isDay(day) ? day : null;
+  return [textOf(element, "Dt"), textOf(element, "DtTm"), element.text]
+    .map((text) => DATE.exec(text ?? "")?.[0] ?? "").find(isDay) ?? null;
 }
 
 /** Reads `BkTxCd` of an entry or a detail. */
@@ -91,9 +90,9 @@ export function readCharges(element: XmlElement, currency: string): number {
   return sum;
 }
 
-/** Returns the lines of a text that stands in several elements as one. */
-export function joinTexts(elements: readonly XmlElement[]): string | null {
-  return elements.map(({ text }) => text).filter((text) => text !== "").join(" ") || null;
+/** Returns the lines of a text that stands in several elements. */
+export function joinTexts(elements: readonly XmlElement[], separator = " "): string | null {
+  return elements.map(({ text }) => text).filter((text) => text !== "").join(separator) || null;
 }
 
 /** The amount before the bank took its charge out of a credit, or added it to a debit. */

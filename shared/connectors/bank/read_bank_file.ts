@@ -9,6 +9,7 @@
 
 import { BankFileError } from "./bank_file_error.ts";
 import { readXml, textOf, type XmlElement, type XmlReading } from "./bank_xml_reader.ts";
+import type { OwnAccount } from "./own_account.ts";
 import type { MessageReader, Sink } from "./read_message.ts";
 import type { BankRecord, MessageKind } from "./read_records.ts";
 import { STATEMENT_CONTAINERS, StatementReader } from "./read_statement.ts";
@@ -36,13 +37,15 @@ interface OpenMessage {
  *
  * @param bytes the file in pieces of any size
  * @param bytes_max larger files are refused
+ * @param own the account whose statements are read; without it all of them are
  * @throws {BankFileError} if the file is refused
  */
 export async function* readBankFile(
   bytes: AsyncIterable<Uint8Array>,
   bytes_max: number,
+  own: OwnAccount | null = null,
 ): AsyncGenerator<BankRecord> {
-  const file = new BankFileReader();
+  const file = new BankFileReader(own);
   for await (const parts of readXml({ bytes, bytes_max, isContainer })) {
     for (const part of parts) {
       if (part.part === "start") file.start(part.place, part.namespace);
@@ -56,6 +59,7 @@ export async function* readBankFile(
 /** Finds the messages of a file, also in an envelope. */
 class BankFileReader {
   readonly records: BankRecord[] = [];
+  readonly #own: OwnAccount | null;
   #namespace: string | null = null;
   #message: OpenMessage | null = null;
   #parents: string[] = [];
@@ -65,6 +69,10 @@ class BankFileReader {
     warn: ({ line, element }, message) =>
       this.records.push({ record: "warning", line, element, message }),
   };
+
+  constructor(own: OwnAccount | null) {
+    this.#own = own;
+  }
 
   start(place: XmlElement, namespace: string | null): void {
     this.#namespace = namespace ?? this.#namespace;
@@ -78,7 +86,7 @@ class BankFileReader {
       this.#messages++;
       this.#message = {
         place,
-        reader: readerOf(kind, this.#sink),
+        reader: readerOf(kind, this.#sink, this.#own),
         has_header: false,
         version: /\.\d{3}\.(\d{2})\b/.exec(this.#namespace ?? "")?.[1] ?? null,
       };
@@ -134,8 +142,8 @@ function containersOf(kind: MessageKind): ReadonlySet<string> {
   return isStatusKind(kind) ? STATUS_CONTAINERS : STATEMENT_CONTAINERS;
 }
 
-function readerOf(kind: MessageKind, sink: Sink): MessageReader {
-  if (!isStatusKind(kind)) return new StatementReader(kind, sink);
+function readerOf(kind: MessageKind, sink: Sink, own: OwnAccount | null): MessageReader {
+  if (!isStatusKind(kind)) return new StatementReader(kind, sink, own);
   return new StatusReader(kind === "pain.002" ? "status" : "cancellation", sink);
 }
 

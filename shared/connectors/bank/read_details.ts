@@ -7,6 +7,7 @@ import {
   joinTexts,
   readBankCode,
   readCharges,
+  readDate,
   readDirection,
   readFlag,
 } from "./read_amount.ts";
@@ -26,6 +27,9 @@ const NO_ID = /^(NOT ?PROVIDED|NON ?REF|NO ?REF)$/i;
 /** Text of Swiss banks about their own processing, such as `?REJECT?0`. */
 const BANK_FLAG = /^\?[A-Z]+\?/;
 
+/** Elements of a transaction with its day, the closest to that of its booking first. */
+const DAYS = ["IntrBkSttlmDt", "TxDtTm", "AccptncDtTm"];
+
 /** Longest code of a reason: that of a bank's own one in ISO 20022. */
 const REASON_MAX = 35;
 
@@ -37,6 +41,8 @@ export interface WrittenDetail {
   instructed: number | null;
   stated: number | null;
   charge: number;
+  /** The day of its settlement or execution. */
+  day: string | null;
   /** Whether the bank says that its amount contains the charge. */
   includes_charge: boolean;
   debtor: Party;
@@ -88,7 +94,11 @@ export function readDetail(
         ...childrenOf(remittance, "Ustrd"),
         ...childrenOf(remittance, "Strd").flatMap((strd) => childrenOf(strd, "AddtlRmtInf"))
           .filter(({ text }) => !BANK_FLAG.test(text)),
-      ]),
+      ], "\n"),
+      other_references: [
+        ...childrenOf(element, "RltdRmtInf").map((related) => textOf(related, "RmtId")),
+        ...proprietaryIds(element),
+      ].flatMap((text) => text ?? []),
       counterparty: direction === "credit" ? debtor : creditor,
       return: readReason(childOf(element, "RtrInf")),
       information: textOf(element, "AddtlTxInf"),
@@ -97,6 +107,7 @@ export function readDetail(
     instructed: amount("AmtDtls", "InstdAmt", "Amt"),
     stated,
     charge: readCharges(element, currency),
+    day: DAYS.map((name) => readDate(childOf(element, "RltdDts", name))).find(Boolean) ?? null,
     includes_charge: charges !== null &&
       [charges, ...childrenOf(charges, "Rcrd")].some((each) => readFlag(each, "ChrgInclInd")),
     debtor,
@@ -164,14 +175,22 @@ function isEmpty({ name, iban, account }: Party): boolean {
   return name === null && iban === null && account === null;
 }
 
+function proprietaryIds(element: XmlElement): (string | null)[] {
+  const ids = childOf(element, "Refs");
+  return ids === null ? [] : childrenOf(ids, "Prtry").map((id) => textOf(id, "Ref"));
+}
+
 function readReferences(remittance: XmlElement): Reference[] {
   return childrenOf(remittance, "Strd").flatMap((strd) => [
-    ...childrenOf(strd, "CdtrRefInf").map((info) => readReference(info, "Ref")),
+    ...childrenOf(strd, "CdtrRefInf").map((info) =>
+      readReference(info, childOf(info, "Ref") === null ? "CdtrRef" : "Ref")
+    ),
     ...childrenOf(strd, "RfrdDocInf").map((info) => readReference(info, "Nb")),
   ]).filter(({ reference }) => reference !== "");
 }
 
-function readReference(info: XmlElement, name: "Ref" | "Nb"): Reference {
+/** Reads a reference. Version 1 has the name `CdtrRef`. */
+function readReference(info: XmlElement, name: "Ref" | "CdtrRef" | "Nb"): Reference {
   const type = childOf(info, "Tp", "CdOrPrtry");
   return {
     type: type && (textOf(type, "Cd") ?? textOf(type, "Prtry")),

@@ -23,12 +23,23 @@ import type { Batch, DetailRecord, Direction, EntryRecord, MessageKind } from ".
 /** Details of an entry that are in memory at a time: about 1 MB. */
 const HELD_DETAILS_MAX = 1_000;
 
+/** Statuses by their code, which some banks write as a word. */
+const STATUSES: ReadonlyMap<string, EntryRecord["status"]> = new Map([
+  ["BOOK", "booked"],
+  ["BOOKED", "booked"],
+  ["PDNG", "pending"],
+  ["FUTR", "pending"],
+  ["INFO", "information"],
+]);
+
 /** The statement around an entry. */
 interface EntryContext {
   kind: MessageKind;
   account: string;
   currency: string | null;
   counts: Counts;
+  /** Returns the day of an entry without one, of whose details one has this day. */
+  dayOfUndated(day: string | null): string | null;
   warn(place: XmlElement, message: string): void;
 }
 
@@ -43,6 +54,8 @@ export class EntryReader {
   readonly #context: EntryContext;
   /** The entry, with all elements but its details. */
   readonly #entry: XmlElement;
+  /** Details before the amount and the direction, which have to come first. */
+  readonly #early: { element: XmlElement; batch: Batch | null }[] = [];
   readonly #details: WrittenDetail[] = [];
   #money: Money | null = null;
   #direction: Direction | null = null;
@@ -70,7 +83,10 @@ export class EntryReader {
       this.#present_batch = readBatch(element);
       this.#batch ??= this.#present_batch;
     } else if (element.element === "TxDtls") {
-      return this.#takeDetail(element);
+      const batch = this.#present_batch ?? this.#batch;
+      if (this.#hasHead()) return this.#takeDetail(element, batch);
+      this.#early.push({ element, batch });
+      if (this.#early.length > HELD_DETAILS_MAX) this.#readHead();
     } else {
       keep(this.#entry, element);
     }
@@ -79,17 +95,17 @@ export class EntryReader {
 
   /** Returns the entry with its details, unless `take` has returned it. */
   end(): WrittenEntry | null {
+    const details = this.#early.splice(0)
+      .map(({ element, batch }) => readDetail(element, { ...this.#readHead(), batch }));
+    this.#details.unshift(...details);
     if (this.#large === null) return this.#finish();
     if (this.#large.rest === 0) return null;
     const reason = `the amounts of more than ${HELD_DETAILS_MAX} details are not the entry's`;
     throw new BankFileError(reason, this.#entry);
   }
 
-  #takeDetail(element: XmlElement): WrittenEntry | WrittenDetail | null {
-    const detail = readDetail(element, {
-      ...this.#readHead(),
-      batch: this.#present_batch ?? this.#batch,
-    });
+  #takeDetail(element: XmlElement, batch: Batch | null): WrittenEntry | WrittenDetail | null {
+    const detail = readDetail(element, { ...this.#readHead(), batch });
     if (this.#large === null) {
       this.#details.push(detail);
       return this.#details.length > HELD_DETAILS_MAX ? this.#startLarge() : null;
@@ -100,7 +116,11 @@ export class EntryReader {
     return detail;
   }
 
-  /** The amount and the direction, which stand before the details. */
+  #hasHead(): boolean {
+    return ["Amt", "CdtDbtInd"].every((name) => childOf(this.#entry, name) !== null);
+  }
+
+  /** The amount and the direction. */
   #readHead(): { currency: string; amount_minor: number; direction: Direction } {
     if (this.#money === null) {
       const amount = childOf(this.#entry, "Amt");
@@ -153,6 +173,19 @@ export class EntryReader {
     turn(detail, detail.direction, record);
   }
 
+  /** A date that cannot be read is none that is missing. */
+  #dayOfUndated(): string {
+    const written = ["BookgDt", "ValDt"].map((name) => childOf(this.#entry, name))
+      .find((date) =>
+        date !== null && (date.text !== "" || date.children.some(({ text }) => text))
+      );
+    if (written) throw new BankFileError("not a date like 2026-11-20", written);
+    const day = this.#details.find(({ day }) => day !== null)?.day ?? null;
+    const found = this.#context.dayOfUndated(day);
+    if (found === null) throw new BankFileError("a booked entry has no date", this.#entry);
+    return found;
+  }
+
   #readRecord(): EntryRecord {
     const { account, kind, counts, warn } = this.#context;
     const entry = this.#entry;
@@ -161,8 +194,10 @@ export class EntryReader {
     if (status === null) warn(entry, "the status of the entry is not known: it is not booked");
     const batch = this.#batch;
     const detail = this.#details[0]?.record ?? null;
-    const booked_on = readDate(childOf(entry, "BookgDt"));
+    const is_booked = status === "booked" && amount_minor > 0;
     const value_on = readDate(childOf(entry, "ValDt"));
+    const booked_on = readDate(childOf(entry, "BookgDt")) ??
+      (is_booked && value_on === null ? this.#dayOfUndated() : null);
     const bank_reference = textOf(entry, "AcctSvcrRef");
     return {
       record: "entry",
@@ -317,11 +352,5 @@ function readStatus(entry: XmlElement, kind: MessageKind): EntryRecord["status"]
   const code = status && (textOf(status, "Cd") ?? textOf(status, "Prtry") ?? status.text);
   // Every entry of a statement is booked, unless it tells something else.
   if (!code) return kind === "camt.053" ? "booked" : null;
-  return code === "BOOK"
-    ? "booked"
-    : code === "PDNG" || code === "FUTR"
-    ? "pending"
-    : code === "INFO"
-    ? "information"
-    : null;
+  return STATUSES.get(code.toUpperCase()) ?? null;
 }

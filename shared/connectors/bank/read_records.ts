@@ -41,6 +41,17 @@ export interface StatementRecord {
   booked: { opening: BalanceRecord | null; closing: BalanceRecord } | null;
 }
 
+/** A statement of another account, which is not read further. */
+interface OtherStatementRecord {
+  record: "other_statement";
+  line: number;
+  element: string;
+  /** As in a statement; empty: it names none. */
+  account: string;
+  /** Null, unless the number is right and only the currency is another one. */
+  currency: string | null;
+}
+
 /** The end of a statement, after its entries. */
 interface StatementEndRecord {
   record: "statement_end";
@@ -131,8 +142,10 @@ export interface DetailRecord {
   bank_code: BankCode;
   /** Structured references: ISO 11649 (`SCOR`), Swiss QR and ESR, numbers of documents. */
   references: Reference[];
-  /** The lines of the unstructured text, joined by spaces. */
+  /** The lines of the unstructured text. */
   remittance: string | null;
+  /** Other places in which banks put the reference of a payer. */
+  other_references: string[];
   counterparty: Party;
   return: Reason | null;
   information: string | null;
@@ -197,6 +210,7 @@ interface WarningRecord {
 export type BankRecord =
   | MessageRecord
   | StatementRecord
+  | OtherStatementRecord
   | StatementEndRecord
   | EntryRecord
   | DetailRecord

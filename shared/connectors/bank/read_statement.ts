@@ -2,6 +2,8 @@
 
 import { BankFileError } from "./bank_file_error.ts";
 import { childOf, childrenOf, textOf, type XmlElement } from "./bank_xml_reader.ts";
+import { isOwnNumber, type OwnAccount } from "./own_account.ts";
+import { readDate } from "./read_amount.ts";
 import { bookedOf, readBalance, StatementSums } from "./read_balances.ts";
 import { readAccountId } from "./read_details.ts";
 import { EntryReader, turnEntry, type WrittenEntry } from "./read_entry.ts";
@@ -21,6 +23,7 @@ const PAGES: readonly string[] = ["StmtPgntn", "RptPgntn", "NtfctnPgntn"];
 /** Elements of a statement that are used. The others are not kept in memory. */
 const USED: readonly string[] = [
   "Id",
+  "CreDtTm",
   "Acct",
   "Bal",
   "TxsSummry",
@@ -34,7 +37,11 @@ interface OpenStatement {
   record: StatementRecord;
   sums: StatementSums;
   counts: Counts;
+  /** The day on which the bank made the statement. */
+  created_on: string | null;
   entries: number;
+  /** Booked entries without a date of their own. */
+  undated: number;
   reversals: WrittenEntry[];
   /** The reversals and their details. */
   waiting: number;
@@ -51,17 +58,21 @@ export const STATEMENT_CONTAINERS: ReadonlySet<string> = new Set([
 export class StatementReader implements MessageReader {
   readonly #kind: MessageKind;
   readonly #sink: Sink;
+  readonly #own: OwnAccount | null;
   readonly #entry_counts = new Counts();
   readonly #statement_counts = new Counts();
   #message_page: Page | null = null;
+  #message_day: string | null = null;
   #place: XmlElement | null = null;
-  #open: OpenStatement | null = null;
+  /** Undefined before the first entry; null: the statement is of another account. */
+  #open: OpenStatement | null | undefined = undefined;
   #entry: EntryReader | null = null;
   #statements = 0;
 
-  constructor(kind: MessageKind, sink: Sink) {
+  constructor(kind: MessageKind, sink: Sink, own: OwnAccount | null) {
     this.#kind = kind;
     this.#sink = sink;
+    this.#own = own;
   }
 
   start(place: XmlElement): void {
@@ -71,14 +82,8 @@ export class StatementReader implements MessageReader {
       this.#statements++;
     } else if (place.element === "Ntry") {
       if (this.#entry !== null) throw new BankFileError("an entry is inside of another", place);
-      const { record, counts } = this.#statement(place);
-      this.#entry = new EntryReader(place, {
-        kind: this.#kind,
-        account: record.account,
-        currency: record.currency,
-        counts,
-        warn: this.#sink.warn,
-      });
+      const open = this.#statement(place);
+      if (open !== null) this.#entry = this.#entryReader(place, open);
     } else if (place.element === "NtryDtls") {
       this.#entry?.startDetails();
     }
@@ -90,10 +95,11 @@ export class StatementReader implements MessageReader {
       if (ready === null) return;
       if ("details" in ready) this.#addEntry(ready, false);
       else this.#sink.add(ready.record);
-    } else if (this.#place !== null) {
+    } else if (this.#place !== null && this.#open === undefined) {
       if (USED.includes(element.element)) keep(this.#place, element);
     } else if (element.element === "GrpHdr") {
       this.#message_page = readPage(childOf(element, "MsgPgntn"));
+      this.#message_day = readDate(childOf(element, "CreDtTm"));
     }
   }
 
@@ -109,41 +115,96 @@ export class StatementReader implements MessageReader {
     }
   }
 
-  /** Returns the open statement. The first entry opens it. */
-  #statement(place: XmlElement): OpenStatement {
-    if (this.#open !== null) return this.#open;
+  #entryReader(place: XmlElement, open: OpenStatement): EntryReader {
+    const { account, currency, booked } = open.record;
+    return new EntryReader(place, {
+      kind: this.#kind,
+      account,
+      currency,
+      counts: open.counts,
+      // A file that is made after midnight has the day after that of the entry. Without a reference
+      // of the bank, this is another entry than that of a file with the right day: the import then
+      // warns that no camt.053 has it.
+      dayOfUndated: (day) => {
+        open.undated++;
+        return day ?? booked?.closing.date ?? open.created_on ?? this.#message_day;
+      },
+      warn: this.#sink.warn,
+    });
+  }
+
+  /** Returns the open statement, or null if it is of another account. The first entry opens it. */
+  #statement(place: XmlElement): OpenStatement | null {
+    if (this.#open !== undefined) return this.#open;
     if (this.#place === null) throw new BankFileError("an entry is outside of a statement", place);
     const account = childOf(this.#place, "Acct");
     const { iban, account: other } = readAccountId(account);
-    const id = iban ?? other;
-    if (id === null) throw new BankFileError("the statement has no account", this.#place);
-    const currency = account && textOf(account, "Ccy");
-    const balances = childrenOf(this.#place, "Bal").flatMap((element) => {
+    const number = iban ?? other;
+    const currency = account && textOf(account, "Ccy")?.toUpperCase() || null;
+    this.#open = this.#isOther(this.#place, number ?? "", currency)
+      ? null
+      : this.#openStatement(this.#place, number, currency);
+    return this.#open;
+  }
+
+  /** Adds the record of a statement of another account, of which nothing else is read. */
+  #isOther(place: XmlElement, account: string, told: string | null): boolean {
+    if (this.#own === null) return false;
+    const is_own = isOwnNumber(account, this.#own);
+    const currency = told ?? onlyCurrency(place);
+    if (is_own && (currency ?? this.#own.currency) === this.#own.currency) return false;
+    const { line, element } = place;
+    const other = is_own ? currency : null;
+    this.#sink.add({ record: "other_statement", line, element, account, currency: other });
+    if (other !== null) {
+      const message = `the statement is in ${other}, which is not the currency of the account: ` +
+        "it is not booked";
+      this.#sink.warn(place, message);
+    }
+    return true;
+  }
+
+  #openStatement(
+    place: XmlElement,
+    number: string | null,
+    told: string | null,
+  ): OpenStatement {
+    const account = this.#own?.iban ?? number;
+    if (account === null) throw new BankFileError("the statement has no account", place);
+    const currency = told ?? this.#own?.currency ?? null;
+    const balances = childrenOf(place, "Bal").flatMap((element) => {
       const balance = readBalance(element, currency);
       if (balance === null) this.#sink.warn(element, "the amount of the balance cannot be read");
       else if (!balance.has_sign) this.#sink.warn(element, "the balance is neither CRDT nor DBIT");
       return balance ?? [];
     });
     const page = readPage(
-      this.#place.children.find(({ element }) => PAGES.includes(element)) ?? null,
+      place.children.find(({ element }) => PAGES.includes(element)) ?? null,
     ) ?? this.#message_page;
-    const summary = childOf(this.#place, "TxsSummry");
+    const summary = childOf(place, "TxsSummry");
     const sums = new StatementSums(isWhole(page) ? balances : [], summary);
     const record: StatementRecord = {
       record: "statement",
-      line: this.#place.line,
-      statement_id: textOf(this.#place, "Id"),
-      account: id,
+      line: place.line,
+      statement_id: textOf(place, "Id"),
+      account,
       currency: currency ?? balances[0]?.record.currency ?? null,
-      sequence: textOf(this.#place, "ElctrncSeqNb") ?? textOf(this.#place, "LglSeqNb"),
+      sequence: textOf(place, "ElctrncSeqNb") ?? textOf(place, "LglSeqNb"),
       page,
       balances: balances.map(({ record }) => record),
       booked: bookedOf(balances, isWhole(page)),
     };
     this.#sink.add(record);
-    const counts = this.#countsOf(record);
-    this.#open = { record, sums, counts, entries: 0, reversals: [], waiting: 0 };
-    return this.#open;
+    return {
+      record,
+      sums,
+      counts: this.#countsOf(record),
+      created_on: readDate(childOf(place, "CreDtTm")),
+      entries: 0,
+      undated: 0,
+      reversals: [],
+      waiting: 0,
+    };
   }
 
   /** A statement that comes again in the file has the same entries, not further ones. */
@@ -177,7 +238,14 @@ export class StatementReader implements MessageReader {
   }
 
   #endStatement(place: XmlElement): void {
-    const { sums, reversals, entries, record } = this.#statement(place);
+    const open = this.#statement(place);
+    if (open !== null) this.#endOpen(place, open);
+    this.#open = undefined;
+    this.#place = null;
+  }
+
+  #endOpen(place: XmlElement, open: OpenStatement): void {
+    const { sums, reversals, entries, undated, record } = open;
     const are_opposite = sums.areReversalsOpposite();
     const turned = are_opposite && reversals.length > 0;
     if (turned) this.#sink.warn(place, "the sums prove the opposite direction of the reversals");
@@ -190,14 +258,24 @@ export class StatementReader implements MessageReader {
       this.#sink.warn(place, warning);
     }
     if (entries === 0 && !is_statement) this.#sink.warn(place, "there are no entries");
+    if (undated > 0) {
+      const message = `booked entries without a date: ${undated}. Their day is that of their ` +
+        "details, of the closing balance or of the file";
+      this.#sink.warn(place, message);
+    }
     this.#sink.add({
       record: "statement_end",
       line: place.line,
       is_proven: sums.areProven(turned),
     });
-    this.#open = null;
-    this.#place = null;
   }
+}
+
+/** The currency of the balances, if it is the same one. */
+function onlyCurrency(statement: XmlElement): string | null {
+  const found = new Set(childrenOf(statement, "Bal").map((each) => childOf(each, "Amt")?.currency));
+  const [currency] = found;
+  return found.size === 1 && currency ? currency : null;
 }
 
 function readPage(element: XmlElement | null): Page | null {

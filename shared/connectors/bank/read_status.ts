@@ -3,7 +3,7 @@
  * a group, of a batch, or of one transaction.
  */
 
-import { childrenOf, textOf, type XmlElement } from "./bank_xml_reader.ts";
+import { childOf, childrenOf, textOf, type XmlElement } from "./bank_xml_reader.ts";
 import { readReason } from "./read_details.ts";
 import type { PayeeCheck } from "../../schema/bank_account.ts";
 import { keep, type MessageReader, type Sink } from "./read_message.ts";
@@ -45,6 +45,9 @@ export class StatusReader implements MessageReader {
   /** `Cxl` in the names of camt.029. */
   readonly #infix: "" | "Cxl";
   #message_id: string | null = null;
+  /** The status of the group, and that of the present batch. */
+  #group_code: string | null = null;
+  #batch_code: string | null = null;
   #batch: XmlElement | null = null;
   /** Whether the status of the batch is out: it stands before those of the transactions. */
   #is_batch_read = false;
@@ -67,10 +70,12 @@ export class StatusReader implements MessageReader {
   take(element: XmlElement): void {
     if (element.element === "OrgnlGrpInfAndSts") {
       this.#message_id = textOf(element, "OrgnlMsgId");
-      this.#add("group", element, textOf(element, `Grp${this.#infix}Sts`));
+      this.#group_code = textOf(element, `Grp${this.#infix}Sts`);
+      this.#add("group", element, this.#group_code);
     } else if (element.element === "TxInfAndSts") {
       this.#endBatchHead();
-      this.#add("transaction", element, textOf(element, `Tx${this.#infix}Sts`));
+      const code = textOf(element, `Tx${this.#infix}Sts`) ?? this.#codeAround(element);
+      this.#add("transaction", element, code);
     } else if (element.element === "Sts" && this.#batch === null) {
       this.#conclusion = element;
     } else if (this.#batch !== null && !this.#is_batch_read) {
@@ -82,9 +87,10 @@ export class StatusReader implements MessageReader {
     if (place.element === "OrgnlPmtInfAndSts") {
       this.#endBatchHead();
       this.#batch = null;
+      this.#batch_code = null;
     } else if (place.element !== "CxlDtls") {
       const conclusion = this.#conclusion;
-      if (conclusion) this.#add("group", conclusion, textOf(conclusion, "Conf"));
+      if (conclusion) this.#add("group", conclusion, this.#conclusionCode());
       if (this.#statuses === 0) this.#sink.warn(place, "the file has no status");
     }
   }
@@ -92,7 +98,21 @@ export class StatusReader implements MessageReader {
   #endBatchHead(): void {
     if (this.#batch === null || this.#is_batch_read) return;
     this.#is_batch_read = true;
-    this.#add("payment_information", this.#batch, textOf(this.#batch, `PmtInf${this.#infix}Sts`));
+    this.#batch_code = textOf(this.#batch, `PmtInf${this.#infix}Sts`);
+    this.#add("payment_information", this.#batch, this.#batch_code);
+  }
+
+  /**
+   * The status around a transaction that has none: banks then write only its reason. A transaction
+   * of a report without a reason tells nothing more than its batch.
+   */
+  #codeAround(transaction: XmlElement): string | null {
+    const tells = this.#record === "cancellation" || childOf(transaction, "StsRsnInf") !== null;
+    return tells ? this.#batch_code ?? this.#group_code ?? this.#conclusionCode() : null;
+  }
+
+  #conclusionCode(): string | null {
+    return this.#conclusion && textOf(this.#conclusion, "Conf");
   }
 
   #add(level: StatusRecord["level"], element: XmlElement, code: string | null): void {

@@ -76,8 +76,9 @@ const TROUBLES: Record<string, Trouble> = {
   late: (amount, reference) => unpaid("failed", [credit(amount, reference)]),
   "wrong reference": (amount) => unpaid("pending", [credit(amount, UNKNOWN)]),
   "mangled reference": (amount, reference) => paid(amount, 0, [credit(amount, mangled(reference))]),
-  "cut reference": (amount, reference) =>
-    unpaid("pending", [credit(amount, reference.slice(0, -1))]),
+  "cut reference": (amount, reference) => paid(amount, 0, [credit(amount, reference.slice(0, 12))]),
+  "reference cut early": (amount, reference) =>
+    unpaid("pending", [credit(amount, reference.slice(0, 11))]),
   "no reference": (amount) => unpaid("pending", [credit(amount, "thank you")]),
   "no details": (amount) => unpaid("pending", [{ amount, family: "RCDT ESCT", details: [] }]),
   "structured reference": (amount, reference) =>

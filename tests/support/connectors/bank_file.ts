@@ -1,5 +1,6 @@
 /** Small files of a bank, and their records. */
 
+import type { OwnAccount } from "../../../shared/connectors/bank/own_account.ts";
 import { readBankFile } from "../../../shared/connectors/bank/read_bank_file.ts";
 import type {
   BankRecord,
@@ -68,7 +69,7 @@ export function writeDetail(members: Record<string, string | null> = {}): string
 function writeElement(name: string, members: Record<string, string | null>): string {
   const elements = Object.entries(members).filter(([, content]) => content !== null)
     .map(([name, content]) => {
-      const [, amount, currency] = /^(\S+) ([A-Z]{3})$/.exec(content!) ?? [];
+      const [, amount, currency] = /^(\S+) ([A-Z]{3}|[a-z]{3})$/.exec(content!) ?? [];
       return currency
         ? `<${name} Ccy="${currency}">${amount}</${name}>`
         : `<${name}>${content}</${name}>`;
@@ -88,13 +89,17 @@ export function writeBalance(
     `${sign}<Dt><Dt>${day}</Dt></Dt></Bal>\n`;
 }
 
-/** Reads a file that arrives in pieces of a size. */
+/** Reads a file that arrives in pieces of a size, or the statements of one account in it. */
 export async function readFile(
   file: string | Uint8Array<ArrayBuffer>,
-  { piece_bytes = 1000, bytes_max = 10_000_000 } = {},
+  { piece_bytes = 1000, bytes_max = 10_000_000, own }: {
+    piece_bytes?: number;
+    bytes_max?: number;
+    own?: OwnAccount;
+  } = {},
 ): Promise<BankRecord[]> {
   const bytes = typeof file === "string" ? new TextEncoder().encode(file) : file;
-  return await Array.fromAsync(readBankFile(pieces(bytes, piece_bytes), bytes_max));
+  return await Array.fromAsync(readBankFile(pieces(bytes, piece_bytes), bytes_max, own));
 }
 
 /** Returns the entries of a file, each with its details. */

@@ -53,7 +53,8 @@ function partsOf(): [head: string, part: (at: number) => string, tail: string] {
   if (many === "details") {
     return [
       statement(
-        `<Ntry><Amt Ccy="EUR">${count}</Amt><CdtDbtInd>CRDT</CdtDbtInd><Sts>BOOK</Sts><NtryDtls>`,
+        `<Ntry><Amt Ccy="EUR">${count}</Amt><CdtDbtInd>CRDT</CdtDbtInd><Sts>BOOK</Sts>
+        <BookgDt><Dt>2026-11-20</Dt></BookgDt><NtryDtls>`,
       ),
       detailOf,
       "</NtryDtls></Ntry></Stmt></BkToCstmrStmt></Document>",
