@@ -23,7 +23,7 @@ const SENT_BY_US = /^Line \d, .*: not one of the messages that banks send/;
 const GENKGO: readonly Sample[] = [
   ["camt052.v1.xml", "camt.052.01", 1, 0, 0, 0, 0, 20000000],
   ["camt052.v2.other-account.xml", "camt.052.02", 1, 1, 0, 0, 0, 20000000],
-  ["camt052.v2.with-account-name.xml", "camt.052.02", 1, 1, 0, 1, 0, 20000000],
+  ["camt052.v2.with-account-name.xml", "camt.052.02", 1, 1, 0, 1, 0, 0],
   ["camt052.v2.xml", "camt.052.02", 1, 1, 0, 0, 0, 20000000],
   // Pending.
   ["camt052.v4.xml", "camt.052.04", 1, 1, 0, 0, 0, 0],
@@ -46,11 +46,11 @@ const GENKGO: readonly Sample[] = [
   // The second page of a statement.
   ["camt053.v4.xml", "camt.053.04", 1, 1, 0, 1, 885, 0],
   ["camt053.v8.xml", "camt.053.08", 1, 1, 0, 1, 885, 0],
-  ["camt054.v2.with-account-name.xml", "camt.054.02", 1, 1, 0, 1, 0, 20000000],
+  ["camt054.v2.with-account-name.xml", "camt.054.02", 1, 1, 0, 1, 0, 0],
   // Three details without amounts, or with amounts of another currency.
   ["camt054.v2.xml", "camt.054.02", 1, 3, 0, 1, 0, 20000000],
   ["camt054.v4.xml", "camt.054.04", 1, 3, 0, 1, 0, 20000000],
-  ["camt054.v8-with-UETR.xml", "camt.054.08", 1, 1, 0, 1, 0, 20000000],
+  ["camt054.v8-with-UETR.xml", "camt.054.08", 1, 1, 0, 1, 0, 0],
   ["camt054.v8-with-financial-institution.xml", "camt.054.08", 1, 1, 0, 1, 0, 20000000],
   ["camt054.v8.xml", "camt.054.08", 1, 3, 0, 1, 0, 20000000],
   // No closing balance.

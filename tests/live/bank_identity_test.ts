@@ -238,7 +238,8 @@ Deno.test("an entry with several identities", async (t) => {
       ];
       for (const [at, [step, made]] of files.entries()) {
         await send(step, { made, day: "2026-11-16", change: 11 });
-        assert.deepEqual(await moved(), at === 0 ? [1100, 1100] : [0, 0], `file ${at + 1}`);
+        // Without a reference of the bank, the day of an early file can be that after the entry.
+        assert.deepEqual(await moved(), at === 3 ? [1100, 1100] : [0, 0], `file ${at + 1}`);
       }
     });
     await t.step("an entry without a date in a file of the night, with a reference", async () => {

@@ -16,7 +16,7 @@ import {
 import { readDetail, turn, type WrittenDetail } from "./read_details.ts";
 import { isBatchIdentifier } from "./bank_identifier.ts";
 import type { Counts } from "./identity_counts.ts";
-import { identityOf } from "./read_identity.ts";
+import { identityOf, isReference } from "./read_identity.ts";
 import { keep } from "./read_message.ts";
 import type { Batch, DetailRecord, Direction, EntryRecord, MessageKind } from "./read_records.ts";
 
@@ -38,8 +38,9 @@ interface EntryContext {
   account: string;
   currency: string | null;
   counts: Counts;
-  /** Returns the day of an entry without one, of whose details one has this day. */
-  dayOfUndated(day: string | null): string | null;
+  /** The days that an entry without one can have. */
+  days: { closing: string | null; made: string | null };
+  noteUndated(): void;
   warn(place: XmlElement, message: string): void;
 }
 
@@ -173,32 +174,45 @@ export class EntryReader {
     turn(detail, detail.direction, record);
   }
 
-  /** A date that cannot be read is none that is missing. */
-  #dayOfUndated(): string {
+  /**
+   * Returns the day of an entry without one; null: it is not booked. A date that cannot be read is
+   * none that is missing.
+   */
+  #dayOfUndated(bank_reference: string | null): string | null {
     const written = ["BookgDt", "ValDt"].map((name) => childOf(this.#entry, name))
       .find((date) =>
         date !== null && (date.text !== "" || date.children.some(({ text }) => text))
       );
     if (written) throw new BankFileError("not a date like 2026-11-20", written);
-    const day = this.#details.find(({ day }) => day !== null)?.day ?? null;
-    const found = this.#context.dayOfUndated(day);
-    if (found === null) throw new BankFileError("a booked entry has no date", this.#entry);
-    return found;
+    const { days, kind, noteUndated, warn } = this.#context;
+    const told = this.#details.find(({ day }) => day !== null)?.day ?? days.closing;
+    const day = told ?? days.made;
+    if (day === null) throw new BankFileError("a booked entry has no date", this.#entry);
+    // A file that is made after midnight has the day after that of the entry, which would be another
+    // entry than that of the statement.
+    if (told === null && kind !== "camt.053" && !isReference(bank_reference)) {
+      warn(this.#entry, "a booked entry without a date and a reference: its statement books it");
+      return null;
+    }
+    noteUndated();
+    return day;
   }
 
   #readRecord(): EntryRecord {
     const { account, kind, counts, warn } = this.#context;
     const entry = this.#entry;
     const { amount_minor, currency, direction } = this.#readHead();
-    const status = readStatus(entry, kind);
+    const bank_reference = textOf(entry, "AcctSvcrRef");
+    let status = readStatus(entry, kind);
     if (status === null) warn(entry, "the status of the entry is not known: it is not booked");
     const batch = this.#batch;
     const detail = this.#details[0]?.record ?? null;
-    const is_booked = status === "booked" && amount_minor > 0;
     const value_on = readDate(childOf(entry, "ValDt"));
-    const booked_on = readDate(childOf(entry, "BookgDt")) ??
-      (is_booked && value_on === null ? this.#dayOfUndated() : null);
-    const bank_reference = textOf(entry, "AcctSvcrRef");
+    let booked_on = readDate(childOf(entry, "BookgDt"));
+    if (status === "booked" && amount_minor > 0 && booked_on === null && value_on === null) {
+      booked_on = this.#dayOfUndated(bank_reference);
+      if (booked_on === null) status = null;
+    }
     return {
       record: "entry",
       line: entry.line,

@@ -56,7 +56,7 @@ export function hashOf(values: readonly (string | number | null)[]): string {
 }
 
 /** Reports whether `AcctSvcrRef` is a reference. NONREF and zeros are none. */
-function isReference(text: string | null): text is string {
+export function isReference(text: string | null): text is string {
   return text !== null && /[1-9]/.test(text);
 }
 

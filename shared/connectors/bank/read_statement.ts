@@ -122,13 +122,11 @@ export class StatementReader implements MessageReader {
       account,
       currency,
       counts: open.counts,
-      // A file that is made after midnight has the day after that of the entry. Without a reference
-      // of the bank, this is another entry than that of a file with the right day: the import then
-      // warns that no camt.053 has it.
-      dayOfUndated: (day) => {
-        open.undated++;
-        return day ?? booked?.closing.date ?? open.created_on ?? this.#message_day;
+      days: {
+        closing: booked?.closing.date ?? null,
+        made: open.created_on ?? this.#message_day,
       },
+      noteUndated: () => open.undated++,
       warn: this.#sink.warn,
     });
   }
