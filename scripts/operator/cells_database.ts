@@ -121,7 +121,7 @@ async function identityOf({ flag, sql }: CellDatabase): Promise<Identity> {
   }
   const [found] = await sql<[Omit<Identity, "version">]>`
     select concat((select system_identifier from pg_control_system()), ' ',
-        pg_postmaster_start_time()) as server,
+        extract(epoch from pg_postmaster_start_time())) as server,
       current_setting('wal_level') as wal_level, r.rolsuper or r.rolbypassrls as may_bypass,
       r.rolsuper or r.rolreplication as may_replicate,
       pg_has_role('pg_create_subscription', 'usage') as may_subscribe

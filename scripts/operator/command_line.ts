@@ -36,11 +36,17 @@ export function printMessage(line: string): void {
   Deno.stderr.writeSync(encode(`${line}\n`));
 }
 
-/** Names are texts of others: they must not move the cursor or turn the direction of a line. */
+/**
+ * Names are texts of others: they must not move the cursor or turn the direction of a line. They are
+ * shown as JSON escapes them.
+ */
 const CONTROLS = /(?![\n\t])[\p{Cc}\p{Bidi_Control}]/gu;
 
 function encode(text: string): Uint8Array<ArrayBuffer> {
-  return new TextEncoder().encode(text.replace(CONTROLS, "\ufffd"));
+  return new TextEncoder().encode(text.replace(
+    CONTROLS,
+    (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  ));
 }
 
 /** Prints an error for the operator. Returns the exit code: 2 for invalid arguments, or else 1. */

@@ -182,8 +182,8 @@ begin
       select pay_internal.environment_time(k.environment_id) - pay_internal.server_time() as ahead
     ) c
     left join lateral (
-      select (array_agg(s.prefix order by s.created_at desc))[1] as prefix,
-        (array_agg(s.last_four order by s.created_at desc))[1] as last_four,
+      select (array_agg(s.prefix order by s.added_at desc, s.hash desc))[1] as prefix,
+        (array_agg(s.last_four order by s.added_at desc, s.hash desc))[1] as last_four,
         (count(*) filter (where s.revoked_at is null
           and (s.expires_at is null or s.expires_at - c.ahead > now())
           and (s.ends_at is null or s.ends_at > now())))::integer as secrets,

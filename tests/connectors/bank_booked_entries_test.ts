@@ -21,8 +21,10 @@ const ORDERS = [
 
 /** A payout of 10.00, and a payment that waits and one that does not. */
 const CUT = REFERENCE.slice(0, 12);
+const OTHER_PAYOUT = PAYOUT.replace(/2$/, "3");
 const FOUND = [
   { reference: PAYOUT, amount_minor: 1000, currency: "EUR", is_open: false },
+  { reference: OTHER_PAYOUT, amount_minor: 1000, currency: "EUR", is_open: true },
   { reference: COLLECTION, amount_minor: 700, currency: "EUR", is_open: true },
   { reference: REFERENCE, amount_minor: 9900, currency: "EUR", is_open: true },
   {
@@ -114,10 +116,23 @@ const CASES: Case[] = [
     Amt: "10.00 USD",
     AddtlNtryInf: PAYOUT,
   }, SPENT],
-  ["the ids of two orders in a text", {
+  ["the ids of two payouts in a text", {
+    CdtDbtInd: "DBIT",
+    AddtlNtryInf: `${PAYOUT} ${OTHER_PAYOUT}`,
+  }, SPENT],
+  ["the ids of a payout and of its payment in a text", {
     CdtDbtInd: "DBIT",
     AddtlNtryInf: `${PAYOUT} ${COLLECTION}`,
-  }, SPENT],
+  }, [["transfer", "succeeded", PAYOUT, 1000]]],
+  ["the id of a payment in the text of a debit", {
+    Amt: "7.00 EUR",
+    CdtDbtInd: "DBIT",
+    AddtlNtryInf: COLLECTION,
+  }, [["adjustment", "succeeded", null, 700]]],
+  ["a reference that is cut off at two lengths", {
+    AddtlNtryInf: REFERENCE.slice(0, 14),
+    ...detail({ RmtInf: text(CUT) }),
+  }, PAID],
   ["the id of no order in a text", {
     CdtDbtInd: "DBIT",
     AddtlNtryInf: PAYOUT.replace("2", "9"),
@@ -286,9 +301,12 @@ for (const [name, members, booked] of CASES) {
     ];
     const batch_id = batchOf(entry, details);
     const orders = batch_id === FILE ? ORDERS : [];
-    const found = beginningsOf(entry, details, orders).flatMap((beginning) =>
-      FOUND.filter(({ reference }) => reference.startsWith(beginning))
-        .map((each) => ({ beginning, ...each }))
+    const found = new Map(
+      beginningsOf(entry, details, orders).map((beginning) => [
+        beginning,
+        FOUND.filter(({ reference }) => reference.startsWith(beginning))
+          .map((each) => ({ beginning, ...each })),
+      ]),
     );
     const { provider_events } = bookEntry("pac_1", entry, details, orders, found);
     const events = provider_events.map((event) => [

@@ -101,7 +101,7 @@ for (
   Deno.test(`going-live.md has a ${name} that the service books as the page says`, async () => {
     const events = (await readEntries(text)).flatMap((entry) => {
       assert.equal(batchOf(entry, entry.details), null);
-      return bookEntry("pac_1", entry, entry.details, [], []).provider_events;
+      return bookEntry("pac_1", entry, entry.details, [], new Map()).provider_events;
     });
     assert.deepEqual(
       events.map(({ op, state, amount_minor, provider_reference, return_code }) => [

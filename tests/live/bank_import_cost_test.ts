@@ -91,7 +91,7 @@ async function readByImport(
     const imported = await importBankFile(account, source, Vault.read(KEYS), {
       storeRows: (rows) => store.storeRows(account.id, sha256, rows),
       findOrders: () => Promise.resolve([]),
-      findReferences: () => Promise.resolve([]),
+      findReferences: (beginnings) => store.findReferences(account.id, beginnings),
       readPayers: () => Promise.resolve([]),
     });
     await store.endFile(account.id, sha256, imported);

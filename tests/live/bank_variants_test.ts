@@ -116,6 +116,46 @@ Deno.test("a bank's own ways to write a file", async (t) => {
       assert.equal((await send(debit("2.00"))).exceptions, 0);
       assert.equal((await call(`transfers/${order}`)).status, "completed");
     });
+    await t.step("a payout whose text names the payment that it is for", async () => {
+      const { id } = await call("payments", {
+        ...{ amount: 700, currency: "EUR", method_kind: "sepa", iban: PAYEE },
+        mandate: { id: "VARIANT", signed_at: "2026-01-31", sequence: "recurring" },
+      });
+      await exportOrders();
+      const refs = `<EndToEndId>${written(id)}</EndToEndId>`;
+      await send({ Amt: "7.00 EUR", NtryDtls: writeDetail({ Amt: "7.00 EUR", Refs: refs }) });
+      const refund = await call(`payments/${id}/refund`, { amount: 700 });
+      await exportOrders();
+      const debit = (text: string) => ({
+        Amt: "7.00 EUR",
+        CdtDbtInd: "DBIT",
+        AddtlNtryInf: `${text}SVWZ+Refund of ${written(id)}`,
+      });
+      const statuses = async () => [
+        (await call(`payments/${id}`)).status,
+        (await call(`refunds/${refund.id}`)).status,
+      ];
+      assert.deepEqual(await statuses(), ["completed", "pending"]);
+      assert.equal((await send(debit(""))).exceptions, 1);
+      assert.deepEqual(await statuses(), ["completed", "pending"]);
+      assert.equal((await send(debit(`EREF+${written(refund.id)} `))).exceptions, 0);
+      assert.deepEqual(await statuses(), ["refunded", "completed"]);
+    });
+    await t.step("a reply to two recalls, of which one is refused", async () => {
+      const given_back = await transfer();
+      const first = await exportOrders();
+      const kept = await transfer();
+      const second = await exportOrders();
+      await importFile(`<Document><RsltnOfInvstgtn><Assgnmt><Id>TWO</Id></Assgnmt>
+<Sts><Conf>PECR</Conf></Sts><CxlDtls><OrgnlGrpInfAndSts><OrgnlMsgId>${first}</OrgnlMsgId>
+<GrpCxlSts>ACCR</GrpCxlSts></OrgnlGrpInfAndSts></CxlDtls><CxlDtls><OrgnlPmtInfAndSts>
+<OrgnlPmtInfId>${second}-1</OrgnlPmtInfId><TxInfAndSts>
+<OrgnlEndToEndId>${written(kept)}</OrgnlEndToEndId>
+<CxlStsRsnInf><Rsn><Cd>NOOR</Cd></Rsn></CxlStsRsnInf></TxInfAndSts></OrgnlPmtInfAndSts></CxlDtls>
+</RsltnOfInvstgtn></Document>`);
+      assert.equal((await call(`transfers/${given_back}`)).status, "failed");
+      assert.equal((await call(`transfers/${kept}`)).status, "pending");
+    });
     const recall = (file: string, content = "") =>
       `<Document><RsltnOfInvstgtn><Assgnmt><Id>A</Id></Assgnmt><Sts><Conf>CNCL</Conf></Sts><CxlDtls>
 <OrgnlPmtInfAndSts><OrgnlPmtInfId>${file}-1</OrgnlPmtInfId><PmtInfCxlSts>ACCR</PmtInfCxlSts>

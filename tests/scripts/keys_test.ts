@@ -183,7 +183,7 @@ Deno.test("deno task keys with DATABASE_URL", async (t) => {
       });
       assert.equal(made, 201);
       const { out } = await keys(env, "list");
-      assert.ok(out.includes("x\ufffd[2J\ufffd31m\ufffdy"), out);
+      assert.ok(out.includes("x\\u001b[2J\\u009b31m\\u202ey"), out);
     });
     await t.step("create says that there are 100 active keys", async () => {
       const environment = ["--environment", service.other.environment_id];

@@ -42,6 +42,7 @@ type BatchOrder = Pick<BankOrder, "id" | "amount_minor" | "is_open">;
 interface Part {
   direction: Direction;
   amount_minor: number;
+  currency: string;
   bank_code: BankCode;
   detail: DetailRecord | null;
   is_reversal: boolean;
@@ -50,6 +51,10 @@ interface Part {
   /** The order, if the part is known by its batch. */
   order_id?: string;
 }
+
+/** References of an account by the text with which they begin. */
+type FoundReferences = ReadonlyMap<string, readonly FoundReference[]>;
+const NONE_FOUND: FoundReferences = new Map();
 
 /** The part of an event that the movement decides: which subject it is for, and its result. */
 type Matched = Pick<ProviderEvent, "op" | "state" | "provider_reference"> & Partial<ProviderEvent>;
@@ -96,7 +101,7 @@ export function beginningsOf(
   batch: readonly BatchOrder[],
 ): string[] {
   return partsOf(entry, details, batch)
-    .filter((part) => matched(part, []).op === "adjustment").flatMap(beginningsIn);
+    .filter((part) => matched(part, NONE_FOUND).op === "adjustment").flatMap(beginningsIn);
 }
 
 /**
@@ -104,14 +109,14 @@ export function beginningsOf(
  *
  * @param account_id `pac_…`
  * @param batch the orders of `batchOf`
- * @param found the references of the account that begin with one of `beginningsOf`
+ * @param found the references of the account that begin with one of `beginningsOf`, by that text
  */
 export function bookEntry(
   account_id: string,
   entry: EntryRecord,
   details: readonly DetailRecord[],
   batch: readonly BatchOrder[],
-  found: readonly FoundReference[],
+  found: FoundReferences,
 ): BookedEntry {
   const { identity: id, currency } = entry;
   const booked_on = (entry.booked_on ?? entry.value_on)!;
@@ -119,7 +124,7 @@ export function bookEntry(
   const payers: BookedEntry["payers"] = [];
   let is_total = false;
   for (const [i, part] of partsOf(entry, details, batch).entries()) {
-    const event = matched(part, found.filter((each) => each.currency === currency));
+    const event = matched(part, found);
     is_total = entry.booked_by === "total" && event.op === "adjustment";
     provider_events.push({
       account_id,
@@ -147,11 +152,12 @@ function partsOf(
   details: readonly DetailRecord[],
   batch: readonly BatchOrder[],
 ): Part[] {
-  const { direction, amount_minor, bank_code, charge_minor, is_reversal } = entry;
+  const { direction, amount_minor, currency, bank_code, charge_minor, is_reversal } = entry;
   const is_one = details.length <= 1 && (entry.batch?.transactions ?? 1) <= 1;
   const whole = {
     direction,
     amount_minor,
+    currency,
     bank_code,
     is_reversal,
     detail: null,
@@ -166,7 +172,7 @@ function partsOf(
         amount_minor: order.amount_minor,
         order_id: order.id,
       }));
-      return sum === amount_minor ? parts : [...parts, chargePart(charge_minor)];
+      return sum === amount_minor ? parts : [...parts, chargePart(charge_minor, currency)];
     }
     const [only = null, ...others] = details;
     return [{ ...whole, detail: others.length === 0 ? only : null }];
@@ -175,20 +181,21 @@ function partsOf(
     ...whole,
     direction: detail.direction,
     amount_minor: detail.amount_minor!,
-    bank_code: detail.bank_code.sub_family === null ? bank_code : detail.bank_code,
+    bank_code: tellsNothing(detail.bank_code) ? bank_code : detail.bank_code,
     detail,
     information: [detail.information, whole.information].filter(Boolean).join("\n") || null,
   }));
   if (charge_minor !== 0) {
-    parts.push(chargePart(charge_minor));
+    parts.push(chargePart(charge_minor, currency));
   }
   return parts.filter((part) => part.amount_minor > 0);
 }
 
-function chargePart(charge_minor: number): Part {
+function chargePart(charge_minor: number, currency: string): Part {
   return {
     direction: charge_minor > 0 ? "debit" : "credit",
     amount_minor: Math.abs(charge_minor),
+    currency,
     bank_code: { domain: null, family: null, sub_family: "CHRG", proprietary: null },
     detail: null,
     is_reversal: false,
@@ -196,7 +203,7 @@ function chargePart(charge_minor: number): Part {
   };
 }
 
-function matched(part: Part, found: readonly FoundReference[]): Matched {
+function matched(part: Part, found: FoundReferences): Matched {
   const { direction, detail, bank_code } = part;
   // Its charge for an order has the id of the order, too.
   if (part.order_id === undefined && isCharge(bank_code)) {
@@ -217,13 +224,17 @@ function ofPayment(provider_reference: string): Matched {
   return { op: "authorize", state: "succeeded", provider_reference };
 }
 
-/** The texts of a part that can be an order's id, or the beginning of a reference. */
+/**
+ * The texts of a part that can be an order's id, or the beginning of a reference. A payout names in
+ * its text the payment that it is for, which is no return of that payment.
+ */
 function beginningsIn(part: Part): string[] {
   const { detail } = part;
   const texts = [...textsOf(part), detail?.instruction_id ?? null];
-  const is_payment = part.direction === "credit" && detail?.return == null && !part.is_reversal;
+  const is_back = detail?.return != null || part.is_reversal;
+  const is_payment = part.direction === "credit" && !is_back;
   const found = texts.flatMap((text) => [
-    ...identifiersIn(text ?? ""),
+    ...identifiersIn(text ?? "").filter((id) => is_payment || is_back || !id.startsWith("pay-")),
     ...is_payment ? cutReferences(text ?? "") : [],
   ]);
   return [...new Set(found)].slice(0, BEGINNINGS_MAX);
@@ -233,16 +244,24 @@ function beginningsIn(part: Part): string[] {
  * Tells what a part says by its texts: about the only order that they name, if the amount is that
  * of the order, or about the only payment that still waits whose reference begins like one.
  */
-function ofText(part: Part, found: readonly FoundReference[]): Matched | null {
-  const beginnings = beginningsIn(part);
-  const named = found.filter(({ beginning, reference, is_open }) =>
-    beginnings.includes(beginning) && (is_open || reference === beginning)
-  );
-  const [only, ...others] = named;
-  if (only === undefined || others.length > 0) return null;
+function ofText(part: Part, found: FoundReferences): Matched | null {
+  if (found.size === 0) return null;
+  const named = beginningsIn(part).flatMap((beginning) => found.get(beginning) ?? [])
+    .filter(({ beginning, reference, currency, is_open }) =>
+      currency === part.currency && (is_open || reference === beginning)
+    );
+  const [only] = named;
+  // A bank can write one text twice, cut at two lengths.
+  if (only === undefined || named.some(({ reference }) => reference !== only.reference)) {
+    return null;
+  }
   const id = idOfBankIdentifier(only.reference);
   if (id === null) return ofPayment(only.reference);
   return only.amount_minor === part.amount_minor ? ofOrder(id, part) : null;
+}
+
+function tellsNothing({ sub_family, proprietary }: BankCode): boolean {
+  return UNTOLD.has(sub_family) && proprietary === null;
 }
 
 function isCharge({ sub_family, proprietary }: BankCode): boolean {

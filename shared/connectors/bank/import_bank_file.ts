@@ -117,8 +117,6 @@ interface ReadyEntry {
   /** The orders of its batch. */
   orders: BankOrder[];
   kind: string;
-  /** The texts in it that can be a part of a reference. */
-  beginnings: string[];
 }
 
 /** Collects what a file says about one account. */
@@ -274,13 +272,12 @@ class Importer {
     const { entry, details } = this.#open;
     this.#open = null;
     if (entry.status !== "booked" || entry.amount_minor === 0) return;
-    const named = await Promise.all(details.map((detail) => this.#named(detail)));
+    const named = await Promise.all(details.map((detail) => this.#named(detail, entry)));
     const batch_id = batchOf(entry, named);
     // Other messages of the file can have rejected orders of the batch.
     const orders = (await this.#exported(batch_id)).filter(({ id }) => !this.#rejected.has(id));
     const { kind } = this.#message!;
-    const beginnings = beginningsOf(entry, named, orders);
-    this.#ready.push({ entry, details: named, orders, kind, beginnings });
+    this.#ready.push({ entry, details: named, orders, kind });
     const events = this.#ready.reduce((sum, { details }) => sum + details.length + 1, 0);
     if (this.#ready.length >= BATCH || events >= BATCH_EVENTS) await this.#store();
   }
@@ -308,12 +305,17 @@ class Importer {
 
   /** Makes the events of the entries that are ready. */
   async #book(): Promise<(BookedEntry & { kind: string })[]> {
-    const beginnings = new Set(this.#ready.flatMap(({ beginnings }) => beginnings));
-    const found = beginnings.size === 0 ? [] : await this.#target.findReferences([...beginnings]);
-    return this.#ready.map(({ entry, details, orders, kind, beginnings }) => {
-      const named = found.filter(({ beginning }) => beginnings.includes(beginning));
-      return { ...bookEntry(this.#account_id, entry, details, orders, named), kind };
-    });
+    const beginnings = new Set(
+      this.#ready.flatMap(({ entry, details, orders }) => beginningsOf(entry, details, orders)),
+    );
+    const found = Map.groupBy(
+      beginnings.size === 0 ? [] : await this.#target.findReferences([...beginnings]),
+      ({ beginning }) => beginning,
+    );
+    return this.#ready.map(({ entry, details, orders, kind }) => ({
+      ...bookEntry(this.#account_id, entry, details, orders, found),
+      kind,
+    }));
   }
 
   /**
@@ -357,9 +359,9 @@ class Importer {
    * Returns a detail with the id of its order: the banks on the way of a payout by SWIFT repeat its
    * UETR, and not always our id.
    */
-  async #named(detail: DetailRecord): Promise<DetailRecord> {
+  async #named(detail: DetailRecord, { is_reversal }: EntryRecord): Promise<DetailRecord> {
     const { uetr, end_to_end_id, direction } = detail;
-    const is_of_payout = direction === "debit" || detail.return !== null;
+    const is_of_payout = direction === "debit" || detail.return !== null || is_reversal;
     const is_named = idOfBankIdentifier(end_to_end_id ?? "") !== null;
     if (uetr === null || is_named || !is_of_payout) return detail;
     const [order] = await this.#exported(uetr);

@@ -17,6 +17,8 @@ export interface OwnAccount {
 const NUMBER_MIN = 6;
 /** A number of this length is whole, also without the zeros in front. */
 const WHOLE_MIN = 8;
+/** Digits of a German number. */
+const DE_LENGTH = 10;
 
 /** Reports whether the number of an account in a file is that of this one. */
 export function isOwnNumber(text: string, { iban, currency }: OwnAccount): boolean {
@@ -36,6 +38,9 @@ function isEndOf(number: string, iban: string): boolean {
   const digits = number.replace(/^0+/, "");
   if (digits.length < NUMBER_MIN || !iban.slice(4).endsWith(digits)) return false;
   // Another digit in front belongs to the number of another account, unless the zeros are written.
+  if (ibanCountry(iban) === "DE") {
+    return [iban.slice(4), iban.slice(-DE_LENGTH)].includes(number.padStart(DE_LENGTH, "0"));
+  }
   const is_whole = number.length >= WHOLE_MIN && iban.endsWith(number);
   return is_whole || iban.at(-digits.length - 1) === "0";
 }

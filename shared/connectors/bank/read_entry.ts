@@ -55,8 +55,6 @@ export class EntryReader {
   readonly #context: EntryContext;
   /** The entry, with all elements but its details. */
   readonly #entry: XmlElement;
-  /** Details before the amount and the direction, which have to come first. */
-  readonly #early: { element: XmlElement; batch: Batch | null }[] = [];
   readonly #details: WrittenDetail[] = [];
   #money: Money | null = null;
   #direction: Direction | null = null;
@@ -84,10 +82,7 @@ export class EntryReader {
       this.#present_batch = readBatch(element);
       this.#batch ??= this.#present_batch;
     } else if (element.element === "TxDtls") {
-      const batch = this.#present_batch ?? this.#batch;
-      if (this.#hasHead()) return this.#takeDetail(element, batch);
-      this.#early.push({ element, batch });
-      if (this.#early.length > HELD_DETAILS_MAX) this.#readHead();
+      return this.#takeDetail(element, this.#present_batch ?? this.#batch);
     } else {
       keep(this.#entry, element);
     }
@@ -96,9 +91,6 @@ export class EntryReader {
 
   /** Returns the entry with its details, unless `take` has returned it. */
   end(): WrittenEntry | null {
-    const details = this.#early.splice(0)
-      .map(({ element, batch }) => readDetail(element, { ...this.#readHead(), batch }));
-    this.#details.unshift(...details);
     if (this.#large === null) return this.#finish();
     if (this.#large.rest === 0) return null;
     const reason = `the amounts of more than ${HELD_DETAILS_MAX} details are not the entry's`;
@@ -115,10 +107,6 @@ export class EntryReader {
     if (record === null) return null;
     this.#addToLarge(detail, record);
     return detail;
-  }
-
-  #hasHead(): boolean {
-    return ["Amt", "CdtDbtInd"].every((name) => childOf(this.#entry, name) !== null);
   }
 
   /** The amount and the direction. */

@@ -152,6 +152,7 @@ export class StatementReader implements MessageReader {
     const currency = told ?? onlyCurrency(place);
     if (is_own && (currency ?? this.#own.currency) === this.#own.currency) return false;
     const { line, element } = place;
+    if (account === "") this.#sink.warn(place, "a statement without an account is left out");
     const other = is_own ? currency : null;
     this.#sink.add({ record: "other_statement", line, element, account, currency: other });
     if (other !== null) {

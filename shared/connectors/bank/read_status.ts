@@ -26,7 +26,7 @@ const CODES: Readonly<Record<StatusResult, string>> = {
   accepted: "ACCP ACSP ACSC ACCC ACTC ACWC ACWP ACFC ACPD ACIS ACCR CNCL",
   rejected: "RJCT CANC RJCR",
   pending: "RCVD PATC PRES ACFW BLCK PDCR UWFW RVNC",
-  partial: "PART PACR RVCM",
+  partial: "PART PACR PECR RVCM",
   payee_check: [...PAYEE_CHECKS_BY_CODE.keys()].join(" "),
 };
 const RESULTS: ReadonlyMap<string, StatusResult> = new Map(
@@ -54,6 +54,8 @@ export class StatusReader implements MessageReader {
   /** The result of an investigation, which stands before the message that it is about. */
   #conclusion: XmlElement | null = null;
   #statuses = 0;
+  /** The messages that an investigation is about. */
+  #messages = 0;
 
   constructor(record: StatusRecord["record"], sink: Sink) {
     this.#record = record;
@@ -62,9 +64,15 @@ export class StatusReader implements MessageReader {
   }
 
   start(place: XmlElement): void {
-    if (place.element !== "OrgnlPmtInfAndSts") return;
-    this.#batch = place;
-    this.#is_batch_read = false;
+    if (place.element === "CxlDtls") {
+      // Each is about a message of its own.
+      this.#message_id = null;
+      this.#group_code = null;
+      this.#messages++;
+    } else if (place.element === "OrgnlPmtInfAndSts") {
+      this.#batch = place;
+      this.#is_batch_read = false;
+    }
   }
 
   take(element: XmlElement): void {
@@ -90,6 +98,7 @@ export class StatusReader implements MessageReader {
       this.#batch_code = null;
     } else if (place.element !== "CxlDtls") {
       const conclusion = this.#conclusion;
+      if (this.#messages > 1) this.#message_id = null;
       if (conclusion) this.#add("group", conclusion, this.#conclusionCode());
       if (this.#statuses === 0) this.#sink.warn(place, "the file has no status");
     }
@@ -104,11 +113,14 @@ export class StatusReader implements MessageReader {
 
   /**
    * The status around a transaction that has none: banks then write only its reason. A transaction
-   * of a report without a reason tells nothing more than its batch.
+   * of a report without a reason tells nothing more than its batch, and one of a recall with a reason
+   * is not given back.
    */
   #codeAround(transaction: XmlElement): string | null {
-    const tells = this.#record === "cancellation" || childOf(transaction, "StsRsnInf") !== null;
-    return tells ? this.#batch_code ?? this.#group_code ?? this.#conclusionCode() : null;
+    const has_reason = childOf(transaction, `${this.#infix}StsRsnInf`) !== null;
+    const code = this.#batch_code ?? this.#group_code ?? this.#conclusionCode();
+    if (this.#record === "status") return has_reason ? code : null;
+    return has_reason && RESULTS.get(code ?? "") === "accepted" ? null : code;
   }
 
   #conclusionCode(): string | null {
