@@ -76,7 +76,9 @@ def detail(of, currency, version="08"):
     is_back = "return" in of
     # A return names the parties of its order.
     role = "Dbtr" if (of["amount"] > 0) != is_back else "Cdtr"
-    tree["Refs"] = {"EndToEndId": of.get("id", "NOTPROVIDED"), "UETR": of.get("uetr")}
+    tree["Refs"] = {"EndToEndId": of.get("id", "NOTPROVIDED")}
+    if "uetr" in of:
+        tree["Refs"]["UETR"] = of["uetr"]
     if "party" in of:
         name = {"Nm": of["party"]["name"]}
         tree["RltdPties"] = {
