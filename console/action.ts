@@ -5,7 +5,7 @@ import { ApiError } from "../client/mod.ts";
 import { change } from "./calls.ts";
 import { type Failure, failureOf } from "./failure.ts";
 import { clearFlash, showDecline, showFlash } from "./flash.tsx";
-import { type Build, useRetryKey } from "./retry_key.ts";
+import { type Build, retryKey } from "./retry_key.ts";
 
 /**
  * Runs the actions of buttons, one at a time, and keeps the failure of the last one. `run` reports
@@ -15,20 +15,20 @@ import { type Build, useRetryKey } from "./retry_key.ts";
 export function useAction() {
   const [failure, setFailure] = useState<Failure | null>(null);
   const [running, setRunning] = useState(false);
-  const retry = useRetryKey();
   const run = async (build: Build<unknown>, done_text: string): Promise<boolean> => {
     if (running) return false;
+    const { key, settle } = retryKey(build);
     setRunning(true);
     setFailure(null);
     clearFlash();
     try {
-      await change(build({ idempotencyKey: retry.keyFor(build) }));
-      retry.settle(null);
+      await change(build({ idempotencyKey: key }));
+      settle(null);
       showFlash(done_text);
       return true;
     } catch (error) {
       const found = failureOf(error);
-      retry.settle(found);
+      settle(found);
       if (error instanceof ApiError && error.payment) showDecline(error);
       else setFailure(found);
       return false;

@@ -7,7 +7,7 @@ import { ConfirmDialog } from "./confirm_dialog.tsx";
 import { Dialog } from "./dialog.tsx";
 import { SelectField } from "./fields.tsx";
 import { Form } from "./form.tsx";
-import { session } from "./session.ts";
+import { replaceSecret, session } from "./session.ts";
 
 /** Seconds that the older secrets of a rotated key still work, with labels. */
 const OVERLAPS: readonly (readonly [string, string])[] = [
@@ -31,11 +31,14 @@ export function RotateKeyDialog(props: {
 }) {
   const { of: key, done, close } = props;
   const [expires_in, setExpiresIn] = useState("86400");
+  const is_own = isOwn(key);
   return (
     <Dialog title="Rotate the API key" close={close}>
       <Form
-        build={(options) =>
-          call("apiKeys", "rotate", key.id, { expires_in: Number(expires_in) }, options)}
+        build={(options) => ({
+          ...call("apiKeys", "rotate", key.id, { expires_in: Number(expires_in) }, options),
+          ...(is_own && { take: ({ secret }: ApiKeyWithSecret) => replaceSecret(secret) }),
+        })}
         done={done}
         actions={(sending) => (
           <>
@@ -48,8 +51,7 @@ export function RotateKeyDialog(props: {
       >
         <p>
           {key.name} gets a new secret. Its idempotency keys stay valid.
-          {isOwn(key) &&
-            " This page uses an older secret of the key, and must ask for the new one."}
+          {is_own && " This page uses the key, and continues with the new secret."}
         </p>
         <SelectField
           label="Older secrets end"

@@ -36,7 +36,7 @@ import { SandboxPage } from "./sandbox_page.tsx";
 import { SandboxesDialog } from "./sandboxes_dialog.tsx";
 import { SearchField } from "./search_field.tsx";
 import { SearchPage } from "./search_page.tsx";
-import { endSession, is_stored, leaveSandbox, maskedKey, session } from "./session.ts";
+import { endSession, is_stored, leaveSandbox, maskedKey, sandboxId, session } from "./session.ts";
 import { Time } from "./text.tsx";
 import { TIME_ZONE } from "./times.ts";
 import { pageName, sectionName } from "./titles.ts";
@@ -70,12 +70,11 @@ export function App() {
   const [section, token = ""] = route.value.steps;
   if (section === CHALLENGE) return <ChallengePage key={token} token={token} />;
   if (session.value === null) return <Connect />;
-  const { api_key } = session.value;
   // Another sandbox gets another frame, which shows nothing of the one before.
-  return <Frame key={api_key} api_key={api_key} />;
+  return <Frame key={sandboxId()} />;
 }
 
-function Frame({ api_key }: { api_key: string }) {
+function Frame() {
   const section = route.value.steps[0] ?? "home";
   // The ledger entries are the other half of the balance.
   const current = section === "ledger" ? "balance" : section;
@@ -87,7 +86,7 @@ function Frame({ api_key }: { api_key: string }) {
   const sections = useRef<HTMLElement>(null);
   const [dialog, setDialog] = useState<"reset" | "sandboxes" | null>(null);
   const close = () => setDialog(null);
-  const { disposable } = session.value!;
+  const { api_key, disposable } = session.value!;
   const is_first = useRef(true);
 
   // This effect must run before the next one, which focuses the first heading.

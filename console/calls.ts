@@ -47,6 +47,8 @@ type MethodOf<R extends keyof Resources, M extends keyof Resources[R]> = Extract
 /** A described call. The type `T` of its response exists only for the compiler. */
 export interface Call<T> extends DescribedCall {
   readonly responses?: T;
+  /** Gets the response of a change before the visible data is read again. */
+  readonly take?: (response: T) => void;
 }
 
 /** A logged call. */
@@ -54,7 +56,7 @@ export interface LoggedCall {
   number: number;
   call: DescribedCall;
   base_url: string;
-  /** The last attempt with its response. Null until the first attempt has ended. */
+  /** The last attempt with its response, without secrets. Null until the first one has ended. */
   exchange: Exchange | null;
 }
 
@@ -68,7 +70,12 @@ const MAX_LOGGED = 25;
 /** Repeated reads need no retries of the client, because the next read is the retry. */
 const NO_RETRIES = 0;
 
+/** The secrets in a response. The API shows them once, and so does the page. */
+const SECRETS = /("(?:secret|test_key)":\s*")[^"]+/g;
+
 let last_number = 0;
+/** Changes that have not ended. */
+let changes = 0;
 
 /** Describes a call of the client. */
 export function call<R extends keyof Resources, M extends keyof Resources[R] & string>(
@@ -102,7 +109,7 @@ export async function perform<T>(
   return await run(described, {
     onExchange(exchange) {
       call_log.value = call_log.value.map((logged) =>
-        logged.number === number ? { ...logged, exchange } : logged
+        logged.number === number ? { ...logged, exchange: withoutSecrets(exchange) } : logged
       );
       observe?.(exchange);
     },
@@ -114,9 +121,13 @@ export async function change<T>(
   described: Call<T>,
   observe?: (exchange: Exchange) => void,
 ): Promise<T> {
+  changes++;
   try {
-    return await perform(described, observe);
+    const response = await perform(described, observe);
+    described.take?.(response);
+    return response;
   } finally {
+    changes--;
     revision.value++;
   }
 }
@@ -197,12 +208,20 @@ async function run<T>(
     const api = client as unknown as Record<string, Record<string, (...args: unknown[]) => T>>;
     return await api[resource]![method]!(...args);
   } catch (error) {
-    // The key has been revoked or has expired, so the session ends.
-    if (error instanceof ApiError && error.status === 401 && session.value?.api_key === api_key) {
+    // The key has been revoked or has expired, so the session ends. But a change that has not ended
+    // can be the one that replaces the key: then the read after it decides.
+    const is_refused = error instanceof ApiError && error.status === 401;
+    if (is_refused && changes === 0 && session.value?.api_key === api_key) {
       batch(() => leaveSandbox() ? tellItsEnd() : endSession(error));
     }
     throw error;
   }
+}
+
+function withoutSecrets(exchange: Exchange): Exchange {
+  const { response } = exchange;
+  if (response === null) return exchange;
+  return { ...exchange, response: { ...response, body: response.body.replace(SECRETS, "$1…") } };
 }
 
 function tellItsEnd(): void {

@@ -11,7 +11,7 @@ import { FormFailure } from "./fields.tsx";
 import { addRetry } from "./flash.tsx";
 import { FIRST_CHOICE, IdempotencyFields, ownKey, send } from "./idempotency.tsx";
 import { FailureNotice } from "./notice.tsx";
-import { type Build, useRetryKey } from "./retry_key.ts";
+import { type Build, retryKey } from "./retry_key.ts";
 
 /**
  * A form. `build` returns the call with the given options. The heading of the page or of the
@@ -31,7 +31,6 @@ export function Form<T>(props: {
   const [failure, setFailure] = useState<Failure | null>(null);
   const [sending, setSending] = useState(false);
   const [choice, setChoice] = useState(FIRST_CHOICE);
-  const retry = useRetryKey();
   const form = useRef<HTMLFormElement>(null);
 
   useEffect(() => {
@@ -46,10 +45,10 @@ export function Form<T>(props: {
     setSending(true);
     setFailure(null);
     try {
-      const key = retry.keyFor(props.build, ownKey(choice));
+      const { key, settle } = retryKey(props.build, ownKey(choice));
       const { outcome, told } = await send(props.build, key, choice);
       const found = "error" in outcome ? failureOf(outcome.error) : null;
-      retry.settle(found);
+      settle(found);
       if (!("error" in outcome)) props.done(outcome.value);
       else if (!props.settle?.(outcome.error)) setFailure(found);
       if (told !== null) addRetry(key, told);

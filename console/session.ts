@@ -54,6 +54,22 @@ export function switchSandbox(sandbox: DisposableSandbox, test_key: string): voi
   });
 }
 
+/** Continues the session with a new secret of its key. */
+export function replaceSecret(secret: string): void {
+  const { disposable } = session.value!;
+  batch(() => {
+    if (disposable) {
+      known_sandboxes.value = new Map(known_sandboxes.value).set(disposable.sandbox.id, secret);
+    }
+    session.value = { ...session.value!, api_key: secret };
+  });
+}
+
+/** Returns the id of the disposable sandbox of the session; empty for another sandbox. */
+export function sandboxId(): string {
+  return session.value?.disposable?.sandbox.id ?? "";
+}
+
 /** Returns to the sandbox that made the present one. Returns false if none did. */
 export function leaveSandbox(): boolean {
   const { base_url, disposable } = session.value!;

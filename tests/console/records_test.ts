@@ -162,6 +162,12 @@ consoleCase("API keys are made, rotated and ended", async (step, { enter, start,
     assert.match(await row("Reports").innerText(), /payments:read/);
     made = await secret();
     assert.equal(await works(made), 200);
+    await button(page, /^API calls/).click();
+    await page.getByRole("tab", { name: "Response" }).click();
+    const response = await page.getByRole("tabpanel").innerText();
+    assert.match(response, /"secret": "…"/);
+    assert.ok(!response.includes(made.slice(8, -4)));
+    await button(page, /^API calls/).click();
   });
   await step("a rotation ends the older secret at once, if the user wants it", async () => {
     await button(page, "Rotate Reports…").click();
@@ -182,13 +188,28 @@ consoleCase("API keys are made, rotated and ended", async (step, { enter, start,
     assert.equal(await works(made), 401);
     assert.equal(await row("Reports").getByRole("button").count(), 0);
   });
+  await step("a rotation of the page’s own key continues with the new secret", async () => {
+    const own = rows(page, "API keys").filter({ hasText: "This page" });
+    for (const older_end of ["Now", "After one day"]) {
+      await own.getByRole("button", { name: /^Rotate/ }).click();
+      await page.getByLabel("Older secrets end").selectOption(older_end);
+      await button(page, "Rotate key").click();
+      await page.getByText(/^API key .* rotated\.$/).waitFor();
+      const rotated = await secret();
+      assert.equal(await works(rotated), 200);
+      await page.locator(".account .key").getByText(rotated.slice(-4)).waitFor();
+      await own.waitFor();
+      await button(page, "I have stored it").click();
+    }
+  });
   await step("the end of the page’s own key asks for another one", async () => {
     const own = rows(page, "API keys").filter({ hasText: "This page" });
     assert.equal(await own.count(), 1);
     await own.getByRole("button", { name: /^End/ }).click();
     await page.getByText("This page uses the key").waitFor();
     await button(page, "Keep key").click();
-    assert.equal(await works(start.test_key), 200);
+    assert.equal(await works(start.test_key), 401);
+    await own.waitFor();
     assert.ok(page.url().startsWith(origin));
   });
 });

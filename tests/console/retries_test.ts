@@ -73,6 +73,43 @@ consoleCase("a button that is pressed again keeps its idempotency key", async (s
   });
 });
 
+consoleCase("a dialog that is opened again keeps its idempotency key", async (step, place) => {
+  const { start, enter } = place;
+  const body = { amount: 5000, currency: "EUR", outcome: "success" };
+  const payment = (await start.call("POST", `${V1}/payments`, body)).body as { id: string };
+  const { page } = await enter(`#/payments/${payment.id}`);
+  const dialog = page.getByRole("dialog");
+  const refund = async () => {
+    await page.getByRole("button", { name: "Refund…" }).click();
+    await dialog.getByLabel(/^Amount/).fill("10.00");
+    await dialog.getByRole("button", { name: "Refund", exact: true }).click();
+  };
+  await step("the response to a refund is lost", async () => {
+    await page.route("**/refund", async (route) => {
+      await route.fetch();
+      await route.abort();
+    });
+    await refund();
+    await dialog.getByText("The API cannot be reached.").waitFor();
+    await dialog.getByRole("button", { name: "Cancel" }).click();
+    await page.unroute("**/refund");
+  });
+  await step("the same refund from a new dialog gets the stored response", async () => {
+    await refund();
+    await said(page).waitFor();
+    assert.equal(await refunds(), 1);
+  });
+  await step("the next refund is another one", async () => {
+    await refund();
+    await dialog.waitFor({ state: "detached" });
+    assert.equal(await refunds(), 2);
+  });
+  async function refunds(): Promise<number> {
+    const path = `${V1}/refunds?payment_id=${payment.id}`;
+    return ((await start.call("GET", path)).body as { data: unknown[] }).data.length;
+  }
+});
+
 consoleCase("a form sends a fault of one request", async (step, { enter, start }) => {
   const { page } = await enter("#/payments/new");
   const submit = () => page.getByRole("button", { name: "Create payment" }).click();
