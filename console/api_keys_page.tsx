@@ -11,6 +11,7 @@ import { call } from "./calls.ts";
 import { Crumb } from "./crumb.tsx";
 import { showFlash } from "./flash.tsx";
 import { ListPage } from "./list_page.tsx";
+import { ListTable } from "./list_table.tsx";
 import { useLive } from "./live.ts";
 import { NewKeyDialog } from "./new_key_dialog.tsx";
 import { Reading } from "./notice.tsx";
@@ -116,7 +117,7 @@ function KeyTable({ keys, busy }: { keys: readonly ApiKey[]; busy: boolean }) {
   const close = () => setOpen(null);
   return (
     <>
-      <table class="list" aria-label="API keys" aria-busy={busy}>
+      <ListTable label="API keys" busy={busy}>
         <thead>
           <tr>
             <th scope="col">Name</th>
@@ -179,7 +180,7 @@ function KeyTable({ keys, busy }: { keys: readonly ApiKey[]; busy: boolean }) {
             </tr>
           ))}
         </tbody>
-      </table>
+      </ListTable>
       {open?.dialog === "rotate" && (
         <RotateKeyDialog
           of={open.key}

@@ -4,6 +4,7 @@ import type { Balance } from "../client/mod.ts";
 import { ACCOUNT_TEXTS } from "./accounts.ts";
 import { call } from "./calls.ts";
 import { LinkedRow } from "./linked_row.tsx";
+import { ListTable } from "./list_table.tsx";
 import { useLive } from "./live.ts";
 import { formatMinor } from "./money.ts";
 import { Empty, Reading } from "./notice.tsx";
@@ -51,7 +52,7 @@ function CurrencyBalance(props: { currency: string; accounts: Balance["balances"
           <Money amount_minor={available} currency={currency} class="large" />
         </h2>
       </div>
-      <table class="list" aria-label={`Accounts in ${currency}`}>
+      <ListTable label={`Accounts in ${currency}`}>
         <thead>
           <tr>
             <th scope="col">Account</th>
@@ -75,7 +76,7 @@ function CurrencyBalance(props: { currency: string; accounts: Balance["balances"
             </LinkedRow>
           ))}
         </tbody>
-      </table>
+      </ListTable>
     </section>
   );
 }

@@ -75,22 +75,24 @@ export function BarChart(props: {
       </div>
       <details>
         <summary>Show as a table</summary>
-        <table class="figures" aria-label={title}>
-          <thead>
-            <tr>
-              <th scope="col">From</th>
-              {series.map(({ name }) => <th key={name} scope="col" class="right">{name}</th>)}
-            </tr>
-          </thead>
-          <tbody>
-            {bars.filter((_, at) => sums[at]! > 0).map(({ label, values }) => (
-              <tr key={label}>
-                <th scope="row">{label}</th>
-                {values.map((value, n) => <td key={n} class="right">{format(value)}</td>)}
+        <div class="scroll">
+          <table class="figures" aria-label={title}>
+            <thead>
+              <tr>
+                <th scope="col">From</th>
+                {series.map(({ name }) => <th key={name} scope="col" class="right">{name}</th>)}
               </tr>
-            ))}
-          </tbody>
-        </table>
+            </thead>
+            <tbody>
+              {bars.filter((_, at) => sums[at]! > 0).map(({ label, values }) => (
+                <tr key={label}>
+                  <th scope="row">{label}</th>
+                  {values.map((value, n) => <td key={n} class="right">{format(value)}</td>)}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
       </details>
     </figure>
   );

@@ -10,6 +10,7 @@ import { new_secret } from "./endpoint_secret.tsx";
 import { showFlash } from "./flash.tsx";
 import { Form } from "./form.tsx";
 import { LinkedRow } from "./linked_row.tsx";
+import { ListTable } from "./list_table.tsx";
 import { useLive } from "./live.ts";
 import { Empty, Reading } from "./notice.tsx";
 import { go, href, hrefOfList } from "./route.ts";
@@ -45,7 +46,7 @@ export function EndpointsPage() {
 
 function EndpointTable({ endpoints }: { endpoints: readonly WebhookEndpoint[] }) {
   return (
-    <table class="list" aria-label="Webhook endpoints">
+    <ListTable label="Webhook endpoints">
       <thead>
         <tr>
           <th scope="col">URL</th>
@@ -80,7 +81,7 @@ function EndpointTable({ endpoints }: { endpoints: readonly WebhookEndpoint[] })
           </LinkedRow>
         ))}
       </tbody>
-    </table>
+    </ListTable>
   );
 }
 

@@ -8,6 +8,7 @@ import { Crumb } from "./crumb.tsx";
 import { draftOf, faultBody, FaultFields } from "./fault_form.tsx";
 import { showFlash } from "./flash.tsx";
 import { Form } from "./form.tsx";
+import { ListTable } from "./list_table.tsx";
 import { useLive } from "./live.ts";
 import { Empty, Reading } from "./notice.tsx";
 import { Pager } from "./pager.tsx";
@@ -92,7 +93,7 @@ function FaultTable(props: { faults: readonly Fault[]; label: string; leave?: ()
   const [deleting, setDeleting] = useState<Fault | null>(null);
   return (
     <>
-      <table class="list" aria-label={props.label}>
+      <ListTable label={props.label}>
         <thead>
           <tr>
             <th scope="col">Fault</th>
@@ -124,7 +125,7 @@ function FaultTable(props: { faults: readonly Fault[]; label: string; leave?: ()
             </tr>
           ))}
         </tbody>
-      </table>
+      </ListTable>
       {deleting && (
         <ConfirmDialog
           title="Delete the fault?"

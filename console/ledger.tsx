@@ -72,39 +72,41 @@ function LedgerTransaction({ entries }: { entries: readonly LedgerEntry[] }) {
     );
   const debits_first = entries.toSorted((a, b) => b.direction.localeCompare(a.direction));
   return (
-    <table class="ledger">
-      <caption>
-        <span class="ledger-name">{nameOf(entries)}</span>
-        <code>{transaction_id}</code>
-        <Time at={created_at} />
-      </caption>
-      <thead>
-        <tr>
-          <th scope="col">Account</th>
-          <th scope="col" class="right">Debit</th>
-          <th scope="col" class="right">Credit</th>
-        </tr>
-      </thead>
-      <tbody>
-        {debits_first.map((entry) => {
-          const amount = formatMinor(entry.amount_minor, currency);
-          return (
-            <tr key={entry.id} class={entry.direction}>
-              <th scope="row">{label(entry.account)}</th>
-              <td class="right">{entry.direction === "debit" ? amount : ""}</td>
-              <td class="right">{entry.direction === "credit" ? amount : ""}</td>
-            </tr>
-          );
-        })}
-      </tbody>
-      <tfoot>
-        <tr>
-          <th scope="row">{currency}</th>
-          <td class="right">{sum("debit")}</td>
-          <td class="right">{sum("credit")}</td>
-        </tr>
-      </tfoot>
-    </table>
+    <div class="scroll">
+      <table class="ledger">
+        <caption>
+          <span class="ledger-name">{nameOf(entries)}</span>
+          <code>{transaction_id}</code>
+          <Time at={created_at} />
+        </caption>
+        <thead>
+          <tr>
+            <th scope="col">Account</th>
+            <th scope="col" class="right">Debit</th>
+            <th scope="col" class="right">Credit</th>
+          </tr>
+        </thead>
+        <tbody>
+          {debits_first.map((entry) => {
+            const amount = formatMinor(entry.amount_minor, currency);
+            return (
+              <tr key={entry.id} class={entry.direction}>
+                <th scope="row">{label(entry.account)}</th>
+                <td class="right">{entry.direction === "debit" ? amount : ""}</td>
+                <td class="right">{entry.direction === "credit" ? amount : ""}</td>
+              </tr>
+            );
+          })}
+        </tbody>
+        <tfoot>
+          <tr>
+            <th scope="row">{currency}</th>
+            <td class="right">{sum("debit")}</td>
+            <td class="right">{sum("credit")}</td>
+          </tr>
+        </tfoot>
+      </table>
+    </div>
   );
 }
 

@@ -6,6 +6,7 @@ import { call } from "./calls.ts";
 import { Crumb } from "./crumb.tsx";
 import type { Filter } from "./filters.tsx";
 import { ListPage } from "./list_page.tsx";
+import { ListTable } from "./list_table.tsx";
 import { Mention } from "./mention.tsx";
 import { href } from "./route.ts";
 import { Money, Time, TimeColumn } from "./text.tsx";
@@ -69,7 +70,7 @@ function EntryTable({ entries, busy, found }: {
   found: string | undefined;
 }) {
   return (
-    <table class="list" aria-label="Ledger entries" aria-busy={busy}>
+    <ListTable label="Ledger entries" busy={busy}>
       <thead>
         <tr>
           <th scope="col">Account</th>
@@ -85,7 +86,7 @@ function EntryTable({ entries, busy, found }: {
           <EntryRow key={entry.id} entry={entry} is_found={entry.id === found} />
         ))}
       </tbody>
-    </table>
+    </ListTable>
   );
 }
 

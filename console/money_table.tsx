@@ -3,6 +3,7 @@
 import type { ComponentChildren } from "preact";
 import type { Dispute, Payment, Refund, Transfer } from "../client/mod.ts";
 import { LinkedRow } from "./linked_row.tsx";
+import { ListTable } from "./list_table.tsx";
 import { PayeeMark } from "./payee_check.tsx";
 import { Money, Status, Time, TimeColumn } from "./text.tsx";
 
@@ -25,7 +26,7 @@ export function MoneyTable<T extends Payment | Refund | Dispute | Transfer>(prop
 }) {
   const { label, items, busy, link, columns } = props;
   return (
-    <table class="list" aria-label={label} aria-busy={busy}>
+    <ListTable label={label} busy={busy}>
       <thead>
         <tr>
           <th scope="col" class="right">Amount</th>
@@ -60,6 +61,6 @@ export function MoneyTable<T extends Payment | Refund | Dispute | Transfer>(prop
           </LinkedRow>
         ))}
       </tbody>
-    </table>
+    </ListTable>
   );
 }

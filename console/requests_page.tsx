@@ -7,6 +7,7 @@ import { ExportButton } from "./export_button.tsx";
 import { concerns, failureOf } from "./failure.ts";
 import { type Filter, Filters, readFilters } from "./filters.tsx";
 import { LinkedRow } from "./linked_row.tsx";
+import { ListTable } from "./list_table.tsx";
 import { useLive } from "./live.ts";
 import { endOfPath, statusTone } from "./logged_request.ts";
 import { Mention } from "./mention.tsx";
@@ -134,7 +135,7 @@ export function RequestTable(
   { requests, busy }: { requests: readonly LoggedRequest[]; busy: boolean },
 ) {
   return (
-    <table class="list" aria-label="Requests" aria-busy={busy}>
+    <ListTable label="Requests" busy={busy}>
       <thead>
         <tr>
           <th scope="col">Status</th>
@@ -148,7 +149,7 @@ export function RequestTable(
       <tbody>
         {requests.map((request) => <RequestRow key={request.id} request={request} />)}
       </tbody>
-    </table>
+    </ListTable>
   );
 }
 

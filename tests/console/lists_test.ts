@@ -21,6 +21,23 @@ async function showsRows(page: Page, count: number): Promise<void> {
   }, count);
 }
 
+consoleCase("direction marks in a text leave the text beside it", async (_, { start, enter }) => {
+  const customer = { email: "ada@example.com" };
+  const description = "\u202eshoes";
+  await start.call("POST", PAYMENTS, { amount: 500, currency: "EUR", description, customer });
+  const { page } = await enter("#/payments");
+  const [first, last] = await rows(page).getByText(customer.email).evaluate((shown) => {
+    return [0, 14].map((at) => {
+      // deno-lint-ignore no-explicit-any
+      const range = (globalThis as any).document.createRange();
+      range.setStart(shown.firstChild, at);
+      range.setEnd(shown.firstChild, at + 1);
+      return range.getBoundingClientRect().x as number;
+    });
+  });
+  assert.ok(first! < last!, `${first} is right of ${last}`);
+});
+
 consoleCase("payments are found by reference, customer and time", async (step, place) => {
   const { start } = place;
   const times: string[] = [];

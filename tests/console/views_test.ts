@@ -1,5 +1,5 @@
 /**
- * Every view of the console: axe in light and dark mode, and the width on a desktop and a phone.
+ * Every view of the console: axe in light and dark mode, and the width on a desktop and on phones.
  * The test writes a picture of each.
  */
 
@@ -16,10 +16,10 @@ import {
 } from "../support/console/console_case.ts";
 
 const SCHEMES = ["light", "dark"] as const;
-const WIDTHS = { desktop: DESKTOP, phone: PHONE };
+const WIDTHS = { desktop: DESKTOP, phone: PHONE, small: { width: 320, height: 568 } };
 
 /**
- * The faults of the current page in both widths, and on a desktop in both themes. Writes its
+ * The faults of the current page in all widths, and on a desktop in both themes. Writes its
  * pictures.
  */
 async function look(page: Page, name: string): Promise<string[]> {
@@ -28,7 +28,7 @@ async function look(page: Page, name: string): Promise<string[]> {
     await page.emulateMedia({ colorScheme });
     for (const [width, viewport] of Object.entries(WIDTHS)) {
       // Colours change no width.
-      if (colorScheme === "dark" && viewport === PHONE) continue;
+      if (colorScheme === "dark" && viewport !== DESKTOP) continue;
       await page.setViewportSize(viewport);
       const at = `${name}-${colorScheme}-${width}`;
       // The phone shows the same elements in the same colours.
@@ -165,6 +165,12 @@ consoleCase("every view is accessible and not too wide", async (step, { open, st
     return_url: "https://shop.example/orders/6735/return",
   });
   await make({ wallet: "0x000000000000000000000000000000000000dEaD", currency: "USDC" });
+  // The longest amounts: nine digits, and three after the point.
+  const large = { amount_minor: 999_999_999_999, currency: "BHD", description: "Two towers" };
+  const refunded = await make({ ...large, outcome: "success" });
+  await make({ ...large, outcome: "success" });
+  await start.call("POST", `/api-v1-payments/v1/payments/${refunded}/refund`);
+  const largest = await make({ ...large, outcome: "chargeback" });
 
   await view("payments", () => go("payments"), () => page.getByText("Chargeback").last().waitFor());
   await view(
@@ -244,6 +250,13 @@ consoleCase("every view is accessible and not too wide", async (step, { open, st
     () => go(`payments/${disputed}`),
     () => button("Win the dispute").waitFor(),
   );
+  for (const [name, id] of [["payment-large", largest], ["payment-large-refunded", refunded]]) {
+    await view(
+      name!,
+      () => go(`payments/${id}`),
+      () => page.getByRole("table").first().waitFor(),
+    );
+  }
   await view(
     "payment-authorized",
     () => go(`payments/${authorized}`),
@@ -319,6 +332,15 @@ consoleCase("every view is accessible and not too wide", async (step, { open, st
       ),
     () => page.getByText("bank_return").waitFor(),
   );
+  await view(
+    "transfer-large",
+    async () => {
+      const { amount_minor: amount, currency } = large;
+      const destination = { iban: "GB82 WEST 1234 5698 7654 32" };
+      await go(`transfers/${await transfer({ amount, currency, destination })}`);
+    },
+    () => page.getByRole("table", { name: /^Transfer completed/ }).waitFor(),
+  );
   await view("transfers", () => go("transfers"), () => page.getByText("Payout of May").waitFor());
   await view("balance", () => go("balance"), () => page.getByRole("table").first().waitFor());
   for (const [place, name] of [["refunds", "Refunds"], ["disputes", "Disputes"]] as const) {
@@ -326,7 +348,7 @@ consoleCase("every view is accessible and not too wide", async (step, { open, st
   }
   await view(
     "ledger",
-    () => go("ledger?account=available&currency=EUR"),
+    () => go("ledger?account=available"),
     () => page.getByRole("table", { name: "Ledger entries" }).waitFor(),
   );
   await view("ledger-entry", async () => {
@@ -384,7 +406,7 @@ consoleCase("every view is accessible and not too wide", async (step, { open, st
   );
   await view(
     "search",
-    () => go("search?q=ada"),
+    () => go("search?q=towers"),
     () => page.getByText("No transfer matches").waitFor(),
   );
   await view("webhooks", () => go("webhooks"), () => page.getByRole("table").waitFor());
@@ -469,12 +491,13 @@ consoleCase("every view is accessible and not too wide", async (step, { open, st
     () => page.getByRole("heading", { level: 1, name: "PR 17" }).waitFor(),
   );
   await button("Sandboxes…").click();
-  await page.getByLabel("Name").fill("PR 18");
+  const long_name = "PR18".repeat(25);
+  await page.getByLabel("Name").fill(long_name);
   await button("Make and switch").click();
   await view(
     "disposable-sandbox",
     async () => {},
-    () => page.getByText("This is the disposable sandbox PR 18").waitFor(),
+    () => page.getByText(`This is the disposable sandbox ${long_name}`).waitFor(),
   );
   await button("Back").click();
   await view("nothing-here", () => go("nowhere"), () => page.getByText("No such page").waitFor());
