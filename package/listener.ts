@@ -55,11 +55,16 @@ export async function openListener(client: PaymentsClient, wish: ListenerWish): 
   const { id, secret } = await client.webhookEndpoints.create({
     delivery: "inbox",
     events,
-    description: `${PACKAGE_NAME} listen: ${forward_to}`.slice(0, 500),
+    description: `${PACKAGE_NAME} listen: ${shownUrl(new URL(forward_to))}`.slice(0, 500),
   });
   const made = { base_url, forward_to, endpoint_id: id, secret };
   writeListeners(path, [...readListeners(path), made].slice(-MAX_STORED));
   return made;
+}
+
+/** Returns the URL of a receiver without the parts that can be secrets: user, password and query. */
+export function shownUrl({ origin, pathname }: URL): string {
+  return origin + pathname;
 }
 
 /** Returns the ids of the endpoints that `listen` has made for this service. */

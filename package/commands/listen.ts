@@ -22,7 +22,7 @@ import {
 import { dataDir } from "../data_folder.ts";
 import { ResponsesOfListener } from "../forwarded_responses.ts";
 import { forward, type ForwardResult } from "../forwarding.ts";
-import { type Listener, openListener } from "../listener.ts";
+import { type Listener, openListener, shownUrl } from "../listener.ts";
 import { PatientCaller } from "../patient_call.ts";
 import { findService, openClient } from "../service_access.ts";
 import { pause, stopSignal } from "../stop_signal.ts";
@@ -121,16 +121,17 @@ async function findListener(
 
 function announce(
   { endpoint_id, secret }: Listener,
-  { href }: URL,
+  url: URL,
   values: Values,
   { print, printMessage }: Surroundings,
 ): void {
+  const forward_to = shownUrl(url);
   if (values["json"]) {
-    print(`${JSON.stringify({ object: "listener", endpoint_id, secret, forward_to: href })}\n`);
+    print(`${JSON.stringify({ object: "listener", endpoint_id, secret, forward_to })}\n`);
     return;
   }
   if (secret !== null) printMessage(`Secret for the verification: ${secret}`);
-  printMessage(`Forwarding the webhooks of ${endpoint_id} to ${href} (Ctrl-C stops)`);
+  printMessage(`Forwarding the webhooks of ${endpoint_id} to ${forward_to} (Ctrl-C stops)`);
 }
 
 /** Options of `forwardAll`. */

@@ -62,6 +62,20 @@ Deno.test("listen --json prints the endpoint, and a line for each delivery", () 
     assert.equal(JSON.parse(last).error.code, "not_found");
   }));
 
+Deno.test("listen shows neither the password nor the query of its receiver", () =>
+  withListenCase(async ({ client, listen, receiver, forward_to }) => {
+    const secret = new URL(`${forward_to}?token=hush-query`);
+    Object.assign(secret, { username: "hush-user", password: "hush-password" });
+    const command = await listen("--forward-to", secret.href);
+    assert.ok(command.stderr().includes(`to ${forward_to} (`), command.stderr());
+    await pay(client, 1);
+    await until("it has arrived", () => receiver.arrivals.length >= 1);
+    const endpoint = await onlyEndpoint(client);
+    assert.ok(endpoint.description!.endsWith(`listen: ${forward_to}`));
+    assert.doesNotMatch(command.stdout() + command.stderr(), /hush/);
+    assert.match(receiver.arrivals[0]!.headers.get("Authorization") ?? "", /^Basic /);
+  }));
+
 Deno.test("listen --print-secret prints the secret that the deliveries are signed with", () =>
   withListenCase(async ({ client, env, folder, forward_to, listen, receiver }) => {
     const args = ["listen", "--forward-to", forward_to, "--print-secret"];
