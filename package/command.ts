@@ -51,9 +51,13 @@ export interface Command {
 /** Exit codes of every command. */
 export const EXIT = { success: 0, failure: 1, usage: 2 } as const;
 
-/** Invalid arguments. The message names the argument at fault. */
+/** Invalid arguments. The message names the argument at fault, and `param` that of a tool. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
+
+  constructor(message: string, readonly param?: string) {
+    super(message);
+  }
 }
 
 /** A command that failed. The message is complete for the user. */

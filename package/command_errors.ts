@@ -16,6 +16,8 @@ interface CommandLineError {
   type: "command_line";
   code: string;
   message: string;
+  /** The argument of a tool that is at fault, as a path. */
+  param?: string;
 }
 
 /** The codes of these errors. Every other error is `unexpected_error`. */
@@ -32,7 +34,8 @@ const CODES = [
 export function errorBody(error: unknown): ErrorBody | CommandLineError {
   if (error instanceof ApiError) return error.body;
   const [, code] = CODES.find(([type]) => error instanceof type) ?? [null, "unexpected_error"];
-  return { type: "command_line", code, message: describeError(error) };
+  const param = error instanceof UsageError && error.param ? { param: error.param } : {};
+  return { type: "command_line", code, message: describeError(error), ...param };
 }
 
 /** Returns the text of an error for a person. */

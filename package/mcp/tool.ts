@@ -3,6 +3,14 @@
 import type { ToolAnnotations } from "@modelcontextprotocol/sdk/types";
 import * as z from "zod";
 import type { PaymentsClient } from "../../client/mod.ts";
+import { ApiError } from "../../shared/core/errors.ts";
+import {
+  parseBody,
+  refuseIfStrict,
+  refuseOtherNames,
+  unknownParameters,
+} from "../../shared/http/parse_input.ts";
+import { UsageError } from "../command.ts";
 
 /** The sandbox of an agent. */
 export interface AgentSandbox {
@@ -18,14 +26,17 @@ export interface ToolCall extends AgentSandbox {
 }
 
 /** A tool. */
-export interface Tool<Input = unknown> {
+export interface Tool {
   name: string;
   title: string;
   description: string;
-  input: z.ZodType<Input>;
+  input: z.ZodType;
   annotations: ToolAnnotations;
-  /** Returns what the agent reads: a text, or a value that is shown as JSON. */
-  run(input: Input, call: ToolCall): Promise<unknown>;
+  /**
+   * Returns what the agent reads: a text, or a value that is shown as JSON.
+   * @throws {UsageError} for an argument that the tool refuses or does not know
+   */
+  run(given: Record<string, unknown>, call: ToolCall): Promise<unknown>;
 }
 
 /** Hints for a client that asks its user before a call. No tool reaches beyond the sandbox. */
@@ -48,15 +59,35 @@ interface Definition<Shape extends z.core.$ZodShape> {
   run(input: z.output<z.ZodObject<Shape>>, call: ToolCall): PromiseLike<unknown>;
 }
 
+/** Parameters of a query, which tools do not have, and the header that refuses unknown fields. */
+const NO_QUERY = z.object({});
+const STRICT = new Headers({ Prefer: "handling=strict" });
+
 /** Makes a tool. It refuses fields that it does not know. */
 export function tool<Shape extends z.core.$ZodShape>(definition: Definition<Shape>): Tool {
-  const { name, title, description, effect, input, run } = definition;
+  const { name, title, description, effect, run } = definition;
+  const input = z.strictObject(definition.input);
   return {
     name,
     title,
     description,
-    input: z.strictObject(input),
+    input,
     annotations: { ...ANNOTATIONS[effect], openWorldHint: false },
-    run: async (given, call) => await run(given as z.output<z.ZodObject<Shape>>, call),
+    run: async (given, call) => await run(parseArguments(input, given), call),
   };
+}
+
+/** Applies the schema of a tool as the API applies that of a body, with its messages. */
+function parseArguments<T>(schema: z.ZodType<T>, value: Record<string, unknown>): T {
+  const sent = { value, literals: new Map<string, string>() };
+  try {
+    refuseOtherNames(schema, sent);
+    const takes = { body: schema, query: NO_QUERY };
+    const unknown = unknownParameters(takes, sent, new URLSearchParams());
+    if (unknown !== null) refuseIfStrict(unknown, STRICT);
+    return parseBody(schema, sent);
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    throw new UsageError(error.message, error.details.param);
+  }
 }
