@@ -125,7 +125,7 @@ export class Transport {
   ): void {
     const { apiKey, strict, runtime } = this.#options;
     const names = headers["unknown-parameters"];
-    if (!names || strict || !/^[a-z]+_test_/.test(apiKey)) return;
+    if (!names || strict || !/^[a-z][a-z0-9]*_test_/.test(apiKey)) return;
     for (const name of names.split(", ")) {
       if (this.#warned.has(name)) continue;
       this.#warned.add(name);

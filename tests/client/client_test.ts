@@ -258,6 +258,10 @@ Deno.test("an unknown parameter is a warning, once for each name", async () => {
     await client.payments.create(INPUT);
   }, { runtime, apiKey: API_KEY.replace("_test_", "_live_") });
   assert.equal(warnings.length, 2);
+  await withServer([json(201, PAYMENT, unknown)], async ({ client }) => {
+    await client.payments.create(INPUT);
+  }, { runtime, apiKey: API_KEY.replace(/^.*_test_/, "shop2_test_") });
+  assert.equal(warnings.length, 4);
 });
 
 Deno.test("a warning says whether the API refuses the request or ignores the name", async () => {
