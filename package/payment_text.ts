@@ -4,13 +4,13 @@ import type { Payment, Refund } from "../client/mod.ts";
 import { formatAmount } from "../shared/core/currency.ts";
 
 /**
- * One line: id, status, amount, the parts that were captured or refunded, and the page of 3-D Secure
- * if the payer must go there.
+ * One line: id, status with the code of a failure, amount, and the parts that were captured or
+ * refunded. Another one has the page of 3-D Secure if the payer must go there.
  */
 export function paymentText(payment: Payment): string {
-  const { id, status, amount, amount_captured, amount_refunded, currency, next_action } = payment;
+  const { id, amount, amount_captured, amount_refunded, currency, next_action } = payment;
   const line = [
-    `${id}  ${status}  ${formatAmount(amount, currency)}`,
+    `${id}  ${statusText(payment)}  ${formatAmount(amount, currency)}`,
     ...(amount_captured > 0 && amount_captured < amount
       ? [`captured ${formatAmount(amount_captured, currency)}`]
       : []),
@@ -21,12 +21,16 @@ export function paymentText(payment: Payment): string {
 
 /** One line: the refund, and the payment that it belongs to. */
 export function refundText(refund: Refund): string {
-  const { id, status, amount, currency, failure_code, payment_id, payment_status } = refund;
+  const { id, amount, currency, payment_id, payment_status } = refund;
   return [
     id,
-    failure_code === null ? status : `${status} ${failure_code}`,
+    statusText(refund),
     formatAmount(amount, currency),
     payment_id,
     payment_status,
   ].join("  ");
+}
+
+function statusText({ status, failure_code }: Payment | Refund): string {
+  return failure_code === null ? status : `${status} ${failure_code}`;
 }

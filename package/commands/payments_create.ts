@@ -55,8 +55,10 @@ export const PAYMENTS_CREATE: Command = {
     const { client, options } = openChange(values, surroundings);
     const print = (payment: Payment) => printResult(payment, paymentText, values, surroundings);
     try {
-      print(await client.payments.create(input, options));
-      return EXIT.success;
+      const payment = await client.payments.create(input, options);
+      print(payment);
+      // The bank has returned it, or the chain has reverted it: nothing was paid.
+      return payment.status === "failed" ? EXIT.failure : EXIT.success;
     } catch (error) {
       // A declined payment is stored, so its id is part of the output. The error follows.
       if (error instanceof ApiError && error.payment !== undefined && !values["json"]) {

@@ -224,6 +224,12 @@ Deno.test("payments create passes each option on, and prints a refusal as JSON",
     const declined = await create("--amount", "100", "--outcome", "declined");
     assert.equal(JSON.parse(declined.stdout).error.payment.status, "declined");
     assert.deepEqual([declined.code, declined.stderr], [1, ""]);
+    const returned = ["--amount", "100", "--iban", "DE00 0000 0000 0000 0000 99"];
+    const failed = await create(...returned);
+    assert.deepEqual([failed.code, JSON.parse(failed.stdout).status], [1, "failed"]);
+    const line = await call(["payments", "create", ...returned], env);
+    assert.equal(line.code, 1);
+    assert.match(line.stdout, /^pay_\w+ {2}failed bank_return {2}1\.00 EUR\n$/);
   }));
 
 Deno.test("sandbox new prints the key of an empty sandbox alone", () =>
