@@ -77,7 +77,10 @@ export class ApiKeys {
     return listOf(this.#transport, [API_KEYS], params, options);
   }
 
-  /** Adds a secret to a key. The older secrets expire after `expires_in` seconds. */
+  /**
+   * Adds a secret to a key. The older secrets expire after `expires_in` seconds. For an expired or
+   * revoked key: 409 `invalid_state`.
+   */
   rotate(
     id: string,
     input: RotateApiKeyInput = {},
@@ -87,7 +90,7 @@ export class ApiKeys {
     return this.#transport.send({ method: "POST", path, body: input }, options);
   }
 
-  /** Revokes a key with all its secrets at once. */
+  /** Revokes a key with all its secrets at once. A second revoke changes nothing. */
   revoke(id: string, options?: RequestOptions): Promise<ApiKey> {
     return this.#transport.send({ method: "DELETE", path: [API_KEYS, id] }, options);
   }

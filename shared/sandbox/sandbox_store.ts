@@ -105,7 +105,7 @@ const REFUSALS = {
       "invalid_state",
       'Cannot make a sandbox with this "seed": a sandbox of the account that has not ended has the ' +
         "same seed. Delete that sandbox, or reset it and use it again",
-      { param: "seed" },
+      { param: "seed", current_status: "active", allowed: ["ended"] },
     ),
 } as const;
 

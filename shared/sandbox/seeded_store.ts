@@ -40,6 +40,7 @@ export function createSeededStore(calls: EntryCalls): SeededStore {
     throw new ApiError(
       "invalid_state",
       'This sandbox has no seed, so it has no transcript: make a sandbox with a "seed"',
+      { current_status: "unseeded", allowed: [] },
     );
   }
   async function* readOn(access: Access, first: Awaited<ReturnType<typeof readPart>>) {

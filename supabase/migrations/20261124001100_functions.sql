@@ -605,10 +605,11 @@ as $$
     -- Null is every scope.
     when p_caller.scopes is not null
       and (p_key.scopes is null or not p_key.scopes <@ p_caller.scopes) then 'wider'
+    when p_action = 'rotate' and p_key.revoked_at is not null then 'revoked'
     -- The caller learns the new secret, which must not outlive the caller's key.
     when p_action = 'rotate' and (p_caller.expires_at < coalesce(p_key.expires_at, 'infinity')
       or p_caller.ends_at < coalesce(p_key.ends_at, 'infinity')) then 'outlives'
-    when p_action = 'rotate' and pay_internal.key_has_ended(p_key, p_at) then 'ended'
+    when p_action = 'rotate' and pay_internal.key_has_ended(p_key, p_at) then 'expired'
     when p_action = 'create' and not pay_internal.take_key_quota(p_caller.environment_id, p_at)
       then 'full'
     else 'committed'
@@ -658,7 +659,7 @@ create or replace function pay.change_api_key(
   p_key text,
   p_secret text,
   p_older_expire_at timestamptz,
-  p_refusal text
+  p_refusals text
 )
 returns pay.admission
 language plpgsql volatile security definer
@@ -680,14 +681,14 @@ begin
     v_key.id := p_id;
   else
     select * into v_key from pay.api_keys k
-    where k.environment_id = v_access.environment_id and k.id = p_id and k.revoked_at is null
+    where k.environment_id = v_access.environment_id and k.id = p_id
     for update;
   end if;
   v_access.outcome := pay_internal.judge_key_change(p_action, v_caller, v_key, v_access.at);
   case v_access.outcome
-    when 'ended' then
+    when 'revoked', 'expired' then
       v_access.status := 409;
-      v_access.body := p_refusal;
+      v_access.body := p_refusals::json ->> v_access.outcome;
     when 'committed' then
       v_access.body := pay_internal.write_key_change(
         v_caller, v_key, p_action, v_access.at, v_secret, p_older_expire_at,

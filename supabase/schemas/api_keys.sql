@@ -261,7 +261,7 @@ $$;
 grant execute on function pay.revoke_api_key(text) to pay_operator;
 
 -- Decides whether a caller's key may create, rotate or revoke p_key. Returns committed, or an
--- outcome of pay.change_api_key: not_found | wider | outlives | ended | full.
+-- outcome of pay.change_api_key: not_found | wider | revoked | outlives | expired | full.
 create or replace function pay_internal.judge_key_change(
   p_action text,
   p_caller pay.api_keys,
@@ -277,10 +277,11 @@ as $$
     -- Null is every scope.
     when p_caller.scopes is not null
       and (p_key.scopes is null or not p_key.scopes <@ p_caller.scopes) then 'wider'
+    when p_action = 'rotate' and p_key.revoked_at is not null then 'revoked'
     -- The caller learns the new secret, which must not outlive the caller's key.
     when p_action = 'rotate' and (p_caller.expires_at < coalesce(p_key.expires_at, 'infinity')
       or p_caller.ends_at < coalesce(p_key.ends_at, 'infinity')) then 'outlives'
-    when p_action = 'rotate' and pay_internal.key_has_ended(p_key, p_at) then 'ended'
+    when p_action = 'rotate' and pay_internal.key_has_ended(p_key, p_at) then 'expired'
     when p_action = 'create' and not pay_internal.take_key_quota(p_caller.environment_id, p_at)
       then 'full'
     else 'committed'
@@ -326,20 +327,21 @@ begin
 end
 $$;
 
--- Creates, rotates or revokes a key in the caller's own environment. The service calls it.
+-- Creates, rotates or revokes a key in the caller's own environment. The service calls it. To
+-- revoke a revoked key changes nothing.
 -- p_action           create | rotate | revoke
 -- p_request          the request, as pay_internal.admit takes it, in a list of one
 -- p_key              for a create: {name, scopes, expires_at}; scopes is null for all
 -- p_secret           {hash, prefix, last_four, reference} of a new secret; the reference replaces
 --                    the secret's text in the stored response. Null for a revocation
 -- p_older_expire_at  the latest expiry of the older secrets
--- p_refusal          the 409 to return and to store if the key to rotate has expired
+-- p_refusals         the 409 to return and to store if the key to rotate has ended, by its outcome
 -- Outcomes: those of admission.sql, and
 --           committed (body)
 --           not_found
 --           wider (the key would have, or has, a scope that the caller lacks)
 --           outlives (the caller's key ends before the key to rotate)
---           ended (the key to rotate has expired)
+--           revoked, expired (the key to rotate)
 --           full (the environment has pay_internal.max_active_keys() active keys).
 create or replace function pay.change_api_key(
   p_request text,
@@ -348,7 +350,7 @@ create or replace function pay.change_api_key(
   p_key text,
   p_secret text,
   p_older_expire_at timestamptz,
-  p_refusal text
+  p_refusals text
 )
 returns pay.admission
 language plpgsql volatile security definer
@@ -370,14 +372,14 @@ begin
     v_key.id := p_id;
   else
     select * into v_key from pay.api_keys k
-    where k.environment_id = v_access.environment_id and k.id = p_id and k.revoked_at is null
+    where k.environment_id = v_access.environment_id and k.id = p_id
     for update;
   end if;
   v_access.outcome := pay_internal.judge_key_change(p_action, v_caller, v_key, v_access.at);
   case v_access.outcome
-    when 'ended' then
+    when 'revoked', 'expired' then
       v_access.status := 409;
-      v_access.body := p_refusal;
+      v_access.body := p_refusals::json ->> v_access.outcome;
     when 'committed' then
       v_access.body := pay_internal.write_key_change(
         v_caller, v_key, p_action, v_access.at, v_secret, p_older_expire_at,

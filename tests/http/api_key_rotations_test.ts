@@ -226,6 +226,8 @@ serviceCase("an expired API key", async (t, service) => {
   });
   await t.step("can be revoked", async () => {
     assert.equal((await service.call("DELETE", `${KEYS}/${id}`)).status, 200);
-    assertRefused(await rotate(service, id, 60), 404, "not_found");
+    const refused = await rotate(service, id, 60);
+    assertRefused(refused, 409, "invalid_state");
+    assert.equal(refused.body.error.current_status, "revoked");
   });
 });

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { startService } from "../support/service/service.ts";
+import { assertRefused } from "../support/service/service_case.ts";
 
 const KEYS = "/api-v1-payments/v1/api_keys";
 const PAYMENTS = "/api-v1-payments/v1/payments";
@@ -40,8 +41,13 @@ Deno.test("API keys", async (t) => {
       assert.equal(gone.status, 200, gone.text);
       assert.ok(gone.body.revoked_at);
       assert.equal(await works(turned.body.secret), 401);
-      assert.equal((await service.call("DELETE", path)).status, 404);
-      assert.equal((await service.call("GET", path)).body.id, made.body.id);
+      const again = await service.call("DELETE", path);
+      assert.deepEqual([again.status, again.body], [200, gone.body]);
+      assert.deepEqual((await service.call("GET", path)).body, gone.body);
+      const refused = await service.call("POST", `${path}/rotate`);
+      assertRefused(refused, 409, "invalid_state");
+      const { current_status, allowed } = refused.body.error;
+      assert.deepEqual([current_status, allowed], ["revoked", []]);
     });
     await t.step("an idempotency key stays valid after a rotation", async () => {
       const made = await make();

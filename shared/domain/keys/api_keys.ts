@@ -58,17 +58,22 @@ export function createApiKeys(store: ApiKeyStore): ApiKeys {
 
     rotate(request, caller, id, expires_in_s) {
       const { at_ms } = request.context;
-      const expired = new ApiError(
-        "invalid_state",
-        "Cannot rotate: the key has expired. Only the operator's command can rotate it",
-        { current_status: "expired", allowed: [] },
-      );
+      const refusal = (current_status: string, message: string) => {
+        const details = { current_status, allowed: [] };
+        return renderError(new ApiError("invalid_state", message, details), request.context);
+      };
       return withSecret(request, caller, {
         action: "rotate",
         id,
         status: 200,
         older_expire_at_ms: at_ms + expires_in_s * 1000,
-        refusal: { status: expired.status, body: renderError(expired, request.context) },
+        refusals: {
+          revoked: refusal("revoked", "Cannot rotate: the key is revoked. Make a new key"),
+          expired: refusal(
+            "expired",
+            "Cannot rotate: the key has expired. Only the operator's command can rotate it",
+          ),
+        },
       });
     },
 

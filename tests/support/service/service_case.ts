@@ -122,4 +122,8 @@ export function assertRefused(
     response.text,
   );
   assert.equal(shown.request_id, response.headers.get("Request-Id"));
+  if (code !== "invalid_state") return;
+  // The types of the client promise both.
+  assert.equal(typeof shown.current_status, "string", response.text);
+  assert.ok(Array.isArray(shown.allowed), response.text);
 }
