@@ -63,7 +63,7 @@ export const API_KEY_ROUTES: readonly Route[] = [
     summary: "Rotate an API key",
     description:
       "Gives the key a new secret, which works until the key's `expires_at`. Idempotency keys " +
-      "stay valid. Rotating an expired or revoked key is 409. A key that expires cannot rotate one that " +
+      "stay valid. Rotating an ended key is 409. A key that expires cannot rotate one that " +
       "lives longer.",
     method: "POST",
     paths: ["/v1/api_keys/:id/rotate"],

@@ -3,7 +3,7 @@
  * response (contract §6), and writes the log line.
  */
 
-import type { Context, HonoRequest, MiddlewareHandler, Next } from "hono";
+import type { Context, MiddlewareHandler, Next } from "hono";
 import { formatTime } from "../core/clock.ts";
 import { idGenerator } from "../core/ids.ts";
 import { type Describe, requestDurations, span, traceparentOf } from "../core/tracing.ts";
@@ -58,15 +58,19 @@ export function observe(deps: Dependencies, world: World): MiddlewareHandler<Env
     headers.set("Request-Id", state.request_id);
     if (!headers.has("Cache-Control")) headers.set("Cache-Control", "no-store");
     headers.set("X-Content-Type-Options", "nosniff");
+    // Hono drops the body of a HEAD, and then the server would send the length 0.
+    if (c.req.method === "HEAD" && c.res.body) {
+      headers.set("Content-Length", String((await c.res.clone().blob()).size));
+    }
     if (state.remaining !== null) {
       headers.set("RateLimit-Policy", `"default";q=${quotaOf(deps.rate_limits)};w=${WINDOW_S}`);
       headers.set("RateLimit", `"default";r=${state.remaining};t=${WINDOW_S}`);
     }
     const is_replay = headers.has("Idempotent-Replayed");
-    const method = LOGGED_METHODS.has(c.req.method) ? c.req.method : "other";
+    const method = LOGGED_METHODS.has(c.req.method) ? c.req.method : null;
     const duration_ms = performance.now() - started;
     const seen: Seen = {
-      method,
+      method: method ?? "other",
       url: c.req.url,
       path: c.req.path,
       status,
@@ -75,23 +79,26 @@ export function observe(deps: Dependencies, world: World): MiddlewareHandler<Env
       duration_ms,
     };
     if (requestDurations !== undefined) {
-      const attributes = attributesOf(c.req, status, state);
+      const attributes = attributesOf(method, c.req.url, status, state.route_template);
       requestDurations.record(duration_ms / 1000, attributes);
       describe?.({
         ...attributes,
         // In place of the path, which can contain a token.
         "url.path": state.route_template,
         "http.response.header.request-id": [state.request_id],
-      }, spanName(c.req, state));
+      }, spanName(method, state.route_template));
     }
     world.log(state, seen);
-    countReplay(deps, state, is_replay);
+    const { key_id, environment_id, idempotency_key } = state;
+    if (is_replay && idempotency_key !== null) {
+      deps.request_log.countReplay(environment_id!, key_id!, idempotency_key);
+    }
     if (state.is_tick && status < 400) return;
     deps.log({
       time: formatTime(at_ms),
       request_id: state.request_id,
-      key_id: state.key_id,
-      route: `${method} ${state.route_template}`,
+      key_id,
+      route: `${seen.method} ${state.route_template}`,
       status,
       ms: Math.round(duration_ms * 100) / 100,
       code: state.code,
@@ -105,13 +112,9 @@ export function observe(deps: Dependencies, world: World): MiddlewareHandler<Env
 }
 
 /** Returns the attributes of a request that few values have, by the conventions of OpenTelemetry. */
-function attributesOf(
-  { method, url }: HonoRequest,
-  status: number,
-  { route_template: route }: RequestState,
-) {
+function attributesOf(method: string | null, url: string, status: number, route: string) {
   return {
-    "http.request.method": LOGGED_METHODS.has(method) ? method : "_OTHER",
+    "http.request.method": method ?? "_OTHER",
     "http.response.status_code": BigInt(status),
     "url.scheme": url.slice(0, url.indexOf(":")),
     ...(route !== UNKNOWN_ROUTE && { "http.route": route }),
@@ -119,22 +122,14 @@ function attributesOf(
   };
 }
 
-function spanName({ method }: HonoRequest, { route_template: route }: RequestState): string {
-  const name = LOGGED_METHODS.has(method) ? method : "HTTP";
+function spanName(method: string | null, route: string): string {
+  const name = method ?? "HTTP";
   return route === UNKNOWN_ROUTE ? name : `${name} ${route}`;
 }
 
 /** Reports whether a browser sent the request for a web page. It sends no Origin to its own host. */
 function isFromPage(headers: Headers): boolean {
   return headers.has("Origin") || headers.has("Sec-Fetch-Site");
-}
-
-/** Counts a replay for its idempotency key. */
-function countReplay({ request_log }: Dependencies, state: RequestState, is_replay: boolean): void {
-  const { key_id, environment_id, idempotency_key } = state;
-  if (is_replay && idempotency_key !== null) {
-    request_log.countReplay(environment_id!, key_id!, idempotency_key);
-  }
 }
 
 /** Returns the requests of a key in a window, if no other key of its environment sends any. */

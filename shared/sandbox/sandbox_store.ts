@@ -103,8 +103,8 @@ const REFUSALS = {
   seed_taken: () =>
     new ApiError(
       "invalid_state",
-      'Cannot make a sandbox with this "seed": a sandbox of the account that has not ended has the ' +
-        "same seed. Delete that sandbox, or reset it and use it again",
+      'Cannot make a sandbox: one that has not ended has this "seed". Delete that one, or reset and ' +
+        "use it",
       { param: "seed", current_status: "active", allowed: ["ended"] },
     ),
 } as const;

@@ -39,7 +39,7 @@ export function createSeededStore(calls: EntryCalls): SeededStore {
     if (row.outcome !== "not_seeded") return row;
     throw new ApiError(
       "invalid_state",
-      'This sandbox has no seed, so it has no transcript: make a sandbox with a "seed"',
+      'This sandbox has no transcript: make one with a "seed"',
       { current_status: "unseeded", allowed: [] },
     );
   }

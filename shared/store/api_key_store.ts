@@ -37,12 +37,9 @@ interface ApiKeyChange {
   secret?: StoredSecret;
   expires_at_ms?: number | undefined;
   older_expire_at_ms?: number;
-  /** For a rotation: the body of the 409 for a key that has ended. */
-  refusals?: Record<Ended, string>;
+  /** For a rotation: the response if the key has ended. */
+  refusal?: StoredResponse;
 }
-
-/** How a key can have ended. */
-type Ended = "revoked" | "expired";
 
 /** The store of API keys. */
 export interface ApiKeyStore {
@@ -59,14 +56,14 @@ export interface ApiKeyStore {
 
 const CHANGE = `select * from pay.change_api_key(
   p_request => $1::text, p_action => $2::text, p_id => $3::text, p_key => $4::text,
-  p_secret => $5::text, p_older_expire_at => $6::text::timestamptz, p_refusals => $7::text)`;
+  p_secret => $5::text, p_older_expire_at => $6::text::timestamptz, p_refusal => $7::text)`;
 
 /** Creates the store over the entry functions. */
 export function createApiKeyStore(calls: EntryCalls): ApiKeyStore {
   const time = (at_ms: number | undefined) => at_ms === undefined ? null : formatTime(at_ms);
   return {
     async change(access, change, idempotency) {
-      const row = await calls.ask<Row<Refused | Ended>>(access, CHANGE, [
+      const row = await calls.ask<Row<Refused | "ended">>(access, CHANGE, [
         requestParameter(access, idempotency, { status: change.status, body: "" }),
         change.action,
         change.id,
@@ -77,18 +74,15 @@ export function createApiKeyStore(calls: EntryCalls): ApiKeyStore {
         }),
         change.secret ? JSON.stringify(change.secret) : null,
         time(change.older_expire_at_ms),
-        change.refusals ? JSON.stringify(change.refusals) : null,
+        change.refusal?.body ?? null,
       ]);
       if (row.outcome in REFUSALS) throw REFUSALS[row.outcome as Refused]();
       if (row.outcome === "replay") return { response: responseOf(row), replayed: true };
-      const status = row.outcome === "committed" ? change.status : ENDED_STATUS;
+      const status = row.outcome === "ended" ? change.refusal!.status : change.status;
       return { response: { status, body: row.body! }, replayed: false };
     },
   };
 }
-
-/** The status of `change.refusals`: `invalid_state`. */
-const ENDED_STATUS = 409;
 
 /** Errors of the outcomes after which nothing has changed and no response is stored. */
 const REFUSALS = {

@@ -605,11 +605,11 @@ as $$
     -- Null is every scope.
     when p_caller.scopes is not null
       and (p_key.scopes is null or not p_key.scopes <@ p_caller.scopes) then 'wider'
-    when p_action = 'rotate' and p_key.revoked_at is not null then 'revoked'
+    when p_action = 'rotate'
+      and (p_key.revoked_at is not null or pay_internal.key_has_ended(p_key, p_at)) then 'ended'
     -- The caller learns the new secret, which must not outlive the caller's key.
     when p_action = 'rotate' and (p_caller.expires_at < coalesce(p_key.expires_at, 'infinity')
       or p_caller.ends_at < coalesce(p_key.ends_at, 'infinity')) then 'outlives'
-    when p_action = 'rotate' and pay_internal.key_has_ended(p_key, p_at) then 'expired'
     when p_action = 'create' and not pay_internal.take_key_quota(p_caller.environment_id, p_at)
       then 'full'
     else 'committed'
@@ -659,7 +659,7 @@ create or replace function pay.change_api_key(
   p_key text,
   p_secret text,
   p_older_expire_at timestamptz,
-  p_refusals text
+  p_refusal text
 )
 returns pay.admission
 language plpgsql volatile security definer
@@ -686,9 +686,9 @@ begin
   end if;
   v_access.outcome := pay_internal.judge_key_change(p_action, v_caller, v_key, v_access.at);
   case v_access.outcome
-    when 'revoked', 'expired' then
+    when 'ended' then
       v_access.status := 409;
-      v_access.body := p_refusals::json ->> v_access.outcome;
+      v_access.body := p_refusal;
     when 'committed' then
       v_access.body := pay_internal.write_key_change(
         v_caller, v_key, p_action, v_access.at, v_secret, p_older_expire_at,

@@ -261,7 +261,7 @@ $$;
 grant execute on function pay.revoke_api_key(text) to pay_operator;
 
 -- Decides whether a caller's key may create, rotate or revoke p_key. Returns committed, or an
--- outcome of pay.change_api_key: not_found | wider | revoked | outlives | expired | full.
+-- outcome of pay.change_api_key: not_found | wider | ended | outlives | full.
 create or replace function pay_internal.judge_key_change(
   p_action text,
   p_caller pay.api_keys,
@@ -277,11 +277,11 @@ as $$
     -- Null is every scope.
     when p_caller.scopes is not null
       and (p_key.scopes is null or not p_key.scopes <@ p_caller.scopes) then 'wider'
-    when p_action = 'rotate' and p_key.revoked_at is not null then 'revoked'
+    when p_action = 'rotate'
+      and (p_key.revoked_at is not null or pay_internal.key_has_ended(p_key, p_at)) then 'ended'
     -- The caller learns the new secret, which must not outlive the caller's key.
     when p_action = 'rotate' and (p_caller.expires_at < coalesce(p_key.expires_at, 'infinity')
       or p_caller.ends_at < coalesce(p_key.ends_at, 'infinity')) then 'outlives'
-    when p_action = 'rotate' and pay_internal.key_has_ended(p_key, p_at) then 'expired'
     when p_action = 'create' and not pay_internal.take_key_quota(p_caller.environment_id, p_at)
       then 'full'
     else 'committed'
@@ -335,13 +335,13 @@ $$;
 -- p_secret           {hash, prefix, last_four, reference} of a new secret; the reference replaces
 --                    the secret's text in the stored response. Null for a revocation
 -- p_older_expire_at  the latest expiry of the older secrets
--- p_refusals         the 409 to return and to store if the key to rotate has ended, by its outcome
+-- p_refusal          the 409 to return and to store if the key to rotate has ended
 -- Outcomes: those of admission.sql, and
 --           committed (body)
 --           not_found
 --           wider (the key would have, or has, a scope that the caller lacks)
 --           outlives (the caller's key ends before the key to rotate)
---           revoked, expired (the key to rotate)
+--           ended (the key to rotate is revoked or has expired)
 --           full (the environment has pay_internal.max_active_keys() active keys).
 create or replace function pay.change_api_key(
   p_request text,
@@ -350,7 +350,7 @@ create or replace function pay.change_api_key(
   p_key text,
   p_secret text,
   p_older_expire_at timestamptz,
-  p_refusals text
+  p_refusal text
 )
 returns pay.admission
 language plpgsql volatile security definer
@@ -377,9 +377,9 @@ begin
   end if;
   v_access.outcome := pay_internal.judge_key_change(p_action, v_caller, v_key, v_access.at);
   case v_access.outcome
-    when 'revoked', 'expired' then
+    when 'ended' then
       v_access.status := 409;
-      v_access.body := p_refusals::json ->> v_access.outcome;
+      v_access.body := p_refusal;
     when 'committed' then
       v_access.body := pay_internal.write_key_change(
         v_caller, v_key, p_action, v_access.at, v_secret, p_older_expire_at,

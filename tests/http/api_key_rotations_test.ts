@@ -228,6 +228,6 @@ serviceCase("an expired API key", async (t, service) => {
     assert.equal((await service.call("DELETE", `${KEYS}/${id}`)).status, 200);
     const refused = await rotate(service, id, 60);
     assertRefused(refused, 409, "invalid_state");
-    assert.equal(refused.body.error.current_status, "revoked");
+    assert.equal(refused.body.error.current_status, "ended");
   });
 });

@@ -47,7 +47,7 @@ Deno.test("API keys", async (t) => {
       const refused = await service.call("POST", `${path}/rotate`);
       assertRefused(refused, 409, "invalid_state");
       const { current_status, allowed } = refused.body.error;
-      assert.deepEqual([current_status, allowed], ["revoked", []]);
+      assert.deepEqual([current_status, allowed], ["ended", []]);
     });
     await t.step("an idempotency key stays valid after a rotation", async () => {
       const made = await make();

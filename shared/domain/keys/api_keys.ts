@@ -58,22 +58,17 @@ export function createApiKeys(store: ApiKeyStore): ApiKeys {
 
     rotate(request, caller, id, expires_in_s) {
       const { at_ms } = request.context;
-      const refusal = (current_status: string, message: string) => {
-        const details = { current_status, allowed: [] };
-        return renderError(new ApiError("invalid_state", message, details), request.context);
-      };
+      const ended = new ApiError(
+        "invalid_state",
+        "Cannot rotate: the key has ended. Make a new key",
+        { current_status: "ended", allowed: [] },
+      );
       return withSecret(request, caller, {
         action: "rotate",
         id,
         status: 200,
         older_expire_at_ms: at_ms + expires_in_s * 1000,
-        refusals: {
-          revoked: refusal("revoked", "Cannot rotate: the key is revoked. Make a new key"),
-          expired: refusal(
-            "expired",
-            "Cannot rotate: the key has expired. Only the operator's command can rotate it",
-          ),
-        },
+        refusal: { status: ended.status, body: renderError(ended, request.context) },
       });
     },
 
