@@ -15,8 +15,17 @@ import { startService } from "./service.ts";
 import { say, Shutdown } from "./shutdown.ts";
 
 const PROJECT_DIR = fileURLToPath(new URL("../../", import.meta.url));
+const HELP = `Usage: deno task start
+
+Runs the service on this machine. Ctrl-C stops it, and the data stays.
+
+Environment variables:
+  PORT          port on 127.0.0.1, by default 54321; 0 takes a free one
+  DATA_DIR      folder of the data, by default .local
+  DATABASE_URL  PostgreSQL server to use in place of the embedded one`;
 
 if (import.meta.main) {
+  readArguments(Deno.args);
   const shutdown = new Shutdown();
   await runUntilSignal(shutdown, async () => {
     const settings = readSettings((name) => Deno.env.get(name), PROJECT_DIR);
@@ -32,4 +41,15 @@ if (import.meta.main) {
     fetchScalar(data_dir, shutdown.signal).catch(() => {});
     return service.database;
   });
+}
+
+/** Exits if there are arguments: with 0 for `--help`, and with 2 for any other one. */
+function readArguments([first]: string[]): void {
+  if (first === undefined) return;
+  if (first === "--help" || first === "-h") {
+    say(HELP);
+    Deno.exit(0);
+  }
+  console.error(`"${first}" is no argument of deno task start: --help lists its variables`);
+  Deno.exit(2);
 }

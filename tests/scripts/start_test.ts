@@ -31,6 +31,20 @@ async function postmasterOf(data_dir: string): Promise<number | null> {
   return Number.isNaN(pid) ? null : pid;
 }
 
+/** Arguments, the exit code, and the output. */
+const ARGUMENTS: [argument: string, code: number, output: RegExp][] = [
+  ["--help", 0, /^Usage: deno task start\n[^]*PORT[^]*DATA_DIR[^]*DATABASE_URL/],
+  ["-h", 0, /^Usage: /],
+  ["--port=1", 2, /^"--port=1" is no argument/],
+];
+for (const [argument, code, output] of ARGUMENTS) {
+  Deno.test(`deno task start ${argument} exits with ${code}`, async () => {
+    const ended = await runStart({ DATA_DIR: "/proc/none" }, argument);
+    assert.equal(ended.code, code, ended.output);
+    assert.match(ended.output, output);
+  });
+}
+
 Deno.test("deno task start keeps keys and data through restarts and kill -9", (t) =>
   withTemporaryFolder(async (data_dir) => {
     const env = { DATA_DIR: data_dir };

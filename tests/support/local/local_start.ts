@@ -42,8 +42,8 @@ type StartEnvironment = Record<string, string> & { DATA_DIR: string };
 const END_DEADLINE_MS = 10_000;
 
 /** Runs a start until it ends by itself. */
-export async function runStart(env: StartEnvironment): Promise<EndedStart> {
-  const child = spawn(env, START_COMMAND);
+export async function runStart(env: StartEnvironment, ...args: string[]): Promise<EndedStart> {
+  const child = spawn(env, [...START_COMMAND, ...args]);
   return await child.ended;
 }
 
