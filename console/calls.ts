@@ -48,7 +48,7 @@ type MethodOf<R extends keyof Resources, M extends keyof Resources[R]> = Extract
 export interface Call<T> extends DescribedCall {
   readonly responses?: T;
   /** Gets the response of a change before the visible data is read again. */
-  readonly take?: (response: T) => void;
+  take?(response: T): void;
 }
 
 /** A logged call. */
