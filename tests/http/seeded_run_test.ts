@@ -159,9 +159,6 @@ serviceCase("POST /sandboxes with a seed", async (t, service) => {
     const repeated = await service.pay({}, { key: again.body.test_key });
     assert.equal(repeated.text, paid.text);
   });
-  await t.step("a sandbox without a seed has no transcript: 409", async () => {
-    assertRefused(await service.call("GET", TRANSCRIPT), 409, "invalid_state");
-  });
   await t.step("a sandbox whose time has come frees its seed at once", async () => {
     const body = { seed: "ended", expires_in: 60 };
     const first = await service.call("POST", SANDBOXES, { body });
