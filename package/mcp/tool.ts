@@ -4,12 +4,7 @@ import type { ToolAnnotations } from "@modelcontextprotocol/sdk/types";
 import * as z from "zod";
 import type { PaymentsClient } from "../../client/mod.ts";
 import { ApiError } from "../../shared/core/errors.ts";
-import {
-  parseBody,
-  refuseIfStrict,
-  refuseOtherNames,
-  unknownParameters,
-} from "../../shared/http/parse_input.ts";
+import { checkValue, unknownFields } from "../../shared/http/check_value.ts";
 import { UsageError } from "../command.ts";
 
 /** The sandbox of an agent. */
@@ -59,10 +54,6 @@ interface Definition<Shape extends z.core.$ZodShape> {
   run(input: z.output<z.ZodObject<Shape>>, call: ToolCall): PromiseLike<unknown>;
 }
 
-/** Parameters of a query, which tools do not have, and the header that refuses unknown fields. */
-const NO_QUERY = z.object({});
-const STRICT = new Headers({ Prefer: "handling=strict" });
-
 /** Makes a tool. It refuses fields that it does not know. */
 export function tool<Shape extends z.core.$ZodShape>(definition: Definition<Shape>): Tool {
   const { name, title, description, effect, run } = definition;
@@ -78,14 +69,17 @@ export function tool<Shape extends z.core.$ZodShape>(definition: Definition<Shap
 }
 
 /** Applies the schema of a tool as the API applies that of a body, with its messages. */
-function parseArguments<T>(schema: z.ZodType<T>, value: Record<string, unknown>): T {
-  const sent = { value, literals: new Map<string, string>() };
+function parseArguments<T>(schema: z.ZodType<T>, given: Record<string, unknown>): T {
+  const [unknown] = unknownFields(schema, given);
+  if (unknown !== undefined) {
+    const { path } = unknown;
+    throw new UsageError(
+      `"${path}" is no field of this tool: correct its name, or remove it`,
+      path,
+    );
+  }
   try {
-    refuseOtherNames(schema, sent);
-    const takes = { body: schema, query: NO_QUERY };
-    const unknown = unknownParameters(takes, sent, new URLSearchParams());
-    if (unknown !== null) refuseIfStrict(unknown, STRICT);
-    return parseBody(schema, sent);
+    return checkValue(schema, given);
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     throw new UsageError(error.message, error.details.param);

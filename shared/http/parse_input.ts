@@ -7,19 +7,19 @@ import * as z from "zod";
 import { containsCardNumber } from "../core/card_number.ts";
 import { ApiError, invalidParameter } from "../core/errors.ts";
 import { memberOf } from "../schema/requirement.ts";
-import { issueMessage, literalMessage } from "./issue_message.ts";
-import { refuseMisnamed, type UnknownField } from "./misnamed_fields.ts";
+import { checkValue, isRecord, paramOf, printable, unknownFields } from "./check_value.ts";
+import { literalMessage } from "./issue_message.ts";
+import { refuseMisnamed } from "./misnamed_fields.ts";
 import { type ReadBody, refuseCardNumbers } from "./request_body.ts";
 
 /** RFC 7240: the client would rather have an error than an ignored parameter. */
 const STRICT = /(^|[,;])\s*handling\s*=\s*"?strict"?\s*($|[,;])/i;
 /** Most names in `Unknown-Parameters`. */
 const MAX_UNKNOWN = 20;
-const NO_LITERALS: ReadBody["literals"] = new Map();
 
 /** Applies a schema to a body. Throws `invalid_parameter` with the first field at fault. */
 export function parseBody<T>(schema: z.ZodType<T>, body: ReadBody): T {
-  const input = check(schema, body.value, body.literals);
+  const input = checkValue(schema, body.value, body.literals);
   for (const [path, literal] of body.literals) {
     // JSON accepts 1.0, 1e3 and -0, but the service does not: the text of the number decides.
     const sent = at(input, path);
@@ -57,7 +57,7 @@ export function parseQuery<T>(schema: z.ZodType<T>, query: URLSearchParams): T {
     }
     Object.defineProperty(values, name, { value, enumerable: true });
   }
-  return check(schema, values, NO_LITERALS);
+  return checkValue(schema, values);
 }
 
 /**
@@ -100,27 +100,6 @@ export function refuseOtherNames(schema: z.ZodType, body: ReadBody): void {
   refuseMisnamed(unknownFields(schema, body.value), printable);
 }
 
-function check<T>(
-  schema: z.ZodType<T>,
-  value: Record<string, unknown>,
-  literals: ReadBody["literals"],
-): T {
-  const result = schema.safeParse(value);
-  if (result.success) return result.data;
-  const issue = result.error.issues[0]!;
-  const param = paramOf(value, issue.path);
-  const sent = issue.path.reduce<unknown>(
-    // A request can send an IBAN or a wallet address as text in place of the object.
-    (inner, step) => typeof inner === "string" ? inner : (inner as Members | undefined)?.[step],
-    value,
-  );
-  const { currency } = value;
-  const fault = { param, sent, literal: literals.get(param), currency };
-  throw invalidParameter(param, issueMessage(schema, issue, fault));
-}
-
-type Members = Record<PropertyKey, unknown>;
-
 /** Renames the field of an error to the sent one: `iban` if the IBAN was sent as text. */
 export function asSent(error: unknown, sent: ReadBody | null): unknown {
   if (!(error instanceof ApiError) || sent === null || !error.details.param) return error;
@@ -129,55 +108,9 @@ export function asSent(error: unknown, sent: ReadBody | null): unknown {
   return new ApiError(error.code, error.message, { ...error.details, param }, error.headers);
 }
 
-/** Returns the path of an issue up to the last sent object: `iban` if the IBAN was sent as text. */
-function paramOf(value: unknown, path: readonly PropertyKey[]): string {
-  let name = "";
-  for (const step of path) {
-    if (typeof value !== "object" || value === null) break;
-    name = typeof step === "number"
-      ? `${name}[${step}]`
-      : name
-      ? `${name}.${String(step)}`
-      : String(step);
-    value = (value as Record<PropertyKey, unknown>)[step];
-  }
-  return printable(name);
-}
-
-/** Returns the fields of a body that the schema does not have. */
-function unknownFields(schema: z.ZodType, sent: unknown): UnknownField[] {
-  const found: UnknownField[] = [];
-  addUnknownFields(found, schema, sent, "");
-  return found;
-}
-
-function addUnknownFields(
-  found: UnknownField[],
-  schema: z.ZodType,
-  sent: unknown,
-  before: string,
-): void {
-  if (!isRecord(sent)) return;
-  for (const name of Object.keys(sent)) {
-    const member = memberOf(schema, name);
-    const value = sent[name];
-    if (member === undefined) found.push({ path: before + name, name, value, parent: schema });
-    else if (isRecord(value)) addUnknownFields(found, member, value, `${before}${name}.`);
-  }
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 function at(value: unknown, path: string): unknown {
   return path.split(".").reduce<unknown>(
     (inner, name) => isRecord(inner) && Object.hasOwn(inner, name) ? inner[name] : undefined,
     value,
   );
-}
-
-/** Makes a name safe for a header and a message: at most 64 visible ASCII characters. */
-function printable(name: string): string {
-  return name.slice(0, 64).replace(/[^\x21-\x2b\x2d-\x7e]/g, "?");
 }

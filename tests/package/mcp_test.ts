@@ -91,9 +91,9 @@ Deno.test("mcp makes, captures, refunds and advances payments, and shows what ha
     for (
       const [input, param, message] of [
         [{ ...order, amount: 19.99 }, "amount", /19\.99 EUR is 1999/],
-        [{ ...order, crad: {} }, "crad", /"card"/],
-        [{ ...order, colour: 1 }, "colour", /is not a parameter/],
-        [{ ...order, iban: { iban: "DE89", note: 1 } }, "iban.note", /is not a parameter/],
+        [{ ...order, crad: {} }, "crad", /is no field/],
+        [{ ...order, colour: 1 }, "colour", /is no field/],
+        [{ ...order, iban: { iban: "DE89", note: 1 } }, "iban.note", /is no field/],
         [{ ...order, card: { number: "4242424242424242" } }, "card.exp_month", /is required/],
         [{ amount: 1 }, "currency", /is required/],
       ] as const

@@ -153,7 +153,7 @@ async function start(
     const card = "4000 0000 0000 9995";
     const declined = await command("payments", "create", "--amount", "1999", "--card", card);
     assert.equal(declined.code, 1);
-    assert.match(declined.stdout, /^pay_\w+ {2}declined {2}19\.99 EUR\n$/);
+    assert.match(declined.stdout, /^pay_\w+ {2}declined insufficient_funds {2}19\.99 EUR\n$/);
     assert.match(declined.stderr, /\(insufficient_funds\)\n$/);
     await listen(command, { args: [program, "--data-dir", data_dir], cwd, env, account });
     const advanced = await command("clock", "advance", "1h", "--json");
