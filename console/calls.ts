@@ -70,8 +70,11 @@ const MAX_LOGGED = 25;
 /** Repeated reads need no retries of the client, because the next read is the retry. */
 const NO_RETRIES = 0;
 
-/** The secrets in a response. The API shows them once, and so does the page. */
-const SECRETS = /("(?:secret|test_key)":\s*")[^"]+/g;
+/**
+ * The secrets in a response. The API shows them once, and so does the page. The key of a disposable
+ * sandbox is shown nowhere else, and ends with it.
+ */
+const SECRETS = /("secret":\s*")[^"]+/g;
 
 let last_number = 0;
 /** Changes that have not ended. */
