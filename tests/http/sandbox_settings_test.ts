@@ -63,11 +63,11 @@ serviceCase("a request is decided with the present settings of its sandbox", asy
     assert.equal((await list(service.key)).status, 200);
   });
 
-  await t.step("a key works by an older clock until it ends in real time", async () => {
+  await t.step("a key of the operator works by any clock until it ends in real time", async () => {
     const key = await service.issueKey(service.key.environment_id, {
       expires_at: new Date(NOW + DAY_MS).toISOString(),
     });
-    assert.equal((await list(key)).status, 401);
+    assert.equal((await list(key)).status, 200);
     await setSettings(service, service.key, new Date(NOW).toISOString());
     assert.equal((await list(key)).status, 200);
     assert.equal(
