@@ -7223,7 +7223,7 @@ $$;
 
 create or replace function pay.purge(
   p_at timestamptz default now(),
-  p_batch integer default 1000
+  p_batch integer default 3000
 )
 returns bigint
 language plpgsql volatile security definer
@@ -7348,6 +7348,8 @@ declare
   v_kind record;
   v_rows bigint;
   v_total bigint := 0;
+  -- Whatever is younger has events. Otherwise each batch would look at all of it.
+  v_first_event text;
   v_before constant timestamptz := least(p_at - interval '30 days', case when p_livemode then
     (select a.archived_until from pay.archives a where a.environment_id = p_environment_id)
   end);
@@ -7372,6 +7374,10 @@ begin
     ) as k (table_name, id_column, prefix, of_live_too, lock)
     where k.of_live_too or not p_livemode
   loop
+    if v_kind.table_name = 'ledger_movements' then
+      select v.id into v_first_event from pay.events v
+      where v.environment_id = p_environment_id order by v.id limit 1;
+    end if;
     -- The primary key is in the order of time, so the oldest rows are found without a search.
     -- The batch is an array, so that it is read once.
     execute format(
@@ -7395,23 +7401,37 @@ begin
               and pay_internal.can_be_returned(p, $4))'
         end)
     ) using
-      p_environment_id, pay_internal.id_floor(v_kind.prefix, v_before), p_batch, p_at;
+      p_environment_id, least(pay_internal.id_floor(v_kind.prefix, v_before) collate "C",
+        case when v_kind.table_name in ('transfers', 'refunds', 'disputes', 'payments')
+          then v_kind.prefix || substr(v_first_event, 5) end), p_batch, p_at;
     get diagnostics v_rows = row_count;
     v_total := v_total + v_rows;
   end loop;
-  if not p_livemode then
-    delete from pay.provider_events t
-    where t.ctid = any (array(
-      select reported.ctid from pay.provider_events reported
-      where reported.environment_id = p_environment_id
-        -- The time of receipt is real.
-        and reported.received_at < least(p_at, pay_internal.server_time()) - interval '30 days'
-      order by reported.received_at limit p_batch for update skip locked
-    ));
-    get diagnostics v_rows = row_count;
-    v_total := v_total + v_rows;
-  end if;
-  return v_total;
+  return v_total + case when p_livemode then 0
+    else pay_internal.purge_provider_events(p_environment_id, p_at, p_batch) end;
+end
+$$;
+
+create or replace function pay_internal.purge_provider_events(
+  p_environment_id text, p_at timestamptz, p_batch integer
+)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_rows bigint;
+begin
+  delete from pay.provider_events t
+  where t.ctid = any (array(
+    select reported.ctid from pay.provider_events reported
+    where reported.environment_id = p_environment_id
+      -- The time of receipt is real.
+      and reported.received_at < least(p_at, pay_internal.server_time()) - interval '30 days'
+    order by reported.received_at limit p_batch for update skip locked
+  ));
+  get diagnostics v_rows = row_count;
+  return v_rows;
 end
 $$;
 
