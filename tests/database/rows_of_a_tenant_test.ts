@@ -18,6 +18,8 @@ const LONGEST_MS = 4_000;
 /** Rows that the statements of a small sandbox read: keys, settings, endpoints. */
 const FEW = 1_000;
 const BATCH = 1_000;
+/** Rows of a kind that retention deletes at a time. */
+const PURGED = 3_000;
 /**
  * A step reads each delivery and operation that it changes a few times: to find, lock and change
  * it.
@@ -237,13 +239,13 @@ function casesOf(
     {
       name: "purge: a retired sandbox",
       query: "select pay.purge()",
-      most_rows: 12 * BATCH + FEW,
+      most_rows: 12 * PURGED + FEW,
       before: `update pay.environments set retired_at = now() where id = '${key.environment_id}'`,
     },
     {
       name: "purge: keys of sandboxes that are younger than a day",
       query: "select pay.purge()",
-      most_rows: 2 * BATCH + FEW,
+      most_rows: 3 * PURGED + FEW,
       // A clock that stands, whose keys are a day old in real time.
       before: `update pay.sandbox_settings set frozen_at = now() - interval '3 days'`,
     },
