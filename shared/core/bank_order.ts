@@ -76,7 +76,10 @@ interface BankOrder {
   remittance: Remittance | null;
 }
 
-/** Who bears the charges of the banks of a SWIFT payment: each side its own, payer, or payee. */
+/**
+ * Who pays what the banks charge for a payment by SWIFT: payer and payee each their own bank, the
+ * payer all of it, or the payee all of it.
+ */
 export const SWIFT_CHARGES = ["SHAR", "DEBT", "CRED"] as const;
 type SwiftCharges = typeof SWIFT_CHARGES[number];
 
@@ -85,7 +88,7 @@ export interface PayoutOrder extends BankOrder {
   rail: BankRail;
   payee: BankParty;
   speed: "standard" | "instant";
-  /** SEPA has SLEV only: each side bears the charges of its own bank. */
+  /** SEPA has SLEV only: each side pays its own bank. */
   charges: "SLEV" | SwiftCharges;
   /** The unique end-to-end transaction reference of a SWIFT payment: a UUID of version 4. */
   uetr: string | null;

@@ -1,7 +1,12 @@
 /** How a bank's entries are booked: as payments, payouts that come back, batches and charges. */
 
 import assert from "node:assert/strict";
-import { batchOf, beginningsOf, bookEntry } from "../../shared/connectors/bank/booked_entries.ts";
+import {
+  batchOf,
+  beginningsOf,
+  bookEntry,
+  partsOf,
+} from "../../shared/connectors/bank/booked_entries.ts";
 import { creditorReference } from "../../shared/core/creditor_reference.ts";
 import {
   readEntries,
@@ -300,15 +305,15 @@ for (const [name, members, booked] of CASES) {
       Awaited<ReturnType<typeof readEntries>>[number],
     ];
     const batch_id = batchOf(entry, details);
-    const orders = batch_id === FILE ? ORDERS : [];
+    const parts = partsOf(entry, details, batch_id === FILE ? ORDERS : []);
     const found = new Map(
-      beginningsOf(entry, details, orders).map((beginning) => [
+      beginningsOf(parts).map((beginning) => [
         beginning,
         FOUND.filter(({ reference }) => reference.startsWith(beginning))
           .map((each) => ({ beginning, ...each })),
       ]),
     );
-    const { provider_events } = bookEntry("pac_1", entry, details, orders, found);
+    const { provider_events } = bookEntry("pac_1", entry, parts, found);
     const events = provider_events.map((event) => [
       event.op,
       event.state,

@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { batchOf, bookEntry } from "../../shared/connectors/bank/booked_entries.ts";
+import { batchOf, bookEntry, partsOf } from "../../shared/connectors/bank/booked_entries.ts";
 import { writeCollections } from "../../shared/connectors/bank/write_collections.ts";
 import { writePayouts } from "../../shared/connectors/bank/write_payouts.ts";
 import { writeRecall } from "../../shared/connectors/bank/write_recall.ts";
@@ -101,7 +101,8 @@ for (
   Deno.test(`going-live.md has a ${name} that the service books as the page says`, async () => {
     const events = (await readEntries(text)).flatMap((entry) => {
       assert.equal(batchOf(entry, entry.details), null);
-      return bookEntry("pac_1", entry, entry.details, [], new Map()).provider_events;
+      const parts = partsOf(entry, entry.details, []);
+      return bookEntry("pac_1", entry, parts, new Map()).provider_events;
     });
     assert.deepEqual(
       events.map(({ op, state, amount_minor, provider_reference, return_code }) => [

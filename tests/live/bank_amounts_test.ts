@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { Vault } from "../../shared/core/vault.ts";
-import { addBankAccount, KEYS, written } from "../support/bank/bank.ts";
+import { addBankAccount, callBridge, KEYS, written } from "../support/bank/bank.ts";
 import {
   ACCOUNT,
   writeBalance,
@@ -33,19 +33,13 @@ const CASES: [
 Deno.test("entries with another amount than their order", async (t) => {
   const service = await startService({ vault: Vault.read(KEYS) });
   const { sql, live: { text: key } } = service;
-  const { id: account_id, bridge_token } = await addBankAccount(service, {
+  const account = await addBankAccount(service, {
     methods: "sepa",
     iban: ACCOUNT,
     currency: "EUR",
     creditor_id: "DE98ZZZ09999999999",
   });
-  const bridge = (path: string, body?: string) =>
-    service.call("POST", `/api-v1-payments/providers/${account_id}/${path}`, {
-      key: null,
-      ...body && { body },
-      headers: { Authorization: `Bearer ${bridge_token}`, "Content-Type": "application/xml" },
-      unchecked: true,
-    });
+  const bridge = (path: string, body?: string) => callBridge(service, account, "POST", path, body);
   const pathOf = (kind: string) =>
     `/api-v1-payments/v1/${kind === "transfer" ? "transfers" : "payments"}`;
   const create = async (kind: "collection" | "transfer", number: number): Promise<string> => {

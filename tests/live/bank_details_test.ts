@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { creditorReference } from "../../shared/core/creditor_reference.ts";
 import { Vault } from "../../shared/core/vault.ts";
-import { addBankAccount, KEYS } from "../support/bank/bank.ts";
+import { addBankAccount, callBridge, KEYS } from "../support/bank/bank.ts";
 import {
   ACCOUNT,
   writeBalance,
@@ -34,7 +34,7 @@ const CASES:
 Deno.test("details that come in another file", async (t) => {
   const service = await startService({ vault: Vault.read(KEYS) });
   const { sql, live: { text: key } } = service;
-  const { id: account_id, bridge_token } = await addBankAccount(service, {
+  const account = await addBankAccount(service, {
     methods: "sepa",
     iban: ACCOUNT,
     currency: "EUR",
@@ -51,16 +51,8 @@ Deno.test("details that come in another file", async (t) => {
     sum: string,
   ) => {
     const head = writeBalance("OPBD", "0.00") + writeBalance("CLBD", sum);
-    const { status, body } = await service.call(
-      "POST",
-      `/api-v1-payments/providers/${account_id}/statements`,
-      {
-        key: null,
-        body: writeFile([{ head, entries: entries.join("") }], { kind }),
-        headers: { Authorization: `Bearer ${bridge_token}`, "Content-Type": "application/xml" },
-        unchecked: true,
-      },
-    );
+    const file = writeFile([{ head, entries: entries.join("") }], { kind });
+    const { status, body } = await callBridge(service, account, "POST", "statements", file);
     assert.deepEqual([status, body.result, body.error], [200, "applied", null]);
     await service.deps.provider_worker.notify();
     return body;

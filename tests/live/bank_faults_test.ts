@@ -8,7 +8,7 @@ import { createBankStore } from "../../shared/store/bank_store.ts";
 import { databaseOf } from "../../scripts/operator/operator_database.ts";
 import { runBankCommand } from "../../scripts/operator/bank.ts";
 import { readBankCommand } from "../../scripts/operator/bank_command.ts";
-import { addBankAccount, KEYS, runProviders, written } from "../support/bank/bank.ts";
+import { addBankAccount, callBridge, KEYS, runProviders, written } from "../support/bank/bank.ts";
 import {
   ACCOUNT,
   writeBalance,
@@ -30,14 +30,10 @@ Deno.test("a bank's files with faults", async (t) => {
   const service = await startService({ vault: Vault.read(KEYS) });
   const { live: { text: key }, sql, deps } = service;
   const own = { iban: ACCOUNT, currency: "EUR", creditor_id: "DE98ZZZ09999999999" };
-  const { id, bridge_token } = await addBankAccount(service, { methods: "sepa,swift", ...own });
-  const bridge = async (method: string, path: string, body?: string) =>
-    await service.call(method, `/api-v1-payments/providers/${id}/${path}`, {
-      key: null,
-      ...body && { body },
-      headers: { Authorization: `Bearer ${bridge_token}`, "Content-Type": "application/xml" },
-      unchecked: true,
-    });
+  const account = await addBankAccount(service, { methods: "sepa,swift", ...own });
+  const { id, bridge_token } = account;
+  const bridge = (method: string, path: string, body?: string) =>
+    callBridge(service, account, method, path, body);
   const send = async (entries: string, head = "") => {
     const file = writeFile([{ head, entries }], { kind: head ? "053" : "054" });
     const { status, body } = await bridge("POST", "statements", file);
@@ -187,7 +183,7 @@ Deno.test("a bank's files with faults", async (t) => {
     });
     await t.step("an account whose number ends like that of this account", async () => {
       const dutch = { iban: "NL91ABNA0417164300", currency: "USD" };
-      const { id, bridge_token } = await addBankAccount(service, { methods: "swift", ...dutch });
+      const own = await addBankAccount(service, { methods: "swift", ...dutch });
       for (
         const [number, status] of [
           ["0417164300", 200],
@@ -200,16 +196,8 @@ Deno.test("a bank's files with faults", async (t) => {
       ) {
         const account = `<Id><Othr><Id>${number}</Id></Othr></Id><Ccy>USD</Ccy>`;
         const entries = writeEntry({ Amt: "10.00 USD", AcctSvcrRef: `NUMBER${number}` });
-        const sent = await service.call(
-          "POST",
-          `/api-v1-payments/providers/${id}/statements`,
-          {
-            key: null,
-            body: writeFile([{ account, entries }], { kind: "054" }),
-            headers: { Authorization: `Bearer ${bridge_token}`, "Content-Type": "application/xml" },
-            unchecked: true,
-          },
-        );
+        const file = writeFile([{ account, entries }], { kind: "054" });
+        const sent = await callBridge(service, own, "POST", "statements", file);
         assert.equal(sent.status, status, number);
       }
     });
@@ -494,19 +482,11 @@ function writeStatus(ids: Record<string, string>, code: string): string {
 Deno.test("a file is not imported without the keys for the details of its payers", async () => {
   const service = await startService({});
   try {
-    const { id, bridge_token } = await addBankAccount(service, {
+    const account = await addBankAccount(service, {
       ...{ methods: "sepa", iban: ACCOUNT, currency: "EUR" },
     });
-    const { status, body } = await service.call(
-      "POST",
-      `/api-v1-payments/providers/${id}/statements`,
-      {
-        key: null,
-        body: writeFile([{ entries: writeEntry() }], { kind: "054" }),
-        headers: { Authorization: `Bearer ${bridge_token}`, "Content-Type": "application/xml" },
-        unchecked: true,
-      },
-    );
+    const file = writeFile([{ entries: writeEntry() }], { kind: "054" });
+    const { status, body } = await callBridge(service, account, "POST", "statements", file);
     assert.deepEqual([status, body.error.code], [503, "provider_not_configured"]);
     assert.match(body.error.message, /BANK_DETAILS_KEYS/);
     assert.equal((await service.sql`select from pay.bank_files`).length, 0);

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { checkBooks } from "../../scripts/operator/check_books.ts";
 import { isValidIban } from "../../shared/core/iban.ts";
 import { Vault } from "../../shared/core/vault.ts";
-import { addBankAccount, KEYS } from "../support/bank/bank.ts";
+import { addBankAccount, callBridge, KEYS } from "../support/bank/bank.ts";
 import { writeBalance, writeEntry, writeFile } from "../support/connectors/bank_file.ts";
 import { startService } from "../support/service/service.ts";
 
@@ -297,15 +297,12 @@ Deno.test("the statements of a bank", async (t) => {
     // A method has one account at a time.
     await sql`select pay.disable_provider_account(id) from unnest(${accounts}::text[]) as a (id)`;
     const settings = { methods: "sepa,swift", iban, currency: "EUR" };
-    const { id, bridge_token } = await addBankAccount(service, settings);
+    const account = await addBankAccount(service, settings);
+    const { id } = account;
     accounts.push(id);
     const send = async (step: Step[0]): Promise<string> => {
-      const { body } = await service.call("POST", `/api-v1-payments/providers/${id}/statements`, {
-        key: null,
-        body: `${write(step, iban)}<!-- ${++files} -->`,
-        headers: { Authorization: `Bearer ${bridge_token}`, "Content-Type": "application/xml" },
-        unchecked: true,
-      });
+      const file = `${write(step, iban)}<!-- ${++files} -->`;
+      const { body } = await callBridge(service, account, "POST", "statements", file);
       assert.equal(body.error, null);
       await deps.provider_worker.notify();
       return body.warnings.join("\n");

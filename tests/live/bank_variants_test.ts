@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { creditorReference } from "../../shared/core/creditor_reference.ts";
 import { Vault } from "../../shared/core/vault.ts";
-import { addBankAccount, KEYS, written } from "../support/bank/bank.ts";
+import { addBankAccount, callBridge, KEYS, written } from "../support/bank/bank.ts";
 import {
   ACCOUNT,
   writeBalance,
@@ -21,19 +21,14 @@ const PAYEE = { iban: "FR1420041010050500013M02606", holder_name: "Zoë Müller"
 Deno.test("a bank's own ways to write a file", async (t) => {
   const service = await startService({ vault: Vault.read(KEYS) });
   const { live: { text: key }, sql, deps } = service;
-  const { id, bridge_token } = await addBankAccount(service, {
+  const account = await addBankAccount(service, {
     methods: "sepa,swift",
     iban: ACCOUNT,
     currency: "EUR",
     creditor_id: "DE98ZZZ09999999999",
   });
   const bridge = (method: string, path: string, body?: string) =>
-    service.call(method, `/api-v1-payments/providers/${id}/${path}`, {
-      key: null,
-      ...body && { body },
-      headers: { Authorization: `Bearer ${bridge_token}`, "Content-Type": "application/xml" },
-      unchecked: true,
-    });
+    callBridge(service, account, method, path, body);
   const importFile = async (file: string) => {
     const { body } = await bridge("POST", "statements", file);
     await deps.provider_worker.notify();

@@ -53,7 +53,7 @@ export interface BankSettings {
   creditor_id: string | null;
   /** `opt_out`: files of two or more SEPA payouts waive the verification of payees. */
   vop: typeof VOP[number];
-  /** Who bears the charges of payouts by SWIFT. */
+  /** Who pays what the banks charge for a payout by SWIFT. */
   charges: typeof SWIFT_CHARGES[number];
   /** From this time on the bank takes a file for its next day: `HH:MM` in central Europe. */
   cut_off: string;

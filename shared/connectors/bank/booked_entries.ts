@@ -38,7 +38,7 @@ export interface BookedEntry {
 /** An exported order, as a batch that was booked at once is made of. */
 type BatchOrder = Pick<BankOrder, "id" | "amount_minor" | "is_open">;
 
-/** A part of an entry that one event is about. */
+/** A part of an entry. */
 interface Part {
   direction: Direction;
   amount_minor: number;
@@ -52,9 +52,14 @@ interface Part {
   order_id?: string;
 }
 
+/** A part of an entry that one event is about. */
+export interface EntryPart extends Part {
+  /** The result of `toldBy`; an `adjustment` if the fields do not tell. */
+  told: Matched;
+}
+
 /** References of an account by the text with which they begin. */
 type FoundReferences = ReadonlyMap<string, readonly FoundReference[]>;
-const NONE_FOUND: FoundReferences = new Map();
 
 /** The part of an event that the movement decides: which subject it is for, and its result. */
 type Matched = Pick<ProviderEvent, "op" | "state" | "provider_reference"> & Partial<ProviderEvent>;
@@ -90,32 +95,36 @@ export function batchOf(entry: EntryRecord, details: readonly DetailRecord[]): s
 }
 
 /**
- * Returns the texts in an entry that can be an order's id, or the beginning of a payment's reference
- * that was cut off, where nothing else tells what the money is for.
+ * Splits an entry into parts whose sum is its amount.
  *
  * @param batch the orders of `batchOf`
  */
-export function beginningsOf(
+export function partsOf(
   entry: EntryRecord,
   details: readonly DetailRecord[],
   batch: readonly BatchOrder[],
-): string[] {
-  return partsOf(entry, details, batch)
-    .filter((part) => matched(part, NONE_FOUND).op === "adjustment").flatMap(beginningsIn);
+): EntryPart[] {
+  return split(entry, details, batch).map((part) => ({ ...part, told: toldBy(part) }));
+}
+
+/**
+ * Returns the texts in an entry that can be an order's id, or the beginning of a payment's reference
+ * that was cut off, where nothing else tells what the money is for.
+ */
+export function beginningsOf(parts: readonly EntryPart[]): string[] {
+  return parts.filter(({ told }) => told.op === "adjustment").flatMap(beginningsIn);
 }
 
 /**
  * Makes the events of a booked entry.
  *
  * @param account_id `pac_…`
- * @param batch the orders of `batchOf`
  * @param found the references of the account that begin with one of `beginningsOf`, by that text
  */
 export function bookEntry(
   account_id: string,
   entry: EntryRecord,
-  details: readonly DetailRecord[],
-  batch: readonly BatchOrder[],
+  parts: readonly EntryPart[],
   found: FoundReferences,
 ): BookedEntry {
   const { identity: id, currency } = entry;
@@ -123,8 +132,9 @@ export function bookEntry(
   const provider_events: ProviderEvent[] = [];
   const payers: BookedEntry["payers"] = [];
   let is_total = false;
-  for (const [i, part] of partsOf(entry, details, batch).entries()) {
-    const event = matched(part, found);
+  for (const [i, part] of parts.entries()) {
+    const { told } = part;
+    const event = told.op === "adjustment" ? ofText(part, found) ?? told : told;
     is_total = entry.booked_by === "total" && event.op === "adjustment";
     provider_events.push({
       account_id,
@@ -146,8 +156,7 @@ export function bookEntry(
   return { id, booked_on, amount_minor, currency, is_total, provider_events, payers };
 }
 
-/** Splits an entry into parts whose sum is its amount. */
-function partsOf(
+function split(
   entry: EntryRecord,
   details: readonly DetailRecord[],
   batch: readonly BatchOrder[],
@@ -203,7 +212,8 @@ function chargePart(charge_minor: number, currency: string): Part {
   };
 }
 
-function matched(part: Part, found: FoundReferences): Matched {
+/** Tells what a part is for by its own fields, without the texts that are looked up. */
+function toldBy(part: Part): Matched {
   const { direction, detail, bank_code } = part;
   // Its charge for an order has the id of the order, too.
   if (part.order_id === undefined && isCharge(bank_code)) {
@@ -217,7 +227,7 @@ function matched(part: Part, found: FoundReferences): Matched {
   const is_payment = reference !== null && order?.state === "returned" && !part.is_reversal;
   if (order && !is_payment) return order;
   if (reference !== null) return ofPayment(reference);
-  return ofText(part, found) ?? ofAccount("adjustment", direction);
+  return ofAccount("adjustment", direction);
 }
 
 function ofPayment(provider_reference: string): Matched {

@@ -13,7 +13,14 @@ import type {
   NewRows,
   NewStatement,
 } from "../../store/bank_store.ts";
-import { batchOf, beginningsOf, type BookedEntry, bookEntry } from "./booked_entries.ts";
+import {
+  batchOf,
+  beginningsOf,
+  type BookedEntry,
+  bookEntry,
+  type EntryPart,
+  partsOf,
+} from "./booked_entries.ts";
 import { BankFileError } from "./bank_file_error.ts";
 import { bankIdentifier, idOfBankIdentifier } from "./bank_identifier.ts";
 import { type BankSettings, readBankSettings } from "./bank_settings.ts";
@@ -113,9 +120,7 @@ export async function importBankFile(
 /** A booked entry that is complete. */
 interface ReadyEntry {
   entry: EntryRecord;
-  details: DetailRecord[];
-  /** The orders of its batch. */
-  orders: BankOrder[];
+  parts: EntryPart[];
   kind: string;
 }
 
@@ -277,8 +282,8 @@ class Importer {
     // Other messages of the file can have rejected orders of the batch.
     const orders = (await this.#exported(batch_id)).filter(({ id }) => !this.#rejected.has(id));
     const { kind } = this.#message!;
-    this.#ready.push({ entry, details: named, orders, kind });
-    const events = this.#ready.reduce((sum, { details }) => sum + details.length + 1, 0);
+    this.#ready.push({ entry, parts: partsOf(entry, named, orders), kind });
+    const events = this.#ready.reduce((sum, { parts }) => sum + parts.length, 0);
     if (this.#ready.length >= BATCH || events >= BATCH_EVENTS) await this.#store();
   }
 
@@ -305,15 +310,13 @@ class Importer {
 
   /** Makes the events of the entries that are ready. */
   async #book(): Promise<(BookedEntry & { kind: string })[]> {
-    const beginnings = new Set(
-      this.#ready.flatMap(({ entry, details, orders }) => beginningsOf(entry, details, orders)),
-    );
+    const beginnings = new Set(this.#ready.flatMap(({ parts }) => beginningsOf(parts)));
     const found = Map.groupBy(
       beginnings.size === 0 ? [] : await this.#target.findReferences([...beginnings]),
       ({ beginning }) => beginning,
     );
-    return this.#ready.map(({ entry, details, orders, kind }) => ({
-      ...bookEntry(this.#account_id, entry, details, orders, found),
+    return this.#ready.map(({ entry, parts, kind }) => ({
+      ...bookEntry(this.#account_id, entry, parts, found),
       kind,
     }));
   }

@@ -37,10 +37,10 @@ function isIban(number: string, iban: string): boolean {
 function isEndOf(number: string, iban: string): boolean {
   const digits = number.replace(/^0+/, "");
   if (digits.length < NUMBER_MIN || !iban.slice(4).endsWith(digits)) return false;
-  // Another digit in front belongs to the number of another account, unless the zeros are written.
   if (ibanCountry(iban) === "DE") {
     return [iban.slice(4), iban.slice(-DE_LENGTH)].includes(number.padStart(DE_LENGTH, "0"));
   }
+  // Another digit in front belongs to the number of another account, unless the zeros are written.
   const is_whole = number.length >= WHOLE_MIN && iban.endsWith(number);
   return is_whole || iban.at(-digits.length - 1) === "0";
 }
@@ -53,7 +53,7 @@ function isNational(text: string, iban: string): boolean {
     case "DE": {
       const [bank, number] = parts.length === 1 ? [text.slice(0, 8), text.slice(8)] : parts;
       return parts.length <= 2 && number !== undefined && number !== "" &&
-        bank + number.padStart(10, "0") === bban;
+        bank + number.padStart(DE_LENGTH, "0") === bban;
     }
     case "CZ":
     case "SK": {

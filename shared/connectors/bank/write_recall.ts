@@ -23,7 +23,7 @@ import {
 import { COLLECTIONS_MESSAGE } from "./write_collections.ts";
 import { PAYOUTS_MESSAGE } from "./write_payouts.ts";
 
-/** Reasons of a recall: every other one, sent twice, a technical fault, and a fraud. */
+/** Reasons of a recall: the merchant asks for it, sent twice, a technical fault, and a fraud. */
 export const RECALL_REASONS = ["CUST", "DUPL", "TECH", "FRAD"] as const;
 export type RecallReason = typeof RECALL_REASONS[number];
 

@@ -12,7 +12,6 @@ const SURROGATE = /[\ud800-\udfff]/;
 interface Written {
   resource: Members;
   names: string[];
-  values: unknown[];
   texts: string[];
 }
 
@@ -50,18 +49,16 @@ type Members = Readonly<Record<string, unknown>>;
 /** Makes the texts of the members; those of unchanged members stay. */
 function write(resource: Members, before: Written | null): Written {
   const names: string[] = [];
-  const values: unknown[] = [];
   const texts: string[] = [];
   for (const name of Object.keys(resource)) {
     const value = resource[name];
     if (value === undefined) continue;
     const i = names.length;
-    const stays = before !== null && before.names[i] === name && before.values[i] === value;
+    const stays = before !== null && before.names[i] === name && before.resource[name] === value;
     names.push(name);
-    values.push(value);
     texts.push(stays ? before.texts[i]! : value === null ? "null" : JSON.stringify(value));
   }
-  return { resource, names, values, texts };
+  return { resource, names, texts };
 }
 
 /**

@@ -239,6 +239,22 @@ export async function addBankAccount(
   return JSON.parse(await runProviders(service, args, texts));
 }
 
+/** Calls a route of the bridge, as the program of a bank account does. */
+export function callBridge(
+  service: TestService,
+  { id, bridge_token }: { id: string; bridge_token: string },
+  method: string,
+  path: string,
+  body?: string,
+): ReturnType<TestService["call"]> {
+  return service.call(method, `/api-v1-payments/providers/${id}/${path}`, {
+    key: null,
+    ...body !== undefined && { body },
+    headers: { Authorization: `Bearer ${bridge_token}`, "Content-Type": "application/xml" },
+    unchecked: true,
+  });
+}
+
 /** Changes settings of an account at a bank, as the operator does. */
 export async function changeBankAccount(
   service: TestService,

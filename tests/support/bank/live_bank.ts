@@ -3,7 +3,7 @@
 import { creditorReference } from "../../../shared/core/creditor_reference.ts";
 import { Vault } from "../../../shared/core/vault.ts";
 import { startService, type TestService } from "../service/service.ts";
-import { addBankAccount, Bank, KEYS } from "./bank.ts";
+import { addBankAccount, Bank, callBridge, KEYS } from "./bank.ts";
 import { BankDouble } from "./double.ts";
 
 const OWN = "DE89370400440532013000";
@@ -56,10 +56,14 @@ export async function withLiveBank(
   const double = new BankDouble();
   const service = await startService({ vault: Vault.read(KEYS) });
   try {
-    const { id: account_id, bridge_token } = await addBankAccount(service, own);
+    const account = await addBankAccount(service, own);
     const { iban, currency } = own;
-    const bank = await Bank.open(service, double, folder, { account_id, iban, currency });
-    await test({ service, bank, ...requestsOf(service, bank, bridge_token) });
+    const bank = await Bank.open(service, double, folder, {
+      account_id: account.id,
+      iban,
+      currency,
+    });
+    await test({ service, bank, ...requestsOf(service, bank, account) });
   } finally {
     await service.close();
     await double.close();
@@ -70,7 +74,7 @@ export async function withLiveBank(
 function requestsOf(
   service: TestService,
   bank: Bank,
-  bridge_token: string,
+  account: Parameters<typeof callBridge>[1],
 ): Omit<LiveBank, "service" | "bank"> {
   const call: LiveBank["call"] = async (method, path, body) => {
     const { status, body: response } = await service.call(method, path, {
@@ -111,12 +115,6 @@ function requestsOf(
       await bank.notify();
       return await Promise.all(ids.map(async (id) => (await show(id)).status));
     },
-    bridge: (method, path, body) =>
-      service.call(method, `/api-v1-payments/providers/${bank.account_id}/${path}`, {
-        key: null,
-        ...(body !== undefined && { body }),
-        headers: { Authorization: `Bearer ${bridge_token}`, "Content-Type": "application/xml" },
-        unchecked: true,
-      }),
+    bridge: (...request) => callBridge(service, account, ...request),
   };
 }
