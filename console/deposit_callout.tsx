@@ -79,8 +79,9 @@ export function DepositCallout(
 
 const BANK_NOTE = "The payer must give the reference. Banking apps read the QR code of a payment " +
   "in EUR. In the sandbox no bank has the account.";
-const CHAIN_NOTE = "Scan the QR code with a wallet to pay. In the sandbox nobody has the key of " +
-  "the address, so send no money to it.";
+const CHAIN_NOTE =
+  "In the sandbox the QR code asks a wallet for test tokens on Sepolia, the test " +
+  "network of Ethereum. Nobody has the key of the address, so send no money to it.";
 
 /** Returns the text of the QR code. That of the API asks for the whole amount, also after a part. */
 function codeOf(action: SendAction, missing: number): string | null {

@@ -5,19 +5,16 @@
  */
 
 import { createHash } from "node:crypto";
-import { formatTime } from "../core/clock.ts";
 import { canonicalJson } from "../core/canonical_json.ts";
-import { isStablecoin, type Stablecoin } from "../core/currency.ts";
-import { ETHEREUM_CHAIN_ID, ETHEREUM_CONTRACTS, tokenTransferUri } from "../core/token_contract.ts";
+import type { Stablecoin } from "../core/currency.ts";
 import type { RandomSource } from "../core/ids.ts";
-import { type Network, withChecksumCase } from "../core/wallet_address.ts";
+import type { Network } from "../core/wallet_address.ts";
 import type { Dispute, DisputeReason } from "../schema/dispute.ts";
-import type { MethodKind, NextAction, Payment } from "../schema/payment.ts";
+import type { MethodKind, Payment } from "../schema/payment.ts";
 import type { Transfer } from "../schema/transfer.ts";
 import type { MatchedFault } from "./fault_store.ts";
 import { methodOf } from "../domain/changes/change_builder.ts";
 import { CAPTURE_WINDOW_MS } from "../domain/payments/payment_steps.ts";
-import { type BankAccount, bankTransferTo } from "../domain/payments/bank_transfer.ts";
 import { collectionOf } from "../domain/payments/collection.ts";
 import { isByBank, isDeposit } from "../domain/payments/lifecycle.ts";
 import type {
@@ -37,6 +34,7 @@ import {
   testCardOf,
 } from "../domain/providers/test_values.ts";
 import { challengeUrl, newChallengeToken, type PayerUrls } from "./challenge_url.ts";
+import { placeOf } from "./payer_places.ts";
 
 /**
  * Time after which an operation with a late response, and one whose response is lost, has its
@@ -44,23 +42,6 @@ import { challengeUrl, newChallengeToken, type PayerUrls } from "./challenge_url
  */
 const LATE_RESPONSE_MS = 2_000;
 const LOST_RESPONSE_MS = 60_000;
-/** Times in which the payer can send the money of a payment (contract §2). */
-const CHAIN_WINDOW_MS = 3_600_000;
-const BANK_WINDOW_MS = 14 * 24 * 3_600_000;
-/**
- * The bank accounts of every sandbox, for payments in EUR and in other currencies. Their check
- * digits are right, and no bank has their bank codes. The last character of each BIC marks a test.
- */
-const EURO_ACCOUNT: BankAccount = {
-  iban: "DE09000000000000000001",
-  bic: "PAYSDEF0",
-  holder_name: "Payments Sandbox",
-};
-const OTHER_ACCOUNT: BankAccount = {
-  ...EURO_ACCOUNT,
-  iban: "GB34PAYS00000000000001",
-  bic: "PAYSGBL0",
-};
 /** Time in which a dispute takes evidence, and after which it is lost (contract §3). */
 const EVIDENCE_WINDOW_MS = 7 * 24 * 3_600_000;
 /** Texts of evidence that decide a dispute at once. */
@@ -353,45 +334,10 @@ export function finalEvents(operation: Operation, payment: Payment): ProviderEve
 
 /** Makes the event that the payer sends the money to a place, or returns null without one. */
 function placeEvent(operation: Operation, at_ms: number): ProviderEvent | null {
-  const payment = operation.subject as Payment;
-  const delay_ms = isByBank(payment) ? BANK_WINDOW_MS : CHAIN_WINDOW_MS;
-  const next_action = placeOf(payment, formatTime(at_ms + delay_ms));
-  if (next_action === null) return null;
+  const place = placeOf(operation.subject as Payment, at_ms);
+  if (place === null) return null;
+  const { next_action, delay_ms } = place;
   return eventOf(operation, "pending", { next_action, later: { op: "abandon", delay_ms } });
-}
-
-/** Returns the place to which the payer sends the money. There is no exchange rate on a chain. */
-function placeOf(payment: Payment, expires_at: string): NextAction | null {
-  const { id, currency, amount_minor, method_kind } = payment;
-  if (isByBank(payment)) {
-    const account = currency === "EUR" ? EURO_ACCOUNT : OTHER_ACCOUNT;
-    return bankTransferTo(account, payment, expires_at);
-  }
-  if (method_kind !== "stablecoin" || !isStablecoin(currency)) return null;
-  return sendAction(id, currency, amount_minor, expires_at);
-}
-
-function sendAction(
-  payment_id: string,
-  asset: Stablecoin,
-  amount_minor: number,
-  expires_at: string,
-): NextAction {
-  const contract = ETHEREUM_CONTRACTS[asset];
-  const address = sandboxAddress(payment_id);
-  const transfer = { contract, chain_id: ETHEREUM_CHAIN_ID, address, amount_minor };
-  const uri = tokenTransferUri(transfer);
-  const type = "send_stablecoin";
-  return { type, network: "ethereum", asset, contract, address, amount_minor, expires_at, uri };
-}
-
-/**
- * Makes the address of a sandbox payment from a hash of its id. Nobody has a private key for it, so
- * tokens that are sent to it by mistake are lost, as with any burn address.
- */
-function sandboxAddress(payment_id: string): string {
-  const hash = createHash("sha256").update(`sandbox deposit ${payment_id}`).digest("hex");
-  return `0x${withChecksumCase(hash.slice(0, 40))}`;
 }
 
 /** Makes an event of the simulated provider about an operation. */

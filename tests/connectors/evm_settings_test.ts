@@ -7,7 +7,7 @@ import { publicKeyToAddress } from "viem/accounts";
 import { bytesToHex } from "@noble/hashes/utils.js";
 import { secp256k1 } from "@noble/curves/secp256k1.js";
 import { ApiError } from "../../shared/core/errors.ts";
-import { tokenTransferUri } from "../../shared/core/token_contract.ts";
+import { tokenTransferUri } from "../../shared/core/token_transfer_uri.ts";
 import { depositAddress } from "../../shared/connectors/evm/evm_address.ts";
 import { evmConnector } from "../../shared/connectors/evm/evm_connector.ts";
 import { NO_CHAIN } from "../support/chain/no_chain.ts";

@@ -4,6 +4,8 @@
  */
 
 import assert from "node:assert/strict";
+import { EVM_NETWORKS, isMainChain } from "../../shared/connectors/evm/evm_networks.ts";
+import { type Stablecoin, STABLECOINS } from "../../shared/core/currency.ts";
 import { isValidAddress } from "../../shared/core/wallet_address.ts";
 import { assertSilent } from "../support/database/invariant_breaches.ts";
 import type { TestService } from "../support/service/service.ts";
@@ -51,8 +53,8 @@ const CASES: Case[] = [
   ]],
 ];
 
-const create = async (service: TestService) =>
-  (await service.pay({ amount: AMOUNT, currency: "USDC", method_kind: "stablecoin" })).body;
+const create = async (service: TestService, currency: Stablecoin = "USDC") =>
+  (await service.pay({ amount: AMOUNT, currency, method_kind: "stablecoin" })).body;
 const move = (service: TestService, id: string, to: string, amount_received?: number) =>
   service.call("POST", `${SANDBOX}/payments/${id}/advance`, { body: { to, amount_received } });
 const read = async (service: TestService, id: string) =>
@@ -70,9 +72,20 @@ serviceCase("a payment by stablecoin that is sent to an address", async (t, serv
     assert.equal(Date.parse(expires_at), AT + HOUR_MS);
     assert.equal(
       uri,
-      `ethereum:${contract}@1/transfer?address=${address}&uint256=${AMOUNT}`,
+      `ethereum:${contract}@11155111/transfer?address=${address}&uint256=${AMOUNT}`,
     );
   });
+
+  for (const asset of STABLECOINS) {
+    await t.step(`a wallet that follows the link pays with no real ${asset}`, async () => {
+      const { contract, uri } = (await create(service, asset)).next_action;
+      const [, token, chain_id] = /^ethereum:(0x[0-9a-fA-F]{40})@(\d+)\//.exec(uri)!;
+      assert.equal(token, contract);
+      assert.ok(isValidAddress("ethereum", contract));
+      assert.ok(!isMainChain(Number(chain_id)));
+      assert.ok(!JSON.stringify(EVM_NETWORKS).includes(contract));
+    });
+  }
 
   for (const [name, moves, end, movements] of CASES) {
     await t.step(name, async () => {

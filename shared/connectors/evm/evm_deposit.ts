@@ -7,7 +7,7 @@
 import * as z from "zod";
 import { STABLECOINS } from "../../core/currency.ts";
 import { invalidParameter } from "../../core/errors.ts";
-import { tokenTransferUri } from "../../core/token_contract.ts";
+import { tokenTransferUri } from "../../core/token_transfer_uri.ts";
 import type {
   Operation,
   ProviderAccount,

@@ -6,7 +6,6 @@
  */
 
 import type { Stablecoin } from "../../core/currency.ts";
-import { ETHEREUM_CHAIN_ID, ETHEREUM_CONTRACTS } from "../../core/token_contract.ts";
 import type { Network } from "../../core/wallet_address.ts";
 
 /** A network of the Ethereum family. */
@@ -46,8 +45,11 @@ interface MainNetwork {
  */
 export const EVM_NETWORKS: Readonly<Record<EvmNetwork, MainNetwork>> = {
   ethereum: {
-    chain_id: ETHEREUM_CHAIN_ID,
-    contracts: ETHEREUM_CONTRACTS,
+    chain_id: 1,
+    contracts: {
+      USDC: "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48",
+      USDT: "0xdAC17F958D2ee523a2206206994597C13D831ec7",
+    },
     coin: "ETH",
     max_fee: "0.02",
     max_tip: "5",

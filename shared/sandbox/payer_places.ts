@@ -1,0 +1,81 @@
+/**
+ * The places to which the payers of the sandbox send money (contract §2). They look like those of a
+ * live key, and none of them can take money: people scan the QR codes of a sandbox with real banking
+ * apps and wallets.
+ */
+
+import { createHash } from "node:crypto";
+import { formatTime } from "../core/clock.ts";
+import { isStablecoin, type Stablecoin } from "../core/currency.ts";
+import { tokenTransferUri } from "../core/token_transfer_uri.ts";
+import { withChecksumCase } from "../core/wallet_address.ts";
+import { type BankAccount, bankTransferTo } from "../domain/payments/bank_transfer.ts";
+import { isByBank } from "../domain/payments/lifecycle.ts";
+import type { NextAction, Payment } from "../schema/payment.ts";
+
+/** Times in which the payer can send the money of a payment (contract §2). */
+const CHAIN_WINDOW_MS = 3_600_000;
+const BANK_WINDOW_MS = 14 * 24 * 3_600_000;
+/**
+ * The bank accounts of every sandbox, for payments in EUR and in other currencies. Their check
+ * digits are right, and no bank has their bank codes: German bank codes begin with 1 to 8, and no
+ * British sort code is 00-00-00. The last character of each BIC marks a test (ISO 9362).
+ */
+const EURO_ACCOUNT: BankAccount = {
+  iban: "DE09000000000000000001",
+  bic: "PAYSDEF0",
+  holder_name: "Payments Sandbox",
+};
+const OTHER_ACCOUNT: BankAccount = {
+  ...EURO_ACCOUNT,
+  iban: "GB34PAYS00000000000001",
+  bic: "PAYSGBL0",
+};
+/** Chain id of Sepolia, the test network of Ethereum. A wallet asks for no real token there. */
+const SEPOLIA_CHAIN_ID = 11_155_111;
+/**
+ * The tokens on Sepolia. That for USDC is Circle's test token
+ * (developers.circle.com/stablecoins/usdc-contract-addresses). Tether has none there, so USDT has
+ * an address that no contract can have.
+ */
+const SEPOLIA_CONTRACTS: Record<Stablecoin, string> = {
+  USDC: "0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238",
+  USDT: addressOf("sandbox contract USDT"),
+};
+
+/** A place, and the time in which the payer can use it. */
+interface PayerPlace {
+  next_action: NextAction;
+  delay_ms: number;
+}
+
+/**
+ * Returns the place to which the payer of a payment sends the money from `at_ms` on. Returns null if
+ * there is none: a chain has no exchange rate.
+ */
+export function placeOf(payment: Payment, at_ms: number): PayerPlace | null {
+  const { currency, method_kind } = payment;
+  if (isByBank(payment)) {
+    const account = currency === "EUR" ? EURO_ACCOUNT : OTHER_ACCOUNT;
+    const next_action = bankTransferTo(account, payment, formatTime(at_ms + BANK_WINDOW_MS));
+    return { next_action, delay_ms: BANK_WINDOW_MS };
+  }
+  if (method_kind !== "stablecoin" || !isStablecoin(currency)) return null;
+  const next_action = sendAction(payment, currency, formatTime(at_ms + CHAIN_WINDOW_MS));
+  return { next_action, delay_ms: CHAIN_WINDOW_MS };
+}
+
+/** `network` is that of a live payment, and the link leads to the test network. */
+function sendAction({ id, amount_minor }: Payment, asset: Stablecoin, expires_at: string) {
+  const contract = SEPOLIA_CONTRACTS[asset];
+  const address = addressOf(`sandbox deposit ${id}`);
+  const uri = tokenTransferUri({ contract, chain_id: SEPOLIA_CHAIN_ID, address, amount_minor });
+  const place = { network: "ethereum", asset, contract, address } as const;
+  return { type: "send_stablecoin", ...place, amount_minor, expires_at, uri } as const;
+}
+
+/** Makes an address from a hash. Nobody has a private key for it, so nobody can use it. */
+function addressOf(text: string): string {
+  const hash = createHash("sha256").update(text).digest("hex");
+  return `0x${withChecksumCase(hash.slice(0, 40))}`;
+}
