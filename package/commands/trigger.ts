@@ -4,6 +4,7 @@
  */
 
 import type {
+  Event,
   EventType,
   PaymentsClient,
   WebhookDelivery,
@@ -35,6 +36,8 @@ const RESPONSE_MS = 17_000;
 const INTERVAL_MS = 50;
 /** Time between two reads of a delivery. Each is a request. */
 const READ_INTERVAL_MS = 200;
+
+const NO_ENDPOINT = "There is no webhook endpoint: run listen, or register one";
 
 /** The response of the receiver: its status or the error, and the beginning of its text. */
 interface ApiResponse {
@@ -74,6 +77,13 @@ export const TRIGGER: Command = {
     const client = openClient(values, surroundings);
     const endpoint_id = textOf(values, "endpoint") ??
       await defaultEndpoint(client, values, surroundings);
+    if (endpoint_id === null) {
+      if (payment_id !== undefined) throw new CommandError(NO_ENDPOINT);
+      const found = await newEvent(client, event);
+      const line = `${found.id}  ${event}  sent to nobody. ${NO_ENDPOINT}\n`;
+      surroundings.print(values["json"] ? `${JSON.stringify(found, null, 2)}\n` : line);
+      return EXIT.success;
+    }
     const id = payment_id === undefined
       ? await deliveryOfNewEvent(client, event, endpoint_id)
       : (await client.sandbox.trigger({ endpoint_id, event, payment_id })).id;
@@ -93,28 +103,38 @@ export const TRIGGER: Command = {
   },
 };
 
-/** The endpoint of `listen` in this folder, or else the only endpoint. */
+/** The endpoint of `listen` in this folder, or else the only endpoint. Null if there is none. */
 async function defaultEndpoint(
   client: PaymentsClient,
   values: Values,
   surroundings: Surroundings,
-): Promise<string> {
+): Promise<string | null> {
   const all: WebhookEndpoint[] = [];
   for await (const endpoint of client.webhookEndpoints.list({ limit: 100 })) all.push(endpoint);
   const { base_url } = findService(values, surroundings);
   const known = knownListeners(dataDir(values, surroundings), base_url);
   const listeners = all.filter(({ id }) => known.has(id));
   for (const found of [listeners, all]) if (found.length === 1) return found[0]!.id;
+  if (all.length === 0) return null;
   throw new CommandError(
-    all.length === 0
-      ? "There is no webhook endpoint: run listen, or register one"
-      : `There are several webhook endpoints: name one with --endpoint\n${list(all)}`,
+    `There are several webhook endpoints: name one with --endpoint\n${list(all)}`,
   );
 }
 
 function list(endpoints: readonly WebhookEndpoint[]): string {
   return endpoints.map(({ id, url, description }) => `  ${id}  ${url ?? description ?? "inbox"}`)
     .join("\n");
+}
+
+/**
+ * Makes objects that have an event of this type, and returns the event. It has no delivery.
+ * @throws {CommandError} if only a trigger sends this type
+ */
+async function newEvent(client: PaymentsClient, type: EventType): Promise<Event> {
+  const object = await makeTriggerObject(client, type);
+  const { data: [event] } = await client.events.list({ ...object, type, limit: 1 });
+  if (event !== undefined) return event;
+  throw new CommandError(`${object.payment_id} has no ${type}. ${NO_ENDPOINT}`);
 }
 
 /**

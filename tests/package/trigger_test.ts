@@ -104,6 +104,16 @@ Deno.test("trigger without a payment makes the objects of every event type", () 
   withServedService(async ({ service, base_url, client }) => {
     assert.deepEqual([...TRIGGER_TYPES].sort(), [...EVENT_TYPES].sort());
     const env = { PAYMENTS_BASE_URL: base_url, PAYMENTS_API_KEY: service.key.text };
+    for (const type of TRIGGER_TYPES) {
+      const { code, stdout, stderr } = await call(["trigger", type], env, "/nowhere");
+      const said = TRIGGERED.includes(type)
+        ? `1 pay_\\w+ has no ${type}`
+        : `0 evt_\\w+  ${type}  sent to nobody`;
+      assert.match(
+        `${code} ${stdout}${stderr}`,
+        new RegExp(`^${said}\\. There is no webhook endpoint: run listen, or register one\n$`),
+      );
+    }
     const { id } = await client.webhookEndpoints.create({ delivery: "inbox" });
     for (const type of TRIGGER_TYPES) {
       const { code, stdout, stderr } = await call(["trigger", type, "--json"], env, "/nowhere");
