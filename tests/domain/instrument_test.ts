@@ -116,7 +116,7 @@ const TOKENS: [token: string, brand: string, last4: string, behaviour: string][]
   ["pm_card_amex", "amex", "0005", "approve"],
   ["pm_card_chargeDeclined", "visa", "0002", "decline"],
   ["pm_card_chargeDeclinedInsufficientFunds", "visa", "9995", "no_funds"],
-  ["pm_card_authenticationRequired", "visa", "3155", "authenticate"],
+  ["pm_card_authenticationRequired", "visa", "3184", "authenticate"],
   ["pm_card_late", "visa", "0119", "late"],
   ["pm_card_createDispute", "visa", "0259", "dispute"],
 ];

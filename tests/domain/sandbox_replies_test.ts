@@ -39,6 +39,7 @@ const CARDS: [number: string, TestBehaviour | undefined][] = [
   ["4000000000000002", "decline"],
   ["4000000000009995", "no_funds"],
   ["4000002500003155", "authenticate"],
+  ["4000002760003184", "authenticate"],
   ["4100000000000019", "aml_block"],
   ["4000000000000069", "expired"],
   ["4111111111111111", undefined],

@@ -16,7 +16,7 @@ const TOKENS: [token: string, brand: string, last4: string, http: number, status
   ["pm_card_amex", "amex", "0005", 201, "completed"],
   ["pm_card_chargeDeclined", "visa", "0002", 402, "declined"],
   ["pm_card_chargeDeclinedInsufficientFunds", "visa", "9995", 402, "declined"],
-  ["pm_card_authenticationRequired", "visa", "3155", 201, "requires_action"],
+  ["pm_card_authenticationRequired", "visa", "3184", 201, "requires_action"],
   ["pm_card_late", "visa", "0119", 201, "processing"],
   ["pm_card_createDispute", "visa", "0259", 201, "chargeback"],
 ];

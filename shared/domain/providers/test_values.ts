@@ -65,6 +65,7 @@ export const TEST_CARDS: readonly TestValue[] = [
   { value: "4000 0000 0000 0002", name: "Declined by the issuer", behaviour: "decline" },
   { value: "4000 0000 0000 9995", name: "Insufficient funds", behaviour: "no_funds" },
   { value: "4000 0025 0000 3155", name: "3-D Secure", behaviour: "authenticate" },
+  { value: "4000 0027 6000 3184", name: "3-D Secure every time", behaviour: "authenticate" },
   { value: "4100 0000 0000 0019", name: "Fraud or AML block", behaviour: "aml_block" },
   { value: "4000 0000 0000 0069", name: "Expired card", behaviour: "expired" },
   { value: "5555 5555 5555 4444", name: "Mastercard", behaviour: "approve" },
@@ -75,14 +76,17 @@ export const TEST_CARDS: readonly TestValue[] = [
   { value: "4000 0000 0000 0119", name: "Late response", behaviour: "late" },
 ];
 
-/** Test tokens of cards, with the number of the card that each stands for. */
+/**
+ * Test tokens of cards, with the number of the card that each stands for. Those with a name of
+ * Stripe (docs.stripe.com/testing) stand for the card of Stripe.
+ */
 export const TEST_TOKENS: Readonly<Record<string, string>> = {
   pm_card_visa: "4242 4242 4242 4242",
   pm_card_mastercard: "5555 5555 5555 4444",
   pm_card_amex: "3782 822463 10005",
   pm_card_chargeDeclined: "4000 0000 0000 0002",
   pm_card_chargeDeclinedInsufficientFunds: "4000 0000 0000 9995",
-  pm_card_authenticationRequired: "4000 0025 0000 3155",
+  pm_card_authenticationRequired: "4000 0027 6000 3184",
   pm_card_late: "4000 0000 0000 0119",
   pm_card_createDispute: "4000 0000 0000 0259",
 };
