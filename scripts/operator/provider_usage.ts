@@ -57,8 +57,9 @@ Operations without a result:
 
 Provider events that need a person:
   facts                    List unmatched provider events and exceptions, each with the reason.
-  match EVENT pay_...|re_...
-                           Apply a provider event to this payment, or to this refund.
+  match EVENT pay_...|re_...|tr_... [--fee AMOUNT]
+                           Apply a provider event to this payment, refund or transfer.
+                           --fee: what the bank took inside of the amount, such as 3.50.
   dismiss EVENT --reason TEXT
                            Keep a provider event, but count and report it no more.
   EVENT is what "facts" prints: pac_.../REFERENCE, or REFERENCE if it is unique.

@@ -7,6 +7,7 @@
 
 import type postgres from "postgres";
 import { formatTime, systemClock } from "../../shared/core/clock.ts";
+import { parseDecimal } from "../../shared/core/currency.ts";
 import { idGenerator, systemRandom } from "../../shared/core/ids.ts";
 import type { EventContext } from "../../shared/domain/changes/event.ts";
 import { readRefund, readSubject } from "../../shared/domain/changes/read_resource.ts";
@@ -96,7 +97,7 @@ export async function runWorkCommand(
     case "settle":
       return await new Desk(surroundings, command.is_json).settle(command);
     case "match":
-      return await new Desk(surroundings, command.is_json).match(command.event, command.target);
+      return await new Desk(surroundings, command.is_json).match(command);
     case "dismiss": {
       await dismiss(sql, command.event, command.reason);
       const dismissed = nameOf(command.event);
@@ -114,6 +115,7 @@ async function dismiss(sql: postgres.Sql, event: ProviderEventName, reason: stri
 }
 
 type SettleCommand = Extract<WorkCommand, { action: "settle" }>;
+type MatchCommand = Extract<WorkCommand, { action: "match" }>;
 
 /** Settles operations and provider events of one database. */
 class Desk {
@@ -203,19 +205,21 @@ class Desk {
   }
 
   /** Applies a provider event to the payment or refund that the operator has chosen. */
-  async match(name: ProviderEventName, target: string): Promise<void> {
+  async match({ event: name, target, fee }: MatchCommand): Promise<void> {
     for (let i = 0; i < MAX_DECISIONS; i++) {
       const work = await this.#readEvent(name, target);
       const subject = readSubject(work.subject_body!);
       const refund = work.refund_body === null ? null : readRefund(work.refund_body);
       const [given] = ours(work, [work.event!]);
       const refund_id = refund?.id ?? null;
+      const fee_minor = fee === null ? null : feeOf(fee, work.event!);
       const event: StoredProviderEvent = {
         ...work.event!,
         ...given,
         ...isMoneyOf(subject, work.event!) && { op: "authorize", state: "succeeded" },
         subject_id: subject.id,
         refund_id,
+        ...fee_minor !== null && { charge_minor: [fee_minor, fee_minor] },
       };
       const operation = work.operation === null || work.operation.state === "settled"
         ? null
@@ -232,6 +236,11 @@ class Desk {
       if (decided.effect.outcome !== "applied") {
         throw new CommandError(
           `${nameOf(name)} left unchanged: ${reasonOf(decided.effect, target)}`,
+        );
+      }
+      if (fee_minor !== null && !hasFee(decided.record, fee_minor)) {
+        throw new CommandError(
+          `${nameOf(name)} left unchanged: --fee is for an entry of a bank about an order`,
         );
       }
       if (await this.#write(decided.record) !== "stale") {
@@ -345,6 +354,19 @@ class Desk {
     } ${name}: ${subject_id} is ${status}\n`;
     this.#surroundings.print(this.#is_json ? asJson(done) : line);
   }
+}
+
+/** Returns the fee that the operator names, in minor units. */
+function feeOf(text: string, { currency }: ProviderEvent): number {
+  const fee_minor = parseDecimal(text, currency);
+  if (fee_minor !== null && fee_minor > 0) return fee_minor;
+  throw new CommandError(`--fee ${text} is not an amount in ${currency} above zero`);
+}
+
+function hasFee({ change }: ProviderRecord, fee_minor: number): boolean {
+  return change?.ledger.some(({ kind, amount_minor }) =>
+    kind === "fee" && amount_minor === fee_minor
+  ) ?? false;
 }
 
 /** Reports whether an entry of a bank that names nothing is money that the payer has sent. */

@@ -28,8 +28,10 @@ export type WorkCommand =
   | {
     action: "match";
     event: ProviderEventName;
-    /** `pay_…` or `re_…` */
+    /** `pay_…`, `re_…` or `tr_…` */
     target: string;
+    /** What the bank took inside of the amount, such as `3.50`; null: nothing more than it told. */
+    fee: string | null;
     is_json: boolean;
   }
   | { action: "dismiss"; event: ProviderEventName; reason: string; is_json: boolean };
@@ -40,6 +42,8 @@ export const WORK_ACTIONS = ["calls", "retry", "settle", "facts", "match", "dism
 /** A reference of a provider event, and an id at a provider: printable, without spaces. */
 const REFERENCE = /^[!-~]{1,300}$/;
 const EVENT_NAME = /^(?:(pac_[0-9a-z]{26})\/)?([!-~]{1,300})$/;
+const TARGETS = ["pay_", "re_", "tr_"] as const;
+const FEE = /^\d{1,12}(\.\d{1,8})?$/;
 const MAX_REASON = 500;
 
 const JSON_OPTION = { json: { type: "boolean" } } as const;
@@ -50,6 +54,7 @@ const SETTLE_OPTIONS = {
   failed: { type: "boolean" },
   unsynced: { type: "boolean" },
 } as const;
+const MATCH_OPTIONS = { ...JSON_OPTION, fee: { type: "string" } } as const;
 const DISMISS_OPTIONS = { ...JSON_OPTION, reason: { type: "string" } } as const;
 
 /**
@@ -69,27 +74,41 @@ export function readWorkCommand(
   }
   if (action === "settle") return readSettle(args);
   if (action === "dismiss") return readDismiss(args);
+  if (action === "match") return readMatch(args);
   const { values, positionals } = parseArgs({
     args,
     options: JSON_OPTION,
-    allowPositionals: action === "retry" || action === "match",
+    allowPositionals: action === "retry",
     strict: true,
   });
   const is_json = values.json === true;
   if (action === "facts") return { action, is_json };
-  if (action === "retry") return { action, id: readOperationId(positionals), is_json };
+  return { action, id: readOperationId(positionals), is_json };
+}
+
+function readMatch(args: string[]): WorkCommand {
+  const { values, positionals } = parseArgs({
+    args,
+    options: MATCH_OPTIONS,
+    allowPositionals: true,
+    strict: true,
+  });
+  const { fee = null, json = false } = values;
   const [event, target] = positionals;
   if (target === undefined || positionals.length > 2) {
     throw new UsageError(
-      "match needs a provider event and a payment or refund: match EVENT pay_...|re_...",
+      "match needs a provider event and what it is about: match EVENT pay_...|re_...|tr_...",
     );
   }
-  if (!isId("pay_", target) && !isId("re_", target)) {
+  if (!TARGETS.some((prefix) => isId(prefix, target))) {
     throw new UsageError(
-      "The second argument must be the id of a payment or refund: pay_... or re_...",
+      "The second argument must be the id of a payment, refund or transfer: pay_..., re_..., tr_...",
     );
   }
-  return { action, event: readEventName(event!), target, is_json };
+  if (fee !== null && !FEE.test(fee)) {
+    throw new UsageError("--fee must be an amount such as 3.50, without its currency");
+  }
+  return { action: "match", event: readEventName(event!), target, fee, is_json: json };
 }
 
 function readSettle(args: string[]): WorkCommand {

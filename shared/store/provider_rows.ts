@@ -71,6 +71,11 @@ export interface ProviderEvent {
   tx_hash?: string;
   /** True: an entry of a bank account. No other event is about the same money. */
   is_entry?: true;
+  /**
+   * The least and the most that the bank can have taken inside of the amount, as it does with many
+   * returns. Absent: nothing.
+   */
+  charge_minor?: readonly [least: number, most: number];
   /** True: the details of this entry have come, and their events book its money. */
   is_replaced?: true;
   /** The bank's code of a return, such as `R01`. */

@@ -313,7 +313,12 @@ for (const [name, members, booked] of CASES) {
           .map((each) => ({ beginning, ...each })),
       ]),
     );
-    const { provider_events } = bookEntry("pac_1", entry, parts, found);
+    const { provider_events } = bookEntry(
+      { id: "pac_1", return_charge_minor: 1500 },
+      entry,
+      parts,
+      found,
+    );
     const events = provider_events.map((event) => [
       event.op,
       event.state,

@@ -54,6 +54,10 @@ const CASES: [Record<string, string>, string | null, MethodKind[]?][] = [
   [{ cut_off: "23:59" }, null],
   [{ cut_off: "24:00" }, "cut_off"],
   [{ cut_off: "9:00" }, "cut_off"],
+  [{ return_charge_minor: "0" }, null],
+  [{ return_charge_minor: "100000" }, null],
+  [{ return_charge_minor: "100001" }, "return_charge_minor"],
+  [{ return_charge_minor: "15.00" }, "return_charge_minor"],
   ...(["prenotification_days", "expires_after_days"] as const).flatMap((name) => {
     const max = name === "prenotification_days" ? 30 : 365;
     const refused = ["0", "-1", "", "1.5", "1e1", " 5", "ten", String(max + 1), "1000"];
@@ -85,6 +89,7 @@ Deno.test("readBankSettings() defaults", () => {
     vop: "check",
     charges: "SHAR",
     cut_off: "12:00",
+    return_charge_minor: 1500,
     expires_after_days: 14,
     prenotification_days: 14,
   });

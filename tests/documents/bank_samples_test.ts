@@ -102,7 +102,8 @@ for (
     const events = (await readEntries(text)).flatMap((entry) => {
       assert.equal(batchOf(entry, entry.details), null);
       const parts = partsOf(entry, entry.details, []);
-      return bookEntry("pac_1", entry, parts, new Map()).provider_events;
+      return bookEntry({ id: "pac_1", return_charge_minor: 1500 }, entry, parts, new Map())
+        .provider_events;
     });
     assert.deepEqual(
       events.map(({ op, state, amount_minor, provider_reference, return_code }) => [

@@ -26,6 +26,11 @@ const DAYS = {
 
 /** Whether the bank verifies the payees of a file, or the merchant waives that where it can. */
 const VOP = ["check", "opt_out"] as const;
+/**
+ * What banks charge for a return, in minor units. The interbank charges of a returned direct debit
+ * are some EUR, and banks of payees deduct up to 15.00 EUR from a returned payout by SWIFT.
+ */
+const RETURN_CHARGE = { usual: 1_500, max: 100_000 };
 /** Most banks take direct debits of the next day until the afternoon. An early one costs nothing. */
 const CUT_OFF = "12:00";
 
@@ -38,6 +43,7 @@ const NAMES: readonly string[] = [
   "vop",
   "charges",
   "cut_off",
+  "return_charge_minor",
   ...Object.keys(DAYS),
 ];
 
@@ -57,6 +63,8 @@ export interface BankSettings {
   charges: typeof SWIFT_CHARGES[number];
   /** From this time on the bank takes a file for its next day: `HH:MM` in central Europe. */
   cut_off: string;
+  /** The most that the bank takes for a return inside of its amount. */
+  return_charge_minor: number;
   /** Days that a payer has for a bank transfer. */
   expires_after_days: number;
   /** Days between a create and the earliest due date of its collection. */
@@ -85,6 +93,7 @@ export function readBankSettings(settings: Texts): BankSettings {
     vop: readChoice("vop", VOP, settings.vop),
     charges: readChoice("charges", SWIFT_CHARGES, settings.charges),
     cut_off: readCutOff(settings.cut_off),
+    return_charge_minor: readReturnCharge(settings.return_charge_minor),
     expires_after_days: readDays(settings, "expires_after_days"),
     prenotification_days: readDays(settings, "prenotification_days"),
   };
@@ -173,6 +182,15 @@ function readChoice<Choice extends string>(
 function readCutOff(text = CUT_OFF): string {
   if (/^([01]\d|2[0-3]):[0-5]\d$/.test(text)) return text;
   throw refusal("cut_off", 'must be a time of day in central Europe, such as "17:30"');
+}
+
+function readReturnCharge(text = String(RETURN_CHARGE.usual)): number {
+  const charge = /^\d{1,6}$/.test(text) ? Number(text) : NaN;
+  if (charge <= RETURN_CHARGE.max) return charge;
+  throw refusal(
+    "return_charge_minor",
+    `must be an amount in minor units from 0 to ${RETURN_CHARGE.max}, such as 1500`,
+  );
 }
 
 function readDays(settings: Texts, name: keyof typeof DAYS): number {

@@ -118,11 +118,11 @@ export function beginningsOf(parts: readonly EntryPart[]): string[] {
 /**
  * Makes the events of a booked entry.
  *
- * @param account_id `pac_…`
+ * @param account `id` is `pac_…`
  * @param found the references of the account that begin with one of `beginningsOf`, by that text
  */
 export function bookEntry(
-  account_id: string,
+  account: { id: string; return_charge_minor: number },
   entry: EntryRecord,
   parts: readonly EntryPart[],
   found: FoundReferences,
@@ -137,7 +137,7 @@ export function bookEntry(
     const event = told.op === "adjustment" ? ofText(part, found) ?? told : told;
     is_total = entry.booked_by === "total" && event.op === "adjustment";
     provider_events.push({
-      account_id,
+      account_id: account.id,
       reference: `${id}:${is_total ? 0 : i + 1}${
         event.provider_reference === null ? suffixOf(part) : ""
       }`,
@@ -149,6 +149,9 @@ export function bookEntry(
       livemode: true,
       is_entry: true,
       ...event,
+      // The bank can have taken its charge out of what came back.
+      ...(event.failure_code === "bank_return" &&
+        { charge_minor: [0, account.return_charge_minor] as const }),
     });
     payers.push(...payerOf(part, event));
   }

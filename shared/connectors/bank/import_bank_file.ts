@@ -101,7 +101,8 @@ export async function importBankFile(
   target: ImportTarget,
 ): Promise<ImportedFile> {
   const settings = readBankSettings(account.settings);
-  const importer = new Importer(account.id, settings, sha256, vault, target);
+  const own = { ...settings, id: account.id };
+  const importer = new Importer(own, sha256, vault, target);
   let rows = 0;
   for await (const record of readBankFile(bytes, bytes_max, settings)) {
     if (ROWS.has(record.record) && ++rows > rows_max) {
@@ -126,9 +127,8 @@ interface ReadyEntry {
 
 /** Collects what a file says about one account. */
 class Importer {
-  readonly #account_id: string;
+  readonly #account: BankSettings & { id: string };
   readonly #sha256: string;
-  readonly #iban: string;
   readonly #vault: Vault;
   readonly #target: ImportTarget;
   /** Entries that can be stored. */
@@ -166,16 +166,14 @@ class Importer {
   };
 
   constructor(
-    account_id: string,
-    { iban }: BankSettings,
+    account: BankSettings & { id: string },
     sha256: string,
     vault: Vault,
     target: ImportTarget,
   ) {
-    this.#account_id = account_id;
+    this.#account = account;
     this.#sha256 = sha256;
     this.#vault = vault;
-    this.#iban = iban;
     this.#target = target;
   }
 
@@ -237,7 +235,7 @@ class Importer {
       throw refusal(
         this.#other.line,
         elementOf(this.#other),
-        `the file is about ${others}, and not about the account ${hidden(this.#iban)}`,
+        `the file is about ${others}, and not about the account ${hidden(this.#account.iban)}`,
       );
     }
     return this.#imported;
@@ -316,7 +314,7 @@ class Importer {
       ({ beginning }) => beginning,
     );
     return this.#ready.map(({ entry, parts, kind }) => ({
-      ...bookEntry(this.#account_id, entry, parts, found),
+      ...bookEntry(this.#account, entry, parts, found),
       kind,
     }));
   }
@@ -424,7 +422,7 @@ class Importer {
         this.#warn(line, STATUS_ELEMENTS[level], message);
         continue;
       }
-      this.#statuses.provider_events.push(rejectionOf(this.#account_id, order, at, reasons));
+      this.#statuses.provider_events.push(rejectionOf(this.#account.id, order, at, reasons));
     }
   }
 
@@ -439,7 +437,7 @@ class Importer {
   #checks(orders: readonly BankOrder[], { code, line }: StatusRecord): NewCheck[] {
     const at = this.#reportedAt();
     return orders.filter(({ is_open, kind }) => is_open && kind !== "collection")
-      .map((order) => checkOf(this.#account_id, order, at, code, `${this.#sha256}:${line}`));
+      .map((order) => checkOf(this.#account.id, order, at, code, `${this.#sha256}:${line}`));
   }
 
   #reportedAt(): string {

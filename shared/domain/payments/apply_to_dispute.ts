@@ -12,8 +12,8 @@ import { closeDispute, isOpen, openDispute, updateDispute } from "./dispute_paym
 import type { ProviderEvent } from "../providers/connector.ts";
 import {
   apply,
+  applyAmount,
   applyWithoutCapture,
-  differs,
   type Effect,
   exception,
   IGNORED,
@@ -99,8 +99,9 @@ function applyWonDispute(
       ? WAIT
       : exception(`a dispute of ${shown(event)} that was won has not begun here`);
   }
-  return differs(dispute.amount_minor, event) ??
-    apply(() => closeDispute(change, withEvidence(change, dispute, event), "won"));
+  return applyAmount(change, dispute.amount_minor, event, () => {
+    closeDispute(change, withEvidence(change, dispute, event), "won");
+  });
 }
 
 function canBeDisputed(payment: Payment): boolean {

@@ -21,8 +21,8 @@ import { applyEvidence, applyToDispute } from "./apply_to_dispute.ts";
 import { applyRefundCheck, applyToRefund } from "./apply_to_refund.ts";
 import {
   apply,
+  applyAmount,
   applyWithoutCapture,
-  differs,
   type Effect,
   exception,
   IGNORED,
@@ -102,7 +102,7 @@ function applyOutcome(change: PaymentChange, event: ProviderEvent): Effect {
       return apply(() => requireAction(change, next_action));
     case "authorized":
       if (!canBecome(payment, "authorized")) return IGNORED;
-      return differs(payment.amount_minor, event) ?? apply(() => {
+      return applyAmount(change, payment.amount_minor, event, () => {
         authorize(change, event.capture_before);
         if (later) change.addOperation(later);
       });
@@ -160,8 +160,10 @@ function applySuccess(change: PaymentChange, event: ProviderEvent): Effect {
     );
   }
   const is_part = payment.capture === "manual" && amount_minor < payment.amount_minor;
-  return (is_part ? null : differs(payment.amount_minor, event)) ??
-    apply(() => complete(change, { amount_minor, tx_hash }));
+  const captured = is_part ? amount_minor : payment.amount_minor;
+  return applyAmount(change, captured, event, () => {
+    complete(change, { amount_minor: captured, tx_hash });
+  });
 }
 
 /** Applies a return. The bank takes the whole amount, also if a refund has given a part back. */
@@ -169,6 +171,7 @@ function applyReturn(change: PaymentChange, event: ProviderEvent): Effect {
   const { subject: payment } = change;
   if (!isCaptured(payment)) return applyWithoutCapture(change, event);
   if (!canBeReturned(payment)) return IGNORED;
-  return differs(payment.amount_captured, event) ??
-    apply(() => fail(change, "bank_return", event.return_code ?? null));
+  return applyAmount(change, payment.amount_captured, event, () => {
+    fail(change, "bank_return", event.return_code ?? null);
+  });
 }

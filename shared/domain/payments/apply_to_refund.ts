@@ -16,8 +16,8 @@ import {
 import type { ProviderEvent } from "../providers/connector.ts";
 import {
   apply,
+  applyAmount,
   applyWithoutCapture,
-  differs,
   type Effect,
   exception,
   IGNORED,
@@ -71,7 +71,7 @@ function applyOwn(change: PaymentChange, refund: Refund, event: ProviderEvent): 
     if (refund.status === "failed") {
       return exception("the refund succeeded at the provider, but is failed here");
     }
-    return differs(refund.amount_minor, event) ?? apply(() => completeRefund(change, refund));
+    return applyAmount(change, refund.amount_minor, event, () => completeRefund(change, refund));
   }
   // A refusal moves no money: if that of the refund has left, it comes back by an event of its own.
   if (refund.status === "completed" && event.failure_code === "provider_refused") return IGNORED;
@@ -86,6 +86,7 @@ function applyOwn(change: PaymentChange, refund: Refund, event: ProviderEvent): 
   if (refund.status === "pending" && is_returned) return WAIT;
   const end = refund.status === "completed" ? revertRefund : failRefund;
   const code = event.failure_code ?? "processing_failed";
-  return (is_returned ? differs(refund.amount_minor, event) : null) ??
-    apply(() => end(change, refund, code));
+  // A refusal has no amount of its own.
+  const amount_minor = is_returned ? refund.amount_minor : event.amount_minor;
+  return applyAmount(change, amount_minor, event, () => end(change, refund, code));
 }

@@ -10,7 +10,7 @@ import type { Payment } from "../../schema/payment.ts";
 import type { Refund } from "../../schema/refund.ts";
 import type { MovementKind, MovementRow } from "../../store/commit_rows.ts";
 import type { DepositState, ProviderRecord } from "../../store/provider_rows.ts";
-import type { PaymentChange } from "../changes/change_builder.ts";
+import type { PaymentChange, ResourceChange } from "../changes/change_builder.ts";
 import type { ProviderEvent } from "./connector.ts";
 import { movedAtProvider } from "./moved_at_provider.ts";
 
@@ -92,12 +92,37 @@ export function isCaptured(payment: Payment): boolean {
   return payment.amount_captured > 0;
 }
 
+/**
+ * Changes the resource if the amount of the event is the expected one. The charge of a bank inside
+ * of it is a fee. Any other amount is an exception.
+ */
+export function applyAmount(
+  change: ResourceChange,
+  expected_minor: number,
+  event: ProviderEvent,
+  build: () => void,
+): Effect {
+  return differs(expected_minor, event) ?? apply(() => {
+    build();
+    const charge_minor = chargeIn(expected_minor, event);
+    if (charge_minor) change.move("fee", charge_minor);
+  });
+}
+
 /** Returns an exception if the amount of the event is not the expected one. */
 export function differs(expected_minor: number, event: ProviderEvent): Effect | null {
-  if (event.amount_minor === expected_minor) return null;
+  if (chargeIn(expected_minor, event) !== null) return null;
   return exception(
     `the amount is ${shown(event)} instead of ${formatAmount(expected_minor, event.currency)}`,
   );
+}
+
+/** Returns what the bank took inside of the amount; null: no charge of the event explains it. */
+function chargeIn(expected_minor: number, event: ProviderEvent): number | null {
+  const [least, most] = event.charge_minor ?? [0, 0];
+  const less_minor = expected_minor - event.amount_minor;
+  const charge = movedAtProvider(event) > 0 ? less_minor : -less_minor;
+  return charge >= least && charge <= most ? charge : null;
 }
 
 export function shown({ amount_minor, currency }: ProviderEvent): string {

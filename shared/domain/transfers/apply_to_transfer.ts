@@ -1,10 +1,17 @@
 /** Applies provider events to transfers, as apply_to_payment.ts does to payments. Pure. */
 
-import { formatAmount } from "../../core/currency.ts";
 import type { TransferChange } from "../changes/change_builder.ts";
 import type { ProviderEvent } from "../providers/connector.ts";
 import { cancel, complete, fail, noteCheck } from "./transfer_steps.ts";
-import { apply, type Effect, exception, IGNORED, shown, WAIT } from "../providers/effect.ts";
+import {
+  apply,
+  applyAmount,
+  differs,
+  type Effect,
+  exception,
+  IGNORED,
+  WAIT,
+} from "../providers/effect.ts";
 
 /** Applies a provider event to its transfer. */
 export function applyToTransfer(change: TransferChange, event: ProviderEvent): Effect {
@@ -12,11 +19,11 @@ export function applyToTransfer(change: TransferChange, event: ProviderEvent): E
   if (event.livemode !== livemode) {
     return exception("the provider's object belongs to another mode");
   }
-  if (event.currency !== currency || event.amount_minor !== amount_minor) {
-    return exception(
-      `the amount is ${shown(event)} instead of ${formatAmount(amount_minor, currency)}`,
-    );
+  if (event.currency !== currency) {
+    return exception(`the currency is ${event.currency} instead of ${currency}`);
   }
+  const other = differs(amount_minor, event);
+  if (other) return other;
   if (event.op === "payee_check") return applyCheck(change, event);
   if (status === "failed" && event.state === "succeeded" && event.tx_hash !== undefined) {
     return exception("the transfer succeeded on the chain, but is failed here");
@@ -27,12 +34,12 @@ export function applyToTransfer(change: TransferChange, event: ProviderEvent): E
   if (status !== "pending" && !is_returned) return IGNORED;
   switch (event.state) {
     case "succeeded":
-      return apply(() => complete(change, event.tx_hash));
+      return applyAmount(change, amount_minor, event, () => complete(change, event.tx_hash));
     case "failed":
     case "returned":
-      return apply(() =>
-        fail(change, event.failure_code ?? "processing_failed", event.return_code ?? null)
-      );
+      return applyAmount(change, amount_minor, event, () => {
+        fail(change, event.failure_code ?? "processing_failed", event.return_code ?? null);
+      });
     case "cancelled":
       return apply(() => cancel(change));
     default:
