@@ -11731,7 +11731,8 @@ from pay.transfers tr
 left join pay_internal.subject_accounts s
   on s.environment_id = tr.environment_id and s.subject_id = tr.id and s.currency = tr.currency
 cross join lateral (
-  select -coalesce(s.available, 0) as taken, coalesce(s.in_transit, 0) as in_transit,
+  -- The bank can have taken its fee out of a payout.
+  select -coalesce(s.available + s.fees, 0) as taken, coalesce(s.in_transit, 0) as in_transit,
     coalesce(s.external, 0) as external
 ) a
 left join pay_internal.sandbox_times clock on clock.environment_id = tr.environment_id
