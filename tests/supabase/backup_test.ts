@@ -64,13 +64,23 @@ Deno.test({
       await as_postgres.unsafe(MIGRATIONS_OF_ITS_OWN).simple();
       await as_postgres.end();
       const restore = await shellBlock("Restore");
-      // The first restore fails, because it has only half of the copy.
-      const half = `${folder}/half.dump`;
       const copy = await Deno.readFile(env.BACKUP);
-      await Deno.writeFile(half, copy.subarray(0, copy.length / 2));
-      await assert.rejects(runShell(restore, { ...env, BACKUP: half }), /pg_restore: error/);
+      const schemas = async (sql: postgres.Sql) =>
+        (await sql`select from pg_namespace where nspname = 'pay'`).length;
+      const broken = `${folder}/broken.dump`;
+      const failing = { ...env, BACKUP: broken };
+      await Deno.writeFile(broken, copy.subarray(0, copy.length - 1000));
+      await assert.rejects(runShell(restore, failing), /pg_restore: error/);
+      assert.equal(await schemas(after), 0, "a cut-off copy changes nothing");
+      // The compressed rows of the first table.
+      const rows = copy.findIndex((byte, index) => byte === 0x78 && copy[index + 1] === 0x9c);
+      copy.fill(0, rows, rows + 10);
+      await Deno.writeFile(broken, copy);
+      await assert.rejects(runShell(restore, failing), /pg_restore: error/);
+      assert.equal(await schemas(after), 1);
+      await assert.rejects(runShell(restore, env), /schema "pay" already exists/);
       await runShell(await shellBlock("After a restore that failed"), env);
-      assert.equal((await after`select from pg_namespace where nspname = 'pay'`).length, 0);
+      assert.equal(await schemas(after), 0);
       await runShell(restore, env);
 
       const own = await after`delete from supabase_migrations.schema_migrations
@@ -86,10 +96,10 @@ Deno.test({
       assert.ok(invariants.length > 10);
       assert.deepEqual(invariants.filter(({ breaches }) => breaches > 0), []);
       assert.deepEqual(await digestOf(after), await digestOf(before));
-      const schemas = await Promise.all(
+      const dumps = await Promise.all(
         [old_server, new_server].map(({ admin_url }) => renderSchema(admin_url)),
       );
-      assert.equal(diffLines(schemas[0]!, schemas[1]!), "");
+      assert.equal(diffLines(dumps[0]!, dumps[1]!), "");
       assert.deepEqual(await migrate(new_server.url), []);
       const verdicts = await checkBooks(after);
       assert.ok(verdicts.length > 0);

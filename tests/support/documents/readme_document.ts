@@ -27,19 +27,21 @@ export interface ShellExample {
 
 const RESPONSE_LANGUAGES: readonly string[] = ["json", "http", "text"] satisfies ResponseLanguage[];
 
-/** All fenced blocks, in order. */
+/** All fenced blocks, in order. A block in a list has the text without the indentation. */
 export function codeBlocks(document: string): CodeBlock[] {
   const blocks: CodeBlock[] = [];
   let open: CodeBlock | null = null;
+  let indentation = "";
   for (const [index, line] of document.split("\n").entries()) {
-    const fence = /^\s*```(\S*)/.exec(line);
+    const fence = /^(\s*)```(\S*)/.exec(line);
     if (fence && open) {
       blocks.push(open);
       open = null;
     } else if (fence) {
-      open = { language: fence[1]!, text: "", line: index + 2 };
+      indentation = fence[1]!;
+      open = { language: fence[2]!, text: "", line: index + 2 };
     } else if (open) {
-      open.text += `${line}\n`;
+      open.text += `${line.startsWith(indentation) ? line.slice(indentation.length) : line}\n`;
     }
   }
   return blocks;
