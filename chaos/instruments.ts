@@ -15,7 +15,7 @@ interface Instrument {
 const CARD = { card: cardOf("4242424242424242") };
 const CARD_3DS = { card: cardOf("4000002500003155") };
 
-/** A mandate that begins before the time of the model test. It is idle from 2029 on. */
+/** A mandate of one IBAN that begins before the time of the model test. It is idle from 2029 on. */
 export const MANDATE = {
   id: "M-1",
   signed_at: "2026-02-01",
@@ -110,7 +110,7 @@ export const INSTRUMENTS: Readonly<Record<string, Instrument>> = {
     on_due_date: "completed",
   },
   sepa_collected_returned: {
-    body: { iban: "DE00000000000000000099", mandate: MANDATE },
+    body: { iban: "DE00000000000000000099", mandate: { ...MANDATE, id: "M-2" } },
     kind: "sepa",
     status: "processing",
     on_due_date: "failed",

@@ -19,10 +19,11 @@ const PROJECT_DIR = fileURLToPath(new URL("../../", import.meta.url));
 const USAGE = `Usage: deno task vault rotate [--json]
 
 Seals bank details and files for banks anew with the first key of BANK_DETAILS_KEYS, and prints how
-many texts each key has. A key without texts can be taken out, after all functions and commands
-seal with the first one. A rotation that was stopped can be run again at any time.
+many texts each key has, and how many mandates know their IBAN by it. A mandate takes the first key
+at its next payment. A key that has neither can be taken out, after all functions and commands seal
+with the first one. A rotation that was stopped can be run again at any time.
 
-  --json     prints one JSON object: {rotated, keys: [{key_id, texts}]}
+  --json     prints one JSON object: {rotated, keys: [{key_id, texts, mandates}]}
 `;
 /** Texts of one batch. A text of bank details has at most 4 000 characters. */
 const BATCH = 500;
@@ -39,10 +40,11 @@ interface Unreadable {
   first: string | null;
 }
 
-/** The texts that a key has sealed. */
+/** The texts that a key has sealed, and the mandates that need it. */
 interface KeyCount {
   key_id: string;
   texts: number;
+  mandates: number;
 }
 
 if (import.meta.main) Deno.exit(await main(Deno.args));
@@ -104,7 +106,7 @@ export async function rotateVault(
   }
   const keys = [
     ...await sql<KeyCount[]>`
-    select key_id, texts::integer from pay.count_sealed_texts()`,
+    select key_id, texts::integer, mandates::integer from pay.count_sealed_texts()`,
   ];
   print(is_json ? `${JSON.stringify({ rotated, keys })}\n` : textOf(rotated, keys, vault));
   const problems = problemsOf(unreadable, keys, vault);
@@ -149,7 +151,7 @@ async function rotateBatch(
 }
 
 function textOf(rotated: number, keys: readonly KeyCount[], vault: Vault): string {
-  const lines = keys.map(({ key_id, texts }) => `${key_id}: ${textsOf(texts)}`);
+  const lines = keys.map((key) => `${key.key_id}: ${needsOf(key)}`);
   const known = new Set(keys.map(({ key_id }) => key_id));
   const free = vault.older_key_ids.filter((id) => !known.has(id))
     .map((id) => `${id}: no texts. Take it out of BANK_DETAILS_KEYS`);
@@ -162,8 +164,8 @@ function problemsOf(
   { key_id: newest, older_key_ids }: Vault,
 ): string[] {
   const missing = keys.filter(({ key_id }) => key_id !== newest && !older_key_ids.includes(key_id));
-  const problems = missing.map(({ key_id, texts }) =>
-    `BANK_DETAILS_KEYS has no key "${key_id}", which has ${textsOf(texts)}: put it at the end`
+  const problems = missing.map((key) =>
+    `BANK_DETAILS_KEYS has no key "${key.key_id}", which has ${needsOf(key)}: put it at the end`
   );
   if (unreadable.texts > 0) {
     problems.push(
@@ -174,6 +176,11 @@ function problemsOf(
   return problems;
 }
 
+function needsOf({ texts, mandates }: KeyCount): string {
+  if (mandates === 0) return textsOf(texts);
+  return `${textsOf(texts)} and ${mandates === 1 ? "1 mandate" : `${mandates} mandates`}`;
+}
+
 function textsOf(texts: number): string {
-  return texts === 1 ? "1 text" : `${texts} texts`;
+  return texts === 1 ? "1 text" : `${texts || "no"} texts`;
 }

@@ -116,6 +116,7 @@ export function payoutFault(order: PayoutOrder, account: OwnBankAccount): OrderF
   const is_sepa = rail === "sepa";
   return amountFault(order, is_sepa, account) ??
     partyFault("payee", payee, rail, needsAddress(payee.iban)) ??
+    fault("payee.iban", payee.iban === account.iban, "is that of the account itself") ??
     remittanceFault(order.remittance) ??
     fault("speed", !is_sepa && speed === "instant", "only SEPA has instant payments") ??
     fault("charges", is_sepa && charges !== "SLEV", "SEPA only knows SLEV") ??
@@ -137,6 +138,7 @@ export function collectionFault(
     "the account needs a creditor identifier with right check digits",
   ) ?? amountFault(order, true, account) ??
     partyFault("payer", order.payer, "sepa", needsAddress(order.payer.iban, account.iban)) ??
+    fault("payer.iban", order.payer.iban === account.iban, "is that of the account itself") ??
     remittanceFault(order.remittance) ??
     fault(
       "mandate.id",

@@ -13,8 +13,8 @@
  */
 const SHAPE = /^(?!RF)[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}$/;
 
-/** Decimal digits per step. With the two digits of the rest they form a safe integer. */
-const CHUNK_LENGTH = 13;
+/** Decimal digits per step. With at most five digits of the rest they form a safe integer. */
+const CHUNK_LENGTH = 10;
 
 /** Removes white space and converts ASCII letters to upper case. */
 export function normalizeIban(text: string): string {
@@ -72,10 +72,15 @@ export function ibanLastFour(normalized: string): string {
 
 /** Computes the remainder by 97 after replacing A with 10, B with 11, … Z with 35 (ISO 7064). */
 export function remainderOf97(text: string): number {
+  return ibanRemainder(text, 97);
+}
+
+/** Computes the remainder by a number of at most five digits in the same way. */
+export function ibanRemainder(text: string, modulus: number): number {
   const digits = text.replace(/[A-Z]/g, (letter) => String(letter.charCodeAt(0) - 55));
   let rest = 0;
   for (let at = 0; at < digits.length; at += CHUNK_LENGTH) {
-    rest = Number(`${rest}${digits.slice(at, at + CHUNK_LENGTH)}`) % 97;
+    rest = Number(`${rest}${digits.slice(at, at + CHUNK_LENGTH)}`) % modulus;
   }
   return rest;
 }

@@ -6,11 +6,14 @@
  */
 
 import { Buffer } from "node:buffer";
+import { createHmac } from "node:crypto";
 
 const ALGORITHM = "AES-GCM";
 const KEY_BYTES = 32;
 /** The nonce that NIST SP 800-38D recommends. Nonces are random. */
 const NONCE_BYTES = 12;
+/** Makes the key of fingerprints another one than that of sealed texts. */
+const FINGERPRINT = "fingerprint";
 const KEY_ID = /^[a-z0-9_-]{1,20}$/;
 
 /** A sealed text. */
@@ -68,6 +71,20 @@ export class Vault {
     );
     const bytes = Buffer.concat([nonce, new Uint8Array(sealed)]);
     return { key_id: this.key_id, sealed: bytes.toString("base64") };
+  }
+
+  /**
+   * Returns fingerprints of a text, one of each key with that of the first key first, each as
+   * `<key id>:<HMAC-SHA-256 in base64>`. Only equal texts of one context have equal ones, and nobody
+   * without the keys can try texts.
+   */
+  fingerprints(text: string, context: string): string[] {
+    return [...this.#keys].map(([key_id, key]) => {
+      const own_key = createHmac("sha256", key).update(FINGERPRINT).digest();
+      return `${key_id}:${
+        createHmac("sha256", own_key).update(`${context}\n${text}`).digest("base64")
+      }`;
+    });
   }
 
   /** Opens a text. Throws if its key is missing, or if it was sealed in another context. */

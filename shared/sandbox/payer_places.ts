@@ -9,28 +9,14 @@ import { formatTime } from "../core/clock.ts";
 import { isStablecoin, type Stablecoin } from "../core/currency.ts";
 import { tokenTransferUri } from "../core/token_transfer_uri.ts";
 import { withChecksumCase } from "../core/wallet_address.ts";
-import { type BankAccount, bankTransferTo } from "../domain/payments/bank_transfer.ts";
+import { bankTransferTo } from "../domain/payments/bank_transfer.ts";
 import { isByBank } from "../domain/payments/lifecycle.ts";
+import { OWN_TEST_ACCOUNTS } from "../domain/providers/test_values.ts";
 import type { NextAction, Payment } from "../schema/payment.ts";
 
 /** Times in which the payer can send the money of a payment (contract §2). */
 const CHAIN_WINDOW_MS = 3_600_000;
 const BANK_WINDOW_MS = 14 * 24 * 3_600_000;
-/**
- * The bank accounts of every sandbox, for payments in EUR and in other currencies. Their check
- * digits are right, and no bank has their bank codes: German bank codes begin with 1 to 8, and no
- * British sort code is 00-00-00. The last character of each BIC marks a test (ISO 9362).
- */
-const EURO_ACCOUNT: BankAccount = {
-  iban: "DE09000000000000000001",
-  bic: "PAYSDEF0",
-  holder_name: "Payments Sandbox",
-};
-const OTHER_ACCOUNT: BankAccount = {
-  ...EURO_ACCOUNT,
-  iban: "GB34PAYS00000000000001",
-  bic: "PAYSGBL0",
-};
 /** Chain id of Sepolia, the test network of Ethereum. A wallet asks for no real token there. */
 const SEPOLIA_CHAIN_ID = 11_155_111;
 /**
@@ -56,7 +42,7 @@ interface PayerPlace {
 export function placeOf(payment: Payment, at_ms: number): PayerPlace | null {
   const { currency, method_kind } = payment;
   if (isByBank(payment)) {
-    const account = currency === "EUR" ? EURO_ACCOUNT : OTHER_ACCOUNT;
+    const account = OWN_TEST_ACCOUNTS[currency === "EUR" ? 0 : 1];
     const next_action = bankTransferTo(account, payment, formatTime(at_ms + BANK_WINDOW_MS));
     return { next_action, delay_ms: BANK_WINDOW_MS };
   }

@@ -91,6 +91,9 @@ export interface MandateRow {
   /** Both of a new payment, which uses the mandate. Absent: the mandate only ends. */
   sequence?: MandateSequence;
   signed_at?: string;
+  /** Of a new payment: fingerprints of its IBAN, the one to store first, and its customer. */
+  ibans?: readonly string[];
+  customer_id?: string | null;
 }
 
 /** Kinds of ledger transactions. */

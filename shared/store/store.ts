@@ -331,7 +331,23 @@ const MANDATE_REFUSALS = {
   over: () =>
     invalidParameter(
       "mandate.id",
-      "This mandate is used up or revoked: let the payer sign a new one",
+      "This mandate is used up or revoked, or its account is closed: let the payer sign a new one",
+    ),
+  iban: () =>
+    invalidParameter(
+      "mandate.id",
+      "This mandate belongs to another IBAN: let the payer sign a new one for this account",
+    ),
+  customer: () =>
+    invalidParameter(
+      "mandate.id",
+      'This mandate belongs to another "customer.id": let this customer sign one of their own',
+    ),
+  unreadable: () =>
+    new ApiError(
+      "provider_not_configured",
+      "The key with which the IBAN of this mandate is known is missing: let the operator put it " +
+        "back into BANK_DETAILS_KEYS",
     ),
   used: () =>
     invalidParameter(

@@ -293,6 +293,8 @@ create table pay.mandates (
   is_over boolean not null,
   used_at timestamptz not null,
   touched_at timestamptz not null,
+  iban text collate "C",
+  customer_id text collate "C",
   constraint mandates_pkey primary key (environment_id, id)
 );
 comment on table pay.mandates is 'A mandate of SEPA Direct Debit that a payment was collected under.';
@@ -301,6 +303,9 @@ comment on column pay.mandates.id is 'The merchant''s reference of the mandate.'
 comment on column pay.mandates.is_over is 'It is used up or revoked: no further payment is collected under it.';
 comment on column pay.mandates.used_at is 'The time of the last payment, by the clock of the environment.';
 comment on column pay.mandates.touched_at is 'The real time of the last change, for retention.';
+comment on column pay.mandates.iban is
+  'The fingerprint of the only IBAN that is collected from: "<key id>:<HMAC>", and in a sandbox "sandbox:" and parts of it. Null: only its end is known.';
+comment on column pay.mandates.customer_id is 'The first customer.id of a payment under it; null: none has had one.';
 
 create type pay_internal.document as (
   requests jsonb,
@@ -339,7 +344,7 @@ comment on column pay_internal.document.refunds is 'Rows of pay.refunds.';
 comment on column pay_internal.document.disputes is
   'Rows of pay.disputes. Without a provider_reference the stored one stays.';
 comment on column pay_internal.document.mandates is
-  '{n, id, is_over, used_at, sequence, signed_at}: the mandate of a payment. sequence, signed_at: of a new payment, which uses it.';
+  '{n, id, is_over, used_at, sequence, signed_at, ibans, customer_id}: the mandate of a payment. The last four: of a new payment, which uses it. ibans: fingerprints, by each key of the service; the first one is stored.';
 comment on column pay_internal.document.ledger is 'Rows of pay.ledger_movements.';
 comment on column pay_internal.document.events is
   'Rows of pay.events, with delivery_id: the id of its deliveries without the last character.';

@@ -138,20 +138,27 @@ end
 $$;
 grant execute on function pay.store_sealed_texts(text, text) to pay_operator;
 
--- Operator: the number of texts that are sealed with each key.
+-- Operator: the number of texts that are sealed with each key, and of mandates that are known by a
+-- fingerprint with it and can still be used (mandates.sql).
 create or replace function pay.count_sealed_texts()
-returns table (key_id text, texts bigint)
+returns table (key_id text, texts bigint, mandates bigint)
 language plpgsql volatile security definer rows 10
 set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
-    select t.key_id, count(*)
+    select t.key_id, count(*) filter (where t.is_text), count(*) filter (where not t.is_text)
     from (
-      select d.key_id from pay.bank_details d where d.sealed is not null
+      select d.key_id, true as is_text from pay.bank_details d where d.sealed is not null
       union all
-      select x.key_id from pay.bank_exports x where x.sealed is not null
+      select x.key_id, true from pay.bank_exports x where x.sealed is not null
+      union all
+      select split_part(m.iban, ':', 1), false
+      from pay.mandates m
+      join pay.environments e on e.id = m.environment_id
+      where e.livemode and m.iban is not null and not m.is_over
+        and m.used_at > pay_internal.server_time() - interval '36 months'
     ) t
     group by t.key_id
     order by t.key_id;

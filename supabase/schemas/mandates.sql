@@ -1,14 +1,17 @@
 -- Purpose: the mandates under which payments by SEPA are collected. A mandate ends after its last
 -- collection, when the payer's bank says that it does not exist, and when it is idle for 36 months
--- (EPC rulebook of the SEPA Direct Debit). The service only knows mandates that were used.
+-- (EPC rulebook of the SEPA Direct Debit). The service only knows mandates that were used. A mandate
+-- belongs to one IBAN and to one customer. The IBAN is known by a fingerprint that the service makes
+-- with a key; the use of a mandate stores that of the newest key.
 --
 -- Concurrency: the uses of one mandate take turns by an advisory lock, so two collections that only
 -- one may make are decided one after the other.
 
 -- Refuses the collections that their mandate does not allow: the outcome is mandate, and detail is
--- over (it is used up or revoked), used (it was used before, and the collection must be the first),
--- or idle. Of two collections of a list under one mandate, the later is stale unless both are
--- recurring. A collection whose idempotency key is already stored uses nothing: pay_internal.claim
+-- over (it is used up or revoked), iban or customer (it belongs to another one), unreadable (the
+-- service has not the key of its fingerprint), used (it was used before, and the collection must be
+-- the first), or idle. Of two collections of a list under one mandate, the later is stale unless
+-- both are recurring, from one IBAN and of one customer. A collection whose idempotency key is already stored uses nothing: pay_internal.claim
 -- finds its response.
 -- p_mandates  as in pay_internal.document
 create or replace function pay_internal.check_mandates(
@@ -20,7 +23,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_use record;
-  v_last text := '';
+  v_this jsonb; v_last jsonb;
   v_key text;
   v_mandate pay.mandates;
   v_detail text;
@@ -30,18 +33,19 @@ begin
     from unnest(p_found) f
     join jsonb_to_recordset(p_requests) as r (n integer, idempotency_key text) on r.n = f.n
     join jsonb_to_recordset(p_mandates) as m (
-      n integer, id text, sequence text, signed_at timestamptz, used_at timestamptz
+      n integer, id text, sequence text, signed_at timestamptz, used_at timestamptz, ibans text[],
+      customer_id text
     ) on m.n = r.n
     where f.outcome = 'ok' and m.sequence is not null
     order by f.environment_id, m.id, r.n
   loop
     v_key := v_use.environment_id || v_use.id;
-    if starts_with(v_last, v_key || ' ')
-      and not (v_use.sequence = 'recurring' and v_last = v_key || ' recurring') then
+    v_this := jsonb_build_array(v_key, v_use.sequence, v_use.ibans, v_use.customer_id);
+    if v_last ->> 0 = v_key and not (v_use.sequence = 'recurring' and v_last = v_this) then
       p_found[v_use.n].outcome := 'stale';
       continue;
     end if;
-    v_last := v_key || ' ' || v_use.sequence;
+    v_last := v_this;
     perform pg_advisory_xact_lock(hashtextextended('mandate ' || v_key, 0));
     -- Separate statements after the lock, so that they see the collections committed before.
     if exists (
@@ -56,6 +60,11 @@ begin
     where t.environment_id = v_use.environment_id and t.id = v_use.id;
     v_detail := case
       when v_mandate.is_over then 'over'
+      when v_mandate.iban <> all (v_use.ibans) then case when exists (
+        select from unnest(v_use.ibans) as i (iban)
+        where split_part(i.iban, ':', 1) = split_part(v_mandate.iban, ':', 1)
+      ) then 'iban' else 'unreadable' end
+      when v_mandate.customer_id <> v_use.customer_id then 'customer'
       when v_mandate.id is not null and v_use.sequence in ('first', 'one_off') then 'used'
       when coalesce(v_mandate.used_at, v_use.signed_at) < v_use.used_at - interval '36 months'
         then 'idle'
@@ -78,17 +87,20 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  insert into pay.mandates as t (environment_id, id, is_over, used_at, touched_at)
+  insert into pay.mandates as t (environment_id, id, is_over, used_at, touched_at, iban,
+    customer_id)
   select caller.environment_id, m.id, bool_or(m.is_over), max(m.used_at),
-    pay_internal.server_time()
-  from jsonb_to_recordset(p_mandates)
-    as m (n integer, id text, is_over boolean, used_at timestamptz)
+    pay_internal.server_time(), max(m.ibans[1]), max(m.customer_id)
+  from jsonb_to_recordset(p_mandates) as m (
+    n integer, id text, is_over boolean, used_at timestamptz, ibans text[], customer_id text)
   join unnest(p_callers) caller on caller.n = m.n
   group by caller.environment_id, m.id
   order by caller.environment_id, m.id
   on conflict on constraint mandates_pkey
   do update set is_over = t.is_over or excluded.is_over,
-    used_at = greatest(t.used_at, excluded.used_at), touched_at = excluded.touched_at;
+    used_at = greatest(t.used_at, excluded.used_at), touched_at = excluded.touched_at,
+    iban = coalesce(excluded.iban, t.iban),
+    customer_id = coalesce(t.customer_id, excluded.customer_id);
 end
 $$;
 

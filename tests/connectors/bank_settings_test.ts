@@ -151,12 +151,14 @@ const ACCOUNTS: [iban: string, address: object | undefined, param: string | null
   [GOOD.iban, undefined, null],
   ["GB29NWBK60161331926819", undefined, "iban.address"],
   ["GB29NWBK60161331926819", AMSTERDAM, null],
+  [COLLECTION.iban.iban, undefined, "iban.iban"],
 ];
 for (const [iban, address, param] of ACCOUNTS) {
   const account = `to ${iban.slice(0, 2)} ${address ? "with" : "without"} an address`;
   Deno.test(`a collection ${account}: ${param ?? "taken"}`, async () => {
     const body = { ...COLLECTION, iban: { ...COLLECTION.iban, address } };
-    const reply = await replyTo(body, { iban, bic: "NWBKGB2L" });
+    const bic = { GB: "NWBKGB2L", NL: "ABNANL2A" }[iban.slice(0, 2)];
+    const reply = await replyTo(body, { iban, ...(bic && { bic }) });
     assert.equal("refused" in reply ? reply.param : null, param);
   });
 }

@@ -53,6 +53,7 @@ const SEPA: [criterion: string, change: Partial<PayoutOrder>, field: Field][] = 
   ["an empty name", { payee: { ...payee, name: " " } }, "payee.name"],
   ["a name that becomes empty", { payee: { ...payee, name: "李明" } }, "payee.name"],
   ["a name in Greek", { payee: { ...payee, name: "Γιώργος" } }, null],
+  ["the own IBAN", { payee: { ...payee, iban: OWN_ACCOUNT.iban } }, "payee.iban"],
   ["a wrong IBAN", { payee: { ...payee, iban: "FR1420041010050500013M02607" } }, "payee.iban"],
   [
     "a bank outside SEPA",
@@ -130,6 +131,7 @@ const COLLECTIONS: [
   ["another currency", { currency: "CHF" }, "currency", { currency: "CHF" }],
   ["the largest amount", { amount_minor: 99_999_999_999 }, null],
   ["one cent more", { amount_minor: 100_000_000_000 }, "amount_minor"],
+  ["the own IBAN", { payer: { ...payer, iban: OWN_ACCOUNT.iban, bic: null } }, "payer.iban"],
   ["a payer without a name", { payer: { ...payer, name: "" } }, "payer.name"],
   ["a payer outside the EEA", {
     payer: { ...payer, iban: "CH9300762011623852957", bic: null },

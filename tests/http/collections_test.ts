@@ -217,6 +217,23 @@ const USES: [string, [days: number, sequence: string, param: string | null][]][]
   ]],
 ];
 
+/** Uses of one mandate, one after the other: [name, uses of a body, and whether it is taken] */
+const BINDINGS: [string, [body: Record<string, unknown>, is_own: boolean][]][] = [
+  ["another IBAN with the same end", [
+    [{ iban: "DE89370400440532013000" }, true],
+    [{ iban: "de89 3704 0044 0532 0130 00" }, true],
+    [{ iban: "DE69512108001245133000" }, false],
+    [{ iban: "DE89370400440532013000" }, true],
+  ]],
+  ["the first customer", [
+    [{}, true],
+    [{ customer: { id: "ada", email: "ada@example.com" } }, true],
+    [{ payer: { id: "bob", email: "ada@example.com" } }, false],
+    [{}, true],
+    [{ customer: { id: "ada", email: "ada@example.com" } }, true],
+  ]],
+];
+
 serviceCase("a mandate allows what its uses leave", async (t, service) => {
   for (const [number, [name, uses]] of USES.entries()) {
     await t.step(name, async () => {
@@ -231,7 +248,8 @@ serviceCase("a mandate allows what its uses leave", async (t, service) => {
       }
     });
   }
-  for (const [code, is_over] of [["MD01", true], ["AC04", false], ["MD06", false]] as const) {
+  const CODES = { MD01: true, AC04: true, AC06: true, MD07: true, MD06: false, AM04: false };
+  for (const [code, is_over] of Object.entries(CODES)) {
     await t.step(`a return with ${code} ${is_over ? "ends" : "leaves"} it`, async () => {
       const mandate = { id: `code ${code}`, signed_at: "2026-01-01", sequence: "recurring" };
       const signed = {
@@ -247,6 +265,16 @@ serviceCase("a mandate allows what its uses leave", async (t, service) => {
     });
   }
   const signed_at = (await service.call("GET", `${SANDBOX}/clock`)).body.now;
+  for (const [name, uses] of BINDINGS) {
+    await t.step(name, async () => {
+      const mandate = { id: name, signed_at, sequence: "recurring" };
+      for (const [body, is_own] of uses) {
+        const response = await collect(service, { mandate, ...body });
+        if (is_own) assert.equal(response.status, 201, response.text);
+        else assertRefused(response, 400, "invalid_parameter", "mandate.id");
+      }
+    });
+  }
   await t.step("a payer outside the EEA needs an address, which no response shows", async () => {
     const mandate = { id: "abroad", signed_at, sequence: "one_off" };
     const account = { iban: "CH93 0076 2011 6238 5295 7", holder_name: "Heidi" };
@@ -293,6 +321,15 @@ serviceCase("collections of one statement under one mandate", async (_t, service
     assert.equal(all.filter(({ status }) => status === 201).length, won, sequence);
     assert.equal(all.filter(({ status }) => status === 400).length, 8 - won, sequence);
   }
+  const ibans = ["DE89370400440532013000", "DE69512108001245133000"];
+  const mandate = { ...MANDATE, id: "two payers" };
+  const all = await Promise.all(
+    Array.from({ length: 8 }, (_, i) => collect(service, { mandate, iban: ibans[i % 2] })),
+  );
+  assert.deepEqual(all.map(({ status }) => status).sort(), [
+    ...Array(4).fill(201),
+    ...Array(4).fill(400),
+  ]);
 });
 
 /** Bodies that are refused: [name, body, param, live] */
@@ -301,6 +338,11 @@ const REFUSED: [string, Record<string, unknown>, string, boolean?][] = [
   ["no instrument", { mandate: MANDATE, outcome: "success" }, "mandate"],
   ["a card", { mandate: MANDATE, ...APPROVED.card }, "mandate"],
   ["SWIFT", { mandate: MANDATE, ...APPROVED.swift }, "mandate"],
+  ["the account of the sandbox", {
+    ...APPROVED.sepa,
+    iban: "DE09 0000 0000 0000 0000 01",
+    mandate: MANDATE,
+  }, "iban"],
   ["a future signature", {
     ...APPROVED.sepa,
     mandate: { ...MANDATE, signed_at: "2999-01-01" },

@@ -45,7 +45,7 @@ async function keepDetails(t: Deno.TestContext, live: LiveBank): Promise<void> {
   const { sql } = service;
   const environment_id = service.live.environment_id;
   const pushed = await pay(10_000);
-  const collection = await collect("M1");
+  const collection = await collect("M1", "one_off");
   const open = await transfer();
   await bank.takeOrders();
 
@@ -100,6 +100,7 @@ async function keepDetails(t: Deno.TestContext, live: LiveBank): Promise<void> {
       code: 0,
       rotated: 0,
       keys: [{ key_id: "k2", texts: (await texts(live)).length }],
+      mandates: {},
       said: [],
     });
   });
@@ -255,6 +256,52 @@ async function keepDetails(t: Deno.TestContext, live: LiveBank): Promise<void> {
   await t.step("no table has shown whole IBANs", () => assertHidden(live));
 }
 
+Deno.test({
+  name: "a mandate keeps its IBAN over a change of keys",
+  ignore: no_bank_double,
+  fn: (t) => withLiveBank((live) => keepMandates(t, live), undefined, NEWER),
+});
+
+async function keepMandates(t: Deno.TestContext, live: LiveBank): Promise<void> {
+  const { call, collect, service: { sql } } = live;
+  const keyOf = async () => {
+    const [row] = await sql`select split_part(iban, ':', 1) as key from pay.mandates`;
+    return row!.key;
+  };
+  const knownBy = async (keys: string) => {
+    const [iban] = Vault.read(keys).fingerprints(PAYER.iban, "M1");
+    await sql`update pay.mandates set iban = ${iban!}`;
+  };
+  /** [criterion, keys with which the mandate was used last, IBAN, HTTP status, param, key after it] */
+  const USES: [string, string, string, number, string | undefined, string][] = [
+    ["the newest key", NEWER, PAYER.iban, 201, undefined, "k2"],
+    ["an older key", KEYS, PAYER.iban, 201, undefined, "k2"],
+    ["another IBAN, the newest key", NEWER, PAYEE.iban, 400, "mandate.id", "k2"],
+    ["another IBAN, an older key", KEYS, PAYEE.iban, 400, "mandate.id", "k1"],
+    ["a key that is missing", `k9:${btoa("9".repeat(32))}`, PAYER.iban, 503, undefined, "k9"],
+  ];
+  assert.equal((await collect("M1")).status, "processing");
+  for (const [name, keys, iban, http, param, key] of USES) {
+    await t.step(name, async () => {
+      await knownBy(keys);
+      const made = await call("POST", PAYMENTS, {
+        amount: 700,
+        currency: "EUR",
+        iban: { iban, holder_name: PAYER.name },
+        mandate: { id: "M1", signed_at: "2026-01-31", sequence: "recurring" },
+      });
+      assert.deepEqual([made.http, made.error?.param, await keyOf()], [http, param, key]);
+    });
+  }
+  await t.step("a rotation names the key that it needs", async () => {
+    await knownBy(KEYS);
+    assert.deepEqual((await rotate(live, NEWER)).mandates, { k1: 1 });
+    const { code, said } = await rotate(live, NEWER.split(",")[0]!);
+    assert.equal(code, 1);
+    assert.match(said[0]!, /no key "k1", which has no texts and 1 mandate: put it at the end/);
+  });
+}
+
 /** Rotates as `deno task vault rotate --json` does. */
 async function rotate({ service }: LiveBank, keys: string) {
   let printed = "";
@@ -266,9 +313,18 @@ async function rotate({ service }: LiveBank, keys: string) {
   });
   const { rotated, keys: left } = JSON.parse(printed) as {
     rotated: number;
-    keys: { key_id: string; texts: number }[];
+    keys: { key_id: string; texts: number; mandates: number }[];
   };
-  return { code, rotated, keys: left, said };
+  const sealing = left.filter(({ texts }) => texts > 0);
+  return {
+    code,
+    rotated,
+    keys: sealing.map(({ key_id, texts }) => ({ key_id, texts })),
+    mandates: Object.fromEntries(
+      left.filter(({ mandates }) => mandates > 0).map((key) => [key.key_id, key.mandates]),
+    ),
+    said,
+  };
 }
 
 /** Returns the sealed texts of both tables. */

@@ -8,7 +8,7 @@ import { needsAddress } from "../../core/bank_order.ts";
 import { formatTime } from "../../core/clock.ts";
 import { creditorReference } from "../../core/creditor_reference.ts";
 import { bankTransferTo } from "../../domain/payments/bank_transfer.ts";
-import { dueDate } from "../../domain/payments/collection.ts";
+import { dueDate, OWN_IBAN } from "../../domain/payments/collection.ts";
 import type {
   Operation,
   ProviderAccount,
@@ -84,6 +84,7 @@ function collect(account: ProviderAccount, operation: Operation): ProviderReply 
       message: "The bank account collects nothing: it has no creditor identifier",
     };
   }
+  if (operation.details?.iban === iban) return { refused: "invalid_parameter", ...OWN_IBAN };
   if (needsAddress(iban) && !operation.request.has_address) {
     return {
       refused: "invalid_parameter",

@@ -189,6 +189,11 @@ export class ChangeBuilder<T extends Subject> {
     this.#mandate = { ...mandate, used_at: this.#at };
   }
 
+  /** Records the fingerprints of the IBAN from which the payment is collected, if it is. */
+  bindMandate(ibans: readonly string[]): void {
+    if (this.#mandate) this.#mandate = { ...this.#mandate, ibans };
+  }
+
   /** Records an operation of a provider about the whole resource. */
   addOperation(operation: Pick<NewOperationRow, "op"> & Partial<NewOperationRow>): void {
     const { id: subject_id, amount_minor, currency } = this.#subject;

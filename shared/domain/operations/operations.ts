@@ -25,6 +25,7 @@ import type { ProviderReply } from "../providers/connector.ts";
 import type { BankDetails } from "../providers/bank_details.ts";
 import { noBankKeys, sealContextOf } from "../providers/sealed_details.ts";
 import { type Begun, eventOf, type Operation, rowOf } from "../providers/operation.ts";
+import { collectionOf } from "../payments/collection.ts";
 import type { StoredDispute } from "../payments/dispute_payment.ts";
 import { withDispute } from "./load_dispute.ts";
 
@@ -215,7 +216,7 @@ export function cancelled({ change, operation }: Begun): Change {
 function reserve(begun: Begun, vault: Vault | null): Change | Promise<Change> {
   const { operation, bank_order } = begun;
   if (bank_order === null) return reserved(begun);
-  return sealed(operation, bank_order.details, vault).then((sealed) => reserved(begun, sealed));
+  return sealed(begun, bank_order.details, vault).then((sealed) => reserved(begun, sealed));
 }
 
 /** @param bank_order the sealed details of an order to a bank; absent: it is none */
@@ -232,12 +233,16 @@ function reserved({ change, operation }: Begun, bank_order?: Partial<Sealed>): C
 
 /** Seals the details of an order to a bank for the payment, refund or transfer. */
 async function sealed(
-  { refund_id, subject_id }: Operation,
+  { change, operation: { refund_id, subject_id } }: Begun,
   details: BankDetails | null,
   vault: Vault | null,
 ): Promise<Partial<Sealed>> {
   if (details === null) return {};
   if (vault === null) throw noBankKeys();
+  if (isPayment(change)) {
+    const { mandate } = collectionOf(change.subject);
+    change.bindMandate(mandate ? vault.fingerprints(details.iban, mandate.id) : []);
+  }
   return await vault.seal(JSON.stringify(details), sealContextOf(refund_id ?? subject_id));
 }
 

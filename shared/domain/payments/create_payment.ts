@@ -42,13 +42,13 @@ export function paymentOf(
     );
   }
   const change = new ChangeBuilder(newPayment(body, instrument, context), context);
-  useMandate(change);
+  useMandate(change, body);
   // Only SEPA collects: by SWIFT the payer sends the money.
   const details = context.livemode && body.iban && instrument.kind === "sepa"
     ? bankDetailsOf(body.iban, "iban.", instrument.kind)
     : null;
   const request = { token, ...(details?.address && { has_address: true as const }) };
-  const begun = beginOperation(change, "authorize", { request, decline_is_error });
+  const begun = beginOperation(change, "authorize", { request, decline_is_error, details });
   const is_manual = body.settlement === "manual";
   if (!context.livemode) return { ...begun, test: { behaviour, outcome, is_manual } };
   return { ...begun, bank_order: details && { details } };

@@ -21,6 +21,8 @@ export interface Operation extends OperationRow {
   refund: Refund | null;
   /** The dispute of an operation on one. */
   dispute: Dispute | null;
+  /** Of the payer or payee of an order to a bank, within the request that names them. */
+  details?: BankDetails | null;
 }
 
 /** An operation that a request begins, with the change that the request makes by itself. */

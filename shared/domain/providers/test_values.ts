@@ -113,6 +113,16 @@ export const TEST_IBANS: readonly TestIban[] = [
   },
 ];
 
+/**
+ * The bank accounts of every sandbox, for payments in EUR and in other currencies. Their check
+ * digits are right, and no bank has their bank codes: German bank codes begin with 1 to 8, and no
+ * British sort code is 00-00-00. The last character of each BIC marks a test (ISO 9362).
+ */
+export const OWN_TEST_ACCOUNTS = [
+  { iban: "DE09000000000000000001", bic: "PAYSDEF0", holder_name: "Payments Sandbox" },
+  { iban: "GB34PAYS00000000000001", bic: "PAYSGBL0", holder_name: "Payments Sandbox" },
+] as const;
+
 /** Test wallets, which work on every network. Other valid addresses are approved. */
 export const TEST_WALLETS: readonly TestValue[] = [
   {
@@ -141,6 +151,11 @@ export function testCardOf({ last4 }: Pick<ShownCard, "last4">): TestValue | und
 /** Returns the entry of a test IBAN, or undefined for any other IBAN. */
 export function testIban(iban: string): TestIban | undefined {
   return ibans.get(normalizeIban(iban));
+}
+
+/** Reports whether an IBAN is of a bank account of the sandbox itself. */
+export function isOwnTestIban(iban: string): boolean {
+  return OWN_TEST_ACCOUNTS.some((own) => own.iban === normalizeIban(iban));
 }
 
 /** Returns the behaviour of a test wallet, or undefined for any other address. */

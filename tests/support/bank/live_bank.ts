@@ -47,14 +47,16 @@ const IN_EUR = {
 /**
  * Runs a test with the service and its bank.
  * @param own the account there
+ * @param keys of bank details
  */
 export async function withLiveBank(
   test: (live: LiveBank) => Promise<void>,
   own: Parameters<typeof addBankAccount>[1] = IN_EUR,
+  keys = KEYS,
 ): Promise<void> {
   const folder = await Deno.makeTempDir();
   const double = new BankDouble();
-  const service = await startService({ vault: Vault.read(KEYS) });
+  const service = await startService({ vault: Vault.read(keys) });
   try {
     const account = await addBankAccount(service, own);
     const { iban, currency } = own;

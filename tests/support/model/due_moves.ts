@@ -23,7 +23,7 @@ export function madeNow<T>(
   events: Made<T>["events"],
 ): Made<T> {
   const made = { id, at_ms, changed_ms: at_ms, standing, events };
-  return { ...made, due: [], disputes: 0, is_collection: false };
+  return { ...made, due: [], disputes: 0, mandate_id: null };
 }
 
 /** Good Fridays and Easter Mondays of the years that a run can reach. */

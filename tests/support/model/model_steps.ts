@@ -55,8 +55,8 @@ export interface Made<T> {
   due: Due[];
   /** Number of its disputes. */
   disputes: number;
-  /** Whether it is collected under a mandate. */
-  is_collection: boolean;
+  /** The mandate under which it is collected; null: it has none. */
+  mandate_id: string | null;
 }
 
 /** A change that happens by itself, if the payment or transfer then still waits for it. */

@@ -52,8 +52,8 @@ export class ServiceModel {
   /** The time at which the clock of the sandbox stands, or how far it is ahead. */
   #frozen_ms: number | null = null;
   #offset_ms = 0;
-  /** The use of the mandate of all collections: the last by the sandbox, and the real time of it. */
-  #mandate: { used_ms: number; touched_ms: number } | null = null;
+  /** The last use of each mandate: by the sandbox, and the real time of it. */
+  readonly #mandates = new Map<string, { used_ms: number; touched_ms: number }>();
   readonly faults = new DeclaredFaults();
   readonly #stored = new Map<
     number,
@@ -183,11 +183,11 @@ export class ServiceModel {
   #purgeBefore(now_ms: number): void {
     const is_young = ({ at_ms }: { at_ms: number }) => at_ms >= now_ms - DATA_RETENTION_MS;
     this.faults.purgeBefore(now_ms - DATA_RETENTION_MS);
-    if (this.#mandate && this.#mandate.touched_ms < this.now_ms - DATA_RETENTION_MS) {
-      this.#mandate = null;
+    for (const [id, { touched_ms }] of this.#mandates) {
+      if (touched_ms < this.now_ms - DATA_RETENTION_MS) this.#mandates.delete(id);
     }
-    const can_come_back = ({ is_collection, standing, at_ms }: Made<Standing>) =>
-      is_collection && now_ms > this.now_ms && this.#mandate !== null &&
+    const can_come_back = ({ mandate_id, standing, at_ms }: Made<Standing>) =>
+      mandate_id !== null && now_ms > this.now_ms && this.#mandates.has(mandate_id) &&
       ["completed", "partially_refunded"].includes(standing.status) &&
       at_ms > monthsBefore(now_ms, 14);
     for (const made of [...this.payments, ...this.transfers]) {
@@ -200,7 +200,7 @@ export class ServiceModel {
   }
 
   reset(): void {
-    this.#mandate = null;
+    this.#mandates.clear();
     this.payments = [];
     this.transfers = [];
     this.available = 0;
@@ -223,7 +223,8 @@ export class ServiceModel {
         }
         const { kind, body, on_due_date } = INSTRUMENTS[instrument]!;
         const is_collection = on_due_date !== undefined;
-        if (is_collection && this.#isIdle(at_ms)) {
+        const mandate_id = is_collection ? (body["mandate"] as typeof MANDATE).id : null;
+        if (mandate_id !== null && this.#isIdle(mandate_id, at_ms)) {
           const code = "invalid_parameter";
           return { http: 400, code, replays: null, standing: null, happen: () => {} };
         }
@@ -234,8 +235,10 @@ export class ServiceModel {
         const happen = ({ id }: { id: string }) => {
           const payment = madeNow(id, at_ms, next, dated(events));
           this.payments.push(payment);
-          payment.is_collection = is_collection;
-          if (is_collection) this.#mandate = { used_ms: at_ms, touched_ms: this.now_ms };
+          payment.mandate_id = mandate_id;
+          if (mandate_id !== null) {
+            this.#mandates.set(mandate_id, { used_ms: at_ms, touched_ms: this.now_ms });
+          }
           schedule(payment, { status: "", dispute: null }, at_ms);
           if (next.status === "processing" && body["settlement"] !== "manual") {
             const delayed_ms = at_ms + (fault === null ? LATE_MS : TIMEOUT_MS);
@@ -317,9 +320,9 @@ export class ServiceModel {
     return { http, code, fault, replays: null, standing: next, happen };
   }
 
-  /** Whether the mandate has not been used for 36 months. */
-  #isIdle(at_ms: number): boolean {
-    const last_ms = this.#mandate?.used_ms ?? Date.parse(MANDATE.signed_at);
+  /** Whether a mandate has not been used for 36 months. */
+  #isIdle(mandate_id: string, at_ms: number): boolean {
+    const last_ms = this.#mandates.get(mandate_id)?.used_ms ?? Date.parse(MANDATE.signed_at);
     return last_ms < monthsBefore(at_ms, 36);
   }
 
