@@ -943,18 +943,24 @@ $$;
 grant execute on function pay.store_sealed_texts(text, text) to pay_operator;
 
 create or replace function pay.count_sealed_texts()
-returns table (key_id text, texts bigint)
+returns table (key_id text, texts bigint, mandates bigint)
 language plpgsql volatile security definer rows 10
 set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
-    select t.key_id, count(*)
+    select t.key_id, count(*) filter (where t.is_text), count(*) filter (where not t.is_text)
     from (
-      select d.key_id from pay.bank_details d where d.sealed is not null
+      select d.key_id, true as is_text from pay.bank_details d where d.sealed is not null
       union all
-      select x.key_id from pay.bank_exports x where x.sealed is not null
+      select x.key_id, true from pay.bank_exports x where x.sealed is not null
+      union all
+      select split_part(m.iban, ':', 1), false
+      from pay.mandates m
+      join pay.environments e on e.id = m.environment_id
+      where e.livemode and m.iban is not null and not m.is_over
+        and m.used_at > pay_internal.server_time() - interval '36 months'
     ) t
     group by t.key_id
     order by t.key_id;
@@ -5046,7 +5052,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_use record;
-  v_last text := '';
+  v_this jsonb; v_last jsonb;
   v_key text;
   v_mandate pay.mandates;
   v_detail text;
@@ -5056,18 +5062,19 @@ begin
     from unnest(p_found) f
     join jsonb_to_recordset(p_requests) as r (n integer, idempotency_key text) on r.n = f.n
     join jsonb_to_recordset(p_mandates) as m (
-      n integer, id text, sequence text, signed_at timestamptz, used_at timestamptz
+      n integer, id text, sequence text, signed_at timestamptz, used_at timestamptz, ibans text[],
+      customer_id text
     ) on m.n = r.n
     where f.outcome = 'ok' and m.sequence is not null
     order by f.environment_id, m.id, r.n
   loop
     v_key := v_use.environment_id || v_use.id;
-    if starts_with(v_last, v_key || ' ')
-      and not (v_use.sequence = 'recurring' and v_last = v_key || ' recurring') then
+    v_this := jsonb_build_array(v_key, v_use.sequence, v_use.ibans, v_use.customer_id);
+    if v_last ->> 0 = v_key and not (v_use.sequence = 'recurring' and v_last = v_this) then
       p_found[v_use.n].outcome := 'stale';
       continue;
     end if;
-    v_last := v_key || ' ' || v_use.sequence;
+    v_last := v_this;
     perform pg_advisory_xact_lock(hashtextextended('mandate ' || v_key, 0));
     -- Separate statements after the lock, so that they see the collections committed before.
     if exists (
@@ -5082,6 +5089,11 @@ begin
     where t.environment_id = v_use.environment_id and t.id = v_use.id;
     v_detail := case
       when v_mandate.is_over then 'over'
+      when v_mandate.iban <> all (v_use.ibans) then case when exists (
+        select from unnest(v_use.ibans) as i (iban)
+        where split_part(i.iban, ':', 1) = split_part(v_mandate.iban, ':', 1)
+      ) then 'iban' else 'unreadable' end
+      when v_mandate.customer_id <> v_use.customer_id then 'customer'
       when v_mandate.id is not null and v_use.sequence in ('first', 'one_off') then 'used'
       when coalesce(v_mandate.used_at, v_use.signed_at) < v_use.used_at - interval '36 months'
         then 'idle'
@@ -5103,17 +5115,20 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  insert into pay.mandates as t (environment_id, id, is_over, used_at, touched_at)
+  insert into pay.mandates as t (environment_id, id, is_over, used_at, touched_at, iban,
+    customer_id)
   select caller.environment_id, m.id, bool_or(m.is_over), max(m.used_at),
-    pay_internal.server_time()
-  from jsonb_to_recordset(p_mandates)
-    as m (n integer, id text, is_over boolean, used_at timestamptz)
+    pay_internal.server_time(), max(m.ibans[1]), max(m.customer_id)
+  from jsonb_to_recordset(p_mandates) as m (
+    n integer, id text, is_over boolean, used_at timestamptz, ibans text[], customer_id text)
   join unnest(p_callers) caller on caller.n = m.n
   group by caller.environment_id, m.id
   order by caller.environment_id, m.id
   on conflict on constraint mandates_pkey
   do update set is_over = t.is_over or excluded.is_over,
-    used_at = greatest(t.used_at, excluded.used_at), touched_at = excluded.touched_at;
+    used_at = greatest(t.used_at, excluded.used_at), touched_at = excluded.touched_at,
+    iban = coalesce(excluded.iban, t.iban),
+    customer_id = coalesce(t.customer_id, excluded.customer_id);
 end
 $$;
 
