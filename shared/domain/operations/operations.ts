@@ -214,7 +214,7 @@ export function cancelled({ change, operation }: Begun): Change {
 
 /** Makes the change that reserves an operation. */
 function reserve(begun: Begun, vault: Vault | null): Change | Promise<Change> {
-  const { operation, bank_order } = begun;
+  const { bank_order } = begun;
   if (bank_order === null) return reserved(begun);
   return sealed(begun, bank_order.details, vault).then((sealed) => reserved(begun, sealed));
 }
