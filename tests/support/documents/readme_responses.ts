@@ -19,6 +19,7 @@ const NAME = new RegExp(
     "(?<base_url>http://127\\.0\\.0\\.1:\\d+/functions/v1)",
     "(?<key>\\bsk_(?:test|live)_[0-9A-Za-z]{49}\\b)",
     "(?<secret>\\bwhsec_[0-9A-Za-z+/=]{44})",
+    "(?<process>\\bprocess \\d+)",
     "(?<uuid>\\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\\b)",
   ].join("|"),
   "g",

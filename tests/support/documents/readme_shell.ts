@@ -28,13 +28,10 @@ const SESSION_MS = 180_000;
 const ENDING_TENTHS = 200;
 
 /**
- * The arguments are files with the blocks. No block uses the names of its variables. With `set -m`
- * a job is its own process group, as in an interactive shell.
+ * The arguments are files with the blocks. No block uses the names of its variables. Blocks work
+ * without job control, as in a script.
  */
 const SESSION = `
-set -m
-trap 'for readme_job in $(jobs -p); do kill -- "-$readme_job"; done' EXIT
-trap 'exit 143' TERM
 for readme_block; do
   . "$readme_block" >"$readme_block.out" 2>"$readme_block.err"
   echo $? >"$readme_block.code"
@@ -45,8 +42,16 @@ for (( readme_tenth = 0; readme_tenth < ${ENDING_TENTHS}; readme_tenth++ )); do
 done
 jobs -r`;
 
+/** Runs the session as a job, which is a process group, and ends what its blocks left running. */
+const JOB = `
+set -m
+bash -c "$README_SESSION" bash "$@" &
+trap "kill -- -$! 2>/dev/null" EXIT
+trap 'exit 143' TERM
+wait $!`;
+
 /** Bash prints this line at any time after a job has ended. The line belongs to no block. */
-const JOB_NOTICE = /^\[\d+\].*\bTerminated\b.*\n/gm;
+const JOB_NOTICE = /^(?:\[\d+\]|.*: line \d+:).*\bTerminated\b.*\n/gm;
 
 /** A script in place of `npx`. Like the real one, it does not pass signals on. */
 const NPX = `#!/bin/sh
@@ -72,7 +77,7 @@ export async function runInOneShell(
     for (const [index, file] of files.entries()) await Deno.writeTextFile(file, blocks[index]!);
     await Deno.writeTextFile(join(work, "npx"), NPX, { mode: 0o755 });
     const { code, stdout, stderr } = await new Deno.Command("bash", {
-      args: ["-c", SESSION, "bash", ...files],
+      args: ["-c", JOB, "bash", ...files],
       cwd: folder,
       // curl ignores the settings of this account, and uses no proxy for the loopback address.
       env: {
@@ -81,6 +86,7 @@ export async function runInOneShell(
         no_proxy: "127.0.0.1",
         PATH: `${work}:${Deno.env.get("PATH")}`,
         README_DENO: Deno.execPath(),
+        README_SESSION: SESSION,
       },
       stdin: "null",
       // Without a terminal, because a process group in the background cannot read from one.
