@@ -233,6 +233,40 @@ comment on column pay.events.idempotency_key is 'The idempotency key of the requ
 comment on column pay.events.traceparent is
   'The place in a trace from which the event came, as its deliveries send it (W3C Trace Context); null: none.';
 
+-- Earlier texts are derived from present ones (ADR 0043), so a change past the service would change
+-- the past. These triggers refuse it to every role. They do not fire for a move between cells,
+-- whose subscription replicates what has changed, nor for a restore, which only inserts. An erasure
+-- of personal data would need an exception here, after it has given each event its whole text.
+create function pay_internal.refuse_change()
+returns trigger
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  raise exception 'pay.%: the texts of earlier events and responses depend on this row', tg_table_name
+    using errcode = 'check_violation', constraint = tg_name, table = tg_table_name,
+      hint = 'A text changes with a new event, which has the next sequence: send a request';
+end
+$$;
+comment on function pay_internal.refuse_change() is
+  'Refuses a change of a row from which the texts of earlier events and responses are derived.';
+
+-- After the update, because a trigger before it would lock the row once more.
+create trigger payments_text_stays after update on pay.payments for each row
+  when (new.sequence <= old.sequence
+    and (new.sequence < old.sequence or new.body is distinct from old.body))
+  execute function pay_internal.refuse_change();
+
+create trigger transfers_text_stays after update on pay.transfers for each row
+  when (new.sequence <= old.sequence
+    and (new.sequence < old.sequence or new.body is distinct from old.body))
+  execute function pay_internal.refuse_change();
+
+create trigger events_text_stays after update on pay.events for each row
+  when (new.body is distinct from old.body or new.object is distinct from old.object
+    or new.before is distinct from old.before)
+  execute function pay_internal.refuse_change();
+
 create table pay.idempotency_keys (
   environment_id text collate "C" not null,
   api_key_id text collate "C" not null,

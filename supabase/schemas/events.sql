@@ -25,6 +25,30 @@ as $$
   end || substr('0123456789abcdefghjkmnpqrstvwxyz', p_slot % 32 + 1, 1)
 $$;
 
+-- The text of a payment or transfer before an event with these splices: the places come last first,
+-- each as "at,length,text". At 0 it is the whole text.
+create or replace function pay_internal.undo_splices(p_text text, p_splices text[])
+returns text
+language plpgsql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_text text := p_text;
+  v_splice text;
+  v_at text;
+  v_length text;
+begin
+  foreach v_splice in array p_splices loop
+    v_at := split_part(v_splice, ',', 1);
+    v_length := split_part(v_splice, ',', 2);
+    v_splice := substr(v_splice, length(v_at) + length(v_length) + 3);
+    v_text := case when v_at = '0' then v_splice
+      else overlay(v_text placing v_splice from v_at::integer for v_length::integer) end;
+  end loop;
+  return v_text;
+end
+$$;
+
 -- The text of a payment or transfer as of one of its events: the present text, taken back event by
 -- event. An event whose sequence is a multiple of 32 has the whole text before it
 -- (shared/domain/changes/resource_text.ts), so no more events are read. Retention deletes a
@@ -41,9 +65,6 @@ declare
   v_sequence integer;
   v_text text;
   v_before text[];
-  v_splice text;
-  v_at text;
-  v_length text;
 begin
   if starts_with(p_subject_id, 'pay_') then
     select t.body, t.sequence into v_text, v_sequence from pay.payments t
@@ -61,13 +82,7 @@ begin
       and v.sequence > p_sequence and v.sequence <= v_last
     order by v.environment_id desc, v.subject_id desc, v.sequence desc
   loop
-    foreach v_splice in array v_before loop
-      v_at := split_part(v_splice, ',', 1);
-      v_length := split_part(v_splice, ',', 2);
-      v_splice := substr(v_splice, length(v_at) + length(v_length) + 3);
-      v_text := case when v_at = '0' then v_splice
-        else overlay(v_text placing v_splice from v_at::integer for v_length::integer) end;
-    end loop;
+    v_text := pay_internal.undo_splices(v_text, v_before);
   end loop;
   return v_text;
 end

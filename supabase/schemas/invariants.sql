@@ -2,7 +2,7 @@
 -- break one promise (docs/reliability.md), with the columns environment_id, subject_id and detail.
 -- A view is one statement and reads one snapshot, so it is empty at every moment while the promise
 -- holds. This file has the invariants of money and the functions that check all invariants. The
--- other invariants are in invariants_records.sql and invariants_deliveries.sql.
+-- other invariants are in the files invariants_*.sql.
 --
 -- Retention deletes rows kind by kind after 30 days, so the invariants check rows that are younger
 -- than 29 days. In live environments retention deletes no payments, refunds, transfers and
@@ -154,17 +154,17 @@ where (right(p.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.rec
 comment on view pay.invariant_refunds is
   'R5: the refunds of a payment add up to its sums of refunds, at most to the captured amount';
 
--- Whether an invariant checks the service's own arithmetic. A breach is then an alarm in sandboxes
--- too, because no request and no declared fault can cause it. What the other invariants find in a
--- sandbox can follow from what its tester does, such as a receiver that hangs, so it is no alarm
--- (docs/operations.md, breaches in sandboxes).
+-- Whether an invariant checks the service's own arithmetic, or the texts that it composes. A breach
+-- is then an alarm in sandboxes too, because no request and no declared fault can cause it. What the
+-- other invariants find in a sandbox can follow from what its tester does, such as a receiver that
+-- hangs, so it is no alarm (docs/operations.md, breaches in sandboxes).
 create or replace function pay_internal.is_arithmetic(p_invariant text)
 returns boolean
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$
   select p_invariant in ('invariant_ledger_legs', 'invariant_ledger_totals',
-    'invariant_payment_money', 'invariant_transfer_money', 'invariant_refunds')
+    'invariant_payment_money', 'invariant_transfer_money', 'invariant_refunds', 'invariant_texts')
 $$;
 
 -- The rows of one invariant, without retired environments, from which retention deletes rows table
@@ -241,6 +241,7 @@ declare
   v_total bigint := 0;
 begin
   perform set_config('pay.worker', 'on', true);
+  perform set_config('pay.part_of_texts', extract(hour from now())::text, true);
   for v_invariant in select i.invariant from pay_internal.list_invariants() i order by 1 loop
     with
     found as materialized (

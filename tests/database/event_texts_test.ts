@@ -123,3 +123,34 @@ serviceCase("retention keeps a payment until its last event is gone", async (_, 
   await purge();
   assert.equal((await sql`select from pay.payments`).length, 0);
 });
+
+/** Changes of a text past the service, and the trigger that refuses each. */
+const CHANGES: [what: string, statement: string, trigger: string][] = [
+  ["a payment's text", "update pay.payments set body = 'x'", "payments_text_stays"],
+  [
+    "a payment's text with an earlier sequence",
+    "update pay.payments set body = 'x', sequence = 1",
+    "payments_text_stays",
+  ],
+  ["a payment's sequence", "update pay.payments set sequence = 1", "payments_text_stays"],
+  ["a transfer's text", "update pay.transfers set body = 'x'", "transfers_text_stays"],
+  ["an event's splices", "update pay.events set before = '{}'", "events_text_stays"],
+  ["an event's object", "update pay.events set object = '{}'", "events_text_stays"],
+];
+
+serviceCase("no update changes a text past the service", async (t, service) => {
+  const { sql } = service;
+  await service.make({ outcome: "success" });
+  const transfer = { amount: 5, currency: "EUR", destination: { iban: "DE89370400440532013000" } };
+  await service.call("POST", TRANSFERS, { body: transfer });
+  const [{ is_superuser }] = await sql`show is_superuser` as unknown as [{ is_superuser: string }];
+  assert.equal(is_superuser, "on");
+  for (const [what, statement, constraint_name] of CHANGES) {
+    await t.step(what, async () => {
+      await assert.rejects(() => sql.unsafe(statement), { code: "23514", constraint_name });
+    });
+  }
+  await t.step("the next sequence has another text", async () => {
+    await sql`update pay.payments set body = '{}', sequence = sequence + 1`;
+  });
+});

@@ -35,6 +35,7 @@ const ARITHMETIC = [
   "invariant_ledger_totals",
   "invariant_payment_money",
   "invariant_refunds",
+  "invariant_texts",
   "invariant_transfer_money",
 ];
 
@@ -129,7 +130,22 @@ const BREAKS: [what: string, statements: string, invariants: string[]][] = [
   [
     "a body that differs from its row",
     `update pay.payments set body = replace(body, '"completed"', '"declined"')`,
-    ["invariant_bodies"],
+    ["invariant_bodies", "invariant_texts"],
+  ],
+  [
+    "a body that shifts the places of the texts before",
+    `update pay.payments set body = replace(body, '"description":null', '"description":"A book"')`,
+    ["invariant_stored_responses", "invariant_texts"],
+  ],
+  [
+    "splices of another event",
+    `update pay.events set before = array['9,1,x'] where type = 'payment.completed'`,
+    ["invariant_texts"],
+  ],
+  [
+    "an event without splices",
+    `update pay.events set before = null where type = 'transfer.completed'`,
+    ["invariant_texts"],
   ],
   [
     "a missing payment",
@@ -155,7 +171,13 @@ const BREAKS: [what: string, statements: string, invariants: string[]][] = [
   [
     "a missing refund without its event",
     `delete from pay.refunds; delete from pay.events where type = 'refund.completed'`,
-    ["invariant_moves", "invariant_refunds", "invariant_sequences", "invariant_stored_responses"],
+    [
+      "invariant_moves",
+      "invariant_refunds",
+      "invariant_sequences",
+      "invariant_stored_responses",
+      "invariant_texts",
+    ],
   ],
   [
     "a missing stored response",
@@ -327,7 +349,7 @@ const OLD_BREAKS: typeof BREAKS = [
     "an illegal move of today",
     `update pay.events set type = 'payment.processing'
      where environment_id = $1 and type = 'payment.refunded'`,
-    ["invariant_bodies", "invariant_moves"],
+    ["invariant_bodies", "invariant_moves", "invariant_texts"],
   ],
   [
     "missing totals",
@@ -408,6 +430,32 @@ Deno.test("the invariants of the books", async (t) => {
         [false, 0],
       );
     });
+    await t.step(
+      "each hour reads the texts that changed lately, and another 24th of all",
+      async () => {
+        const found = (age: string) =>
+          afterwards(
+            sql,
+            `update pay.payments set body = 'x', updated_at = updated_at - interval '${age}';
+           delete from pay.transfers`,
+            async (session) => {
+              const counts: number[] = [];
+              for (const part of ["", ...Array(24).keys()]) {
+                await session`select set_config('pay.part_of_texts', ${String(part)}, true)`;
+                counts.push((await session`select from pay.invariant_texts`).length);
+              }
+              return counts;
+            },
+          );
+        const [broken, ...lately] = await found("1 hour");
+        assert.ok(broken! > 10);
+        assert.deepEqual(lately, Array(24).fill(broken));
+        const [all, ...parts] = await found("3 hours");
+        assert.equal(all, broken);
+        assert.equal(parts.reduce((sum, count) => sum + count), broken);
+        assert.ok(Math.max(...parts) < broken!);
+      },
+    );
     await t.step("note_breaches() stores a breach once, forget_breaches() drops it", async () => {
       await afterwards(sql, BREAKS[3]![1], async (session) => {
         const [first] = await session`select pay.note_breaches() as breaches`;
