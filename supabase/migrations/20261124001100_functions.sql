@@ -3169,6 +3169,28 @@ as $$
   end || substr('0123456789abcdefghjkmnpqrstvwxyz', p_slot % 32 + 1, 1)
 $$;
 
+create or replace function pay_internal.undo_splices(p_text text, p_splices text[])
+returns text
+language plpgsql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_text text := p_text;
+  v_splice text;
+  v_at text;
+  v_length text;
+begin
+  foreach v_splice in array p_splices loop
+    v_at := split_part(v_splice, ',', 1);
+    v_length := split_part(v_splice, ',', 2);
+    v_splice := substr(v_splice, length(v_at) + length(v_length) + 3);
+    v_text := case when v_at = '0' then v_splice
+      else overlay(v_text placing v_splice from v_at::integer for v_length::integer) end;
+  end loop;
+  return v_text;
+end
+$$;
+
 create or replace function pay_internal.text_at(
   p_environment_id text, p_subject_id text, p_sequence integer
 )
@@ -3181,9 +3203,6 @@ declare
   v_sequence integer;
   v_text text;
   v_before text[];
-  v_splice text;
-  v_at text;
-  v_length text;
 begin
   if starts_with(p_subject_id, 'pay_') then
     select t.body, t.sequence into v_text, v_sequence from pay.payments t
@@ -3201,13 +3220,7 @@ begin
       and v.sequence > p_sequence and v.sequence <= v_last
     order by v.environment_id desc, v.subject_id desc, v.sequence desc
   loop
-    foreach v_splice in array v_before loop
-      v_at := split_part(v_splice, ',', 1);
-      v_length := split_part(v_splice, ',', 2);
-      v_splice := substr(v_splice, length(v_at) + length(v_length) + 3);
-      v_text := case when v_at = '0' then v_splice
-        else overlay(v_text placing v_splice from v_at::integer for v_length::integer) end;
-    end loop;
+    v_text := pay_internal.undo_splices(v_text, v_before);
   end loop;
   return v_text;
 end
@@ -4109,7 +4122,7 @@ language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$
   select p_invariant in ('invariant_ledger_legs', 'invariant_ledger_totals',
-    'invariant_payment_money', 'invariant_transfer_money', 'invariant_refunds')
+    'invariant_payment_money', 'invariant_transfer_money', 'invariant_refunds', 'invariant_texts')
 $$;
 
 create or replace function pay_internal.find_breaches(p_invariant text)
@@ -4177,6 +4190,7 @@ declare
   v_total bigint := 0;
 begin
   perform set_config('pay.worker', 'on', true);
+  perform set_config('pay.part_of_texts', extract(hour from now())::text, true);
   for v_invariant in select i.invariant from pay_internal.list_invariants() i order by 1 loop
     with
     found as materialized (
@@ -4268,6 +4282,62 @@ as $$
 begin
   return substring(pay_internal.text_at(p_environment_id, p_subject_id, p_sequence)
     from '"amount_received":(\d+)')::bigint;
+end
+$$;
+
+create or replace function pay_internal.find_broken_text(
+  p_environment_id text, p_subject_id text, p_sequence integer, p_body text
+)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_text text := p_body;
+  v_sequence integer := p_sequence;
+  v_shown jsonb;
+  v_status text;
+  v_event record;
+begin
+  -- A null compares as wrong, so a missing member is found.
+  v_shown := p_body::jsonb;
+  if (v_shown ->> 'id', v_shown ->> 'sequence')
+    is distinct from (p_subject_id, p_sequence::text)
+  then
+    return 'its text has another id or sequence';
+  end if;
+  -- All columns in this order, so that the planner uses the index of the sequence.
+  for v_event in
+    select v.sequence, v.type, v.object, v.before from pay.events v
+    where v.environment_id = p_environment_id and v.subject_id = p_subject_id
+      and v.sequence is not null
+    order by v.environment_id desc, v.subject_id desc, v.sequence desc
+  loop
+    v_sequence := v_event.sequence;
+    if v_sequence <> p_sequence then
+      v_shown := v_text::jsonb;
+    end if;
+    if (v_shown ->> 'id', v_shown ->> 'sequence')
+      is distinct from (p_subject_id, v_sequence::text)
+    then
+      return format('the text at sequence %s has another id or sequence', v_sequence);
+    end if;
+    v_status := case split_part(v_event.type, '.', 2)
+      when 'created' then 'pending' when 'updated' then 'pending'
+      else split_part(v_event.type, '.', 2) end;
+    if v_event.object is not null then
+      perform v_event.object::json;
+    elsif v_shown ->> 'status' is distinct from v_status then
+      return format('the text at sequence %s has another status', v_sequence);
+    end if;
+    -- The first event has none.
+    if v_event.before is not null then
+      v_text := pay_internal.undo_splices(v_text, v_event.before);
+    end if;
+  end loop;
+  return null;
+exception when data_exception then
+  return format('the text at sequence %s is not JSON', v_sequence);
 end
 $$;
 
@@ -12397,6 +12467,29 @@ where (right(dispute.id, 26) >= coalesce(clock.recent_suffix, (select pay_intern
   );
 comment on view pay.invariant_dispute_bodies is
   'R5: the body of a dispute agrees with its row and its event';
+
+create or replace view pay.invariant_texts with (security_invoker = true) as
+select t.environment_id, t.id as subject_id, t.detail
+from (
+  select x.environment_id, x.id,
+    pay_internal.find_broken_text(x.environment_id, x.id, x.sequence, x.body) as detail
+  from (
+    select environment_id, id, sequence, updated_at, body from pay.payments
+    union all
+    select environment_id, id, sequence, updated_at, body from pay.transfers
+  ) x
+  left join pay_internal.sandbox_times clock on clock.environment_id = x.environment_id
+  where (right(x.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.recent_suffix()))
+      or x.environment_id in (select e.id from pay.environments e where e.livemode))
+    and ((select coalesce(current_setting('pay.part_of_texts', true), '')) = ''
+      or x.updated_at >= coalesce(clock.now, now()) - interval '2 hours'
+      or abs(hashtext(x.id) % 24)
+        = (select nullif(current_setting('pay.part_of_texts', true), '')::integer))
+  offset 0
+) t
+where t.detail is not null;
+comment on view pay.invariant_texts is
+  'R2, R5: the text of a payment or transfer as of each of its events is JSON with its sequence';
 
 create or replace view pay.ledger_entries with (security_invoker = true) as
 select m.environment_id,
