@@ -1,10 +1,11 @@
 /**
  * Serves HTTP on a listener with limits that `Deno.serve` does not have: a timeout for the head of
- * a request, a timeout for idle connections, and a maximum number of connections.
+ * a request, a timeout for idle connections, a maximum number of connections, and one request at a
+ * time on each.
  *
  * It passes each connection to the internal function that `Deno.serve` uses, because this function
- * takes a signal for each connection (docs/decisions/0033-one-npm-package.md). shared/http
- * enforces the timeout for bodies.
+ * lets it close each connection (docs/decisions/0033-one-npm-package.md). shared/http enforces the
+ * timeout for bodies.
  */
 
 /** Limits of a server. */
@@ -48,7 +49,7 @@ interface ServedConnection {
 
 type ServeConnection = (
   connection: Deno.Conn,
-  signal: AbortSignal,
+  signal: Cutter,
   handler: (request: Request) => Promise<Response>,
   onError: (error: unknown) => Response,
   onListen: () => void,
@@ -57,9 +58,9 @@ type ServeConnection = (
 /** An open connection. */
 interface Connection {
   served: ServedConnection;
-  abort: AbortController;
-  /** Requests whose handler has not ended. HTTP/2 can have several. */
-  requests: number;
+  cutter: Cutter;
+  /** Whether the handler of a request has not ended. */
+  is_busy: boolean;
   /** When it last became idle, in milliseconds of `performance.now()`. */
   waits_since: number;
 }
@@ -95,14 +96,39 @@ export function serveConnections(
 
 async function accept(listener: Deno.TcpListener, connections: OpenConnections): Promise<void> {
   for (;;) {
+    let connection: Deno.TcpConn;
     try {
-      connections.add(await listener.accept());
+      connection = await listener.accept();
     } catch (error) {
       if (error instanceof Deno.errors.BadResource) return;
       // The client has closed the connection, or the process has no free file descriptor. Closing
       // idle connections frees some.
       connections.cutIdle();
       await new Promise((resolve) => setTimeout(resolve, ACCEPT_PAUSE_MS));
+      continue;
+    }
+    connections.add(connection);
+  }
+}
+
+/**
+ * Closes a connection. Deno takes it for an abort signal, of which it uses one method. With a real
+ * signal the error of its listener, which it throws for a connection that has ended, would reach no
+ * `catch` and end the process.
+ */
+class Cutter {
+  #listener: (() => void) | undefined;
+
+  addEventListener(_type: "abort", listener: () => void): void {
+    this.#listener = listener;
+  }
+
+  /** Closes the connection, unless it has ended. */
+  cut(): void {
+    try {
+      this.#listener!();
+    } catch (error) {
+      if (!(error instanceof Deno.errors.BadResource)) throw error;
     }
   }
 }
@@ -130,14 +156,19 @@ class OpenConnections {
       if (oldest === null) return connection.close();
       this.#cut(oldest);
     }
-    connection.setNoDelay(true);
-    const abort = new AbortController();
+    try {
+      connection.setNoDelay(true);
+    } catch {
+      // The client has reset it.
+      return connection.close();
+    }
+    const cutter = new Cutter();
     const response = (request: Request) => this.#respond(one, request);
     const one: Connection = {
-      abort,
-      requests: 0,
+      cutter,
+      is_busy: false,
       waits_since: performance.now(),
-      served: this.#serve(connection, abort.signal, response, failed, () => {}),
+      served: this.#serve(connection, cutter, response, failed, () => {}),
     };
     this.#open.add(one);
     this.#fresh.add(one);
@@ -165,12 +196,20 @@ class OpenConnections {
     // Deno would wait for the rest of a head that has begun to arrive.
     for (const one of [...this.#fresh]) this.#cut(one);
     await Promise.all(
-      [...this.#open].map(({ served }) => Promise.race([served.shutdown(), deadline])),
+      [...this.#open].map(({ served }) =>
+        Promise.race([served.shutdown().catch(() => {}), deadline])
+      ),
     );
   }
 
   async #respond(one: Connection, request: Request): Promise<Response> {
-    one.requests++;
+    if (one.is_busy) {
+      // Only HTTP/2 sends a request beside another one. No proxy or client that the documents name
+      // speaks it without TLS, and the limits count connections.
+      this.#cut(one);
+      return new Response(null, { status: 503 });
+    }
+    one.is_busy = true;
     this.#fresh.delete(one);
     this.#idle.delete(one);
     try {
@@ -178,7 +217,8 @@ class OpenConnections {
     } finally {
       // The idle timeout also covers the sending of the response, so the connection of a client
       // that does not read is closed.
-      if (--one.requests === 0 && this.#open.has(one)) {
+      one.is_busy = false;
+      if (this.#open.has(one)) {
         one.waits_since = performance.now();
         this.#idle.add(one);
       }
@@ -202,7 +242,7 @@ class OpenConnections {
 
   #cut(one: Connection): void {
     this.#forget(one);
-    one.abort.abort();
+    one.cutter.cut();
   }
 
   #forget(one: Connection): void {

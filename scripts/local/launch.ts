@@ -29,15 +29,23 @@ export async function runUntilSignal(
   await runUntilEnd(shutdown, start, settings_code);
 }
 
-/** Runs a service until its database ends for good. Prints an error and exits with 1 then. */
+/**
+ * Runs a service until its database ends for good. Prints an error and exits with 1 then. An error
+ * that nothing has caught ends a start in the same way, but not a service that has started.
+ */
 export async function runUntilEnd(
   shutdown: Shutdown,
   start: Start,
   settings_code = 1,
 ): Promise<void> {
-  globalThis.addEventListener("unhandledrejection", logUnhandledRejection);
+  let has_started = false;
+  onUncaughtError((error) => {
+    if (has_started || shutdown.signal.aborted) logUncaughtError(error);
+    else fail(shutdown, error, 1);
+  });
   try {
     const { exited } = await start();
+    has_started = true;
     const error = await exited;
     if (error !== null) throw error;
   } catch (error) {
@@ -57,13 +65,26 @@ export function printBanner({ data_dir }: Settings, service: RunningService): vo
   }, Deno.stdout.isTerminal() && !Deno.noColor));
 }
 
-/** Logs an unhandled rejection of a promise. Without this handler Deno would end the process. */
-function logUnhandledRejection(event: PromiseRejectionEvent): void {
-  event.preventDefault();
-  const { name, stack } = event.reason instanceof Error ? event.reason : new Error();
+/** Calls `handle` for each error that nothing has caught. Deno would end the process. */
+function onUncaughtError(handle: (error: unknown) => void): void {
+  globalThis.addEventListener("unhandledrejection", (event) => {
+    event.preventDefault();
+    handle(event.reason);
+  });
+  globalThis.addEventListener("error", (event) => {
+    event.preventDefault();
+    handle(event.error);
+  });
+}
+
+let uncaught_errors = 0;
+
+/** Logs an error that nothing has caught, and how many there have been. */
+function logUncaughtError(error: unknown): void {
+  const { name, stack } = error instanceof Error ? error : new Error();
   // The place is logged and the message is not, because it can contain data of a request.
   const place = stack?.split("\n").filter((line) => line.startsWith("    at ")).slice(0, 3);
-  console.error(JSON.stringify({ fault: `unhandled ${name}`, place }));
+  console.error(JSON.stringify({ fault: `uncaught ${name}`, place, count: ++uncaught_errors }));
 }
 
 /** Prints the error, stops everything that was started, and exits with the code. */

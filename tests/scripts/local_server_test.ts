@@ -1,10 +1,11 @@
 /**
- * The local server with clients that stall in the head of a request, in its body or before it, also
- * with many of them, while it serves another client.
+ * The local server with clients that stall in the head of a request, in its body or before it, or
+ * leave, also with many of them, while it serves another client.
  */
 
 import assert from "node:assert/strict";
-import type { ConnectionLimits } from "../../scripts/local/http_connections.ts";
+import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
+import type { ConnectionInfo, ConnectionLimits } from "../../scripts/local/http_connections.ts";
 import { type LocalServer, openLocalServer } from "../../scripts/local/local_server.ts";
 import { ApiError } from "../../shared/core/errors.ts";
 import { readBody } from "../../shared/http/request_body.ts";
@@ -33,10 +34,14 @@ async function withServer(
   const held = Promise.withResolvers<void>();
   const two = Promise.withResolvers<void>();
   let under_way = 0;
-  const response = async (request: Request) => {
+  const response = async (request: Request, info?: ConnectionInfo) => {
     if (request.url.endsWith("/held")) {
       if (++under_way === 2) two.resolve();
       await held.promise;
+    }
+    if (request.url.endsWith("/lost")) {
+      await new Promise((resolve) => request.signal.addEventListener("abort", resolve));
+      info!.loseConnection();
     }
     try {
       if (request.method === "POST") await readBody(request, BODY_MS);
@@ -238,3 +243,92 @@ Deno.test("openLocalServer() stops at once beside stalled clients", async () => 
   assert.ok(performance.now() - began < 5_000);
   await Promise.all(clients.map(({ closed }) => closed));
 });
+
+/** Requests over HTTP/2 without TLS. A session that the server has closed gives null. */
+async function getOverHttp2(session: ClientHttp2Session, path: string): Promise<number | null> {
+  const stream = session.request({ ":path": path });
+  stream.resume();
+  return await new Promise<number | null>((resolve) => {
+    stream.on("response", (headers) => resolve(Number(headers[":status"])));
+    stream.on("error", () => resolve(null)).on("close", () => resolve(null));
+  });
+}
+
+function openHttp2(server: LocalServer): ClientHttp2Session {
+  return connectHttp2(`http://127.0.0.1:${server.port}`).on("error", () => {});
+}
+
+Deno.test("openLocalServer() closes an HTTP/2 connection with two requests at a time", () =>
+  withServer(LIMITS, async (server, held) => {
+    const session = openHttp2(server);
+    assert.equal(await getOverHttp2(session, PATH), 200);
+    const both = [1, 2].map(() => getOverHttp2(session, PATH.replace("/health", "/held")));
+    const responses = Promise.all(both);
+    assert.deepEqual(await Promise.race([responses, held.two]), [null, null]);
+    session.destroy();
+    await served(server);
+  }));
+
+Deno.test("openLocalServer() closes an HTTP/2 connection without a request", () =>
+  withServer(LIMITS, async (server) => {
+    const session = openHttp2(server);
+    await new Promise((resolve) => session.on("close", resolve));
+    await served(server);
+  }));
+
+/** The bytes of `GET` over HTTP/2: the preface, empty settings, and the head of stream 1. */
+const GET_OVER_HTTP2 = (() => {
+  const text = (value: string) => [value.length, ...new TextEncoder().encode(value)];
+  // Indexed `:method: GET` and `:scheme: http`, then `:path` and `:authority` as text (RFC 7541).
+  const head = [0x82, 0x86, 0x04, ...text(PATH), 0x01, ...text("localhost")];
+  return new Uint8Array([
+    ...new TextEncoder().encode("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
+    ...[0, 0, 0, 4, 0, 0, 0, 0, 0],
+    ...[0, 0, head.length, 1, 5, 0, 0, 0, 1, ...head],
+  ]);
+})();
+
+function getAndLeave(request: Uint8Array): Client {
+  return async (server) => {
+    const client = await Deno.connect({ hostname: "127.0.0.1", port: server.port });
+    await client.write(request);
+    await client.read(new Uint8Array(1_024)).catch(() => {});
+    client.close();
+  };
+}
+
+/** Fewer connections than clients. */
+const AT_LIMIT: ConnectionLimits = { ...LIMITS, connections: 128 };
+
+/**
+ * Clients that leave while the server closes their connections. An error that nothing catches fails
+ * the test, as it would end the process.
+ */
+const LEAVING: [name: string, limits: ConnectionLimits, clients: number, client: Client][] = [
+  ["after a response", AT_LIMIT, 300, getAndLeave(new TextEncoder().encode(GET))],
+  ["after a response over HTTP/2", AT_LIMIT, 300, getAndLeave(GET_OVER_HTTP2)],
+  ["when their time is over", { ...LIMITS, head_ms: 20 }, 40, async (server) => {
+    const client = await Deno.connect({ hostname: "127.0.0.1", port: server.port });
+    await new Promise((resolve) => setTimeout(resolve, 15 + 10 * Math.random()));
+    client.close();
+  }],
+  ["before the connection is lost", LIMITS, 1, async (server) => {
+    const session = openHttp2(server);
+    const lost = getOverHttp2(session, PATH.replace("/health", "/lost"));
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    session.destroy();
+    await lost;
+  }],
+];
+type Client = (server: LocalServer) => Promise<void>;
+
+for (const [name, limits, clients, client] of LEAVING) {
+  Deno.test(`openLocalServer() outlives clients that leave ${name}`, () =>
+    withServer(limits, async (server) => {
+      const until = performance.now() + 1_000;
+      await Promise.all(Array.from({ length: clients }, async () => {
+        while (performance.now() < until) await client(server).catch(() => {});
+      }));
+      await served(server);
+    }));
+}
