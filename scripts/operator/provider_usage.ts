@@ -60,6 +60,9 @@ Provider events that need a person:
   match EVENT pay_...|re_...|tr_... [--fee AMOUNT]
                            Apply a provider event to this payment, refund or transfer.
                            --fee: what the bank took inside of the amount, such as 3.50.
+  match EVENT ID ID...|bf-... [--fee AMOUNT]
+                           The bank has booked these orders, or the open ones of this batch
+                           or file, as one entry.
   dismiss EVENT --reason TEXT
                            Keep a provider event, but count and report it no more.
   EVENT is what "facts" prints: pac_.../REFERENCE, or REFERENCE if it is unique.

@@ -7,7 +7,7 @@
 
 import type postgres from "postgres";
 import { formatTime, systemClock } from "../../shared/core/clock.ts";
-import { parseDecimal } from "../../shared/core/currency.ts";
+import { formatAmount, parseDecimal } from "../../shared/core/currency.ts";
 import { idGenerator, systemRandom } from "../../shared/core/ids.ts";
 import type { EventContext } from "../../shared/domain/changes/event.ts";
 import { readRefund, readSubject } from "../../shared/domain/changes/read_resource.ts";
@@ -33,7 +33,9 @@ import { isByBank } from "../../shared/domain/payments/lifecycle.ts";
 import { eventOf, operationOf } from "../../shared/domain/providers/operation.ts";
 import { readDocsUrl } from "../../shared/functions/read_settings.ts";
 import type { Payment } from "../../shared/schema/payment.ts";
+import type { Refund } from "../../shared/schema/refund.ts";
 import type { Transfer } from "../../shared/schema/transfer.ts";
+import { createBankStore } from "../../shared/store/bank_store.ts";
 import type { ProviderRecord, ProviderWork } from "../../shared/store/provider_rows.ts";
 import {
   createProviderStore,
@@ -204,8 +206,14 @@ class Desk {
     await this.#record(work, operation, [failed]);
   }
 
-  /** Applies a provider event to the payment or refund that the operator has chosen. */
-  async match({ event: name, target, fee }: MatchCommand): Promise<void> {
+  /** Applies a provider event to what the operator has chosen. */
+  async match(command: MatchCommand): Promise<void> {
+    const [target, ...others] = command.targets;
+    if (others.length > 0 || target.startsWith("bf-")) return await this.#split(command);
+    return await this.#matchOne(command, target);
+  }
+
+  async #matchOne({ event: name, fee }: MatchCommand, target: string): Promise<void> {
     for (let i = 0; i < MAX_DECISIONS; i++) {
       const work = await this.#readEvent(name, target);
       const subject = readSubject(work.subject_body!);
@@ -216,7 +224,7 @@ class Desk {
       const event: StoredProviderEvent = {
         ...work.event!,
         ...given,
-        ...isMoneyOf(subject, work.event!) && { op: "authorize", state: "succeeded" },
+        ...movementOf(subject, refund, work.event!),
         subject_id: subject.id,
         refund_id,
         ...fee_minor !== null && { charge_minor: [fee_minor, fee_minor] },
@@ -249,6 +257,49 @@ class Desk {
       }
     }
     throw busy(nameOf(name));
+  }
+
+  /** Books an entry of a bank as the orders that the operator has chosen. */
+  async #split({ event: name, targets, fee }: MatchCommand): Promise<void> {
+    const refuse = (reason: string) =>
+      new CommandError(`${nameOf(name)} left unchanged: ${reason}`);
+    const { event, account } = await this.#readReported(name, null);
+    const { op, state, currency, amount_minor, is_entry, reference } = event!;
+    if (op !== "adjustment" || !is_entry) {
+      throw refuse("only an entry of a bank that names nothing can be several orders");
+    }
+    const is_credit = state === "returned";
+    const orders = new Map<string, number>();
+    for (const target of targets) {
+      const found = (await createBankStore(databaseOf(this.#surroundings.sql))
+        .findOrders(account.id, target))
+        .filter((order) =>
+          order.is_open && order.state === "exported" && order.currency === currency &&
+          (order.kind === "collection") === is_credit
+        );
+      if (found.length === 0) {
+        const kind = is_credit ? "collection" : "payout";
+        throw refuse(`${target} has no exported ${kind} in ${currency} without a result`);
+      }
+      for (const order of found) orders.set(order.id, order.amount_minor);
+    }
+    const fee_minor = fee === null ? 0 : feeOf(fee, event!);
+    const sum = [...orders.values()].reduce((sum, minor) => sum + minor, 0);
+    const expected = sum + (is_credit ? -fee_minor : fee_minor);
+    if (expected !== amount_minor) {
+      const shown = [expected, amount_minor].map((minor) => formatAmount(minor, currency));
+      throw refuse(`the orders and the fee come to ${shown[0]}, and the entry is ${shown[1]}`);
+    }
+    const ids = [...orders.keys()];
+    const [row] = await this.#surroundings.sql`select pay.split_bank_entry(
+      p_account_id => ${account.id}, p_reference => ${reference},
+      p_order_ids => ${ids}::text[], p_fee_minor => ${fee_minor}::bigint) as is_split`;
+    if (!row!.is_split) throw busy(nameOf(name));
+    this.#surroundings.print(
+      this.#is_json
+        ? asJson({ matched: nameOf(name), targets: ids })
+        : `Matched ${nameOf(name)}: the service books it as ${ids.join(", ")}\n`,
+    );
   }
 
   /** Records the provider events of an operation as its result. */
@@ -310,7 +361,14 @@ class Desk {
   }
 
   async #readEvent(name: ProviderEventName, target: string): Promise<ProviderWork> {
-    const [subject_id, refund_id] = target.startsWith("re_") ? [null, target] : [target, null];
+    const work = await this.#readReported(name, target);
+    if (work.subject_body !== null) return work;
+    throw new CommandError(`${target}: the environment of the provider event has no such resource`);
+  }
+
+  /** @param target the subject or refund that is read with it */
+  async #readReported(name: ProviderEventName, target: string | null): Promise<ProviderWork> {
+    const [subject_id, refund_id] = target?.startsWith("re_") ? [null, target] : [target, null];
     const rows = await this.#surroundings.sql.unsafe<WorkRow[]>(
       `select ${WORK_COLUMNS} from pay.read_reported_events(p_account_id => $1::text,
         p_reference => $2::text, p_subject_id => $3::text, p_refund_id => $4::text) w`,
@@ -319,8 +377,7 @@ class Desk {
     const [work, ...more] = rows.map(readWork);
     if (!work) throw unreported(name);
     if (more.length > 0) throw ambiguous(name);
-    if (work.subject_body !== null) return work;
-    throw new CommandError(`${target}: the environment of the provider event has no such resource`);
+    return work;
   }
 
   #open(work: ProviderWork): ReadyAccount {
@@ -369,10 +426,20 @@ function hasFee({ change }: ProviderRecord, fee_minor: number): boolean {
   ) ?? false;
 }
 
-/** Reports whether an entry of a bank that names nothing is money that the payer has sent. */
-function isMoneyOf(subject: Payment | Transfer, event: ProviderEvent): boolean {
-  return subject.object === "payment" && isByBank(subject) && event.is_entry === true &&
-    event.op === "adjustment" && event.state === "returned";
+/** Returns what an entry of a bank that names nothing is for a payment, refund or transfer. */
+function movementOf(
+  subject: Payment | Transfer,
+  refund: Refund | null,
+  { is_entry, op, state }: StoredProviderEvent,
+): Pick<ProviderEvent, "op" | "state" | "failure_code"> | null {
+  if (!is_entry || op !== "adjustment") return null;
+  // `returned` is a credit.
+  const back = { state: "returned", failure_code: "bank_return" } as const;
+  if (subject.object === "payment" && refund === null) {
+    if (!isByBank(subject)) return null;
+    return { op: "authorize", ...state === "returned" ? { state: "succeeded" } : back };
+  }
+  return { op: refund ? "refund" : "transfer", ...state === "returned" ? back : { state } };
 }
 
 /** Returns provider events in the mode of our payment, as the worker reads them. */

@@ -28,8 +28,11 @@ export type WorkCommand =
   | {
     action: "match";
     event: ProviderEventName;
-    /** `pay_…`, `re_…` or `tr_…` */
-    target: string;
+    /**
+     * `pay_…`, `re_…` or `tr_…`. Several, or a batch or file for a bank (`bf-…`): the orders that the
+     * bank has booked as one entry.
+     */
+    targets: readonly [string, ...string[]];
     /** What the bank took inside of the amount, such as `3.50`; null: nothing more than it told. */
     fee: string | null;
     is_json: boolean;
@@ -43,6 +46,8 @@ export const WORK_ACTIONS = ["calls", "retry", "settle", "facts", "match", "dism
 const REFERENCE = /^[!-~]{1,300}$/;
 const EVENT_NAME = /^(?:(pac_[0-9a-z]{26})\/)?([!-~]{1,300})$/;
 const TARGETS = ["pay_", "re_", "tr_"] as const;
+/** A file for a bank, or a batch in it, as bank files name it. */
+const BATCH = /^bf-[0-9a-z]{26}(-\d{1,5})?$/;
 const FEE = /^\d{1,12}(\.\d{1,8})?$/;
 const MAX_REASON = 500;
 
@@ -94,21 +99,24 @@ function readMatch(args: string[]): WorkCommand {
     strict: true,
   });
   const { fee = null, json = false } = values;
-  const [event, target] = positionals;
-  if (target === undefined || positionals.length > 2) {
+  const [event, first, ...others] = positionals;
+  if (event === undefined || first === undefined) {
     throw new UsageError(
-      "match needs a provider event and what it is about: match EVENT pay_...|re_...|tr_...",
+      "match needs a provider event and what it is about: match EVENT pay_...|re_...|tr_...|bf-...",
     );
   }
-  if (!TARGETS.some((prefix) => isId(prefix, target))) {
+  const targets = [first, ...others] as const;
+  for (const target of targets) {
+    if (TARGETS.some((prefix) => isId(prefix, target)) || BATCH.test(target)) continue;
     throw new UsageError(
-      "The second argument must be the id of a payment, refund or transfer: pay_..., re_..., tr_...",
+      `"${target}" must be the id of a payment, refund, transfer or batch: pay_..., re_..., tr_..., ` +
+        "bf-...",
     );
   }
   if (fee !== null && !FEE.test(fee)) {
     throw new UsageError("--fee must be an amount such as 3.50, without its currency");
   }
-  return { action: "match", event: readEventName(event!), target, fee, is_json: json };
+  return { action: "match", event: readEventName(event), targets, fee, is_json: json };
 }
 
 function readSettle(args: string[]): WorkCommand {

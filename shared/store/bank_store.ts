@@ -80,6 +80,14 @@ export interface FoundReference {
   is_open: boolean;
 }
 
+/** A batch or a file for the bank, as an entry names it. */
+export interface NewBatch {
+  /** As the bank repeats it, in lower case. */
+  id: string;
+  /** The amount of the entry without the bank's charge. */
+  sum_minor: number;
+}
+
 /** An entry to store. */
 interface NewEntry {
   id: string;
@@ -87,6 +95,8 @@ interface NewEntry {
   amount_minor: number;
   currency: string;
   is_total: boolean;
+  /** Of which it is the total; null: of none. */
+  batch: NewBatch | null;
   /** That of its file, such as `camt.053`, which is complete. */
   kind: string;
   provider_events: readonly ProviderEvent[];

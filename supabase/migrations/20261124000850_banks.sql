@@ -33,6 +33,8 @@ create table pay.bank_entries (
   statement_sha256 text collate "C",
   same_as text collate "C",
   held_events jsonb,
+  batch_id text collate "C",
+  batch_minor bigint,
   booked_on date not null,
   stated_on date,
   amount_minor bigint not null,
@@ -41,18 +43,21 @@ create table pay.bank_entries (
   constraint bank_entries_pkey primary key (environment_id, account_id, id),
   -- Without ":", which ends the entry in the reference of a provider event.
   constraint bank_entries_id_form check (id ~ '^[^:]{1,80}$'),
+  constraint bank_entries_batch_has_sum check ((batch_id is null) = (batch_minor is null)),
   constraint bank_entries_same_has_events check ((same_as is null) = (held_events is null)),
   constraint bank_entries_seen_in_range check (seen_in between 0 and 3)
 );
 comment on table pay.bank_entries is 'An entry that a bank has booked. camt.052, 053 and 054 have the same one.';
 comment on column pay.bank_entries.environment_id is 'The environment of the account.';
 comment on column pay.bank_entries.account_id is 'The account.';
-comment on column pay.bank_entries.id is 'The bank''s reference of the entry, or a hash of its content. Its provider events are id:1, id:2 and so on, and id:0 for its total.';
+comment on column pay.bank_entries.id is 'The bank''s reference of the entry, or a hash of its content. Its provider events are id:1, id:2 and so on, and id:0 for its total. id:0.1, id:0.2 and so on are the orders that the total is made of.';
 comment on column pay.bank_entries.sha256 is 'The file that had it first, or that has told it from the entry that it was taken for.';
 comment on column pay.bank_entries.details_sha256 is 'The file that had its details first; null: it is booked by its total, and a file can bring them.';
 comment on column pay.bank_entries.statement_sha256 is 'The camt.053 that has confirmed it; null: none has.';
 comment on column pay.bank_entries.same_as is 'The entry that it is, under another identity: that one is booked and this one is not. Null: it is booked itself.';
 comment on column pay.bank_entries.held_events is 'Its events, which are stored if a file tells that it is another entry after all.';
+comment on column pay.bank_entries.batch_id is 'The id of our batch or file of which it is the total, as the bank repeats it; null: it is none.';
+comment on column pay.bank_entries.batch_minor is 'Its amount in minor units without the charge of the bank: what the orders come to.';
 comment on column pay.bank_entries.booked_on is 'The day on which the bank booked it.';
 comment on column pay.bank_entries.stated_on is 'The day that a camt.053 has, if it is another one.';
 comment on column pay.bank_entries.amount_minor is 'The change of the balance in minor units: negative if money left.';
@@ -76,6 +81,10 @@ comment on index pay.bank_entries_unconfirmed is 'pay_internal.unconfirmed_bank_
 create index bank_entries_same on pay.bank_entries (account_id, same_as)
   where same_as is not null;
 comment on index pay.bank_entries_same is 'pay_internal.confirm_bank_entries, note_early_file, pair_bank_entries: the other identities of an entry.';
+
+create index bank_entries_batch on pay.bank_entries (batch_id, account_id)
+  where batch_id is not null;
+comment on index pay.bank_entries_batch is 'pay_internal.split_batch_totals: the totals of a batch.';
 
 create table pay.bank_details (
   environment_id text collate "C" not null,

@@ -340,7 +340,8 @@ begin
     select p.same_as, other.*, kept.place as kept, event.*
     from pair p
     cross join lateral (
-      select b.ctid as place, b.statement_sha256 from pay.bank_entries b
+      select b.ctid as place, b.statement_sha256, b.batch_id, b.batch_minor
+      from pay.bank_entries b
       where b.environment_id = p.environment_id and b.account_id = p_account_id
         and b.id between p.id and p.id
       order by b.id offset 0
@@ -371,7 +372,8 @@ begin
     from found f where b.ctid = f.place
   )
   update pay.bank_entries b
-  set statement_sha256 = coalesce(b.statement_sha256, f.statement_sha256)
+  set statement_sha256 = coalesce(b.statement_sha256, f.statement_sha256),
+    batch_id = coalesce(b.batch_id, f.batch_id), batch_minor = coalesce(b.batch_minor, f.batch_minor)
   from found f where b.ctid = f.kept;
   -- Their own other identities are those of the entry that is booked.
   with pair as materialized (

@@ -58,6 +58,8 @@ begin
   perform pay.store_provider_events(p_account_id, v_rows ->> 'provider_events');
   perform pay_internal.note_payee_check(p_account_id, c)
   from jsonb_array_elements(v_rows -> 'checks') c;
+  perform pay_internal.split_batch_totals(p_account_id, p_sha256,
+    v_rows || jsonb_build_object('entries', v_entries));
   if v_is_proven then
     perform pay_internal.store_statement_balances(p_account_id, p_sha256,
       v_statement -> 'balances');

@@ -86,6 +86,9 @@ begin
   v_callers := pay_internal.callers_of(v_found);
   if v_callers <> '{}' then
     perform pay_internal.handle_provider_events(v_records, v_document.expects, v_callers);
+    if v_document.expects is not null then
+      perform pay_internal.reopen_bank_entries(v_records, v_document.expects, v_callers);
+    end if;
     perform pay_internal.write_operation_results(v_records, v_callers);
     if v_document.operations is not null then
       perform pay_internal.write_later_operations(

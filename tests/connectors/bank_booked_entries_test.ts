@@ -19,11 +19,6 @@ const REFERENCE = creditorReference("pay_01k8zq3n5v8x1y2z3a4b000001");
 const PAYOUT = "tr-01k8zq3n5v8x1y2z3a4b000002";
 const COLLECTION = "pay-01k8zq3n5v8x1y2z3a4b000003";
 const FILE = "bf-01k8zq3n5v8x1y2z3a4b000004";
-const ORDERS = [
-  { id: "pay_01k8zq3n5v8x1y2z3a4b000005", amount_minor: 300, is_open: true },
-  { id: "pay_01k8zq3n5v8x1y2z3a4b000006", amount_minor: 700, is_open: true },
-];
-
 /** A payout of 10.00, and a payment that waits and one that does not. */
 const CUT = REFERENCE.slice(0, 12);
 const OTHER_PAYOUT = PAYOUT.replace(/2$/, "3");
@@ -56,14 +51,9 @@ const RETURN_WITH_CHARGE = [
   ["authorize", "returned", COLLECTION, 700],
   ["account_fee", "succeeded", null, 350],
 ];
-const BATCH = ORDERS.map(({ id, amount_minor }) => [
-  "authorize",
-  "succeeded",
-  id.replace("_", "-"),
-  amount_minor,
-]);
+const BATCH = [["adjustment", "returned", null, 1000], { id: FILE, sum_minor: 1000 }];
 
-type Case = [name: string, members: Record<string, string | null>, booked: unknown[][]];
+type Case = [name: string, members: Record<string, string | null>, booked: unknown[]];
 const detail = (members: Record<string, string | null>) => ({ NtryDtls: writeDetail(members) });
 const debit = (members: Record<string, string | null>) => ({
   Amt: "10.50 EUR",
@@ -304,8 +294,7 @@ for (const [name, members, booked] of CASES) {
     const [{ details, ...entry }] = await readEntries(file) as [
       Awaited<ReturnType<typeof readEntries>>[number],
     ];
-    const batch_id = batchOf(entry, details);
-    const parts = partsOf(entry, details, batch_id === FILE ? ORDERS : []);
+    const parts = partsOf(entry, details);
     const found = new Map(
       beginningsOf(parts).map((beginning) => [
         beginning,
@@ -313,10 +302,10 @@ for (const [name, members, booked] of CASES) {
           .map((each) => ({ beginning, ...each })),
       ]),
     );
-    const { provider_events } = bookEntry(
+    const { provider_events, batch } = bookEntry(
       { id: "pac_1", return_charge_minor: 1500 },
       entry,
-      parts,
+      { parts, batch: batchOf(entry, details) },
       found,
     );
     const events = provider_events.map((event) => [
@@ -325,6 +314,6 @@ for (const [name, members, booked] of CASES) {
       event.provider_reference,
       event.amount_minor,
     ]);
-    assert.deepEqual(events, booked);
+    assert.deepEqual([...events, ...batch === null ? [] : [batch]], booked);
   });
 }

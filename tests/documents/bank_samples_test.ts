@@ -101,9 +101,9 @@ for (
   Deno.test(`going-live.md has a ${name} that the service books as the page says`, async () => {
     const events = (await readEntries(text)).flatMap((entry) => {
       assert.equal(batchOf(entry, entry.details), null);
-      const parts = partsOf(entry, entry.details, []);
-      return bookEntry({ id: "pac_1", return_charge_minor: 1500 }, entry, parts, new Map())
-        .provider_events;
+      const own = { id: "pac_1", return_charge_minor: 1500 };
+      const parts = partsOf(entry, entry.details);
+      return bookEntry(own, entry, { parts, batch: null }, new Map()).provider_events;
     });
     assert.deepEqual(
       events.map(({ op, state, amount_minor, provider_reference, return_code }) => [

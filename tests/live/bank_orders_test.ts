@@ -284,25 +284,6 @@ async function sendOrders(
     assert.deepEqual(await booked(id), ["completed"]);
   });
 
-  await t.step("a return that comes before its debit waits for it", async () => {
-    const { id } = await transfer();
-    await bank.takeOrders();
-    const since = (await bank.books()).entries.length;
-    await bank.book([id]);
-    await bank.giveBack(id, "AC04");
-    const back = await bank.write("camt.054", { since: since + 1 });
-    const early = await bridge("POST", "statements", back);
-    assert.deepEqual([early.status, early.body.booked], [200, 0]);
-    assert.equal((await show(id)).status, "pending");
-    await bank.importGood(await bank.write("camt.054", { since, until: since + 1 }));
-    assert.equal((await show(id)).status, "completed");
-    await service.setClock(Date.now() + 60_000);
-    await service.deps.provider_worker.notify();
-    await service.setClock(null);
-    const { status, return_code } = await show(id);
-    assert.deepEqual([status, return_code], ["failed", "AC04"]);
-  });
-
   await t.step("of two exports at once, one has the order", async () => {
     const { id } = await transfer();
     const { ordersToExport } = service.deps.bank_store;

@@ -55,7 +55,10 @@ const INVALID: [args: string[], message: RegExp][] = [
   [["settle", "--failed"], /^The id of the operation is missing/],
   [["match", "pi_1:succeeded"], /^match needs a provider event and what it is about/],
   [["match", "pi_1:succeeded", PAYMENT, "--fee", "3,50"], /^--fee must be an amount such as/],
-  [["match", "pi_1:succeeded", "ch_1"], /^The second argument must be the id of a payment, /],
+  [
+    ["match", "pi_1:succeeded", "ch_1"],
+    /^"ch_1" must be the id of a payment, /,
+  ],
   [["match", "pi 1", PAYMENT], /^The provider event must look like pac_\.\.\.\/REFERENCE/],
   [["dismiss", "pi_1:succeeded"], /^--reason is required: 1 to 500 characters$/],
   [["dismiss", "pi_1:succeeded", "--reason", "x".repeat(501)], /^--reason is required/],

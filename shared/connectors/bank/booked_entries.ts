@@ -8,7 +8,7 @@
 import { cutReferences, findReference } from "../../core/creditor_reference.ts";
 import type { BankDetails } from "../../domain/providers/bank_details.ts";
 import type { AccountOp, ProviderEvent } from "../../domain/providers/connector.ts";
-import type { BankOrder, FoundReference } from "../../store/bank_store.ts";
+import type { FoundReference, NewBatch } from "../../store/bank_store.ts";
 import {
   bankIdentifier,
   identifiersIn,
@@ -30,13 +30,12 @@ export interface BookedEntry {
   currency: string;
   /** Whether its one event is its total, of which nobody knows what it is. A later file can tell. */
   is_total: boolean;
+  /** Our batch or file of which it is the total; null: it is none. */
+  batch: NewBatch | null;
   provider_events: ProviderEvent[];
   /** The payers of payments by bank transfer, by the reference of the payment. */
   payers: { reference: string; details: BankDetails }[];
 }
-
-/** An exported order, as a batch that was booked at once is made of. */
-type BatchOrder = Pick<BankOrder, "id" | "amount_minor" | "is_open">;
 
 /** A part of an entry. */
 interface Part {
@@ -48,8 +47,6 @@ interface Part {
   is_reversal: boolean;
   /** The bank's text about this part alone. */
   information: string | null;
-  /** The order, if the part is known by its batch. */
-  order_id?: string;
 }
 
 /** A part of an entry that one event is about. */
@@ -81,30 +78,21 @@ const BEGINNINGS_MAX = 5;
 /** Of an event that takes money, and of one that brings it (`ProviderEventOp`). */
 const STATES = { debit: "succeeded", credit: "returned" } as const;
 
-/**
- * Returns the id of our batch, or else of our file, whose orders an entry books without listing them;
- * null: it does not.
- */
-export function batchOf(entry: EntryRecord, details: readonly DetailRecord[]): string | null {
+/** Splits an entry into parts whose sum is its amount. */
+export function partsOf(entry: EntryRecord, details: readonly DetailRecord[]): EntryPart[] {
+  return split(entry, details).map((part) => ({ ...part, told: toldBy(part) }));
+}
+
+/** Returns our batch, or else our file, whose orders an entry books without listing them. */
+export function batchOf(entry: EntryRecord, details: readonly DetailRecord[]): NewBatch | null {
   const is_whole = entry.booked_by === "total" &&
     !details.some((detail) => idOfBankIdentifier(detail.end_to_end_id ?? "") !== null);
   if (!is_whole) return null;
   const named = [entry.batch, details[0]].flatMap((place) => place ?? []);
-  return named.map((place) => place.payment_information_id ?? "").find(isBatchIdentifier) ??
-    named.map((place) => place.message_id ?? "").find(isFileIdentifier) ?? null;
-}
-
-/**
- * Splits an entry into parts whose sum is its amount.
- *
- * @param batch the orders of `batchOf`
- */
-export function partsOf(
-  entry: EntryRecord,
-  details: readonly DetailRecord[],
-  batch: readonly BatchOrder[],
-): EntryPart[] {
-  return split(entry, details, batch).map((part) => ({ ...part, told: toldBy(part) }));
+  const id = named.map((place) => place.payment_information_id ?? "").find(isBatchIdentifier) ??
+    named.map((place) => place.message_id ?? "").find(isFileIdentifier);
+  if (id === undefined) return null;
+  return { id: id.trim().toLowerCase(), sum_minor: grossOf(entry, entry.charge_minor) };
 }
 
 /**
@@ -124,7 +112,7 @@ export function beginningsOf(parts: readonly EntryPart[]): string[] {
 export function bookEntry(
   account: { id: string; return_charge_minor: number },
   entry: EntryRecord,
-  parts: readonly EntryPart[],
+  { parts, batch }: { parts: readonly EntryPart[]; batch: NewBatch | null },
   found: FoundReferences,
 ): BookedEntry {
   const { identity: id, currency } = entry;
@@ -156,14 +144,13 @@ export function bookEntry(
     payers.push(...payerOf(part, event));
   }
   const amount_minor = signed(entry);
-  return { id, booked_on, amount_minor, currency, is_total, provider_events, payers };
+  return {
+    ...{ id, booked_on, amount_minor, currency, is_total, provider_events, payers },
+    batch: is_total ? batch : null,
+  };
 }
 
-function split(
-  entry: EntryRecord,
-  details: readonly DetailRecord[],
-  batch: readonly BatchOrder[],
-): Part[] {
+function split(entry: EntryRecord, details: readonly DetailRecord[]): Part[] {
   const { direction, amount_minor, currency, bank_code, charge_minor, is_reversal } = entry;
   const is_one = details.length <= 1 && (entry.batch?.transactions ?? 1) <= 1;
   const whole = {
@@ -176,16 +163,6 @@ function split(
     information: is_one ? entry.information : null,
   };
   if (entry.booked_by === "total") {
-    const open = batch.filter(({ is_open }) => is_open);
-    const sum = open.reduce((sum, order) => sum + order.amount_minor, 0);
-    if (sum === amount_minor || open.length > 0 && sum === grossOf(entry, charge_minor)) {
-      const parts = open.map((order): Part => ({
-        ...whole,
-        amount_minor: order.amount_minor,
-        order_id: order.id,
-      }));
-      return sum === amount_minor ? parts : [...parts, chargePart(charge_minor, currency)];
-    }
     const [only = null, ...others] = details;
     return [{ ...whole, detail: others.length === 0 ? only : null }];
   }
@@ -219,10 +196,8 @@ function chargePart(charge_minor: number, currency: string): Part {
 function toldBy(part: Part): Matched {
   const { direction, detail, bank_code } = part;
   // Its charge for an order has the id of the order, too.
-  if (part.order_id === undefined && isCharge(bank_code)) {
-    return ofAccount("account_fee", direction);
-  }
-  const id = part.order_id ?? idOfBankIdentifier(detail?.end_to_end_id ?? "");
+  if (isCharge(bank_code)) return ofAccount("account_fee", direction);
+  const id = idOfBankIdentifier(detail?.end_to_end_id ?? "");
   const order = id === null ? null : ofOrder(id, part);
   const is_back = direction === "debit" || detail !== null && detail.return !== null;
   const reference = is_back ? null : referenceOf(part);

@@ -9,6 +9,7 @@ import type { ProviderAccount } from "../../domain/providers/connector.ts";
 import type {
   BankOrder,
   FoundReference,
+  NewBatch,
   NewCheck,
   NewRows,
   NewStatement,
@@ -122,6 +123,7 @@ export async function importBankFile(
 interface ReadyEntry {
   entry: EntryRecord;
   parts: EntryPart[];
+  batch: NewBatch | null;
   kind: string;
 }
 
@@ -276,11 +278,12 @@ class Importer {
     this.#open = null;
     if (entry.status !== "booked" || entry.amount_minor === 0) return;
     const named = await Promise.all(details.map((detail) => this.#named(detail, entry)));
-    const batch_id = batchOf(entry, named);
-    // Other messages of the file can have rejected orders of the batch.
-    const orders = (await this.#exported(batch_id)).filter(({ id }) => !this.#rejected.has(id));
     const { kind } = this.#message!;
-    this.#ready.push({ entry, parts: partsOf(entry, named, orders), kind });
+    this.#ready.push({
+      ...{ entry, kind },
+      parts: partsOf(entry, named),
+      batch: batchOf(entry, named),
+    });
     const events = this.#ready.reduce((sum, { parts }) => sum + parts.length, 0);
     if (this.#ready.length >= BATCH || events >= BATCH_EVENTS) await this.#store();
   }
@@ -313,8 +316,8 @@ class Importer {
       beginnings.size === 0 ? [] : await this.#target.findReferences([...beginnings]),
       ({ beginning }) => beginning,
     );
-    return this.#ready.map(({ entry, parts, kind }) => ({
-      ...bookEntry(this.#account, entry, parts, found),
+    return this.#ready.map(({ entry, kind, ...rest }) => ({
+      ...bookEntry(this.#account, entry, rest, found),
       kind,
     }));
   }

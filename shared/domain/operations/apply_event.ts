@@ -18,7 +18,7 @@ import {
 } from "../providers/effect.ts";
 import { movedAtProvider } from "../providers/moved_at_provider.ts";
 import { expectedOf } from "../payments/received_money.ts";
-import { afterUnmatched, applyForAccount } from "../providers/unmatched.ts";
+import { afterUnmatched } from "../providers/unmatched.ts";
 
 /**
  * Age after which a provider event that waits for another one is an exception. Polls bring it
@@ -55,7 +55,7 @@ export function applyEvent(
     : {};
   const applied = booked(
     isPayment(change) ? applyToPayment(change, parts, event) : applyToTransfer(change, event),
-    change,
+    change.subject,
     event,
   );
   const effect = afterUnmatched(change, applied, event, booked_minor);
@@ -82,19 +82,19 @@ export function endWait(
 }
 
 /**
- * Books an entry of a bank that changes nothing: unlike the events of other providers, two entries
- * are never about the same money.
+ * Makes an exception of an entry of a bank that changes nothing, or nothing yet, so that its money is
+ * booked for the account: unlike the events of other providers, two entries are never about the same
+ * money. One that came too early is applied when its subject has changed
+ * (`pay_internal.reopen_bank_entries`).
  */
-function booked(
-  effect: Effect,
-  { subject, context }: ResourceChange,
-  event: ProviderEvent,
-): Effect {
-  if (!event.is_entry || effect.outcome !== "ignored" || movedAtProvider(event) === 0) {
-    return effect;
+function booked(effect: Effect, { id, status }: ResourceChange["subject"], event: ProviderEvent) {
+  if (!event.is_entry || movedAtProvider(event) === 0) return effect;
+  if (effect.outcome === "ignored") {
+    return exception(`${shown(event)} was booked for ${id}, which is ${status} already`);
   }
-  const text = `${shown(event)} was booked for ${subject.id}, which is ${subject.status} already`;
-  return applyForAccount(event, text, context);
+  if (effect.outcome !== "wait") return effect;
+  const order = event.provider_reference ?? id;
+  return exception(`${shown(event)} of ${order} came back before the bank had booked it`);
 }
 
 /** Reports whether the change is one of a payment. */

@@ -23,16 +23,16 @@ const NO_ROWS = {
 };
 
 /**
- * Returns the rows of a change for a record; null if it has none, and depends on nothing but the
- * sequence of its resource.
+ * Returns the rows of a change for a record; null if it has none, and depends on nothing.
  * @param movements of money that belongs to the account
+ * @param depends whether a change without rows is right for the present resource only
  */
 export function rowsOf(
   change: ResourceChange,
   movements: readonly MovementRow[],
   expected: Expected,
+  depends = Object.keys(expected).length > 0,
 ): ProviderRecord["change"] {
-  const depends = Object.keys(expected).length > 0;
   if (change.is_empty && !depends) {
     return movements.length === 0 ? null : { ...NO_ROWS, ledger: [...movements] };
   }
@@ -57,14 +57,17 @@ export function recordOf(
   was_booked_minor: number,
 ): ProviderRecord {
   const { effect, expected } = applied;
-  const has_rows = effect.outcome === "applied" || effect.outcome === "ignored";
-  const movements = movementsOf(effect);
+  // An entry that comes too early must not miss the change that it waits for.
+  const is_exception = effect.outcome === "exception" || effect.outcome === "unmatched";
+  const rows = is_exception
+    ? rowsOf(change, movementsOf(effect), {}, true)
+    : rowsOf(change, movementsOf(effect), expected);
   return {
     environment_id,
     operation_id: null,
     operation: null,
     provider_events: [handled(event, change, applied, was_booked_minor)],
-    change: rowsOf(change, movements, has_rows ? expected : {}),
+    change: rows,
     response: null,
   };
 }
