@@ -823,6 +823,151 @@ end
 $$;
 grant execute on function pay.end_archive(text) to pay_operator;
 
+create or replace function pay_internal.split_batch_totals(
+  p_account_id text, p_sha256 text, p_rows jsonb
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_sort = off
+as $$
+declare
+  v_batches text[];
+  v_total record;
+begin
+  -- An earlier file can have an entry without the id of its batch.
+  update pay.bank_entries b set batch_id = e.batch_id, batch_minor = e.batch_minor
+  from (
+    select k.place, n.batch ->> 'id' as batch_id, (n.batch ->> 'sum_minor')::bigint as batch_minor
+    from pay.provider_accounts a
+    cross join jsonb_to_recordset(p_rows -> 'entries') as n (id text, batch jsonb)
+    cross join lateral (
+      select b.ctid as place from pay.bank_entries b
+      where b.environment_id = a.environment_id and b.account_id = a.id
+        and b.id between n.id and n.id and b.batch_id is null
+      order by b.id offset 0
+    ) k
+    where a.id = p_account_id and n.batch ->> 'id' is not null
+  ) e
+  where b.ctid = e.place;
+  v_batches := array(
+    select e.batch ->> 'id' from jsonb_to_recordset(p_rows -> 'entries') as e (batch jsonb)
+    where e.batch ->> 'id' is not null
+    union
+    select place.id
+    from pay.provider_accounts a
+    cross join jsonb_to_recordset(p_rows -> 'provider_events') as r (
+      subject_id text, refund_id text)
+    join pay.bank_orders o on o.environment_id = a.environment_id
+      and o.owner_id = coalesce(r.refund_id, r.subject_id)
+    cross join lateral (values (o.batch_id), (replace(o.export_id, '_', '-'))) as place (id)
+    where a.id = p_account_id
+  );
+  for v_total in
+    select b.id, abs(b.amount_minor) as amount_minor, b.batch_minor, o.ids, o.sum_minor
+    from pay.bank_entries b
+    cross join lateral (
+      select array_agg(f.id) as ids, sum(f.amount_minor) as sum_minor
+      from pay.find_bank_orders(p_account_id, b.batch_id) f
+      where f.is_open and f.state = 'exported' and f.currency = b.currency
+        and (f.kind = 'collection') = (b.amount_minor > 0)
+    ) o
+    where b.batch_id = any (v_batches) and b.account_id = p_account_id
+      and b.details_sha256 is null and b.same_as is null
+      and o.sum_minor in (abs(b.amount_minor), b.batch_minor)
+  loop
+    perform pay_internal.book_as_orders(p_account_id, p_sha256, event.reference, v_total.ids)
+    from pay.provider_accounts a
+    join pay.provider_events event on event.environment_id = a.environment_id
+      and event.account_id = a.id
+      and event.reference between v_total.id || ':0:' and v_total.id || ':0;'
+    where a.id = p_account_id;
+  end loop;
+end
+$$;
+
+create or replace function pay_internal.book_as_orders(
+  p_account_id text, p_sha256 text, p_reference text, p_order_ids text[]
+)
+returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp set enable_seqscan = off
+as $$
+declare
+  v_part constant text := split_part(p_reference, ':', 1) || ':' || split_part(p_reference, ':', 2);
+  v_event pay.provider_events;
+  v_orders jsonb;
+  v_charge bigint;
+begin
+  update pay.provider_events event
+  set body = event.body || '{"is_replaced": true}', outcome = null, handled_at = null,
+    exception = null, leased_until = null, dismissed_at = null, dismissed_reason = null
+  from pay.provider_accounts a
+  where a.id = p_account_id and event.environment_id = a.environment_id
+    and event.account_id = a.id and event.reference = p_reference
+    and event.op = 'adjustment' and coalesce(event.outcome, 'unmatched') = 'unmatched'
+    and event.body ? 'is_entry' and not event.body ? 'is_replaced'
+  returning event.* into v_event;
+  if not found then return false; end if;
+  select jsonb_agg(jsonb_build_object('reference', v_part || '.' || o.place,
+      'op', case o.kind when 'collection' then 'authorize' else o.kind end, 'state', 'succeeded',
+      'refund_id', case o.kind when 'refund' then o.id end,
+      'provider_reference', replace(o.id, '_', '-'), 'amount_minor', o.amount_minor)),
+    (v_event.amount_minor - sum(o.amount_minor))
+      * case v_event.state when 'succeeded' then 1 else -1 end
+  into v_orders, v_charge
+  from (
+    select s.id, s.kind, s.amount_minor, row_number() over (order by s.id) as place
+    from pay_internal.bank_orders_shown s
+    where s.environment_id = v_event.environment_id and s.id = any (p_order_ids)
+  ) o;
+  if v_charge <> 0 then
+    v_orders := v_orders || jsonb_build_object('reference', v_part || '.0:CHRG',
+      'op', 'account_fee', 'state', case when v_charge > 0 then 'succeeded' else 'returned' end,
+      'amount_minor', abs(v_charge));
+  end if;
+  update pay.bank_entries b set details_sha256 = coalesce(p_sha256, b.sha256)
+  where b.environment_id = v_event.environment_id and b.account_id = p_account_id
+    and b.id = split_part(p_reference, ':', 1) and b.details_sha256 is null;
+  perform pay_internal.keep_provider_events((
+    select jsonb_agg(event.body || jsonb_build_object('environment_id', v_event.environment_id,
+      'body', event.body))
+    from jsonb_array_elements(v_orders) o
+    cross join lateral (select v_event.body - array['is_replaced', 'reason'] || o as body) event
+  ));
+  return true;
+end
+$$;
+
+create or replace function pay.split_bank_entry(
+  p_account_id text, p_reference text, p_order_ids text[], p_fee_minor bigint
+)
+returns boolean
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off
+as $$
+declare
+  v_fits boolean;
+begin
+  perform pay_internal.lock_bank_orders(p_account_id);
+  -- As an import does (pay.begin_bank_file).
+  perform from pay.provider_cursors u where u.account_id = p_account_id for update;
+  select count(*) = cardinality(p_order_ids) and sum(f.amount_minor) = min(event.amount_minor)
+    + p_fee_minor * case min(event.state) when 'succeeded' then -1 else 1 end
+  into v_fits
+  from pay.provider_accounts a
+  join pay.provider_events event on event.environment_id = a.environment_id
+    and event.account_id = a.id and event.reference = p_reference
+  cross join unnest(p_order_ids) as o (id)
+  cross join lateral pay.find_bank_orders(p_account_id, o.id) f
+  where a.id = p_account_id and f.id = o.id and f.is_open and f.state = 'exported'
+    and f.currency = event.currency and (f.kind = 'collection') = (event.state = 'returned');
+  if not v_fits then return false; end if;
+  return pay_internal.book_as_orders(p_account_id, null, p_reference, p_order_ids);
+end
+$$;
+grant execute on function pay.split_bank_entry(text, text, text[], bigint) to pay_operator;
+
 create or replace function pay.read_sealed_texts(p_environment_id text, p_ids text[])
 returns table (id text, key_id text, sealed text)
 language plpgsql volatile security definer rows 100
@@ -1525,7 +1670,8 @@ begin
     select p.same_as, other.*, kept.place as kept, event.*
     from pair p
     cross join lateral (
-      select b.ctid as place, b.statement_sha256 from pay.bank_entries b
+      select b.ctid as place, b.statement_sha256, b.batch_id, b.batch_minor
+      from pay.bank_entries b
       where b.environment_id = p.environment_id and b.account_id = p_account_id
         and b.id between p.id and p.id
       order by b.id offset 0
@@ -1556,7 +1702,8 @@ begin
     from found f where b.ctid = f.place
   )
   update pay.bank_entries b
-  set statement_sha256 = coalesce(b.statement_sha256, f.statement_sha256)
+  set statement_sha256 = coalesce(b.statement_sha256, f.statement_sha256),
+    batch_id = coalesce(b.batch_id, f.batch_id), batch_minor = coalesce(b.batch_minor, f.batch_minor)
   from found f where b.ctid = f.kept;
   -- Their own other identities are those of the entry that is booked.
   with pair as materialized (
@@ -1660,6 +1807,8 @@ begin
   perform pay.store_provider_events(p_account_id, v_rows ->> 'provider_events');
   perform pay_internal.note_payee_check(p_account_id, c)
   from jsonb_array_elements(v_rows -> 'checks') c;
+  perform pay_internal.split_batch_totals(p_account_id, p_sha256,
+    v_rows || jsonb_build_object('entries', v_entries));
   if v_is_proven then
     perform pay_internal.store_statement_balances(p_account_id, p_sha256,
       v_statement -> 'balances');
@@ -5722,6 +5871,38 @@ begin
 end
 $$;
 
+create or replace function pay_internal.reopen_bank_entries(
+  p_records jsonb, p_expects jsonb, p_callers pay_internal.caller[]
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with changed as materialized (
+    select distinct caller.environment_id, e.id
+    from unnest(p_callers) caller
+    join jsonb_to_recordset(p_records) as r (n integer, provider_events jsonb) on r.n = caller.n
+    join jsonb_to_recordset(p_expects) as e (n integer, id text) on e.n = caller.n
+    where r.provider_events @> '[{"outcome": "applied"}]'
+  ), early as materialized (
+    select k.place
+    from changed c
+    cross join lateral (
+      select k.ctid as place from pay.provider_events k
+      where k.subject_id = c.id and k.environment_id = c.environment_id
+        and k.outcome = 'unmatched' and k.dismissed_at is null and k.body ? 'is_entry'
+      order by k.account_id, k.reference
+      for update of k
+    ) k
+  )
+  update pay.provider_events k
+  set outcome = null, exception = null, handled_at = null, leased_until = null
+  from early e
+  where k.ctid = e.place;
+end
+$$;
+
 create or replace function pay_internal.follows_unmatched(p_event pay.provider_events)
 returns boolean
 language sql stable
@@ -7151,6 +7332,9 @@ begin
   v_callers := pay_internal.callers_of(v_found);
   if v_callers <> '{}' then
     perform pay_internal.handle_provider_events(v_records, v_document.expects, v_callers);
+    if v_document.expects is not null then
+      perform pay_internal.reopen_bank_entries(v_records, v_document.expects, v_callers);
+    end if;
     perform pay_internal.write_operation_results(v_records, v_callers);
     if v_document.operations is not null then
       perform pay_internal.write_later_operations(
