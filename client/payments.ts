@@ -167,6 +167,8 @@ export interface Refund {
   /** The reason if the refund failed. */
   failure_code: FailureCode | null;
   failure_message: string | null;
+  /** The bank's code of a return, such as `AC04`. */
+  return_code: string | null;
   reason: RefundReason | null;
   metadata: Metadata;
   /** Null if the request named nothing. */

@@ -34,6 +34,8 @@ export interface AdvanceInput {
 export interface AdvanceRefundInput {
   /** The status to move to. */
   to: RefundStatus;
+  /** The bank's code of the return, such as `AC04`: only with `failed`, by SEPA or SWIFT. */
+  return_code?: string | undefined;
 }
 
 /** `POST /transfers/{id}/advance` */

@@ -41,6 +41,7 @@ function RefundList({ refunds }: { refunds: readonly Refund[] }) {
               <PayeeMark of={refund} />
               {refund.reason && <span class="quiet">{refund.reason.replaceAll("_", " ")}</span>}
               {refund.failure_code && <code>{refund.failure_code}</code>}
+              {refund.return_code && <code>{refund.return_code}</code>}
               {refund.status === "pending" && (
                 <Decision refund={refund} running={running} run={run} />
               )}

@@ -69,10 +69,11 @@ function RefundTable({ refunds, busy }: { refunds: readonly Refund[]; busy: bool
         {
           heading: "Reason",
           wide: "grow",
-          cell: ({ reason, failure_code }) => (
+          cell: ({ reason, failure_code, return_code }) => (
             <>
               {reason && <span>{label(reason)}</span>}
               {failure_code && <code class="quiet">{failure_code}</code>}
+              {return_code && <code class="quiet">{return_code}</code>}
             </>
           ),
         },

@@ -121,7 +121,7 @@ export async function runBankCommand(
     case "approve":
       return await approveOrder(account, command.id, store, show);
     case "reject":
-      return await rejectOrder(account, command.id, surroundings, show);
+      return await rejectOrder(account, command, surroundings, show);
     case "recall":
       return await recallOrder(account, command, surroundings, show);
   }
@@ -297,7 +297,7 @@ async function approveOrder(
 /** Ends an order that waits for its export: it fails. */
 async function rejectOrder(
   account: ProviderAccount,
-  id: string,
+  { id, reason }: Extract<BankCommand, { action: "reject" }>,
   { sql, now_ms }: BankSurroundings,
   show: Show,
 ): Promise<number> {
@@ -312,7 +312,7 @@ async function rejectOrder(
       );
     }
     const at = new Date(now_ms()).toISOString();
-    await store.storeEvents(account.id, [rejectionOf(account.id, order, at)]);
+    await store.storeEvents(account.id, [rejectionOf(account.id, order, at, [], reason)]);
   });
   show({ id, result: "rejected" }, `Rejected ${id}`);
   return 0;

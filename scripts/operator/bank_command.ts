@@ -15,6 +15,7 @@ export const BANK_USAGE = `Usage: deno task bank COMMAND --account pac_… [--js
   list              lists the orders without a result
   approve ID        goes on with a payout whose payee the bank could not match
   reject ID         ends an order that is not exported yet: it fails
+    --reason TEXT   the failure_message that the merchant sees, of at most 200 characters
   recall ID --out DIR
                     writes the recall of an exported order, or of a payout that the bank has made
                     (camt.055)
@@ -35,10 +36,13 @@ export type BankCommand =
     | { action: "import"; files: readonly string[] }
     | { action: "export"; folder: string; name: string | null }
     | { action: "list" }
-    | { action: "approve" | "reject"; id: string }
+    | { action: "approve"; id: string }
+    | { action: "reject"; id: string; reason?: string }
     | { action: "recall"; id: string; folder: string; reason: RecallReason }
   );
 
+/** Longest reason of a reject: a line or two for the merchant. */
+const REASON_MAX = 200;
 const ACTIONS = ["import", "export", "list", "approve", "reject", "recall"] as const;
 
 /** Parses the arguments; null: help. Throws `UsageError`. */
@@ -59,7 +63,9 @@ export function readBankCommand(args: readonly string[]): BankCommand | null {
     );
   }
   if (file !== undefined && action !== "export") throw new UsageError("--file is for export");
-  if (reason !== undefined && action !== "recall") throw new UsageError("--reason is for recall");
+  if (reason !== undefined && action !== "recall" && action !== "reject") {
+    throw new UsageError("--reason is for recall and reject");
+  }
   switch (action) {
     case "import":
       if (positionals.length === 0) throw new UsageError("bank import needs a FILE");
@@ -80,11 +86,19 @@ export function readBankCommand(args: readonly string[]): BankCommand | null {
       if (!is_order || more.length > 0) {
         throw new UsageError(`bank ${action} needs the ID of a payment, transfer or refund`);
       }
-      return action === "recall"
-        ? { ...common, action, id, folder: out!, reason: readReason(reason) }
-        : { ...common, action, id };
+      if (action === "recall") {
+        return { ...common, action, id, folder: out!, reason: readReason(reason) };
+      }
+      if (action === "approve") return { ...common, action, id };
+      return { ...common, action, id, ...(reason !== undefined && { reason: readText(reason) }) };
     }
   }
+}
+
+function readText(given: string): string {
+  const text = given.trim();
+  if (text !== "" && text.length <= REASON_MAX) return text;
+  throw new UsageError(`--reason must have 1 to ${REASON_MAX} characters`);
 }
 
 function readReason(text: string = RECALL_REASONS[0]): RecallReason {

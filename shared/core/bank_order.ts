@@ -19,7 +19,8 @@ import type { MANDATE_SEQUENCES, METHOD_KINDS } from "./vocabulary.ts";
 export const MAX_SEPA_AMOUNT = 99_999_999_999;
 
 /** Most characters of each text, after its conversion to the characters of SEPA. */
-const MAX_LENGTH = { sepa_name: 70, swift_name: 140, remittance: 140 };
+export const SEPA_NAME_MAX = 70;
+const MAX_LENGTH = { sepa_name: SEPA_NAME_MAX, swift_name: 140, remittance: 140 };
 const MAX_ADDRESS_LENGTH = { line1: 70, line2: 70, city: 35, postal_code: 16 };
 
 /** RF, two check digits and 1 to 21 letters or digits (ISO 11649). */

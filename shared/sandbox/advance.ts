@@ -328,8 +328,10 @@ export function decideAdvanceRefund(
   body: string,
   to: RefundStatus,
   context: RequestContext,
+  return_code?: string,
 ): Change {
   const refund = readRefund(body);
+  const failure = return_code === undefined ? {} : failureOf(payment, return_code);
   const { id: refund_id, status, amount_minor } = refund;
   if (to === status) return responseOnly(payment, { status: 200, body });
   const allowed: RefundStatus[] = status === "pending"
@@ -348,7 +350,7 @@ export function decideAdvanceRefund(
   applyEvent(
     change,
     { ...NO_PARTS, refund },
-    eventOf(operation, state, { refund_id, amount_minor }),
+    eventOf(operation, state, { refund_id, amount_minor, ...failure }),
   );
   return change.finish({ status: 200, body: change.refund_body ?? body });
 }

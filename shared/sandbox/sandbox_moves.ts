@@ -75,7 +75,7 @@ export function createSandboxMoves(
         (payment) => decideAuthenticate(payment, result, request.context),
       ),
 
-    async advanceRefund(request, id, { to }) {
+    async advanceRefund(request, id, { to, return_code }) {
       const loaded = await store.load(request.access, "refunds", id, request.idempotency);
       if (loaded.outcome === "replay") return { response: loaded.response, replayed: true };
       const access = withoutRateCount(request.access);
@@ -88,7 +88,7 @@ export function createSandboxMoves(
           // After the payment: each change of a refund changes its payment's sequence as well.
           const refund = await store.load(access, "refunds", id);
           if (refund.outcome === "replay") throw new Error("a load without a key has no replay");
-          return decideAdvanceRefund(payment, refund.body, to, request.context);
+          return decideAdvanceRefund(payment, refund.body, to, request.context, return_code);
         },
       );
     },

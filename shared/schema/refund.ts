@@ -13,7 +13,7 @@ import {
   Speed,
 } from "./bank_account.ts";
 import { mustBe } from "./requirement.ts";
-import { FAILURE_CODES, PaymentStatus } from "./payment.ts";
+import { FAILURE_CODES, PaymentStatus, ReturnCode, returnCodeOfFailure } from "./payment.ts";
 import {
   AmountAlias,
   AmountMinor,
@@ -99,6 +99,7 @@ export const Refund = z.object({
     .describe("The reason of a failed refund, for programs; null if it did not fail"),
   failure_message: z.string().nullable()
     .describe("The reason of the failure in words, for people"),
+  return_code: z.string().nullable().describe("The bank's code of a return, such as `AC04`"),
   reason: RefundReason.nullable(),
   metadata: ShownMetadata,
   destination: RefundDestination.nullable()
@@ -112,4 +113,7 @@ export const Refund = z.object({
 export type Refund = z.infer<typeof Refund>;
 
 /** The body of an advance of a refund: the status to move to. */
-export const AdvanceRefundBody = z.object({ to: RefundStatus }).describe("The status to move to");
+export const AdvanceRefundBody = z.object({
+  to: RefundStatus,
+  return_code: ReturnCode.optional(),
+}).superRefine(returnCodeOfFailure).describe("The status to move to");

@@ -137,9 +137,11 @@ export interface NewRows {
   checks: NewCheck[];
   /**
    * The details of payers that were not known, to whom refunds can go back, by the reference of their
-   * payment; nulls: it has several payers.
+   * payment, with the member without which none can be written; nulls: it has several payers.
    */
-  payers: ((Sealed | { key_id: null; sealed: null }) & { reference: string })[];
+  payers: ((Sealed & { lacks?: string } | { key_id: null; sealed: null }) & {
+    reference: string;
+  })[];
 }
 
 /** A whole file to import. */

@@ -65,7 +65,10 @@ export interface ProviderEvent {
   advice?: DeclineAdvice;
   /** The reason of a failure. */
   failure_code?: FailureCode;
-  /** Why an adjustment needs the operator. Absent: its amount and the end of its reference tell. */
+  /**
+   * The reason in words: why an adjustment needs the operator, or of a failure, for the merchant.
+   * Absent: its amount and the end of its reference tell, or the code.
+   */
   reason?: string;
   /** The transaction on chain. */
   tx_hash?: string;

@@ -276,7 +276,7 @@ export function createStore(
       }
       if (row.outcome === "unconfigured") throw unconfigured(change.operations[0]!.method_kind);
       if (row.outcome === "incomplete") throw tokenRequired();
-      if (row.outcome === "undirected") throw destinationRequired();
+      if (row.outcome === "undirected") throw destinationRequired(row.detail as string | null);
       if (row.outcome === "mandate") throw MANDATE_REFUSALS[row.detail as "over"]();
       if (row.outcome === "replay") return { outcome: "replay", response: responseOf(row) };
       return { outcome: row.outcome === "insufficient" ? "insufficient" : "stale" };
@@ -361,12 +361,19 @@ const MANDATE_REFUSALS = {
     ),
 };
 
-/** Makes the 400 for a refund to a payer whose bank details were deleted, or to several payers. */
-function destinationRequired(): ApiError {
+/**
+ * Makes the 400 for a refund that no bank could pay to the account from which the money came.
+ * @param lacks the member that its details lack; null: they are not known
+ */
+function destinationRequired(lacks: string | null): ApiError {
   return invalidParameter(
     "destination",
-    "The bank details of the payer were deleted, or several payers have paid: send the account to " +
-      'which the money goes as "destination"',
+    lacks === null
+      ? "The account of the payer is not known: the bank has not named it, several payers have " +
+        "paid, or its details were deleted. Send the account to which the money goes as " +
+        '"destination"'
+      : `The bank has not told the ${lacks} of the payer, which a payment to this account needs: ` +
+        `send the account with it as "destination"`,
   );
 }
 

@@ -91,6 +91,7 @@ create table pay.bank_details (
   owner_id text collate "C" not null,
   key_id text collate "C",
   sealed text collate "C",
+  lacks text,
   created_at timestamptz not null,
   constraint bank_details_pkey primary key (environment_id, owner_id),
   constraint bank_details_sealed_length check (length(sealed) <= 4000),
@@ -101,6 +102,7 @@ comment on column pay.bank_details.environment_id is 'The environment of the own
 comment on column pay.bank_details.owner_id is 'The payment, refund or transfer that needs them.';
 comment on column pay.bank_details.key_id is 'The key with which they are sealed. The database never gets it.';
 comment on column pay.bank_details.sealed is 'AES-256-GCM, in base64; null: they were deleted, and no file of the bank brings them back.';
+comment on column pay.bank_details.lacks is 'The member without which no payout to them can be written, such as address; null: none.';
 comment on column pay.bank_details.created_at is 'Time of the request, of the import, or of a deletion before them.';
 
 create index bank_details_sealed on pay.bank_details (environment_id, owner_id)

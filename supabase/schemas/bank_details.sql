@@ -49,8 +49,8 @@ grant execute on function pay.read_payer_details(text, text[]) to pay_api, pay_o
 
 -- Stores the sealed details of payers that a file of the bank names, unless those of the payment
 -- are known or were deleted.
--- p_payers [{reference, key_id, sealed}]; reference: of the payment, as the payer has given it.
---          key_id and sealed are null for a payment with several payers, which deletes its details:
+-- p_payers [{reference, key_id, sealed, lacks}]; reference: of the payment, as the payer has given
+--          it. The others are null for a payment with several payers, which deletes its details:
 --          nobody knows to whom a refund goes
 create or replace function pay_internal.keep_payer_details(p_account_id text, p_payers jsonb)
 returns void
@@ -58,14 +58,14 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  insert into pay.bank_details (environment_id, owner_id, key_id, sealed, created_at)
-  select c.environment_id, c.subject_id, d.key_id, d.sealed, pay_internal.server_time()
-  from jsonb_to_recordset(p_payers) as d (reference text, key_id text, sealed text)
+  insert into pay.bank_details (environment_id, owner_id, key_id, sealed, lacks, created_at)
+  select c.environment_id, c.subject_id, d.key_id, d.sealed, d.lacks, pay_internal.server_time()
+  from jsonb_to_recordset(p_payers) as d (reference text, key_id text, sealed text, lacks text)
   join pay.provider_operations c
     on c.provider_reference = d.reference and c.account_id = p_account_id and c.op = 'authorize'
   order by c.environment_id, c.subject_id
-  on conflict on constraint bank_details_pkey do update set key_id = null, sealed = null
-    where excluded.sealed is null;
+  on conflict on constraint bank_details_pkey
+    do update set key_id = null, sealed = null, lacks = null where excluded.sealed is null;
 end
 $$;
 
@@ -207,7 +207,8 @@ begin
   from unnest(p_owner_ids) o (id)
   where starts_with(o.id, 'pay_')
   order by o.id
-  on conflict on constraint bank_details_pkey do update set key_id = null, sealed = null;
+  on conflict on constraint bank_details_pkey
+    do update set key_id = null, sealed = null, lacks = null;
   delete from pay.bank_details d
   where d.environment_id = p_environment_id and d.owner_id = any (p_owner_ids)
     and not starts_with(d.owner_id, 'pay_');

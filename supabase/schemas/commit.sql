@@ -16,7 +16,8 @@
 --           uncounted (the sandbox has some pending deliveries, and the change would add some:
 --           count them by pay.read_pending_quota, and send the change again with has_quota)
 --           unconfigured (no provider is configured for the operation of the change)
---           undirected (the bank details of the payer of a refund were deleted)
+--           undirected (no order could be written to the account of the payer of a refund;
+--           pay_internal.check_refunds)
 --           in_progress also while another operation of the payment has no result
 --           (provider_operations.sql)
 -- remaining: how many requests the rate limits of the key and of its account still allow, the

@@ -1,7 +1,8 @@
 -- Purpose: writes the rows of refunds.
 
--- Refuses new refunds that go back to the bank account of the payer, if its details were deleted:
--- the outcome is undirected. Runs after pay_internal.lock_subjects, so no deletion comes later.
+-- Refuses new refunds that go back to the bank account of the payer, if no order to it could be
+-- written: the outcome is undirected. detail: the member that its details lack; null: nobody knows
+-- them, or they were deleted. Runs after pay_internal.lock_subjects, so no deletion comes later.
 -- p_refunds  as in pay_internal.document
 create or replace function pay_internal.check_refunds(p_refunds jsonb, p_found pay.admission[])
 returns pay.admission[]
@@ -9,17 +10,21 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_n integer;
+  v_refund record;
 begin
-  for v_n in
-    select r.n
+  for v_refund in
+    select r.n, d.lacks
     from unnest(p_found) f
     join jsonb_to_recordset(p_refunds) as r (n integer, payment_id text, is_to_payer boolean)
       on r.n = f.n
-    join pay.bank_details d on d.environment_id = f.environment_id and d.owner_id = r.payment_id
-    where f.outcome = 'ok' and r.is_to_payer and d.sealed is null
+    left join pay.bank_details d
+      on d.environment_id = f.environment_id and d.owner_id = r.payment_id
+    where f.outcome = 'ok' and r.is_to_payer
+      -- A sandbox keeps no details, only that they were deleted.
+      and (f.livemode or d.owner_id is not null) and (d.sealed is null or d.lacks is not null)
   loop
-    p_found[v_n].outcome := 'undirected';
+    p_found[v_refund.n].outcome := 'undirected';
+    p_found[v_refund.n].detail := v_refund.lacks;
   end loop;
   return p_found;
 end

@@ -121,6 +121,7 @@ const pending: Refund = {
   status: "pending",
   failure_code: null,
   failure_message: null,
+  return_code: null,
   reason: null,
   metadata: {},
   destination: null,

@@ -40,6 +40,7 @@ const PENDING: Refund = {
   status: "pending",
   failure_code: null,
   failure_message: null,
+  return_code: null,
   reason: "duplicate",
   metadata: { order: "7" },
   destination: null,

@@ -16,7 +16,7 @@ import {
 } from "../support/service/service_case.ts";
 
 const MEMBERS = "id object payment_id payment_status amount amount_minor currency status " +
-  "failure_code failure_message reason metadata destination speed payee_check livemode " +
+  "failure_code failure_message return_code reason metadata destination speed payee_check livemode " +
   "created_at updated_at";
 const AT = "2026-06-07T08:09:10.111Z";
 
@@ -53,6 +53,7 @@ serviceCase("POST /v1/payments/{id}/refund refunds the whole amount", async (t, 
         status: "completed",
         failure_code: null,
         failure_message: null,
+        return_code: null,
         reason: null,
         metadata: {},
         destination: null,

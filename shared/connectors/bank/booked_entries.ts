@@ -6,7 +6,7 @@
  */
 
 import { cutReferences, findReference } from "../../core/creditor_reference.ts";
-import type { BankDetails } from "../../domain/providers/bank_details.ts";
+import { type BankDetails, payerDetails } from "../../domain/providers/bank_details.ts";
 import type { AccountOp, ProviderEvent } from "../../domain/providers/connector.ts";
 import type { FoundReference, NewBatch } from "../../store/bank_store.ts";
 import {
@@ -264,12 +264,10 @@ function payerOf(
   { direction, detail }: Part,
   { op, provider_reference }: Matched,
 ): BookedEntry["payers"] {
-  const { name, iban = null, bic = null } = detail?.counterparty ?? {};
   if (op !== "authorize" || direction !== "credit" || provider_reference === null) return [];
   if (idOfBankIdentifier(provider_reference) !== null) return [];
-  if (iban === null || !name) return [];
-  const details = { holder_name: name, iban, bic, address: null };
-  return [{ reference: provider_reference, details }];
+  const details = detail && payerDetails(detail.counterparty);
+  return details ? [{ reference: provider_reference, details }] : [];
 }
 
 /** Tells what a part says about one of our orders. Null if it is not a movement of the order. */

@@ -5,6 +5,7 @@
 
 import type { Sealed, Vault } from "../../core/vault.ts";
 import type { BankDetails } from "../../domain/providers/bank_details.ts";
+import { sealedPayer } from "../../domain/providers/sealed_details.ts";
 import type { ProviderAccount } from "../../domain/providers/connector.ts";
 import type {
   BankOrder,
@@ -342,7 +343,7 @@ class Importer {
       if (is_other || before && await this.#ibanOf(before) !== details.iban) {
         payers.push({ reference, key_id: null, sealed: null });
       } else if (!before) {
-        payers.push({ reference, ...await this.#vault.seal(JSON.stringify(details), reference) });
+        payers.push({ reference, ...await sealedPayer(details, reference, this.#vault) });
       }
     }
     return payers;

@@ -50,12 +50,16 @@ export function isRepeat({ level, reasons }: StatusRecord, is_all_refused: boole
 /** The parts of an order that its events need. */
 type Reported = Pick<BankOrder, "id" | "subject_id" | "amount_minor" | "currency">;
 
-/** Makes the event that the bank, or before it the operator, has rejected an order. */
+/**
+ * Makes the event that the bank, or before it the operator, has rejected an order.
+ * @param reason in the words of the operator, for the merchant
+ */
 export function rejectionOf(
   account_id: string,
   order: Reported,
   at: string,
   reasons: StatusRecord["reasons"] = [],
+  reason?: string,
 ): ProviderEvent {
   const { id } = order;
   const [code] = reasons.flatMap((reason) => reason.code ?? []);
@@ -66,6 +70,7 @@ export function rejectionOf(
     state: "failed",
     failure_code: "provider_refused",
     ...(code !== undefined && { return_code: code }),
+    ...(reason !== undefined && { reason }),
   };
 }
 

@@ -12,6 +12,7 @@ import {
   complete,
   decline,
   fail,
+  failureIn,
   process,
   requireAction,
   waitForMoney,
@@ -123,7 +124,7 @@ function applyOutcome(change: PaymentChange, event: ProviderEvent): Effect {
         return IGNORED;
       }
       return apply(() => {
-        fail(change, event.failure_code ?? "processing_failed", event.return_code ?? null);
+        fail(change, failureIn(event));
         if (event.op === "authorize") closeAtProvider(change, event);
       });
     case "cancelled":
@@ -172,6 +173,6 @@ function applyReturn(change: PaymentChange, event: ProviderEvent): Effect {
   if (!isCaptured(payment)) return applyWithoutCapture(change, event);
   if (!canBeReturned(payment)) return IGNORED;
   return applyAmount(change, payment.amount_captured, event, () => {
-    fail(change, "bank_return", event.return_code ?? null);
+    fail(change, { ...failureIn(event), code: "bank_return" });
   });
 }

@@ -13,6 +13,7 @@ import {
   noteRefundCheck,
   revertRefund,
 } from "./refund_payment.ts";
+import { failureIn } from "./payment_steps.ts";
 import type { ProviderEvent } from "../providers/connector.ts";
 import {
   apply,
@@ -85,8 +86,7 @@ function applyOwn(change: PaymentChange, refund: Refund, event: ProviderEvent): 
   // The money has left before: the success of the refund comes later here.
   if (refund.status === "pending" && is_returned) return WAIT;
   const end = refund.status === "completed" ? revertRefund : failRefund;
-  const code = event.failure_code ?? "processing_failed";
   // A refusal has no amount of its own.
   const amount_minor = is_returned ? refund.amount_minor : event.amount_minor;
-  return applyAmount(change, amount_minor, event, () => end(change, refund, code));
+  return applyAmount(change, amount_minor, event, () => end(change, refund, failureIn(event)));
 }

@@ -5,7 +5,7 @@ import { epcQr } from "../../core/epc_qr.ts";
 import type { NextAction, Payment } from "../../schema/payment.ts";
 
 /** The bank account to which the payer sends the money. */
-export interface BankAccount {
+interface BankAccount {
   iban: string;
   bic: string;
   holder_name: string;

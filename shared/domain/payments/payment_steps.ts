@@ -9,6 +9,7 @@ import type { FailureCode, NextAction, Payment } from "../../schema/payment.ts";
 import type { StoredResponse } from "../../store/commit_rows.ts";
 import { type ErrorOrigin, renderError } from "../changes/error_body.ts";
 import type { PaymentChange } from "../changes/change_builder.ts";
+import type { ProviderEvent } from "../providers/connector.ts";
 import { endMandate } from "./collection.ts";
 import { AUTHENTICATION_WINDOW_MS, isByBank, isOpenDeposit, refundStatus } from "./lifecycle.ts";
 
@@ -21,7 +22,7 @@ const DECLINES: Record<DeclineCode, string> = {
 };
 
 /** Messages of failures, for people. */
-export const FAILURES: Record<FailureCode, string> = {
+const FAILURES: Record<FailureCode, string> = {
   bank_return: "The bank returned the payment",
   onchain_reverted: "The transaction was reverted on chain",
   processing_failed: "The payment failed while it was processed",
@@ -131,19 +132,43 @@ export function decline(
   });
 }
 
+/** Why a payment, refund or transfer fails. */
+export interface Failure {
+  code: FailureCode;
+  /** Of a bank. */
+  return_code?: string | undefined;
+  /** In place of the usual words of the code. */
+  message?: string | undefined;
+}
+
+/** Returns the failure that an event reports. */
+export function failureIn({ failure_code, return_code, reason }: ProviderEvent): Failure {
+  return { code: failure_code ?? "processing_failed", return_code, message: reason };
+}
+
+/**
+ * Returns a failure as the resource shows it.
+ * @param words of codes that have others than for payments
+ */
+export function shownFailure(
+  { code, return_code, message }: Failure,
+  words: Partial<Record<FailureCode, string>> = {},
+) {
+  const failure_message = message ?? words[code] ?? FAILURES[code];
+  return { failure_code: code, failure_message, return_code: return_code ?? null };
+}
+
 /**
  * Makes the payment fail. If money was captured, the bank has returned all of it. Its refunds stay,
  * so the merchant has paid them out of the available balance.
  */
-export function fail(change: PaymentChange, code: FailureCode, return_code: string | null): void {
+export function fail(change: PaymentChange, failure: Failure): void {
   const { amount_captured } = change.subject;
   if (amount_captured > 0) change.move("capture_reversal", amount_captured);
-  endMandate(change, return_code);
+  endMandate(change, failure.return_code ?? null);
   change.addEvent("payment.failed", {
     status: "failed",
-    failure_code: code,
-    failure_message: FAILURES[code],
-    return_code,
+    ...shownFailure(failure),
     next_action: null,
     capture_before: null,
   });

@@ -142,7 +142,7 @@ function expire(change: PaymentChange): Effect {
 }
 
 function failUnpaid(change: PaymentChange): void {
-  fail(change, received(change).amount_received > 0 ? "underpaid" : "expired", null);
+  fail(change, { code: received(change).amount_received > 0 ? "underpaid" : "expired" });
 }
 
 function received({ subject }: PaymentChange): Payment & Deposit {

@@ -27,7 +27,7 @@ import { ChangeBuilder, type PaymentChange } from "../changes/change_builder.ts"
 import type { BankDetails } from "../providers/bank_details.ts";
 import { beginOperation, type Begun } from "../providers/operation.ts";
 import { checkSpeed, type Payee, readPayee } from "../providers/payee.ts";
-import { FAILURES } from "./payment_steps.ts";
+import { type Failure, shownFailure } from "./payment_steps.ts";
 
 /** The input of a new refund, besides its amount. */
 type RefundInput =
@@ -99,14 +99,13 @@ export function completeRefund(change: PaymentChange, refund: Refund): void {
 }
 
 /** Makes a pending refund fail: its amount can be refunded again. */
-export function failRefund(change: PaymentChange, refund: Refund, code: FailureCode): void {
+export function failRefund(change: PaymentChange, refund: Refund, failure: Failure): void {
   const { subject: payment } = change;
   change.addRefundEvent("refund.failed", {
     ...refund,
     payment_status: payment.status,
     status: "failed",
-    failure_code: code,
-    failure_message: REFUND_FAILURES[code] ?? FAILURES[code],
+    ...shownFailure(failure, REFUND_FAILURES),
     updated_at: change.at,
   }, { amount_refunding: payment.amount_refunding - refund.amount_minor });
 }
@@ -115,7 +114,7 @@ export function failRefund(change: PaymentChange, refund: Refund, code: FailureC
  * Makes a completed refund fail: the provider has given its money back, which can be refunded
  * again.
  */
-export function revertRefund(change: PaymentChange, refund: Refund, code: FailureCode): void {
+export function revertRefund(change: PaymentChange, refund: Refund, failure: Failure): void {
   const { subject: payment } = change;
   const amount_refunded = payment.amount_refunded - refund.amount_minor;
   // A payment that was charged back or returned meanwhile keeps its status.
@@ -125,8 +124,7 @@ export function revertRefund(change: PaymentChange, refund: Refund, code: Failur
     ...refund,
     payment_status: status ?? payment.status,
     status: "failed",
-    failure_code: code,
-    failure_message: REFUND_FAILURES[code] ?? FAILURES[code],
+    ...shownFailure(failure, REFUND_FAILURES),
     updated_at: change.at,
   }, { amount_refunded });
   if (status) change.addEvent(`payment.${status}`, { status });
@@ -184,6 +182,7 @@ function newRefund(
     status: "pending",
     failure_code: null,
     failure_message: null,
+    return_code: null,
     reason: body.reason ?? null,
     metadata: body.metadata ?? {},
     destination: body.destination ?? null,
@@ -214,7 +213,7 @@ function readDestination(
   { destination, speed }: Pick<CreateRefundBody, "destination" | "speed">,
 ): RefundPayee {
   const { method_kind, currency, livemode } = payment;
-  checkSpeed(speed, method_kind === "sepa");
+  if (!destination) checkSpeed(speed, method_kind === "sepa");
   if (method_kind === "stablecoin") return readRefundWallet(payment, destination);
   if (!destination) return TO_THE_PAYER;
   if (!isByBank(payment)) {
@@ -232,6 +231,7 @@ function readDestination(
   }
   checkPostalAddress(address);
   const payee = readPayee({ ...details, address, iban }, { currency, livemode });
+  checkSpeed(speed, payee.kind === "sepa");
   const { method, payee_check } = payee;
   if (!method || !("iban" in method)) throw new Error("a payee has an account");
   return { destination: { iban: method.iban }, payee_check, details: payee.details };

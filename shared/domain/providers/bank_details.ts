@@ -8,9 +8,13 @@ import {
   needsAddress,
   partyFault,
   type PostalAddress,
+  SEPA_NAME_MAX,
 } from "../../core/bank_order.ts";
 import { invalidParameter } from "../../core/errors.ts";
-import { normalizeIban } from "../../core/iban.ts";
+import { isInSepa } from "../../core/bank_countries.ts";
+import { bicFitsIban, isValidBic } from "../../core/bic.ts";
+import { ibanCountry, normalizeIban } from "../../core/iban.ts";
+import { toSepaText } from "../../core/sepa_text.ts";
 import type { AddressInput, IbanInput } from "../../schema/bank_account.ts";
 import { testIban } from "./test_values.ts";
 
@@ -72,6 +76,23 @@ export function bankDetailsOf(
     throw invalidParameter(field, `"${field}" ${fault.reason}`);
   }
   return { holder_name, iban, bic, address: postal };
+}
+
+/** Returns the details of a payer as a bank names them; null: it names no account to pay to. */
+export function payerDetails(
+  { name, iban, bic }: Record<"name" | "iban" | "bic", string | null>,
+): BankDetails | null {
+  if (iban === null || !name) return null;
+  const holder_name = toSepaText(name).slice(0, SEPA_NAME_MAX).trim();
+  const fits = bic !== null && isValidBic(bic) && bicFitsIban(bic, iban);
+  return { holder_name, iban, bic: fits ? bic : null, address: null };
+}
+
+/** Returns the member without which no payout to an account can be written; null: none. */
+export function lackOf({ holder_name: name, iban, bic, address }: BankDetails): string | null {
+  const rail = isInSepa(ibanCountry(iban)) ? "sepa" : "swift";
+  const fault = partyFault("", { name, iban, bic, address }, rail, needsAddress(iban));
+  return fault && fault.field.slice(1);
 }
 
 function addressOf(input: AddressInput | undefined): PostalAddress | null {

@@ -4,6 +4,7 @@
  */
 
 import { invalidParameter } from "../../core/errors.ts";
+import { isInSepa } from "../../core/bank_countries.ts";
 import { bicFitsIban } from "../../core/bic.ts";
 import { ibanCountry, normalizeIban } from "../../core/iban.ts";
 import type { AddressInput, IbanInput, PayeeCheck, PayeeInput } from "../../schema/bank_account.ts";
@@ -26,13 +27,15 @@ export function readPayee(
   payee: PayeeInput & { iban: IbanInput },
   { currency, livemode }: { currency: string; livemode: boolean },
 ): Payee {
-  const instrument = readIban(payee.iban.iban, undefined, currency, { prefix: "destination." });
+  const iban = normalizeIban(payee.iban.iban);
+  const country = ibanCountry(iban);
+  // Banks outside of SEPA get EUR by SWIFT, as every other currency.
+  const kind = isInSepa(country) ? undefined : "swift";
+  const instrument = readIban(iban, kind, currency, { prefix: "destination." });
   checkCurrency(instrument.kind, currency);
   const bic = agreed("bic", payee.iban.bic, payee.bic);
   const holder_name = agreed("holder_name", payee.iban.holder_name, payee.holder_name);
   const address = agreed<AddressInput>("address", payee.iban.address, payee.address);
-  const iban = normalizeIban(payee.iban.iban);
-  const country = ibanCountry(iban);
   if (bic !== undefined && !bicFitsIban(bic.toUpperCase(), iban)) {
     throw invalidParameter(
       payee.bic === undefined ? "destination.iban.bic" : "destination.bic",
@@ -59,7 +62,10 @@ function simulatedCheck(holder_name = ""): PayeeCheck | null {
 /** Throws `invalid_parameter` if a payout asks for a speed that its rail does not have. */
 export function checkSpeed(speed: string | undefined, is_sepa: boolean): void {
   if (speed !== "instant" || is_sepa) return;
-  throw invalidParameter("speed", '"speed" can be "instant" only for EUR to an IBAN: leave it out');
+  throw invalidParameter(
+    "speed",
+    '"speed" can be "instant" only for EUR to an IBAN of SEPA: leave it out',
+  );
 }
 
 /** Returns a detail of the account, which can stand in two places with one value. */

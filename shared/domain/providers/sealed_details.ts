@@ -2,6 +2,8 @@
 
 import { creditorReference } from "../../core/creditor_reference.ts";
 import { ApiError } from "../../core/errors.ts";
+import type { Sealed, Vault } from "../../core/vault.ts";
+import { type BankDetails, lackOf } from "./bank_details.ts";
 
 /**
  * Returns the context of a sealed text. Files of the bank name a payment by its reference, so this is
@@ -11,6 +13,20 @@ import { ApiError } from "../../core/errors.ts";
  */
 export function sealContextOf(id: string): string {
   return id.startsWith("pay_") ? creditorReference(id) : id;
+}
+
+/**
+ * Seals the details of a payer, and tells what they lack for a refund.
+ * @param context the reference of the payment
+ */
+export async function sealedPayer(
+  details: BankDetails,
+  context: string,
+  vault: Vault,
+): Promise<Sealed & { lacks?: string }> {
+  const lacks = lackOf(details);
+  const sealed = await vault.seal(JSON.stringify(details), context);
+  return { ...sealed, ...(lacks !== null && { lacks }) };
 }
 
 /** Makes the error of a service without keys, which can neither keep nor open bank details. */

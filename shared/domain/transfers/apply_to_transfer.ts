@@ -1,6 +1,7 @@
 /** Applies provider events to transfers, as apply_to_payment.ts does to payments. Pure. */
 
 import type { TransferChange } from "../changes/change_builder.ts";
+import { failureIn } from "../payments/payment_steps.ts";
 import type { ProviderEvent } from "../providers/connector.ts";
 import { cancel, complete, fail, noteCheck } from "./transfer_steps.ts";
 import {
@@ -38,7 +39,7 @@ export function applyToTransfer(change: TransferChange, event: ProviderEvent): E
     case "failed":
     case "returned":
       return applyAmount(change, amount_minor, event, () => {
-        fail(change, event.failure_code ?? "processing_failed", event.return_code ?? null);
+        fail(change, failureIn(event));
       });
     case "cancelled":
       return apply(() => cancel(change));

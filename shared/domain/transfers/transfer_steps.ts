@@ -1,9 +1,8 @@
 /** The steps of a transfer: each adds an event to a change, and a movement if money moves. Pure. */
 
 import type { PayeeCheck } from "../../schema/bank_account.ts";
-import type { FailureCode } from "../../schema/payment.ts";
 import type { TransferChange } from "../changes/change_builder.ts";
-import { FAILURES } from "../payments/payment_steps.ts";
+import { type Failure, shownFailure } from "../payments/payment_steps.ts";
 
 /** Notes the result about the payee. */
 export function noteCheck(change: TransferChange, payee_check: PayeeCheck): void {
@@ -30,14 +29,12 @@ export function complete(change: TransferChange, tx_hash?: string): void {
  * Makes the transfer fail, and moves the money back to the available balance: from outside if the
  * transfer had completed before.
  */
-export function fail(change: TransferChange, code: FailureCode, return_code: string | null): void {
+export function fail(change: TransferChange, failure: Failure): void {
   const { status, amount_minor } = change.subject;
   change.move(status === "completed" ? "transfer_returned" : "transfer_reversed", amount_minor);
   change.addEvent("transfer.failed", {
     status: "failed",
-    failure_code: code,
-    failure_message: FAILURES[code],
-    return_code,
+    ...shownFailure(failure),
   });
 }
 

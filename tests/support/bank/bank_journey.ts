@@ -27,7 +27,7 @@ interface JourneyOptions {
 }
 
 const V1 = "/api-v1-payments/v1";
-const PAYER = { iban: { iban: "DE89370400440532013000", holder_name: "Ada Payer" } };
+const PAYER = { iban: { iban: "NL91ABNA0417164300", holder_name: "Ada Payer" } };
 const PAYEE = { iban: "FR1420041010050500013M02606", holder_name: "Match Payee" };
 /** Longest wait for a status. A live result comes later, as an event. */
 const PATIENCE_MS = 10_000;
