@@ -1013,14 +1013,14 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  insert into pay.bank_details (environment_id, owner_id, key_id, sealed, created_at)
-  select c.environment_id, c.subject_id, d.key_id, d.sealed, pay_internal.server_time()
-  from jsonb_to_recordset(p_payers) as d (reference text, key_id text, sealed text)
+  insert into pay.bank_details (environment_id, owner_id, key_id, sealed, lacks, created_at)
+  select c.environment_id, c.subject_id, d.key_id, d.sealed, d.lacks, pay_internal.server_time()
+  from jsonb_to_recordset(p_payers) as d (reference text, key_id text, sealed text, lacks text)
   join pay.provider_operations c
     on c.provider_reference = d.reference and c.account_id = p_account_id and c.op = 'authorize'
   order by c.environment_id, c.subject_id
-  on conflict on constraint bank_details_pkey do update set key_id = null, sealed = null
-    where excluded.sealed is null;
+  on conflict on constraint bank_details_pkey
+    do update set key_id = null, sealed = null, lacks = null where excluded.sealed is null;
 end
 $$;
 
@@ -1150,7 +1150,8 @@ begin
   from unnest(p_owner_ids) o (id)
   where starts_with(o.id, 'pay_')
   order by o.id
-  on conflict on constraint bank_details_pkey do update set key_id = null, sealed = null;
+  on conflict on constraint bank_details_pkey
+    do update set key_id = null, sealed = null, lacks = null;
   delete from pay.bank_details d
   where d.environment_id = p_environment_id and d.owner_id = any (p_owner_ids)
     and not starts_with(d.owner_id, 'pay_');
@@ -3458,8 +3459,8 @@ as $$
       ' completed_at:timestamptz cancelled_at:timestamptz'
     when 'refunds' then
       'id object:text payment_id payment_status:text amount=amount_minor amount_minor currency'
-      ' status failure_code:text failure_message:text reason:text metadata:own destination:jsonb'
-      ' speed:text payee_check:text livemode:boolean created_at updated_at:timestamptz'
+      ' status failure_code:text failure_message:text return_code:text reason:text metadata:own'
+      ' destination:jsonb speed:text payee_check:text livemode:boolean created_at updated_at:timestamptz'
     when 'disputes' then
       'id object:text payment_id amount_minor currency reason:text status evidence:own'
       ' evidence_due_by:timestamptz created_at closed_at:timestamptz'
@@ -7398,17 +7399,21 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_n integer;
+  v_refund record;
 begin
-  for v_n in
-    select r.n
+  for v_refund in
+    select r.n, d.lacks
     from unnest(p_found) f
     join jsonb_to_recordset(p_refunds) as r (n integer, payment_id text, is_to_payer boolean)
       on r.n = f.n
-    join pay.bank_details d on d.environment_id = f.environment_id and d.owner_id = r.payment_id
-    where f.outcome = 'ok' and r.is_to_payer and d.sealed is null
+    left join pay.bank_details d
+      on d.environment_id = f.environment_id and d.owner_id = r.payment_id
+    where f.outcome = 'ok' and r.is_to_payer
+      -- A sandbox keeps no details, only that they were deleted.
+      and (f.livemode or d.owner_id is not null) and (d.sealed is null or d.lacks is not null)
   loop
-    p_found[v_n].outcome := 'undirected';
+    p_found[v_refund.n].outcome := 'undirected';
+    p_found[v_refund.n].detail := v_refund.lacks;
   end loop;
   return p_found;
 end
