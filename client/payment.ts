@@ -53,7 +53,7 @@ export type NextAction =
     type: "send_stablecoin";
     network: Network;
     asset: Stablecoin;
-    /** The contract of the token. */
+    /** The contract of the token. In the sandbox a test token on Sepolia. */
     contract: string;
     address: string;
     amount_minor: number;

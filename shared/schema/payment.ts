@@ -350,7 +350,9 @@ export const SendStablecoinAction = z.object({
   type: z.literal("send_stablecoin"),
   network: Network,
   asset: Stablecoin,
-  contract: z.string().describe("Address of the token's contract on the network"),
+  contract: z.string().describe(
+    "Address of the token's contract on the network. In the sandbox a test token on Sepolia",
+  ),
   address: z.string().describe("The address that belongs to this payment alone"),
   amount_minor: AmountMinor,
   expires_at: Instant,
