@@ -5,7 +5,6 @@
  */
 
 import { type Context, type Handler, Hono, type Next } from "hono";
-import { getPath } from "hono/utils/url";
 import { ApiError, type ErrorCode } from "../core/errors.ts";
 import { fingerprint } from "../core/canonical_json.ts";
 import { idGenerator } from "../core/ids.ts";
@@ -113,8 +112,14 @@ function nameRoute(c: Ctx, next: Next): Promise<void> {
 /** Path before the name of a function. Supabase removes it; the local server does not. */
 const MOUNT = "/functions/v1";
 
-function pathBehindMount(request: Request): string {
-  const path = getPath(request);
+/**
+ * Returns the path as it was sent. Hono would decode it, and then `/%69nternal/` passes the rule of
+ * a proxy that keeps `/internal/` inside.
+ */
+function pathBehindMount({ url }: Request): string {
+  const start = url.indexOf("/", url.indexOf("://") + 3);
+  const length = url.slice(start).search(/[?#]/);
+  const path = url.slice(start, length < 0 ? undefined : start + length);
   return path.startsWith(`${MOUNT}/`) ? path.slice(MOUNT.length) : path;
 }
 

@@ -4,7 +4,8 @@
  */
 
 import { formatTime } from "../core/clock.ts";
-import type { ErrorCode } from "../core/errors.ts";
+import { isUnavailable } from "../core/database_error.ts";
+import { ApiError, type ErrorCode } from "../core/errors.ts";
 import type { DeliveryAttempt } from "../schema/webhook.ts";
 import type { LeasedDelivery } from "../store/webhook_store.ts";
 
@@ -81,15 +82,19 @@ export function failedPoll(
   at_ms: number,
   error: unknown,
 ): LogLine {
+  // An error of a store is an ApiError already.
+  const is_away = error instanceof ApiError
+    ? error.code === "service_unavailable"
+    : isUnavailable(error);
   return {
     time: formatTime(at_ms),
     request_id: null,
     key_id: null,
     route,
-    status: 500,
+    status: is_away ? 503 : 500,
     ms: 0,
-    code: "internal_error",
-    fault: faultOf(error),
+    code: is_away ? "service_unavailable" : "internal_error",
+    fault: faultOf((is_away && (error as Error).cause) || error),
   };
 }
 

@@ -2,7 +2,7 @@
  * The OpenAPI document at `GET /api-v1-payments/v1/openapi.json`, public for tools and any web
  * page. The document is in a separate, compressed module, because platforms limit the size of a
  * function. The first request for it loads the module, so other requests do not pay for it (ADR
- * 0031).
+ * 0031). Clients that accept gzip get the compressed document, which is a tenth of it.
  */
 
 import { Buffer } from "node:buffer";
@@ -11,6 +11,7 @@ import type { Handler } from "hono";
 import { cors } from "hono/cors";
 import { etag, RETAINED_304_HEADERS } from "hono/etag";
 import type { Dependencies } from "./dependencies.ts";
+import { keylessLimit } from "./keyless_limit.ts";
 import type { Env } from "./request_state.ts";
 
 /** The first of `servers` in the stored document. The route replaces it by the base URL. */
@@ -19,11 +20,25 @@ export const DOCUMENTED_SERVER = "http://127.0.0.1:54321/functions/v1";
 /** Seconds that a client may cache the document. */
 const MAX_AGE_S = 300;
 
+/** The document in one content encoding. */
+interface EncodedDocument {
+  bytes: Uint8Array<ArrayBuffer>;
+  /** It differs between the encodings, as their bytes do. */
+  etag: string;
+}
+
 /** Returns the handlers of the route. */
-export function openapiHandlers({ base_url }: Dependencies): Handler<Env>[] {
+export function openapiHandlers(deps: Dependencies): Handler<Env>[] {
   let loading: ReturnType<typeof loadDocument> | undefined;
+  const limited = keylessLimit(deps, { counts_responses: true });
   return [
     cors({ origin: "*", exposeHeaders: ["ETag", "Request-Id"] }),
+    function limitByNetwork(c, next) {
+      return limited(c, async () => {
+        await next();
+        return c.res;
+      });
+    },
     etag({
       retainedHeaders: [
         ...RETAINED_304_HEADERS,
@@ -32,28 +47,56 @@ export function openapiHandlers({ base_url }: Dependencies): Handler<Env>[] {
       ],
     }),
     async function sendDocument(c) {
-      const { text, tag } = await (loading ??= loadDocument(base_url));
-      return c.body(text, 200, {
+      const { plain, gzipped } = await (loading ??= loadDocument(deps.base_url));
+      const is_gzipped = acceptsGzip(c.req.header("Accept-Encoding"));
+      const { bytes, etag } = is_gzipped ? gzipped : plain;
+      return c.body(bytes, 200, {
         "Content-Type": "application/json",
+        ...(is_gzipped && { "Content-Encoding": "gzip" }),
         "Cache-Control": `public, max-age=${MAX_AGE_S}`,
-        "ETag": tag,
+        "ETag": etag,
+        "Vary": "Accept-Encoding",
       });
     },
   ];
 }
 
-/** Unpacks a document that is compressed with gzip and encoded in base64. */
-export function unpackDocument(packed: string): Promise<string> {
-  const gzipped = new Blob([Buffer.from(packed, "base64")]).stream();
-  return new Response(gzipped.pipeThrough(new DecompressionStream("gzip"))).text();
+/** Tells whether a header names gzip, and not with the quality 0. */
+function acceptsGzip(accept_encoding = ""): boolean {
+  return accept_encoding.split(",").some((part) => {
+    const [coding, quality = ""] = part.split(";", 2).map((text) => text.trim().toLowerCase());
+    return coding === "gzip" && Number(quality.replace("q=", "") || 1) > 0;
+  });
 }
 
-/** Loads the document with the base URL of this service, and its ETag. */
-async function loadDocument(base_url: string): Promise<{ text: string; tag: string }> {
+/** Unpacks a document that is compressed with gzip and encoded in base64. */
+export async function unpackDocument(packed: string): Promise<string> {
+  const bytes = await throughStream(Buffer.from(packed, "base64"), new DecompressionStream("gzip"));
+  return new TextDecoder().decode(bytes);
+}
+
+/** Loads the document with the base URL of this service. */
+async function loadDocument(base_url: string) {
   const { OPENAPI_GZIP } = await import("./openapi_document.ts");
   const text = (await unpackDocument(OPENAPI_GZIP)).replace(
     JSON.stringify(DOCUMENTED_SERVER),
     () => JSON.stringify(base_url),
   );
-  return { text, tag: `"${createHash("sha256").update(text).digest("base64url")}"` };
+  const bytes = new TextEncoder().encode(text);
+  return {
+    plain: tagged(bytes),
+    gzipped: tagged(await throughStream(bytes, new CompressionStream("gzip"))),
+  };
+}
+
+async function throughStream(
+  bytes: Uint8Array<ArrayBuffer>,
+  stream: CompressionStream | DecompressionStream,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const changed = new Blob([bytes]).stream().pipeThrough(stream);
+  return new Uint8Array(await new Response(changed).arrayBuffer());
+}
+
+function tagged(bytes: Uint8Array<ArrayBuffer>): EncodedDocument {
+  return { bytes, etag: `"${createHash("sha256").update(bytes).digest("base64url")}"` };
 }

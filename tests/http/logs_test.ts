@@ -5,7 +5,8 @@
 
 import assert from "node:assert/strict";
 import { generateApiKey } from "../../shared/core/api_key.ts";
-import { writeLogLine } from "../../shared/http/log_line.ts";
+import { ApiError, tryAgain } from "../../shared/core/errors.ts";
+import { failedPoll, writeLogLine } from "../../shared/http/log_line.ts";
 import type { CallOptions, TestService } from "../support/service/service.ts";
 import { mutatingRoutes, pathOf, ROUTES } from "../support/http/routes.ts";
 import { paymentIn, PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
@@ -233,4 +234,22 @@ serviceCase("a failed poll is logged under the name of its loop", async (_, serv
     ["provider worker", 500, "internal_error", "PostgresError 42883"],
     ["dispatcher", 500, "internal_error", "PostgresError 42883"],
   ]);
+});
+
+Deno.test("failedPoll() tells a database that is away from a fault", () => {
+  const driver = (code: string) => Object.assign(new Error("hidden"), { code });
+  const away = Object.assign(tryAgain("service_unavailable", "hidden"), {
+    cause: driver("ECONNREFUSED"),
+  });
+  for (
+    const [error, ...expected] of [
+      [away, 503, "service_unavailable", "Error ECONNREFUSED"],
+      [driver("57P01"), 503, "service_unavailable", "Error 57P01"],
+      [driver("42883"), 500, "internal_error", "Error 42883"],
+      [new ApiError("internal_error", "hidden"), 500, "internal_error", "ApiError internal_error"],
+    ] as const
+  ) {
+    const { status, code, fault } = failedPoll("dispatcher", 0, error);
+    assert.deepEqual([status, code, fault], expected);
+  }
 });

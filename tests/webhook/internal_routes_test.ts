@@ -62,6 +62,13 @@ serviceCase("/internal/… needs its token", async (t, service) => {
         "unauthorized",
       );
     });
+    await t.step(`${path} with an encoded letter: 404`, async () => {
+      for (const [letter, encoded] of [["inter", "%69nter"], ["nal/", "nal%2f"]]) {
+        const sent = path.replace(letter!, encoded!);
+        assertRefused(await call(method, sent, `Bearer ${RELAY_TOKEN}`), 401, "unauthorized");
+        assertRefused(await service.call(method, sent), 404, "not_found");
+      }
+    });
     const other = method === "GET" ? "POST" : "GET";
     await t.step(`${other} ${path} with the token: 401`, async () => {
       assertRefused(await call(other, path, `Bearer ${RELAY_TOKEN}`), 401, "unauthorized");

@@ -191,7 +191,7 @@ function keylessPaths(): Record<string, Json> {
             description: "Your copy is the current version",
             headers: document_headers,
           },
-          ...errorRefs(["internal_error"]),
+          ...errorRefs(["rate_limited", "internal_error"]),
         },
       },
     },

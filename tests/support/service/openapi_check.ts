@@ -30,7 +30,7 @@ type Json = any;
 /** The methods that operations have. The document does not describe other methods. */
 const METHODS: readonly string[] = ["GET", "POST", "PUT", "DELETE"];
 /** Headers that HTTP and the fetch standard describe. */
-const STANDARD_HEADER = /^(allow|content-type|content-length|vary|access-control-.*)$/;
+const STANDARD_HEADER = /^(allow|content-(type|length|encoding)|vary|access-control-.*)$/;
 /** Headers of responses to requests that no operation of the document takes. */
 const ELSEWHERE = [
   "request-id",

@@ -189,7 +189,7 @@ export async function startService(
     });
     await server_time;
     const response = await product.fetch(request);
-    const received = await response.text();
+    const received = await unzipped(response).text();
     const is_json = response.headers.get("Content-Type")?.startsWith("application/json");
     const parsed = is_json ? JSON.parse(received) : undefined;
     const { status, headers: received_headers } = response;
@@ -254,4 +254,10 @@ export async function startService(
       await database.drop();
     },
   };
+}
+
+/** Decompresses a response as an HTTP client does. `fetch` has done so already. */
+function unzipped(response: Response): Response {
+  if (response.headers.get("Content-Encoding") !== "gzip") return response;
+  return new Response(response.body?.pipeThrough(new DecompressionStream("gzip")));
 }
