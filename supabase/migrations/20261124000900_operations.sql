@@ -40,11 +40,16 @@ comment on column pay.settings.value is 'Value of the setting, as text.';
 create table pay.archives (
   environment_id text collate "C" not null,
   archived_until timestamptz not null,
-  constraint archives_pkey primary key (environment_id)
+  last_sha256 text not null,
+  is_ended boolean not null default false,
+  constraint archives_pkey primary key (environment_id),
+  constraint archives_last_sha256_form check (last_sha256 ~ '^[0-9a-f]{64}$')
 );
 comment on table pay.archives is 'The live environments whose old events are archived before retention deletes them.';
 comment on column pay.archives.environment_id is 'The live environment.';
-comment on column pay.archives.archived_until is 'Retention keeps the events and deliveries from this time on.';
+comment on column pay.archives.archived_until is 'Retention keeps the events and deliveries from this time on, until the archive has ended.';
+comment on column pay.archives.last_sha256 is 'SHA-256 of the manifest of the last day, in hex. Each manifest has that of the day before, so no other archive passes for this one.';
+comment on column pay.archives.is_ended is 'Retention deletes events and deliveries after 30 days again.';
 
 -- Unlogged, like the responses of pg_net: a crash empties both tables and restarts the ids.
 create unlogged table pay.dispatcher_wakes (

@@ -5,9 +5,12 @@
 -- Operator: the live environments of an account, or all, with the day at which the archive of each
 -- goes on: where the last one ended, or else the day of the oldest event, or the last day that can
 -- be archived if that is older. So the first run writes a day, and retention waits from then on.
+-- archived_until: null if there is no archive, or it has ended
+-- last_day, last_sha256: the last manifest that was noted, also of an archive that has ended
 create or replace function pay.list_archives(p_account text)
 returns table (
-  environment_id text, account text, archived_until timestamptz, next_day timestamptz
+  environment_id text, account text, archived_until timestamptz, next_day timestamptz,
+  last_day text, last_sha256 text
 )
 language plpgsql volatile security definer rows 10
 set search_path = pg_catalog, pg_temp set jit = off
@@ -15,14 +18,15 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
-  select e.id, e.account, a.archived_until, coalesce(
-    a.archived_until,
+  select e.id, e.account, u.archived_until, coalesce(
+    u.archived_until,
     date_trunc('day', least(pay_internal.server_time() - interval '8 days', (
       select o.created_at from pay.events o where o.environment_id = e.id order by o.id limit 1
     )), 'UTC')
-  )
+  ), to_char(a.archived_until - interval '1 day', 'YYYY-MM-DD'), a.last_sha256
   from pay.environments e
   left join pay.archives a on a.environment_id = e.id
+  cross join lateral (select case when not a.is_ended then a.archived_until end) u (archived_until)
   where e.livemode and (p_account is null or e.account = p_account)
   order by e.id;
 end
@@ -92,7 +96,10 @@ grant execute on function pay.sum_archive(text, timestamptz, timestamptz) to pay
 -- Operator: an archive has everything before a time. From the first call on, retention keeps what
 -- the archive does not have. Raises check_violation if the time is earlier than the present one, or
 -- later than a week ago: a delivery can still change until then.
-create or replace function pay.note_archive(p_environment_id text, p_until timestamptz)
+-- p_sha256: of the manifest of the last day
+create or replace function pay.note_archive(
+  p_environment_id text, p_until timestamptz, p_sha256 text
+)
 returns void
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp set jit = off
@@ -102,10 +109,12 @@ declare
 begin
   perform set_config('pay.worker', 'on', true);
   perform pay_internal.refuse_moving(p_environment_id);
-  insert into pay.archives as a (environment_id, archived_until)
-  select e.id, p_until from pay.environments e where e.id = p_environment_id and e.livemode
-  on conflict (environment_id) do update set archived_until = excluded.archived_until
-    where a.archived_until <= excluded.archived_until
+  insert into pay.archives as a (environment_id, archived_until, last_sha256)
+  select e.id, p_until, p_sha256 from pay.environments e
+  where e.id = p_environment_id and e.livemode
+  on conflict (environment_id) do update set
+    archived_until = excluded.archived_until, last_sha256 = excluded.last_sha256, is_ended = false
+    where a.archived_until <= excluded.archived_until or a.is_ended
   returning a.archived_until into v_until;
   if v_until is null or p_until > pay_internal.server_time() - interval '7 days' then
     raise check_violation using
@@ -113,10 +122,10 @@ begin
   end if;
 end
 $$;
-grant execute on function pay.note_archive(text, timestamptz) to pay_operator;
+grant execute on function pay.note_archive(text, timestamptz, text) to pay_operator;
 
 -- Operator: ends the archive of an environment: retention deletes its events after 30 days again.
--- Returns whether it had one.
+-- Its last manifest stays known. Returns whether it had one.
 create or replace function pay.end_archive(p_environment_id text)
 returns boolean
 language plpgsql volatile security definer
@@ -125,7 +134,8 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   perform pay_internal.refuse_moving(p_environment_id);
-  delete from pay.archives a where a.environment_id = p_environment_id;
+  update pay.archives a set is_ended = true
+  where a.environment_id = p_environment_id and not a.is_ended;
   return found;
 end
 $$;

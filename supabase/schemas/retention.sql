@@ -224,7 +224,8 @@ declare
   -- Whatever is younger has events. Otherwise each batch would look at all of it.
   v_first_event text;
   v_before constant timestamptz := least(p_at - interval '30 days', case when p_livemode then
-    (select a.archived_until from pay.archives a where a.environment_id = p_environment_id)
+    (select a.archived_until from pay.archives a
+     where a.environment_id = p_environment_id and not a.is_ended)
   end);
 begin
   if not pg_try_advisory_xact_lock(hashtextextended('purge ' || p_environment_id, 0)) then

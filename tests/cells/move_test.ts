@@ -476,7 +476,7 @@ Deno.test({
           b.sql`select pay.set_bridge_hash(${CHAIN}, 'none')`,
           b.sql`select pay.reread_account(${CHAIN}, '{}')`,
           b.sql`select pay.count_ignored_notification(${CHAIN})`,
-          b.sql`select pay.note_archive(${live!.id}, now() - interval '9 days')`,
+          b.sql`select pay.note_archive(${live!.id}, now() - interval '9 days', '')`,
           b.sql`select pay.end_archive(${live!.id})`,
         ]
       ) await assert.rejects(call, /moving to another cell/);

@@ -359,6 +359,7 @@ const VIOLATIONS: Violation[] = [
   ["invariant_breaches_pkey", "invariant_breaches", {}],
   ["settings_pkey", "settings", {}],
   ["archives_pkey", "archives", {}],
+  ["archives_last_sha256_form", "archives", { environment_id: "a1", last_sha256: "x" }],
   ["dispatcher_wakes_pkey", "dispatcher_wakes", {}],
   ["settings_name_known", "settings", { name: "other" }],
 ];

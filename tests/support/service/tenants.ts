@@ -44,7 +44,7 @@ const SEEDS: Record<string, Record<string, unknown>> = {
     created_at: "2026-01-01",
     expires_at: "2026-01-02",
   },
-  archives: { archived_until: "2026-01-01" },
+  archives: { archived_until: "2026-01-01", last_sha256: "0".repeat(64), is_ended: false },
   dispatcher_wakes: { request_id: "1", woken_at: "2026-01-01" },
   sandbox_settings: {
     version: 1,
