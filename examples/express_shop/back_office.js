@@ -19,7 +19,10 @@ export function createBackOffice({ book, client, adminToken }) {
     response.json(book.find(request.params.id));
   });
 
-  /** Charges an authorized order. The body can have a smaller `amount`. */
+  /**
+   * Charges an authorized order. The body can have a smaller `amount`. The API checks it, so a
+   * misspelt `amount` does not charge the whole.
+   */
   office.post("/orders/:id/ship", async (request, response) => {
     const { payment_id } = book.find(request.params.id);
     const options = { idempotencyKey: `ship-${payment_id}` };
