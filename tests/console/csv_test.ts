@@ -5,6 +5,7 @@ import type { Page } from "../../client/mod.ts";
 import { csvCell, csvHead, csvRows } from "../../console/csv.ts";
 import { MAX_ROWS, MAX_ROWS_IN_MEMORY, writeCsv } from "../../console/csv_file.ts";
 import type { FileSink } from "../../console/save_file.ts";
+import { findSlowText } from "../support/core/growth.ts";
 
 /** A value and its cell. */
 const CELLS: [value: unknown, cell: string][] = [
@@ -34,7 +35,18 @@ const CELLS: [value: unknown, cell: string][] = [
   ["a;=1+1;b", `"a;'=1+1;b"`],
   ["a\n=1+1", `"a\n'=1+1"`],
   ["a\t@x", `"a\t'@x"`],
+  ["a; \u0000=1", `"a;' \u0000=1"`],
+  ["\nx", `"'\nx"`],
+  ["a =1", "a =1"],
+  ["a;b-1", '"a;b-1"'],
+  ...[..."＝＋－＠﹦﹢﹣﹫⁼⁺⁻₌₊₋−﬩"].map((sign): [string, string] => [`${sign}1`, `'${sign}1`]),
 ];
+
+Deno.test("csvCell() takes linear time", async () => {
+  // More than a value of a list has.
+  const reader = { samples: ["a;\t=1\r\n b", ";;; \u0000\n"], longest: 65_536, read: csvCell };
+  assert.equal(await findSlowText(reader, 1), null);
+});
 
 for (const [value, cell] of CELLS) {
   Deno.test(`csvCell() ${JSON.stringify(value)} → ${JSON.stringify(cell)}`, () => {
