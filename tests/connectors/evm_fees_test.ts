@@ -7,7 +7,9 @@ import {
   type FeeQuote,
   type Fees,
   firstFees,
+  isBelowMarket,
   isTooDear,
+  quoteOf,
   raisedFees,
 } from "../../shared/connectors/evm/evm_fees.ts";
 import { EVM_NETWORKS } from "../../shared/connectors/evm/evm_networks.ts";
@@ -56,6 +58,48 @@ Deno.test("excessOf() names the numbers and the remedy", () => {
     excessOf([quote(1e6, 1)], GAS, settings({ max_fee: "0.0001" })),
     "the fee is 120 ETH, and max_fee 0.0001: if a block explorer agrees, raise it; if not, " +
       "change rpc_urls",
+  );
+});
+
+/** Quotes at the default limits of ethereum, and the first fees in gwei. */
+const FIRST: [string, FeeQuote[], max_fee: number, tip: number][] = [
+  ["one node", [quote(20, 2)], 42, 2],
+  ["two nodes that agree", [quote(20, 2), quote(20, 2)], 42, 2],
+  ["one of two that reports far too little", [quote(0.05, 0), quote(20, 2)], 42, 2],
+  ["one of two whose base fee exceeds max_fee", [quote(20, 2), quote(1e6, 3)], 42, 2],
+  ["one of two whose tip exceeds max_tip", [quote(1, 2), quote(1, 1e6)], 4, 2],
+  ["two that exceed max_tip", [quote(1, 10), quote(1, 1e6)], 7, 5],
+];
+
+for (const [name, quotes, max_fee, tip] of FIRST) {
+  Deno.test(`firstFees() ${name}: ${max_fee} gwei with a tip of ${tip}`, () => {
+    const fees = firstFees(quotes, GAS, settings());
+    assert.deepEqual(fees, { max_fee: max_fee * GWEI, priority_fee: tip * GWEI });
+  });
+}
+
+/** The base fees and tips of the newest blocks in gwei, and the quote of a proposal of 20 and 2. */
+const HISTORIES: [string, number[], number[], FeeQuote][] = [
+  ["no blocks", [], [], quote(20, 2)],
+  ["dearer blocks", [30, 40], [3, 9, 4], quote(40, 4)],
+  ["cheaper blocks", [50, 10], [1, 1, 9], quote(20, 2)],
+];
+
+for (const [name, base_fees, tips, expected] of HISTORIES) {
+  Deno.test(`quoteOf() ${name}`, () => {
+    const wei = (all: number[]) => all.map((gwei) => gwei * GWEI);
+    const history = { base_fees: wei(base_fees), tips: wei(tips) };
+    assert.deepEqual(quoteOf(quote(20, 2), history), expected);
+  });
+}
+
+Deno.test("isBelowMarket() compares the offer with the lowest base fee", () => {
+  const fees = { max_fee: 20 * GWEI, priority_fee: 2 * GWEI };
+  assert.deepEqual(
+    [[quote(20, 2)], [quote(21, 2)], [quote(21, 2), quote(20, 2)]].map((quotes) =>
+      isBelowMarket(fees, quotes)
+    ),
+    [false, true, false],
   );
 });
 

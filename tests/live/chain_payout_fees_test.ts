@@ -14,9 +14,12 @@ payoutCase("one node that lies about fees", async (given, signer, t) => {
   await using proxy = startNodeProxy(node.url);
   await given.set({ rpc_urls: proxy.url });
   await paid();
-  const report = (base: string, tip: string) => {
+  const report = (base: string, tip: string, { has_blocks = false } = {}) => {
     proxy.change = (method, [block]) => {
       if (method === "eth_maxPriorityFeePerGas") return { result: tip };
+      if (method === "eth_feeHistory" && has_blocks) {
+        return { result: { baseFeePerGas: [base, base], reward: [[tip]] } };
+      }
       if (method !== "eth_getBlockByNumber" || block !== "latest") return;
       return { result: { baseFeePerGas: base } };
     };
@@ -78,16 +81,44 @@ payoutCase("one node that lies about fees", async (given, signer, t) => {
     assert.equal(await given.statusOf(made), "completed");
     await set({ max_fee: "0.001" });
   });
+  const mineAt = async (base: string) => {
+    await node.call("anvil_setNextBlockBaseFeePerGas", base);
+    await given.mined();
+  };
+  /** What the node does, and the requests that the signer gets. anvil refuses a fee below the base. */
+  const TOO_LOW = [
+    ["proposes far too little sends the prices of its newest blocks", "proposal", 1],
+    ["has no newest blocks sends what it proposes", "no blocks", 1],
+    ["reported far too little is corrected a minute later", "everything", 3],
+  ] as const;
+  for (const [name, wrong, requests] of TOO_LOW) {
+    await t.step(`a node that ${name}`, async () => {
+      await mineAt(gwei(4));
+      if (wrong === "no blocks") {
+        const error = { code: -32601, message: "the method does not exist" };
+        proxy.change = (method) => method === "eth_feeHistory" ? { error } : undefined;
+      } else report(gwei(0.05), "0x0", { has_blocks: wrong === "everything" });
+      const before = signer.nonces.length;
+      const made = await transfer(10, newAddress());
+      await later();
+      proxy.change = () => undefined;
+      if (wrong === "everything") await later();
+      await mineAt(gwei(4));
+      assert.equal(signer.nonces.length - before, requests);
+      assert.ok(Math.max(...signer.costs.slice(before)) <= 1e15, "never above max_fee");
+      await final();
+      assert.equal(await given.statusOf(made), "completed");
+    });
+  }
   await t.step("first fees that are far too low do not hold up the later nonces", async () => {
-    report(gwei(0.05), "0x0");
+    report(gwei(0.05), "0x0", { has_blocks: true });
     const before = signer.nonces.length;
     const made: { id: string }[] = [];
     for (let i = 0; i < 3; i++) made.push(await transfer(10 + i, newAddress()));
     const statuses = () => Promise.all(made.map((each) => given.statusOf(each)));
     for (let turn = 0; turn < 12; turn++) {
       await later(STUCK_S);
-      await node.call("anvil_setNextBlockBaseFeePerGas", gwei(4));
-      await given.mined();
+      await mineAt(gwei(4));
     }
     proxy.change = () => undefined;
     assert.ok(Math.max(...signer.costs.slice(before)) <= 1e15, "never above max_fee");
@@ -100,8 +131,7 @@ payoutCase("one node that lies about fees", async (given, signer, t) => {
     const made = await transfer(10, newAddress());
     for (let turn = 0; turn < 4; turn++) {
       await later(STUCK_S);
-      await node.call("anvil_setNextBlockBaseFeePerGas", gwei(4));
-      await given.mined();
+      await mineAt(gwei(4));
     }
     assert.equal(await given.statusOf(made), "pending");
     assert.ok(Math.max(...signer.costs.slice(before)) <= 2e14, "never above max_fee");
@@ -110,8 +140,7 @@ payoutCase("one node that lies about fees", async (given, signer, t) => {
     await set({ max_fee: "0.002" });
     for (let turn = 0; turn < 4; turn++) {
       await later(STUCK_S);
-      await node.call("anvil_setNextBlockBaseFeePerGas", gwei(4));
-      await given.mined();
+      await mineAt(gwei(4));
     }
     await final();
     assert.equal(await given.statusOf(made), "completed");

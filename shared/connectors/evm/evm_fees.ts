@@ -35,6 +35,25 @@ export interface FeeQuote {
   tip: number;
 }
 
+/** The newest blocks of a node, of which each has one percentile of tips. */
+export interface FeeHistory {
+  /** The base fees of the blocks, and of the next one. */
+  base_fees: readonly number[];
+  tips: readonly number[];
+}
+
+/**
+ * Returns the prices of a node, which are at least those of its newest blocks: the base fee of the
+ * next block, and the median of their tips.
+ */
+export function quoteOf(proposed: FeeQuote, { base_fees, tips }: FeeHistory): FeeQuote {
+  const sorted = tips.toSorted((a, b) => a - b);
+  return {
+    base_fee: Math.max(proposed.base_fee, base_fees.at(-1) ?? 0),
+    tip: Math.max(proposed.tip, sorted[Math.floor(sorted.length / 2)] ?? 0),
+  };
+}
+
 /** The limits of an account. */
 export interface FeeLimits {
   network: EvmNetwork;
@@ -64,9 +83,14 @@ export function excessOf(
   return `the fee is ${cost}, and max_fee ${formatCoins(limits.max_fee)}: ${advice}`;
 }
 
-/** Returns the fees of a first transaction: those of the lowest quotes, within the limits. */
+/**
+ * Returns the fees of a first transaction: those of the highest quotes that the account allows, so
+ * a node that reports too little holds up nothing on its own. If it allows none, the lowest quotes
+ * count, within the limits.
+ */
 export function firstFees(quotes: readonly FeeQuote[], gas: number, limits: FeeLimits): Fees {
-  const { base_fee, tip } = lowest(quotes);
+  const allowed = quotes.filter((quote) => excessOf([quote], gas, limits) === null);
+  const { base_fee, tip } = allowed.length > 0 ? highest(allowed) : lowest(quotes);
   const allowed_tip = Math.min(tip, tipLimit(quotes, limits));
   const wanted = BASE_RESERVE * base_fee + allowed_tip;
   const max_fee = Math.min(wanted, gasPriceLimit(gas, limits));
@@ -89,8 +113,7 @@ export function raisedFees(
   const least = bumped(last.max_fee);
   const least_tip = bumped(last.priority_fee);
   if (least > most || least_tip > most) return null;
-  const base_fee = Math.max(...quotes.map((quote) => quote.base_fee));
-  const tip = Math.max(...quotes.map((quote) => quote.tip));
+  const { base_fee, tip } = highest(quotes);
   const most_tip = tipLimit(quotes, limits);
   const wanted_tip = Math.max(Math.min(tip, most_tip), least_tip);
   const wanted = Math.max(
@@ -107,6 +130,11 @@ export function raisedFees(
 /** Reports whether a transaction could cost more than the account allows. */
 export function isTooDear(gas: number, { max_fee }: Fees, limits: FeeLimits): boolean {
   return max_fee > gasPriceLimit(gas, limits);
+}
+
+/** Reports whether no block can take a transaction with these fees, as all nodes have it. */
+export function isBelowMarket({ max_fee }: Fees, quotes: readonly FeeQuote[]): boolean {
+  return max_fee < lowest(quotes).base_fee;
 }
 
 /** Writes the cost of gas in the network's coin. */
@@ -142,6 +170,13 @@ function lowest(quotes: readonly FeeQuote[]): FeeQuote {
   return {
     base_fee: Math.min(...quotes.map(({ base_fee }) => base_fee)),
     tip: Math.min(...quotes.map(({ tip }) => tip)),
+  };
+}
+
+function highest(quotes: readonly FeeQuote[]): FeeQuote {
+  return {
+    base_fee: Math.max(...quotes.map(({ base_fee }) => base_fee)),
+    tip: Math.max(...quotes.map(({ tip }) => tip)),
   };
 }
 

@@ -19,6 +19,7 @@ import {
   excessOf,
   type Fees,
   firstFees,
+  isBelowMarket,
   isTooDear,
   limitsText,
   raisedFees,
@@ -27,7 +28,10 @@ import { PayoutChain } from "./evm_payout_chain.ts";
 import { RpcError } from "./evm_rpc.ts";
 import { type EvmSettings, readEvmSettings } from "./evm_settings.ts";
 
-/** A transaction that is in no block after this time is sent again with higher fees. */
+/**
+ * A transaction that is in no block after this time is sent again with higher fees; at once if it
+ * offers less than the base fee.
+ */
 const STUCK_SECONDS = 180;
 /** Time after which another transaction with the nonce of a payout is for the operator. */
 const USED_SECONDS = 3_600;
@@ -221,7 +225,7 @@ class Sender {
       return { fees: firstFees(quotes, gas, settings), note };
     }
     const last = { max_fee, priority_fee };
-    const is_stuck = (sent_seconds ?? 0) >= STUCK_SECONDS;
+    const is_stuck = (sent_seconds ?? 0) >= STUCK_SECONDS || isBelowMarket(last, quotes);
     // Without a hash it is unknown whether the signer has got it.
     if (!is_stuck && tx_hashes.length > 0) {
       const waiting = `${tx_hashes.at(-1)} is in no block yet${note}`;

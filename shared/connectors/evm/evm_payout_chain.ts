@@ -5,13 +5,26 @@
 
 import * as z from "zod";
 import { Chain, LOGS_DEADLINE_MS, paddedAddress, TRANSFER_TOPIC } from "./evm_chain.ts";
-import { callRpc, callRpcBatch, Hash, hex, Quantity, type RpcRequest, rpcUrls } from "./evm_rpc.ts";
-import type { FeeQuote, Fees } from "./evm_fees.ts";
+import {
+  callRpc,
+  callRpcBatch,
+  Hash,
+  hex,
+  Quantity,
+  RpcError,
+  type RpcRequest,
+  rpcUrls,
+} from "./evm_rpc.ts";
+import { type FeeHistory, type FeeQuote, type Fees, quoteOf } from "./evm_fees.ts";
 import type { EvmSettings } from "./evm_settings.ts";
 
 /** Unused gas costs nothing. A transfer of these tokens takes at most 70 000. */
 const GAS_MIN = 120_000;
 const GAS_RESERVE = 1.2;
+/** Blocks with whose prices a node's proposal is compared: four minutes on Ethereum. */
+const NEWEST_BLOCKS = 20;
+/** Of their tips, the one that a fifth of the gas has paid at most: enough to be in a block. */
+const TIP_PERCENTILE = 20;
 
 const Amount = z.string().regex(/^0x[0-9a-fA-F]{1,64}$/).transform(BigInt);
 const Log = z.object({
@@ -23,6 +36,10 @@ const Log = z.object({
   logIndex: Quantity,
 });
 const Block = z.object({ baseFeePerGas: Quantity });
+const History = z.object({
+  baseFeePerGas: z.array(Quantity).max(NEWEST_BLOCKS + 1),
+  reward: z.array(z.array(Quantity)).max(NEWEST_BLOCKS).nullish(),
+});
 const Receipt = z.object({ status: Quantity, blockNumber: Quantity }).nullable();
 
 /** A transfer of a token that has left the signer. */
@@ -114,12 +131,25 @@ export class PayoutChain {
   /** Returns the prices of gas that each node reports. */
   quotes(): Promise<FeeQuote[]> {
     return Promise.all(this.#urls.map(async (url) => {
-      const [tip, block] = await Promise.all([
+      const [tip, block, history] = await Promise.all([
         this.#ask(url, "eth_maxPriorityFeePerGas", [], Quantity),
         this.#ask(url, "eth_getBlockByNumber", ["latest", false], Block),
+        this.#history(url),
       ]);
-      return { tip, base_fee: block.baseFeePerGas };
+return quoteOf({ tip, base_fee: block.baseFeePerGas }, history);
     }));
+  }
+
+  /** Returns the prices of a node's newest blocks; none if it does not serve them. */
+  async #history(url: string): Promise<FeeHistory> {
+    try {
+      const params = [hex(NEWEST_BLOCKS), "latest", [TIP_PERCENTILE]];
+      const { baseFeePerGas, reward } = await this.#ask(url, "eth_feeHistory", params, History);
+      return { base_fees: baseFeePerGas, tips: (reward ?? []).flat() };
+    } catch (error) {
+      if (!(error instanceof RpcError && error.kind === "refused")) throw error;
+      return { base_fees: [], tips: [] };
+    }
   }
 
   /** Returns transactions in their blocks by hash; without those that no block has. */
