@@ -15,6 +15,12 @@ const SIGNALS: readonly NodeJS.Signals[] = [
   ...(process.stdout.isTTY ? ["SIGHUP" as const] : []),
 ];
 
+/** The reason and the exit code, as in a shell, of a program that cannot be started. */
+const NOT_STARTED: Readonly<Record<string, [reason: string, exit_code: number]>> = {
+  EACCES: ["this user may not execute it", 126],
+  ENOENT: ["there is no such program", 127],
+};
+
 /**
  * Runs a program until it ends.
  * @param environment variables beside those of this process
@@ -39,10 +45,10 @@ export async function runProgram(
   for (const signal of SIGNALS) process.on(signal, pass);
   try {
     return await new Promise<number>((resolve, reject) => {
-      child.once(
-        "error",
-        ({ message }) => reject(new CommandError(`"${program}" cannot be started: ${message}`)),
-      );
+      child.once("error", ({ code = "", message }: NodeJS.ErrnoException) => {
+        const [reason, exit_code] = NOT_STARTED[code] ?? [message, EXIT.failure];
+        reject(new CommandError(`"${program}" cannot be started: ${reason}`, exit_code));
+      });
       child.once(
         "exit",
         (code, signal) =>

@@ -48,7 +48,7 @@ export interface Command {
   run(values: Values, args: readonly string[], surroundings: Surroundings): Promise<number>;
 }
 
-/** Exit codes of every command. */
+/** Exit codes of every command. `run` exits with the code of its program, or 126 or 127. */
 export const EXIT = { success: 0, failure: 1, usage: 2 } as const;
 
 /** Invalid arguments. The message names the argument at fault, and `param` that of a tool. */
@@ -63,6 +63,10 @@ export class UsageError extends Error {
 /** A command that failed. The message is complete for the user. */
 export class CommandError extends Error {
   override readonly name = "CommandError";
+
+  constructor(message: string, readonly exit_code: number = EXIT.failure) {
+    super(message);
+  }
 }
 
 /** An option of every command. */

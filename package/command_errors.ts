@@ -50,6 +50,7 @@ export function describeError(error: unknown): string {
 
 /** Returns the exit code of an error. The API checks the values of most options. */
 export function exitCodeOf(error: unknown): number {
+  if (error instanceof CommandError) return error.exit_code;
   const is_wrong_argument = error instanceof UsageError ||
     (error instanceof ApiError && error.is("invalid_parameter"));
   return is_wrong_argument ? EXIT.usage : EXIT.failure;

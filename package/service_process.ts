@@ -31,7 +31,7 @@ export async function startServiceProcess(
   timeout_ms: number,
   onProgress?: (line: string) => void,
 ): Promise<ServiceProcess> {
-  const command = serviceCommand(["--temporary"]);
+  const command = serviceCommand(["--temporary", "--name=PORT=port"]);
   const child = spawn(command.program, command.args, {
     env: { ...process.env, ...command.env, ...env },
     stdio: ["pipe", "pipe", "pipe"],

@@ -12,6 +12,9 @@ import {
 import { dataDir, makeDataDir } from "../data_folder.ts";
 import { serviceCommand } from "../programs.ts";
 
+/** The variables of the service that are options here. */
+const OPTION_OF = { PORT: "port", DATA_DIR: "data-dir", DATABASE_URL: "database-url" };
+
 export const START: Command = {
   name: "start",
   summary: "Run the service on this machine, with its data in this folder",
@@ -29,15 +32,18 @@ export const START: Command = {
     refuseArguments(given);
     const port = wholeNumberOf(values, "port", 0, 65_535);
     const environment = { ...(port !== undefined && { PORT: String(port) }) };
+    const names = Object.entries(OPTION_OF)
+      .filter(([name, option]) => values[option] !== undefined || !surroundings.env(name))
+      .map(([name, option]) => `--name=${name}=--${option}`);
     if (values["temporary"]) {
       refuseWithTemporary(values);
-      const { program, args, env } = serviceCommand(["--temporary"]);
+      const { program, args, env } = serviceCommand(["--temporary", ...names]);
       return await runProgram(program, args, { ...env, PORT: "0", ...environment });
     }
     const data_dir = dataDir(values, surroundings);
     makeDataDir(data_dir);
     const database_url = textOf(values, "database-url");
-    const { program, args, env } = serviceCommand([]);
+    const { program, args, env } = serviceCommand(names);
     return await runProgram(program, args, {
       ...env,
       ...environment,

@@ -4,11 +4,13 @@
  *
  * With `--temporary` the service has a data folder of its own and lives until its standard input
  * closes. It prints one line of JSON when it is ready: `base_url`, `test_key`, `live_key`.
+ *
+ * With `--name=PORT=--port` messages call the setting by the name with which the user has given it.
  */
 
 import { parseArgs } from "node:util";
 import { fileURLToPath } from "node:url";
-import { readSettings } from "../data_dir/settings.ts";
+import { readSettings, SettingsError } from "../data_dir/settings.ts";
 import { readReferenceFolder, readSiteFolder } from "../sites/site_folder.ts";
 import { printBanner, runUntilEnd, runUntilSignal } from "./launch.ts";
 import { type ServiceParts, startService } from "./service.ts";
@@ -31,25 +33,46 @@ if (import.meta.main) await main(Deno.args);
 async function main(args: string[]): Promise<void> {
   const { values } = parseArgs({
     args,
-    options: { "postgres-package": { type: "string" }, temporary: { type: "boolean" } },
+    options: {
+      "postgres-package": { type: "string" },
+      temporary: { type: "boolean" },
+      name: { type: "string", multiple: true, default: [] },
+    },
   });
   const package_dir = values["postgres-package"];
-  if (values.temporary) await runTemporarily(package_dir);
-  else await run(package_dir);
+  const names = new Map(values.name.map((pair) => pair.split("=", 2) as [string, string]));
+  if (values.temporary) await runTemporarily(package_dir, names);
+  else await run(package_dir, names);
 }
 
-async function run(package_dir: string | undefined): Promise<void> {
+/** The names that messages have in place of those of variables. */
+type Names = ReadonlyMap<string, string>;
+
+/** Does the work. An error of a setting has the name with which the user has given it. */
+async function withNames<T>(names: Names, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof SettingsError)) throw error;
+    throw new SettingsError(
+      error.message.replace(/\b[A-Z_]+\b/g, (name) => names.get(name) ?? name),
+    );
+  }
+}
+
+async function run(package_dir: string | undefined, names: Names): Promise<void> {
   const shutdown = new Shutdown();
-  await runUntilSignal(shutdown, async () => {
+  const start = async () => {
     const settings = readSettings((name) => Deno.env.get(name), Deno.cwd());
     const database = { durable: true, package_dir, onProgress: say };
     const service = await startService(settings, shutdown, { ...SITES, database });
     printBanner(settings, service);
     return service.database;
-  });
+  };
+  await runUntilSignal(shutdown, () => withNames(names, start));
 }
 
-async function runTemporarily(package_dir: string | undefined): Promise<void> {
+async function runTemporarily(package_dir: string | undefined, names: Names): Promise<void> {
   const shutdown = new Shutdown();
   const end = async () => {
     // On other systems the reaper ends everything as soon as this process has ended.
@@ -59,7 +82,7 @@ async function runTemporarily(package_dir: string | undefined): Promise<void> {
   drain(Deno.stdin.readable).then(end, end);
   Deno.addSignalListener("SIGINT", end);
   if (Deno.build.os !== "windows") Deno.addSignalListener("SIGTERM", end);
-  await runUntilEnd(shutdown, async () => {
+  const start = async () => {
     const onProgress = (line: string) => console.error(line);
     const data = await makeTemporaryData({ package_dir, onProgress });
     shutdown.add(() => data.remove());
@@ -71,7 +94,8 @@ async function runTemporarily(package_dir: string | undefined): Promise<void> {
     });
     say(JSON.stringify(service.credentials));
     return service.database;
-  });
+  };
+  await runUntilEnd(shutdown, () => withNames(names, start));
 }
 
 function siteFolder(name: string): string {

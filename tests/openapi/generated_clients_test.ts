@@ -26,7 +26,7 @@ for (const language of CLIENT_LANGUAGES) {
     fn: () =>
       withServedService(({ service, base_url }) =>
         withTemporaryFolder(async (folder) => {
-          const env = { BASE_URL: base_url, TEST_KEY: service.key.text };
+          const env = { PAYMENTS_BASE_URL: base_url, PAYMENTS_API_KEY: service.key.text };
           assert.deepEqual(await runClient(language, folder, env), EXPECTED);
           if (language.size === undefined) return;
           const { file, lines_max } = language.size;

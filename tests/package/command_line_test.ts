@@ -245,14 +245,14 @@ Deno.test("sandbox new prints the key of an empty sandbox alone", () =>
     assert.equal(wrong.code, 2);
   }));
 
-Deno.test("every page uses the variables of the command line", async () => {
+Deno.test("every page and program uses the variables of the command line", async () => {
   const names: string[] = Object.values(VARIABLES);
-  for (const path of await projectFiles([".md", ".js", ".py"])) {
+  for (const path of await projectFiles([".md", ".js", ".py", ".go", ".java"])) {
     const text = await readProjectFile(path);
-    const others = [...text.matchAll(/\bPAYMENTS_(?!DB_)(?:[A-Z]+_)*(?:URL|KEY)\b/g)].map((
-      [name],
-    ) => name)
-      .filter((name) => !names.includes(name));
+    const others = [
+      ...text.matchAll(/\bPAYMENTS_(?!DB_)(?:[A-Z]+_)*(?:URL|KEY)\b/g),
+      ...text.matchAll(/(?<![A-Z_<])(?:BASE_URL|API_KEY|TEST_KEY)\b/g),
+    ].map(([name]) => name).filter((name) => !names.includes(name));
     assert.deepEqual(others, [], path);
   }
 });

@@ -12,14 +12,14 @@ import org.openapitools.client.model.Person;
 import org.openapitools.client.model.Refund;
 
 /**
- * Uses the Java client that openapi-generator makes from the OpenAPI document. It reads BASE_URL and
- * TEST_KEY, and prints a line for each step.
+ * Uses the Java client that openapi-generator makes from the OpenAPI document. It reads PAYMENTS_BASE_URL and
+ * PAYMENTS_API_KEY, and prints a line for each step.
  */
 public class GeneratedClient {
     public static void main(String[] arguments) throws Exception {
         ApiClient client = new ApiClient();
-        client.setBasePath(System.getenv("BASE_URL"));
-        client.setBearerToken(System.getenv("TEST_KEY"));
+        client.setBasePath(System.getenv("PAYMENTS_BASE_URL"));
+        client.setBearerToken(System.getenv("PAYMENTS_API_KEY"));
         PaymentsApi payments = new PaymentsApi(client);
         RefundsApi refunds = new RefundsApi(client);
 

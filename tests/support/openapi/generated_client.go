@@ -1,5 +1,5 @@
 // Command generated_client uses the Go client that oapi-codegen makes from the OpenAPI document. It
-// reads BASE_URL and TEST_KEY, and prints a line for each step.
+// reads PAYMENTS_BASE_URL and PAYMENTS_API_KEY, and prints a line for each step.
 package main
 
 import (
@@ -15,11 +15,11 @@ import (
 func main() {
 	ctx := context.Background()
 	authorize := func(_ context.Context, request *http.Request) error {
-		request.Header.Set("Authorization", "Bearer "+os.Getenv("TEST_KEY"))
+		request.Header.Set("Authorization", "Bearer "+os.Getenv("PAYMENTS_API_KEY"))
 		return nil
 	}
 	client, err := payments.NewClientWithResponses(
-		os.Getenv("BASE_URL"), payments.WithRequestEditorFn(authorize))
+		os.Getenv("PAYMENTS_BASE_URL"), payments.WithRequestEditorFn(authorize))
 	if err != nil {
 		log.Fatal(err)
 	}

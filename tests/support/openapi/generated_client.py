@@ -1,6 +1,6 @@
 """Uses the Python client that openapi-python-client makes from the OpenAPI document.
 
-It reads BASE_URL and TEST_KEY, and prints a line for each step.
+It reads PAYMENTS_BASE_URL and PAYMENTS_API_KEY, and prints a line for each step.
 """
 
 import os
@@ -19,7 +19,7 @@ from payments_api_client.models import (
     Refund,
 )
 
-client = AuthenticatedClient(base_url=os.environ["BASE_URL"], token=os.environ["TEST_KEY"])
+client = AuthenticatedClient(base_url=os.environ["PAYMENTS_BASE_URL"], token=os.environ["PAYMENTS_API_KEY"])
 
 
 def order(number: str) -> CreatePaymentBody:

@@ -109,7 +109,7 @@ export async function isLeftOut({ name, generator, needs }: ClientLanguage): Pro
 export async function runClient(
   language: ClientLanguage,
   folder: string,
-  env: { BASE_URL: string; TEST_KEY: string },
+  env: { PAYMENTS_BASE_URL: string; PAYMENTS_API_KEY: string },
 ): Promise<string[]> {
   if (!INSTALLED) throw new Error("CLIENT_GENERATORS is not set: see .ci/client_generators");
   await Deno.mkdir(folder);

@@ -76,6 +76,15 @@ export const RECIPE_CASES: readonly PackageCase[] = [
       const { code, stdout, stderr } = await runCommand({ args, cwd: path, env });
       assert.equal(code, 3, stderr);
       assert.match(stdout, /^http:\/\/127\.0\.0\.1:\d+\/functions\/v1 sk_test_\w+$/m);
+      for (
+        const [name, code, message] of [
+          ["nosuchcommand", 127, '"nosuchcommand" cannot be started: there is no such program\n'],
+          [path, 126, `"${path}" cannot be started: this user may not execute it\n`],
+        ] as const
+      ) {
+        const ended = await runCommand({ args: [program, "run", "--", name], cwd: path, env });
+        assert.deepEqual([ended.code, ended.stderr], [code, message]);
+      }
     },
   },
   {

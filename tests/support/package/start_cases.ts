@@ -102,6 +102,30 @@ export const START_CASES: readonly PackageCase[] = [
       }
     },
   },
+  {
+    name: "a port that is taken has the name with which it was given",
+    run: async ({ program, path, env }) => {
+      using taken = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+      const { port } = taken.addr;
+      const is_taken = (name: string) =>
+        `${name} ${port} is in use .* set ${name} to a free port\n$`;
+      const start = [program, "start", "--data-dir", join(path, "taken")];
+      for (
+        const [args, variables, name] of [
+          [[...start, "--port", String(port)], {}, "--port"],
+          [start, { PORT: String(port) }, "PORT"],
+        ] as const
+      ) {
+        const ended = await runCommand({ args, cwd: path, env: { ...env, ...variables } });
+        assert.equal(ended.code, 1, ended.stdout);
+        assert.match(ended.stderr, new RegExp(`^${is_taken(name)}`, "m"));
+      }
+      const script = `(await import("payments-sandbox")).startSandbox({ port: ${port} })`;
+      const { code, stderr } = await runCommand({ args: ["node", "-e", script], cwd: path, env });
+      assert.equal(code, 1);
+      assert.match(stderr, new RegExp(is_taken("port").slice(0, -1), "m"));
+    },
+  },
 ];
 
 /** Starts the service, uses it as a person does, and ends it. */
