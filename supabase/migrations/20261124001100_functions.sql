@@ -710,7 +710,8 @@ grant execute on function pay.change_api_key(
 
 create or replace function pay.list_archives(p_account text)
 returns table (
-  environment_id text, account text, archived_until timestamptz, next_day timestamptz
+  environment_id text, account text, archived_until timestamptz, next_day timestamptz,
+  last_day text, last_sha256 text
 )
 language plpgsql volatile security definer rows 10
 set search_path = pg_catalog, pg_temp set jit = off
@@ -718,14 +719,15 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
-  select e.id, e.account, a.archived_until, coalesce(
-    a.archived_until,
+  select e.id, e.account, u.archived_until, coalesce(
+    u.archived_until,
     date_trunc('day', least(pay_internal.server_time() - interval '8 days', (
       select o.created_at from pay.events o where o.environment_id = e.id order by o.id limit 1
     )), 'UTC')
-  )
+  ), to_char(a.archived_until - interval '1 day', 'YYYY-MM-DD'), a.last_sha256
   from pay.environments e
   left join pay.archives a on a.environment_id = e.id
+  cross join lateral (select case when not a.is_ended then a.archived_until end) u (archived_until)
   where e.livemode and (p_account is null or e.account = p_account)
   order by e.id;
 end
@@ -786,7 +788,9 @@ end
 $$;
 grant execute on function pay.sum_archive(text, timestamptz, timestamptz) to pay_operator;
 
-create or replace function pay.note_archive(p_environment_id text, p_until timestamptz)
+create or replace function pay.note_archive(
+  p_environment_id text, p_until timestamptz, p_sha256 text
+)
 returns void
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp set jit = off
@@ -796,10 +800,12 @@ declare
 begin
   perform set_config('pay.worker', 'on', true);
   perform pay_internal.refuse_moving(p_environment_id);
-  insert into pay.archives as a (environment_id, archived_until)
-  select e.id, p_until from pay.environments e where e.id = p_environment_id and e.livemode
-  on conflict (environment_id) do update set archived_until = excluded.archived_until
-    where a.archived_until <= excluded.archived_until
+  insert into pay.archives as a (environment_id, archived_until, last_sha256)
+  select e.id, p_until, p_sha256 from pay.environments e
+  where e.id = p_environment_id and e.livemode
+  on conflict (environment_id) do update set
+    archived_until = excluded.archived_until, last_sha256 = excluded.last_sha256, is_ended = false
+    where a.archived_until <= excluded.archived_until or a.is_ended
   returning a.archived_until into v_until;
   if v_until is null or p_until > pay_internal.server_time() - interval '7 days' then
     raise check_violation using
@@ -807,7 +813,7 @@ begin
   end if;
 end
 $$;
-grant execute on function pay.note_archive(text, timestamptz) to pay_operator;
+grant execute on function pay.note_archive(text, timestamptz, text) to pay_operator;
 
 create or replace function pay.end_archive(p_environment_id text)
 returns boolean
@@ -817,7 +823,8 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   perform pay_internal.refuse_moving(p_environment_id);
-  delete from pay.archives a where a.environment_id = p_environment_id;
+  update pay.archives a set is_ended = true
+  where a.environment_id = p_environment_id and not a.is_ended;
   return found;
 end
 $$;
@@ -7625,7 +7632,8 @@ declare
   -- Whatever is younger has events. Otherwise each batch would look at all of it.
   v_first_event text;
   v_before constant timestamptz := least(p_at - interval '30 days', case when p_livemode then
-    (select a.archived_until from pay.archives a where a.environment_id = p_environment_id)
+    (select a.archived_until from pay.archives a
+     where a.environment_id = p_environment_id and not a.is_ended)
   end);
 begin
   if not pg_try_advisory_xact_lock(hashtextextended('purge ' || p_environment_id, 0)) then

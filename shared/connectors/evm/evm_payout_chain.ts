@@ -136,7 +136,7 @@ export class PayoutChain {
         this.#ask(url, "eth_getBlockByNumber", ["latest", false], Block),
         this.#history(url),
       ]);
-return quoteOf({ tip, base_fee: block.baseFeePerGas }, history);
+      return quoteOf({ tip, base_fee: block.baseFeePerGas }, history);
     }));
   }
 
