@@ -3,7 +3,7 @@
  */
 
 import { ApiKeys } from "./api_keys.ts";
-import { checkedObject } from "./checked_object.ts";
+import { checkedOptions } from "./checked_object.ts";
 import { Disputes } from "./disputes.ts";
 import { readVariable } from "./environment.ts";
 import type { Exchange, Fetch } from "./exchange.ts";
@@ -40,14 +40,7 @@ export interface PaymentsClientOptions {
   timeoutMs?: number | undefined;
   /** Called after each attempt, before the next. Errors that it throws are ignored. */
   onExchange?: ((exchange: Exchange) => void) | undefined;
-  /**
-   * True: the API refuses a request with a parameter that it does not know, before it does anything
-   * (400 `invalid_parameter`). By default it refuses only a parameter of a body that looks like a
-   * known one, and ignores others. With a test key the client then writes one warning for each name
-   * to the console.
-   */
-  strict?: boolean | undefined;
-  /** Clock, randomness, waiting and warnings. Tests can replace them. */
+  /** Clock, randomness and waiting. Tests can replace them. */
   runtime?: Partial<Runtime> | undefined;
 }
 
@@ -85,7 +78,7 @@ export class PaymentsClient {
    * @throws {TypeError} if the key or the URL is missing, or if an option is invalid
    */
   constructor(options: PaymentsClientOptions = {}) {
-    const { apiKey, baseUrl } = requiredOptions(checkedObject("options", options));
+    const { apiKey, baseUrl } = requiredOptions(checkedOptions(options, OPTIONS));
     const transport = new Transport({
       apiKey: checkedKey(apiKey),
       baseUrl: checkedBaseUrl(baseUrl),
@@ -94,7 +87,6 @@ export class PaymentsClient {
       maxRetries: checkedRetries(options.maxRetries ?? DEFAULT_MAX_RETRIES),
       timeoutMs: checkedTimeout(options.timeoutMs ?? DEFAULT_TIMEOUT_MS),
       onExchange: options.onExchange,
-      strict: options.strict ?? false,
       runtime: { ...RUNTIME, ...options.runtime },
     });
     this.payments = new Payments(transport);
@@ -112,6 +104,17 @@ export class PaymentsClient {
     this.sandboxes = new Sandboxes(transport);
   }
 }
+
+/** The names of the options. */
+const OPTIONS: readonly (keyof PaymentsClientOptions)[] = [
+  "apiKey",
+  "baseUrl",
+  "fetch",
+  "maxRetries",
+  "timeoutMs",
+  "onExchange",
+  "runtime",
+];
 
 /** The variable of each option that every client needs. */
 const VARIABLES = { baseUrl: "PAYMENTS_BASE_URL", apiKey: "PAYMENTS_API_KEY" } as const;

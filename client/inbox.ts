@@ -3,8 +3,8 @@
  * comes.
  */
 
-import { checkedObject } from "./checked_object.ts";
-import type { ReadOptions } from "./request_options.ts";
+import { checkedObject, checkedOptions } from "./checked_object.ts";
+import { READ_OPTIONS, type ReadOptions } from "./request_options.ts";
 import type { Transport } from "./transport.ts";
 
 /** A delivery in an inbox: the request that an endpoint with a URL would get. */
@@ -74,7 +74,7 @@ export class Inbox implements PromiseLike<InboxPage>, AsyncIterable<InboxDeliver
     options: ReadOptions = {},
   ) {
     this.#params = checkedObject("params", params);
-    checkedObject("options", options);
+    checkedOptions(options, READ_OPTIONS);
     this.#read = (query) =>
       transport.send({ method: "GET", path, query }, {
         ...options,

@@ -2,7 +2,7 @@
  * Lists. `await` gives one page, `for await` gives every item of every page.
  */
 
-import { checkedObject } from "./checked_object.ts";
+import { checkedObject, checkedOptions } from "./checked_object.ts";
 import type { ReadOptions } from "./request_options.ts";
 import type { Transport } from "./transport.ts";
 
@@ -105,7 +105,8 @@ export class List<T> implements PromiseLike<Page<T>>, AsyncIterable<T> {
    * @param options.max 1 to 10 000
    * @throws {TypeError} if `max` is invalid
    */
-  async toArray({ max }: { max: number }): Promise<T[]> {
+  async toArray(options: { max: number }): Promise<T[]> {
+    const { max } = checkedOptions(options, ["max"]);
     if (!Number.isInteger(max) || max < 1 || max > ARRAY_MAX) {
       throw new TypeError(`max is ${max}: it must be a whole number from 1 to ${ARRAY_MAX}`);
     }

@@ -32,6 +32,19 @@ export interface RequestOptions {
   sandboxFault?: SandboxFault | undefined;
 }
 
+/** The names of the options of a call that changes nothing. */
+export const READ_OPTIONS: readonly (keyof ReadOptions)[] = [
+  "signal",
+  "timeoutMs",
+  "maxRetries",
+  "sandboxFault",
+];
+/** The names of the options of a call that changes something. */
+export const REQUEST_OPTIONS: readonly (keyof RequestOptions)[] = [
+  "idempotencyKey",
+  ...READ_OPTIONS,
+];
+
 /** A fault of one request in the sandbox; `delay_ms` delays the response by 1 to 10 000 ms. */
 export type SandboxFault = Exclude<RequestFault, "delay"> | { delay_ms: number };
 

@@ -1,8 +1,8 @@
 /**
- * The clock, the randomness, the waiting and the warnings of the client.
+ * The clock, the randomness and the waiting of the client.
  */
 
-/** Clock, randomness, waiting and warnings. Tests can replace them. */
+/** Clock, randomness and waiting. Tests can replace them. */
 export interface Runtime {
   /** Returns milliseconds since 1970. */
   now(): number;
@@ -10,8 +10,6 @@ export interface Runtime {
   random(): number;
   /** Resolves after the delay. Rejects with the reason of the signal when it is aborted. */
   sleep(delay_ms: number, signal: AbortSignal | undefined): Promise<void>;
-  /** Shows a warning to the developer. */
-  warn(message: string): void;
 }
 
 /** The runtime of the machine. */
@@ -30,5 +28,4 @@ export const RUNTIME: Runtime = {
       const timer = setTimeout(end, delay_ms);
       signal?.addEventListener("abort", end);
     }),
-  warn: (message) => console.warn(message),
 };

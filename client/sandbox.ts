@@ -173,7 +173,7 @@ export class Sandbox {
    * Returns the run of a seeded sandbox so far: a line of JSON for each request and its response.
    * Without a seed: 409 `invalid_state`.
    */
-  transcript(options?: RequestOptions): Promise<string> {
+  transcript(options?: ReadOptions): Promise<string> {
     const path = [`${SANDBOX}/transcript`];
     return this.#transport.send({ method: "GET", path, isText: true }, options);
   }

@@ -3,7 +3,7 @@
  * classes. It does not depend on the resources.
  */
 
-import { checkedObject } from "./checked_object.ts";
+import { checkedObject, checkedOptions } from "./checked_object.ts";
 import {
   ApiError,
   ConnectionError,
@@ -18,6 +18,8 @@ import {
   checkedRetries,
   checkedTimeout,
   faultHeader,
+  READ_OPTIONS,
+  REQUEST_OPTIONS,
   type RequestOptions,
 } from "./request_options.ts";
 import { isTransient, parseRetryAfter, retryDelayMs } from "./retry.ts";
@@ -33,8 +35,6 @@ export interface TransportOptions {
   maxRetries: number;
   timeoutMs: number;
   onExchange: ((exchange: Exchange) => void) | undefined;
-  /** True: the API refuses unknown parameters. */
-  strict: boolean;
   runtime: Runtime;
 }
 
@@ -52,8 +52,6 @@ export interface ApiRequest {
 /** Sends requests to one base URL with one key. */
 export class Transport {
   readonly #options: TransportOptions;
-  /** The unknown parameters of which the client has warned. */
-  readonly #warned = new Set<string>();
 
   constructor(options: TransportOptions) {
     this.#options = options;
@@ -68,10 +66,11 @@ export class Transport {
    */
   async send<T>(request: ApiRequest, options: RequestOptions = {}): Promise<T> {
     const { baseUrl, fetch, onExchange, runtime } = this.#options;
-    const { signal } = checkedObject("options", options);
+    const is_read = request.method === "GET";
+    const { signal } = checkedOptions(options, is_read ? READ_OPTIONS : REQUEST_OPTIONS);
     const maxRetries = checkedRetries(options.maxRetries ?? this.#options.maxRetries);
     const timeoutMs = checkedTimeout(options.timeoutMs ?? this.#options.timeoutMs);
-    const idempotencyKey = request.method === "GET"
+    const idempotencyKey = is_read
       ? null
       : checkedIdempotencyKey(options.idempotencyKey ?? crypto.randomUUID());
     const { method } = request;
@@ -96,7 +95,6 @@ export class Transport {
       });
       // If the caller has aborted the request, the error is the reason of the signal.
       if ("failure" in outcome) signal?.throwIfAborted();
-      else this.#warnOfUnknown(outcome.response, `${method} ${path}`);
       const failed = { operation: `${method} ${path}`, idempotencyKey, attempts: attempt };
       const result = this.#judge(outcome, failed, timeoutMs, request.isText === true);
       if ("value" in result) return result.value as T;
@@ -113,27 +111,8 @@ export class Transport {
       Authorization: `Bearer ${this.#options.apiKey}`,
       ...(body !== undefined && { "Content-Type": "application/json" }),
       ...(idempotencyKey !== null && { "Idempotency-Key": idempotencyKey }),
-      ...(this.#options.strict && { Prefer: "handling=strict" }),
       ...userAgentHeader(globalThis.navigator?.userAgent),
     };
-  }
-
-  /** Warns of parameters that the API does not know, once for each name, only with a test key. */
-  #warnOfUnknown(
-    { status, headers }: NonNullable<Exchange["response"]>,
-    operation: string,
-  ): void {
-    const { apiKey, strict, runtime } = this.#options;
-    const names = headers["unknown-parameters"];
-    if (!names || strict || !/^[a-z][a-z0-9]*_test_/.test(apiKey)) return;
-    for (const name of names.split(", ")) {
-      if (this.#warned.has(name)) continue;
-      this.#warned.add(name);
-      const effect = status === 400 ? "refuses the request" : "ignores it";
-      runtime.warn(
-        `The payments API does not know the parameter "${name}" of ${operation} and ${effect}`,
-      );
-    }
   }
 
   /** Returns the result, or the error and whether a retry can succeed. */

@@ -93,6 +93,7 @@ export interface VerifyWebhookOptions {
  * @typeParam Event the type of the payload, such as `Event` of the client
  * @returns the parsed payload. It is a JSON object; its members are not checked
  * @throws {WebhookVerificationError} if the webhook is refused; `reason` names the reason
+ * @throws {TypeError} if an option does not exist
  * @example
  * ```ts
  * const event = await verifyWebhook(
@@ -108,7 +109,11 @@ export async function verifyWebhook<Event extends { id: string; type: string } =
   secret: string,
   options: VerifyWebhookOptions = {},
 ): Promise<Event> {
-  const { tolerance_seconds = DEFAULT_TOLERANCE_SECONDS, now_ms = Date.now() } = options;
+  const { tolerance_seconds = DEFAULT_TOLERANCE_SECONDS, now_ms = Date.now(), ...rest } = options;
+  const [unknown] = Object.keys(rest);
+  if (unknown !== undefined) {
+    throw new TypeError(`"${unknown}" is not an option: there are tolerance_seconds, now_ms`);
+  }
   requireSecret(secret);
   const { timestamp, signatures } = parseHeader(signatureHeader);
   requireFresh(Number(timestamp), tolerance_seconds, now_ms);

@@ -192,7 +192,6 @@ function openTransport(
     maxRetries,
     timeoutMs: DEFAULT_TIMEOUT_MS,
     onExchange,
-    strict: false,
     runtime: RUNTIME,
   });
 }

@@ -4,7 +4,7 @@ import type { ToolAnnotations } from "@modelcontextprotocol/sdk/types";
 import * as z from "zod";
 import type { PaymentsClient } from "../../client/mod.ts";
 import { ApiError } from "../../shared/core/errors.ts";
-import { checkValue, unknownFields } from "../../shared/http/check_value.ts";
+import { checkValue } from "../../shared/http/check_value.ts";
 import { UsageError } from "../command.ts";
 
 /** The sandbox of an agent. */
@@ -70,14 +70,6 @@ export function tool<Shape extends z.core.$ZodShape>(definition: Definition<Shap
 
 /** Applies the schema of a tool as the API applies that of a body, with its messages. */
 function parseArguments<T>(schema: z.ZodType<T>, given: Record<string, unknown>): T {
-  const [unknown] = unknownFields(schema, given);
-  if (unknown !== undefined) {
-    const { path } = unknown;
-    throw new UsageError(
-      `"${path}" is no field of this tool: correct its name, or remove it`,
-      path,
-    );
-  }
   try {
     return checkValue(schema, given);
   } catch (error) {

@@ -14,6 +14,7 @@ import { cursor, ListPaymentsQuery } from "../../shared/schema/list.ts";
 import { CreatePaymentBody } from "../../shared/schema/payment.ts";
 import { AdvancePaymentBody } from "../../shared/schema/payment_advance.ts";
 import { AdvanceRefundBody, CreateRefundBody } from "../../shared/schema/refund.ts";
+import { mustBe } from "../../shared/schema/requirement.ts";
 import { ListRequestsQuery } from "../../shared/schema/request.ts";
 import { AmountMinor, id } from "../../shared/schema/values.ts";
 import { CreateWebhookEndpointBody, ListEventsQuery } from "../../shared/schema/webhook.ts";
@@ -31,8 +32,12 @@ const MAX_WAIT_S = 20;
 
 const limit = z.int().min(1).max(MAX_PAGE).default(DEFAULT_PAGE)
   .describe("Most items of the page. A page whose text is too long has fewer");
-const idempotency_key = z.string().regex(/^[\x21-\x7e]+$/).max(MAX_IDEMPOTENCY_KEY).optional()
-  .describe("Another call with the same key and input changes nothing and gets the first response");
+/** The argument that a tool sends as the header of this name. No body of the API has such a field. */
+const HEADER = "Idempotency-Key";
+const header = z.string().regex(/^[\x21-\x7e]+$/).max(MAX_IDEMPOTENCY_KEY).optional().describe(
+  "Sent as the header Idempotency-Key, never in the body: another call with the same key and " +
+    "input changes nothing and gets the first response",
+);
 const amount = AmountMinor.optional();
 const payment = id("pay_").describe("Id of the payment");
 
@@ -82,14 +87,11 @@ export const TOOLS: readonly Tool[] = [
       reference,
       metadata,
       return_url,
-      idempotency_key,
+      [HEADER]: header,
     },
     // The schema has checked that the card is a token, or a number with its other members.
-    run: ({ idempotency_key, ...input }, { client, signal }) =>
-      client.payments.create(input as CreatePaymentInput, {
-        idempotencyKey: idempotency_key,
-        signal,
-      }),
+    run: ({ [HEADER]: idempotencyKey, ...input }, { client, signal }) =>
+      client.payments.create(input as CreatePaymentInput, { idempotencyKey, signal }),
   }),
   tool({
     name: "get_payment",
@@ -118,9 +120,9 @@ export const TOOLS: readonly Tool[] = [
       "Takes the amount of an authorized payment, or a part of it, once. Make one with " +
       'capture "manual".',
     effect: "change",
-    input: { id: payment, amount, idempotency_key },
-    run: ({ id, idempotency_key, ...input }, { client, signal }) =>
-      client.payments.capture(id, input, { idempotencyKey: idempotency_key, signal }),
+    input: { id: payment, amount, [HEADER]: header },
+    run: ({ id, [HEADER]: idempotencyKey, ...input }, { client, signal }) =>
+      client.payments.capture(id, input, { idempotencyKey, signal }),
   }),
   tool({
     name: "refund_payment",
@@ -133,22 +135,19 @@ export const TOOLS: readonly Tool[] = [
       reason: refund.reason,
       metadata: refund.metadata,
       destination: refund.destination,
-      idempotency_key,
+      [HEADER]: header,
     },
-    run: ({ id, idempotency_key, ...input }, { client, signal }) =>
-      client.payments.refund(id, input as CreateRefundInput, {
-        idempotencyKey: idempotency_key,
-        signal,
-      }),
+    run: ({ id, [HEADER]: idempotencyKey, ...input }, { client, signal }) =>
+      client.payments.refund(id, input as CreateRefundInput, { idempotencyKey, signal }),
   }),
   tool({
     name: "cancel_payment",
     title: "Cancel a payment",
     description: "Cancels a payment whose money has not moved, and releases an authorization.",
     effect: "change",
-    input: { id: payment, idempotency_key },
-    run: ({ id, idempotency_key }, { client, signal }) =>
-      client.payments.cancel(id, { idempotencyKey: idempotency_key, signal }),
+    input: { id: payment, [HEADER]: header },
+    run: ({ id, [HEADER]: idempotencyKey }, { client, signal }) =>
+      client.payments.cancel(id, { idempotencyKey, signal }),
   }),
   tool({
     name: "advance_payment",
@@ -188,8 +187,11 @@ export const TOOLS: readonly Tool[] = [
     effect: "destroy",
     input: {
       advance: SetClockBody.shape.advance,
-      to: z.iso.datetime({ offset: true }).optional()
-        .describe("The new time, such as 2030-01-31T09:00:00Z, at most 400 days ahead"),
+      to: mustBe(
+        z.iso.datetime({ offset: true }).optional()
+          .describe("The new time, such as 2030-01-31T09:00:00Z, at most 400 days ahead"),
+        "a time such as 2030-01-31T09:00:00Z",
+      ),
       mode: SetClockBody.shape.mode,
     },
     run: (input, { client, signal }) => client.sandbox.setClock(input, { signal }),
@@ -280,7 +282,12 @@ export const TOOLS: readonly Tool[] = [
     description: "Returns what the documentation says about an error code: its cause and the " +
       "remedy. For invalid_parameter also all test values and event types.",
     effect: "read",
-    input: { code: z.enum(ERROR_CODES).describe("code of the error") },
+    input: {
+      code: mustBe(
+        z.enum(ERROR_CODES).describe("code of the error"),
+        `one of ${ERROR_CODES.join(", ")}`,
+      ),
+    },
     run: ({ code }) => Promise.resolve(explainError(code)),
   }),
   tool({

@@ -14,9 +14,9 @@ interface ErrorHelp {
 export const ERROR_HELP: Readonly<Record<ErrorCode, ErrorHelp>> = {
   invalid_parameter: {
     when: "a field, parameter or header is wrong: `param` names it",
-    remedy: "Correct the value that `param` names, and send the request again. The header " +
-      "`Unknown-Parameters` names fields that the operation does not take. One that looks like another " +
-      "name of a field, such as `crad` or `capture_method`, is refused too: the message says what to send.",
+    remedy: "Correct the value that `param` names, and send the request again. A name that the " +
+      "operation does not have, such as `crad` or `capture_method`, is refused too: the message says " +
+      "what to send.",
   },
   invalid_json: {
     when: "the body is not one strict JSON object",

@@ -62,7 +62,7 @@ export function cardBrand(digits: string): CardBrand {
  */
 export function containsCardNumber(text: string): boolean {
   if (!mayHoldNumber(text)) return false;
-  const rest = text.length < MIN_ID_CHARACTERS ? text : withoutIds(text);
+  const rest = withoutIds(text);
   if (rest !== text && !mayHoldNumber(rest)) return false;
   if (holdsNumber(rest)) return true;
   // The plain text comes first: decoding "%4242…" would destroy a number in it.
@@ -88,8 +88,9 @@ const OWN_ID = /(?<![0-9a-z_])[a-z]{2,4}_[0-9a-hjkmnp-tv-z]{26}(?![0-9a-z])/g;
 /** Length of the shortest of these ids. */
 const MIN_ID_CHARACTERS = 24;
 
-/** Replaces ids whose characters contain a letter, because some look like a card number. */
-function withoutIds(text: string): string {
+/** Replaces ids whose characters contain a letter: some look like a card number, or like an IBAN. */
+export function withoutIds(text: string): string {
+  if (text.length < MIN_ID_CHARACTERS) return text;
   const replaced = (id: string) => /[a-f]/i.test(id) ? "x" : id;
   const own = (id: string) => /[a-z]/.test(id.slice(-26)) ? "x" : id;
   return text.replace(UUID, replaced).replace(HEX_ID, replaced).replace(OWN_ID, own);

@@ -1,15 +1,47 @@
-/** Masks the secrets in a stored response (security §2, leaks through logs). */
+/**
+ * The secrets that a text can contain: card numbers, IBANs, API keys and secrets of webhook
+ * endpoints. One place decides which texts are refused or masked (security §2, leaks through logs).
+ */
 
-/** Replaces a secret. */
+import { containsCardNumber, withoutIds } from "./card_number.ts";
+import { containsIban } from "./iban.ts";
+
+/** Stands for what is left out of a log, a transcript or an error. */
+export const LEFT_OUT = "…";
+/** Replaces a secret in a stored response. */
 const MASK = "***";
 /**
  * The references that stored responses have in place of secrets, and the secrets themselves: API
  * keys and secrets of webhook endpoints. Each is a whole JSON string.
  */
-const SECRET =
+const STORED =
   /"(?:[a-z_]{1,40}_reference:[^"\\]*|[a-z][a-z0-9]{0,15}_(?:test|live)_[0-9A-Za-z]{49}|whsec_[^"\\]*)"/g;
+/** API keys and secrets of endpoints, anywhere in a text. */
+const KEYS = /\b(?:[a-z][a-z0-9]{0,15}_(?:test|live)_[0-9A-Za-z]{49}\b|whsec_[0-9A-Za-z+/=_-]+)/g;
 
 /** Returns JSON text with `***` in place of each string that is a secret or refers to one. */
 export function maskSecrets(json: string): string {
-  return json.replace(SECRET, `"${MASK}"`);
+  return json.replace(STORED, `"${MASK}"`);
+}
+
+/** Leaves out the API keys and the secrets of endpoints in a text. */
+export function withoutKeys(text: string): string {
+  return text.replace(KEYS, LEFT_OUT);
+}
+
+/** Reports whether a text contains a card number, an IBAN, an API key or a secret of an endpoint. */
+export function containsSecret(text: string): boolean {
+  return containsCardNumber(text) || containsBankAccount(text) || text.search(KEYS) >= 0;
+}
+
+/** Reports whether a text contains an IBAN, also with percent-encoded characters. */
+export function containsBankAccount(text: string): boolean {
+  const rest = withoutIds(text);
+  if (containsIban(rest)) return true;
+  if (!rest.includes("%")) return false;
+  try {
+    return containsIban(decodeURIComponent(rest));
+  } catch {
+    return false;
+  }
 }

@@ -36,7 +36,6 @@ export function crossOrigin(options: { allowed: readonly string[] }): Middleware
       "Request-Id",
       "Location",
       "Idempotent-Replayed",
-      "Unknown-Parameters",
       "Retry-After",
       "Sandbox-Fault",
       "RateLimit",

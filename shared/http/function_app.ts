@@ -20,14 +20,7 @@ import type { Dependencies } from "./dependencies.ts";
 import { isIdempotencyKey, readIdempotencyKey } from "./idempotency_header.ts";
 import { observe } from "./observe.ts";
 import { type Route, scopeOf } from "./route.ts";
-import {
-  asSent,
-  parseBody,
-  parseQuery,
-  refuseIfStrict,
-  refuseOtherNames,
-  unknownParameters,
-} from "./parse_input.ts";
+import { asSent, parseBody, parseQuery } from "./parse_input.ts";
 import { noSuchResource, pathKind, pathOfResource } from "./path_id.ts";
 import { type ReadBody, readBody } from "./request_body.ts";
 import { faultOf } from "./log_line.ts";
@@ -136,12 +129,6 @@ function handle(c: Ctx, world: World, route: Route, path: string): Promise<Respo
     const mutating = MUTATING.has(route.method);
     const sent = mutating ? await readBody(c.req.raw) : null;
     if (sent) state.body = sent.value;
-    const unknown = unknownParameters(route, sent, searchParams);
-    if (unknown) {
-      c.header("Unknown-Parameters", unknown);
-      refuseIfStrict(unknown, headers);
-      if (sent) refuseOtherNames(route.body, sent);
-    }
     const idempotency_key = mutating ? readIdempotencyKey(headers) : null;
     state.idempotency_key = idempotency_key;
     const sent_id = c.req.param("id") ?? "";

@@ -5,6 +5,8 @@ import { invalidParameter } from "../core/errors.ts";
 import { MAX_IDEMPOTENCY_KEY } from "../schema/limits.ts";
 
 const NAME = "Idempotency-Key";
+/** A name of other APIs. To ignore it would make a retry a second payment. */
+const OTHER_NAME = "X-Idempotency-Key";
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
 
 /** Reports whether a text has the form of an idempotency key. */
@@ -15,7 +17,10 @@ export function isIdempotencyKey(text: string): boolean {
 /** Returns the idempotency key of a request, or null. Throws `invalid_parameter` for a bad one. */
 export function readIdempotencyKey(headers: Headers): string | null {
   const key = headers.get(NAME);
-  if (key === null) return null;
+  if (key === null) {
+    if (!headers.has(OTHER_NAME)) return null;
+    throw invalidParameter(OTHER_NAME, `"${OTHER_NAME}" is not read: send the header "${NAME}"`);
+  }
   const refuse = (words: string) => invalidParameter(NAME, `"${NAME}" ${words}`);
   if (key.length > MAX_IDEMPOTENCY_KEY) {
     throw refuse(

@@ -5,6 +5,7 @@
  */
 
 import type * as z from "zod";
+import { containsCardNumber } from "../core/card_number.ts";
 import { CURRENCIES, formatAmount, normalizeCurrency, parseDecimal } from "../core/currency.ts";
 import { MAX_AMOUNT_MINOR, MAX_METADATA_KEY } from "../schema/limits.ts";
 import { isOptional, memberOf, requirementOf } from "../schema/requirement.ts";
@@ -62,12 +63,15 @@ export function literalMessage(fault: Fault): string {
     `"${fault.param}" must be a whole number, written with digits only`;
 }
 
-/** An amount that a message may repeat. It is too short to be a card number. */
+/** Characters of an amount about which a message says more than its rule. */
+const MAX_AMOUNT_CHARACTERS = 40;
+/** An amount that a message may repeat. */
 const REPEATABLE = /^\d{1,10}(\.\d{1,8})?$/;
 
 /** Makes the message for an amount in the currency of the request, or null for other values. */
 function amountMessage({ param, sent, literal, currency: code }: Fault): string | null {
   const text = literal ?? String(sent);
+  if (text.length > MAX_AMOUNT_CHARACTERS || containsCardNumber(text)) return null;
   const currency = typeof code === "string" && CURRENCIES.has(normalizeCurrency(code))
     ? normalizeCurrency(code)
     : null;

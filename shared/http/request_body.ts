@@ -5,8 +5,10 @@
 
 import { ApiError, invalidParameter } from "../core/errors.ts";
 import { containsCardNumber } from "../core/card_number.ts";
+import { containsSecret } from "../core/masked_secrets.ts";
 import { parseStrictJson, StrictJsonError } from "../core/strict_json.ts";
 import { MAX_BODY_BYTES } from "../schema/limits.ts";
+import { joined } from "./unknown_names.ts";
 
 /** The parsed JSON object of a body. */
 export interface ReadBody {
@@ -21,8 +23,8 @@ const BODY_DEADLINE_MS = 10_000;
 const NO_LITERALS: ReadonlyMap<string, string> = new Map();
 
 /**
- * Reads a body. An absent one is `{}`. Throws `payload_too_large`, `unsupported_media_type`,
- * `invalid_json`, and `invalid_parameter` for card numbers.
+ * Reads a body. An absent one is `{}`. Throws `payload_too_large`, `unsupported_media_type` and
+ * `invalid_json`.
  * @param deadline_ms deadline for the arrival of the body
  */
 export async function readBody(
@@ -37,11 +39,10 @@ export async function readBody(
     if (typeof value !== "object" || value === null || Array.isArray(value)) {
       throw new ApiError("invalid_json", `The body must be a JSON object such as {"amount": 1999}`);
     }
-    refuseCardNumbers(value, "");
-    return { value, literals };
+    return { value: value as ReadBody["value"], literals };
   } catch (error) {
     if (!(error instanceof StrictJsonError)) throw error;
-    const is_named = error.param !== "" && !containsCardNumber(error.param);
+    const is_named = error.param !== "" && !containsSecret(error.param);
     throw new ApiError(
       "invalid_json",
       is_named
@@ -160,36 +161,23 @@ const PLACES: ReadonlyMap<string, RegExp> = new Map([
 ]);
 
 /**
- * Refuses card numbers in all fields except `PLACES`, also in unknown fields, before the body is
- * hashed (ADR 0017). Throws `invalid_parameter`.
- * @param where `in_places` checks only the texts that `elsewhere` skips
+ * Refuses card numbers in all fields of a valid body except `PLACES`, before the body is hashed (ADR
+ * 0017). Throws `invalid_parameter`.
  */
-export function refuseCardNumbers(
-  value: unknown,
-  path: string,
-  where: "elsewhere" | "in_places" = "elsewhere",
-): void {
+export function refuseCardNumbers(value: unknown, path: string): void {
   if (typeof value === "string" || typeof value === "number") {
     const is_place = typeof value === "string" && PLACES.get(path)?.test(value) === true;
-    const is_judged = is_place === (where === "in_places");
-    if (is_judged && containsCardNumber(String(value))) throw cardNumberIn(path);
+    if (!is_place && containsCardNumber(String(value))) throw cardNumberIn(path);
     return;
   }
   if (typeof value !== "object" || value === null) return;
-  for (const name of Object.keys(value)) {
-    if (where === "elsewhere" && containsCardNumber(name)) throw cardNumberIn(path);
-    refuseCardNumbers(
-      (value as Record<string, unknown>)[name],
-      Array.isArray(value) ? `${path}[${name}]` : path === "" ? name : `${path}.${name}`,
-      where,
-    );
+  for (const [name, member] of Object.entries(value)) {
+    if (containsCardNumber(name)) throw cardNumberIn(path);
+    refuseCardNumbers(member, joined(path, Array.isArray(value) ? Number(name) : name));
   }
 }
 
 function cardNumberIn(path: string): ApiError {
   const message = 'This looks like a card number, which only "card.number" may contain: remove it';
-  // The names in the path can form a card number together.
-  return path === "" || containsCardNumber(path)
-    ? new ApiError("invalid_parameter", message)
-    : invalidParameter(path, message);
+  return invalidParameter(path, message);
 }

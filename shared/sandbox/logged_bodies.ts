@@ -4,14 +4,10 @@
  * sends thousands does not pay for them.
  */
 
+import { withoutKeys } from "../core/masked_secrets.ts";
 import type { RequestState } from "../http/request_state.ts";
 import type { RequestLogEntry } from "../store/request_log.ts";
-import {
-  maskedRequest,
-  maskedResponse,
-  withoutCardNumbers,
-  withoutSecrets,
-} from "./masked_body.ts";
+import { maskedRequest, maskedResponse, withoutCardNumbers } from "./masked_body.ts";
 
 /** Requests of a sandbox whose bodies are logged in a second, and of all sandboxes together. */
 const PER_SECOND = 20;
@@ -63,6 +59,6 @@ export class LoggedBodies {
 /** Returns a body as JSON text without secrets; null: it is too long, or no JSON object. */
 function bounded(body: unknown): string | null {
   if (typeof body !== "object") return null;
-  const text = withoutSecrets(JSON.stringify(body));
+  const text = withoutKeys(JSON.stringify(body));
   return encoder.encode(text).length <= MAX_BYTES ? text : null;
 }

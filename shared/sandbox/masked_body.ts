@@ -6,16 +6,10 @@
 
 import type * as z from "zod";
 import { containsCardNumber } from "../core/card_number.ts";
-import { containsIban } from "../core/iban.ts";
+import { containsBankAccount, LEFT_OUT } from "../core/masked_secrets.ts";
 import type { ApiKey } from "../schema/api_key.ts";
 import { memberOf } from "../schema/requirement.ts";
 
-/** Stands for what is left out. */
-export const LEFT_OUT = "…";
-/** Texts of API keys. */
-const KEY_TEXTS = /\b[a-z][a-z0-9]{0,15}_(test|live)_[0-9A-Za-z]{49}\b/g;
-/** Secrets of endpoints, which a key without `webhooks:write` must not read. */
-const ENDPOINT_SECRETS = /\bwhsec_[0-9A-Za-z+/=_-]+/g;
 /** Headers of a delivery that contain the real time. */
 const TIMED_HEADERS: ReadonlySet<string> = new Set([
   "Payment-Signature",
@@ -62,26 +56,11 @@ export function withoutCardNumbers(part: unknown): unknown {
   );
 }
 
-/** Leaves out the texts of API keys and of secrets of endpoints in JSON text. */
-export function withoutSecrets(json: string): string {
-  return json.replace(KEY_TEXTS, LEFT_OUT).replace(ENDPOINT_SECRETS, LEFT_OUT);
-}
-
 /** Leaves out a text that contains a card number or an IBAN, and returns other values. */
 export function maskedText<T>(value: T): T | string {
   const text = typeof value === "number" ? String(value) : value;
   if (typeof text !== "string") return value;
   return containsCardNumber(text) || containsBankAccount(text) ? LEFT_OUT : value;
-}
-
-function containsBankAccount(text: string): boolean {
-  if (containsIban(text)) return true;
-  if (!text.includes("%")) return false;
-  try {
-    return containsIban(decodeURIComponent(text));
-  } catch {
-    return false;
-  }
 }
 
 /** Returns the shown parts of a member of a request. Without a schema the member is unknown. */

@@ -4,15 +4,9 @@
  */
 
 import type { Context } from "hono";
+import { LEFT_OUT, withoutKeys } from "../core/masked_secrets.ts";
 import type { Env } from "../http/request_state.ts";
-import {
-  LEFT_OUT,
-  maskedQuery,
-  maskedRequest,
-  maskedResponse,
-  maskedText,
-  withoutSecrets,
-} from "./masked_body.ts";
+import { maskedQuery, maskedRequest, maskedResponse, maskedText } from "./masked_body.ts";
 
 /** Ids of API keys, which do not follow from the seed. */
 const KEY_IDS = /\bkey_[0-9a-z]{26}\b/g;
@@ -45,7 +39,7 @@ export async function transcriptLine(c: Context<Env>, n: number): Promise<string
       body: maskedResponse(text.replace(DOC_URLS, "")),
     },
   });
-  return withoutSecrets(line.replace(KEY_IDS, "key_…"));
+  return withoutKeys(line.replace(KEY_IDS, "key_…"));
 }
 
 /** Replaces the scheme, host and port of the service's addresses. */

@@ -47,7 +47,7 @@ const ID_WORDS = 'the id of a webhook endpoint, which begins with "whe_"';
 
 /** The conditions of a fault. A thing that has all of these values matches. */
 const FaultConditions = mustBe(
-  z.strictObject({
+  z.object({
     method: z.enum(REQUEST_METHODS).optional().describe("Requests with this method"),
     path: mustBe(
       z.string().regex(/^\/[^\s?#]*$/).max(MAX_FAULT_PATH).optional().describe(

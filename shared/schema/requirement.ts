@@ -56,6 +56,8 @@ interface Members {
   named: Readonly<Record<string, z.ZodType>>;
   names: readonly string[];
   every: z.ZodType | undefined;
+  /** The kind of value whose members these are; null: the schema takes neither. */
+  parent: "object" | "list" | null;
 }
 
 /** A cache, because each request needs the members and zod's `instanceof` checks are slow. */
@@ -72,6 +74,11 @@ export function namesOf(schema: z.ZodType): readonly string[] {
   return membersOf(schema).names;
 }
 
+/** Reports whether a schema has members for those of a value: of an object, or of a list. */
+export function takesMembersOf(schema: z.ZodType, value: object): boolean {
+  return membersOf(schema).parent === (Array.isArray(value) ? "list" : "object");
+}
+
 function membersOf(schema: z.ZodType): Members {
   let members = MEMBERS.get(schema);
   if (members === undefined) MEMBERS.set(schema, members = readMembers(schema));
@@ -86,7 +93,12 @@ function readMembers(schema: z.ZodType): Members {
     ? inner.valueType
     : undefined;
   const named = (inner instanceof z.ZodObject ? inner.shape : {}) as Members["named"];
-  return { named, names: Object.keys(named), every: every as z.ZodType | undefined };
+  const parent = inner instanceof z.ZodArray
+    ? "list"
+    : inner instanceof z.ZodObject || every !== undefined
+    ? "object"
+    : null;
+  return { named, names: Object.keys(named), every: every as z.ZodType | undefined, parent };
 }
 
 /** Lists the values of an enum for a sentence: `"a", "b" or "c"`. */

@@ -45,7 +45,7 @@ const BODIES: unknown[] = [
   { ...GOOD, [CANARY.card]: CANARY.cvc },
   { ...GOOD, outcome: CANARY.email },
   { to: CANARY.email },
-  { url: CANARY.url, description: CANARY.description },
+  { url: CANARY.url, metadata: { note: CANARY.description } },
   { endpoint_id: CANARY.email, event: CANARY.iban, payment_id: CANARY.card },
   `{"a":"${CANARY.card}","a":"${CANARY.iban}"}`,
   `{"${CANARY.card}":{"${CANARY.email}":x}}`,

@@ -22,6 +22,7 @@ const FAULTS = [
   ["JSON", "invalid_json"],
   ["idempotency header", "invalid_parameter"],
   ["query", "invalid_parameter"],
+  ["unknown field", "invalid_parameter"],
   ["schema", "invalid_parameter"],
   ["conflict", "idempotency_conflict"],
   ["existence", "not_found"],
@@ -32,14 +33,16 @@ type Fault = typeof FAULTS[number][0];
 /** The field that the error names, where several faults have the same code. */
 const PARAMS: Partial<Record<Fault, string>> = {
   "idempotency header": "Idempotency-Key",
-  query: "twice",
+  query: "cursor",
+  "unknown field": "colour",
   schema: "to",
 };
 
 /** Pairs that one request cannot have. */
 const IMPOSSIBLE: readonly [Fault, Fault][] = [
   ["route", "method"], // only an existing route has methods
-  ["JSON", "schema"], // a body that cannot be parsed has no fields
+  ["JSON", "unknown field"], // a body that cannot be parsed has no fields
+  ["JSON", "schema"],
   ["idempotency header", "conflict"], // a malformed idempotency key was never stored
   ["existence", "state"], // a payment that does not exist has no state
 ];
@@ -57,13 +60,13 @@ async function send(service: TestService, payment_id: string, faults: ReadonlySe
   const action = has("route") ? "nothing" : "advance";
   let body = JSON.stringify({
     to: has("schema") ? "nowhere" : "completed",
-    n: crypto.randomUUID(),
+    ...(has("unknown field") && { colour: 1 }),
   });
   if (has("JSON")) body = body.replace("}", ",}");
   if (has("size")) body += " ".repeat(65_536);
   return await call(
     has("method") ? "PUT" : "POST",
-    `${SANDBOX}/payments/${id}/${action}${has("query") ? "?twice=1&twice=2" : ""}`,
+    `${SANDBOX}/payments/${id}/${action}${has("query") ? "?cursor=1" : ""}`,
     {
       body,
       key: has("key") ? refusedKey(has("mode")) : admitted,

@@ -6,7 +6,7 @@
 
 import assert from "node:assert/strict";
 import type { TestResponse, TestService } from "../support/service/service.ts";
-import { ROUTES, servedRoutes } from "../support/http/routes.ts";
+import { bodyOf, ROUTES, servedRoutes } from "../support/http/routes.ts";
 import {
   APPROVED,
   LEDGER,
@@ -16,20 +16,6 @@ import {
 } from "../support/service/service_case.ts";
 
 const V1 = "/api-v1-payments/v1";
-
-/** Bodies that are valid where the id is the caller's own. Other routes get an empty body. */
-const BODIES: [RegExp, Record<string, unknown>][] = [
-  [/transfers\/:id\/advance$/, { to: "completed" }],
-  [/advance$/, { to: "completed" }],
-  [/\/transfers$/, { amount: 1, currency: "EUR", destination: APPROVED.sepa }],
-  [/\/payments$/, { amount: 1, currency: "EUR" }],
-  [/\/evidence$/, { text: "winning_evidence" }],
-  [/\/api_keys$/, { name: "made" }],
-  [/\/webhook_endpoints$/, { url: "https://example.com/hook" }],
-  [/\/webhook_endpoints\/:id$/, { status: "disabled" }],
-  [/\/recover$/, { since: new Date(Date.now() - 3_600_000).toISOString() }],
-  [/\/faults$/, { on: "provider", fault: "failed", where: { operation: "transfer" } }],
-];
 
 /** Query parameters of lists that hold an id. */
 const FILTERS: [path: string, parameter: string, prefix: string][] = [
@@ -247,10 +233,6 @@ async function contentOf(service: TestService, environment_id: string) {
     content[name] = rows.map(({ row }) => row);
   }
   return content;
-}
-
-function bodyOf(path: string): Record<string, unknown> {
-  return BODIES.find(([form]) => form.test(path))?.[1] ?? {};
 }
 
 function unknownOf(prefix: string): string {

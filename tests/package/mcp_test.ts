@@ -1,7 +1,10 @@
 /** `mcp`: its tools, called by the client of the protocol's SDK, and the keys that it refuses. */
 
 import assert from "node:assert/strict";
+import type * as z from "zod";
+import { TOOLS } from "../../package/mcp/tools.ts";
 import { MAX_RESULT_CHARACTERS } from "../../package/mcp/tool_result.ts";
+import { memberOf, namesOf, requirementOf } from "../../shared/schema/requirement.ts";
 import { until } from "../support/common/until.ts";
 import { readProjectFile } from "../support/documents/project_files.ts";
 import { codeTexts, tableRows } from "../support/documents/readme_document.ts";
@@ -47,6 +50,15 @@ Deno.test("mcp describes its tools as docs/agents.md does, and refuses unknown f
     }
   }));
 
+Deno.test("mcp has words for every value that a tool refuses", () => {
+  const inWords = (schema: z.ZodType): unknown =>
+    namesOf(schema).map((name) => [
+      requirementOf(memberOf(schema, name)!),
+      inWords(memberOf(schema, name)!),
+    ]);
+  for (const { input } of TOOLS) inWords(input);
+});
+
 Deno.test("mcp makes, captures, refunds and advances payments, and shows what happened", () =>
   withAgent(async (agent, { base_url, client }) => {
     const use = async (name: string, input: Record<string, unknown> = {}) => {
@@ -65,7 +77,12 @@ Deno.test("mcp makes, captures, refunds and advances payments, and shows what ha
     const inbox = await use("create_inbox", { events: ["payment.completed", "refund.*"] });
 
     const order = { amount: 1999, currency: "eur", card: { token: "pm_card_visa" } };
-    const authorized = { ...order, capture: "manual", reference: "order-7", idempotency_key: "7" };
+    const authorized = {
+      ...order,
+      capture: "manual",
+      reference: "order-7",
+      "Idempotency-Key": "7",
+    };
     const { id } = await use("create_payment", authorized);
     assert.equal((await use("create_payment", authorized)).id, id);
     assert.equal((await use("capture_payment", { id })).status, "completed");
@@ -86,14 +103,15 @@ Deno.test("mcp makes, captures, refunds and advances payments, and shows what ha
     const page = await readProjectFile("docs/errors.md");
     assert.ok(page.includes(text), "the section is that of the page");
     assert.match((await agent.call("explain_error", { code: "invalid_parameter" })).text, /3155/);
+    const { error } = await refused("explain_error", { code: "card_declined" });
+    assert.match(error.message, /^"code" must be one of invalid_parameter, .*payment_declined/);
     const state = await refused("cancel_payment", { id });
     assert.equal(state.error.current_status, "partially_refunded");
     for (
       const [input, param, message] of [
         [{ ...order, amount: 19.99 }, "amount", /19\.99 EUR is 1999/],
-        [{ ...order, crad: {} }, "crad", /is no field/],
-        [{ ...order, colour: 1 }, "colour", /is no field/],
-        [{ ...order, iban: { iban: "DE89", note: 1 } }, "iban.note", /is no field/],
+        [{ ...order, crad: {} }, "crad", /did you mean "card"/],
+        [{ ...order, idempotency_key: "7" }, "idempotency_key", /did you mean "Idempotency-Key"/],
         [{ ...order, card: { number: "4242424242424242" } }, "card.exp_month", /is required/],
         [{ amount: 1 }, "currency", /is required/],
       ] as const

@@ -33,10 +33,6 @@ const HEADERS: Readonly<Record<string, { description: string; required?: true; s
       "If the rate is limited: the remaining requests (`r`), and the seconds until more (`t`)",
     schema: { type: "string", pattern: '^"default";r=\\d+;t=\\d+$' },
   },
-  "Unknown-Parameters": {
-    description: "Fields and parameters of the request that the service ignored, comma-separated",
-    schema: { type: "string" },
-  },
   "Idempotent-Replayed": {
     description: "This is the response to an earlier request with the same `Idempotency-Key`",
     schema: { const: "true" },
@@ -73,7 +69,6 @@ export const WITH_KEY = [
   ...EVERY_RESPONSE,
   "RateLimit-Policy",
   "RateLimit",
-  "Unknown-Parameters",
   "Sandbox-Fault",
 ];
 

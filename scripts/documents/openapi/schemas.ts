@@ -42,7 +42,7 @@ const [as_sent, as_received] = (["input", "output"] as const).map((io) =>
     uri: refTo,
     unrepresentable: "any",
     override: ({ zodSchema, jsonSchema }) =>
-      tidy(zodSchema as unknown as z.ZodType, jsonSchema as Json),
+      tidy(zodSchema as unknown as z.ZodType, jsonSchema as Json, io),
   }).schemas as Record<string, Json>
 ) as [Record<string, Json>, Record<string, Json>];
 
@@ -92,7 +92,7 @@ function listedItem(schema: z.ZodType): z.ZodType | undefined {
 }
 
 /** Removes details that do not help a reader. Adds discriminators and short forms. */
-function tidy(schema: z.ZodType, json: Json): void {
+function tidy(schema: z.ZodType, json: Json, io: "input" | "output"): void {
   if (KNOWN_FORMATS.includes(json.format)) delete json.pattern;
   for (const bound of ["minimum", "maximum"]) {
     if (SAFE.includes(json[bound] as number)) delete json[bound];
@@ -101,12 +101,13 @@ function tidy(schema: z.ZodType, json: Json): void {
   if (json.type === "boolean") delete json.const;
   if (json.type === "null") toConstant(json);
   if (json.type === "integer" && !fitsInt32(json)) json.format = "int64";
-  // Responses can get new members at any time, so clients must accept unknown ones.
-  if (json.additionalProperties === false) delete json.additionalProperties;
+  // A request has no other members. Responses can get new ones at any time.
+  if (io === "input" && json.properties) json.additionalProperties = false;
+  if (io === "output" && json.additionalProperties === false) delete json.additionalProperties;
   const { propertyNames } = json as { propertyNames?: Json };
   if (propertyNames && Object.keys(propertyNames).length === 1) delete json.propertyNames;
   if (schema instanceof z.ZodDiscriminatedUnion) addDiscriminator(schema, json);
-  if (schema instanceof z.ZodPipe && schema.def.in instanceof z.ZodTransform) {
+  if (schema instanceof z.ZodPipe && schema.def.out instanceof z.ZodObject) {
     acceptText(schema, json);
   }
 }

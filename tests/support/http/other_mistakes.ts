@@ -275,7 +275,7 @@ export const OTHER_MISTAKES: readonly Mistakes[] = [
     }],
     asking("GET", `${PAYMENTS}?limit=5&limit=6`),
     asking("GET", `${PAYMENTS}?reference=%00`),
-    asking("GET", `${PAYMENTS}?note=4242424242424242`),
+    asking("GET", `${PAYMENTS}?reference=4242424242424242`),
     asking("GET", `${PAYMENTS}?starting_after=${UNKNOWN}`),
     asking(
       "GET",

@@ -6,6 +6,7 @@
 
 import { PAYMENTS_FUNCTION_ROUTES } from "../../../shared/functions/payments_function.ts";
 import { PAYMENTS_FUNCTION, SANDBOX_FUNCTION } from "../../../shared/http/route.ts";
+import { APPROVED } from "../service/service_case.ts";
 import { SANDBOX_ROUTES } from "../../../shared/sandbox/sandbox_routes.ts";
 
 /** A route. `:pay` stands for the id of a payment, and so on. */
@@ -114,6 +115,23 @@ export const SCOPES = [
 /** The routes whose requests have a body. */
 export function mutatingRoutes(): ListedRoute[] {
   return ROUTES.filter(([method]) => method !== "GET");
+}
+
+/** Bodies that are valid if the id in the path is that of a resource of the caller. */
+const BODIES: [RegExp, Record<string, unknown>][] = [
+  [/advance$/, { to: "completed" }],
+  [/\/transfers$/, { amount: 1, currency: "EUR", destination: APPROVED.sepa }],
+  [/\/payments$/, { amount: 1, currency: "EUR" }],
+  [/\/evidence$/, { text: "winning_evidence" }],
+  [/\/api_keys$/, { name: "made" }],
+  [/\/webhook_endpoints$/, { url: "https://example.com/hook" }],
+  [/\/recover$/, { since: new Date(Date.now() - 3_600_000).toISOString() }],
+  [/\/faults$/, { on: "provider", fault: "failed", where: { operation: "transfer" } }],
+];
+
+/** Returns a valid body for a path: an empty one if the operation requires no field. */
+export function bodyOf(path: string): Record<string, unknown> {
+  return BODIES.find(([form]) => form.test(path))?.[1] ?? {};
 }
 
 /** Returns the path of a route with this id, by default an unknown id of the right kind. */

@@ -150,7 +150,7 @@ async function transfers(send: Send, key: (name: string) => string): Promise<voi
       body: {
         amount: 100,
         currency: "EUR",
-        destination: { type: "iban", iban: "DE89370400440532013000", name: "Ada Lovelace" },
+        destination: { iban: "DE89370400440532013000", holder_name: "Ada Lovelace" },
       },
       idempotency_key: key(name),
     });
