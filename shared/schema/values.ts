@@ -67,7 +67,7 @@ export const Metadata = mustBe(
 );
 
 /** Refuses too many entries before each of them is checked: a body can have 8 000. */
-function fewEntries(sent: unknown, context: z.RefinementCtx): unknown {
+function fewEntries(sent: Record<string, string>, context: z.RefinementCtx): unknown {
   const is_too_many = typeof sent === "object" && sent !== null &&
     Object.keys(sent).length > MAX_METADATA_ENTRIES;
   if (!is_too_many) return sent;
