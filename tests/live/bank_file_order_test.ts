@@ -146,7 +146,7 @@ Deno.test("the files of a bank in any order", async (t) => {
     const [ledger, bank] = await balances();
     assert.equal(ledger - bank, left, after);
   };
-  const facts = async () => JSON.parse(await runProviders(service, ["facts", "--json"]));
+  const listed = async () => JSON.parse(await runProviders(service, ["facts", "--json"]));
   try {
     await pay(100_000);
     for (const [name, kinds, ...steps] of ORDERS) {
@@ -209,7 +209,7 @@ Deno.test("the files of a bank in any order", async (t) => {
                 if (!works) continue;
                 await agree(`after ${step}`);
                 if (i === 0 && step === "back") {
-                  const [early, ...others] = await facts();
+                  const [early, ...others] = await listed();
                   assert.deepEqual(others, []);
                   assert.match(early.reason, /came back before the bank had booked it/);
                 }
@@ -223,7 +223,7 @@ Deno.test("the files of a bank in any order", async (t) => {
                 "failed provider_refused",
                 "completed",
               ]);
-              assert.deepEqual(await facts(), []);
+              assert.deepEqual(await listed(), []);
               await assertSilent(sql);
             });
           }
@@ -241,7 +241,7 @@ Deno.test("the files of a bank in any order", async (t) => {
         const batch = `${/bf-[0-9a-z]+/.exec(file.name)![0]}-1`;
         const is_credit = (kind === "collection") === (entry > 0);
         await send({ CdtDbtInd: is_credit ? "CRDT" : "DBIT", Amt: euros(Math.abs(entry)) });
-        const [{ account_id, reference }] = await facts();
+        const [{ account_id, reference }] = await listed();
         const name = `${account_id}/${reference}`;
         const args = targets.flatMap((target) =>
           typeof target === "number" ? ids[target]! : target === "file" ? batch : target.split("=")

@@ -11,11 +11,11 @@ import {
   SEPA_NAME_MAX,
 } from "../../core/bank_order.ts";
 import { invalidParameter } from "../../core/errors.ts";
-import { isInSepa } from "../../core/bank_countries.ts";
 import { bicFitsIban, isValidBic } from "../../core/bic.ts";
-import { ibanCountry, normalizeIban } from "../../core/iban.ts";
+import { normalizeIban } from "../../core/iban.ts";
 import { toSepaText } from "../../core/sepa_text.ts";
 import type { AddressInput, IbanInput } from "../../schema/bank_account.ts";
+import { railOfAccount } from "./instrument.ts";
 import { testIban } from "./test_values.ts";
 
 /** The details that a live order to a bank is made of. They are kept sealed. */
@@ -90,8 +90,8 @@ export function payerDetails(
 
 /** Returns the member without which no payout to an account can be written; null: none. */
 export function lackOf({ holder_name: name, iban, bic, address }: BankDetails): string | null {
-  const rail = isInSepa(ibanCountry(iban)) ? "sepa" : "swift";
-  const fault = partyFault("", { name, iban, bic, address }, rail, needsAddress(iban));
+  const party = { name, iban, bic, address };
+  const fault = partyFault("", party, railOfAccount(iban), needsAddress(iban));
   return fault && fault.field.slice(1);
 }
 

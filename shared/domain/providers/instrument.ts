@@ -5,6 +5,7 @@
  */
 
 import { type BankRail, MAX_SEPA_AMOUNT } from "../../core/bank_order.ts";
+import { isInSepa } from "../../core/bank_countries.ts";
 import { cardBrand, normalizeCardNumber } from "../../core/card_number.ts";
 import { formatAmount, isStablecoin } from "../../core/currency.ts";
 import { invalidParameter } from "../../core/errors.ts";
@@ -219,6 +220,11 @@ export function readIban(
     },
     behaviour: test?.behaviour ?? "approve",
   };
+}
+
+/** Returns the rail that reaches an account in every currency that the rail has. */
+export function railOfAccount(iban: string): BankRail {
+  return isInSepa(ibanCountry(iban)) ? "sepa" : "swift";
 }
 
 /** Reads a wallet. Throws `invalid_parameter` with the field at fault. */

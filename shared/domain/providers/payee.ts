@@ -4,12 +4,17 @@
  */
 
 import { invalidParameter } from "../../core/errors.ts";
-import { isInSepa } from "../../core/bank_countries.ts";
 import { bicFitsIban } from "../../core/bic.ts";
 import { ibanCountry, normalizeIban } from "../../core/iban.ts";
 import type { AddressInput, IbanInput, PayeeCheck, PayeeInput } from "../../schema/bank_account.ts";
 import { type BankDetails, bankDetailsOf, checkAddress } from "./bank_details.ts";
-import { bankRailOf, checkCurrency, type Instrument, readIban } from "./instrument.ts";
+import {
+  bankRailOf,
+  checkCurrency,
+  type Instrument,
+  railOfAccount,
+  readIban,
+} from "./instrument.ts";
 
 /** A checked payee without its secret parts. */
 export interface Payee extends Instrument {
@@ -29,8 +34,9 @@ export function readPayee(
 ): Payee {
   const iban = normalizeIban(payee.iban.iban);
   const country = ibanCountry(iban);
-  // Banks outside of SEPA get EUR by SWIFT, as every other currency.
-  const kind = isInSepa(country) ? undefined : "swift";
+  const rail = railOfAccount(iban);
+  // Banks outside of SEPA get EUR by SWIFT, as every other currency. In SEPA the currency decides.
+  const kind = rail === "sepa" ? undefined : rail;
   const instrument = readIban(iban, kind, currency, { prefix: "destination." });
   checkCurrency(instrument.kind, currency);
   const bic = agreed("bic", payee.iban.bic, payee.bic);
