@@ -140,6 +140,7 @@ Deno.test({
     assert.deepEqual(left, [], "a backup that failed leaves no file");
     await alter("bypassrls");
     await old_machine.run(...back_up);
+    assert.equal((await Deno.stat(backup)).mode! & 0o077, 0, "only its owner can read it");
     const members = `psql -At "$DATABASE_URL" -c "select pg_has_role('pay_owner', 'usage')"`;
     assert.deepEqual((await old_machine.run(READ_OWNER, members)).at(-1), "f\n");
 
