@@ -8,8 +8,9 @@ import type { Context, Hono } from "hono";
 import { Buffer } from "node:buffer";
 import { createHash, timingSafeEqual } from "node:crypto";
 import { refusedResult, resultOf } from "../connectors/bank/file_result.ts";
-import { ApiError } from "../core/errors.ts";
+import { ApiError, tryAgain } from "../core/errors.ts";
 import { isId } from "../core/ids.ts";
+import { mapInSlices } from "../core/time_slice.ts";
 import type { Vault } from "../core/vault.ts";
 import type { ProviderAccount } from "../domain/providers/connector.ts";
 import { noBankKeys } from "../domain/providers/sealed_details.ts";
@@ -19,11 +20,14 @@ import { readRaw } from "../http/request_body.ts";
 import type { Env } from "../http/request_state.ts";
 import { PAYMENTS_FUNCTION } from "../http/route.ts";
 import type { BankStore } from "../store/bank_store.ts";
+import { rateLimited } from "../store/outcome.ts";
 
 /** Largest statement. The operator's command imports larger ones. */
 const MAX_STATEMENT_BYTES = 10 * 1024 * 1024;
 /** Deadline for its arrival. */
 const STATEMENT_DEADLINE_MS = 60_000;
+/** Bytes that are hashed at a time. */
+const HASH_BYTES = 256 * 1024;
 /** Longest wait for the worker, so that the response has what it has booked. */
 const WORK_MS = 5_000;
 
@@ -79,12 +83,22 @@ export function serveBridge(app: Hono<Env>, deps: Dependencies & BridgeDependenc
     const waiting = await exportOrders(account, deps.bank_store, deps.vault, at_ms);
     return c.json({ waiting });
   });
+  const importing = new Set<string>();
   serve("POST", "statements", async (c, account) => {
     if (!/^application\/xml *(;|$)/i.test(c.req.header("Content-Type") ?? "")) {
       throw new ApiError("unsupported_media_type", "Send the file as application/xml");
     }
-    const bytes = await readRaw(c.req.raw, MAX_STATEMENT_BYTES, STATEMENT_DEADLINE_MS);
-    return await importStatement(c, account, bytes, deps);
+    // Before the file is read, so that an account has one in memory.
+    if (importing.has(account.id)) {
+      throw tryAgain("rate_limited", "Another file of this account is imported now: send it again");
+    }
+    importing.add(account.id);
+    try {
+      const bytes = await readRaw(c.req.raw, MAX_STATEMENT_BYTES, STATEMENT_DEADLINE_MS);
+      return await importStatement(c, account, bytes, deps);
+    } finally {
+      importing.delete(account.id);
+    }
   });
 }
 
@@ -96,7 +110,7 @@ async function importStatement(
 ): Promise<Response> {
   if (vault === null) throw noBankKeys();
   const { importWhole } = await import("../connectors/bank/import_whole_file.ts");
-  const sha256 = createHash("sha256").update(bytes).digest("hex");
+  const sha256 = await hashOf(bytes);
   const file = `${sha256.slice(0, 16)}.xml`;
   const outcome = await importWhole(account, { bytes, sha256, name: file }, bank_store, vault);
   if ("error" in outcome) return c.json(refusedResult(file, outcome.error), 400);
@@ -107,10 +121,24 @@ async function importStatement(
   return c.json(resultOf(file, outcome, await bank_store.importState(account.id, sha256)));
 }
 
-/** Returns the account whose token the request has. Throws `unauthorized`. */
+async function hashOf(bytes: Uint8Array): Promise<string> {
+  const hash = createHash("sha256");
+  const starts = Array.from({ length: Math.ceil(bytes.length / HASH_BYTES) }, (_, i) => i);
+  await mapInSlices(starts, (i) => {
+    hash.update(bytes.subarray(i * HASH_BYTES, (i + 1) * HASH_BYTES));
+  });
+  return hash.digest("hex");
+}
+
+/**
+ * Returns the account whose token the request has, and counts the request. Throws `unauthorized` and
+ * `rate_limited`.
+ */
 async function authenticate(
   c: Context<Env>,
-  { bank_store, provider_store, provider_accounts }: Dependencies & BridgeDependencies,
+  { bank_store, provider_store, provider_accounts, rate_limits }:
+    & Dependencies
+    & BridgeDependencies,
 ): Promise<ProviderAccount> {
   const id = c.req.param("id") ?? "";
   const [, token] = /^Bearer (\S{1,200})$/.exec(c.req.header("Authorization") ?? "") ?? [];
@@ -122,6 +150,8 @@ async function authenticate(
   const stored = await provider_store.readAccount(id);
   const ready = stored && provider_accounts.open(stored);
   if (!ready || typeof ready === "string") throw unauthorized();
+  const is_over = rate_limits !== null && !await bank_store.countBridgeRequest(id, rate_limits);
+  if (is_over) throw rateLimited();
   return ready.account;
 }
 

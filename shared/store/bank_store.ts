@@ -5,6 +5,7 @@
 
 import type { Sealed } from "../core/vault.ts";
 import type { Database } from "./database.ts";
+import type { RateLimits } from "./outcome.ts";
 import type { ProviderEvent } from "./provider_rows.ts";
 
 /** An order that waits for its export. Bodies are JSON text. */
@@ -149,8 +150,8 @@ interface NewFile {
   sha256: string;
   name: string;
   result: unknown;
-  /** In the order of the file. */
-  parts: NewRows[];
+  /** JSON texts of `NewRows`, in the order of the file. */
+  parts: readonly string[];
 }
 
 /** What the worker has made of the events of an imported file. */
@@ -204,6 +205,8 @@ export interface BankStore {
   importFile(account_id: string, file: NewFile): Promise<{ is_new: boolean; result: unknown }>;
   /** Returns the hash of the token of an account's bridge in hex, or null without one. */
   readBridgeHash(account_id: string): Promise<string | null>;
+  /** Counts a request of a bridge with those of the live keys. Returns false if it is one too many. */
+  countBridgeRequest(account_id: string, limits: RateLimits): Promise<boolean>;
   importState(account_id: string, sha256: string): Promise<ImportState>;
 }
 
@@ -253,9 +256,13 @@ export function createBankStore(database: Pick<Database, "query">): BankStore {
     },
     endFile: (account_id, sha256, result) =>
       value("pay.end_bank_file($, $, $)", account_id, sha256, JSON.stringify(result)),
-    importFile: (account_id, file) =>
-      value("pay.import_bank_file($, $)", account_id, JSON.stringify(file)),
+    importFile(account_id, { parts, ...file }) {
+      const text = `${JSON.stringify(file).slice(0, -1)},"parts":[${parts.join(",")}]}`;
+      return value("pay.import_bank_file($, $)", account_id, text);
+    },
     readBridgeHash: (account_id) => value("pay.read_bridge_hash($)", account_id),
+    countBridgeRequest: (account_id, { key, account }) =>
+      value("pay.count_bridge_request($, $::int, $::int)", account_id, `${key}`, `${account}`),
     importState: (account_id, sha256) => value("pay.bank_file_state($, $)", account_id, sha256),
   };
 }

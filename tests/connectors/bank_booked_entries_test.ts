@@ -1,12 +1,7 @@
 /** How a bank's entries are booked: as payments, payouts that come back, batches and charges. */
 
 import assert from "node:assert/strict";
-import {
-  batchOf,
-  beginningsOf,
-  bookEntry,
-  partsOf,
-} from "../../shared/connectors/bank/booked_entries.ts";
+import { batchOf, bookEntry, partsOf } from "../../shared/connectors/bank/booked_entries.ts";
 import { creditorReference } from "../../shared/core/creditor_reference.ts";
 import {
   readEntries,
@@ -294,9 +289,9 @@ for (const [name, members, booked] of CASES) {
     const [{ details, ...entry }] = await readEntries(file) as [
       Awaited<ReturnType<typeof readEntries>>[number],
     ];
-    const parts = partsOf(entry, details);
+    const parts = await partsOf(entry, details);
     const found = new Map(
-      beginningsOf(parts).map((beginning) => [
+      parts.flatMap(({ beginnings }) => beginnings).map((beginning) => [
         beginning,
         FOUND.filter(({ reference }) => reference.startsWith(beginning))
           .map((each) => ({ beginning, ...each })),

@@ -99,12 +99,13 @@ for (
   ] as const
 ) {
   Deno.test(`going-live.md has a ${name} that the service books as the page says`, async () => {
-    const events = (await readEntries(text)).flatMap((entry) => {
+    const booked = (await readEntries(text)).map(async (entry) => {
       assert.equal(batchOf(entry, entry.details), null);
       const own = { id: "pac_1", return_charge_minor: 1500 };
-      const parts = partsOf(entry, entry.details);
+      const parts = await partsOf(entry, entry.details);
       return bookEntry(own, entry, { parts, batch: null }, new Map()).provider_events;
     });
+    const events = (await Promise.all(booked)).flat();
     assert.deepEqual(
       events.map(({ op, state, amount_minor, provider_reference, return_code }) => [
         ...[op, state, amount_minor, provider_reference],

@@ -4,10 +4,12 @@
  *
  * Refused: another encoding than the declared one, a DOCTYPE (and so every entity of the file's
  * own), an element deeper than 40 levels, a text over 10 kB, more than 10 000 elements that have to
- * be read together, XML that is not well-formed, and a file over the limit of the caller. Sources: XML 1.0, saxes.
+ * be read together, XML that is not well-formed, and a file over the limit of the caller. Reading
+ * gives way to other work of the process. Sources: XML 1.0, saxes.
  */
 
 import { SaxesParser } from "saxes";
+import { giveWay, isSliceOver } from "../../core/time_slice.ts";
 import { BankFileError, type FilePlace } from "./bank_file_error.ts";
 
 /** Levels of elements. The messages of ISO 20022 have fewer than 20. */
@@ -16,7 +18,10 @@ const DEPTH_MAX = 40;
 const ELEMENTS_MAX = 10_000;
 /** Length of one text, tag or comment. The longest text of ISO 20022 has 2 000 characters. */
 const TEXT_LENGTH_MAX = 10_000;
-/** Bytes that are decoded and parsed at a time. Larger pieces need more memory and no less time. */
+/**
+ * Bytes that are decoded and parsed at a time: some milliseconds at most. Larger pieces need more
+ * memory and no less time.
+ */
 const PIECE_BYTES = 4 * 1024;
 /** Bytes that contain the XML declaration. */
 const HEAD_BYTES = 1024;
@@ -95,6 +100,7 @@ export async function* readXml(
       decoder = decoderOf(head, parser);
     }
     for (let at = 0; at < ready.length; at += PIECE_BYTES) {
+      if (isSliceOver()) await giveWay();
       yield parse(ready.subarray(at, at + PIECE_BYTES));
     }
   }

@@ -2,10 +2,11 @@
  * Turns booked entries into provider events (architecture §7). Each booked entry of the account has
  * events that together move its whole amount: money that names a payment, refund or transfer is
  * for that one, the bank's charges are fees, and everything else is money that the operator has to
- * assign. Pure.
+ * assign. Does no I/O.
  */
 
 import { cutReferences, findReference } from "../../core/creditor_reference.ts";
+import { mapInSlices } from "../../core/time_slice.ts";
 import { type BankDetails, payerDetails } from "../../domain/providers/bank_details.ts";
 import type { AccountOp, ProviderEvent } from "../../domain/providers/connector.ts";
 import type { FoundReference, NewBatch } from "../../store/bank_store.ts";
@@ -53,6 +54,8 @@ interface Part {
 export interface EntryPart extends Part {
   /** The result of `toldBy`; an `adjustment` if the fields do not tell. */
   told: Matched;
+  /** Then the texts to look up (`beginningsIn`). */
+  beginnings: readonly string[];
 }
 
 /** References of an account by the text with which they begin. */
@@ -78,9 +81,15 @@ const BEGINNINGS_MAX = 5;
 /** Of an event that takes money, and of one that brings it (`ProviderEventOp`). */
 const STATES = { debit: "succeeded", credit: "returned" } as const;
 
-/** Splits an entry into parts whose sum is its amount. */
-export function partsOf(entry: EntryRecord, details: readonly DetailRecord[]): EntryPart[] {
-  return split(entry, details).map((part) => ({ ...part, told: toldBy(part) }));
+/** Splits an entry into parts whose sum is its amount, and tells by its fields what each is for. */
+export async function partsOf(
+  entry: EntryRecord,
+  details: readonly DetailRecord[],
+): Promise<EntryPart[]> {
+  return await mapInSlices(split(entry, details), (part) => {
+    const told = toldBy(part);
+    return { ...part, told, beginnings: told.op === "adjustment" ? beginningsIn(part) : [] };
+  });
 }
 
 /** Returns our batch, or else our file, whose orders an entry books without listing them. */
@@ -96,18 +105,10 @@ export function batchOf(entry: EntryRecord, details: readonly DetailRecord[]): N
 }
 
 /**
- * Returns the texts in an entry that can be an order's id, or the beginning of a payment's reference
- * that was cut off, where nothing else tells what the money is for.
- */
-export function beginningsOf(parts: readonly EntryPart[]): string[] {
-  return parts.filter(({ told }) => told.op === "adjustment").flatMap(beginningsIn);
-}
-
-/**
  * Makes the events of a booked entry.
  *
  * @param account `id` is `pac_…`
- * @param found the references of the account that begin with one of `beginningsOf`, by that text
+ * @param found the references of the account that begin with one of the `beginnings`, by that text
  */
 export function bookEntry(
   account: { id: string; return_charge_minor: number },
@@ -213,8 +214,8 @@ function ofPayment(provider_reference: string): Matched {
 }
 
 /**
- * The texts of a part that can be an order's id, or the beginning of a reference. A payout names in
- * its text the payment that it is for, which is no return of that payment.
+ * The texts of a part that can be an order's id, or the beginning of a payment's reference that was
+ * cut off. A payout names in its text the payment that it is for, which is no return of that payment.
  */
 function beginningsIn(part: Part): string[] {
   const { detail } = part;
@@ -232,9 +233,9 @@ function beginningsIn(part: Part): string[] {
  * Tells what a part says by its texts: about the only order that they name, if the amount is that
  * of the order, or about the only payment that still waits whose reference begins like one.
  */
-function ofText(part: Part, found: FoundReferences): Matched | null {
+function ofText(part: EntryPart, found: FoundReferences): Matched | null {
   if (found.size === 0) return null;
-  const named = beginningsIn(part).flatMap((beginning) => found.get(beginning) ?? [])
+  const named = part.beginnings.flatMap((beginning) => found.get(beginning) ?? [])
     .filter(({ beginning, reference, currency, is_open }) =>
       currency === part.currency && (is_open || reference === beginning)
     );

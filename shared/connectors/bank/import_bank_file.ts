@@ -4,6 +4,7 @@
  */
 
 import type { Sealed, Vault } from "../../core/vault.ts";
+import { mapInSlices } from "../../core/time_slice.ts";
 import type { BankDetails } from "../../domain/providers/bank_details.ts";
 import { sealedPayer } from "../../domain/providers/sealed_details.ts";
 import type { ProviderAccount } from "../../domain/providers/connector.ts";
@@ -15,14 +16,7 @@ import type {
   NewRows,
   NewStatement,
 } from "../../store/bank_store.ts";
-import {
-  batchOf,
-  beginningsOf,
-  type BookedEntry,
-  bookEntry,
-  type EntryPart,
-  partsOf,
-} from "./booked_entries.ts";
+import { batchOf, type BookedEntry, bookEntry, type EntryPart, partsOf } from "./booked_entries.ts";
 import { BankFileError } from "./bank_file_error.ts";
 import { bankIdentifier, idOfBankIdentifier } from "./bank_identifier.ts";
 import { type BankSettings, readBankSettings } from "./bank_settings.ts";
@@ -278,11 +272,11 @@ class Importer {
     const { entry, details } = this.#open;
     this.#open = null;
     if (entry.status !== "booked" || entry.amount_minor === 0) return;
-    const named = await Promise.all(details.map((detail) => this.#named(detail, entry)));
+    const named = await mapInSlices(details, (detail) => this.#named(detail, entry));
     const { kind } = this.#message!;
     this.#ready.push({
       ...{ entry, kind },
-      parts: partsOf(entry, named),
+      parts: await partsOf(entry, named),
       batch: batchOf(entry, named),
     });
     const events = this.#ready.reduce((sum, { parts }) => sum + parts.length, 0);
@@ -312,7 +306,9 @@ class Importer {
 
   /** Makes the events of the entries that are ready. */
   async #book(): Promise<(BookedEntry & { kind: string })[]> {
-    const beginnings = new Set(this.#ready.flatMap(({ parts }) => beginningsOf(parts)));
+    const beginnings = new Set(
+      this.#ready.flatMap(({ parts }) => parts.flatMap(({ beginnings }) => beginnings)),
+    );
     const found = Map.groupBy(
       beginnings.size === 0 ? [] : await this.#target.findReferences([...beginnings]),
       ({ beginning }) => beginning,
