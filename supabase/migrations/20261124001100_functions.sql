@@ -1966,6 +1966,29 @@ end
 $$;
 grant execute on function pay.read_bridge_hash(text) to pay_api;
 
+create or replace function pay.count_bridge_request(
+  p_account_id text, p_key_rate integer, p_account_rate integer
+)
+returns boolean
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off
+as $$
+declare
+  v_found pay.admission[];
+begin
+  perform set_config('pay.worker', 'on', true);
+  select array[row(1, 'ok', a.id, e.id, e.account, e.livemode, pay_internal.server_time(), null,
+    null, null, null, null)::pay.admission]
+  into v_found
+  from pay.provider_accounts a join pay.environments e on e.id = a.environment_id
+  where a.id = p_account_id;
+  v_found := pay_internal.limit_requests(v_found, array[p_key_rate], array[p_account_rate], true);
+  return v_found[1].outcome = 'ok';
+end
+$$;
+grant execute on function pay.count_bridge_request(text, integer, integer) to pay_api;
+
 create or replace function pay.set_bridge_hash(p_account_id text, p_hash text)
 returns boolean
 language plpgsql volatile security definer
