@@ -113,10 +113,12 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, ErrorHelp>> = {
     remedy: "Send the header `Content-Type: application/json`, and no `Content-Encoding`.",
   },
   rate_limited: {
-    when: "the caller sends too many requests, or the sandbox has too many pending deliveries",
+    when: "the caller sends too many requests, the sandbox has too many pending deliveries or " +
+      "resets, or the sandboxes of the account store too much",
     remedy: "Send the request again after `Retry-After` seconds, and send fewer at a time. The " +
       "header `RateLimit` shows the number of requests that are left. If the message names pending " +
-      "deliveries, let the endpoints receive them, disable an endpoint, or reset the sandbox.",
+      "deliveries, let the endpoints receive them, disable an endpoint, or reset the sandbox. If it " +
+      "names storage, reset a sandbox or end disposable ones.",
   },
   internal_error: {
     when: "the service has an internal error",

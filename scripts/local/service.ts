@@ -143,6 +143,7 @@ function functionsEnvironment(data_dir: string, server: LocalServer, functions_u
     CONSOLE_URL: new URL(CONSOLE_PATH, server.base_url).href,
     DOCS_URL: new URL(DOCS_PATH, server.base_url).href,
     RATE_LIMIT_PER_SECOND: "0",
+    SANDBOX_STORAGE_GB: "0",
   };
   const fixed: Record<string, string> = {
     PAYMENTS_DB_URL: functions_url,

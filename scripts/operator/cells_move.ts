@@ -415,7 +415,8 @@ async function begin(copy: MovingCopy, destination: Destination): Promise<void> 
 async function arrive({ source, target }: MovingCopy, ids: readonly string[]): Promise<void> {
   const rows = await source.sql`
     select e.id, e.public_id, e.account, e.livemode, e.name, e.created_at::text as created_at,
-      e.retired_at::text as retired_at, e.ends_at::text as ends_at, 'arriving' as moving
+      e.retired_at::text as retired_at, e.ends_at::text as ends_at, 'arriving' as moving,
+      e.stored_gb, e.resets_until::text as resets_until
     from pay.environments e where e.id = any (${ids as string[]})
     -- An environment that a reset has retired gives its public id free for the next one.
     order by e.retired_at nulls last, e.id`;
@@ -425,7 +426,8 @@ async function arrive({ source, target }: MovingCopy, ids: readonly string[]): P
     JSON.stringify(rows)
   }::text::json)
     on conflict on constraint environments_pkey do update
-      set retired_at = excluded.retired_at, ends_at = excluded.ends_at, name = excluded.name
+      set retired_at = excluded.retired_at, ends_at = excluded.ends_at, name = excluded.name,
+        stored_gb = excluded.stored_gb, resets_until = excluded.resets_until
       where e.moving = 'arriving'`;
 }
 

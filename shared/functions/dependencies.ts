@@ -73,6 +73,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
   const clock = settings.clock ?? systemClock;
   const random = settings.random ?? systemRandom;
   const { base_url, console_url = null, docs_url = null } = settings;
+  const storage_gb = settings.storage_gb || null;
   const origins = sandboxOrigins({ clock, random, docs_url });
   const log = settings.log ?? writeLogLine;
   const notifyDispatcher = () => {
@@ -140,7 +141,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
     waits: live_waits,
   });
   const request_log = new RequestLog(
-    writeTo(database),
+    writeTo(database, storage_gb),
     (count) => log(lostEntries(clock(), count)),
     inBackground,
   );
@@ -176,6 +177,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
     sandbox,
     relay_token: settings.relay_token ?? null,
     rate_limits: rateLimits(settings),
+    storage_gb,
     base_url,
     console_url,
     docs_url,

@@ -12,6 +12,8 @@ import type { Settings } from "./settings.ts";
 const DEFAULT_RATE_LIMIT = 100;
 /** Default limit of an environment, as a multiple of the limit of a key (contract §5). */
 const KEYS_AT_LIMIT = 4;
+/** Default limit of what the sandboxes of an account store, in GiB (contract §5). */
+const DEFAULT_STORAGE_GB = 10;
 /** The form of a token, as in the database (`pay.configure_relay`). */
 const RELAY_TOKEN = /^[!-~]{16,200}$/;
 /** The variables with a URL, and an example of each. */
@@ -46,6 +48,8 @@ export function readSettings(env: (name: string) => string | undefined): Setting
     read("RATE_LIMIT_ACCOUNT_PER_SECOND"),
     0,
   ) ?? KEYS_AT_LIMIT * rate_limit;
+  const storage_gb = readWhole("SANDBOX_STORAGE_GB", read("SANDBOX_STORAGE_GB"), 0) ??
+    DEFAULT_STORAGE_GB;
   const prepare = readSwitch("DB_PREPARE", read("DB_PREPARE"));
   const project_url = checkUrl("SUPABASE_URL", read("SUPABASE_URL"));
   const base_url = checkUrl("PUBLIC_BASE_URL", read("PUBLIC_BASE_URL")) ??
@@ -69,6 +73,7 @@ export function readSettings(env: (name: string) => string | undefined): Setting
       false,
     rate_limit,
     account_rate_limit,
+    storage_gb,
     request_log: readSwitch("REQUEST_LOG", read("REQUEST_LOG")) ?? true,
     ...(max_connections && { max_connections }),
     ...(prepare !== undefined && { prepare }),

@@ -36,6 +36,8 @@ export interface Settings {
    * of twice that; 0: no limit.
    */
   account_rate_limit?: number;
+  /** The gigabytes (2^30 bytes) that the sandboxes of an account may store; 0: no limit. */
+  storage_gb?: number;
   /** True: the requests of sandboxes are logged for their merchants. By default false. */
   request_log?: boolean;
   /** Duration of the dispatcher's lease of a delivery: longer than an attempt and its recording. */

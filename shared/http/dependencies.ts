@@ -22,6 +22,8 @@ export interface Dependencies {
   api_keys: ApiKeys;
   /** Null: there are no limits. */
   rate_limits: RateLimits | null;
+  /** The gigabytes that the sandboxes of an account may store; null: no limit. */
+  storage_gb: number | null;
   provider_store: ProviderStore;
   provider_accounts: ProviderAccounts;
   provider_worker: ProviderWorker;

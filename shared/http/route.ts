@@ -81,6 +81,8 @@ export interface Route {
   errors?: readonly ErrorCode[];
   /** Throws `ApiError` for a body that must not be hashed, stored or logged. */
   refuse?(body: unknown, livemode: boolean): void;
+  /** True: the operation empties a sandbox, so it is allowed at the limit of storage. */
+  frees_storage?: true;
   /**
    * True: the request is not in the log of requests, because it reads that log, or because clients
    * repeat it all the time and would soon fill the log.

@@ -12,6 +12,7 @@ import { type SandboxSettings, timeIn } from "./known_settings.ts";
 import { OutdatedSettings } from "../store/outcome.ts";
 import type { Access } from "../store/outcome.ts";
 import type { Env } from "../http/request_state.ts";
+import type { Route } from "../http/route.ts";
 
 /** Most decisions of one request. More are needed only while somebody sets the clock again and again. */
 const MAX_DECISIONS = 20;
@@ -46,7 +47,7 @@ export function accessOf(
   settings: SandboxSettings,
 ): Access {
   const state = c.get("state");
-  const { rate_limits } = c.get("deps");
+  const { rate_limits, storage_gb } = c.get("deps");
   return {
     key_hash: state.key!.hash,
     scope,
@@ -54,10 +55,18 @@ export function accessOf(
     at_ms: timeIn(settings, state.at_ms),
     request_id: state.request_id,
     rate_limits,
+    storage: storage_gb === null || state.key!.livemode
+      ? null
+      : { gb: storage_gb, adds: addsRows(state.route) },
     observe(api_key_id, remaining, environment_id) {
       state.key_id = api_key_id;
       state.environment_id = environment_id;
       if (remaining !== null) state.remaining = remaining;
     },
   };
+}
+
+/** Whether a request to a route adds something to its sandbox. */
+function addsRows(route: Route | null | undefined): boolean {
+  return (route?.method === "POST" || route?.method === "PUT") && !route.frees_storage;
 }

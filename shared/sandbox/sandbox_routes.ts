@@ -171,6 +171,7 @@ export const SANDBOX_ROUTES: readonly Route[] = [
       "`webhook_endpoints` is true.",
     paths: ["/reset", "/v1/reset"],
     without_faults: true,
+    frees_storage: true,
     body: ResetSandboxBody,
     response: SandboxReset,
     run: ({ deps, request, body }) => sandboxOf(deps).moves.reset(request, body),

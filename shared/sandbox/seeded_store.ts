@@ -27,7 +27,8 @@ export interface SeededStore {
 
 const NUMBER = `select pay.number_request(p_key_hash => $1::text) as settings`;
 const STORE = `select pay.store_transcript_line(
-  p_key_hash => $1::text, p_n => $2::text::bigint, p_line => $3::text)`;
+  p_key_hash => $1::text, p_n => $2::text::bigint, p_line => $3::text,
+  p_storage_gb => $4::int)`;
 const TRANSCRIPT = `select * from pay.transcript(
   p_request => $1::text, p_after => $2::text::bigint)`;
 
@@ -61,7 +62,8 @@ export function createSeededStore(calls: EntryCalls): SeededStore {
     },
 
     async keep(access, n, line) {
-      await calls.run(access, STORE, [access.key_hash, String(n), line]);
+      const storage_gb = access.storage?.gb ?? null;
+      await calls.run(access, STORE, [access.key_hash, String(n), line, storage_gb]);
     },
 
     async transcript(access) {

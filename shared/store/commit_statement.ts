@@ -1,7 +1,7 @@
 /** The statement that commits a list of changes (`pay.commit`, ADR 0001). */
 
 import type { Change, ChangedRows, StoredResponse } from "./commit_rows.ts";
-import { type Access, type Idempotency, keyedRequest } from "./outcome.ts";
+import { type Access, type Idempotency, keyedRequest, type StoredBytes } from "./outcome.ts";
 
 /** A change with the access of its request. */
 export interface RequestedChange {
@@ -26,7 +26,7 @@ export function commitParameters(
   const changes = list.map(({ change }) => change);
   const document = {
     requests: list.map(({ access, change, idempotency, has_quota }, i) => ({
-      ...keyedRequest(access, idempotency, responseOf(change), i),
+      ...keyedRequest(access, idempotency, responseOf(change), i, () => storedBy(change)),
       ...(has_quota && { has_quota }),
     })),
     expects: numberedRows(changes, ({ expects }) => [expects]),
@@ -34,6 +34,24 @@ export function commitParameters(
     ...changedRows(changes),
   };
   return [JSON.stringify(document), patience_ms];
+}
+
+const ENCODER = new TextEncoder();
+/** The bytes of a row beside its text: ids, amounts, times, and its entries in indexes. */
+const ROW_BYTES = 300;
+
+/** Estimates what a change adds to its sandbox, without the deliveries of its events. */
+function storedBy(change: Change): StoredBytes {
+  const { expects, payment, transfer, refunds, disputes, ledger, events, operations } = change;
+  const texts = [responseOf(change).body];
+  // The text of a changed payment replaces the one before.
+  if (expects === null) texts.push(payment?.body, transfer?.body);
+  for (const { body } of [...refunds, ...disputes]) texts.push(body);
+  for (const { object, before } of events) texts.push(object, ...before ?? []);
+  for (const { request } of operations) texts.push(JSON.stringify(request));
+  const rows = texts.length + refunds.length + ledger.length + 2 * operations.length;
+  const bytes = ENCODER.encode(texts.join("")).length + rows * ROW_BYTES;
+  return { bytes, events: events.length };
 }
 
 /** Returns the response to store, without a body that is the resource's: it is stored once. */

@@ -19,6 +19,13 @@ export interface RateLimits {
   account: number;
 }
 
+/** What a request of a sandbox adds to what the sandboxes of its account store. */
+export interface StoredBytes {
+  bytes: number;
+  /** Its events, each of which has a delivery to each endpoint. */
+  events: number;
+}
+
 /** The access of a request: its key, the scope that it needs, and its time. */
 export interface Access {
   /** Lower-case hex SHA-256 of the key text. */
@@ -32,6 +39,11 @@ export interface Access {
   request_id: string;
   /** Null: there are no limits, or the request is counted already. */
   rate_limits: RateLimits | null;
+  /**
+   * The gigabytes that the sandboxes of the account may store; null: no limit, or a live key.
+   * Requests that add nothing, such as a reset, are not refused.
+   */
+  storage: { gb: number; adds: boolean } | null;
   /**
    * Called with the id of the key, the smaller number of requests left to it or its account, and its
    * environment at the time of the request.
@@ -98,23 +110,35 @@ export function listedAccess(access: Access, index: number) {
   };
 }
 
+/** An estimate for a request that adds an endpoint, a key, a fault or a response. */
+const FEW_BYTES: StoredBytes = { bytes: 4_096, events: 0 };
+
 /**
  * Makes the entry of a request that can have an idempotency key.
  * @param response is stored if the request claims the key; null: the request only looks for a
  * response
+ * @param stored what it adds, unless its access says that it adds nothing
  */
 export function keyedRequest(
   access: Access,
   idempotency: Idempotency | null,
   response: Partial<StoredResponse> | null,
   index = 0,
+  stored: () => StoredBytes = () => FEW_BYTES,
 ) {
   return {
     ...listedAccess(access, index),
+    ...(access.storage && response && { storage: storageOf(access.storage, stored) }),
     ...(response && { request_id: access.request_id }),
     ...(idempotency && { idempotency_key: idempotency.key, fingerprint: idempotency.fingerprint }),
     ...(idempotency && response && { ...response, request_line: idempotency.request_line }),
   };
+}
+
+function storageOf({ gb, adds }: { gb: number; adds: boolean }, stored: () => StoredBytes) {
+  if (!adds) return [gb];
+  const { bytes, events } = stored();
+  return [gb, bytes, events];
 }
 
 /** Makes the parameter of an entry function for one request: a list with one entry. */
@@ -139,6 +163,20 @@ const REFUSALS = {
       { required_scope: scope },
     ),
   rate_limited: rateLimited,
+  storage_full: ({ storage }: Access) =>
+    tryAgain(
+      "rate_limited",
+      `The sandboxes of this account store ${storage?.gb} GiB or more, which is their limit: ` +
+        "empty one with POST /reset, or end disposable sandboxes",
+    ),
+  too_often: () =>
+    tryAgain("rate_limited", "The sandbox was reset too often: reset it at most 5 times a second"),
+  waiting: () =>
+    tryAgain(
+      "rate_limited",
+      "Too many reset sandboxes of this account wait for the deletion of their data: try again in " +
+        "some minutes",
+    ),
   backlog: () =>
     tryAgain(
       "rate_limited",

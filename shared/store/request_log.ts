@@ -79,12 +79,20 @@ const LIMITS: Limits = { collect_ms: 500, most: 500, waiting: 5_000 };
 const MAX_PAUSE_MS = 10_000;
 
 const LOG_REQUESTS = `select pay.log_requests(
-  p_keys => $1::text, p_requests => $2::text, p_replays => $3::text)`;
+  p_keys => $1::text, p_requests => $2::text, p_replays => $3::text, p_storage_gb => $4::int)`;
 
-/** Sends entries to a database. */
-export function writeTo(database: Database): Send {
+/**
+ * Sends entries to a database.
+ * @param storage_gb the gigabytes that the sandboxes of an account may store; null: no limit. At the
+ * limit requests are stored without their bodies
+ */
+export function writeTo(database: Database, storage_gb: number | null): Send {
   return (requests, replays) =>
-    database.attempt(LOG_REQUESTS, [...requestParameters(requests), JSON.stringify(replays)]);
+    database.attempt(LOG_REQUESTS, [
+      ...requestParameters(requests),
+      JSON.stringify(replays),
+      storage_gb,
+    ]);
 }
 
 /** Returns the API keys of requests, and the requests with the numbers of their keys. */

@@ -23,6 +23,8 @@ create table pay.environments (
   retired_at timestamptz,
   ends_at timestamptz,
   moving text collate "C",
+  stored_gb integer not null default 0,
+  resets_until timestamptz,
   constraint environments_pkey primary key (id),
   constraint environments_id_livemode_key unique (id, livemode),
   constraint environments_id_form check (id ~ '^env_[0-9a-z]{26}$'),
@@ -45,6 +47,11 @@ comment on column pay.environments.ends_at is
 comment on column pay.environments.moving is
   'The step of its move to another cell: draining (the jobs begin nothing new), fenced (nor do requests), sealed (nothing changes), arriving (sealed, in the new cell); null: it does not move.';
 
+comment on column pay.environments.stored_gb is
+  'The whole gigabytes (2^30 bytes) that all sandboxes of the account store, as retention has counted them last (pay_internal.note_storage); 0 for a live environment.';
+comment on column pay.environments.resets_until is
+  'The time at which the resets so far would be due at pay_internal.reset_every(); null: no reset was counted.';
+
 create unique index environments_one_live_per_account on pay.environments (account) where livemode;
 comment on index pay.environments_one_live_per_account is
   'pay.find_environment: the live environment of an account. Unique: an account has one (contract §5).';
@@ -56,6 +63,10 @@ comment on index pay.environments_public_id is
 create index environments_ending on pay.environments (ends_at)
   where ends_at is not null and retired_at is null;
 comment on index pay.environments_ending is 'pay_internal.retire_ended_sandboxes: the sandboxes that have ended.';
+
+create index environments_waiting on pay.environments (account) where retired_at is not null;
+comment on index pay.environments_waiting is
+  'pay_internal.judge_reset: the environments of an account that wait for their deletion.';
 
 create index environments_moving on pay.environments (account) where moving is not null;
 comment on index pay.environments_moving is 'pay.read_service: the accounts that wait for a move.';
@@ -177,7 +188,8 @@ create type pay.admission as (
   status smallint,
   body text,
   ahead interval,
-  detail text
+  detail text,
+  stored integer[]
 );
 comment on type pay.admission is 'A request of a list: whether it may go on, and its response.';
 comment on column pay.admission.n is 'The place of the request in the list, from 1.';
@@ -192,6 +204,8 @@ comment on column pay.admission.remaining is
 comment on column pay.admission.status is 'HTTP status of the response, if the database knows it.';
 comment on column pay.admission.body is 'JSON text of the response, if the database knows it.';
 comment on column pay.admission.ahead is 'How far the clock of the sandbox is ahead of the real time; null: it has no clock of its own.';
+comment on column pay.admission.stored is
+  'The bytes that a request of a sandbox adds, and its events, each of which has a delivery to each endpoint; null: not counted.';
 comment on column pay.admission.detail is 'For an outdated request the settings of the sandbox as JSON text; null: it has none.';
 
 -- The part of pay.admission that says who asks, for the functions that write what came out.
@@ -217,6 +231,7 @@ create unlogged table pay.rate_counters (
   window_number bigint not null,
   current_count integer not null,
   previous_count integer not null,
+  stored_bytes bigint not null default 0,
   constraint rate_counters_pkey primary key (environment_id, api_key_id, stripe),
   constraint rate_counters_stripe_in_range check (stripe between 0 and 63)
 ) with (fillfactor = 50);
@@ -230,6 +245,8 @@ comment on column pay.rate_counters.stripe is
 comment on column pay.rate_counters.window_number is 'Number of the two-second window since 1970.';
 comment on column pay.rate_counters.current_count is 'Requests in that window.';
 comment on column pay.rate_counters.previous_count is 'Requests in the window before it.';
+comment on column pay.rate_counters.stored_bytes is
+  'The bytes that the requests have added since pay_internal.count_storage has moved them to pay.sandbox_storage.';
 
 -- Sums the use of an account's keys: reads only the rows of the last two windows, however many
 -- keys were active before. A row changes its entry once in a window, so most updates stay

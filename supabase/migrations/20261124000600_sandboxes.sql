@@ -193,6 +193,26 @@ comment on column pay.requests.request_body is
 comment on column pay.requests.response_body is
   'The body of the response as JSON text, without secrets; null: not stored.';
 
+create table pay.sandbox_storage (
+  environment_id text collate "C" not null,
+  day date not null,
+  account text not null,
+  bytes bigint not null,
+  constraint sandbox_storage_pkey primary key (environment_id, day),
+  constraint sandbox_storage_bytes_not_negative check (bytes >= 0)
+);
+comment on table pay.sandbox_storage is
+  'The bytes that a sandbox stores, by estimate: what its requests have added on each day, until retention has deleted it.';
+comment on column pay.sandbox_storage.environment_id is 'The sandbox, also a retired one.';
+comment on column pay.sandbox_storage.day is
+  'The day (UTC); infinity: its log and its transcript, which are measured.';
+comment on column pay.sandbox_storage.account is 'The account of the sandbox.';
+comment on column pay.sandbox_storage.bytes is 'The number of bytes.';
+
+create index sandbox_storage_account on pay.sandbox_storage (account);
+comment on index pay.sandbox_storage_account is
+  'pay_internal.account_storage: the sandboxes of an account.';
+
 create table pay.transcript_lines (
   environment_id text collate "C" not null,
   n bigint not null,

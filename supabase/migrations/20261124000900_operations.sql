@@ -29,11 +29,11 @@ create table pay.settings (
   value text not null,
   constraint settings_pkey primary key (name),
   constraint settings_name_known check (
-    name in ('relay_url', 'relay_token', 'books_checked_at')
+    name in ('relay_url', 'relay_token', 'books_checked_at', 'storage_counted_at')
   )
 );
 comment on table pay.settings is
-  'The address and token with which the dispatcher is woken (pay.configure_relay), and the time of the last check of the books, in seconds since 1970 (pay.note_breaches).';
+  'The address and token with which the dispatcher is woken (pay.configure_relay), and the times of the last check of the books (pay.note_breaches) and of the last count of what sandboxes store (pay_internal.note_storage), in seconds since 1970.';
 comment on column pay.settings.name is 'Name of the setting.';
 comment on column pay.settings.value is 'Value of the setting, as text.';
 

@@ -38,7 +38,7 @@ begin
   foreach v_table in array array[
     'api_keys', 'rate_counters', 'payments', 'refunds', 'disputes', 'mandates', 'transfers',
     'events', 'idempotency_keys', 'ledger_totals', 'webhook_endpoints', 'webhook_deliveries',
-    'inbox_entries', 'attempt_log', 'sandbox_settings', 'sandboxes', 'faults', 'requests',
+    'inbox_entries', 'attempt_log', 'sandbox_settings', 'sandboxes', 'sandbox_storage', 'faults', 'requests',
     'transcript_lines', 'provider_accounts', 'provider_methods', 'provider_operations',
     'provider_events', 'provider_cursors', 'provider_totals', 'deposit_addresses', 'chain_payouts',
     'bank_files', 'bank_entries', 'bank_details', 'bank_exports', 'bank_orders'

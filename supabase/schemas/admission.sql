@@ -9,6 +9,9 @@
 --   at                   the time of the request, by the clock of its environment
 --   rate                 {requests a second of the key, of the account}; 0 is no limit. Absent:
 --                        not limited, or counted by an earlier call
+--   storage              [the gigabytes that the sandboxes of an account may store, the bytes that
+--                        the request adds, its events]; only the first: the request adds nothing,
+--                        as a reset, and is not refused. Absent: no limit
 --   request_id, idempotency_key, fingerprint
 --                        null without an Idempotency-Key
 --   request_line         method and path, stored with the idempotency key
@@ -23,6 +26,8 @@
 --                        detail (null: none), decide again and send the request again
 --   rate_limited         except for a replay
 --   forbidden            the key lacks the scope
+--   storage_full         the sandboxes of the account store too much (storage.sql); except for a
+--                        replay
 --   expired, replay, rate_limited, conflict, in_progress
 --                        the stored response of the idempotency key
 --   and then the outcomes of the operation.
@@ -109,25 +114,20 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_found pay.admission[];
-  v_hashes bytea[];
-  v_ats timestamptz[];
-  v_versions bigint[];
-  v_scopes text[];
-  v_has_keys boolean;
-  v_key_rates integer[]; v_account_rates integer[];
+  v_found pay.admission[]; v_hashes bytea[]; v_ats timestamptz[]; v_versions bigint[];
+  v_key_rates integer[]; v_account_rates integer[]; v_storage jsonb[];
   v_api_keys text[]; v_environments text[]; v_accounts text[]; v_livemodes boolean[];
-  v_opened text[];
-  v_is_idle boolean;
-  v_set text;
+  v_scopes text[]; v_opened text[]; v_set text;
+  v_has_keys boolean; v_is_idle boolean;
 begin
   select array_agg(decode(r.key_hash, 'hex') order by r.n), array_agg(r.at order by r.n),
     array_agg(r.version order by r.n), array_agg(r.scope order by r.n),
     bool_or(r.idempotency_key is not null),
-    array_agg(r.rate[1] order by r.n), array_agg(r.rate[2] order by r.n)
-  into v_hashes, v_ats, v_versions, v_scopes, v_has_keys, v_key_rates, v_account_rates
+    array_agg(r.rate[1] order by r.n), array_agg(r.rate[2] order by r.n),
+    array_agg(case when not p_is_read then r.storage end order by r.n)
+  into v_hashes, v_ats, v_versions, v_scopes, v_has_keys, v_key_rates, v_account_rates, v_storage
   from jsonb_to_recordset(p_requests) as r (n integer, key_hash text, at timestamptz,
-    version bigint, scope text, idempotency_key text, rate integer[]);
+    version bigint, scope text, idempotency_key text, rate integer[], storage jsonb);
   v_set := set_config('pay.key_hashes', v_hashes::text, true);
   select array_agg(s.api_key_id order by a.n), array_agg(s.environment_id order by a.n),
     array_agg(s.account order by a.n), array_agg(s.livemode order by a.n),
@@ -154,15 +154,20 @@ begin
         when a.api_key_id is null then 'unauthorized'
         when k.id is null then 'resetting'
         when a.version is distinct from k.version then 'outdated'
-        when a.scope is null or k.scopes is null or a.scope = any (k.scopes) then 'ok'
-        else 'forbidden'
+        when a.scope <> all (k.scopes) then 'forbidden'
+        when a.storage ->> 1 is not null and k.stored_gb >= (a.storage ->> 0)::integer
+          then 'storage_full'
+        else 'ok'
       end, a.api_key_id, a.environment_id, a.account, a.livemode, a.at, null, null, null,
       case when k.version > 0 then pay_internal.time_ahead(k.settings) end, case
-        when a.version is distinct from k.version then row_to_json(k.settings) end)::pay.admission
-    from unnest(v_scopes, v_ats, v_versions, v_api_keys, v_environments, v_accounts, v_livemodes)
-      with ordinality as a (scope, at, version, api_key_id, environment_id, account, livemode, n)
+        when a.version is distinct from k.version then row_to_json(k.settings) end,
+      case when a.storage ->> 1 is not null
+        then array[(a.storage ->> 1)::integer, (a.storage ->> 2)::integer] end)::pay.admission
+    from unnest(v_scopes, v_ats, v_versions, v_api_keys, v_environments, v_accounts, v_livemodes,
+        v_storage) with ordinality
+      as a (scope, at, version, api_key_id, environment_id, account, livemode, storage, n)
     left join lateral (
-      select k.id, k.scopes, w.version, w as settings from pay.api_keys k
+      select k.id, k.scopes, e.stored_gb, w.version, w as settings from pay.api_keys k
       join pay.environments e on e.id = k.environment_id and (e.moving = 'draining') is not false
       left join pay.sandbox_settings w on w.environment_id = k.environment_id
       where k.id = a.api_key_id and k.environment_id = a.environment_id limit 1

@@ -96,11 +96,15 @@ end
 $$;
 grant execute on function pay.read_books() to pay_operator;
 
--- Whether retention is behind, the number of keys, whether the dispatcher has an address, and the
+-- Whether retention is behind, what waits for it and what sandboxes store, the number of keys,
+-- whether the dispatcher has an address, and the
 -- accounts that wait because they move.
 create or replace function pay.read_service()
 returns table (
   is_retention_behind boolean,
+  waiting_environments bigint,
+  oldest_waiting_seconds double precision,
+  largest_storage_bytes bigint,
   test_keys bigint,
   live_keys bigint,
   is_dispatcher_configured boolean,
@@ -109,6 +113,8 @@ returns table (
 language plpgsql volatile security definer rows 1
 set search_path = pg_catalog, pg_temp set jit = off
 as $$
+declare
+  v_most constant integer := 100000;
 begin
   perform set_config('pay.worker', 'on', true);
   return query select
@@ -121,14 +127,22 @@ begin
       ) oldest
       where oldest.id < pay_internal.id_floor('evt_', coalesce(clock.now, now())
         - interval '31 days')
-    ),
+    ) or coalesce(waiting.oldest < now() - interval '1 hour', false),
+    waiting.environments,
+    coalesce(extract(epoch from now() - waiting.oldest), 0)::double precision,
+    (select coalesce(max(e.stored_gb), 0)::bigint << 30 from pay.environments e),
     (select count(*) from pay.api_keys k where not k.livemode and k.revoked_at is null),
     (select count(*) from pay.api_keys k where k.livemode and k.revoked_at is null),
     (select count(*) = 2 from pay.settings s where s.name in ('relay_url', 'relay_token')),
     (
       select count(distinct e.account) from pay.environments e
       where e.moving is not null and e.moving <> 'arriving'
-    );
+    )
+  from (
+    select count(*) as environments, min(e.retired_at) as oldest from (
+      select e.retired_at from pay.environments e where e.retired_at is not null limit v_most
+    ) e
+  ) waiting;
 end
 $$;
 grant execute on function pay.read_service() to pay_operator;
@@ -295,7 +309,14 @@ comment on column pay.health.failing_endpoints is
 comment on column pay.health.invariant_breaches is
   'Alarms of the check of the books. Should be 0. Null if the check has never run.';
 comment on column pay.health.books_checked_at is 'Time of the last run of pay.note_breaches.';
-comment on column pay.health.is_retention_behind is 'True if there are events older than 31 days.';
+comment on column pay.health.is_retention_behind is
+  'True if there are events older than 31 days, or environments that have waited for an hour.';
+comment on column pay.health.waiting_environments is
+  'Environments that wait for their deletion after a reset or their end, up to 100 000.';
+comment on column pay.health.oldest_waiting_seconds is
+  'For how many seconds the oldest of them has waited; 0 if there is none.';
+comment on column pay.health.largest_storage_bytes is
+  'Bytes that the sandboxes of one account store at most, by estimate, in steps of 2^30.';
 comment on column pay.health.test_keys is 'Number of API keys of sandboxes that are not revoked.';
 comment on column pay.health.live_keys is 'Number of live API keys that are not revoked.';
 comment on column pay.health.is_dispatcher_configured is 'True if pay.configure_relay was called.';

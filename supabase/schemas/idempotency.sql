@@ -100,7 +100,7 @@ declare
   v_lost integer[];
   v_n integer;
   v_are_refused boolean;
-  v_are_limited boolean;
+  v_are_counted boolean;
 begin
   with
   requested as materialized (
@@ -129,8 +129,8 @@ begin
   )
   select coalesce(array_agg(a.n), '{}'),
     (select bool_or(f.outcome <> 'ok') from unnest(p_found) f),
-    (select bool_or(f.remaining is not null) from unnest(p_found) f)
-  into v_lost, v_are_refused, v_are_limited
+    (select bool_or(f.remaining is not null or f.stored is not null) from unnest(p_found) f)
+  into v_lost, v_are_refused, v_are_counted
   from requested a
   where not exists (
     select from claimed k
@@ -145,7 +145,7 @@ begin
   if v_are_refused or v_lost <> '{}' then
     p_found := pay_internal.find_responses(p_requests, p_found, false);
   end if;
-  if v_are_limited then
+  if v_are_counted then
     p_found := pay_internal.count_requests(p_found);
   end if;
   return p_found;

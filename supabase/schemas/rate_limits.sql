@@ -128,12 +128,13 @@ begin
 end
 $$;
 
--- Counts requests of the key of p_access. If the window of a counter is ahead of p_at, the window
--- stays, because a request that began long ago must not clear the counter.
+-- Counts requests of the key of p_access, and the bytes that they add. If the window of a counter
+-- is ahead of p_at, it stays, because a request that began long ago must not clear the counter.
 create or replace function pay_internal.add_requests(
   p_access pay.admission,
   p_at timestamptz,
-  p_requests integer
+  p_requests integer,
+  p_bytes bigint
 )
 returns void
 language plpgsql volatile
@@ -166,7 +167,8 @@ begin
           then c.previous_count
         when c.window_number = v_window - 1 then c.current_count
         else 0
-      end
+      end,
+      stored_bytes = c.stored_bytes + p_bytes
     where c.environment_id = p_access.environment_id and c.api_key_id = p_access.api_key_id
       and c.stripe = v_stripe;
     return;
@@ -185,18 +187,19 @@ begin
       hashtextextended('stripe ' || p_access.api_key_id, v_stripe));
     insert into pay.rate_counters
       (environment_id, account, livemode, api_key_id, stripe, window_number, current_count,
-        previous_count)
+        previous_count, stored_bytes)
     values (p_access.environment_id, p_access.account, p_access.livemode, p_access.api_key_id,
-      v_stripe, v_window, p_requests, 0)
+      v_stripe, v_window, p_requests, 0, p_bytes)
     on conflict on constraint rate_counters_pkey do nothing;
     exit when found;
   end loop;
 end
 $$;
 
--- Counts the requests of a list after their outcomes are known, all requests of a key together, and
--- returns the list with the remainders for the responses. It does not count replays, requests that
--- were refused for their limit, and requests that are sent again.
+-- Counts the requests of a list after their outcomes are known, all requests of a key together,
+-- with the bytes of those that may go on, and returns the list with the remainders for the
+-- responses. It does not count replays, requests that were refused for their limit, and requests
+-- that are sent again.
 create or replace function pay_internal.count_requests(p_found pay.admission[])
 returns pay.admission[]
 language plpgsql volatile
@@ -205,12 +208,15 @@ as $$
 declare
   v_told record;
 begin
-  perform pay_internal.add_requests(c.access, c.at, c.requests)
+  perform pay_internal.add_requests(c.access, c.at, c.requests,
+    coalesce(c.bytes + pay_internal.delivery_bytes((c.access).environment_id, c.events), 0))
   from (
     select (array_agg(f))[1] as access, max(f.at - coalesce(f.ahead, '0')) as at,
-      count(*)::integer as requests
+      (count(*) filter (where f.remaining >= 0))::integer as requests,
+      sum(f.stored[1]) filter (where f.outcome = 'ok') as bytes,
+      sum(f.stored[2]) filter (where f.outcome = 'ok') as events
     from unnest(p_found) f
-    where f.remaining >= 0
+    where (f.remaining >= 0 or f.stored is not null and f.remaining is null)
       and f.outcome not in ('replay', 'resetting', 'outdated', 'stale', 'expired', 'uncounted')
     group by f.environment_id, f.api_key_id
   ) c;

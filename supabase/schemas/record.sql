@@ -38,7 +38,7 @@ begin
   ) e;
   return array(
     select row(r.n, case when e.id is null then 'known' else 'ok' end, null, r.environment_id,
-      null, null, null, null, null, null, pay_internal.time_ahead(w), null)::pay.admission
+      null, null, null, null, null, null, pay_internal.time_ahead(w), null, null)::pay.admission
     from jsonb_to_recordset(p_records) as r (n integer, environment_id text)
     left join pay.environments e on e.id = r.environment_id and e.retired_at is null
       and (e.moving is null or e.moving in ('draining', 'fenced'))

@@ -41,7 +41,7 @@ begin
     'ledger_totals', 'provider_events', 'deposit_addresses', 'chain_payouts',
     'provider_operations', 'transfers', 'refunds', 'disputes', 'payments', 'mandates',
     'bank_details', 'faults', 'idempotency_keys', 'webhook_endpoints', 'requests',
-    'sandbox_settings', 'transcript_lines'
+    'sandbox_settings', 'transcript_lines', 'sandbox_storage'
   ] loop
     -- Deletes by ctid, which needs no index.
     execute format(
@@ -75,13 +75,32 @@ begin
 end
 $$;
 
+-- The environments for retention, one of each account after the other, so that an account with many
+-- delays no other. Otherwise in random order, so that those that fail leave slots for the others.
+-- p_is_retired: those that wait for their deletion, or the others
+create or replace function pay_internal.environments_in_turn(p_is_retired boolean)
+returns table (id text)
+language plpgsql volatile rows 100
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+    select t.id from (
+      select e.id, row_number() over (partition by e.account order by random()) as turn
+      from pay.environments e
+      where (e.retired_at is not null) = p_is_retired and e.moving is null
+    ) t
+    order by t.turn, random();
+end
+$$;
+
 -- Deletes one batch of each kind of row that has outlived its retention, in each environment, and
 -- one batch in all of the retired environments. It retires disposable sandboxes that have ended.
 -- From the others it deletes only idempotency keys, and requests over their limit, because they end
 -- before any other row is old, unless they have a clock of their own. Returns the number of deleted
 -- rows, so that a caller can repeat the call until it is 0. It leaves locked rows for the next
--- call. After 2 seconds it also leaves the remaining environments; they come in random order, so
--- the next call takes others. A step that fails holds up no other (pay_internal.purge_apart).
+-- call. After 2 seconds it also leaves the remaining environments. Accounts take turns. A step that
+-- fails holds up no other (pay_internal.purge_apart).
 -- Balances keep the amounts of deleted movements, because the totals stay. p_at can be earlier than
 -- the server's time; a later time counts as the server's. A sandbox with a clock of its own is
 -- purged by that clock.
@@ -111,21 +130,18 @@ begin
     v_total := v_total + pay_internal.purge_apart(v_step, null, v_at, p_batch);
   end loop;
   for v_environment_id in
-    select e.id from pay.environments e
-    where e.retired_at is null and e.moving is null order by random()
+    select e.id from pay_internal.environments_in_turn(false) e
   loop
     exit when clock_timestamp() > v_until;
     v_total := v_total + pay_internal.purge_apart('environment', v_environment_id, v_at, p_batch);
   end loop;
   for v_environment_id in
-    select e.id from pay.environments e
-    -- In random order, so that those that fail leave slots for the others.
-    where e.retired_at is not null and e.moving is null order by random() limit 50
+    select e.id from pay_internal.environments_in_turn(true) e limit 50
   loop
     v_rows := v_rows + pay_internal.purge_apart('retired', v_environment_id, v_at, p_batch);
     exit when v_rows >= p_batch;
   end loop;
-  return v_total + v_rows;
+  return v_total + v_rows + pay_internal.purge_apart('storage', null, v_at, p_batch);
 end
 $$;
 grant execute on function pay.purge(timestamptz, integer) to pay_api, pay_operator;
@@ -154,11 +170,12 @@ begin
     when 'environment' then pay_internal.purge_environment(p_environment_id, p_at, p_batch)
       + pay_internal.purge_requests(p_environment_id, p_at, p_batch)
     when 'retired' then pay_internal.purge_retired(p_environment_id, p_batch)
+    when 'storage' then pay_internal.note_storage()
   end;
 exception when others then
   raise warning 'retention of % (%) failed: % %',
     coalesce(p_environment_id, 'all environments'), p_step, sqlstate, sqlerrm;
-  if p_environment_id is not null then
+  if p_environment_id is not null or p_step = 'storage' then
     return 0;
   end if;
   for v_environment_id in

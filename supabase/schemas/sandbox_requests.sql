@@ -49,12 +49,17 @@ $$;
 -- p_requests  [{k, id, method, path, query, status, error_code, idempotency_key, is_replay,
 --             duration_us, source, at, request_body, response_body}]: requests for the logs of
 --             sandboxes; without a source it is program. The bodies are JSON text without secrets
+-- p_storage_gb
+--             the gigabytes that the sandboxes of an account may store; null: no limit. The
+--             requests of an account with as many are stored without bodies
 -- p_replays   [{environment_id, api_key_id, key, count}]: replays of stored responses
 -- The commit does not wait for the disk: a crash of the server can lose the last entries.
 -- Concurrency: locks idempotency keys in the order in which pay_internal.find_responses deletes
 -- them. After that it waits for nothing. It locks the environments, so none is retired before the
 -- entries are visible to retention, and leaves out the requests of one that is being retired.
-create or replace function pay.log_requests(p_keys text, p_requests text, p_replays text)
+create or replace function pay.log_requests(
+  p_keys text, p_requests text, p_replays text, p_storage_gb integer default null
+)
 returns void
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp set jit = off
@@ -86,7 +91,7 @@ begin
       from json_to_recordset(p_keys::json) as a (environment_id text)), true);
     -- Materialized, so that each key is looked up once.
     with known as materialized (
-      select a.k, k.environment_id, k.id
+      select a.k, k.environment_id, k.id, (e.stored_gb >= p_storage_gb) is true as is_full
       from json_to_recordset(p_keys::json) as a (k integer, environment_id text, api_key_id text)
       join pay.api_keys k
         on k.id = a.api_key_id and k.environment_id = a.environment_id and not k.livemode
@@ -99,7 +104,8 @@ begin
       response_body)
     select k.environment_id, r.id, k.id, r.method, r.path, r.query, r.status, r.error_code,
       r.idempotency_key, coalesce(r.is_replay, false), r.duration_us,
-      coalesce(r.source, 'program'), r.at, r.request_body, r.response_body
+      coalesce(r.source, 'program'), r.at, case when not k.is_full then r.request_body end,
+      case when not k.is_full then r.response_body end
     from jsonb_to_recordset(p_requests::jsonb) as r (
       k integer, id text, method text, path text, query text, status smallint, error_code text,
       idempotency_key text, is_replay boolean, duration_us integer, source text, at timestamptz,
@@ -110,7 +116,7 @@ begin
   end if;
 end
 $$;
-grant execute on function pay.log_requests(text, text, text) to pay_api;
+grant execute on function pay.log_requests(text, text, text, integer) to pay_api;
 
 -- Deletes one batch of the requests that are older than 30 days or no longer among the last of a
 -- sandbox. Returns the number of deleted rows. An advance of the clock leaves them to retention,

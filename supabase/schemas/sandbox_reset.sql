@@ -67,14 +67,22 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+  v_worker constant text := coalesce(current_setting('pay.worker', true), '');
   v_environment pay.environments;
 begin
   perform set_config('pay.environment_ids', array[p_old, p_new]::text, true);
+  perform pay_internal.count_storage(p_old);
   update pay.environments e set retired_at = p_at where e.id = p_old
   returning * into v_environment;
-  insert into pay.environments (id, public_id, account, livemode, name, ends_at)
+  -- The account's other sandboxes are not open.
+  perform set_config('pay.worker', 'on', true);
+  insert into pay.environments
+    (id, public_id, account, livemode, name, ends_at, stored_gb, resets_until)
   values (p_new, v_environment.public_id, v_environment.account, false, v_environment.name,
-    v_environment.ends_at);
+    v_environment.ends_at, case when v_environment.stored_gb > 0
+      then pay_internal.account_storage(v_environment.account, false, p_old) >> 30 else 0 end,
+    greatest(v_environment.resets_until, pay_internal.server_time()) + pay_internal.reset_every());
+  perform set_config('pay.worker', v_worker, true);
   update pay.api_keys t set environment_id = p_new where t.environment_id = p_old;
   -- The clock of the sandbox is the real one again, so its keys were last used now at the latest.
   update pay.api_key_secrets t
@@ -125,7 +133,7 @@ $$;
 -- p_request         the request, as pay_internal.admit takes it, in a list of one
 -- p_environment_id  the id of the new environment
 -- Outcomes: those of admission.sql, with resetting also while another reset of the sandbox is under
---           way; committed (body) | live.
+--           way; committed (body) | live | too_often | waiting (pay_internal.judge_reset).
 -- Concurrency: holds the lock of the sandbox alone, so it waits for requests that share it, and
 -- other requests do not get it. The dispatcher takes no such lock. The reset locks endpoints as the
 -- dispatcher does, before deliveries, and skips deliveries that another transaction has locked.
@@ -145,6 +153,12 @@ begin
   v_access := pay_internal.admit_alone(p_request);
   v_old := v_access.environment_id;
   v_access := pay_internal.claim_one(p_request, v_access);
+  if v_access.outcome = 'ok' then
+    v_access.outcome := pay_internal.judge_reset(v_old, v_request);
+    if v_access.outcome <> 'ok' then
+      perform pay_internal.release_key(p_request, v_access);
+    end if;
+  end if;
   if v_access.outcome <> 'ok' then
     return v_access;
   end if;
@@ -155,7 +169,8 @@ begin
   -- After the count, which takes time: a poll of the dispatcher may wait for this row.
   perform from pay.webhook_endpoints t where t.environment_id = v_old order by t.id for update;
   perform pay_internal.store_response(p_request, v_access);
-  perform pay_internal.move_environment(v_old, p_environment_id, v_access.at, p_with_endpoints);
+  perform pay_internal.move_environment(
+    v_old, p_environment_id, pay_internal.server_time(), p_with_endpoints);
   -- Kept for 24 hours from now by the new clock, which can be years behind the old one.
   update pay.idempotency_keys k
   set environment_id = p_environment_id,

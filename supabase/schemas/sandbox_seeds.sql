@@ -146,9 +146,12 @@ grant execute on function pay.number_request(text) to pay_api;
 
 -- Stores a request and its response in the transcript of a seeded sandbox. Does nothing after a
 -- reset, once the account's rows are compared with those of another cell, after
--- pay_internal.max_transcript_lines() requests, and once the transcript has
--- pay_internal.max_transcript_bytes().
-create or replace function pay.store_transcript_line(p_key_hash text, p_n bigint, p_line text)
+-- pay_internal.max_transcript_lines() requests, once the transcript has
+-- pay_internal.max_transcript_bytes(), and while the sandboxes of the account store p_storage_gb
+-- gigabytes; null: no limit.
+create or replace function pay.store_transcript_line(
+  p_key_hash text, p_n bigint, p_line text, p_storage_gb integer default null
+)
 returns void
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp set jit = off
@@ -162,7 +165,8 @@ begin
     and w.transcript_bytes < pay_internal.max_transcript_bytes()
     and p_n <= pay_internal.max_transcript_lines()
     and not exists (select from pay.environments e
-      where e.id = v_environment and e.moving in ('sealed', 'arriving'));
+      where e.id = v_environment
+        and (e.moving in ('sealed', 'arriving') or e.stored_gb >= p_storage_gb));
   if found then
     insert into pay.transcript_lines (environment_id, n, line)
     values (v_environment, p_n, p_line)
@@ -170,7 +174,7 @@ begin
   end if;
 end
 $$;
-grant execute on function pay.store_transcript_line(text, bigint, text) to pay_api;
+grant execute on function pay.store_transcript_line(text, bigint, text, integer) to pay_api;
 
 -- A part of the transcript of the caller's sandbox, of about 256 KiB.
 -- p_request  the request, as pay_internal.admit takes it, in a list of one

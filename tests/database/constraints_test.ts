@@ -98,6 +98,8 @@ const VIOLATIONS: Violation[] = [
   ["transcript_lines_pkey", "transcript_lines", {}],
   ["mandates_pkey", "mandates", {}],
   ["transcript_lines_n_positive", "transcript_lines", { n: 0 }],
+  ["sandbox_storage_pkey", "sandbox_storage", {}],
+  ["sandbox_storage_bytes_not_negative", "sandbox_storage", { day: "2026-01-02", bytes: -1 }],
   ["environments_one_live_per_account", "environments", {
     id: ELSEWHERE,
     public_id: ELSEWHERE,

@@ -108,7 +108,7 @@ serviceCase("storeProviderEvents() stores all but a bad one", async (_, service)
 serviceCase("an entry that cannot be written is lost alone", async (_, service) => {
   const database = openDatabase({ url: service.database.functions_url });
   const lost: number[] = [];
-  const request_log = new RequestLog(writeTo(database), (count) => lost.push(count));
+  const request_log = new RequestLog(writeTo(database, null), (count) => lost.push(count));
   await service.pay({}, { idempotency_key: "good" });
   await service.pay({}, { idempotency_key: "bad" });
   await poison(service.sql, { table: "requests", on: "insert", when: "new.path = '/bad'" });

@@ -146,6 +146,7 @@ Deno.test("pay.commit() with operations", async (t) => {
         at_ms: Date.now(),
         request_id: "req_1",
         rate_limits: null,
+        storage: null,
         observe: () => {},
       };
       const served = (await reservation(live.text)).change;

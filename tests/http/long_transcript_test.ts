@@ -23,6 +23,7 @@ serviceCase("a transcript is read part by part, of one run", async (t, service) 
     at_ms: Date.now(),
     request_id: "req_1",
     rate_limits: null,
+    storage: null,
     observe() {},
   };
   const read = () => deps.sandbox!.seeded_store.transcript(access);

@@ -23,6 +23,7 @@ Deno.test("readSettings() has defaults, also for empty variables", () => {
     rate_limit: 100,
     request_log: true,
     account_rate_limit: 400,
+    storage_gb: 10,
   };
   assert.deepEqual(read(LEAST), expected);
   const empty = ["RELAY_TOKEN", "WEBHOOK_MASTER_SECRET", "DB_POOL_SIZE", "CONSOLE_ORIGINS"]
@@ -46,6 +47,7 @@ Deno.test("readSettings() reads the variables", () => {
     ALLOW_PRIVATE_WEBHOOKS: "true",
     RATE_LIMIT_PER_SECOND: "0",
     RATE_LIMIT_ACCOUNT_PER_SECOND: "250",
+    SANDBOX_STORAGE_GB: "3",
     REQUEST_LOG: "false",
     DB_POOL_SIZE: "2",
     DB_PREPARE: "false",
@@ -62,6 +64,7 @@ Deno.test("readSettings() reads the variables", () => {
     allow_private_webhooks: true,
     rate_limit: 0,
     account_rate_limit: 250,
+    storage_gb: 3,
     request_log: false,
     max_connections: 2,
     prepare: false,
@@ -94,6 +97,7 @@ const REFUSED: readonly [string, string][] = [
   ["RATE_LIMIT_PER_SECOND", "-1"],
   ["RATE_LIMIT_PER_SECOND", "many"],
   ["RATE_LIMIT_ACCOUNT_PER_SECOND", "-1"],
+  ["SANDBOX_STORAGE_GB", "0.5"],
   ["REQUEST_LOG", "0"],
   ["DB_POOL_SIZE", "0"],
   ["DB_POOL_SIZE", "4.5"],

@@ -297,6 +297,11 @@ serviceCase("a seeded sandbox", async (t, service) => {
     for (let i = 0; i < 2; i++) assert.equal((await service.pay({}, { key })).status, 201);
     const lines = (await transcriptOf(service, key)).trimEnd().split("\n");
     assert.deepEqual(lines.map((line) => JSON.parse(line).n), [10_000]);
+    const large = await makeSeeded(service, "large");
+    await service.sql`update pay.sandbox_settings set transcript_bytes = 16 * 1024 * 1024 - 1
+      where seed = 'large'`;
+    for (let i = 0; i < 2; i++) assert.equal((await service.pay({}, { key: large })).status, 201);
+    assert.match(await transcriptOf(service, large), /^\{"n":1,.*\n$/);
   });
   await t.step("a long transcript comes whole, in parts", async () => {
     const key = await makeSeeded(service, "parts");

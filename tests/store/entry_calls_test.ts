@@ -18,6 +18,7 @@ function access(key_hash: string): Access {
     at_ms: Date.now(),
     request_id: "req_1",
     rate_limits: null,
+    storage: null,
     observe: () => {},
   };
 }

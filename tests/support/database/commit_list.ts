@@ -80,6 +80,7 @@ export async function commit(sql: postgres.Sql, list: readonly Requested[]) {
         at_ms,
         request_id: idGenerator(at_ms)("req_"),
         rate_limits: rate_limits ?? null,
+        storage: null,
         observe: () => {},
       },
       change,

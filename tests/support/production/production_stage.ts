@@ -49,6 +49,7 @@ export async function openStage(
         PAYMENTS_DB_URL: database.functions_url,
         ALLOW_PRIVATE_WEBHOOKS: "true",
         RATE_LIMIT_PER_SECOND: "0",
+        SANDBOX_STORAGE_GB: "0",
         PORT: String(port),
       });
       open.defer(async () => void await instance.end("SIGKILL"));

@@ -66,6 +66,7 @@ const SEEDS: Record<string, Record<string, unknown>> = {
     created_at: "2026-01-01",
   },
   transcript_lines: { n: 1, line: "{}" },
+  sandbox_storage: { day: "2026-01-01", account: "account", bytes: 1 },
   mandates: { id: "M-1", is_over: false, used_at: "2026-01-01", touched_at: "2026-01-01" },
   attempt_log: {
     delivery_id: "whd_1",
@@ -105,6 +106,7 @@ const SEEDS: Record<string, Record<string, unknown>> = {
     window_number: 1,
     current_count: 1,
     previous_count: 0,
+    stored_bytes: 0,
   },
   transfers: {
     id: "tr_1",
