@@ -66,25 +66,20 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_found pay.admission[];
-  v_hashes bytea[];
-  v_ats timestamptz[];
-  v_versions bigint[];
-  v_scopes text[];
-  v_has_keys boolean;
-  v_key_rates integer[]; v_account_rates integer[];
+  v_found pay.admission[]; v_hashes bytea[]; v_ats timestamptz[]; v_versions bigint[];
+  v_key_rates integer[]; v_account_rates integer[]; v_storage jsonb[];
   v_api_keys text[]; v_environments text[]; v_accounts text[]; v_livemodes boolean[];
-  v_opened text[];
-  v_is_idle boolean;
-  v_set text;
+  v_scopes text[]; v_opened text[]; v_set text;
+  v_has_keys boolean; v_is_idle boolean;
 begin
   select array_agg(decode(r.key_hash, 'hex') order by r.n), array_agg(r.at order by r.n),
     array_agg(r.version order by r.n), array_agg(r.scope order by r.n),
     bool_or(r.idempotency_key is not null),
-    array_agg(r.rate[1] order by r.n), array_agg(r.rate[2] order by r.n)
-  into v_hashes, v_ats, v_versions, v_scopes, v_has_keys, v_key_rates, v_account_rates
+    array_agg(r.rate[1] order by r.n), array_agg(r.rate[2] order by r.n),
+    array_agg(case when not p_is_read then r.storage end order by r.n)
+  into v_hashes, v_ats, v_versions, v_scopes, v_has_keys, v_key_rates, v_account_rates, v_storage
   from jsonb_to_recordset(p_requests) as r (n integer, key_hash text, at timestamptz,
-    version bigint, scope text, idempotency_key text, rate integer[]);
+    version bigint, scope text, idempotency_key text, rate integer[], storage jsonb);
   v_set := set_config('pay.key_hashes', v_hashes::text, true);
   select array_agg(s.api_key_id order by a.n), array_agg(s.environment_id order by a.n),
     array_agg(s.account order by a.n), array_agg(s.livemode order by a.n),
@@ -111,15 +106,20 @@ begin
         when a.api_key_id is null then 'unauthorized'
         when k.id is null then 'resetting'
         when a.version is distinct from k.version then 'outdated'
-        when a.scope is null or k.scopes is null or a.scope = any (k.scopes) then 'ok'
-        else 'forbidden'
+        when a.scope <> all (k.scopes) then 'forbidden'
+        when a.storage ->> 1 is not null and k.stored_gb >= (a.storage ->> 0)::integer
+          then 'storage_full'
+        else 'ok'
       end, a.api_key_id, a.environment_id, a.account, a.livemode, a.at, null, null, null,
       case when k.version > 0 then pay_internal.time_ahead(k.settings) end, case
-        when a.version is distinct from k.version then row_to_json(k.settings) end)::pay.admission
-    from unnest(v_scopes, v_ats, v_versions, v_api_keys, v_environments, v_accounts, v_livemodes)
-      with ordinality as a (scope, at, version, api_key_id, environment_id, account, livemode, n)
+        when a.version is distinct from k.version then row_to_json(k.settings) end,
+      case when a.storage ->> 1 is not null
+        then array[(a.storage ->> 1)::integer, (a.storage ->> 2)::integer] end)::pay.admission
+    from unnest(v_scopes, v_ats, v_versions, v_api_keys, v_environments, v_accounts, v_livemodes,
+        v_storage) with ordinality
+      as a (scope, at, version, api_key_id, environment_id, account, livemode, storage, n)
     left join lateral (
-      select k.id, k.scopes, w.version, w as settings from pay.api_keys k
+      select k.id, k.scopes, e.stored_gb, w.version, w as settings from pay.api_keys k
       join pay.environments e on e.id = k.environment_id and (e.moving = 'draining') is not false
       left join pay.sandbox_settings w on w.environment_id = k.environment_id
       where k.id = a.api_key_id and k.environment_id = a.environment_id limit 1
@@ -3845,6 +3845,9 @@ grant execute on function pay.read_books() to pay_operator;
 create or replace function pay.read_service()
 returns table (
   is_retention_behind boolean,
+  waiting_environments bigint,
+  oldest_waiting_seconds double precision,
+  largest_storage_bytes bigint,
   test_keys bigint,
   live_keys bigint,
   is_dispatcher_configured boolean,
@@ -3853,6 +3856,8 @@ returns table (
 language plpgsql volatile security definer rows 1
 set search_path = pg_catalog, pg_temp set jit = off
 as $$
+declare
+  v_most constant integer := 100000;
 begin
   perform set_config('pay.worker', 'on', true);
   return query select
@@ -3865,14 +3870,22 @@ begin
       ) oldest
       where oldest.id < pay_internal.id_floor('evt_', coalesce(clock.now, now())
         - interval '31 days')
-    ),
+    ) or coalesce(waiting.oldest < now() - interval '1 hour', false),
+    waiting.environments,
+    coalesce(extract(epoch from now() - waiting.oldest), 0)::double precision,
+    (select coalesce(max(e.stored_gb), 0)::bigint << 30 from pay.environments e),
     (select count(*) from pay.api_keys k where not k.livemode and k.revoked_at is null),
     (select count(*) from pay.api_keys k where k.livemode and k.revoked_at is null),
     (select count(*) = 2 from pay.settings s where s.name in ('relay_url', 'relay_token')),
     (
       select count(distinct e.account) from pay.environments e
       where e.moving is not null and e.moving <> 'arriving'
-    );
+    )
+  from (
+    select count(*) as environments, min(e.retired_at) as oldest from (
+      select e.retired_at from pay.environments e where e.retired_at is not null limit v_most
+    ) e
+  ) waiting;
 end
 $$;
 grant execute on function pay.read_service() to pay_operator;
@@ -4121,7 +4134,7 @@ declare
   v_lost integer[];
   v_n integer;
   v_are_refused boolean;
-  v_are_limited boolean;
+  v_are_counted boolean;
 begin
   with
   requested as materialized (
@@ -4150,8 +4163,8 @@ begin
   )
   select coalesce(array_agg(a.n), '{}'),
     (select bool_or(f.outcome <> 'ok') from unnest(p_found) f),
-    (select bool_or(f.remaining is not null) from unnest(p_found) f)
-  into v_lost, v_are_refused, v_are_limited
+    (select bool_or(f.remaining is not null or f.stored is not null) from unnest(p_found) f)
+  into v_lost, v_are_refused, v_are_counted
   from requested a
   where not exists (
     select from claimed k
@@ -4166,7 +4179,7 @@ begin
   if v_are_refused or v_lost <> '{}' then
     p_found := pay_internal.find_responses(p_requests, p_found, false);
   end if;
-  if v_are_limited then
+  if v_are_counted then
     p_found := pay_internal.count_requests(p_found);
   end if;
   return p_found;
@@ -7185,7 +7198,8 @@ $$;
 create or replace function pay_internal.add_requests(
   p_access pay.admission,
   p_at timestamptz,
-  p_requests integer
+  p_requests integer,
+  p_bytes bigint
 )
 returns void
 language plpgsql volatile
@@ -7218,7 +7232,8 @@ begin
           then c.previous_count
         when c.window_number = v_window - 1 then c.current_count
         else 0
-      end
+      end,
+      stored_bytes = c.stored_bytes + p_bytes
     where c.environment_id = p_access.environment_id and c.api_key_id = p_access.api_key_id
       and c.stripe = v_stripe;
     return;
@@ -7237,9 +7252,9 @@ begin
       hashtextextended('stripe ' || p_access.api_key_id, v_stripe));
     insert into pay.rate_counters
       (environment_id, account, livemode, api_key_id, stripe, window_number, current_count,
-        previous_count)
+        previous_count, stored_bytes)
     values (p_access.environment_id, p_access.account, p_access.livemode, p_access.api_key_id,
-      v_stripe, v_window, p_requests, 0)
+      v_stripe, v_window, p_requests, 0, p_bytes)
     on conflict on constraint rate_counters_pkey do nothing;
     exit when found;
   end loop;
@@ -7254,12 +7269,15 @@ as $$
 declare
   v_told record;
 begin
-  perform pay_internal.add_requests(c.access, c.at, c.requests)
+  perform pay_internal.add_requests(c.access, c.at, c.requests,
+    coalesce(c.bytes + pay_internal.delivery_bytes((c.access).environment_id, c.events), 0))
   from (
     select (array_agg(f))[1] as access, max(f.at - coalesce(f.ahead, '0')) as at,
-      count(*)::integer as requests
+      (count(*) filter (where f.remaining >= 0))::integer as requests,
+      sum(f.stored[1]) filter (where f.outcome = 'ok') as bytes,
+      sum(f.stored[2]) filter (where f.outcome = 'ok') as events
     from unnest(p_found) f
-    where f.remaining >= 0
+    where (f.remaining >= 0 or f.stored is not null and f.remaining is null)
       and f.outcome not in ('replay', 'resetting', 'outdated', 'stale', 'expired', 'uncounted')
     group by f.environment_id, f.api_key_id
   ) c;
@@ -7319,7 +7337,7 @@ begin
   ) e;
   return array(
     select row(r.n, case when e.id is null then 'known' else 'ok' end, null, r.environment_id,
-      null, null, null, null, null, null, pay_internal.time_ahead(w), null)::pay.admission
+      null, null, null, null, null, null, pay_internal.time_ahead(w), null, null)::pay.admission
     from jsonb_to_recordset(p_records) as r (n integer, environment_id text)
     left join pay.environments e on e.id = r.environment_id and e.retired_at is null
       and (e.moving is null or e.moving in ('draining', 'fenced'))
@@ -7491,7 +7509,7 @@ begin
     'ledger_totals', 'provider_events', 'deposit_addresses', 'chain_payouts',
     'provider_operations', 'transfers', 'refunds', 'disputes', 'payments', 'mandates',
     'bank_details', 'faults', 'idempotency_keys', 'webhook_endpoints', 'requests',
-    'sandbox_settings', 'transcript_lines'
+    'sandbox_settings', 'transcript_lines', 'sandbox_storage'
   ] loop
     -- Deletes by ctid, which needs no index.
     execute format(
@@ -7525,6 +7543,22 @@ begin
 end
 $$;
 
+create or replace function pay_internal.environments_in_turn(p_is_retired boolean)
+returns table (id text)
+language plpgsql volatile rows 100
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+    select t.id from (
+      select e.id, row_number() over (partition by e.account order by random()) as turn
+      from pay.environments e
+      where (e.retired_at is not null) = p_is_retired and e.moving is null
+    ) t
+    order by t.turn, random();
+end
+$$;
+
 create or replace function pay.purge(
   p_at timestamptz default now(),
   p_batch integer default 3000
@@ -7551,21 +7585,18 @@ begin
     v_total := v_total + pay_internal.purge_apart(v_step, null, v_at, p_batch);
   end loop;
   for v_environment_id in
-    select e.id from pay.environments e
-    where e.retired_at is null and e.moving is null order by random()
+    select e.id from pay_internal.environments_in_turn(false) e
   loop
     exit when clock_timestamp() > v_until;
     v_total := v_total + pay_internal.purge_apart('environment', v_environment_id, v_at, p_batch);
   end loop;
   for v_environment_id in
-    select e.id from pay.environments e
-    -- In random order, so that those that fail leave slots for the others.
-    where e.retired_at is not null and e.moving is null order by random() limit 50
+    select e.id from pay_internal.environments_in_turn(true) e limit 50
   loop
     v_rows := v_rows + pay_internal.purge_apart('retired', v_environment_id, v_at, p_batch);
     exit when v_rows >= p_batch;
   end loop;
-  return v_total + v_rows;
+  return v_total + v_rows + pay_internal.purge_apart('storage', null, v_at, p_batch);
 end
 $$;
 grant execute on function pay.purge(timestamptz, integer) to pay_api, pay_operator;
@@ -7591,11 +7622,12 @@ begin
     when 'environment' then pay_internal.purge_environment(p_environment_id, p_at, p_batch)
       + pay_internal.purge_requests(p_environment_id, p_at, p_batch)
     when 'retired' then pay_internal.purge_retired(p_environment_id, p_batch)
+    when 'storage' then pay_internal.note_storage()
   end;
 exception when others then
   raise warning 'retention of % (%) failed: % %',
     coalesce(p_environment_id, 'all environments'), p_step, sqlstate, sqlerrm;
-  if p_environment_id is not null then
+  if p_environment_id is not null or p_step = 'storage' then
     return 0;
   end if;
   for v_environment_id in
@@ -8635,7 +8667,9 @@ as $$
     || ',"response_body":' || coalesce(p_request.response_body, 'null') || '}'
 $$;
 
-create or replace function pay.log_requests(p_keys text, p_requests text, p_replays text)
+create or replace function pay.log_requests(
+  p_keys text, p_requests text, p_replays text, p_storage_gb integer default null
+)
 returns void
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp set jit = off
@@ -8667,7 +8701,7 @@ begin
       from json_to_recordset(p_keys::json) as a (environment_id text)), true);
     -- Materialized, so that each key is looked up once.
     with known as materialized (
-      select a.k, k.environment_id, k.id
+      select a.k, k.environment_id, k.id, (e.stored_gb >= p_storage_gb) is true as is_full
       from json_to_recordset(p_keys::json) as a (k integer, environment_id text, api_key_id text)
       join pay.api_keys k
         on k.id = a.api_key_id and k.environment_id = a.environment_id and not k.livemode
@@ -8680,7 +8714,8 @@ begin
       response_body)
     select k.environment_id, r.id, k.id, r.method, r.path, r.query, r.status, r.error_code,
       r.idempotency_key, coalesce(r.is_replay, false), r.duration_us,
-      coalesce(r.source, 'program'), r.at, r.request_body, r.response_body
+      coalesce(r.source, 'program'), r.at, case when not k.is_full then r.request_body end,
+      case when not k.is_full then r.response_body end
     from jsonb_to_recordset(p_requests::jsonb) as r (
       k integer, id text, method text, path text, query text, status smallint, error_code text,
       idempotency_key text, is_replay boolean, duration_us integer, source text, at timestamptz,
@@ -8691,7 +8726,7 @@ begin
   end if;
 end
 $$;
-grant execute on function pay.log_requests(text, text, text) to pay_api;
+grant execute on function pay.log_requests(text, text, text, integer) to pay_api;
 
 create or replace function pay_internal.purge_requests(
   p_environment_id text,
@@ -8774,14 +8809,22 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+  v_worker constant text := coalesce(current_setting('pay.worker', true), '');
   v_environment pay.environments;
 begin
   perform set_config('pay.environment_ids', array[p_old, p_new]::text, true);
+  perform pay_internal.count_storage(p_old);
   update pay.environments e set retired_at = p_at where e.id = p_old
   returning * into v_environment;
-  insert into pay.environments (id, public_id, account, livemode, name, ends_at)
+  -- The account's other sandboxes are not open.
+  perform set_config('pay.worker', 'on', true);
+  insert into pay.environments
+    (id, public_id, account, livemode, name, ends_at, stored_gb, resets_until)
   values (p_new, v_environment.public_id, v_environment.account, false, v_environment.name,
-    v_environment.ends_at);
+    v_environment.ends_at, case when v_environment.stored_gb > 0
+      then pay_internal.account_storage(v_environment.account, false, p_old) >> 30 else 0 end,
+    greatest(v_environment.resets_until, pay_internal.server_time()) + pay_internal.reset_every());
+  perform set_config('pay.worker', v_worker, true);
   update pay.api_keys t set environment_id = p_new where t.environment_id = p_old;
   -- The clock of the sandbox is the real one again, so its keys were last used now at the latest.
   update pay.api_key_secrets t
@@ -8839,6 +8882,12 @@ begin
   v_access := pay_internal.admit_alone(p_request);
   v_old := v_access.environment_id;
   v_access := pay_internal.claim_one(p_request, v_access);
+  if v_access.outcome = 'ok' then
+    v_access.outcome := pay_internal.judge_reset(v_old, v_request);
+    if v_access.outcome <> 'ok' then
+      perform pay_internal.release_key(p_request, v_access);
+    end if;
+  end if;
   if v_access.outcome <> 'ok' then
     return v_access;
   end if;
@@ -8849,7 +8898,8 @@ begin
   -- After the count, which takes time: a poll of the dispatcher may wait for this row.
   perform from pay.webhook_endpoints t where t.environment_id = v_old order by t.id for update;
   perform pay_internal.store_response(p_request, v_access);
-  perform pay_internal.move_environment(v_old, p_environment_id, v_access.at, p_with_endpoints);
+  perform pay_internal.move_environment(
+    v_old, p_environment_id, pay_internal.server_time(), p_with_endpoints);
   -- Kept for 24 hours from now by the new clock, which can be years behind the old one.
   update pay.idempotency_keys k
   set environment_id = p_environment_id,
@@ -8983,7 +9033,9 @@ end
 $$;
 grant execute on function pay.number_request(text) to pay_api;
 
-create or replace function pay.store_transcript_line(p_key_hash text, p_n bigint, p_line text)
+create or replace function pay.store_transcript_line(
+  p_key_hash text, p_n bigint, p_line text, p_storage_gb integer default null
+)
 returns void
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp set jit = off
@@ -8997,7 +9049,8 @@ begin
     and w.transcript_bytes < pay_internal.max_transcript_bytes()
     and p_n <= pay_internal.max_transcript_lines()
     and not exists (select from pay.environments e
-      where e.id = v_environment and e.moving in ('sealed', 'arriving'));
+      where e.id = v_environment
+        and (e.moving in ('sealed', 'arriving') or e.stored_gb >= p_storage_gb));
   if found then
     insert into pay.transcript_lines (environment_id, n, line)
     values (v_environment, p_n, p_line)
@@ -9005,7 +9058,7 @@ begin
   end if;
 end
 $$;
-grant execute on function pay.store_transcript_line(text, bigint, text) to pay_api;
+grant execute on function pay.store_transcript_line(text, bigint, text, integer) to pay_api;
 
 create or replace function pay.transcript(p_request text, p_after bigint)
 returns pay.admission
@@ -9406,6 +9459,190 @@ begin
   ));
   get diagnostics v_rows = row_count;
   return v_rows;
+end
+$$;
+
+create or replace function pay_internal.delivery_bytes(p_environment_id text, p_events bigint)
+returns bigint
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_events > 0 then
+    return p_events * 2000 * (
+      select count(*) from pay.webhook_endpoints t
+      where t.environment_id = p_environment_id and t.status = 'enabled');
+  end if;
+  return 0;
+end
+$$;
+
+create or replace function pay_internal.count_storage(p_environment_id text)
+returns text[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_accounts text[];
+begin
+  with counted as materialized (
+    select c.ctid as place, c.environment_id, c.account, c.stored_bytes as bytes
+    from pay.rate_counters c
+    join pay.environments e on e.id = c.environment_id and e.moving is null
+    where c.stored_bytes > 0 and (p_environment_id is null or c.environment_id = p_environment_id)
+    for update of c skip locked
+  ),
+  cleared as (
+    update pay.rate_counters c set stored_bytes = 0 from counted o where c.ctid = o.place
+  ),
+  added as (
+    insert into pay.sandbox_storage (environment_id, day, account, bytes)
+    select o.environment_id, (pay_internal.server_time() at time zone 'UTC')::date,
+      min(o.account), sum(o.bytes)
+    from counted o group by o.environment_id order by o.environment_id
+    on conflict on constraint sandbox_storage_pkey
+    do update set bytes = sandbox_storage.bytes + excluded.bytes
+  )
+  select array_agg(distinct o.account) into v_accounts from counted o;
+  return coalesce(v_accounts, '{}');
+end
+$$;
+
+create or replace function pay_internal.account_storage(
+  p_account text, p_is_retired boolean, p_except text default null
+)
+returns bigint
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(sum(s.bytes), 0)::bigint
+  from pay.sandbox_storage s join pay.environments e on e.id = s.environment_id
+  where s.account = p_account and (e.retired_at is not null) = p_is_retired
+    and e.id is distinct from p_except
+$$;
+
+create or replace function pay_internal.note_storage(p_every interval default '10 seconds')
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now constant timestamptz := pay_internal.server_time();
+  v_accounts text[];
+  v_changed text[];
+  v_gbs integer[];
+begin
+  if not pg_try_advisory_xact_lock(hashtextextended('pay.sandbox_storage', 0)) then
+    return 0;
+  end if;
+  insert into pay.settings (name, value)
+  values ('storage_counted_at', extract(epoch from v_now)::text)
+  on conflict on constraint settings_pkey do update set value = excluded.value
+    where to_timestamp(settings.value::double precision) not between v_now - p_every and v_now;
+  if not found then
+    return 0;
+  end if;
+  v_accounts := pay_internal.count_storage(null);
+  with active as materialized (
+    select c.environment_id, min(c.account) as account from pay.rate_counters c
+    join pay.environments e
+      on e.id = c.environment_id and e.moving is null and e.retired_at is null and not e.livemode
+    where c.window_number > floor(extract(epoch from v_now) / 2) - 60
+    group by c.environment_id order by random() limit 200
+  )
+  insert into pay.sandbox_storage (environment_id, day, account, bytes)
+  select a.environment_id, 'infinity', a.account, coalesce(w.transcript_bytes, 0) + (
+      select coalesce(sum(500 + coalesce(pg_column_size(r.request_body), 0)
+        + coalesce(pg_column_size(r.response_body), 0)), 0)
+      from pay.requests r where r.environment_id = a.environment_id
+    )
+  from active a left join pay.sandbox_settings w on w.environment_id = a.environment_id
+  order by a.environment_id
+  on conflict on constraint sandbox_storage_pkey do update set bytes = excluded.bytes;
+  with ended as (
+    delete from pay.sandbox_storage s
+    where s.day < (v_now at time zone 'UTC')::date - 31
+      and exists (select from pay.environments e where e.id = s.environment_id and e.moving is null)
+      and not exists (select from pay.sandbox_settings w where w.environment_id = s.environment_id)
+    returning s.account
+  )
+  select array_agg(distinct t.account) into v_accounts from (
+    select unnest(v_accounts) as account
+    union all select s.account from ended s
+    -- They may store less by now.
+    union all select e.account from pay.environments e where e.stored_gb > 0
+  ) t;
+  select array_agg(e.id), array_agg(coalesce(t.gb, 0)) into v_changed, v_gbs
+  from pay.environments e
+  left join (
+    select s.account, sum(s.bytes)::bigint >> 30 as gb from pay.sandbox_storage s
+    join pay.environments o on o.id = s.environment_id and o.retired_at is null
+    where s.account = any (v_accounts)
+    group by s.account
+  ) t on t.account = e.account
+  where e.account = any (v_accounts) and not e.livemode and e.retired_at is null
+    and e.moving is null and e.stored_gb <> coalesce(t.gb, 0);
+  if v_changed is not null then
+    perform set_config('pay.environment_ids', v_changed::text, true);
+    update pay.environments e set stored_gb = c.gb
+    from unnest(v_changed, v_gbs) as c (id, gb)
+    where e.id = c.id;
+  end if;
+  return 0;
+end
+$$;
+
+create or replace function pay_internal.resets_at_once()
+returns integer
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 300 $$;
+
+create or replace function pay_internal.reset_every()
+returns interval
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select interval '200 milliseconds' $$;
+
+create or replace function pay_internal.max_waiting_environments()
+returns integer
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 1000 $$;
+
+create or replace function pay_internal.judge_reset(p_environment_id text, p_request jsonb)
+returns text
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_worker constant text := coalesce(current_setting('pay.worker', true), '');
+  v_storage_gb constant bigint := (p_request -> 'storage' ->> 0)::bigint;
+  v_environment pay.environments;
+  v_outcome text := 'ok';
+begin
+  -- The account's other sandboxes are not open.
+  perform set_config('pay.worker', 'on', true);
+  select * into v_environment from pay.environments e where e.id = p_environment_id;
+  if (p_request -> 'rate' ->> 1)::integer > 0 then
+    v_outcome := case
+      when v_environment.resets_until
+        > pay_internal.server_time() + pay_internal.resets_at_once() * pay_internal.reset_every()
+        then 'too_often'
+      when (select count(*) from (
+          select from pay.environments e
+          where e.account = v_environment.account and e.retired_at is not null
+          limit pay_internal.max_waiting_environments()
+        ) waiting) >= pay_internal.max_waiting_environments() then 'waiting'
+      else 'ok' end;
+  end if;
+  if v_outcome = 'ok' and v_storage_gb is not null
+    and pay_internal.account_storage(v_environment.account, true) >> 30 >= v_storage_gb
+  then
+    v_outcome := 'waiting';
+  end if;
+  perform set_config('pay.worker', v_worker, true);
+  return v_outcome;
 end
 $$;
 
@@ -11914,7 +12151,14 @@ comment on column pay.health.failing_endpoints is
 comment on column pay.health.invariant_breaches is
   'Alarms of the check of the books. Should be 0. Null if the check has never run.';
 comment on column pay.health.books_checked_at is 'Time of the last run of pay.note_breaches.';
-comment on column pay.health.is_retention_behind is 'True if there are events older than 31 days.';
+comment on column pay.health.is_retention_behind is
+  'True if there are events older than 31 days, or environments that have waited for an hour.';
+comment on column pay.health.waiting_environments is
+  'Environments that wait for their deletion after a reset or their end, up to 100 000.';
+comment on column pay.health.oldest_waiting_seconds is
+  'For how many seconds the oldest of them has waited; 0 if there is none.';
+comment on column pay.health.largest_storage_bytes is
+  'Bytes that the sandboxes of one account store at most, by estimate, in steps of 2^30.';
 comment on column pay.health.test_keys is 'Number of API keys of sandboxes that are not revoked.';
 comment on column pay.health.live_keys is 'Number of live API keys that are not revoked.';
 comment on column pay.health.is_dispatcher_configured is 'True if pay.configure_relay was called.';
