@@ -138,8 +138,8 @@ async function measureAndReport(options: Options, atEnd: AtEnd): Promise<boolean
   // A database that is kept is large: `deno task check-books` checks it, within minutes.
   for (const bench of data_dir === null ? benches : []) {
     // A month has a clock of its own, which looks wrong to the invariants that are no alarm.
-    const broken = (await checkBooks(bench.sql)).filter(({ breaches, is_alarm }) =>
-      breaches > 0 && (is_alarm || month === null)
+    const broken = (await checkBooks(bench.sql)).filter(({ breaches, severity }) =>
+      breaches > 0 && (severity !== "note" || month === null)
     );
     const problems = broken.map(({ invariant, breaches, examples }) =>
       `${invariant}: ${breaches} breaches, such as ${examples[0]}`

@@ -133,11 +133,11 @@ function auditMoney({ payments, orders, books, subjects, booked }: BankEvidence)
 /** Returns the breaches of the invariants, without those that the operator handles. */
 async function readInvariants(sql: postgres.Sql): Promise<string[]> {
   const broken = (await checkBooks(sql))
-    .filter(({ invariant, breaches }) => breaches > 0 && invariant !== "invariant_provider_events")
+    .filter(({ invariant, breaches }) => breaches > 0 && invariant !== "invariant_reported_events")
     .flatMap(({ invariant, examples }) => examples.map((example) => `${invariant}: ${example}`));
   const events = await sql<{ detail: string }[]>`
     select coalesce(subject_id, 'the account') || ': ' || detail as detail
-    from pay.invariant_provider_events`;
+    from pay.invariant_reported_events`;
   return [...broken, ...events.map(({ detail }) => detail).filter((text) => !TOLD.test(text))];
 }
 

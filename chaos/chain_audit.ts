@@ -164,10 +164,10 @@ async function auditPayouts(
 async function readInvariants(sql: postgres.Sql): Promise<string[]> {
   const verdicts = await checkBooks(sql);
   const broken = verdicts.filter(({ invariant, breaches }) =>
-    breaches > 0 && invariant !== "invariant_provider_events"
+    breaches > 0 && invariant !== "invariant_reported_events"
   ).flatMap(({ invariant, examples }) => examples.map((example) => `${invariant}: ${example}`));
   const provider_events = await sql<{ detail: string }[]>`
-    select subject_id || ': ' || detail as detail from pay.invariant_provider_events`;
+    select subject_id || ': ' || detail as detail from pay.invariant_reported_events`;
   return [
     ...broken,
     ...provider_events.map(({ detail }) => detail).filter((text) => !TOLD.test(text)),

@@ -5,7 +5,8 @@
  *
  * Breaches that testers in sandboxes can cause come last, apart. They are no broken promise.
  *
- * Exit codes: 0 every promise holds, 1 a promise is broken, 2 the books could not be read.
+ * Exit codes: 0 every promise holds, 1 a promise is broken, 2 the books could not be read, 3 every
+ * promise holds, and a person has to look at something (REVIEW).
  */
 
 import postgres from "postgres";
@@ -15,13 +16,21 @@ import { readSettings } from "../data_dir/settings.ts";
 
 const PROJECT_DIR = fileURLToPath(new URL("../../", import.meta.url));
 
-/** The result of one invariant: its alarms, or its breaches that are none. */
+/**
+ * Whether breaches break a promise (`alarm`), whether a person has to look (`warning`), or whether a
+ * tester in a sandbox can cause them (`note`).
+ */
+export type Severity = "alarm" | "warning" | "note";
+
+/** The words of breaches. */
+const WORDS: Record<Severity, string> = { alarm: "BROKEN", warning: "REVIEW", note: "note  " };
+
+/** The result of one invariant: its breaches of one severity. */
 interface Verdict {
   invariant: string;
   /** The numbers of the promises in docs/reliability.md, and the promises in words. */
   promise: string;
-  /** False: a tester in a sandbox can cause the breaches. */
-  is_alarm: boolean;
+  severity: Severity;
   /** Number of rows that break the promise. */
   breaches: number;
   /** Up to three breaches, each with its environment, resource and fault. */
@@ -31,30 +40,36 @@ interface Verdict {
 if (import.meta.main) Deno.exit(await main(Deno.args));
 
 /**
- * Checks every invariant. Returns its alarms, also if there are none, and its other breaches if
- * there are any. The user of the connection must be a member of `pay_operator`.
+ * Checks every invariant. Returns its verdict, also without breaches, and its notes if there are
+ * any. The user of the connection must be a member of `pay_operator`.
  */
 export async function checkBooks(sql: postgres.Sql): Promise<Verdict[]> {
   const rows = await sql<(Verdict & { breaches: string })[]>`select * from pay.check_books()`;
   return rows.map((row) => ({ ...row, breaches: Number(row.breaches) }));
 }
 
-/** The verdicts as lines of text: the alarms, then the breaches that are none. */
+/** The verdicts as lines of text, the notes apart. */
 function renderVerdicts(verdicts: readonly Verdict[]): string {
   const width = Math.max(...verdicts.map(({ invariant }) => invariant.length));
-  const render = ({ invariant, promise, is_alarm, breaches, examples }: Verdict) => {
-    const word = !is_alarm ? "note  " : breaches === 0 ? "ok    " : "BROKEN";
+  const render = ({ invariant, promise, severity, breaches, examples }: Verdict) => {
+    const word = breaches === 0 ? "ok    " : WORDS[severity];
     const line = `${word} ${invariant.padEnd(width)}  ${promise}\n`;
     if (breaches === 0) return line;
     const count = breaches === 1 ? "1 breach:" : `${breaches} breaches, for example:`;
     return [line, `       ${count}\n`, ...examples.map((e) => `       ${e}\n`)].join("");
   };
-  const apart = verdicts.filter(({ is_alarm }) => !is_alarm);
+  const apart = verdicts.filter(({ severity }) => severity === "note");
   return [
-    ...verdicts.filter(({ is_alarm }) => is_alarm).map(render),
+    ...verdicts.filter(({ severity }) => severity !== "note").map(render),
     ...apart.length === 0 ? [] : ["\nBreaches that testers in sandboxes can cause:\n"],
     ...apart.map(render),
   ].join("");
+}
+
+/** Returns 1 for alarms, 3 for warnings alone, and else 0. */
+export function exitCodeOf(found: readonly { severity: Severity }[]): number {
+  const has = (severity: Severity) => found.some((each) => each.severity === severity);
+  return has("alarm") ? 1 : has("warning") ? 3 : 0;
 }
 
 async function main(args: readonly string[]): Promise<number> {
@@ -69,7 +84,7 @@ async function main(args: readonly string[]): Promise<number> {
     try {
       const verdicts = await checkBooks(database.sql);
       await Deno.stdout.write(new TextEncoder().encode(renderVerdicts(verdicts)));
-      return verdicts.some(({ is_alarm, breaches }) => is_alarm && breaches > 0) ? 1 : 0;
+      return exitCodeOf(verdicts.filter(({ breaches }) => breaches > 0));
     } finally {
       await database.close();
     }

@@ -46,6 +46,7 @@ import {
 } from "../../shared/store/provider_store.ts";
 import { CommandError } from "./command_line.ts";
 import { databaseOf } from "./operator_database.ts";
+import { EntryDetails } from "./entry_details.ts";
 import { checkResult, eventsIn, type ProviderEvents, reasonOf } from "./provider_results.ts";
 import type { ProviderEventName, WorkCommand } from "./provider_work_command.ts";
 import {
@@ -85,9 +86,12 @@ export async function runWorkCommand(
       );
     }
     case "facts": {
-      const provider_events = await sql<
-        ListedProviderEvent[]
-      >`select * from pay.list_reported_events()`;
+      const rows = await sql<ListedProviderEvent[]>`select * from pay.list_reported_events()`;
+      const details = new EntryDetails(sql, surroundings.env);
+      const provider_events: ListedProviderEvent[] = [];
+      for (const row of rows) {
+        provider_events.push({ ...row, about: row.file === null ? null : await details.read(row) });
+      }
       return print(
         command.is_json
           ? asJson(provider_events.map(withNumbers))
@@ -125,12 +129,14 @@ class Desk {
   readonly #is_json: boolean;
   readonly #store: ProviderStore;
   readonly #docs_url: string | null;
+  readonly #details: EntryDetails;
 
   constructor(surroundings: WorkSurroundings, is_json: boolean) {
     this.#surroundings = surroundings;
     this.#is_json = is_json;
     this.#store = createProviderStore(databaseOf(surroundings.sql));
     this.#docs_url = readDocsUrl(surroundings.env) ?? null;
+    this.#details = new EntryDetails(surroundings.sql, surroundings.env);
   }
 
   /** Syncs with the provider, and records the result if there is one. */
@@ -220,11 +226,15 @@ class Desk {
       const refund = work.refund_body === null ? null : readRefund(work.refund_body);
       const [given] = ours(work, [work.event!]);
       const refund_id = refund?.id ?? null;
+      const moved = movementOf(subject, refund, work.event!);
+      const entry = { ...work.event!, environment_id: work.environment_id };
+      const is_paid = moved?.op === "authorize" && moved.state === "succeeded";
+      const payers = await this.#details.payers(entry, is_paid ? subject.id : null);
       const fee_minor = fee === null ? null : feeOf(fee, work.event!);
       const event: StoredProviderEvent = {
         ...work.event!,
         ...given,
-        ...movementOf(subject, refund, work.event!),
+        ...moved,
         subject_id: subject.id,
         refund_id,
         ...fee_minor !== null && { charge_minor: [fee_minor, fee_minor] },
@@ -252,6 +262,7 @@ class Desk {
         );
       }
       if (await this.#write(decided.record) !== "stale") {
+        await this.#details.settle(entry, payers);
         const { status } = decided;
         return this.#report({ matched: nameOf(name), target, subject_id: subject.id, status });
       }
@@ -295,6 +306,7 @@ class Desk {
       p_account_id => ${account.id}, p_reference => ${reference},
       p_order_ids => ${ids}::text[], p_fee_minor => ${fee_minor}::bigint) as is_split`;
     if (!row!.is_split) throw busy(nameOf(name));
+    await this.#details.settle({ account_id: account.id, reference }, []);
     this.#surroundings.print(
       this.#is_json
         ? asJson({ matched: nameOf(name), targets: ids })

@@ -1,5 +1,6 @@
 /** Renders the output of `deno task providers calls` and `facts`. */
 
+import type { EntryAbout } from "../../shared/connectors/bank/booked_entries.ts";
 import { formatAmount } from "../../shared/core/currency.ts";
 
 /** A row of `pay.list_unsettled_operations`. A bigint is text. */
@@ -37,6 +38,13 @@ export interface ListedProviderEvent {
   happened_at: Date;
   received_at: Date;
   reason: string;
+  environment_id: string;
+  /** The file and the line of an entry of a bank, and the bank's reference. */
+  file: string | null;
+  line: number | null;
+  bank_reference: string | null;
+  /** What the bank tells about it. "sealed": the command has no keys. */
+  about: EntryAbout | "sealed" | null;
 }
 
 /**
@@ -87,8 +95,27 @@ export function renderEvents(
     return `${account_id}/${reference}\n` +
       `  ${outcome}: ${op} ${state}  ${amount}  ${ageOf(event.received_at, at_ms)}\n` +
       `  account: ${account}; booked: ${booked}\n` +
-      `  reason: ${event.reason}\n`;
+      `  reason: ${event.reason}\n${entryLines(event)}`;
   }).join("");
+}
+
+/** What a person needs to find an entry of a bank, and to know what it is. */
+function entryLines(
+  { about, state, file, line, bank_reference }: ListedProviderEvent,
+): string {
+  const lines: string[] = [];
+  if (about === "sealed") lines.push("the other side: set BANK_DETAILS_KEYS to see it");
+  else if (about !== null) {
+    const { name, iban, account } = about.counterparty;
+    const party = [name, iban ?? account].filter(Boolean).join(", ");
+    lines.push(`${state === "succeeded" ? "to" : "from"}: ${party || "not named"}`);
+    if (about.text !== null) lines.push(`text: ${about.text.replaceAll(/\s+/g, " ")}`);
+  }
+  if (file !== null) {
+    const reference = bank_reference === null ? "" : `, the bank's reference ${bank_reference}`;
+    lines.push(`file: ${file}, line ${line}${reference}`);
+  }
+  return lines.map((text) => `  ${text}\n`).join("");
 }
 
 const UNITS = [[86_400_000, "days"], [3_600_000, "hours"], [60_000, "minutes"]] as const;

@@ -3,10 +3,12 @@
  * breach of the invariants of operations, provider events and daily totals. Without a URL it uses
  * the database of DATABASE_URL, or else the embedded server of DATA_DIR.
  *
- * Exit codes: 0 no difference, 1 differences, 2 the books could not be read.
+ * Exit codes: 0 no difference, 1 differences, 2 the books could not be read, 3 no difference, and a
+ * person has to look at provider events ("deno task providers facts").
  */
 
 import { fileURLToPath } from "node:url";
+import { exitCodeOf, type Severity } from "./check_books.ts";
 import { print, printMessage } from "./command_line.ts";
 import { openOperatorDatabase } from "./operator_database.ts";
 import { readSettings } from "../data_dir/settings.ts";
@@ -19,6 +21,7 @@ interface Difference {
   environment_id: string;
   subject_id: string;
   detail: string;
+  severity: Severity;
 }
 
 if (import.meta.main) Deno.exit(await main(Deno.args));
@@ -31,11 +34,16 @@ async function main(args: readonly string[]): Promise<number> {
     const database = await openOperatorDatabase(readSettings(env, PROJECT_DIR), printMessage);
     try {
       const differences = await database.sql<Difference[]>`select * from pay.reconcile()`;
-      for (const { invariant, environment_id, subject_id, detail } of differences) {
-        print(`${invariant} ${environment_id} ${subject_id}: ${detail}\n`);
+      for (const { invariant, environment_id, subject_id, detail, severity } of differences) {
+        print(
+          `${
+            severity === "warning" ? "warning: " : ""
+          }${invariant} ${environment_id} ${subject_id}: ${detail}\n`,
+        );
       }
-      if (differences.length === 0) print("The books agree with those of the providers\n");
-      return differences.length === 0 ? 0 : 1;
+      const code = exitCodeOf(differences);
+      if (code !== 1) print("The books agree with those of the providers\n");
+      return code;
     } finally {
       await database.close();
     }

@@ -5,6 +5,7 @@
  */
 
 import type { DeclineAdvice, DeclineCode } from "../core/errors.ts";
+import type { Sealed } from "../core/vault.ts";
 import type { PayeeCheck } from "../schema/bank_account.ts";
 import type { DisputeReason } from "../schema/dispute.ts";
 import type { FailureCode, NextAction, ShownCard } from "../schema/payment.ts";
@@ -79,6 +80,10 @@ export interface ProviderEvent {
    * returns. Absent: nothing.
    */
   charge_minor?: readonly [least: number, most: number];
+  /** Where an entry of a bank stands in its file, and the bank's own reference. */
+  place?: { line: number; bank_reference: string | null };
+  /** What the bank tells about an entry, sealed. It is stored apart from the event. */
+  sealed?: Sealed;
   /** True: the details of this entry have come, and their events book its money. */
   is_replaced?: true;
   /** The bank's code of a return, such as `R01`. */

@@ -3,8 +3,10 @@
 --
 -- Details are deleted by a request, and by retention: those of a payer 14 months after the payment,
 -- the last time at which a bank can return a collection (contract §2); those of a payee 30 days
--- after the order; a file 30 days after somebody has got it. A payment keeps an empty row, so that
--- no file of the bank brings its details back, and a refund has to name its destination.
+-- after the order; those of an entry that matches nothing when a person matches or dismisses it, or
+-- 14 months after its import; a file 30 days after somebody has got it. A payment keeps an empty
+-- row, so that no file of the bank brings its details back, and a refund has to name its
+-- destination.
 
 -- The sealed texts of payments, refunds, transfers and files. Only this function reads them.
 create or replace function pay.read_sealed_texts(p_environment_id text, p_ids text[])
@@ -68,6 +70,45 @@ begin
     do update set key_id = null, sealed = null, lacks = null where excluded.sealed is null;
 end
 $$;
+
+-- Stores the sealed texts about entries of banks, under the ids that `entryId` makes of their
+-- events.
+-- p_events  as in pay_internal.keep_provider_events
+create or replace function pay_internal.keep_entry_details(p_events jsonb)
+returns void
+language sql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+  insert into pay.bank_details (environment_id, owner_id, key_id, sealed, created_at)
+  select e.environment_id, e.account_id || '/' || e.reference, e.sealed ->> 'key_id',
+    e.sealed ->> 'sealed', pay_internal.server_time()
+  from jsonb_to_recordset(p_events) as e (
+    environment_id text, account_id text, reference text, sealed jsonb)
+  where e.sealed is not null
+  order by 1, 2
+  on conflict on constraint bank_details_pkey do nothing
+$$;
+
+-- Operator: deletes the sealed text about an entry that a person has matched. p_payers: as in
+-- pay_internal.keep_payer_details; those of the payment that it is matched with.
+create or replace function pay.settle_entry_details(
+  p_account_id text, p_reference text, p_payers text
+)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.keep_payer_details(p_account_id, p_payers::jsonb);
+  delete from pay.bank_details d
+  using pay.provider_accounts a
+  where a.id = p_account_id and d.environment_id = a.environment_id
+    and d.owner_id = p_account_id || '/' || p_reference;
+end
+$$;
+grant execute on function pay.settle_entry_details(text, text, text) to pay_operator;
 
 -- Operator: the next texts that are sealed with one of the keys, by environment and id. Leaves out
 -- accounts that move to another cell.
@@ -299,6 +340,16 @@ begin
     perform pay_internal.forget_bank_details(p_environment_id, v_owner_ids);
     v_total := v_total + cardinality(v_owner_ids);
   end loop;
+  -- Those of entries that nobody has matched or dismissed.
+  delete from pay.bank_details d
+  where d.environment_id = p_environment_id and d.owner_id = any (array(
+    select o.owner_id from pay.bank_details o
+    where o.environment_id = p_environment_id and o.sealed is not null
+      and o.owner_id between 'pac_' and 'pac`' and o.created_at < p_at - interval '14 months'
+    order by o.owner_id limit p_batch for update skip locked
+  ));
+  get diagnostics v_rows = row_count;
+  v_total := v_total + v_rows;
   update pay.bank_exports x set key_id = null, sealed = null
   where x.environment_id = p_environment_id and x.id = any (array(
     select o.id from pay.bank_exports o

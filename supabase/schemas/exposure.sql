@@ -35,7 +35,8 @@ as $$
     when 'refunds' then
       'id object:text payment_id payment_status:text amount=amount_minor amount_minor currency'
       ' status failure_code:text failure_message:text return_code:text reason:text metadata:own'
-      ' destination:jsonb speed:text payee_check:text livemode:boolean created_at updated_at:timestamptz'
+      ' destination:jsonb speed:text payee_check:text livemode:boolean created_at'
+      ' updated_at:timestamptz'
     when 'disputes' then
       'id object:text payment_id amount_minor currency reason:text status evidence:own'
       ' evidence_due_by:timestamptz created_at closed_at:timestamptz'

@@ -167,23 +167,35 @@ as $$
     'invariant_payment_money', 'invariant_transfer_money', 'invariant_refunds', 'invariant_texts')
 $$;
 
+-- The severity of the breaches of an invariant: alarm, or warning if no promise is broken and a
+-- person has to look.
+create or replace function pay_internal.severity_of(p_invariant text)
+returns text
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+  select case p_invariant when 'invariant_reported_events' then 'warning' else 'alarm' end
+$$;
+
 -- The rows of one invariant, without retired environments, from which retention deletes rows table
--- by table. is_alarm: the operator has to act; false: the row is shown apart.
+-- by table. severity: alarm, warning (pay_internal.severity_of), or note: the breach of a sandbox,
+-- which is shown apart.
 -- Invariants join whole tables, by hashes. PostgreSQL expects few rows if it has no statistics or
 -- knows few environments. It would compare each row with each then, for hours.
 create or replace function pay_internal.find_breaches(p_invariant text)
-returns table (environment_id text, subject_id text, detail text, is_alarm boolean)
+returns table (environment_id text, subject_id text, detail text, severity text)
 language plpgsql volatile rows 10
 set search_path = pg_catalog, pg_temp
 set enable_nestloop = off set enable_mergejoin = off
 as $$
 begin
   return query execute format(
-    'select f.environment_id, f.subject_id, f.detail, $1 or coalesce(e.livemode, true)
+    'select f.environment_id, f.subject_id, f.detail,
+       case when $1 or coalesce(e.livemode, true) then $2 else ''note'' end
      from pay.%I f
      left join pay.environments e on e.id = f.environment_id
      where e.retired_at is null and e.moving is null', p_invariant)
-  using pay_internal.is_arithmetic(p_invariant);
+  using pay_internal.is_arithmetic(p_invariant), pay_internal.severity_of(p_invariant);
 end
 $$;
 
@@ -197,11 +209,11 @@ as $$
   where c.relnamespace = 'pay'::regnamespace and c.relkind = 'v' and c.relname like 'invariant\_%'
 $$;
 
--- Operator: checks every invariant. Returns for each the number of breaches that are alarms, with
--- up to three examples, and one more row if it has breaches that are not.
+-- Operator: checks every invariant. Returns for each the number of breaches of its severity, with
+-- up to three examples, and one more row if it has breaches that are only notes.
 create or replace function pay.check_books()
 returns table (
-  invariant text, promise text, is_alarm boolean, breaches bigint, examples text[]
+  invariant text, promise text, severity text, breaches bigint, examples text[]
 )
 language plpgsql volatile security definer rows 100
 set search_path = pg_catalog, pg_temp set jit = off
@@ -215,14 +227,14 @@ begin
     select * from pay_internal.list_invariants() i order by i.promise, i.invariant
   loop
     return query
-      select v_invariant.invariant, v_invariant.promise, k.is_alarm, count(f.detail), coalesce(
+      select v_invariant.invariant, v_invariant.promise, k.severity, count(f.detail), coalesce(
         (array_agg(concat(f.environment_id, ' ', f.subject_id, ': ', f.detail))
           filter (where f.detail is not null))[1:3], '{}')
-      from (values (true), (false)) as k (is_alarm)
-      left join pay_internal.find_breaches(v_invariant.invariant) f on f.is_alarm = k.is_alarm
-      group by k.is_alarm
-      having k.is_alarm or count(f.detail) > 0
-      order by k.is_alarm desc;
+      from (values (pay_internal.severity_of(v_invariant.invariant)), ('note')) as k (severity)
+      left join pay_internal.find_breaches(v_invariant.invariant) f on f.severity = k.severity
+      group by k.severity
+      having k.severity <> 'note' or count(f.detail) > 0
+      order by k.severity = 'note';
   end loop;
 end
 $$;
@@ -245,7 +257,7 @@ begin
   for v_invariant in select i.invariant from pay_internal.list_invariants() i order by 1 loop
     with
     found as materialized (
-      select * from pay_internal.find_breaches(v_invariant) b where b.is_alarm
+      select * from pay_internal.find_breaches(v_invariant) b where b.severity = 'alarm'
     ),
     noted as (
       insert into pay.invariant_breaches (environment_id, invariant, subject_id, detail)

@@ -52,14 +52,7 @@ comment on view pay.invariant_provider_operations is
 -- disputed, and amounts that have left it as transfers.
 create or replace view pay.invariant_provider_events with (security_invoker = true) as
 select event.environment_id, event.account_id || ' ' || event.reference as subject_id,
-  event.outcome || ': ' || coalesce(event.exception, event.op || ' ' || event.state || ' of '
-    || coalesce(event.subject_id, event.provider_reference, 'an unknown subject')) as detail
-from pay.provider_events event
-where (event.outcome in ('exception', 'unmatched') or event.exception is not null)
-  and event.dismissed_at is null
-union all
-select event.environment_id, event.account_id || ' ' || event.reference,
-  'not handled since ' || event.received_at
+  'not handled since ' || event.received_at as detail
 from pay.provider_events event
 where event.outcome is null and event.received_at < now() - interval '10 minutes'
 union all
@@ -94,6 +87,17 @@ where a.status = 'enabled'
     < now() - case a.connector when 'bank' then interval '7 days' else interval '3 hours' end;
 comment on view pay.invariant_provider_events is
   'R14: every provider event is read and applied once, and the ledger moved by its amount';
+
+-- A warning: the money of these is booked, and only a person can tell what it is.
+create or replace view pay.invariant_reported_events with (security_invoker = true) as
+select event.environment_id, event.account_id || ' ' || event.reference as subject_id,
+  event.outcome || ': ' || coalesce(event.exception, event.op || ' ' || event.state || ' of '
+    || coalesce(event.subject_id, event.provider_reference, 'an unknown subject')) as detail
+from pay.provider_events event
+where (event.outcome in ('exception', 'unmatched') or event.exception is not null)
+  and event.dismissed_at is null;
+comment on view pay.invariant_reported_events is
+  'R14: a person has matched or dismissed every provider event that tells something unexpected';
 
 -- Compares only days whose totals are read. The others are breaches two days after they were due.
 create or replace view pay.invariant_provider_totals with (security_invoker = true) as
@@ -151,9 +155,11 @@ end;
 comment on view pay.invariant_deposits is
   'R14: a payment to an address is completed exactly when its final transfers reach its amount';
 
--- Operator: the breaches of the invariants of this file that are alarms.
+-- Operator: the breaches of the invariants of this file: alarms, then warnings.
 create or replace function pay.reconcile()
-returns table (invariant text, environment_id text, subject_id text, detail text)
+returns table (
+  invariant text, environment_id text, subject_id text, detail text, severity text
+)
 language plpgsql volatile security definer rows 10
 set search_path = pg_catalog, pg_temp set jit = off
 as $$
@@ -163,11 +169,11 @@ begin
   perform set_config('pay.worker', 'on', true);
   foreach v_invariant in array array[
     'invariant_provider_operations', 'invariant_provider_events', 'invariant_provider_totals',
-    'invariant_deposits'
+    'invariant_deposits', 'invariant_reported_events'
   ] loop
     return query
-      select v_invariant, f.environment_id, f.subject_id, f.detail
-      from pay_internal.find_breaches(v_invariant) f where f.is_alarm order by 2, 3, 4;
+      select v_invariant, f.environment_id, f.subject_id, f.detail, f.severity
+      from pay_internal.find_breaches(v_invariant) f where f.severity <> 'note' order by 2, 3, 4;
   end loop;
 end
 $$;

@@ -1,8 +1,8 @@
 -- Purpose: the mandates under which payments by SEPA are collected. A mandate ends after its last
 -- collection, when the payer's bank says that it does not exist, and when it is idle for 36 months
--- (EPC rulebook of the SEPA Direct Debit). The service only knows mandates that were used. A mandate
--- belongs to one IBAN and to one customer. The IBAN is known by a fingerprint that the service makes
--- with a key; the use of a mandate stores that of the newest key.
+-- (EPC rulebook of the SEPA Direct Debit). The service only knows mandates that were used. A
+-- mandate belongs to one IBAN and to one customer. The IBAN is known by a fingerprint that the
+-- service makes with a key; the use of a mandate stores that of the newest key.
 --
 -- Concurrency: the uses of one mandate take turns by an advisory lock, so two collections that only
 -- one may make are decided one after the other.
@@ -11,8 +11,8 @@
 -- over (it is used up or revoked), iban or customer (it belongs to another one), unreadable (the
 -- service has not the key of its fingerprint), used (it was used before, and the collection must be
 -- the first), or idle. Of two collections of a list under one mandate, the later is stale unless
--- both are recurring, from one IBAN and of one customer. A collection whose idempotency key is already stored uses nothing: pay_internal.claim
--- finds its response.
+-- both are recurring, from one IBAN and of one customer. A collection whose idempotency key is
+-- already stored uses nothing: pay_internal.claim finds its response.
 -- p_mandates  as in pay_internal.document
 create or replace function pay_internal.check_mandates(
   p_requests jsonb, p_mandates jsonb, p_found pay.admission[]

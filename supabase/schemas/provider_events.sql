@@ -21,7 +21,8 @@ begin
   select f.environment_id, f.account_id, f.reference, f.op, f.state,
     coalesce(f.subject_id,
       pay_internal.find_event_subject(f.environment_id, f.account_id, f.provider_reference)),
-    f.refund_id, f.provider_reference, f.amount_minor, f.currency, f.at, v_now, f.body
+    f.refund_id, f.provider_reference, f.amount_minor, f.currency, f.at, v_now,
+    f.body - 'sealed'
   from jsonb_to_recordset(p_events) as f (
     environment_id text, account_id text, reference text, op text, state text, subject_id text,
     refund_id text, provider_reference text, amount_minor bigint, currency text, at timestamptz,
@@ -30,6 +31,7 @@ begin
   order by f.environment_id, f.account_id, f.reference
   on conflict on constraint provider_events_pkey do nothing;
   get diagnostics v_stored = row_count;
+  perform pay_internal.keep_entry_details(p_events);
   return v_stored;
 end
 $$;

@@ -57,12 +57,13 @@ $$;
 grant execute on function pay.read_provider_operation(text) to pay_operator;
 
 -- Operator: the provider events that a person has to look at and has not dismissed, oldest first,
--- each with the reason.
+-- each with the reason. file, line, bank_reference: of an entry of a bank, else null.
 create or replace function pay.list_reported_events()
 returns table (
   account_id text, reference text, environment_id text, account text, outcome text, op text,
   state text, subject_id text, refund_id text, provider_reference text, amount_minor bigint,
-  currency text, booked_minor bigint, happened_at timestamptz, received_at timestamptz, reason text
+  currency text, booked_minor bigint, happened_at timestamptz, received_at timestamptz, reason text,
+  file text, line integer, bank_reference text
 )
 language plpgsql volatile security definer rows 10
 set search_path = pg_catalog, pg_temp set jit = off
@@ -79,11 +80,17 @@ begin
             || coalesce(event.provider_reference, 'its object')
         when subject.id is null then event.subject_id || ' does not exist in this environment'
         else event.subject_id || ' has another object at the provider, or another account'
-      end)
+      end),
+      f.name, (event.body #>> '{place,line}')::integer, event.body #>> '{place,bank_reference}'
     from pay.provider_events event
     join pay.environments e on e.id = event.environment_id and e.livemode and e.retired_at is null
     left join pay_internal.provider_subjects subject
       on subject.environment_id = event.environment_id and subject.id = event.subject_id
+    left join pay.bank_entries b on b.environment_id = event.environment_id
+      and b.account_id = event.account_id and event.body ? 'place'
+      and b.id = split_part(event.reference, ':', 1)
+    left join pay.bank_files f on f.environment_id = b.environment_id
+      and f.account_id = b.account_id and f.sha256 = coalesce(b.details_sha256, b.sha256)
     where (event.outcome in ('exception', 'unmatched') or event.exception is not null)
       and event.dismissed_at is null
     order by event.received_at, event.account_id, event.reference;
@@ -141,7 +148,7 @@ language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp set jit = off
 as $$
 declare
-  v_found bigint;
+  v_found bigint; v_account_id text;
 begin
   perform set_config('pay.worker', 'on', true);
   perform pay_internal.refuse_moving(l.environment_id) from pay.list_reported_events() l
@@ -154,7 +161,9 @@ begin
     from pay.list_reported_events() l
     where l.reference = p_reference and l.account_id = coalesce(p_account_id, l.account_id)
       and event.environment_id = l.environment_id and event.account_id = l.account_id
-      and event.reference = l.reference;
+      and event.reference = l.reference
+    returning event.account_id into v_account_id;
+    perform pay.settle_entry_details(v_account_id, p_reference, '[]');
   end if;
   return v_found;
 end

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { batchOf, bookEntry, partsOf } from "../../shared/connectors/bank/booked_entries.ts";
+import { readOwnBusiness } from "../../shared/connectors/bank/own_business.ts";
 import { creditorReference } from "../../shared/core/creditor_reference.ts";
 import {
   readEntries,
@@ -61,7 +62,40 @@ const own = (code: string) => `<Prtry><Cd>${code}</Cd></Prtry>`;
 const iso = (code: string) =>
   `<Domn><Cd>PMNT</Cd><Fmly><Cd>MDOP</Cd><SubFmlyCd>${code}</SubFmlyCd></Fmly></Domn>`;
 
+const RULES = readOwnBusiness(
+  "name:City Rent; iban:FR1420041010050500013M02606; code:PMNT-RCDT-SALA; code:153; ",
+)!;
+const OWN_OUT = [["payout", "succeeded", null, 1000]];
+const OWN_IN = [["payout", "returned", null, 1000]];
+const party = (role: string, name: string, iban = "NL91ABNA0417164300") =>
+  `<${role}><Nm>${name}</Nm></${role}><${role}Acct><Id><IBAN>${iban}</IBAN></Id></${role}Acct>`;
+const out = (members: Record<string, string | null>): Record<string, string | null> => ({
+  CdtDbtInd: "DBIT",
+  ...detail(members),
+});
+const salary = (family: string) =>
+  `<Domn><Cd>PMNT</Cd><Fmly><Cd>${family}</Cd><SubFmlyCd>SALA</SubFmlyCd></Fmly></Domn>`;
+const FRENCH = "FR1420041010050500013M02606";
+
 const CASES: Case[] = [
+  ["a payee of the rules", out({ RltdPties: party("Cdtr", "CITY RENT Gmbh") }), OWN_OUT],
+  ["another payee", out({ RltdPties: party("Cdtr", "The City Rent") }), SPENT],
+  ["a payer with the name of a payee", detail({ RltdPties: party("Dbtr", "City Rent") }), UNKNOWN],
+  ["a payer by an IBAN of the rules", detail({ RltdPties: party("Dbtr", "X", FRENCH) }), OWN_IN],
+  ["a code of the rules", { BkTxCd: salary("RCDT") }, OWN_IN],
+  ["a code of another family", { BkTxCd: salary("ICDT") }, UNKNOWN],
+  ["a bank's own code of the rules", charge(own("NTRF+153")), OWN_OUT],
+  ["a bank's own code with more digits", charge(own("NTRF+1530")), SPENT],
+  [
+    "a payment by an IBAN of the rules",
+    detail({ RltdPties: party("Dbtr", "X", FRENCH), RmtInf: text(REFERENCE) }),
+    PAID,
+  ],
+  [
+    "a payout to a payee of the rules",
+    out({ Refs: refs(PAYOUT), RltdPties: party("Cdtr", "City Rent") }),
+    SENT,
+  ],
   ...["NCHG", "NCOM", "CHG", "FEE", "NCHG+808", "NMSC+808", "808", "NMSC+808+9301"].map((
     code,
   ): Case => [`the bank's own code ${code} as a charge`, charge(own(code)), CHARGED]),
@@ -298,7 +332,7 @@ for (const [name, members, booked] of CASES) {
       ]),
     );
     const { provider_events, batch } = bookEntry(
-      { id: "pac_1", return_charge_minor: 1500 },
+      { id: "pac_1", return_charge_minor: 1500, own_business: RULES },
       entry,
       { parts, batch: batchOf(entry, details) },
       found,

@@ -89,6 +89,7 @@ Deno.test("readBankSettings() defaults", () => {
     vop: "check",
     charges: "SHAR",
     cut_off: "12:00",
+    own_business: [],
     return_charge_minor: 1500,
     expires_after_days: 14,
     prenotification_days: 14,

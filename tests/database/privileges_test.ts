@@ -137,6 +137,8 @@ const OPERATOR_FUNCTIONS = [
   "revoke_api_key",
   "rotate_api_key",
   "set_bridge_hash",
+  "settle_entry_details",
+  "split_bank_entry",
   "store_bank_exports",
   "store_bank_rows",
   "store_sealed_texts",

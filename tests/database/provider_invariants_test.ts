@@ -71,12 +71,12 @@ const DEFECTS: [
     "an exception",
     `update pay.provider_events set outcome = 'exception', exception = 'amount 5, ours 6'
      where reference = 'extra'`,
-    [["invariant_provider_events", /^exception: amount 5, ours 6$/]],
+    [["invariant_reported_events", /^exception: amount 5, ours 6$/]],
   ],
   [
     "a provider event that matches nothing",
     "update pay.provider_events set outcome = 'unmatched' where reference = 'extra'",
-    [["invariant_provider_events", /^unmatched: authorize pending of pay_/]],
+    [["invariant_reported_events", /^unmatched: authorize pending of pay_/]],
   ],
   [
     "unmatched money that the ledger does not have",

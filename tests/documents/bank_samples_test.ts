@@ -101,7 +101,7 @@ for (
   Deno.test(`going-live.md has a ${name} that the service books as the page says`, async () => {
     const booked = (await readEntries(text)).map(async (entry) => {
       assert.equal(batchOf(entry, entry.details), null);
-      const own = { id: "pac_1", return_charge_minor: 1500 };
+      const own = { id: "pac_1", return_charge_minor: 1500, own_business: [] };
       const parts = await partsOf(entry, entry.details);
       return bookEntry(own, entry, { parts, batch: null }, new Map()).provider_events;
     });

@@ -83,7 +83,7 @@ Deno.test("a live payment by stablecoin", async (t) => {
     await t.step("breaks no invariant but for the tested exceptions", async () => {
       const verdicts = await checkBooks(service.sql);
       const found = verdicts.filter(({ breaches }) => breaches > 0);
-      assert.deepEqual(found.map(({ invariant }) => invariant), ["invariant_provider_events"]);
+      assert.deepEqual(found.map(({ invariant }) => invariant), ["invariant_reported_events"]);
       const [late] = await service.sql<{ n: number }[]>`
         select count(*)::int as n from pay.provider_events where exception is not null`;
       assert.equal(found[0]!.breaches, late!.n);

@@ -247,7 +247,7 @@ Deno.test("the programs providers and reconcile", async (t) => {
       const { code, out } = await reconcile();
       assert.deepEqual([code, out], [0, "The books agree with those of the providers\n"]);
     });
-    await t.step("reconcile prints each difference and exits with 1", async () => {
+    await t.step("reconcile tells what a person has to look at, and exits with 3", async () => {
       const { sql, live } = service;
       await sql`
         insert into pay.provider_events (environment_id, account_id, reference, op, state,
@@ -256,10 +256,20 @@ Deno.test("the programs providers and reconcile", async (t) => {
           now(), '{}', 'unmatched', now())`;
       const { code, out } = await reconcile();
       assert.deepEqual([code, out], [
-        1,
-        `invariant_provider_events ${live.environment_id} pac_1 pi_1: unmatched: authorize succeeded ` +
-        "of an unknown subject\n",
+        3,
+        `warning: invariant_reported_events ${live.environment_id} pac_1 pi_1: unmatched: authorize succeeded ` +
+        "of an unknown subject\nThe books agree with those of the providers\n",
       ]);
+      const books = await spawn("scripts/operator/check_books.ts", env);
+      assert.equal(books.code, 3);
+      assert.match(books.out, /^REVIEW invariant_reported_events /m);
+    });
+    await t.step("reconcile prints each difference and exits with 1", async () => {
+      await service.sql`update pay.provider_events set booked_minor = 5`;
+      const { code, out } = await reconcile();
+      assert.equal(code, 1);
+      assert.match(out, /^invariant_provider_events .*: provider events of 5 EUR, ledger 0$/m);
+      assert.equal((await spawn("scripts/operator/check_books.ts", env)).code, 1);
     });
     await t.step("reconcile exits with 2 if it cannot read the books", async () => {
       const { code, said } = await reconcile("postgres://127.0.0.1:1/none");

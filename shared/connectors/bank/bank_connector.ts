@@ -32,6 +32,7 @@ export function bankConnector(store: BankStore): Connector {
       "vop",
       "charges",
       "cut_off",
+      "own_business",
       "return_charge_minor",
       "prenotification_days",
       "expires_after_days",

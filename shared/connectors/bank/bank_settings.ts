@@ -12,6 +12,7 @@ import { ibanCountry, isValidIban, normalizeIban } from "../../core/iban.ts";
 import { PRENOTIFICATION_DAYS } from "../../domain/payments/collection.ts";
 import { checkCurrency } from "../../domain/providers/instrument.ts";
 import type { MethodKind } from "../../schema/payment.ts";
+import { type OwnBusinessRule, readOwnBusiness } from "./own_business.ts";
 
 /** The longest name that a SEPA file can have (EPC rulebooks, AT-D001). */
 const HOLDER_NAME_MAX = 70;
@@ -44,6 +45,7 @@ const NAMES: readonly string[] = [
   "charges",
   "cut_off",
   "return_charge_minor",
+  "own_business",
   ...Object.keys(DAYS),
 ];
 
@@ -63,6 +65,8 @@ export interface BankSettings {
   charges: typeof SWIFT_CHARGES[number];
   /** From this time on the bank takes a file for its next day: `HH:MM` in central Europe. */
   cut_off: string;
+  /** Entries that have nothing to do with payments, refunds and transfers. */
+  own_business: readonly OwnBusinessRule[];
   /** The most that the bank takes for a return inside of its amount. */
   return_charge_minor: number;
   /** Days that a payer has for a bank transfer. */
@@ -93,6 +97,7 @@ export function readBankSettings(settings: Texts): BankSettings {
     vop: readChoice("vop", VOP, settings.vop),
     charges: readChoice("charges", SWIFT_CHARGES, settings.charges),
     cut_off: readCutOff(settings.cut_off),
+    own_business: readRules(settings.own_business),
     return_charge_minor: readReturnCharge(settings.return_charge_minor),
     expires_after_days: readDays(settings, "expires_after_days"),
     prenotification_days: readDays(settings, "prenotification_days"),
@@ -190,6 +195,16 @@ function readReturnCharge(text = String(RETURN_CHARGE.usual)): number {
   throw refusal(
     "return_charge_minor",
     `must be an amount in minor units from 0 to ${RETURN_CHARGE.max}, such as 1500`,
+  );
+}
+
+function readRules(text = ""): readonly OwnBusinessRule[] {
+  const rules = readOwnBusiness(text);
+  if (rules !== null) return rules;
+  throw refusal(
+    "own_business",
+    'must have rules separated by ";", each of an IBAN, the beginning of a payee or a transaction ' +
+      'code: "iban:DE89…; name:City Rent; code:PMNT-ICDT-SALA", at most 50',
   );
 }
 

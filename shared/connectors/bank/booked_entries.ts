@@ -7,7 +7,7 @@
 
 import { cutReferences, findReference } from "../../core/creditor_reference.ts";
 import { mapInSlices } from "../../core/time_slice.ts";
-import { type BankDetails, payerDetails } from "../../domain/providers/bank_details.ts";
+import { payerDetails } from "../../domain/providers/bank_details.ts";
 import type { AccountOp, ProviderEvent } from "../../domain/providers/connector.ts";
 import type { FoundReference, NewBatch } from "../../store/bank_store.ts";
 import {
@@ -17,8 +17,21 @@ import {
   isBatchIdentifier,
   isFileIdentifier,
 } from "./bank_identifier.ts";
+import type { BankSettings } from "./bank_settings.ts";
+import { isOwnBusiness } from "./own_business.ts";
+import type { NamedPayer } from "./payers_to_keep.ts";
 import { grossOf } from "./read_amount.ts";
-import type { BankCode, DetailRecord, Direction, EntryRecord } from "./read_records.ts";
+import type { BankCode, DetailRecord, Direction, EntryRecord, Party } from "./read_records.ts";
+
+/** What the bank tells about money that a person has to assign. It is kept sealed. */
+export interface EntryAbout {
+  /** The other side: who has sent the money, or got it. */
+  counterparty: Party;
+  text: string | null;
+}
+
+/** An event of an entry, with what a person needs to assign it. */
+export type BookedEvent = ProviderEvent & { about?: EntryAbout };
 
 /** An entry with its events. */
 export interface BookedEntry {
@@ -33,9 +46,9 @@ export interface BookedEntry {
   is_total: boolean;
   /** Our batch or file of which it is the total; null: it is none. */
   batch: NewBatch | null;
-  provider_events: ProviderEvent[];
+  provider_events: BookedEvent[];
   /** The payers of payments by bank transfer, by the reference of the payment. */
-  payers: { reference: string; details: BankDetails }[];
+  payers: NamedPayer[];
 }
 
 /** A part of an entry. */
@@ -76,6 +89,8 @@ const UNTOLD: ReadonlySet<string | null> = new Set([null, "OTHR", "NTAV"]);
 const OWN_CHARGE = /^[FNS]?(CHG|COM|FEE)(\+|$)|(^|\+)808(\+|$)/;
 /** Longest text of a bank in the reference of an event, which is part of a key. */
 const SUFFIX_MAX = 35;
+/** Longest text that is kept of an entry: that of a remittance and of the bank together. */
+const TEXT_MAX = 600;
 /** Texts of a part that are looked up. */
 const BEGINNINGS_MAX = 5;
 /** Of an event that takes money, and of one that brings it (`ProviderEventOp`). */
@@ -111,19 +126,21 @@ export function batchOf(entry: EntryRecord, details: readonly DetailRecord[]): N
  * @param found the references of the account that begin with one of the `beginnings`, by that text
  */
 export function bookEntry(
-  account: { id: string; return_charge_minor: number },
+  account: Pick<BankSettings, "return_charge_minor" | "own_business"> & { id: string },
   entry: EntryRecord,
   { parts, batch }: { parts: readonly EntryPart[]; batch: NewBatch | null },
   found: FoundReferences,
 ): BookedEntry {
   const { identity: id, currency } = entry;
   const booked_on = (entry.booked_on ?? entry.value_on)!;
-  const provider_events: ProviderEvent[] = [];
+  const provider_events: BookedEvent[] = [];
   const payers: BookedEntry["payers"] = [];
   let is_total = false;
   for (const [i, part] of parts.entries()) {
     const { told } = part;
-    const event = told.op === "adjustment" ? ofText(part, found) ?? told : told;
+    const event = told.op === "adjustment"
+      ? ofText(part, found) ?? ofBusiness(part, account.own_business) ?? told
+      : told;
     is_total = entry.booked_by === "total" && event.op === "adjustment";
     provider_events.push({
       account_id: account.id,
@@ -137,7 +154,12 @@ export function bookEntry(
       at: `${booked_on}T00:00:00.000Z`,
       livemode: true,
       is_entry: true,
+      place: {
+        line: entry.line,
+        bank_reference: part.detail?.bank_reference ?? entry.bank_reference,
+      },
       ...event,
+      ...(event.op === "adjustment" && { about: aboutPart(part) }),
       // The bank can have taken its charge out of what came back.
       ...(event.failure_code === "bank_return" &&
         { charge_minor: [0, account.return_charge_minor] as const }),
@@ -298,6 +320,17 @@ function ofOrder(id: string, { direction, detail }: Part): Matched | null {
 
 function ofAccount(op: AccountOp, direction: Direction): Matched {
   return { op, state: STATES[direction], provider_reference: null };
+}
+
+/** The money moves between the account at the provider and the rest of the merchant's money. */
+function ofBusiness(part: Part, rules: BankSettings["own_business"]): Matched | null {
+  return isOwnBusiness(part, rules) ? ofAccount("payout", part.direction) : null;
+}
+
+function aboutPart({ detail, information }: Part): EntryAbout {
+  const { name = null, iban = null, account = null, bic = null } = detail?.counterparty ?? {};
+  const text = [detail?.remittance, information].filter(Boolean).join("\n").slice(0, TEXT_MAX);
+  return { counterparty: { name, iban, account, bic }, text: text || null };
 }
 
 /** Finds the reference of a payment: in its own field, in the text of the payer, or of the bank. */

@@ -5,8 +5,8 @@
 
 import type { Sealed, Vault } from "../../core/vault.ts";
 import { mapInSlices } from "../../core/time_slice.ts";
-import type { BankDetails } from "../../domain/providers/bank_details.ts";
-import { sealedPayer } from "../../domain/providers/sealed_details.ts";
+import type { ProviderEvent } from "../../domain/providers/connector.ts";
+import { entryId, sealContextOf } from "../../domain/providers/sealed_details.ts";
 import type { ProviderAccount } from "../../domain/providers/connector.ts";
 import type {
   BankOrder,
@@ -16,10 +16,18 @@ import type {
   NewRows,
   NewStatement,
 } from "../../store/bank_store.ts";
-import { batchOf, type BookedEntry, bookEntry, type EntryPart, partsOf } from "./booked_entries.ts";
+import {
+  batchOf,
+  type BookedEntry,
+  type BookedEvent,
+  bookEntry,
+  type EntryPart,
+  partsOf,
+} from "./booked_entries.ts";
 import { BankFileError } from "./bank_file_error.ts";
 import { bankIdentifier, idOfBankIdentifier } from "./bank_identifier.ts";
 import { type BankSettings, readBankSettings } from "./bank_settings.ts";
+import { payersToKeep } from "./payers_to_keep.ts";
 import { readBankFile } from "./read_bank_file.ts";
 import type {
   BankRecord,
@@ -291,7 +299,12 @@ class Importer {
     if (rows === 0 && !proves_balances) return;
     const booked = await this.#book();
     const payers = await this.#payers(booked.flatMap(({ payers }) => payers));
-    const entries = booked.map(({ payers: _, ...entry }) => entry);
+    const entries = await Promise.all(booked.map(async ({ payers: _, ...entry }) => ({
+      ...entry,
+      provider_events: await Promise.all(
+        entry.provider_events.map((event) => this.#withSealed(event)),
+      ),
+    })));
     this.#imported.new_entries += await this.#target.storeRows({
       statement: this.#statement,
       proves_balances,
@@ -319,41 +332,29 @@ class Importer {
     }));
   }
 
-  /**
-   * Seals the details of new payers. A payment with several payers has none: nobody knows to whom a
-   * refund goes.
-   */
+  /** Seals the details of new payers. */
   async #payers(named: BookedEntry["payers"]): Promise<NewRows["payers"]> {
-    const payers: NewRows["payers"] = [];
-    if (named.length === 0) return payers;
-    const given = Map.groupBy(named, ({ reference }) => reference);
-    const known = Map.groupBy(
-      await this.#target.readPayers([...given.keys()]),
-      ({ reference }) => reference,
-    );
-    for (const [reference, [first, ...others]] of given) {
-      const { details } = first!;
-      const is_other = others.some((other) => other.details.iban !== details.iban);
-      const before = known.get(reference)?.at(-1);
-      if (before?.sealed === null) continue;
-      if (is_other || before && await this.#ibanOf(before) !== details.iban) {
-        payers.push({ reference, key_id: null, sealed: null });
-      } else if (!before) {
-        payers.push({ reference, ...await sealedPayer(details, reference, this.#vault) });
-      }
-    }
-    return payers;
+    if (named.length === 0) return [];
+    const references = [...new Set(named.map(({ reference }) => reference))];
+    const known = await this.#target.readPayers(references);
+    return await payersToKeep(named, known, this.#vault, (payer) => this.#detailsOf(payer));
   }
 
-  /** Returns the IBAN of a known payer. Throws if the key of its details is missing. */
-  async #ibanOf({ reference, ...sealed }: Sealed & { reference: string }): Promise<string> {
-    const text = await this.#vault.open(sealed, reference).catch(() => {
+  /** Seals what a person needs to assign the money of an event. */
+  async #withSealed({ about, ...event }: BookedEvent): Promise<ProviderEvent> {
+    if (about === undefined) return event;
+    const context = sealContextOf(entryId(event));
+    return { ...event, sealed: await this.#vault.seal(JSON.stringify(about), context) };
+  }
+
+  /** Opens the details of a known payer. Throws if their key is missing. */
+  async #detailsOf({ reference, ...sealed }: Sealed & { reference: string }): Promise<string> {
+    return await this.#vault.open(sealed, reference).catch(() => {
       const reason =
         `the bank details of a payer cannot be opened: the key "${sealed.key_id}" is ` +
         "missing, or another one. Import the file where the functions have their keys";
       throw refusal(this.#message?.line ?? 1, null, reason);
     });
-    return (JSON.parse(text) as BankDetails).iban;
   }
 
   /**

@@ -2,31 +2,25 @@
 
 import { creditorReference } from "../../core/creditor_reference.ts";
 import { ApiError } from "../../core/errors.ts";
-import type { Sealed, Vault } from "../../core/vault.ts";
-import { type BankDetails, lackOf } from "./bank_details.ts";
+
+/** The id of an account, a slash and the hash of an entry. */
+const ENTRY_CONTEXT_LENGTH = 30 + 1 + 32;
+
+/** Returns the id of the sealed text about an entry, by the reference of its event. */
+export function entryId({ account_id, reference }: { account_id: string; reference: string }) {
+  return `${account_id}/${reference}`;
+}
 
 /**
  * Returns the context of a sealed text. Files of the bank name a payment by its reference, so this is
  * the context of the details of its payer.
  *
- * @param id of the payment, refund, transfer or file
+ * @param id of the payment, refund, transfer or file, or `entryId`
  */
 export function sealContextOf(id: string): string {
+  // The entries of an account with one hash are numbered when they are stored.
+  if (id.startsWith("pac_")) return id.slice(0, ENTRY_CONTEXT_LENGTH);
   return id.startsWith("pay_") ? creditorReference(id) : id;
-}
-
-/**
- * Seals the details of a payer, and tells what they lack for a refund.
- * @param context the reference of the payment
- */
-export async function sealedPayer(
-  details: BankDetails,
-  context: string,
-  vault: Vault,
-): Promise<Sealed & { lacks?: string }> {
-  const lacks = lackOf(details);
-  const sealed = await vault.seal(JSON.stringify(details), context);
-  return { ...sealed, ...(lacks !== null && { lacks }) };
 }
 
 /** Makes the error of a service without keys, which can neither keep nor open bank details. */

@@ -277,7 +277,7 @@ export async function runProviders(
   await runProviderCommand(command, {
     sql,
     findConnector: connectorsOf(sql),
-    env: () => undefined,
+    env: (name) => name === "BANK_DETAILS_KEYS" ? KEYS : undefined,
     baseUrl: () => Promise.reject(new Error("a bank sends no notifications")),
     print: (text) => printed += text,
     printMessage: () => {},
