@@ -1031,6 +1031,40 @@ begin
 end
 $$;
 
+create or replace function pay_internal.keep_entry_details(p_events jsonb)
+returns void
+language sql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+  insert into pay.bank_details (environment_id, owner_id, key_id, sealed, created_at)
+  select e.environment_id, e.account_id || '/' || e.reference, e.sealed ->> 'key_id',
+    e.sealed ->> 'sealed', pay_internal.server_time()
+  from jsonb_to_recordset(p_events) as e (
+    environment_id text, account_id text, reference text, sealed jsonb)
+  where e.sealed is not null
+  order by 1, 2
+  on conflict on constraint bank_details_pkey do nothing
+$$;
+
+create or replace function pay.settle_entry_details(
+  p_account_id text, p_reference text, p_payers text
+)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.keep_payer_details(p_account_id, p_payers::jsonb);
+  delete from pay.bank_details d
+  using pay.provider_accounts a
+  where a.id = p_account_id and d.environment_id = a.environment_id
+    and d.owner_id = p_account_id || '/' || p_reference;
+end
+$$;
+grant execute on function pay.settle_entry_details(text, text, text) to pay_operator;
+
 create or replace function pay.list_sealed_texts(p_key_ids text[], p_after text[], p_limit integer)
 returns table (environment_id text, id text)
 language plpgsql volatile security definer rows 100
@@ -1239,6 +1273,16 @@ begin
     perform pay_internal.forget_bank_details(p_environment_id, v_owner_ids);
     v_total := v_total + cardinality(v_owner_ids);
   end loop;
+  -- Those of entries that nobody has matched or dismissed.
+  delete from pay.bank_details d
+  where d.environment_id = p_environment_id and d.owner_id = any (array(
+    select o.owner_id from pay.bank_details o
+    where o.environment_id = p_environment_id and o.sealed is not null
+      and o.owner_id between 'pac_' and 'pac`' and o.created_at < p_at - interval '14 months'
+    order by o.owner_id limit p_batch for update skip locked
+  ));
+  get diagnostics v_rows = row_count;
+  v_total := v_total + v_rows;
   update pay.bank_exports x set key_id = null, sealed = null
   where x.environment_id = p_environment_id and x.id = any (array(
     select o.id from pay.bank_exports o
@@ -3490,7 +3534,8 @@ as $$
     when 'refunds' then
       'id object:text payment_id payment_status:text amount=amount_minor amount_minor currency'
       ' status failure_code:text failure_message:text return_code:text reason:text metadata:own'
-      ' destination:jsonb speed:text payee_check:text livemode:boolean created_at updated_at:timestamptz'
+      ' destination:jsonb speed:text payee_check:text livemode:boolean created_at'
+      ' updated_at:timestamptz'
     when 'disputes' then
       'id object:text payment_id amount_minor currency reason:text status evidence:own'
       ' evidence_due_by:timestamptz created_at closed_at:timestamptz'
@@ -4318,19 +4363,28 @@ as $$
     'invariant_payment_money', 'invariant_transfer_money', 'invariant_refunds', 'invariant_texts')
 $$;
 
+create or replace function pay_internal.severity_of(p_invariant text)
+returns text
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+  select case p_invariant when 'invariant_reported_events' then 'warning' else 'alarm' end
+$$;
+
 create or replace function pay_internal.find_breaches(p_invariant text)
-returns table (environment_id text, subject_id text, detail text, is_alarm boolean)
+returns table (environment_id text, subject_id text, detail text, severity text)
 language plpgsql volatile rows 10
 set search_path = pg_catalog, pg_temp
 set enable_nestloop = off set enable_mergejoin = off
 as $$
 begin
   return query execute format(
-    'select f.environment_id, f.subject_id, f.detail, $1 or coalesce(e.livemode, true)
+    'select f.environment_id, f.subject_id, f.detail,
+       case when $1 or coalesce(e.livemode, true) then $2 else ''note'' end
      from pay.%I f
      left join pay.environments e on e.id = f.environment_id
      where e.retired_at is null and e.moving is null', p_invariant)
-  using pay_internal.is_arithmetic(p_invariant);
+  using pay_internal.is_arithmetic(p_invariant), pay_internal.severity_of(p_invariant);
 end
 $$;
 
@@ -4345,7 +4399,7 @@ $$;
 
 create or replace function pay.check_books()
 returns table (
-  invariant text, promise text, is_alarm boolean, breaches bigint, examples text[]
+  invariant text, promise text, severity text, breaches bigint, examples text[]
 )
 language plpgsql volatile security definer rows 100
 set search_path = pg_catalog, pg_temp set jit = off
@@ -4359,14 +4413,14 @@ begin
     select * from pay_internal.list_invariants() i order by i.promise, i.invariant
   loop
     return query
-      select v_invariant.invariant, v_invariant.promise, k.is_alarm, count(f.detail), coalesce(
+      select v_invariant.invariant, v_invariant.promise, k.severity, count(f.detail), coalesce(
         (array_agg(concat(f.environment_id, ' ', f.subject_id, ': ', f.detail))
           filter (where f.detail is not null))[1:3], '{}')
-      from (values (true), (false)) as k (is_alarm)
-      left join pay_internal.find_breaches(v_invariant.invariant) f on f.is_alarm = k.is_alarm
-      group by k.is_alarm
-      having k.is_alarm or count(f.detail) > 0
-      order by k.is_alarm desc;
+      from (values (pay_internal.severity_of(v_invariant.invariant)), ('note')) as k (severity)
+      left join pay_internal.find_breaches(v_invariant.invariant) f on f.severity = k.severity
+      group by k.severity
+      having k.severity <> 'note' or count(f.detail) > 0
+      order by k.severity = 'note';
   end loop;
 end
 $$;
@@ -4387,7 +4441,7 @@ begin
   for v_invariant in select i.invariant from pay_internal.list_invariants() i order by 1 loop
     with
     found as materialized (
-      select * from pay_internal.find_breaches(v_invariant) b where b.is_alarm
+      select * from pay_internal.find_breaches(v_invariant) b where b.severity = 'alarm'
     ),
     noted as (
       insert into pay.invariant_breaches (environment_id, invariant, subject_id, detail)
@@ -4445,7 +4499,9 @@ $$;
 grant execute on function pay.forget_breaches() to pay_operator;
 
 create or replace function pay.reconcile()
-returns table (invariant text, environment_id text, subject_id text, detail text)
+returns table (
+  invariant text, environment_id text, subject_id text, detail text, severity text
+)
 language plpgsql volatile security definer rows 10
 set search_path = pg_catalog, pg_temp set jit = off
 as $$
@@ -4455,11 +4511,11 @@ begin
   perform set_config('pay.worker', 'on', true);
   foreach v_invariant in array array[
     'invariant_provider_operations', 'invariant_provider_events', 'invariant_provider_totals',
-    'invariant_deposits'
+    'invariant_deposits', 'invariant_reported_events'
   ] loop
     return query
-      select v_invariant, f.environment_id, f.subject_id, f.detail
-      from pay_internal.find_breaches(v_invariant) f where f.is_alarm order by 2, 3, 4;
+      select v_invariant, f.environment_id, f.subject_id, f.detail, f.severity
+      from pay_internal.find_breaches(v_invariant) f where f.severity <> 'note' order by 2, 3, 4;
   end loop;
 end
 $$;
@@ -5726,7 +5782,8 @@ begin
   select f.environment_id, f.account_id, f.reference, f.op, f.state,
     coalesce(f.subject_id,
       pay_internal.find_event_subject(f.environment_id, f.account_id, f.provider_reference)),
-    f.refund_id, f.provider_reference, f.amount_minor, f.currency, f.at, v_now, f.body
+    f.refund_id, f.provider_reference, f.amount_minor, f.currency, f.at, v_now,
+    f.body - 'sealed'
   from jsonb_to_recordset(p_events) as f (
     environment_id text, account_id text, reference text, op text, state text, subject_id text,
     refund_id text, provider_reference text, amount_minor bigint, currency text, at timestamptz,
@@ -5735,6 +5792,7 @@ begin
   order by f.environment_id, f.account_id, f.reference
   on conflict on constraint provider_events_pkey do nothing;
   get diagnostics v_stored = row_count;
+  perform pay_internal.keep_entry_details(p_events);
   return v_stored;
 end
 $$;
@@ -6505,7 +6563,8 @@ create or replace function pay.list_reported_events()
 returns table (
   account_id text, reference text, environment_id text, account text, outcome text, op text,
   state text, subject_id text, refund_id text, provider_reference text, amount_minor bigint,
-  currency text, booked_minor bigint, happened_at timestamptz, received_at timestamptz, reason text
+  currency text, booked_minor bigint, happened_at timestamptz, received_at timestamptz, reason text,
+  file text, line integer, bank_reference text
 )
 language plpgsql volatile security definer rows 10
 set search_path = pg_catalog, pg_temp set jit = off
@@ -6522,11 +6581,17 @@ begin
             || coalesce(event.provider_reference, 'its object')
         when subject.id is null then event.subject_id || ' does not exist in this environment'
         else event.subject_id || ' has another object at the provider, or another account'
-      end)
+      end),
+      f.name, (event.body #>> '{place,line}')::integer, event.body #>> '{place,bank_reference}'
     from pay.provider_events event
     join pay.environments e on e.id = event.environment_id and e.livemode and e.retired_at is null
     left join pay_internal.provider_subjects subject
       on subject.environment_id = event.environment_id and subject.id = event.subject_id
+    left join pay.bank_entries b on b.environment_id = event.environment_id
+      and b.account_id = event.account_id and event.body ? 'place'
+      and b.id = split_part(event.reference, ':', 1)
+    left join pay.bank_files f on f.environment_id = b.environment_id
+      and f.account_id = b.account_id and f.sha256 = coalesce(b.details_sha256, b.sha256)
     where (event.outcome in ('exception', 'unmatched') or event.exception is not null)
       and event.dismissed_at is null
     order by event.received_at, event.account_id, event.reference;
@@ -6576,7 +6641,7 @@ language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp set jit = off
 as $$
 declare
-  v_found bigint;
+  v_found bigint; v_account_id text;
 begin
   perform set_config('pay.worker', 'on', true);
   perform pay_internal.refuse_moving(l.environment_id) from pay.list_reported_events() l
@@ -6589,7 +6654,9 @@ begin
     from pay.list_reported_events() l
     where l.reference = p_reference and l.account_id = coalesce(p_account_id, l.account_id)
       and event.environment_id = l.environment_id and event.account_id = l.account_id
-      and event.reference = l.reference;
+      and event.reference = l.reference
+    returning event.account_id into v_account_id;
+    perform pay.settle_entry_details(v_account_id, p_reference, '[]');
   end if;
   return v_found;
 end
@@ -12479,14 +12546,7 @@ comment on view pay.invariant_provider_operations is
 
 create or replace view pay.invariant_provider_events with (security_invoker = true) as
 select event.environment_id, event.account_id || ' ' || event.reference as subject_id,
-  event.outcome || ': ' || coalesce(event.exception, event.op || ' ' || event.state || ' of '
-    || coalesce(event.subject_id, event.provider_reference, 'an unknown subject')) as detail
-from pay.provider_events event
-where (event.outcome in ('exception', 'unmatched') or event.exception is not null)
-  and event.dismissed_at is null
-union all
-select event.environment_id, event.account_id || ' ' || event.reference,
-  'not handled since ' || event.received_at
+  'not handled since ' || event.received_at as detail
 from pay.provider_events event
 where event.outcome is null and event.received_at < now() - interval '10 minutes'
 union all
@@ -12521,6 +12581,16 @@ where a.status = 'enabled'
     < now() - case a.connector when 'bank' then interval '7 days' else interval '3 hours' end;
 comment on view pay.invariant_provider_events is
   'R14: every provider event is read and applied once, and the ledger moved by its amount';
+
+create or replace view pay.invariant_reported_events with (security_invoker = true) as
+select event.environment_id, event.account_id || ' ' || event.reference as subject_id,
+  event.outcome || ': ' || coalesce(event.exception, event.op || ' ' || event.state || ' of '
+    || coalesce(event.subject_id, event.provider_reference, 'an unknown subject')) as detail
+from pay.provider_events event
+where (event.outcome in ('exception', 'unmatched') or event.exception is not null)
+  and event.dismissed_at is null;
+comment on view pay.invariant_reported_events is
+  'R14: a person has matched or dismissed every provider event that tells something unexpected';
 
 create or replace view pay.invariant_deposits with (security_invoker = true) as
 select x.environment_id, x.payment_id as subject_id,
