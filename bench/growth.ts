@@ -33,7 +33,7 @@ import { createUntilArrived } from "./webhook_pairs.ts";
 /** The steps of the lines. */
 const SIZES = {
   standard: {
-    connections: [1, 4, 16, 64, 256, 1024],
+    connections: [1, 4, 16, 64, 256, 512],
     tenants: [1, 10, 100, 1_000, 10_000],
     endpoints: [0, 1, 4, 16, 64],
     body_kb: [1, 4, 16, 64],
@@ -50,7 +50,7 @@ const PAYMENTS = { standard: 100_000, quick: 2_000 };
 const FIRST_PAYMENTS = 1_000;
 /** Lines that are measured on a database with many payments. */
 const LINES_OF_PAYMENTS = ["create", "get", "list of 10"];
-/** Tenants of the line of connections: one may have at most 512 waiting requests. */
+/** Tenants of the line of connections: one may have at most 256 requests under way. */
 const TENANTS = 16;
 /** Connections of the line of bodies: with more, a run would end before it has responses. */
 const BODY_CONNECTIONS = 8;

@@ -14,7 +14,6 @@ export function sandboxOperations(store: Store, faults: FaultStore, base_url: st
     at_once: createSandboxProvider(faults, { base_url, console_url: null }),
     runner: { run: refuse },
     vault: null,
-    waits: { hold: refuse },
   });
 }
 

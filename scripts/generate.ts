@@ -16,6 +16,7 @@ import {
   renderTestingPage,
 } from "./documents/installation.ts";
 import { renderLifecycleDiagram } from "./documents/lifecycle_diagram.ts";
+import { renderPlacesTable } from "./documents/places_table.ts";
 import { isServedModule, renderDocument, renderServedModule } from "./documents/openapi/openapi.ts";
 
 const ROOT = new URL("../", import.meta.url);
@@ -37,6 +38,10 @@ export const GENERATED_FILES: readonly GeneratedFile[] = [
   {
     path: "docs/architecture.md",
     render: (committed) => replaceBlock(committed, "lifecycle", renderLifecycleDiagram()),
+  },
+  {
+    path: "docs/contract.md",
+    render: (committed) => replaceBlock(committed, "places", renderPlacesTable()),
   },
   { path: "README.md", render: (committed) => renderReadme(committed) },
   { path: "docs/testing.md", render: (committed) => renderTestingPage(committed) },

@@ -3,6 +3,7 @@
 import { openDependencies } from "../../shared/functions/dependencies.ts";
 import { createPaymentsFunction } from "../../shared/functions/payments_function.ts";
 import { createSandboxFunction } from "../../shared/functions/sandbox_function.ts";
+import { CONNECTION_LIMITS } from "./http_connections.ts";
 import type { EdgeFunctions, LocalServer } from "./local_server.ts";
 import type { Shutdown } from "./shutdown.ts";
 
@@ -25,7 +26,7 @@ export function openFunctions(
   shutdown: Shutdown,
   { drain_ms, notice_ms }: StopTimes,
 ): EdgeFunctions {
-  const dependencies = openDependencies(env);
+  const dependencies = openDependencies(env, CONNECTION_LIMITS.connections);
   shutdown.add(() => dependencies.close());
   shutdown.add(() => server.stop(drain_ms, notice_ms));
   // First, because the server waits for requests in flight.

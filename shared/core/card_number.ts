@@ -108,106 +108,159 @@ function mayHoldNumber(text: string): boolean {
   return false;
 }
 
-/** Decodes percent-encoded characters; everything else stays. */
+/** Decodes percent-encoded characters; everything else stays. One pass over the bytes. */
 function decodePercents(text: string): string {
-  return text.replace(/(?:%[0-9a-f]{2})+/gi, (run) => {
-    const bytes = new Uint8Array(run.length / 3);
-    for (let at = 0; at < bytes.length; at++) {
-      bytes[at] = parseInt(run.slice(at * 3 + 1, at * 3 + 3), 16);
-    }
-    return UTF_8.decode(bytes);
-  });
+  const bytes = UTF_8_ENCODER.encode(text);
+  let length = 0;
+  for (let at = 0; at < bytes.length; at++, length++) {
+    const high = bytes[at] === PERCENT ? hexValue(bytes[at + 1]) : -1;
+    const low = high < 0 ? -1 : hexValue(bytes[at + 2]);
+    bytes[length] = low < 0 ? bytes[at]! : high * 16 + low;
+    if (low >= 0) at += 2;
+  }
+  return length === bytes.length ? text : UTF_8.decode(bytes.subarray(0, length));
 }
 
 const UTF_8 = new TextDecoder();
+const UTF_8_ENCODER = new TextEncoder();
+const PERCENT = 0x25;
 
-/** A run of digits, and the separators between it and the previous group. */
-interface Group {
-  digits: number[];
-  /** The kinds of separators before this group, as bits; 0 for the first group. */
-  joint: number;
-  /** True if a plus sign stands directly before the digits. */
-  after_plus: boolean;
+/** Returns the value of a hex digit, or -1. */
+function hexValue(code = 0): number {
+  if (code >= 0x30 && code <= 0x39) return code - 0x30;
+  const letter = code | 0x20;
+  return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1;
 }
 
+/** Groups that the search keeps: a power of two, and more than the longest number has. */
+const KEPT_GROUPS = 32;
+/** Digits of a group that it keeps. One more than the longest number shows that it is too long. */
+const KEPT_DIGITS = MAX_CARD_DIGITS + 1;
+
 function holdsNumber(text: string): boolean {
-  let groups: Group[] = [];
-  let next: Group = { digits: [], joint: 0, after_plus: false };
-  for (let at = 0; at < text.length; at++) {
-    const code = text.codePointAt(at)!;
-    if (code > 0xffff) at++;
-    for (const sign of signsOf(code)) {
-      if (sign <= 9) {
-        // One digit more than the longest number shows that the group is too long.
-        if (next.digits.length <= MAX_CARD_DIGITS) next.digits.push(sign);
-        continue;
-      }
-      if (sign === INVISIBLE) continue;
-      if (next.digits.length > 0) {
-        groups.push(next);
-        if (endInCardNumber(groups)) return true;
-        // Each group has at least one digit, so a number spans at most 19 groups.
-        if (groups.length === MAX_CARD_DIGITS) groups.shift();
-        next = { digits: [], joint: 0, after_plus: false };
-      }
-      next.after_plus = sign === PLUS;
-      if (groups.length === 0) continue;
-      if (sign !== OTHER) next.joint |= sign;
-      else {
-        groups = [];
-        next.joint = 0;
-      }
+  const groups = new Groups();
+  const known = text.replace(LIKE_LETTERS, "x");
+  for (let at = 0; at < known.length; at++) {
+    const code = known.codePointAt(at)!;
+    if (code < 0x80) {
+      if (groups.take(ASCII_SIGNS[code]!)) return true;
+      continue;
     }
+    if (code > 0xffff) at++;
+    for (const sign of signsOf(code)) if (groups.take(sign)) return true;
   }
-  return next.digits.length > 0 && endInCardNumber([...groups, next]);
+  return groups.end();
 }
 
 /**
- * Reports whether the last group, or the last few groups together, may be a card number. One pass
- * from the last group backwards adds up the check digit, so the work for each digit is bounded.
+ * The last groups of digits of a text, and the separators between them. Typed arrays in a ring: a
+ * text can have a group at every second character, and the search looks back at each.
  */
-function endInCardNumber(groups: readonly Group[]): boolean {
-  const last = groups.length - 1;
-  /** The separators that all groups after the first have in common, without spaces and dashes. */
-  let joint: number | "none" | "several" = "none";
-  /** The length that all groups between the first and the last have in common. */
-  let inner: number | "none" | "several" = "none";
-  let sum = 0;
-  let length = 0;
-  for (let first = last; first >= 0; first--) {
-    const { digits, after_plus } = groups[first]!;
-    for (let at = digits.length - 1; at >= 0; at--) {
-      if (++length > MAX_CARD_DIGITS) return false;
-      sum += luhnValue(digits[at]!, length % 2 === 0);
+class Groups {
+  readonly #digits = new Uint8Array(KEPT_GROUPS * KEPT_DIGITS);
+  readonly #lengths = new Uint8Array(KEPT_GROUPS);
+  /** The kinds of separators before each group, as bits; 0 for the first group. */
+  readonly #joints = new Uint16Array(KEPT_GROUPS);
+  /** 1 if a plus sign stands directly before the digits. */
+  readonly #pluses = new Uint8Array(KEPT_GROUPS);
+  /** The first group that may belong to a number, and the one that is read now. */
+  #first = 0;
+  #last = 0;
+
+  /** Takes the sign of a character. Returns true if a card number ends before it. */
+  take(sign: number): boolean {
+    const slot = this.#last % KEPT_GROUPS;
+    if (sign <= 9) {
+      const length = this.#lengths[slot]!;
+      if (length === KEPT_DIGITS) return false;
+      this.#digits[slot * KEPT_DIGITS + length] = sign;
+      this.#lengths[slot] = length + 1;
+      return false;
     }
-    if (first < last) joint = withSame(joint, groups[first + 1]!.joint & ~PLAIN);
-    if (first < last - 1) inner = withSame(inner, groups[first + 1]!.digits.length);
-    if (length < MIN_CARD_DIGITS || sum % 10 !== 0) continue;
-    // "+" and 13 digits is a telephone number (E.164). Only old Visa cards have 13 digits.
-    if (after_plus && length === MIN_CARD_DIGITS) continue;
-    const lead = digits[0]! * 10 + (digits[1] ?? groups[first + 1]!.digits[0]!);
-    if (first === last) {
-      // Unix times in milliseconds or finer units begin with 1, dates of this century with 20.
-      if (lead < 10 || lead > 20) return true;
-      continue;
+    if (sign === INVISIBLE) return false;
+    if (this.#lengths[slot]! > 0) {
+      if (this.end()) return true;
+      this.#begin(this.#last + 1);
+      // Each group has at least one digit, so a number spans at most 19 groups.
+      if (this.#last - this.#first === MAX_CARD_DIGITS) this.#first++;
     }
-    if (!leadsPaymentCard(lead, length)) continue;
-    if (joint !== "several" && (first === 0 || joint === 0)) return true;
-    // From here on the groups must be even. Lists of amounts, coordinates and addresses have
-    // separators other than spaces and dashes between uneven groups.
-    const even = digits.length;
-    const end = groups[last]!.digits.length;
-    // The printed groups of American Express and Diners Club.
-    if (first === last - 2 && even === 4 && inner === 6 && (end === 4 || end === 5)) return true;
-    const is_even = (inner === "none" || inner === even) && end <= even;
-    if (is_even && (joint !== "several" || even > 2)) return true;
+    const next = this.#last % KEPT_GROUPS;
+    this.#pluses[next] = sign === PLUS ? 1 : 0;
+    if (this.#first === this.#last) return false;
+    if (sign !== OTHER) this.#joints[next]! |= sign;
+    else {
+      this.#first = this.#last;
+      this.#joints[next] = 0;
+    }
+    return false;
   }
-  return false;
+
+  /**
+   * Reports whether the last group, or the last few groups together, may be a card number. One pass
+   * from the last group backwards adds up the check digit, so the work for each digit is bounded.
+   */
+  end(): boolean {
+    const [digits, lengths] = [this.#digits, this.#lengths];
+    const [joints, pluses] = [this.#joints, this.#pluses];
+    const last = this.#last;
+    const earliest = this.#first;
+    const end = lengths[last % KEPT_GROUPS]!;
+    if (end === 0) return false;
+    /** The separators that all groups after the first have in common, without spaces and dashes. */
+    let joint = NONE;
+    /** The length that all groups between the first and the last have in common. */
+    let inner = NONE;
+    let sum = 0;
+    let length = 0;
+    for (let first = last; first >= earliest; first--) {
+      const slot = first % KEPT_GROUPS;
+      const after = (first + 1) % KEPT_GROUPS;
+      const start = slot * KEPT_DIGITS;
+      const even = lengths[slot]!;
+      for (let at = start + even - 1; at >= start; at--) {
+        if (++length > MAX_CARD_DIGITS) return false;
+        sum += luhnValue(digits[at]!, length % 2 === 0);
+      }
+      if (first < last) joint = withSame(joint, joints[after]! & ~PLAIN);
+      if (first < last - 1) inner = withSame(inner, lengths[after]!);
+      if (length < MIN_CARD_DIGITS || sum % 10 !== 0) continue;
+      // "+" and 13 digits is a telephone number (E.164). Only old Visa cards have 13 digits.
+      if (pluses[slot] === 1 && length === MIN_CARD_DIGITS) continue;
+      const second = even > 1 ? digits[start + 1]! : digits[after * KEPT_DIGITS]!;
+      const lead = digits[start]! * 10 + second;
+      if (first === last) {
+        // Unix times in milliseconds or finer units begin with 1, dates of this century with 20.
+        if (lead < 10 || lead > 20) return true;
+        continue;
+      }
+      if (!leadsPaymentCard(lead, length)) continue;
+      if (joint !== SEVERAL && (first === earliest || joint === 0)) return true;
+      // From here on the groups must be even. Lists of amounts, coordinates and addresses have
+      // separators other than spaces and dashes between uneven groups.
+      // The printed groups of American Express and Diners Club.
+      if (first === last - 2 && even === 4 && inner === 6 && (end === 4 || end === 5)) return true;
+      const is_even = (inner === NONE || inner === even) && end <= even;
+      if (is_even && (joint !== SEVERAL || even > 2)) return true;
+    }
+    return false;
+  }
+
+  #begin(group: number): void {
+    const slot = group % KEPT_GROUPS;
+    this.#last = group;
+    this.#lengths[slot] = 0;
+    this.#joints[slot] = 0;
+    this.#pluses[slot] = 0;
+  }
 }
 
-/** Adds one value: the result is the value that all have in common, or "several". */
-function withSame<T>(so_far: T | "none" | "several", one_more: T): T | "several" {
-  return so_far === "none" || so_far === one_more ? one_more : "several";
+/** Instead of a value that all have in common: there is no value yet, or they have several. */
+const NONE = -1;
+const SEVERAL = -2;
+
+/** Adds one value: the result is the value that all have in common, or `SEVERAL`. */
+function withSame(so_far: number, one_more: number): number {
+  return so_far === NONE || so_far === one_more ? one_more : SEVERAL;
 }
 
 /** Tells if the first two digits are those of a payment card. Mastercard's 2… have 16 digits. */
@@ -228,42 +281,48 @@ function luhnValue(digit: number, is_doubled: boolean): number {
 }
 
 /**
+ * Characters outside ASCII whose compatibility form (NFKC) has no digit and is neither invisible nor
+ * all separators. They end a number as a letter does. The single ones are symbols with digits
+ * (`㋀` is 1 and an ideograph), spaces with an accent, and separators of other widths.
+ */
+export const LIKE_LETTERS = new RegExp(
+  String.raw`[^\x00-\x7f\p{Nd}\p{No}\p{Cf}\p{M}\p{Z}\p{Pd}\s\u2212` +
+    String.raw`\xa8\xaf\xb4\xb8\u02d8-\u02dd\u037a\u0384\u0385\u1fbd\u1fbf-\u1fc1\u1fcd-\u1fcf` +
+    String.raw`\u1fdd-\u1fdf\u1fed\u1fee\u1ffd\u1ffe\u2017\u2024-\u2026\u203e\u207a\u207b\u208a` +
+    String.raw`\u208b\u309b\u309c\u32c0-\u32cb\u3358-\u3370\u3378\u3379\u339f-\u33a6\u33a8\u33af` +
+    String.raw`\u33e0-\u33fe\ufb29\ufc5e-\ufc63\ufe10\ufe13\ufe19\ufe30\ufe33\ufe34\ufe49-\ufe50` +
+    String.raw`\ufe52\ufe55\ufe62\ufe70-\ufe7e\uff0b\uff0c\uff0e\uff0f\uff1a\uff3f\uff5c\uff9e` +
+    String.raw`\uff9f\uffe3]+`,
+  "gu",
+);
+
+/**
  * Returns the signs of a character: numbers for digits, separators and other characters. The
- * compatibility form (NFKC) of one character can have several: "½" has three signs. The search
- * never normalizes a whole text, because a run of combining marks makes that take quadratic time.
+ * compatibility form of one character can have several: "½" has three signs. The search never
+ * normalizes a whole text, because a run of combining marks makes that take quadratic time.
  */
 function signsOf(code: number): readonly number[] {
-  if (isOfLargeScript(code)) return OTHER_ALONE;
   let signs = SIGNS.get(code);
   if (signs === undefined) {
     signs = Array.from(String.fromCodePoint(code).normalize("NFKC"), signOf);
-    if (SIGNS.size >= SIGNS_MAX) SIGNS.clear();
     SIGNS.set(code, signs);
   }
   return signs;
 }
 
-/**
- * Reports whether a character is an ideograph, a Hangul syllable or private: a text can have more
- * of them than the cache holds. None is a digit, a separator or invisible, in no form of it.
- */
-function isOfLargeScript(code: number): boolean {
-  return code >= 0x3400 && code <= 0x9fff || code >= 0xac00 && code <= 0xf8ff ||
-    code >= 0x20000 && code <= 0xdffff;
-}
-
-/** Characters in the cache of signs. */
-const SIGNS_MAX = 4_096;
+/** The signs of characters that are not `LIKE_LETTERS`: some 5 000 in Unicode. */
 const SIGNS = new Map<number, readonly number[]>();
 
 // Signs other than the digits 0 to 9. Separators are bits.
 const INVISIBLE = 10;
 const OTHER = 11;
-const OTHER_ALONE: readonly number[] = [OTHER];
 const PLAIN = 16;
 /** Separators other than spaces and dashes, in the order of their bits. */
 const OTHER_SEPARATORS = "+._/,:|";
 const PLUS = separatorSign("+");
+
+/** The signs of ASCII characters, each of which has one. */
+const ASCII_SIGNS = Array.from({ length: 0x80 }, (_, code) => signOf(String.fromCharCode(code)));
 
 function separatorSign(separator: string): number {
   return PLAIN << (1 + OTHER_SEPARATORS.indexOf(separator));

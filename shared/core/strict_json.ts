@@ -1,7 +1,7 @@
 /**
  * A JSON parser for request bodies. It refuses input that `JSON.parse` accepts: duplicate names,
  * numbers beyond 2^53 - 1, text that Postgres cannot store (U+0000, lone surrogates), the name
- * `__proto__`, and deep nesting.
+ * `__proto__`, deep nesting, and more values than any request has.
  *
  * The parser takes one pass over the text and linear time, and the depth limit bounds its
  * recursion. The HTTP layer checks size, media type and absent bodies; the schemas check fields.
@@ -10,6 +10,15 @@
 
 /** Deepest nesting of objects and lists. Requests need three levels (security §2, bad JSON). */
 export const MAX_JSON_DEPTH = 16;
+
+/**
+ * Most values: members of objects and items of lists. A request needs a hundred, and the work after
+ * the parser grows with their number (security §2, bad JSON).
+ */
+export const MAX_JSON_VALUES = 500;
+
+/** Characters of one name. Those of metadata have 40. */
+const MAX_NAME_LENGTH = 256;
 
 /** Characters of one number. No double needs more than 24 to be written exactly. */
 const MAX_NUMBER_LENGTH = 40;
@@ -97,6 +106,7 @@ const ENDS_EARLY = "it ends too early: a quote or bracket is missing";
 /** Parses one text, once. `charCodeAt` beyond the end is NaN, which makes comparisons false. */
 class Parser {
   #position = 0;
+  #values = 0;
   /** The names and indexes that lead to the current value. */
   readonly #place: (string | number)[] = [];
   readonly #literals = new Map<string, string>();
@@ -111,6 +121,7 @@ class Parser {
   }
 
   #value(): JsonValue {
+    if (++this.#values > MAX_JSON_VALUES) this.#fail(`it has more than ${MAX_JSON_VALUES} values`);
     this.#skipSpace();
     switch (this.text[this.#position]) {
       case '"':
@@ -139,6 +150,9 @@ class Parser {
       if (this.text[this.#position] !== '"') this.#failUnexpected();
       const key = this.#string();
       this.#place.push(key);
+      if (key.length > MAX_NAME_LENGTH) {
+        this.#fail(`this name has more than ${MAX_NAME_LENGTH} characters`);
+      }
       // An assignment to this name would change the prototype and store nothing.
       if (key === "__proto__") this.#fail('the name "__proto__" is not accepted');
       if (Object.hasOwn(object, key)) this.#fail("this name occurs twice: send it once");

@@ -9,6 +9,7 @@
 
 import { Buffer } from "node:buffer";
 import { createHash, createHmac, type Hash } from "node:crypto";
+import { RecentMap } from "./recent_map.ts";
 
 /** Minimum length of a master secret: the length of the HMAC's output (RFC 2104 §3). */
 export const MASTER_SECRET_MIN_BYTES = 32;
@@ -70,7 +71,7 @@ interface Signer {
   standard: HmacKey;
 }
 
-const signers = new Map<string, Signer>();
+const signers = new RecentMap<string, Signer>(SIGNERS_MAX);
 
 /** Returns the keys of a secret from the cache, because a busy endpoint signs many deliveries. */
 function signerOf(secret: string): Signer {
@@ -81,7 +82,6 @@ function signerOf(secret: string): Signer {
     }
     const decoded = Buffer.from(secret.slice(SECRET_PREFIX.length), "base64");
     signer = { own: new HmacKey(Buffer.from(secret)), standard: new HmacKey(decoded) };
-    if (signers.size >= SIGNERS_MAX) signers.clear();
     signers.set(secret, signer);
   }
   return signer;

@@ -94,7 +94,9 @@ export function serveBridge(app: Hono<Env>, deps: Dependencies & BridgeDependenc
     }
     importing.add(account.id);
     try {
-      const bytes = await readRaw(c.req.raw, MAX_STATEMENT_BYTES, STATEMENT_DEADLINE_MS);
+      const bytes = await readRaw(c.req.raw, MAX_STATEMENT_BYTES, {
+        deadline_ms: STATEMENT_DEADLINE_MS,
+      });
       return await importStatement(c, account, bytes, deps);
     } finally {
       importing.delete(account.id);

@@ -26,8 +26,9 @@ import { createWebhooks } from "../domain/webhooks/webhooks.ts";
 import { createApiKeyStore } from "../store/api_key_store.ts";
 import { createClockStore } from "../sandbox/clock_store.ts";
 import { openDatabase } from "../store/database.ts";
+import { CostlyWork } from "../jobs/costly_work.ts";
+import { createPlaces, LARGE_BODIES } from "../jobs/places.ts";
 import { EntryCalls } from "../store/entry_calls.ts";
-import { DELAY_LIMITS, LIVE_LIMITS, WaitingRequests } from "../store/waiting_requests.ts";
 import { KnownSettings } from "../sandbox/known_settings.ts";
 import { createFaultStore } from "../sandbox/fault_store.ts";
 import { createProviderStore } from "../store/provider_store.ts";
@@ -79,6 +80,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
   const notifyDispatcher = () => {
     if (webhooks) inBackground(webhooks.notify());
   };
+  const places = createPlaces(settings.http_connections);
   const calls = new EntryCalls(database);
   const store = createStore(database, reads, calls, {
     on_due: notifyDispatcher,
@@ -100,6 +102,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
     clock,
     random,
     origins,
+    hold: ({ key_hash }, job) => places.long_waits.run([calls.tenants.nameOf(key_hash)], job),
     on_error: (error) => log(failedPoll("dispatcher", clock(), error)),
     on_attempt: (delivery, { record }) => log(attemptLine(delivery, record)),
     ...(webhook_sender && { sender: webhook_sender }),
@@ -129,8 +132,6 @@ export function createDependencies(settings: Settings): OpenDependencies {
     clock,
     on_error: (error) => log(failedPoll("provider worker", clock(), error)),
   });
-  // Apart from the other requests that wait, so that no sandbox holds up money.
-  const live_waits = new WaitingRequests(calls.tenants, LIVE_LIMITS);
   const urls = { base_url, console_url };
   const operations = new Operations({
     store,
@@ -138,7 +139,6 @@ export function createDependencies(settings: Settings): OpenDependencies {
     runner,
     at_once: createSandboxProvider(faults, urls),
     vault,
-    waits: live_waits,
   });
   const request_log = new RequestLog(
     writeTo(database, storage_gb),
@@ -160,7 +160,6 @@ export function createDependencies(settings: Settings): OpenDependencies {
     faults,
     known_settings,
     seeded_store: createSeededStore(calls),
-    delays: new WaitingRequests(calls.tenants, DELAY_LIMITS),
     logs_requests: settings.request_log ?? false,
   };
   return {
@@ -178,6 +177,9 @@ export function createDependencies(settings: Settings): OpenDependencies {
     relay_token: settings.relay_token ?? null,
     rate_limits: rateLimits(settings),
     storage_gb,
+    tenants: calls.tenants,
+    places,
+    large_bodies: new CostlyWork(LARGE_BODIES),
     base_url,
     console_url,
     docs_url,
@@ -193,9 +195,19 @@ export function createDependencies(settings: Settings): OpenDependencies {
   };
 }
 
-/** Builds the dependencies from environment variables. Throws the errors of `readSettings`. */
-export function openDependencies(env: (name: string) => string | undefined): OpenDependencies {
-  return createDependencies({ ...readSettings(env), provider_secret: env });
+/**
+ * Builds the dependencies from environment variables. Throws the errors of `readSettings`.
+ * @param http_connections of the server, if it has a limit
+ */
+export function openDependencies(
+  env: (name: string) => string | undefined,
+  http_connections?: number,
+): OpenDependencies {
+  return createDependencies({
+    ...readSettings(env),
+    provider_secret: env,
+    ...(http_connections !== undefined && { http_connections }),
+  });
 }
 
 function rateLimits(settings: Settings): RateLimits | null {

@@ -4,13 +4,11 @@
  * nearest proxy supplies the address. Without a proxy a client can choose the address, and only the
  * total limit is effective.
  *
- * A key that this isolate has admitted before always passes; the database limits it by its rate.
- * Guarantees: in a window the database checks at most `MAX_REFUSED` plus `MAX_SPARE` keys that it
- * refuses, and memory is bounded. During an attack a valid key that is new to the isolate needs one
- * of the spare checks. Each network has one, so only many networks can use them up (ADR 0008).
+ * Only requests whose key this isolate does not know are counted here; the database limits the
+ * others by their rate. Guarantees: in a window the database checks at most `MAX_REFUSED` plus
+ * `MAX_SPARE` keys that it refuses, no network can use up the checks of the others, and memory is
+ * bounded (ADR 0008).
  */
-
-import { networkOf } from "./address_network.ts";
 
 /** Failures of a network in a window, after which it must wait. */
 const MAX_FAILURES = 100;
@@ -18,14 +16,13 @@ const MAX_FAILURES = 100;
 const MAX_UNKNOWN = 20;
 /** Most keys that the database refuses in a window, plus unknown keys under way. */
 const MAX_REFUSED = 1_000;
-/** Unknown keys that the database checks beyond `MAX_REFUSED`, one for each network. */
-const MAX_SPARE = 200;
+/** Unknown keys that the database checks beyond `MAX_REFUSED`: in all, and of a network. */
+const MAX_SPARE = 1_000;
+const MAX_SPARE_OF_NETWORK = 5;
 /** Length of a window. */
 const WINDOW_MS = 10_000;
 /** Networks with their own counts in a window. Further ones count only in the total. */
 const MAX_NETWORKS = 10_000;
-/** Valid keys in memory: the ones that were used last. */
-const MAX_GOOD_KEYS = 10_000;
 
 /** The database's decision on a key. `unknown`: the database did not check the key. */
 export type Verdict = "admitted" | "refused" | "unknown";
@@ -33,81 +30,78 @@ export type Verdict = "admitted" | "refused" | "unknown";
 /** Counts of one network in this window. */
 interface Tally {
   failures: number;
-  requested: number;
-  has_spare: boolean;
+  /** Unknown keys that the database checks at this time. */
+  under_way: number;
+  /** Checks beyond `MAX_FAILURES`, and beyond `MAX_REFUSED`. Admitted keys give theirs back. */
+  beyond: number;
+  spare: number;
 }
 
-/** Counts requests without a valid key. */
+/** Counts requests without a known key. */
 export class AddressLimit {
   readonly #networks = new Map<string, Tally>();
-  readonly #good_keys = new Set<string>();
   #refused = 0;
   #under_way = 0;
   #spare = 0;
   #window = 0;
 
-  /**
-   * Decides whether a request passes. Returns null if it must wait. Otherwise the caller calls the
-   * returned function once, with the decision of the database.
-   * @param key_hash undefined if the header has no well-formed key
-   */
-  admit(
-    address: string,
-    key_hash: string | undefined,
-    at_ms: number,
-  ): ((verdict: Verdict) => void) | null {
+  /** Reports whether a network must wait because of its failures. */
+  isOver(network: string, at_ms: number): boolean {
     this.#turn(at_ms);
-    if (key_hash !== undefined && this.#good_keys.has(key_hash)) {
-      return (verdict) => this.#settle(address, key_hash, at_ms, verdict);
-    }
-    const tally = this.#tallyOf(address);
-    const is_over = tally !== null && tally.failures >= MAX_FAILURES;
-    if (key_hash === undefined) {
-      return is_over ? null : () => {
-        if (tally) tally.failures++;
-      };
-    }
-    if (this.#refused + this.#under_way >= MAX_REFUSED) {
-      if (this.#spare >= MAX_SPARE || tally?.has_spare) return null;
-      this.#spare++;
-      if (tally) tally.has_spare = true;
-    } else if (is_over && tally.requested++ >= MAX_UNKNOWN) {
-      return null;
-    }
-    this.#under_way++;
-    return (verdict) => {
-      this.#under_way--;
-      this.#settle(address, key_hash, at_ms, verdict);
-    };
+    return (this.#tallyOf(network)?.failures ?? 0) >= MAX_FAILURES;
   }
 
-  #settle(address: string, key_hash: string, at_ms: number, verdict: Verdict): void {
-    if (verdict === "unknown") return;
-    // An admitted key moves to the end, because it was used last.
-    this.#good_keys.delete(key_hash);
-    if (verdict === "admitted") {
-      if (this.#good_keys.size >= MAX_GOOD_KEYS) {
-        for (const oldest of this.#good_keys) {
-          this.#good_keys.delete(oldest);
-          break;
-        }
-      }
-      this.#good_keys.add(key_hash);
-      return;
-    }
+  /** Counts a failed request, which has not reached the database. */
+  fail(network: string, at_ms: number): void {
     this.#turn(at_ms);
-    this.#refused++;
-    const tally = this.#tallyOf(address);
+    const tally = this.#tallyOf(network);
     if (tally) tally.failures++;
   }
 
-  /** Returns the counts of an address's network, or null if there are too many networks. */
-  #tallyOf(address: string): Tally | null {
-    const network = networkOf(address);
+  /** Counts a key that the database has refused. */
+  refuse(network: string, at_ms: number): void {
+    this.fail(network, at_ms);
+    this.#refused++;
+  }
+
+  /**
+   * Decides whether the database checks an unknown key. Returns null if the network must wait.
+   * Otherwise the caller calls the returned function once, with the decision of the database.
+   */
+  admit(network: string, at_ms: number): ((verdict: Verdict) => void) | null {
+    this.#turn(at_ms);
+    const tally = this.#tallyOf(network);
+    const is_beyond = tally !== null && tally.failures + tally.under_way >= MAX_FAILURES;
+    const is_spare = this.#refused + this.#under_way >= MAX_REFUSED;
+    if (is_beyond && tally.beyond >= MAX_UNKNOWN) return null;
+    if (is_spare && this.#spare >= MAX_SPARE) return null;
+    if (is_spare && tally !== null && tally.spare >= MAX_SPARE_OF_NETWORK) return null;
+    const count = (more: number) => {
+      if (tally && is_beyond) tally.beyond += more;
+      if (tally && is_spare) tally.spare += more;
+      if (is_spare) this.#spare += more;
+    };
+    const underWay = (more: number) => {
+      this.#under_way += more;
+      if (tally) tally.under_way += more;
+    };
+    count(1);
+    underWay(1);
+    const window = this.#window;
+    return (verdict) => {
+      underWay(-1);
+      // The counts of an earlier window are gone.
+      if (verdict !== "refused" && window === this.#window) count(-1);
+      if (verdict === "refused") this.refuse(network, at_ms);
+    };
+  }
+
+  /** Returns the counts of a network, or null if there are too many networks. */
+  #tallyOf(network: string): Tally | null {
     let tally = this.#networks.get(network);
     if (tally === undefined) {
       if (this.#networks.size >= MAX_NETWORKS) return null;
-      tally = { failures: 0, requested: 0, has_spare: false };
+      tally = { failures: 0, under_way: 0, beyond: 0, spare: 0 };
       this.#networks.set(network, tally);
     }
     return tally;

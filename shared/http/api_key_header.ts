@@ -1,63 +1,73 @@
 /**
  * Reads the caller's key and checks its form and checksum. The database decides whether the key is
- * valid, in the round trip that does the work.
+ * valid: for one that this isolate knows in the round trip that does the work.
  */
 
 import type { Context, MiddlewareHandler } from "hono";
 import { parseApiKey, PUBLISHED_TEST_KEY } from "../core/api_key.ts";
 import { ApiError } from "../core/errors.ts";
 import { span } from "../core/tracing.ts";
-import { rateLimited } from "../store/outcome.ts";
+import { type Access, rateLimited } from "../store/outcome.ts";
 import { AddressLimit, type Verdict } from "./address_limit.ts";
-import type { Env, PresentedKey, RequestState } from "./request_state.ts";
+import { networkOf } from "./address_network.ts";
+import type { Dependencies } from "./dependencies.ts";
+import type { Env, PresentedKey } from "./request_state.ts";
+import type { World } from "./world.ts";
 
 /**
- * Reads `Authorization: Bearer <API_KEY>`. A malformed key never reaches the database. Clients
- * with too many failures get 429 until the window ends, unless they send a key that this isolate
- * knows to be valid.
- * @param options.limited true: failed authentications are limited
- * @param options.local true: the published key of local stacks is accepted
+ * Finds out who sends a request before anything is done for it. A malformed key never reaches the
+ * database. The database checks a key that this isolate does not know before the body is read.
+ * Then the request takes a place of its account. Networks with too many failures get 429 until the
+ * window ends, except for keys that this isolate knows.
  */
-export function apiKeyHeader(
-  options: { limited: boolean; local: boolean },
-): MiddlewareHandler<Env> {
-  const limit = options.limited ? new AddressLimit() : null;
-  return async function readApiKey(c, next) {
-    const state = c.get("state");
-    const { key, settle } = span("authenticate", () => {
-      const key = readKey(c, options.local);
-      const address = limit && addressOf(c.req.header("X-Forwarded-For"), c.env);
-      const settle = limit?.admit(
-        address!,
-        key instanceof ApiError ? undefined : key.hash,
-        state.at_ms,
-      );
-      if (settle === null) throw rateLimited();
-      if (key instanceof ApiError) {
-        settle?.("refused");
-        throw key;
-      }
-      return { key, settle };
-    });
-    state.key = key;
+export function apiKeyHeader(deps: Dependencies, world: World): MiddlewareHandler<Env> {
+  const { places, rate_limits, store, tenants } = deps;
+  const limit = rate_limits === null ? null : new AddressLimit();
+  const is_local = deps.base_url.startsWith("http://");
+  /** Throws `unauthorized`, `rate_limited` and `service_unavailable`. */
+  const check = async (c: Context<Env>, network: string) => {
+    const settle = limit?.admit(network, c.get("state").at_ms);
+    if (settle === null) throw rateLimited();
+    let verdict: Verdict = "unknown";
     try {
-      if (key.livemode && c.req.header("Origin") !== undefined) {
-        throw new ApiError(
-          "origin_not_allowed",
-          "Live keys are not accepted from browsers: keep them on your server",
-        );
-      }
-      await next();
+      // Neither counts the request nor reports the key as admitted: the request itself will.
+      const asStranger = (access: Access) =>
+        store.authenticate({ ...access, rate_limits: null, observe: () => {} });
+      await places.key_checks.run([network], () => world.admit(c, null, asStranger));
+      verdict = "admitted";
+    } catch (error) {
+      if (!(error instanceof ApiError && error.code === "unauthorized")) throw error;
+      verdict = "refused";
+      throw invalidKey();
     } finally {
-      // Hono has turned errors of handlers into responses, so the database's decision is known.
-      settle?.(verdictOf(state));
+      settle?.(verdict);
     }
   };
-}
-
-function verdictOf({ key_id, code }: RequestState): Verdict {
-  if (key_id !== null) return "admitted";
-  return code === "unauthorized" ? "refused" : "unknown";
+  return async function readApiKey(c, next) {
+    const state = c.get("state");
+    const { at_ms } = state;
+    const network = networkOfRequest(c);
+    const key = span("authenticate", () => readKey(c, is_local));
+    if (key instanceof ApiError) {
+      if (limit?.isOver(network, at_ms)) throw rateLimited();
+      limit?.fail(network, at_ms);
+      throw key;
+    }
+    state.key = key;
+    if (key.livemode && c.req.header("Origin") !== undefined) {
+      throw new ApiError(
+        "origin_not_allowed",
+        "Live keys are not accepted from browsers: keep them on your server",
+      );
+    }
+    if (tenants.of(key.hash) === undefined) await check(c, network);
+    await places.accounts.run([tenants.nameOf(key.hash)], next);
+    // Hono has turned errors of handlers into responses, so the database's decision is known.
+    if (state.code === "unauthorized") {
+      tenants.forget(key.hash);
+      limit?.refuse(network, at_ms);
+    }
+  };
 }
 
 /** Returns the key of a request, or a 401 that names the fault of the header. */
@@ -100,9 +110,10 @@ function unauthorized(message: string): ApiError {
   return new ApiError("unauthorized", message, {}, { "WWW-Authenticate": "Bearer" });
 }
 
-/** Returns the address of the client, from the nearest proxy or else from the connection. */
-export function addressOf(forwarded: string | undefined, info: unknown): string {
-  const last = forwarded?.split(",").at(-1)?.trim();
-  const { remoteAddr } = (info ?? {}) as { remoteAddr?: { hostname?: string } };
-  return last || remoteAddr?.hostname || "unknown";
+/** Returns the network of the client: that of the nearest proxy's header, or of the connection. */
+export function networkOfRequest(c: Context<Env>): string {
+  const forwarded = c.req.header("X-Forwarded-For") ?? "";
+  const last = forwarded.slice(forwarded.lastIndexOf(",") + 1).trim();
+  const { remoteAddr } = (c.env ?? {}) as { remoteAddr?: { hostname?: string } };
+  return networkOf(last || remoteAddr?.hostname || "unknown");
 }

@@ -9,6 +9,7 @@ import { ApiError, type ErrorCode } from "../core/errors.ts";
 import { fingerprint } from "../core/canonical_json.ts";
 import { idGenerator } from "../core/ids.ts";
 import type { Scope } from "../schema/api_key.ts";
+import { MAX_BODY_BYTES, MAX_URL, SMALL_BODY_BYTES } from "../schema/limits.ts";
 import type { Health } from "../schema/service.ts";
 import type { Reply } from "../domain/changes/service_request.ts";
 import { renderError } from "../domain/changes/error_body.ts";
@@ -22,7 +23,7 @@ import { observe } from "./observe.ts";
 import { type Route, scopeOf } from "./route.ts";
 import { asSent, parseBody, parseQuery } from "./parse_input.ts";
 import { noSuchResource, pathKind, pathOfResource } from "./path_id.ts";
-import { type ReadBody, readBody } from "./request_body.ts";
+import { parseBytes, type ReadBody, readRaw } from "./request_body.ts";
 import { faultOf } from "./log_line.ts";
 import type { Env } from "./request_state.ts";
 import { unknownRoute } from "./unknown_route.ts";
@@ -75,10 +76,7 @@ export function createFunctionApp(
     return c.json({ status: "ok" } satisfies Health);
   });
   serveKeyless?.(app);
-  app.use(apiKeyHeader({
-    limited: deps.rate_limits !== null,
-    local: deps.base_url.startsWith("http://"),
-  }));
+  app.use(apiKeyHeader(deps, world));
   app.use(world.inside);
   for (const { route, path } of routes) {
     app.on(route.method, path, (c) => handle(c, world, route, path));
@@ -121,62 +119,96 @@ function handle(c: Ctx, world: World, route: Route, path: string): Promise<Respo
   const state = c.get("state");
   state.route_template = path;
   state.route = route;
-  const { searchParams } = new URL(c.req.url);
-  const scope = scopeOf(route, searchParams);
+  const query = new URL(c.req.url).searchParams;
+  const scope = scopeOf(route, query);
+  const { store, tenants, large_bodies } = c.get("deps");
+  const admit = async () => {
+    await world.admit(c, scope, (access) => store.authenticate(access));
+    state.is_counted = true;
+  };
   return keyFirst(c, world, scope, async () => {
-    const { headers } = c.req.raw;
-    if (state.key!.livemode) refuseLiveKey(route, headers, world);
-    const mutating = MUTATING.has(route.method);
-    const sent = mutating ? await readBody(c.req.raw) : null;
-    if (sent) state.body = sent.value;
-    const idempotency_key = mutating ? readIdempotencyKey(headers) : null;
-    state.idempotency_key = idempotency_key;
-    const sent_id = c.req.param("id") ?? "";
-    const inWorld = world.read(c, { route, sent_id, idempotency_key });
-    const query = parseQuery(route.query, searchParams);
-    const body = sent ? parseBody(route.body, sent) : undefined;
-    route.refuse?.(body, state.key!.livemode);
+    if (state.key!.livemode) refuseLiveKey(route, c.req.raw.headers, world);
+    const bytes = MUTATING.has(route.method)
+      ? await readRaw(c.req.raw, MAX_BODY_BYTES, { admit })
+      : null;
+    const check = () => checkRequest(c, world, { route, path, scope, query, bytes });
+    const respond = bytes === null || bytes.length <= SMALL_BODY_BYTES
+      ? check()
+      : await large_bodies.run(tenants.nameOf(state.key!.hash), check);
+    return await respond();
+  });
+}
 
-    const id = ID_FORM.test(sent_id) ? sent_id : UNKNOWN_ID;
-    const named_key = c.req.param("key") ?? "";
-    const deps = c.get("deps");
-    const idempotency = idempotency_key === null
-      ? null
-      : identify(route, id, idempotency_key, sent!);
-    const run = (access: Access, { random, order_ms, run_number, settings }: Given) =>
-      route.run({
-        deps,
-        request: {
-          access,
-          context: {
-            request_id: state.request_id,
-            idempotency_key,
-            livemode: state.key!.livemode,
-            run_number,
-            at_ms: access.at_ms,
-            newId: idGenerator(access.at_ms, random, order_ms),
-            random,
-            docs_url: deps.docs_url,
-            traceparent: state.traceparent,
-          },
-          idempotency,
-          settings,
+/** A request to a route. `bytes` are those of its body; null: its method has none. */
+interface Requested {
+  route: Route;
+  path: string;
+  scope: Scope;
+  query: URLSearchParams;
+  bytes: Uint8Array | null;
+}
+
+/**
+ * Checks all parts of a request. This is the work that grows with the request, and nothing in it
+ * waits. Throws `ApiError`; else returns the function that responds.
+ */
+function checkRequest(
+  c: Ctx,
+  world: World,
+  { route, path, scope, query: searchParams, bytes }: Requested,
+): () => Promise<Response> {
+  const state = c.get("state");
+  const deps = c.get("deps");
+  const { headers } = c.req.raw;
+  const sent = bytes && parseBytes(bytes, headers);
+  if (sent) state.body = sent.value;
+  state.body_bytes = bytes?.length ?? 0;
+  const idempotency_key = bytes ? readIdempotencyKey(headers) : null;
+  state.idempotency_key = idempotency_key;
+  const sent_id = c.req.param("id") ?? "";
+  const inWorld = world.read(c, { route, sent_id, idempotency_key });
+  const query = parseQuery(route.query, searchParams);
+  const body = sent ? parseBody(route.body, sent) : undefined;
+  route.refuse?.(body, state.key!.livemode);
+
+  const id = ID_FORM.test(sent_id) ? sent_id : UNKNOWN_ID;
+  const named_key = c.req.param("key") ?? "";
+  const idempotency = idempotency_key === null ? null : identify(route, id, idempotency_key, sent!);
+  const run = (access: Access, { random, order_ms, run_number, settings }: Given) =>
+    route.run({
+      deps,
+      request: {
+        access,
+        context: {
+          request_id: state.request_id,
+          idempotency_key,
+          livemode: state.key!.livemode,
+          run_number,
+          at_ms: access.at_ms,
+          newId: idGenerator(access.at_ms, random, order_ms),
+          random,
+          docs_url: deps.docs_url,
+          traceparent: state.traceparent,
         },
-        key_text: state.key!.text,
-        // Deno prints a warning when the signal is first read, so only reads that wait read it.
-        signal: () => c.req.raw.signal,
-        id,
-        named_key: isIdempotencyKey(named_key) ? named_key : UNKNOWN_KEY,
-        body,
-        query,
-      });
+        idempotency,
+        settings,
+      },
+      key_text: state.key!.text,
+      // Deno prints a warning when the signal is first read, so only reads that wait read it.
+      signal: () => c.req.raw.signal,
+      id,
+      named_key: isIdempotencyKey(named_key) ? named_key : UNKNOWN_KEY,
+      body,
+      query,
+    });
+  return async () => {
     const outcome = await inWorld(scope, run).catch((error) => {
       const kind = pathKind(path);
       const is_missing = error instanceof ApiError && error.code === "not_found";
       throw kind && is_missing ? noSuchResource(kind, sent_id) : asSent(error, sent);
     });
     return respond(c, outcome, route.media_type);
-  });
+  };
 }
 
 /** Refuses a live key where only test keys are taken. Throws `test_key_required`. */
@@ -208,6 +240,7 @@ async function keyFirst(
 ): Promise<Response> {
   const state = c.get("state");
   try {
+    if (c.req.url.length > MAX_URL) throw longUrl();
     return await run();
   } catch (error) {
     const is_unadmitted = state.key_id === null && error instanceof ApiError &&
@@ -221,6 +254,14 @@ async function keyFirst(
     }
     throw inKeyWords(error);
   }
+}
+
+/** Makes the 400 for a URL that is longer than any that has a meaning. */
+function longUrl(): ApiError {
+  return new ApiError(
+    "invalid_parameter",
+    `The URL has more than ${MAX_URL} characters, which is the limit: leave out what is not needed`,
+  );
 }
 
 /** Replaces the database's 401 by the message for invalid keys. */

@@ -29,7 +29,6 @@ export function serveNotifications(app: Hono<Env>, deps: Dependencies): void {
 
 async function receive(c: Context<Env>, deps: Dependencies): Promise<Response> {
   const { provider_store, provider_accounts, provider_worker } = deps;
-  const raw = await readRaw(c.req.raw, MAX_NOTIFICATION_BYTES);
   const id = c.req.param("id") ?? "";
   const stored = isId("pac_", id) ? await provider_store.readAccount(id) : null;
   const ready = stored && provider_accounts.open(stored);
@@ -37,6 +36,8 @@ async function receive(c: Context<Env>, deps: Dependencies): Promise<Response> {
   const { at_ms } = c.get("state");
   const { account, connector: { notifications } } = ready;
   if (notifications === null) throw unsigned();
+  // Only now, so that nobody sends a body to an unknown account.
+  const raw = await readRaw(c.req.raw, MAX_NOTIFICATION_BYTES);
   const provider_events = await notifications.read(account, raw, c.req.raw.headers, at_ms);
   if (provider_events === null) {
     await provider_store.countIgnored(id);

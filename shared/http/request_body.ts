@@ -1,13 +1,14 @@
 /**
- * Reads the body of a request: limits its size while it streams, checks the media type, and parses
- * strict JSON, which must be an object (security §2, bad JSON).
+ * Reads the body of a request: limits its size while it streams, lets the caller be admitted before
+ * a large one, checks the media type, and parses strict JSON, which must be an object (security §2,
+ * bad JSON).
  */
 
 import { ApiError, invalidParameter } from "../core/errors.ts";
 import { containsCardNumber } from "../core/card_number.ts";
 import { containsSecret } from "../core/masked_secrets.ts";
 import { parseStrictJson, StrictJsonError } from "../core/strict_json.ts";
-import { MAX_BODY_BYTES } from "../schema/limits.ts";
+import { SMALL_BODY_BYTES } from "../schema/limits.ts";
 import { joined } from "./unknown_names.ts";
 
 /** The parsed JSON object of a body. */
@@ -23,17 +24,12 @@ const BODY_DEADLINE_MS = 10_000;
 const NO_LITERALS: ReadonlyMap<string, string> = new Map();
 
 /**
- * Reads a body. An absent one is `{}`. Throws `payload_too_large`, `unsupported_media_type` and
+ * Parses the bytes of a body. Without bytes it is `{}`. Throws `unsupported_media_type` and
  * `invalid_json`.
- * @param deadline_ms deadline for the arrival of the body
  */
-export async function readBody(
-  request: Request,
-  deadline_ms: number = BODY_DEADLINE_MS,
-): Promise<ReadBody> {
-  const bytes = await readRaw(request, MAX_BODY_BYTES, deadline_ms);
+export function parseBytes(bytes: Uint8Array, headers: Headers): ReadBody {
   if (bytes.length === 0) return { value: {}, literals: NO_LITERALS };
-  checkMediaType(request.headers);
+  checkMediaType(headers);
   try {
     const { value, literals } = parseStrictJson(bytes);
     if (typeof value !== "object" || value === null || Array.isArray(value)) {
@@ -53,23 +49,55 @@ export async function readBody(
   }
 }
 
+/** How the bytes of a body are read. */
+interface Reading {
+  /** Deadline for the arrival of the body. */
+  deadline_ms?: number;
+  /** Called before more than `SMALL_BODY_BYTES` are read. Throws if the caller may not send them. */
+  admit?: () => Promise<void>;
+}
+
 /**
- * Reads the bytes of a body. Throws `payload_too_large`, and `invalid_json` if the body does not
- * arrive whole in time.
+ * Reads the bytes of a body. Throws `payload_too_large`, `invalid_json` if the body does not arrive
+ * whole in time, and the errors of `admit`.
  */
 export async function readRaw(
   request: Request,
   max_bytes: number,
-  deadline_ms: number = BODY_DEADLINE_MS,
+  { deadline_ms = BODY_DEADLINE_MS, admit }: Reading = {},
 ): Promise<Uint8Array> {
-  return await withinDeadline(readBytes(request, max_bytes), deadline_ms).catch((error) => {
-    if (error instanceof ApiError) throw error;
-    throw new ApiError("invalid_json", "The body ended early: send it again");
-  });
+  const { body, headers } = request;
+  if (!body) return new Uint8Array(0);
+  const length = Number(headers.get("Content-Length") || NaN);
+  if (length > max_bytes) throw tooLarge(max_bytes);
+  let is_admitted = admit === undefined;
+  const admitLarge = async (bytes: number) => {
+    if (is_admitted || bytes <= SMALL_BODY_BYTES) return;
+    is_admitted = true;
+    await admit!();
+  };
+  if (length >= 0) {
+    await admitLarge(length);
+    const bytes = new Uint8Array(await inTime(request.arrayBuffer(), deadline_ms, deadline_ms));
+    // Checked again, although servers enforce the announced length.
+    if (bytes.length > max_bytes) throw tooLarge(max_bytes);
+    return bytes;
+  }
+  const until = performance.now() + deadline_ms;
+  const reader = body.getReader();
+  const chunks: Uint8Array[] = [];
+  for (let total = 0;;) {
+    const { value } = await inTime(reader.read(), until - performance.now(), deadline_ms);
+    if (value === undefined) return concatenated(chunks, total);
+    chunks.push(value);
+    total += value.length;
+    if (total > max_bytes) throw tooLarge(max_bytes);
+    await admitLarge(total);
+  }
 }
 
-/** Waits up to the deadline. The read continues until the server closes the connection. */
-async function withinDeadline<T>(reading: Promise<T>, deadline_ms: number): Promise<T> {
+/** Waits for bytes up to a deadline. The read continues until the server closes the connection. */
+async function inTime<T>(reading: Promise<T>, left_ms: number, deadline_ms: number): Promise<T> {
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
     late.reject(
@@ -78,32 +106,18 @@ async function withinDeadline<T>(reading: Promise<T>, deadline_ms: number): Prom
         `The body took longer than ${deadline_ms / 1000} seconds to arrive: send it again`,
       ),
     );
-  }, deadline_ms);
+  }, left_ms);
   try {
     return await Promise.race([reading, late.promise]);
+  } catch (error) {
+    if (error instanceof ApiError) throw error;
+    throw new ApiError("invalid_json", "The body ended early: send it again");
   } finally {
     clearTimeout(timer);
   }
 }
 
-async function readBytes(request: Request, max_bytes: number): Promise<Uint8Array> {
-  const { body, headers } = request;
-  if (!body) return new Uint8Array(0);
-  const length = Number(headers.get("Content-Length") || NaN);
-  if (length > max_bytes) throw tooLarge(max_bytes);
-  if (length >= 0) {
-    const bytes = new Uint8Array(await request.arrayBuffer());
-    // Checked again, although servers enforce the announced length.
-    if (bytes.length > max_bytes) throw tooLarge(max_bytes);
-    return bytes;
-  }
-  const chunks: Uint8Array[] = [];
-  let total = 0;
-  for await (const chunk of body) {
-    total += chunk.length;
-    if (total > max_bytes) throw tooLarge(max_bytes);
-    chunks.push(chunk);
-  }
+function concatenated(chunks: readonly Uint8Array[], total: number): Uint8Array {
   const bytes = new Uint8Array(total);
   let offset = 0;
   for (const chunk of chunks) {

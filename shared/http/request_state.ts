@@ -22,8 +22,11 @@ export interface RequestState {
   /** The place in a trace for the work that follows the request; null: none. */
   traceparent: string | null;
   key: PresentedKey | null;
+  /** True: the request is counted against the rate limits of its key and account. */
+  is_counted: boolean;
   /** The body after its parsing; null without a readable one. */
   body: unknown;
+  body_bytes: number;
   /** The body of the response as JSON text; null without one, and before it is made. */
   response_body: string | null;
   /** The id of the API key; null before the database has admitted the key. */

@@ -9,7 +9,6 @@
  */
 
 import { isLockTimeout, isOverdue, isUnavailable } from "../core/database_error.ts";
-import { tryAgain } from "../core/errors.ts";
 
 /** The statement of a batch, and its limits. */
 interface BatcherOptions<Item, Result> {
@@ -26,9 +25,6 @@ interface BatcherOptions<Item, Result> {
   weigh?: (item: Item) => number;
   /** Most statements under way; one by default, because several would share fewer items each. */
   concurrency?: number;
-  /** Most items that wait: of one owner, and in all. One more is refused as `rate_limited`. */
-  waiting_of_owner?: number;
-  waiting?: number;
   /** Milliseconds for which items collect, unless a batch is full. */
   collect_ms?: number;
   /**
@@ -58,18 +54,11 @@ export class Batcher<Item, Result = void> {
     this.#options = options;
   }
 
-  /** Sends an item, with others or alone. Throws the driver's error, and `rate_limited`. */
+  /** Sends an item, with others or alone. Throws the driver's error. */
   add(item: Item, owner = ""): Promise<Result> {
     return new Promise((resolve, reject) => {
-      const { waiting_of_owner = Infinity, waiting = Infinity, weigh } = this.#options;
       const queue = this.#waiting.get(owner) ?? [];
-      if (queue.length >= waiting_of_owner || this.#count >= waiting) {
-        return reject(tryAgain(
-          "rate_limited",
-          "Too many requests are sent at the same time: send fewer at once, and try again",
-        ));
-      }
-      queue.push({ item, weight: weigh?.(item) ?? 0, resolve, reject });
+      queue.push({ item, weight: this.#options.weigh?.(item) ?? 0, resolve, reject });
       this.#waiting.set(owner, queue);
       this.#count++;
       this.#schedule();

@@ -11,7 +11,8 @@ import type { Dependencies } from "../http/dependencies.ts";
 import { keylessLimit } from "../http/keyless_limit.ts";
 import { SANDBOX_FUNCTION } from "../http/route.ts";
 import { parseBody } from "../http/parse_input.ts";
-import { readBody } from "../http/request_body.ts";
+import { parseBytes, readRaw } from "../http/request_body.ts";
+import { SMALL_BODY_BYTES } from "../schema/limits.ts";
 import type { Env } from "../http/request_state.ts";
 
 /** Adds `GET` and `POST /challenges/{token}`. */
@@ -28,7 +29,9 @@ export function serveChallenges(app: Hono<Env>, deps: Dependencies): void {
   app.post(path, (c) => {
     c.get("state").route_template = path;
     return limited(c, async () => {
-      const { result } = parseBody(AuthenticatePaymentBody, await readBody(c.req.raw));
+      const bytes = await readRaw(c.req.raw, SMALL_BODY_BYTES);
+      const body = parseBytes(bytes, c.req.raw.headers);
+      const { result } = parseBody(AuthenticatePaymentBody, body);
       const completed = await challenges.complete(c.req.param("token") ?? "", result);
       return c.json(completed satisfies Challenge);
     });

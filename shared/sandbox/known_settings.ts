@@ -5,6 +5,7 @@
  * decides again (supabase/schemas/sandbox_settings.sql, ADR 0028).
  */
 
+import { RecentMap } from "../core/recent_map.ts";
 import { CLOCK_CEILING_MS } from "../schema/clock.ts";
 
 /** Most keys in the cache. */
@@ -49,7 +50,7 @@ export function timeIn(settings: SandboxSettings, real_ms: number): number {
 
 /** Settings by the hash of a key. Keys of sandboxes without settings have no entry. */
 export class KnownSettings {
-  readonly #settings = new Map<string, SandboxSettings>();
+  readonly #settings = new RecentMap<string, SandboxSettings>(KEYS_MAX);
 
   /** Returns the settings that the key's sandbox had at the last response. */
   of(key_hash: string): SandboxSettings {
@@ -59,7 +60,6 @@ export class KnownSettings {
   /** Stores the settings of a response, JSON text or null. */
   learn(key_hash: string, detail: string | null): void {
     if (detail === null) return void this.#settings.delete(key_hash);
-    if (this.#settings.size >= KEYS_MAX) this.#settings.clear();
     this.#settings.set(key_hash, readSettings(detail));
   }
 }

@@ -29,9 +29,11 @@ export class LoggedBodies {
 
   /** Returns the bodies of a request for its log entry. Those that are not logged are absent. */
   of(state: RequestState): Bodies {
-    const { body, response_body, route } = state;
+    const { body, body_bytes, response_body, route } = state;
     if (!this.#take(state.environment_id!, state.at_ms)) return {};
-    const request = body === null ? null : bounded(maskedRequest(body, route?.body));
+    const request = body === null || body_bytes > MAX_BYTES
+      ? null
+      : bounded(maskedRequest(body, route?.body));
     const response = response_body === null || response_body.length > MAX_BYTES
       ? null
       : bounded(withoutCardNumbers(maskedResponse(response_body)));

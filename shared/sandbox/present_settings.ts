@@ -54,7 +54,7 @@ export function accessOf(
     version: settings.version,
     at_ms: timeIn(settings, state.at_ms),
     request_id: state.request_id,
-    rate_limits,
+    rate_limits: state.is_counted ? null : rate_limits,
     storage: storage_gb === null || state.key!.livemode
       ? null
       : { gb: storage_gb, adds: addsRows(state.route) },

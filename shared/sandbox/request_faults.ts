@@ -92,8 +92,6 @@ export class FaultOfRequest {
   readonly #thing: () => FaultThing<"request">;
   readonly #is_spared: boolean;
   #fault: RequestFault | null;
-  /** True: the request is counted against the rate limit. */
-  #is_counted = false;
   #has_waited = false;
 
   /** @param sent the fault that the header of the request asks for; `none` spares the request */
@@ -124,7 +122,7 @@ export class FaultOfRequest {
     const can_fail = this.#fault === null && is_open && !this.#is_spared;
     if (can_fail && settings.fault_kinds.includes("request")) {
       this.#fault = await faults.take(this.#counted(access), this.#thing());
-      this.#is_counted = true;
+      this.#c.get("state").is_counted = true;
     }
     if (this.#fault === null) return await decide(this.#counted(access));
     return await this.#fail(
@@ -135,7 +133,7 @@ export class FaultOfRequest {
   }
 
   #counted(access: Access): Access {
-    return this.#is_counted ? withoutRateCount(access) : access;
+    return this.#c.get("state").is_counted ? withoutRateCount(access) : access;
   }
 
   /** The access at the present time, which a delay changes. */
@@ -185,17 +183,16 @@ export class FaultOfRequest {
    * of admission, and `rate_limited` if too many requests of the account wait.
    */
   async #wait(access: Access, delay_ms: number): Promise<void> {
-    const deps = this.#c.get("deps");
-    const { store, clock } = deps;
-    const { delays } = sandboxOf(deps);
-    if (!this.#is_counted) await store.authenticate(access);
-    this.#is_counted = true;
-    await delays.hold(
-      access.key_hash,
+    const state = this.#c.get("state");
+    const { store, clock, places, tenants } = this.#c.get("deps");
+    if (!state.is_counted) await store.authenticate(access);
+    state.is_counted = true;
+    await places.long_waits.run(
+      [tenants.nameOf(access.key_hash)],
       () => new Promise((resolve) => setTimeout(resolve, delay_ms)),
     );
     this.#has_waited = true;
-    this.#c.get("state").at_ms = clock();
+    state.at_ms = clock();
   }
 }
 

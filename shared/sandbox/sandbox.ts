@@ -1,7 +1,6 @@
 /** What the routes and the worlds of sandboxes share. */
 
 import type { Dependencies } from "../http/dependencies.ts";
-import type { WaitingRequests } from "../store/waiting_requests.ts";
 import type { Challenges } from "./challenges.ts";
 import type { Sandboxes } from "./disposable_sandboxes.ts";
 import type { FaultStore } from "./fault_store.ts";
@@ -22,8 +21,6 @@ export interface Sandbox {
   /** The settings by key. */
   known_settings: KnownSettings;
   seeded_store: SeededStore;
-  /** The requests that wait for the end of a delay. */
-  delays: WaitingRequests;
   /** Whether the requests are logged for their merchants. */
   logs_requests: boolean;
 }

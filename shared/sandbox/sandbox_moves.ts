@@ -103,9 +103,7 @@ export function createSandboxMoves(
 
     // One at a time for each key: a reset that waits for running changes occupies a connection.
     reset: ({ access, idempotency }, { webhook_endpoints }) =>
-      store.waits.run(
-        access.key_hash,
-        resets,
+      resets.run(
         [access.key_hash],
         async () =>
           replyOf(await store.resetSandbox(access, idempotency, webhook_endpoints === true)) ??

@@ -1,11 +1,16 @@
 /**
- * A cache of the tenant of each key, from earlier responses of the database. Queues need it to
- * alternate between tenants, because one tenant can have many keys and many sandboxes. The sandboxes
- * of an account are one tenant. Its live environment is another one, so tests never delay payments.
+ * The tenants of the keys that the database has admitted. Queues need them to alternate between
+ * tenants, because one tenant can have many keys and many sandboxes. The sandboxes of an account are
+ * one tenant. Its live environment is another one, so tests never delay payments.
  */
 
-/** Most keys in the cache. */
+import { RecentMap } from "../core/recent_map.ts";
+
+/** Most keys in the cache: those that were used last. */
 const KEYS_MAX = 10_000;
+
+/** The tenant of all keys that this isolate does not know. They share its turns. */
+const UNKNOWN_KEYS = "unknown keys";
 
 /** The members of a response that tell the tenant; null without a valid key. */
 interface TenantOfRow {
@@ -15,22 +20,25 @@ interface TenantOfRow {
 
 /** Names of tenants by the hash of a key. */
 export class KnownTenants {
-  readonly #tenants = new Map<string, string>();
+  readonly #tenants = new RecentMap<string, string>(KEYS_MAX);
 
-  /** Returns the tenant of a key, or undefined before the first response to the key. */
+  /** Returns the tenant of a key, or undefined before the database has admitted it. */
   of(key_hash: string): string | undefined {
     return this.#tenants.get(key_hash);
   }
 
-  /** Returns the name under which the requests of a key wait: its tenant, or the key alone. */
+  /** Returns the name under which the statements of a key take turns. */
   nameOf(key_hash: string): string {
-    return this.of(key_hash) ?? key_hash;
+    return this.of(key_hash) ?? UNKNOWN_KEYS;
   }
 
   /** Stores the tenant of a response. It never changes. */
   learn(key_hash: string, { account, livemode }: TenantOfRow): void {
-    if (!account || this.#tenants.has(key_hash)) return;
-    if (this.#tenants.size >= KEYS_MAX) this.#tenants.clear();
-    this.#tenants.set(key_hash, `${livemode ? "live" : "test"} ${account}`);
+    if (account) this.#tenants.set(key_hash, `${livemode ? "live" : "test"} ${account}`);
+  }
+
+  /** Forgets a key that the database has refused. */
+  forget(key_hash: string): void {
+    this.#tenants.delete(key_hash);
   }
 }

@@ -9,7 +9,6 @@ import { ApiError, tryAgain } from "../core/errors.ts";
 import type { Scope } from "../schema/api_key.ts";
 import type { StoredResponse } from "./commit_rows.ts";
 import { requestInProgress } from "./database.ts";
-import type { WaitingRequests } from "./waiting_requests.ts";
 
 /** Limits in requests a second, with bursts of twice that; 0: no limit. */
 export interface RateLimits {
@@ -246,19 +245,15 @@ const RESET_PAUSE_MS = 5;
  * response of the idempotency key had expired, because the call deletes such a response, and while
  * the sandbox is being reset. Throws the error of the outcome, `OutdatedSettings` if the request
  * must be decided again, and `service_unavailable` if the reset takes too long.
- * @param waits the requests that wait for resets, among others
  */
 export async function untilFresh<T extends Row<string>>(
   access: Access,
-  waits: WaitingRequests,
   ask: () => Promise<T | undefined>,
 ): Promise<Admitted<T>> {
   const once = async () => admitted(access, await ask());
   for (let expired = 0;; expired++) {
     let row = await once();
-    if (row.outcome === "resetting") {
-      row = await waits.hold(access.key_hash, () => untilReset(once));
-    }
+    if (row.outcome === "resetting") row = await untilReset(once);
     if (row.outcome !== "expired" || expired >= EXPIRED_TRIES) return row as Admitted<T>;
   }
 }
@@ -290,7 +285,7 @@ function admitted<T extends Row<string>>(access: Access, row: T | undefined): T 
 }
 
 /** Makes the 401 for a key that is unknown, revoked or expired (contract §6). */
-export function unauthorized(): ApiError {
+function unauthorized(): ApiError {
   return new ApiError(
     "unauthorized",
     "Send a valid API key as: Authorization: Bearer <API_KEY>",

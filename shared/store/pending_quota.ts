@@ -3,6 +3,8 @@
  * statement that many requests share never counts them. Each isolate knows its own counts.
  */
 
+import { RecentMap } from "../core/recent_map.ts";
+
 /** Most keys in the cache. */
 const KEYS_MAX = 10_000;
 /** Deliveries that a sandbox adds in a millisecond: a count comes before they use up its quota. */
@@ -11,7 +13,7 @@ const ADDED_PER_MS = 4;
 /** The keys of sandboxes that may have more pending deliveries. */
 export class PendingQuota {
   /** By the hash of a key, the time of `performance.now` up to which it needs no count. */
-  readonly #until_ms = new Map<string, number>();
+  readonly #until_ms = new RecentMap<string, number>(KEYS_MAX);
 
   /** Reports whether requests with this key may add deliveries without a new count. */
   has(key_hash: string): boolean {
@@ -20,7 +22,6 @@ export class PendingQuota {
 
   /** Stores the quota that a count has found. */
   note(key_hash: string, quota: number): void {
-    if (this.#until_ms.size >= KEYS_MAX) this.#until_ms.clear();
     this.#until_ms.set(key_hash, performance.now() + quota / ADDED_PER_MS);
   }
 }

@@ -18,11 +18,6 @@ export interface BatchLimits {
 
 /** At most 64 requests, because more do not reduce the cost of a request further. */
 const LIMITS: BatchLimits = { concurrency: 1, most: 64 };
-/**
- * Most requests that wait. A tenant that has 8 statements of them waiting gains nothing by sending
- * more at once; 4 such tenants leave room for others.
- */
-const MOST_WAITING = { waiting_of_owner: 512, waiting: 4_096 };
 /** Most characters of the requests of one statement. */
 const MOST_CHARACTERS = 1_000_000;
 
@@ -33,8 +28,8 @@ export interface ListRow<Own extends string = never> extends Row<Own> {
 }
 
 /**
- * Returns a function that sends requests of one kind, and throws `ApiError`; `rate_limited` means
- * that too many requests wait.
+ * Returns a function that sends requests of one kind, and throws `ApiError`. The places of requests
+ * bound those that wait (shared/jobs/places.ts).
  * @param send sends a list in one statement. Returns a row for each request, in any order
  * @param weigh estimates the number of characters of a request
  * @param limits only measurements pass others
@@ -50,18 +45,14 @@ export function batchRequests<
 ): (request: Request) => Promise<ApiResponse> {
   const batcher = new Batcher<Request, ApiResponse>({
     ...limits,
-    ...MOST_WAITING,
     most_weight: MOST_CHARACTERS,
     weigh,
     send: async (list, is_alone) =>
       (await send(list, is_alone)).toSorted((one, other) => one.n - other.n),
   });
   return async (request) => {
-    const { key_hash } = request.access;
     try {
-      const row = await batcher.add(request, tenants.nameOf(key_hash));
-      tenants.learn(key_hash, row);
-      return row;
+      return await batcher.add(request, tenants.nameOf(request.access.key_hash));
     } catch (error) {
       throw toApiError(error);
     }

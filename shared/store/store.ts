@@ -12,7 +12,6 @@ import { idGenerator } from "../core/ids.ts";
 import { databaseSpan } from "../core/tracing.ts";
 import type { MethodKind } from "../schema/payment.ts";
 import type { Change, StoredResponse } from "./commit_rows.ts";
-import { CostlyReads } from "./costly_reads.ts";
 import { ChangeCost, COMMIT, commitParameters, type RequestedChange } from "./commit_statement.ts";
 import type { Database } from "./database.ts";
 import type { EntryCalls } from "./entry_calls.ts";
@@ -27,14 +26,16 @@ import { isCheap, isPlain, type PageRequest } from "./page_request.ts";
 import { PendingQuota } from "./pending_quota.ts";
 import type { OperationRow } from "./operation_row.ts";
 import type { StoredAccount } from "./provider_rows.ts";
-import type { WaitingRequests } from "./waiting_requests.ts";
 import { type BatchLimits, batchRequests, type ListRow } from "./request_batcher.ts";
+import { CostlyWork } from "../jobs/costly_work.ts";
+import { COSTLY_READS } from "../jobs/places.ts";
 import {
   type Access,
   type Idempotency,
   requestParameter,
   responseOf,
   type Row,
+  untilFresh,
 } from "./outcome.ts";
 
 /**
@@ -78,9 +79,7 @@ export interface Metric {
 
 /** The store of payments, transfers and lists. Each method throws `ApiError`. */
 export interface Store {
-  /** The requests that wait for their turn. */
-  readonly waits: WaitingRequests;
-  /** Checks the key. Throws `unauthorized` or `permission_denied`. */
+  /** Checks the key, and counts the request. Throws `unauthorized` or `permission_denied`. */
   authenticate(access: Access): Promise<void>;
   /** Loads a resource. Throws `not_found` for an id that is not in the key's environment. */
   load(
@@ -166,7 +165,7 @@ export function createStore(
   limits?: BatchLimits,
 ): Store {
   const { tenants } = calls;
-  const costly_reads = new CostlyReads();
+  const costly_reads = new CostlyWork(COSTLY_READS);
   const quotas = new PendingQuota();
   let pinging: Promise<unknown> | null = null;
   const cost = new ChangeCost();
@@ -197,13 +196,11 @@ export function createStore(
   /** Like `calls.ask`, but as a costly read. */
   function readCostly(requested: RequestedPage): Promise<PageRow> {
     const { access } = requested;
-    return calls.untilFresh(access, async () => {
-      const tenant = await calls.tenantOf(access);
+    return untilFresh(access, async () => {
       const [row] = await costly_reads.run(
-        tenant,
+        tenants.nameOf(access.key_hash),
         () => reads.query<PageRow>(LIST, [listParameter([requested])]),
       );
-      if (row) tenants.learn(access.key_hash, row);
       return row;
     });
   }
@@ -211,7 +208,7 @@ export function createStore(
   /** Commits a change. Before that it counts the deliveries of a sandbox if the change needs it. */
   async function commitCounted(requested: Omit<RequestedChange, "has_quota">) {
     const send = (access: Access, has_quota: boolean) =>
-      calls.untilFresh(access, () => commit({ ...requested, access, has_quota }));
+      untilFresh(access, () => commit({ ...requested, access, has_quota }));
     const { access } = requested;
     const row = await send(access, quotas.has(access.key_hash));
     if (row.outcome !== "uncounted") return row;
@@ -222,16 +219,7 @@ export function createStore(
   }
 
   return {
-    waits: calls.waits,
-
-    async authenticate(access) {
-      const requested = { access, kind: null, id: null, idempotency: null };
-      await databaseSpan(
-        "load",
-        "pay.load",
-        () => calls.ask(access, LOAD, [loadParameter([requested])]),
-      );
-    },
+    authenticate: (access) => databaseSpan("load", "pay.load", () => calls.authenticate(access)),
 
     async load(access, kind, id, idempotency = null) {
       const requested = { access, kind, id, idempotency };
@@ -240,7 +228,7 @@ export function createStore(
         "pay.load",
         () =>
           kind === "payments"
-            ? calls.untilFresh(access, () => loadPayment(requested))
+            ? untilFresh(access, () => loadPayment(requested))
             : calls.ask(access, LOAD, [loadParameter([requested])]),
       );
       if (row.outcome === "replay") return { outcome: "replay", response: responseOf(row) };
@@ -254,7 +242,7 @@ export function createStore(
         "pay.list",
         () =>
           isPlain(page)
-            ? calls.untilFresh(access, () => readPage(requested))
+            ? untilFresh(access, () => readPage(requested))
             : isCheap(page)
             ? calls.ask<PageRow>(access, LIST, [listParameter([requested])])
             : readCostly(requested),

@@ -44,6 +44,17 @@ for (const [digits, brand] of BRANDS) {
   Deno.test(`cardBrand() of "${digits}" is ${brand}`, () => assert.equal(cardBrand(digits), brand));
 }
 
+Deno.test("containsCardNumber() takes exactly separators between groups, of all of Unicode", () => {
+  const SEPARATOR = /^[\s\p{Pd}\u2212+._/,:|\p{Cf}\p{M}]*$/u;
+  for (let code = 0x80; code < 0x20000; code++) {
+    const character = String.fromCodePoint(code);
+    const form = character.normalize("NFKC");
+    if (!character.isWellFormed() || /\p{Nd}/u.test(form)) continue;
+    const text = ["4242", "4242", "4242", "4242"].join(character);
+    assert.equal(containsCardNumber(text), SEPARATOR.test(form), `U+${code.toString(16)}`);
+  }
+});
+
 Deno.test("normalizeCardNumber() removes only spaces and dashes", () => {
   assert.equal(normalizeCardNumber(" 4242 4242-4242\u00a04242 "), CARD);
   assert.equal(normalizeCardNumber("4242.4242/a"), "4242.4242/a");

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import {
   MAX_JSON_DEPTH,
+  MAX_JSON_VALUES,
   MAX_NUMBER,
   parseStrictJson,
   type StrictJson,
@@ -43,10 +44,18 @@ for (const vector of JSON_VECTORS) {
   });
 }
 
+Deno.test(`parseStrictJson() accepts ${MAX_JSON_VALUES} values`, () => {
+  const { value } = parseText(`[${"1,".repeat(MAX_JSON_VALUES - 2)}1]`);
+  assert.equal((value as unknown[]).length, MAX_JSON_VALUES - 1);
+});
+
 const REASONS: [text: string, reason: RegExp][] = [
   ["", /^it is empty$/],
   ["\ufeff{}", /byte order mark/],
   ["[".repeat(MAX_JSON_DEPTH + 1), /deeper than 16/],
+  [`{"${"x".repeat(257)}":1}`, /^this name has more than 256 characters$/],
+  // The list is a value as well.
+  [`[${"1,".repeat(MAX_JSON_VALUES - 1)}1]`, /^it has more than 500 values$/],
   ['{"a":1,"a":2}', /^this name occurs twice: send it once$/],
   ['{"__proto__":1}', /__proto__/],
   ['"\\u0000"', /U\+0000/],

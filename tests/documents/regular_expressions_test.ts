@@ -8,6 +8,7 @@
 
 import assert from "node:assert/strict";
 import { analyse } from "scslre";
+import { LIKE_LETTERS } from "../../shared/core/card_number.ts";
 import { idPattern } from "../../shared/core/ids.ts";
 
 const ROOT = new URL("../../", import.meta.url);
@@ -16,6 +17,7 @@ const FOLDERS = ["client", "scripts", "shared", "supabase"];
 
 /** Expressions that a file builds at run time, which expressions() cannot find. */
 const BUILT: Record<string, readonly RegExp[]> = {
+  "shared/core/card_number.ts": [LIKE_LETTERS],
   "shared/core/ids.ts": [idPattern("pay_")],
   // This file joins literals, and reads only the project's own migrations.
   "scripts/schema/sql_statements.ts": [],

@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { createPaymentsFunction } from "../../shared/functions/payments_function.ts";
-import { DELAY_LIMITS } from "../../shared/store/waiting_requests.ts";
+import { placeBounds } from "../../shared/jobs/places.ts";
 import { openLocalServer } from "../../scripts/local/local_server.ts";
 import { until } from "../support/common/until.ts";
 import { declare, FAULTS, left } from "../support/service/declared_faults.ts";
@@ -15,6 +15,7 @@ import { startSecondService } from "../support/service/second_service.ts";
 import { assertRefused, PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
 
 const PAID = { outcome: "success" };
+const LONG_WAITS = placeBounds().long_waits;
 
 /** The number of payments of the first sandbox. */
 async function count({ sql, key }: TestService): Promise<number> {
@@ -432,7 +433,7 @@ serviceCase("Sandbox-Fault: delay", async (t, service) => {
     let refused: TestResponse | undefined;
     await until("no slot is left", async () => {
       // A busy machine can end the first ones before the last ones begin.
-      for (let i = 0; i < DELAY_LIMITS.of_account / 2; i++) {
+      for (let i = 0; i < LONG_WAITS.of_owner / 2; i++) {
         waiting.push(list(keys[i % 2]!, 8_000));
       }
       const response = await list(keys[0]!, 1);
@@ -446,7 +447,7 @@ serviceCase("Sandbox-Fault: delay", async (t, service) => {
     assert.equal((await service.call("GET", PAYMENTS)).status, 200);
     const responses = await Promise.all(waiting);
     assert.ok(responses.every(({ status }) => status === 200 || status === 429));
-    assert.ok(responses.filter(({ status }) => status === 200).length >= DELAY_LIMITS.of_account);
+    assert.ok(responses.filter(({ status }) => status === 200).length >= LONG_WAITS.of_owner);
     assert.equal((await list(keys[0]!, 1)).status, 200);
   });
 });

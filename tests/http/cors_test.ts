@@ -49,6 +49,7 @@ function preflight({ call }: TestService, path: string, Origin: string) {
 }
 
 serviceCase("Origin", async (t, service) => {
+  await service.pay();
   for (const [Origin, allowed] of ORIGINS) {
     await t.step(
       `${Origin} is ${allowed ? "allowed" : "refused before a handler runs"}`,

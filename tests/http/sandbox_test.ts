@@ -102,6 +102,8 @@ Deno.test("ROUTES lists every POST that takes only test keys", () => {
 serviceCase("sandbox routes refuse live keys", async (t, service) => {
   const payment = await paymentIn(service, "pending");
   const before = await rowCounts(service);
+  // The key is checked once.
+  await service.call("GET", PAYMENTS, { key: service.live.text });
   for (const [path, body, method = "POST"] of ROUTES) {
     const cases: [string, id: string, body: unknown, headers?: Record<string, string>][] = [
       ["a valid body", payment.id, body],

@@ -415,6 +415,7 @@ serviceCase("GET /transcript", async (t, service) => {
   });
   await t.step("a request of a seeded sandbox makes three", async () => {
     const key = await makeSeeded(service, "cost");
+    await service.pay({}, { key });
     service.forgetStatements();
     await service.pay({}, { key });
     service.assertStatements(3);

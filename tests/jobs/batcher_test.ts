@@ -86,18 +86,6 @@ Deno.test("Batcher has as many statements under way as it may", async () => {
   assert.deepEqual(sent, [["a1"], ["a2"], ["a3", "a4"]]);
 });
 
-Deno.test("Batcher refuses an item beyond the bound of its owner, and of all", async () => {
-  const { add, endAll } = open({ waiting_of_owner: 2, waiting: 3 });
-  // The first one is under way and does not wait.
-  const requested = add("a1", "a2", "a3");
-  const [beyond] = add("a4");
-  await assert.rejects(beyond!, { code: "rate_limited", headers: { "Retry-After": "1" } });
-  requested.push(...add("b1"));
-  await assert.rejects(add("c1")[0]!, { code: "rate_limited" });
-  await endAll();
-  assert.deepEqual(await settle(requested), ["a1", "a2", "a3", "b1"]);
-});
-
 for (const in_order of [true, false]) {
   Deno.test(`Batcher sends a failed batch one by one, in_order: ${in_order}`, async () => {
     const { sent, most_at_once, add, endAll } = open(

@@ -8,7 +8,7 @@ import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
 import type { ConnectionInfo, ConnectionLimits } from "../../scripts/local/http_connections.ts";
 import { type LocalServer, openLocalServer } from "../../scripts/local/local_server.ts";
 import { ApiError } from "../../shared/core/errors.ts";
-import { readBody } from "../../shared/http/request_body.ts";
+import { readRaw } from "../../shared/http/request_body.ts";
 
 const LIMITS: ConnectionLimits = { head_ms: 400, idle_ms: 800, connections: 50 };
 /** On a busy machine a timeout may be exceeded by this time. */
@@ -44,7 +44,7 @@ async function withServer(
       info!.loseConnection();
     }
     try {
-      if (request.method === "POST") await readBody(request, BODY_MS);
+      if (request.method === "POST") await readRaw(request, 65_536, { deadline_ms: BODY_MS });
       return new Response("ok");
     } catch (error) {
       assert.ok(error instanceof ApiError);

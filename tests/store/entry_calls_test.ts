@@ -75,37 +75,28 @@ callsCase(
 );
 
 callsCase(
-  "ask() looks up the tenant of a key only if the call must wait",
-  { slots: 1, levels: [1] },
-  async (calls, statements) => {
-    const stranger = access("00".repeat(32));
-    await calls.ask(stranger, ECHO, ["alone"]);
-    assert.deepEqual(statements, [ECHO]);
-    const busy = calls.ask(access("a1"), ECHO, ["a1"]);
-    const waiting = calls.ask(stranger, ECHO, ["waiting"]);
-    await assert.rejects(waiting, { code: "unauthorized" });
-    await busy;
-    assert.equal(statements.filter((text) => text === ECHO).length, 2);
+  "ask() gives keys that are not known the turns of one tenant",
+  { slots: 3, levels: [2] },
+  async (calls, _statements, holder) => {
+    await holder`select pg_advisory_lock(1)`;
+    const slow = "select 'ok' as outcome, pg_advisory_xact_lock(1)::text as body";
+    const busy = ["u1", "v1", "w1", "x1"].map((key) => calls.ask(access(key), slow, []));
+    assert.equal((await calls.ask(access("b1"), ECHO, ["b1"])).body, "b1");
+    await holder`select pg_advisory_unlock(1)`;
+    await Promise.all(busy);
   },
 );
 
 callsCase(
-  "ask() lets 256 calls of a tenant wait, refuses one more, and serves others",
-  { slots: 2, levels: [1] },
-  async (calls, _statements, holder) => {
-    await holder`select pg_advisory_lock(1)`;
-    const slow = "select 'ok' as outcome, pg_advisory_xact_lock_shared(1)::text as body";
-    const busy = Array.from(
-      { length: 1 + 256 },
-      (_, i) => calls.ask(access(`a${i % 5 + 1}`), slow, []),
-    );
-    await assert.rejects(calls.ask(access("a1"), ECHO, [""]), {
-      code: "rate_limited",
-      headers: { "Retry-After": "1" },
-    });
-    assert.equal((await calls.ask(access("b1"), ECHO, ["b1"])).body, "b1");
-    await holder`select pg_advisory_unlock(1)`;
-    await Promise.all(busy);
-    await calls.ask(access("a1"), ECHO, [""]);
+  "authenticate() checks 66 keys in three statements, and learns no tenant of a refused one",
+  { slots: 1, levels: [1] },
+  async (calls, statements) => {
+    const keys = Array.from({ length: 66 }, (_, i) => i.toString(16).padStart(64, "0"));
+    const checks = await Promise.allSettled(keys.map((key) => calls.authenticate(access(key))));
+    for (const check of checks) {
+      assert.equal((check as PromiseRejectedResult).reason.code, "unauthorized");
+    }
+    assert.equal(statements.length, 3);
+    assert.equal(calls.tenants.of(keys[0]!), undefined);
   },
 );

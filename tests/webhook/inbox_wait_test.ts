@@ -1,7 +1,7 @@
 /** Reads of an inbox that wait for deliveries (contract §4, ADR 0021). */
 
 import assert from "node:assert/strict";
-import { INBOX_LIMITS } from "../../shared/domain/webhooks/inboxes.ts";
+import { placeBounds } from "../../shared/jobs/places.ts";
 import { startSecondService } from "../support/service/second_service.ts";
 import { withServedService } from "../support/service/served_service.ts";
 import { assertRefused, SANDBOX, serviceCase } from "../support/service/service_case.ts";
@@ -10,6 +10,7 @@ import { until } from "../support/common/until.ts";
 import { addInbox, readInbox, typesIn } from "../support/webhook/inbox_reader.ts";
 import { ENDPOINTS } from "../support/webhook/recording_receiver.ts";
 
+const LONG_WAITS = placeBounds().long_waits;
 const waiting = ({ deps }: TestService) => deps.webhooks!.inboxes.readers.size;
 
 /** Returns the result of some work and its duration. */
@@ -120,19 +121,19 @@ serviceCase(
   },
 );
 
-serviceCase("more waiting reads than an environment may have", async (t, service) => {
+serviceCase("more waiting reads than an account may have", async (t, service) => {
   const { id } = await addInbox(service);
   const readings = Array.from(
-    { length: INBOX_LIMITS.of_environment },
+    { length: LONG_WAITS.of_owner },
     () => readInbox(service, id, "wait=3"),
   );
-  await until("all reads wait", () => waiting(service) === INBOX_LIMITS.of_environment);
+  await until("all reads wait", () => waiting(service) === LONG_WAITS.of_owner);
   await t.step("are refused with 429", async () => {
     const refused = await readInbox(service, id, "wait=1");
     assertRefused(refused, 429, "rate_limited");
     assert.equal(refused.headers.get("Retry-After"), "1");
   });
-  await t.step("another environment can wait", async () => {
+  await t.step("another account can wait", async () => {
     const key = service.other.text;
     const other = await addInbox(service, {}, { key });
     assert.equal((await readInbox(service, other.id, "wait=1", { key })).status, 200);

@@ -9,16 +9,17 @@ import { secp256k1 } from "@noble/curves/secp256k1.js";
 import { keccak_256 } from "@noble/hashes/sha3.js";
 import { bytesToHex } from "@noble/hashes/utils.js";
 import { invalidParameter } from "../../core/errors.ts";
+import { RecentMap } from "../../core/recent_map.ts";
 import { withChecksumCase } from "../../core/wallet_address.ts";
 
 /** Depth of m/44'/60'/0'. */
 const ACCOUNT_DEPTH = 3;
 const EXTERNAL_CHAIN = 0;
 
-/** The external chain of each extended public key, cached because its derivation is slow. */
-const chains = new Map<string, HDKey>();
 /** Far more keys than one installation uses. */
 const CHAINS_MAX = 100;
+/** The external chain of each extended public key, cached because its derivation is slow. */
+const chains = new RecentMap<string, HDKey>(CHAINS_MAX);
 
 /**
  * Derives an address.
@@ -50,7 +51,6 @@ function externalChain(xpub: string): HDKey {
   const known = chains.get(xpub);
   if (known) return known;
   const chain = readKey(xpub).deriveChild(EXTERNAL_CHAIN);
-  if (chains.size >= CHAINS_MAX) chains.clear();
   chains.set(xpub, chain);
   return chain;
 }

@@ -22,10 +22,7 @@ type DecideAndCommit = (
   access: Access,
 ) => Promise<Reply | null>;
 
-/**
- * Changes resources of one store. Changes of one resource with one key run one at a time; the others
- * are among the requests that wait.
- */
+/** Changes resources of one store. Changes of one resource with one key run one at a time. */
 export class DecisionLoop {
   readonly #store: Store;
   readonly #queue = new FairQueue({ slots: Infinity, levels: [1] });
@@ -36,7 +33,7 @@ export class DecisionLoop {
 
   /**
    * Runs a change until it is committed or refused. Only the first load counts against the rate
-   * limit. Throws the errors of `retryOnStale`, and `rate_limited` if too many requests wait.
+   * limit. Throws the errors of `retryOnStale`.
    */
   run(
     request: ServiceRequest,
@@ -45,11 +42,8 @@ export class DecisionLoop {
     decideAndCommit: DecideAndCommit,
   ): Promise<Reply> {
     const counted = withoutRateCount(request.access);
-    const { key_hash } = request.access;
-    return this.#store.waits.run(
-      key_hash,
-      this.#queue,
-      [`${key_hash} ${id}`],
+    return this.#queue.run(
+      [`${request.access.key_hash} ${id}`],
       () =>
         retryOnStale(async (n) => {
           const access = n === 0 ? request.access : counted;

@@ -14,7 +14,6 @@ import type { Transfer } from "../../schema/transfer.ts";
 import type { Change, StoredResponse } from "../../store/commit_rows.ts";
 import { requestInProgress } from "../../store/database.ts";
 import type { Store } from "../../store/store.ts";
-import type { WaitingRequests } from "../../store/waiting_requests.ts";
 import { isPayment } from "./apply_event.ts";
 import type { ResourceChange } from "../changes/change_builder.ts";
 import type { ChangeWriter } from "../changes/change_writer.ts";
@@ -67,14 +66,10 @@ export class Operations {
   readonly #changes: ChangeWriter;
   readonly #runner: Pick<OperationRunner, "run">;
   readonly #at_once: ProviderAtOnce;
-  readonly #waits: Pick<WaitingRequests, "hold">;
   readonly #vault: Vault | null;
 
   /**
    * @param options.at_once the provider of the sandboxes
-   * @param options.waits limits the operations that wait for a provider or for a request with their
-   * key, before they
-   *   are reserved
    * @param options.vault seals bank details; null: orders that need them are refused
    */
   constructor(
@@ -83,7 +78,6 @@ export class Operations {
       changes: ChangeWriter;
       runner: Pick<OperationRunner, "run">;
       at_once: ProviderAtOnce;
-      waits: Pick<WaitingRequests, "hold">;
       vault: Vault | null;
     },
   ) {
@@ -91,7 +85,6 @@ export class Operations {
     this.#changes = options.changes;
     this.#runner = options.runner;
     this.#at_once = options.at_once;
-    this.#waits = options.waits;
     this.#vault = options.vault;
   }
 
@@ -151,7 +144,7 @@ export class Operations {
     run: (request: ServiceRequest) => Promise<Reply>,
   ): Promise<Reply> {
     if (!request.context.livemode) return await run(request);
-    return await this.#waits.hold(request.access.key_hash, () => afterDuplicate(request, run));
+    return await afterDuplicate(request, run);
   }
 
   /** Decides which way an operation goes. */

@@ -6,6 +6,7 @@
 
 import { formatTime } from "../../core/clock.ts";
 import { randomHex } from "../../core/ids.ts";
+import { RecentMap } from "../../core/recent_map.ts";
 import { deriveEndpointSecret, MASTER_SECRET_MIN_BYTES } from "../../core/webhook_signature.ts";
 import type { RequestContext } from "../changes/event.ts";
 import type { SecretSource } from "../../store/webhook_store.ts";
@@ -121,7 +122,9 @@ const CACHED_ENDPOINTS_MAX = 256;
  */
 export class EndpointSecrets {
   readonly #master_secret: string;
-  readonly #by_endpoint = new Map<string, { sources: string; secrets: DerivedSecret[] }>();
+  readonly #by_endpoint = new RecentMap<string, { sources: string; secrets: DerivedSecret[] }>(
+    CACHED_ENDPOINTS_MAX,
+  );
 
   constructor(master_secret: string) {
     this.#master_secret = master_secret;
@@ -135,7 +138,6 @@ export class EndpointSecrets {
     let kept = this.#by_endpoint.get(endpoint_id);
     if (kept?.sources !== sources) {
       kept = { sources, secrets: this.#derive(endpoint_id, JSON.parse(sources)) };
-      if (this.#by_endpoint.size >= CACHED_ENDPOINTS_MAX) this.#by_endpoint.clear();
       this.#by_endpoint.set(endpoint_id, kept);
     }
     return kept.secrets.filter((secret) => isActive(secret, now)).map(({ text }) => text);

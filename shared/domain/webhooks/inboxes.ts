@@ -15,29 +15,21 @@ import {
 } from "../../schema/inbox.ts";
 import type { StoredResponse } from "../../store/commit_rows.ts";
 import type { InboxPage, InboxStore } from "../../store/inbox_store.ts";
-import { FairQueue } from "../../jobs/fair_queue.ts";
+import type { Access } from "../../store/outcome.ts";
 import { type ServiceRequest, withoutRateCount } from "../changes/service_request.ts";
 import { deliveryHeaders } from "./attempt.ts";
 import { EndpointSecrets } from "./endpoint_secret.ts";
 import { InboxReaders } from "./inbox_readers.ts";
 
-/**
- * Most reads that wait in an isolate. Each is a request of a client and some memory. The local
- * server has at most 1 024 connections.
- */
-export const INBOX_LIMITS = { of_environment: 128, of_account: 512, in_all: 2048 };
+/** Holds a request that waits in a place of its account. Throws `rate_limited` if there is none. */
+export type HoldPlace = <T>(access: Access, job: () => Promise<T>) => Promise<T>;
 
 /** The inboxes of all endpoints. */
 export class Inboxes {
   readonly #store: InboxStore;
   readonly #clock: Clock;
   readonly #secrets: EndpointSecrets;
-  readonly #waits = new FairQueue({
-    slots: INBOX_LIMITS.in_all,
-    levels: [INBOX_LIMITS.of_account, INBOX_LIMITS.of_environment],
-    waiting: 0,
-    refusal: "Too many reads of inboxes wait: read with one request at a time",
-  });
+  readonly #hold: HoldPlace;
   /** Readers that wait for deliveries. */
   readonly readers: InboxReaders;
 
@@ -45,9 +37,11 @@ export class Inboxes {
     store: InboxStore;
     master_secret: string;
     clock: Clock;
+    hold: HoldPlace;
     on_error: (error: unknown) => void;
   }) {
     this.#store = options.store;
+    this.#hold = options.hold;
     this.#clock = options.clock;
     this.#secrets = new EndpointSecrets(options.master_secret);
     this.readers = new InboxReaders((readers) => this.#store.changed(readers), options.on_error);
@@ -71,7 +65,7 @@ export class Inboxes {
     let page = foundPage(await this.#store.read(access, endpoint_id, position, limit));
     const left_ms = () => until - performance.now();
     if (isEmpty(page) && left_ms() > 0) {
-      await this.#waits.run([page.account, page.public_id], async () => {
+      await this.#hold(access, async () => {
         const signal = signalOf();
         for (let left = left_ms(); isEmpty(page) && left > 0; left = left_ms()) {
           const { environment_id, position: after } = page;

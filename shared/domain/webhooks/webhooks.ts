@@ -12,7 +12,7 @@ import { sendWebhook, type WebhookRequest } from "../../delivery/webhook_sender.
 import type { InboxStore } from "../../store/inbox_store.ts";
 import type { WebhookStore } from "../../store/webhook_store.ts";
 import type { Send } from "./attempt.ts";
-import { Inboxes } from "./inboxes.ts";
+import { type HoldPlace, Inboxes } from "./inboxes.ts";
 import { Dispatcher, type DispatcherOptions } from "./dispatcher.ts";
 import { createRecovery, type Recover } from "./recovery.ts";
 import { createTrigger, type Trigger } from "./trigger.ts";
@@ -47,6 +47,8 @@ export function createWebhooks(options: {
   clock: Clock;
   random: RandomSource;
   origins: Origins;
+  /** Holds the reads of inboxes that wait. */
+  hold: HoldPlace;
   on_error: (error: unknown) => void;
   on_attempt: DispatcherOptions["on_attempt"];
   sender?: Partial<WebhookRequest>;
@@ -62,6 +64,7 @@ export function createWebhooks(options: {
     store: options.inbox_store,
     master_secret: settings.master_secret,
     clock: options.clock,
+    hold: options.hold,
     on_error: options.on_error,
   });
   return {

@@ -30,7 +30,7 @@ import { nextAttemptAt } from "../../../shared/domain/webhooks/retry_schedule.ts
 import type { Route } from "../../../shared/http/route.ts";
 import { parseBody, parseQuery } from "../../../shared/http/parse_input.ts";
 import { PAYMENTS_FUNCTION_ROUTES } from "../../../shared/functions/payments_function.ts";
-import { readBody } from "../../../shared/http/request_body.ts";
+import { parseBytes } from "../../../shared/http/request_body.ts";
 import { SANDBOX_ROUTES } from "../../../shared/sandbox/sandbox_routes.ts";
 import { MAX_BODY_BYTES } from "../../../shared/schema/limits.ts";
 import type { Reader } from "./growth.ts";
@@ -137,7 +137,7 @@ export const READERS: NamedReader[] = [
     read: (text: string) => parseStrictJson(new TextEncoder().encode(text)),
   },
   {
-    name: "readBody() and parseBody() of a whole body",
+    name: "parseBytes() and parseBody() of a whole body",
     samples: [JSON.stringify(BODIES.createPayment), '{"a":{"b":[{"c":1},{"d":2}]},"e":1.0}'],
     longest: MAX_BODY_BYTES,
     read: (text: string) => readFor(operationOf("createPayment"), text),
@@ -232,7 +232,8 @@ async function readResponse(text: string, step: number): Promise<number | undefi
 }
 
 async function readFor(operation: Route, text: string) {
-  const body = await readBody(requested("", "Content-Type", "application/json", text));
+  const { headers, body: sent } = requested("", "Content-Type", "application/json", text);
+  const body = parseBytes(new Uint8Array(await new Response(sent).arrayBuffer()), headers);
   const input = parseBody(operation.body, body);
   if (operation.id === "createPayment") readInstrument(input as never, false, 0);
   return fingerprint(operation.method, "/v1", body.value as never);

@@ -2,7 +2,8 @@
  * Serves both functions over a database, in a child process that a test can kill. It uses the parts
  * of the local start, without the database. Its first line of output is its base URL.
  *
- * Environment: DATABASE_URL, MASTER_SECRET, RELAY_TOKEN, LEASE_MS, PORT (0: a free one).
+ * Environment: DATABASE_URL, MASTER_SECRET, RELAY_TOKEN, LEASE_MS, PORT (0: a free one), and
+ * REQUEST_LOG (`on`: requests are logged).
  */
 
 import { openLocalServer } from "../../../scripts/local/local_server.ts";
@@ -21,6 +22,7 @@ const deps = createDependencies({
   // Tests wait until the leases of killed servers end, so leases and attempts are short.
   webhook_lease_ms: Number(Deno.env.get("LEASE_MS")),
   webhook_sender: { timeouts: { connect_ms: 500, total_ms: 1_000 } },
+  request_log: Deno.env.get("REQUEST_LOG") === "on",
   provider_secret: (name) => Deno.env.get(name),
   log: () => {},
 });

@@ -9,6 +9,7 @@ const SERVER = fileURLToPath(new URL("./kill_server.ts", import.meta.url));
 /** A server process. */
 export interface ServerProcess {
   base_url: string;
+  pid: number;
   /** Sends SIGKILL and waits for the end of the process. A second call does nothing. */
   kill(): Promise<void>;
 }
@@ -46,6 +47,7 @@ export async function launchServer(
   let is_killed = false;
   return {
     base_url: text.trim(),
+    pid: child.pid,
     async kill() {
       if (is_killed) return;
       is_killed = true;

@@ -1,11 +1,12 @@
-/** Costly reads: one at a time, with a rest after each. FairQueue has the other rules. */
+/** Costly work: one at a time, with a rest after each. FairQueue has the other rules. */
 
 import assert from "node:assert/strict";
 import { tryAgain } from "../../shared/core/errors.ts";
-import { CostlyReads } from "../../shared/store/costly_reads.ts";
+import { CostlyWork } from "../../shared/jobs/costly_work.ts";
+import { COSTLY_READS } from "../../shared/jobs/places.ts";
 
-Deno.test("CostlyReads.run() rests after a read for a multiple of its time", async () => {
-  const reads = new CostlyReads();
+Deno.test("CostlyWork.run() rests after a read for a multiple of its time", async () => {
+  const reads = new CostlyWork(COSTLY_READS);
   const spans: { began: number; ended: number }[] = [];
   const read = () => {
     const began = performance.now();
@@ -23,8 +24,8 @@ Deno.test("CostlyReads.run() rests after a read for a multiple of its time", asy
   }
 });
 
-Deno.test("CostlyReads.run() refuses all waiting reads if the database is unavailable", async () => {
-  const reads = new CostlyReads();
+Deno.test("CostlyWork.run() refuses all waiting reads if the database is unavailable", async () => {
+  const reads = new CostlyWork(COSTLY_READS);
   const begun: string[] = [];
   const requested = ["a", "b", "a"].map((tenant) =>
     reads.run(tenant, () => {

@@ -1,0 +1,34 @@
+/** The table of the places of requests in contract §5, from the numbers of the service. */
+
+import { renderTextTable } from "./markdown_table.ts";
+import { COSTLY_READS, LARGE_BODIES, placeBounds } from "../../shared/jobs/places.ts";
+
+/** Returns the table in Markdown. */
+export function renderPlacesTable(): string {
+  const { accounts, long_waits, key_checks, keyless } = placeBounds();
+  const rows: [request: string, owner: string, of_one: number, in_all: number | "–"][] = [
+    ["with a key", "account", accounts.of_owner, accounts.in_all],
+    [
+      "of these: waits for the end of a `delay` ([faults](#faults)) or for deliveries of an inbox",
+      "account",
+      long_waits.of_owner,
+      long_waits.in_all,
+    ],
+    [
+      "of these: waits for a list of a costly filter",
+      "account",
+      COSTLY_READS.waiting_of_owner,
+      "–",
+    ],
+    [
+      "of these: waits for its turn with a body above 4 096 bytes",
+      "account",
+      LARGE_BODIES.waiting_of_owner,
+      "–",
+    ],
+    ["with a key that is new to the instance", "network", key_checks.of_owner, key_checks.in_all],
+    ["without an API key, such as a notification", "network", keyless.of_owner, keyless.in_all],
+  ];
+  const head = ["The request", "Counts for its", "Of one", "In all"];
+  return renderTextTable(head, rows.map((row) => row.map(String))).join("\n");
+}

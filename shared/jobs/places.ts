@@ -1,0 +1,115 @@
+/**
+ * The places of the requests of an isolate. A request under way occupies a connection and memory.
+ * So each takes a place before anything is done for it: with a key that the isolate knows a place of
+ * its account, without one a place of its network (shared/http/api_key_header.ts). A request that
+ * finds no place gets 429 at once. Contract §5 has the numbers as a table.
+ */
+
+import type { CostlyWorkBounds } from "./costly_work.ts";
+import { FairQueue } from "./fair_queue.ts";
+
+/** Connections of a server (ADR 0033). The functions of a Supabase project count as one. */
+const CONNECTIONS = 1_024;
+
+/** The most places. */
+interface PlaceBounds {
+  of_owner: number;
+  in_all: number;
+  /** Places of these that only owners with fewer than `few` get. */
+  reserved?: { slots: number; few: number };
+  refusal: string;
+}
+
+const FEWER = "send fewer at once, and try again";
+
+/**
+ * Returns the places of each kind. Together they are seven eighths of the connections, so new ones
+ * are always accepted. `long_waits` are a part of `accounts`.
+ */
+export function placeBounds(connections = CONNECTIONS) {
+  const part = (share: number) => Math.max(1, Math.floor(connections * share));
+  return {
+    /** Checks of keys that the isolate does not know: a statement each, which they share. */
+    key_checks: {
+      of_owner: part(1 / 16),
+      in_all: part(1 / 8),
+      refusal: `Too many new keys of this network are being checked: ${FEWER}`,
+    },
+    /** Requests of routes that take no key, with their bodies. */
+    keyless: {
+      of_owner: part(1 / 32),
+      in_all: part(1 / 8),
+      refusal: `Too many requests of this network are under way: ${FEWER}`,
+    },
+    /**
+     * Requests with a key. Two accounts that take all they can leave a quarter of the connections to
+     * those that have few requests under way.
+     */
+    accounts: {
+      of_owner: part(1 / 4),
+      in_all: part(5 / 8),
+      reserved: { slots: part(1 / 4), few: part(1 / 64) },
+      refusal: `Too many requests of this account are under way: ${FEWER}`,
+    },
+    /** Requests with a key that wait for the end of a delay, or for deliveries of an inbox. */
+    long_waits: {
+      of_owner: part(1 / 8),
+      in_all: part(1 / 4),
+      reserved: { slots: part(1 / 16), few: part(1 / 128) },
+      refusal: `Too many requests of this account wait at the same time: ${FEWER}`,
+    },
+  } satisfies Record<string, PlaceBounds>;
+}
+
+/** The places of an isolate. No request waits for one. */
+export type Places = Readonly<Record<keyof ReturnType<typeof placeBounds>, FairQueue>>;
+
+/** Makes the places of an isolate. */
+export function createPlaces(connections?: number): Places {
+  const { key_checks, keyless, accounts, long_waits } = placeBounds(connections);
+  return {
+    key_checks: queueOf(key_checks),
+    keyless: queueOf(keyless),
+    accounts: queueOf(accounts),
+    long_waits: queueOf(long_waits),
+  };
+}
+
+function queueOf({ of_owner, in_all, reserved, refusal }: PlaceBounds): FairQueue {
+  return new FairQueue({
+    slots: in_all,
+    levels: [of_owner],
+    waiting: 0,
+    refusal,
+    ...(reserved && { reserved }),
+  });
+}
+
+/**
+ * Lists that can read more rows than they show (ADR 0005). A page of 2 000 rows takes about 2 ms.
+ * With the rest after each, reads use about a tenth of one processor, and about 50 a second serve
+ * the 50 waiting requests of an account within `patience_ms`. A 503 comes within 2 s, as it does if
+ * the database is unavailable (promise R12). The work of a page is bounded, so a read above 6 ms
+ * has waited for a lock or a processor, which is no reason to delay other reads.
+ */
+export const COSTLY_READS: CostlyWorkBounds = {
+  waiting_of_owner: 50,
+  patience_ms: 2_000,
+  rest_factor: 9,
+  rest_most_ms: 50,
+  refusal: "Too many requests for filtered lists are waiting: try again",
+};
+
+/**
+ * Bodies that are too large to be read before the database has admitted and counted the request.
+ * The longest one takes about 10 ms, so with the rest after each they use a tenth of the processor
+ * that serves all accounts, and the 16 waiting ones of an account get their turn within
+ * `patience_ms`.
+ */
+export const LARGE_BODIES: CostlyWorkBounds = {
+  waiting_of_owner: 16,
+  patience_ms: 2_000,
+  rest_factor: 9,
+  rest_most_ms: 100,
+  refusal: "Too many large bodies are waiting: send fewer at once, or smaller ones",
+};

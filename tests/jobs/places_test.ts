@@ -1,0 +1,58 @@
+/** The places of requests: each bound, and that all places together leave connections free. */
+
+import assert from "node:assert/strict";
+import { CONNECTION_LIMITS } from "../../scripts/local/http_connections.ts";
+import type { Slot } from "../../shared/jobs/fair_queue.ts";
+import { createPlaces, placeBounds, type Places } from "../../shared/jobs/places.ts";
+
+const KINDS = Object.keys(placeBounds()) as (keyof Places)[];
+
+/** Takes places until one is refused. Returns how many it got. */
+async function fill(places: Places, kind: keyof Places, owner: string, most = 2_000) {
+  const slots: Slot[] = [];
+  try {
+    while (slots.length < most) slots.push(await places[kind].take([owner]));
+  } catch (error) {
+    assert.equal((error as { code: string }).code, "rate_limited");
+  }
+  return slots;
+}
+
+for (const connections of [64, CONNECTION_LIMITS.connections, 10_000]) {
+  Deno.test(`placeBounds() of ${connections} connections leave some free`, () => {
+    const { key_checks, keyless, accounts, long_waits } = placeBounds(connections);
+    const most = key_checks.in_all + keyless.in_all + accounts.in_all;
+    assert.ok(most <= connections * 7 / 8, String(most));
+    assert.ok(long_waits.in_all < accounts.in_all && long_waits.of_owner < accounts.of_owner);
+  });
+}
+
+for (const kind of KINDS) {
+  const { of_owner, in_all, reserved } = { reserved: undefined, ...placeBounds()[kind] };
+
+  Deno.test(`places of ${kind}: one owner gets ${of_owner}, and the next one its own`, async () => {
+    const places = createPlaces();
+    const slots = await fill(places, kind, "a");
+    assert.equal(slots.length, of_owner);
+    assert.ok((await fill(places, kind, "b")).length >= of_owner / 2);
+    slots[0]!.leave();
+    assert.equal((await fill(places, kind, "a")).length, 1);
+  });
+
+  Deno.test(`places of ${kind}: ${in_all} in all`, async () => {
+    const places = createPlaces();
+    let all = 0;
+    for (let i = 0; i < in_all; i++) all += (await fill(places, kind, `owner ${i}`)).length;
+    assert.equal(all, in_all);
+  });
+
+  if (reserved === undefined) continue;
+  Deno.test(`places of ${kind}: two greedy owners leave ${reserved.few} to others`, async () => {
+    const places = createPlaces();
+    await fill(places, kind, "a");
+    await fill(places, kind, "b");
+    for (let i = 0; i < reserved.slots / reserved.few; i++) {
+      assert.equal((await fill(places, kind, `other ${i}`)).length, reserved.few);
+    }
+  });
+}
