@@ -57,6 +57,8 @@ Operations without a result:
 
 Provider events that need a person:
   facts                    List unmatched provider events and exceptions, each with the reason.
+                           With BANK_DETAILS_KEYS also who has sent money to a bank account, or
+                           got it, and the text.
   match EVENT pay_...|re_...|tr_... [--fee AMOUNT]
                            Apply a provider event to this payment, refund or transfer.
                            --fee: what the bank took inside of the amount, such as 3.50.
@@ -82,7 +84,8 @@ Examples:
 
 Names of variables begin with PROVIDER_. The functions read the variables; test, retry
 and settle read them in their own environment. retry, settle and match read DOCS_URL
-there too, for doc_url of errors that they store. The command uses the database of
+there too, for doc_url of errors that they store. match of an entry of a bank reads
+BANK_DETAILS_KEYS, to keep the payer for refunds. The command uses the database of
 DATABASE_URL, or else the embedded server of DATA_DIR. If that server is not running,
 it runs until the command is done.
 

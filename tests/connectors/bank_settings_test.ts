@@ -25,6 +25,16 @@ const CASES: [Record<string, string>, string | null, MethodKind[]?][] = [
   [{ iban: "de89 3704 0044 0532 0130 00", bic: "cobadeff" }, null],
   [{ iban: "DE88370400440532013000" }, "iban"],
   [{ iban: "" }, "iban"],
+  [
+    { own_business: " name:Stadt: Köln ;iban:fr14 2004 1010 0505 0001 3m02 606; code:NTRF+153" },
+    null,
+  ],
+  [{ own_business: "code:pmnt-icdt-sala; " }, null],
+  ...["rent", "rent:x", "name:", "name:--", "iban:FR15", "code:a b", `name:${"x".repeat(71)}`].map((
+    own_business,
+  ): [Record<string, string>, string] => [{ own_business }, "own_business"]),
+  [{ own_business: "code:153;".repeat(50) }, null],
+  [{ own_business: "code:153;".repeat(51) }, "own_business"],
   [{ bic: "COBADE" }, "bic"],
   [{ bic: "BNPAFRPP" }, "bic"],
   [{ holder_name: "***" }, "holder_name"],

@@ -209,6 +209,26 @@ serviceCase("an advance of a refund that has ended", async (t, service) => {
       }
     });
   }
+  /** Advances of a pending refund with a return code: [payment, to, refused field or null] */
+  const CODES: [Record<string, unknown>, string, string | null][] = [
+    [APPROVED.sepa, "failed", null],
+    [APPROVED.swift, "failed", null],
+    [APPROVED.sepa, "completed", "return_code"],
+    [APPROVED.card, "failed", "return_code"],
+  ];
+  for (const [instrument, to, param] of CODES) {
+    await t.step(`AC06 with ${Object.keys(instrument)} to ${to}: ${param ?? 200}`, async () => {
+      const { body: paid } = await service.make({ ...instrument, settlement: "manual" });
+      if (paid.status === "pending") await advance(service, paid.id, "completed");
+      const { body } = await refund(service, paid.id, { amount: 10 });
+      const response = await service.call("POST", ADDRESSES[0]!(body.id), {
+        body: { to, return_code: "AC06" },
+      });
+      if (param !== null) return assertRefused(response, 400, "invalid_parameter", param);
+      const { failure_code, return_code } = response.body;
+      assert.deepEqual([failure_code, return_code], ["bank_return", "AC06"]);
+    });
+  }
   await t.step("the refused requests changed nothing of the first refunds", async () => {
     assert.ok(before.length > 0);
     assert.deepEqual(await shown(service, id), ["partially_refunded", 0, 10]);

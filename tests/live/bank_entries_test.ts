@@ -7,6 +7,9 @@ import assert from "node:assert/strict";
 import { checkBooks } from "../../scripts/operator/check_books.ts";
 import { renderEvents } from "../../scripts/operator/provider_work_table.ts";
 import { runWorkCommand } from "../../scripts/operator/provider_work.ts";
+import { rotateVault } from "../../scripts/operator/vault.ts";
+import { creditorReference } from "../../shared/core/creditor_reference.ts";
+import { Vault } from "../../shared/core/vault.ts";
 import { connectorsOf } from "../../scripts/operator/operator_database.ts";
 import { changeBankAccount, KEYS, runProviders } from "../support/bank/bank.ts";
 import { no_bank_double } from "../support/bank/double.ts";
@@ -35,6 +38,8 @@ async function assign(t: Deno.TestContext, live: LiveBank): Promise<void> {
     // deno-lint-ignore no-explicit-any
     return JSON.parse(printed) as any[];
   };
+  const dismiss = ({ account_id, reference }: Record<string, string>) =>
+    runProviders(service, ["dismiss", `${account_id}/${reference}`, "--reason", "a test"]);
   const kept = async () => {
     const rows = await sql`select owner_id from pay.bank_details where sealed is not null
       order by owner_id`;
@@ -78,6 +83,27 @@ async function assign(t: Deno.TestContext, live: LiveBank): Promise<void> {
     assert.deepEqual(await kept(), ["pac_"]);
   });
 
+  await t.step("a match without keys changes nothing, and a rotation seals it anew", async () => {
+    const [{ account_id, reference }] = await reported();
+    const match = (env: (name: string) => string | undefined) =>
+      runWorkCommand({
+        action: "match",
+        event: { account_id, reference },
+        targets: [invoice],
+        fee: null,
+        is_json: true,
+      }, { sql, findConnector: connectorsOf(sql), env, print: () => {} });
+    await assert.rejects(match(() => undefined), /BANK_DETAILS_KEYS/);
+    assert.equal((await show(invoice)).status, "pending");
+    const newer = `k2:${btoa("n".repeat(32))}`;
+    for (const keys of [`${newer},${KEYS}`, `${KEYS},${newer}`]) {
+      const quiet = { is_json: true, print: () => {}, printMessage: () => {} };
+      assert.equal(await rotateVault(sql, Vault.read(keys), quiet), 0);
+      const [sealing] = keys.split(",");
+      assert.equal((await reported(sealing!))[0].about.text, "Invoice 7");
+    }
+  });
+
   await t.step("a matched payment has its payer, to whom a refund goes", async () => {
     const [entry] = await reported();
     await runProviders(service, ["match", `${entry.account_id}/${entry.reference}`, invoice]);
@@ -97,6 +123,30 @@ async function assign(t: Deno.TestContext, live: LiveBank): Promise<void> {
     assert.deepEqual([refund.http, refund.error?.param], [400, "destination"]);
   });
 
+  await t.step("money that is too much shows the payer of the payment", async () => {
+    const { id } = await call("POST", PAYMENTS, {
+      amount: 1000,
+      currency: "EUR",
+      method_kind: "sepa",
+    });
+    await bank.move({ amount: 1200, reference: creditorReference(id), party: PAYER });
+    await bank.notify();
+    const [entry] = await reported();
+    assert.deepEqual([entry.subject_id, entry.about.counterparty.iban], [id, PAYER.iban]);
+    await dismiss(entry);
+  });
+
+  await t.step("retention takes what nobody has assigned for 14 months", async () => {
+    await paidBy(PAYER, "Invoice 9");
+    for (const [days, text] of [[400, "Invoice 9"], [430, undefined]] as const) {
+      await sql`update pay.bank_details set created_at = now() - ${days} * interval '1 day'
+        where starts_with(owner_id, 'pac_')`;
+      while ((await sql`select pay.purge(now(), 100)::int as rows`)[0]!.rows > 0);
+      assert.equal((await reported())[0].about?.text, text);
+    }
+    await dismiss((await reported())[0]);
+  });
+
   await t.step(
     "money that a person has to look at is a warning, and no broken promise",
     async () => {
@@ -109,9 +159,7 @@ async function assign(t: Deno.TestContext, live: LiveBank): Promise<void> {
       );
       const [entry] = await reported();
       assert.deepEqual([entry.about.counterparty.name, entry.state], [LANDLORD.name, "succeeded"]);
-      await runProviders(service, [
-        ...["dismiss", `${entry.account_id}/${entry.reference}`, "--reason", "rent"],
-      ]);
+      await dismiss(entry);
       assert.ok(!(await kept()).includes("pac_"));
     },
   );
