@@ -85,14 +85,22 @@ export function requestOf(action: Action, id: string): PlannedRequest {
   }
 }
 
-/** The same request with one field changed. */
+/** The same request with one field changed, and a create in place of one that takes no field. */
 export function changed({ method, path, body }: PlannedRequest): PlannedRequest {
-  const { amount, amount_minor, ...rest } = body ?? {};
-  if (typeof amount === "number") return { method, path, body: { ...rest, amount: amount + 1 } };
-  if (typeof amount_minor === "number") {
-    return { method, path, body: { ...rest, amount_minor: amount_minor + 1 } };
-  }
-  return { method, path, body: { ...rest, changed: true } };
+  const { amount, amount_minor, to, result } = body ?? {};
+  const other = typeof amount === "number"
+    ? { amount: amount + 1 }
+    : typeof amount_minor === "number"
+    ? { amount_minor: amount_minor + 1 }
+    : to !== undefined
+    ? { to: to === "failed" ? "completed" : "failed" }
+    : result !== undefined
+    ? { result: result === "failure" ? "success" : "failure" }
+    : /\/(refund|capture)$/.test(path)
+    ? { amount: 1 }
+    : null;
+  if (other !== null) return { method, path, body: { ...body, ...other } };
+  return { method, path: PAYMENTS, body: { amount: 1, currency: "EUR" } };
 }
 
 /** The IBAN or wallet for a currency. The test IBAN that returns transfers is for EUR only. */

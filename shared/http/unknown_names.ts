@@ -17,6 +17,7 @@ const MAX_SEARCHED = 2 * MAX_SHOWN;
 const MAX_LISTED = 8;
 /** Characters of a name that can be a misspelling of ours, the longest of which has 17. */
 const MAX_COMPARED = 40;
+
 const NOTHING = "this service has nothing like it: remove it";
 const LATER = 'send "capture": "manual" to take the money later, or remove it';
 const TOKEN = 'send "card": {"token": "pm_…"}, or remove it';
@@ -80,11 +81,11 @@ export function joined(path: string, step: PropertyKey): string {
 
 /**
  * Returns a name of the client for an error: at most 100 characters, without control characters.
- * `…` stands for a name that contains a secret, and for digits: a security code, or a part of a card
- * number.
+ * `…` stands for a name that contains a secret, for three digits or more (a security code, or a part
+ * of a card number), and for an empty name.
  */
 function shownName(name: string): string {
-  if (/^\d*$/.test(name) || containsSecret(name.slice(0, MAX_SEARCHED))) return LEFT_OUT;
+  if (/^(\d{3,})?$/.test(name) || containsSecret(name.slice(0, MAX_SEARCHED))) return LEFT_OUT;
   return name.slice(0, MAX_SHOWN).replace(/[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu, "?");
 }
 
@@ -107,7 +108,7 @@ function adviceFor(schema: z.ZodType, name: string, inPath: (ours: string) => st
   if (near !== undefined) return `did you mean "${inPath(near)}"? Send that, or remove it`;
   if (known.length === 0) return "there are none here, so remove it";
   if (known.length > MAX_LISTED) return "remove it";
-  return `remove it. Known here: ${known.map((ours) => `"${ours}"`).join(", ")}`;
+  return `remove it. The names here are ${known.map((ours) => `"${ours}"`).join(", ")}`;
 }
 
 /** Finds the name in one of the members: `email` and `customerEmail` are `customer.email`. */

@@ -7,13 +7,11 @@
 import { withoutKeys } from "../core/masked_secrets.ts";
 import type { RequestState } from "../http/request_state.ts";
 import type { RequestLogEntry } from "../store/request_log.ts";
-import { maskedRequest, maskedResponse, withoutCardNumbers } from "./masked_body.ts";
+import { maskedRequest, maskedResponse, MAX_BYTES, withoutCardNumbers } from "./masked_body.ts";
 
 /** Requests of a sandbox whose bodies are logged in a second, and of all sandboxes together. */
 const PER_SECOND = 20;
 const PER_SECOND_IN_ALL = 200;
-/** Bytes of a logged body, as in the database (`requests_bodies_bounded`). A longer one is not. */
-const MAX_BYTES = 16_384;
 
 type Bodies = Pick<RequestLogEntry, "request_body" | "response_body">;
 

@@ -6,7 +6,12 @@
 
 import type * as z from "zod";
 import { containsCardNumber } from "../core/card_number.ts";
-import { containsBankAccount, LEFT_OUT } from "../core/masked_secrets.ts";
+import {
+  containsBankAccount,
+  containsCutNumber,
+  containsSecret,
+  LEFT_OUT,
+} from "../core/masked_secrets.ts";
 import type { ApiKey } from "../schema/api_key.ts";
 import { memberOf } from "../schema/requirement.ts";
 
@@ -39,6 +44,14 @@ const PARTS_MAX = 19;
 
 type Members = Record<string, unknown>;
 
+/**
+ * Bytes of a body that is shown, as in the database (`requests_bodies_bounded`), and characters of a
+ * text in which secrets are searched for.
+ */
+export const MAX_BYTES = 16_384;
+/** Parameters of a query that is shown. */
+const MAX_PARAMETERS = 64;
+
 /** Returns the body of a request. Without a schema all of it is left out. */
 export function maskedRequest(body: unknown, schema: z.ZodType | undefined): unknown {
   return withoutSplitNumbers(shownMember(body, schema));
@@ -56,11 +69,13 @@ export function withoutCardNumbers(part: unknown): unknown {
   );
 }
 
-/** Leaves out a text that contains a card number or an IBAN, and returns other values. */
+/** Leaves out a text that contains a secret, or is long, and returns other values. */
 export function maskedText<T>(value: T): T | string {
   const text = typeof value === "number" ? String(value) : value;
   if (typeof text !== "string") return value;
-  return containsCardNumber(text) || containsBankAccount(text) ? LEFT_OUT : value;
+  const is_left_out = text.length > MAX_BYTES || containsSecret(text) ||
+    containsCutNumber(text);
+  return is_left_out ? LEFT_OUT : value;
 }
 
 /** Returns the shown parts of a member of a request. Without a schema the member is unknown. */
@@ -83,6 +98,7 @@ function shownMember(value: unknown, schema: z.ZodType | undefined, name = ""): 
 export function maskedQuery(search: string, schema: z.ZodType | undefined): string {
   if (search === "") return "";
   const pairs = search.slice(1).split("&");
+  if (pairs.length > MAX_PARAMETERS) return `?${LEFT_OUT}`;
   const sent = pairs.map((pair): [string, string] => [...new URLSearchParams(pair)][0] ?? ["", ""]);
   const shown = withoutSplitNumbers(
     sent.map(([name, value]) => shownMember(value, schema && memberOf(schema, name), name)),
@@ -109,7 +125,7 @@ export function maskedResponse(text: string): unknown {
 function shownPart(part: unknown, name = ""): unknown {
   if (typeof part === "string") {
     const is_left_out = TIMED_HEADERS.has(name) || SECURITY_CODE.test(name) ||
-      containsBankAccount(part);
+      containsBankAccount(part) || name !== "message" && containsCutNumber(part);
     return is_left_out ? LEFT_OUT : part;
   }
   if (typeof part !== "object" || part === null) return part;

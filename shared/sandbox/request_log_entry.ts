@@ -10,6 +10,7 @@ import { memberOf } from "../schema/requirement.ts";
 import type { RequestLogEntry } from "../store/request_log.ts";
 import type { RequestState } from "../http/request_state.ts";
 import type { Seen } from "../http/world.ts";
+import { maskedText } from "./masked_body.ts";
 import type { LoggedBodies } from "./logged_bodies.ts";
 
 /** Replaces text of the client. */
@@ -46,7 +47,7 @@ export function requestLogEntry(
     ...(query !== "" && { query }),
     status: seen.status,
     ...(code !== null && { error_code: code }),
-    ...(idempotency_key !== null && { idempotency_key }),
+    ...(idempotency_key !== null && { idempotency_key: maskedText(idempotency_key) }),
     ...(seen.is_replay && { is_replay: true as const }),
     duration_us: Math.round(seen.duration_ms * 1000),
     ...(seen.is_from_page && { source: "web_page" as const }),

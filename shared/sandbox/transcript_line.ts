@@ -6,7 +6,13 @@
 import type { Context } from "hono";
 import { LEFT_OUT, withoutKeys } from "../core/masked_secrets.ts";
 import type { Env } from "../http/request_state.ts";
-import { maskedQuery, maskedRequest, maskedResponse, maskedText } from "./masked_body.ts";
+import {
+  maskedQuery,
+  maskedRequest,
+  maskedResponse,
+  maskedText,
+  MAX_BYTES,
+} from "./masked_body.ts";
 
 /** Ids of API keys, which do not follow from the seed. */
 const KEY_IDS = /\bkey_[0-9a-z]{26}\b/g;
@@ -17,7 +23,7 @@ const MOUNT = /^\/functions\/v1(?=\/)/;
 
 /** Returns the line of the request with a number. */
 export async function transcriptLine(c: Context<Env>, n: number): Promise<string> {
-  const { route, request_id, body } = c.get("state");
+  const { route, request_id, body, body_bytes } = c.get("state");
   const { method, url } = c.req.raw;
   const { pathname, search } = new URL(url);
   const { base_url, console_url } = c.get("deps");
@@ -30,7 +36,7 @@ export async function transcriptLine(c: Context<Env>, n: number): Promise<string
       path: maskedText(pathname.replace(MOUNT, "").replace(KEY_IDS, "key_…")) +
         maskedQuery(search, route?.query),
       idempotency_key: maskedText(c.req.header("Idempotency-Key") ?? null),
-      body: maskedRequest(body, route?.body),
+      body: body_bytes > MAX_BYTES ? LEFT_OUT : maskedRequest(body, route?.body),
     },
     answer: {
       status: c.res.status,

@@ -308,6 +308,13 @@ serviceCase("GET /requests/{id} shows the bodies without secrets", async (t, ser
     assert.deepEqual(body.request_body, { amount: -1, currency: "EUR", iban: "…" });
     assert.deepEqual(body.response_body, response.body);
   });
+  await t.step("an idempotency key that is an IBAN, and one that is a UUID", async () => {
+    for (const idempotency_key of ["NL91ABNA0417164300", "ad12cdef-3456-4789-8abc-def012345678"]) {
+      const { body } = await logged(service.pay({}, { idempotency_key }));
+      const shown = idempotency_key.startsWith("NL") ? "…" : idempotency_key;
+      assert.equal(body.idempotency_key, shown);
+    }
+  });
   await t.step("a body that is no JSON, and a read", async () => {
     const broken = await logged(service.call("POST", PAYMENTS, { body: "{" }));
     assert.equal(broken.body.request_body, null);

@@ -334,6 +334,8 @@ serviceCase("a seeded sandbox", async (t, service) => {
       [{ card: { ...card, number: { a: "51051051", b: "05105100" } } }, /5105/, "2034"],
       [{ card: "5105 1051 0510 5101" }, /5105/, "1000"],
       [{ card: { ...card, pan_1: "51051051", pan_2: "05105100" } }, /5105/, "2034"],
+      [{ description: "5105a1051b0510c5100" }, /5105/, "1000"],
+      [{ metadata: { note: "card 51051051 then 05105100" } }, /5105/, "note"],
       [{ description: "5105 1051", reference: "0510 5100" }, /5105/, "1000"],
       [{ metadata: { a: "5105", b: "1051", c: "0510-5100" } }, /5105/, "1000"],
       [{ metadata: { cvv: "987", CVC: "987", card_code: "x" } }, /987/, "card_code"],
@@ -343,6 +345,7 @@ serviceCase("a seeded sandbox", async (t, service) => {
       [{ iban: [iban] }, /0532/, "1000"],
       [{ description: `refund to ${iban}` }, /DE89|0532/, "1000"],
       [{ metadata: { from: iban, "DE89370400440532013000": "x" } }, /DE89|0532/, "from"],
+      [{ metadata: { note: "x".repeat(16_384) } }, /xxx/, '"body":"…"'],
       [{ bank: { account_number: "0532013000" } }, /0532/, "bank"],
       [{ payer: { email: "a@shop.example", ssn: "078051120" } }, /0780/, "a@shop.example"],
     ];
@@ -350,6 +353,7 @@ serviceCase("a seeded sandbox", async (t, service) => {
     const queries: [string, RegExp, string][] = [
       ["?reference=4111111111111111", /4111/, "?reference="],
       [`?reference=${encodeURIComponent(iban)}`, /DE89|0532/, "?reference="],
+      [`?limit=3&${"x&".repeat(64)}`, /&x/, '?…"'],
       ["?cursor=0532013000&limit=3", /0532/, "&limit=3"],
       ["/DE89370400440532013000", /DE89|0532/, "GET"],
     ];

@@ -82,9 +82,7 @@ export function openCells(settings: Settings, on_line: (line: LogLine) => void):
   let started: ReturnType<typeof start> | undefined;
   return {
     async urlOf(path) {
-      const { origin, processes, own_path } = await (started ??= start());
-      // The proxy does not serve these.
-      if (path.includes("/internal/")) return processes[0]!.origin + MOUNT;
+      const { origin, own_path } = await (started ??= start());
       return origin + (NAMES_CELL.test(path) ? own_path : "") + MOUNT;
     },
     async logged(request_id) {
