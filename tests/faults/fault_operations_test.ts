@@ -117,7 +117,11 @@ const REFUSED: [body: Record<string, unknown>, param: string, words: RegExp][] =
     "where.event_type",
     /send "method_kind" or "operation"/,
   ],
-  [{ ...OK, where: { route: "/v1/payments" } }, "where.route", /The names here are "method", "path"/],
+  [
+    { ...OK, where: { route: "/v1/payments" } },
+    "where.route",
+    /The names here are "method", "path"/,
+  ],
   [{ ...OK, where: "/v1/payments" }, "where", /an object with the conditions/],
   [{ ...OK, where: { path: "v1/payments" } }, "where.path", /a path such as/],
   [{ ...OK, where: { path: "/v1/payments?limit=1" } }, "where.path", /a path such as/],
