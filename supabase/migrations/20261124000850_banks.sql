@@ -147,6 +147,9 @@ comment on column pay.bank_exports.written_at is 'Time at which the operator got
 
 create index bank_exports_account on pay.bank_exports (account_id, id);
 comment on index pay.bank_exports_account is 'pay.list_bank_exports: the files of an account.';
+create unique index bank_exports_name on pay.bank_exports (environment_id, account_id, name)
+  where sealed is not null;
+comment on index pay.bank_exports_name is 'pay.store_bank_exports: a recall is stored once. pay.list_bank_exports: a file by its name.';
 create index bank_exports_sealed on pay.bank_exports (environment_id, id) where sealed is not null;
 comment on index pay.bank_exports_sealed is 'pay.list_sealed_texts, pay_internal.purge_bank_details: the files that are left.';
 

@@ -215,7 +215,7 @@ end
 $$;
 grant execute on function pay.bank_orders_to_export(text, integer) to pay_api, pay_operator;
 
--- Stores files for the bank. Fails if an order waits no more: another export has it, or it was
+-- Stores files for the bank, except a recall that is stored already. Fails if an order waits no more: another export has it, or it was
 -- withdrawn or rejected meanwhile. So no order is in two files, also if the caller has no
 -- transaction around pay.bank_orders_to_export and this function.
 -- p_exports [{id, kind, name, sha256, payments, sum_minor, currency, is_opt_out, key_id, sealed,
@@ -240,7 +240,8 @@ begin
     x.currency, x.is_opt_out, x.key_id, x.sealed, v_now
   from jsonb_to_recordset(p_exports::jsonb) as x (
     id text, kind text, name text, sha256 text, payments integer, sum_minor bigint, currency text,
-    is_opt_out boolean, key_id text, sealed text);
+    is_opt_out boolean, key_id text, sealed text)
+  on conflict (environment_id, account_id, name) where sealed is not null do nothing;
   update pay.bank_orders b
   set state = 'exported', export_id = x.id, batch_id = o.batch_id, uetr = o.uetr,
     changed_at = v_now

@@ -18,6 +18,7 @@ const ENTRY_FUNCTIONS = [
   "change_webhook_endpoint",
   "changed_inboxes",
   "commit",
+  "count_bridge_request",
   "count_ignored_notification",
   "create_fault",
   "delete_bank_details",

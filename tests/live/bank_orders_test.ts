@@ -9,6 +9,7 @@ import { changeBankAccount, written } from "../support/bank/bank.ts";
 import { runBankJourney } from "../support/bank/bank_journey.ts";
 import { type BookingForm, no_bank_double } from "../support/bank/double.ts";
 import { type LiveBank, PAYEE, PAYER, withLiveBank } from "../support/bank/live_bank.ts";
+import { until } from "../support/common/until.ts";
 import { assertSilent } from "../support/database/invariant_breaches.ts";
 
 const PAYMENTS = "/api-v1-payments/v1/payments";
@@ -282,6 +283,29 @@ async function sendOrders(
     assert.deepEqual(await bank.takeOrders(), [], "the bridge has got it");
     assert.deepEqual((await bank.take(texts[0]!)).orders, [written(id)]);
     assert.deepEqual(await booked(id), ["completed"]);
+  });
+
+  await t.step("two recalls of an order at once are one file", async () => {
+    const { id } = await transfer();
+    await bank.takeOrders();
+    let recalls: Promise<string>[] = [];
+    // Both look for the file before one of them stores it.
+    await sql.begin(async (other) => {
+      await other`select pg_advisory_xact_lock(
+        hashtextextended(${`bank orders ${bank.account_id}`}, 0))`;
+      recalls = [bank.recallText(id), bank.recallText(id)];
+      await until(
+        "both recalls wait",
+        async () =>
+          (await other`select from pg_locks where locktype = 'advisory' and not granted`).length ===
+            2,
+      );
+    });
+    const texts = await Promise.all(recalls);
+    assert.equal(new Set(texts).size, 1);
+    const named = await sql`select from pay.bank_exports where name like ${`%${written(id)}%`}`;
+    assert.equal(named.length, 1);
+    await bank.take(texts[0]!);
   });
 
   await t.step("of two exports at once, one has the order", async () => {
