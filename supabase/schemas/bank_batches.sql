@@ -68,8 +68,8 @@ begin
 end
 $$;
 
--- Replaces the booking of an entry, or of a part of it, by orders. The difference of their amounts is
--- a charge of the bank. Returns false if the entry is not unmatched any more.
+-- Replaces the booking of an entry, or of a part of it, by orders. The difference of their amounts
+-- is a charge of the bank. Returns false if the entry is not unmatched any more.
 -- p_reference  that of the provider event of the entry
 -- p_sha256     the file that tells it; null: the operator
 create or replace function pay_internal.book_as_orders(

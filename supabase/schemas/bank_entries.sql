@@ -373,7 +373,8 @@ begin
   )
   update pay.bank_entries b
   set statement_sha256 = coalesce(b.statement_sha256, f.statement_sha256),
-    batch_id = coalesce(b.batch_id, f.batch_id), batch_minor = coalesce(b.batch_minor, f.batch_minor)
+    batch_id = coalesce(b.batch_id, f.batch_id),
+    batch_minor = coalesce(b.batch_minor, f.batch_minor)
   from found f where b.ctid = f.kept;
   -- Their own other identities are those of the entry that is booked.
   with pair as materialized (

@@ -215,9 +215,9 @@ end
 $$;
 grant execute on function pay.bank_orders_to_export(text, integer) to pay_api, pay_operator;
 
--- Stores files for the bank, except a recall that is stored already. Fails if an order waits no more: another export has it, or it was
--- withdrawn or rejected meanwhile. So no order is in two files, also if the caller has no
--- transaction around pay.bank_orders_to_export and this function.
+-- Stores files for the bank, except a recall that is stored already. Fails if an order waits no
+-- more: another export has it, or it was withdrawn or rejected meanwhile. So no order is in two
+-- files, also if the caller has no transaction around pay.bank_orders_to_export and this function.
 -- p_exports [{id, kind, name, sha256, payments, sum_minor, currency, is_opt_out, key_id, sealed,
 --           orders: [{id, batch_id, uetr}]}], without a uetr if it has none
 create or replace function pay.store_bank_exports(p_account_id text, p_exports text)

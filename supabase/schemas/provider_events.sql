@@ -222,21 +222,23 @@ begin
 end
 $$;
 
--- Lets the worker look again at the unmatched entries of banks about payments and transfers that have
--- changed now: a return can have come before the entry that it takes back. Those that an operator has
--- dismissed stay as they are.
--- Concurrency: a record of an unmatched entry expects the sequence of its payment or transfer, which
--- pay.record has locked. So each entry is seen here, or decided anew after this change.
+-- Lets the worker look again at the unmatched entries of banks about payments and transfers that
+-- have changed now: a return can have come before the entry that it takes back. Those that an
+-- operator has dismissed stay as they are.
+-- Concurrency: a record of an unmatched entry expects the sequence of its payment or transfer,
+-- which pay.record has locked. So each entry is seen here, or decided anew after this change.
 create or replace function pay_internal.reopen_bank_entries(
   p_records jsonb, p_expects jsonb, p_callers pay_internal.caller[]
 )
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
+-- As in pay_internal.lock_provider_events: only the index of the subjects has this order.
+set enable_sort = off
 as $$
 begin
   with changed as materialized (
-    select distinct caller.environment_id, e.id
+    select caller.environment_id, e.id
     from unnest(p_callers) caller
     join jsonb_to_recordset(p_records) as r (n integer, provider_events jsonb) on r.n = caller.n
     join jsonb_to_recordset(p_expects) as e (n integer, id text) on e.n = caller.n
@@ -246,9 +248,9 @@ begin
     from changed c
     cross join lateral (
       select k.ctid as place from pay.provider_events k
-      where k.subject_id = c.id and k.environment_id = c.environment_id
+      where k.subject_id between c.id and c.id and k.environment_id = c.environment_id
         and k.outcome = 'unmatched' and k.dismissed_at is null and k.body ? 'is_entry'
-      order by k.account_id, k.reference
+      order by k.subject_id
       for update of k
     ) k
   )
