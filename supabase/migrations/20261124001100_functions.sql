@@ -1755,7 +1755,8 @@ begin
   )
   update pay.bank_entries b
   set statement_sha256 = coalesce(b.statement_sha256, f.statement_sha256),
-    batch_id = coalesce(b.batch_id, f.batch_id), batch_minor = coalesce(b.batch_minor, f.batch_minor)
+    batch_id = coalesce(b.batch_id, f.batch_id),
+    batch_minor = coalesce(b.batch_minor, f.batch_minor)
   from found f where b.ctid = f.kept;
   -- Their own other identities are those of the entry that is booked.
   with pair as materialized (
@@ -2247,7 +2248,8 @@ begin
     x.currency, x.is_opt_out, x.key_id, x.sealed, v_now
   from jsonb_to_recordset(p_exports::jsonb) as x (
     id text, kind text, name text, sha256 text, payments integer, sum_minor bigint, currency text,
-    is_opt_out boolean, key_id text, sealed text);
+    is_opt_out boolean, key_id text, sealed text)
+  on conflict (environment_id, account_id, name) where sealed is not null do nothing;
   update pay.bank_orders b
   set state = 'exported', export_id = x.id, batch_id = o.batch_id, uetr = o.uetr,
     changed_at = v_now
@@ -5979,10 +5981,12 @@ create or replace function pay_internal.reopen_bank_entries(
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
+-- As in pay_internal.lock_provider_events: only the index of the subjects has this order.
+set enable_sort = off
 as $$
 begin
   with changed as materialized (
-    select distinct caller.environment_id, e.id
+    select caller.environment_id, e.id
     from unnest(p_callers) caller
     join jsonb_to_recordset(p_records) as r (n integer, provider_events jsonb) on r.n = caller.n
     join jsonb_to_recordset(p_expects) as e (n integer, id text) on e.n = caller.n
@@ -5992,9 +5996,9 @@ begin
     from changed c
     cross join lateral (
       select k.ctid as place from pay.provider_events k
-      where k.subject_id = c.id and k.environment_id = c.environment_id
+      where k.subject_id between c.id and c.id and k.environment_id = c.environment_id
         and k.outcome = 'unmatched' and k.dismissed_at is null and k.body ? 'is_entry'
-      order by k.account_id, k.reference
+      order by k.subject_id
       for update of k
     ) k
   )
