@@ -117,7 +117,6 @@ export function payoutFault(order: PayoutOrder, account: OwnBankAccount): OrderF
   const is_sepa = rail === "sepa";
   return amountFault(order, is_sepa, account) ??
     partyFault("payee", payee, rail, needsAddress(payee.iban)) ??
-    fault("payee.iban", payee.iban === account.iban, "is that of the account itself") ??
     remittanceFault(order.remittance) ??
     fault("speed", !is_sepa && speed === "instant", "only SEPA has instant payments") ??
     fault("charges", is_sepa && charges !== "SLEV", "SEPA only knows SLEV") ??

@@ -177,6 +177,14 @@ class ShopSteps {
       });
       assert.deepEqual(await this.#order(id), order);
     }
+    // A refund that fails later completes the payment again, by another event.
+    const path = `/payments/${order.payment_id}/refund`;
+    const refund = await this.#call("POST", path, { amount: 100 }) as { id: string };
+    await this.#reaches(id, { refunded: 100 });
+    const advance = `/api-v1-sandbox/refunds/${refund.id}/advance`;
+    assert.equal((await this.#run.start.call("POST", advance, { to: "failed" })).status, 200);
+    await this.#reaches(id, { refunded: 0, status: "paid" });
+    assert.equal((await this.#order(id)).fulfilled, 1);
   }
 
   async backOffice(): Promise<void> {
