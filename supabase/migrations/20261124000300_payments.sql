@@ -234,7 +234,7 @@ comment on column pay.events.traceparent is
   'The place in a trace from which the event came, as its deliveries send it (W3C Trace Context); null: none.';
 
 -- Earlier texts are derived from present ones (ADR 0043), so a change past the service would change
--- the past. These triggers refuse it to every role. They do not fire for a move between cells,
+-- the past. Triggers refuse it, and one of an event or a stored response, to every role. They do not fire for a move between cells,
 -- whose subscription replicates what has changed, nor for a restore, which only inserts. An erasure
 -- of personal data would need an exception here, after it has given each event its whole text.
 create function pay_internal.refuse_change()
@@ -243,13 +243,13 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  raise exception 'pay.%: the texts of earlier events and responses depend on this row', tg_table_name
+  raise exception 'pay.%: the events and responses of the past depend on this row', tg_table_name
     using errcode = 'check_violation', constraint = tg_name, table = tg_table_name,
       hint = 'A text changes with a new event, which has the next sequence: send a request';
 end
 $$;
 comment on function pay_internal.refuse_change() is
-  'Refuses a change of a row from which the texts of earlier events and responses are derived.';
+  'Refuses a change of a row on which the events and responses of the past depend.';
 
 -- After the update, because a trigger before it would lock the row once more.
 create trigger payments_text_stays after update on pay.payments for each row
@@ -262,9 +262,9 @@ create trigger transfers_text_stays after update on pay.transfers for each row
     and (new.sequence < old.sequence or new.body is distinct from old.body))
   execute function pay_internal.refuse_change();
 
-create trigger events_text_stays after update on pay.events for each row
-  when (new.body is distinct from old.body or new.object is distinct from old.object
-    or new.before is distinct from old.before)
+-- An event never changes. Its other columns are a part of what it shows, too.
+create trigger events_stay after update on pay.events for each row
+  when (new is distinct from old)
   execute function pay_internal.refuse_change();
 
 create table pay.idempotency_keys (
@@ -302,6 +302,15 @@ comment on column pay.idempotency_keys.created_at is 'Time of the first request.
 comment on column pay.idempotency_keys.advances_to is 'Of a request that advances a clock: the end of its advance while the stored response is not complete; else null.';
 comment on column pay.idempotency_keys.request_line is 'Method and path of the first request.';
 comment on column pay.idempotency_keys.replays is 'How often the response was replayed. A replay is counted after it is sent.';
+
+-- A request claims its key with an empty response, and stores the response when it has one.
+create trigger idempotency_keys_stay after update on pay.idempotency_keys for each row
+  when (old.body is distinct from '' and old.advances_to is null
+    and (new.status <> old.status or new.body is distinct from old.body
+      or new.subject_id is distinct from old.subject_id
+      or new.sequence is distinct from old.sequence or new.fingerprint <> old.fingerprint
+      or new.request_line <> old.request_line))
+  execute function pay_internal.refuse_change();
 
 -- Finds the keys to purge. A B-tree, though their rows come in the order of time: a BRIN index is
 -- read whole, and the table with it, once vacuumed space is used again (a block's summary then

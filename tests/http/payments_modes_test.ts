@@ -4,6 +4,7 @@
  */
 
 import assert from "node:assert/strict";
+import { runUnguarded } from "../support/database/invariant_breaches.ts";
 import { recordOf, rowCounts } from "../support/database/payment_records.ts";
 import {
   advance,
@@ -177,8 +178,11 @@ serviceCase(
         // environment, with the events that show it.
         await service.sql`update pay.payments set environment_id = ${environment_id}
         where id = ${body.id}`;
-        await service.sql`update pay.events set environment_id = ${environment_id}
-        where subject_id = ${body.id}`;
+        await runUnguarded(
+          service.sql,
+          `update pay.events set environment_id = '${environment_id}'
+           where subject_id = '${body.id}'`,
+        );
         const before = await recordOf(service, body.id);
         const options = { key, idempotency_key: `${command}_${outcome}` };
         const response = await service.call("POST", `${PAYMENTS}/${body.id}/${command}`, options);

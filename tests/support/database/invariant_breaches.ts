@@ -16,6 +16,11 @@ export async function saidBy(sql: postgres.Sql): Promise<string[]> {
   return [...new Set(found.map(({ invariant }) => invariant))].sort();
 }
 
+/** Runs statements past the triggers that protect the past. */
+export async function runUnguarded(sql: postgres.Sql, statements: string): Promise<void> {
+  await sql.unsafe(`set local session_replication_role = replica; ${statements}`);
+}
+
 /** Returns the result of `look` after some statements, which no trigger refuses, and which are rolled back. */
 export async function afterwards<T>(
   sql: postgres.Sql,
@@ -25,9 +30,7 @@ export async function afterwards<T>(
   const session = await sql.reserve();
   try {
     await session`begin`;
-    // Past the triggers that protect texts.
-    await session`set local session_replication_role = replica`;
-    await session.unsafe(statements);
+    await runUnguarded(session, statements);
     return await look(session);
   } finally {
     await session`rollback`;
