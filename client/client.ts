@@ -87,7 +87,7 @@ export class PaymentsClient {
       maxRetries: checkedRetries(options.maxRetries ?? DEFAULT_MAX_RETRIES),
       timeoutMs: checkedTimeout(options.timeoutMs ?? DEFAULT_TIMEOUT_MS),
       onExchange: options.onExchange,
-      runtime: { ...RUNTIME, ...options.runtime },
+      runtime: { ...RUNTIME, ...checkedOptions(options.runtime ?? {}, Object.keys(RUNTIME)) },
     });
     this.payments = new Payments(transport);
     this.refunds = new Refunds(transport);

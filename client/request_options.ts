@@ -2,6 +2,7 @@
  * Options of a single call, with their defaults and limits.
  */
 
+import { checkedOptions } from "./checked_object.ts";
 import type { RequestFault } from "./vocabulary.ts";
 
 /** Default of `maxRetries`. */
@@ -67,7 +68,8 @@ export function checkedTimeout(timeoutMs: number): number {
 
 /** Returns the value of the header `Sandbox-Fault`. */
 export function faultHeader(fault: SandboxFault): string {
-  return typeof fault === "string" ? fault : `delay; delay_ms=${fault.delay_ms}`;
+  if (typeof fault === "string") return fault;
+  return `delay; delay_ms=${checkedOptions(fault, ["delay_ms"]).delay_ms}`;
 }
 
 /** Returns the key, or throws a `TypeError` if the API would refuse it (contract §5). */

@@ -109,6 +109,7 @@ export async function verifyWebhook<Event extends { id: string; type: string } =
   secret: string,
   options: VerifyWebhookOptions = {},
 ): Promise<Event> {
+  if (typeof options !== "object") throw new TypeError("options must be an object");
   const { tolerance_seconds = DEFAULT_TOLERANCE_SECONDS, now_ms = Date.now(), ...rest } = options;
   const [unknown] = Object.keys(rest);
   if (unknown !== undefined) {

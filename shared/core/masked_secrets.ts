@@ -16,8 +16,8 @@ const MASK = "***";
  */
 const STORED =
   /"(?:[a-z_]{1,40}_reference:[^"\\]*|[a-z][a-z0-9]{0,15}_(?:test|live)_[0-9A-Za-z]{49}|whsec_[^"\\]*)"/g;
-/** API keys and secrets of endpoints, anywhere in a text. */
-const KEYS = /\b(?:[a-z][a-z0-9]{0,15}_(?:test|live)_[0-9A-Za-z]{49}\b|whsec_[0-9A-Za-z+/=_-]+)/g;
+/** API keys and secrets of endpoints, anywhere in a text, also inside of a word. */
+const KEYS = /[a-z][a-z0-9]{0,15}_(?:test|live)_[0-9A-Za-z]{49}|whsec_[0-9A-Za-z+/=_-]+/g;
 
 /** Addresses of wallets and hashes of transactions, whose digits are random. */
 const ON_CHAIN = /\b0x[0-9a-f]{40,64}\b/gi;

@@ -104,19 +104,24 @@ function adviceFor(schema: z.ZodType, name: string, inPath: (ours: string) => st
       (ours === "" || known.includes(ours)) && theirs.split(" ").includes(sent)
     ) ?? [];
   if (same === undefined && advice !== undefined) return advice;
-  const near = same ?? other ?? nestedName(schema, sent) ?? nearestName(name, known);
+  const nested = same ?? other ? undefined : nestedName(schema, sent);
+  if (nested !== undefined) {
+    const [outer, inner] = nested;
+    return `send "${inPath(outer)}": {"${inner}": …}, or remove it`;
+  }
+  const near = same ?? other ?? nearestName(name, known);
   if (near !== undefined) return `did you mean "${inPath(near)}"? Send that, or remove it`;
   if (known.length === 0) return "there are none here, so remove it";
   if (known.length > MAX_LISTED) return "remove it";
   return `remove it. The names here are ${known.map((ours) => `"${ours}"`).join(", ")}`;
 }
 
-/** Finds the name in one of the members: `email` and `customerEmail` are `customer.email`. */
-function nestedName(schema: z.ZodType, sent: string): string | undefined {
+/** Finds the name in one of the members: `customer[email]` is `"customer": {"email": …}`. */
+function nestedName(schema: z.ZodType, sent: string): [outer: string, inner: string] | undefined {
   for (const outer of namesOf(schema)) {
     for (const inner of namesOf(memberOf(schema, outer)!)) {
       const is_same = sent === bare(outer + inner) || sent === bare(inner) && inner !== "id";
-      if (is_same) return `${outer}.${inner}`;
+      if (is_same) return [outer, inner];
     }
   }
 }

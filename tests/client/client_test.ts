@@ -254,8 +254,21 @@ const UNKNOWN_OPTIONS: [name: string, call: (client: PaymentsClient) => unknown]
   ["idempotencyKey", (client) => client.balance.retrieve(other({ idempotencyKey: "1" }))],
   ["retries", (client) => client.webhookEndpoints.inbox("whe_1", {}, other({ retries: 1 }))],
   ["limit", (client) => client.payments.list().toArray({ max: 1, ...other({ limit: 1 }) })],
+  [
+    "ms",
+    (client) => client.balance.retrieve({ sandboxFault: { delay_ms: 1, ...other({ ms: 1 }) } }),
+  ],
   ["strict", () => new PaymentsClient(other({ strict: true }))],
   ["api_key", () => new PaymentsClient(other({ api_key: "sk_test_1" }))],
+  [
+    "wait",
+    () =>
+      new PaymentsClient({
+        apiKey: API_KEY,
+        baseUrl: "https://api.example",
+        runtime: other({ wait: 1 }),
+      }),
+  ],
   ["tolerance", () => verifyWebhook("{}", "t=1,v1=", "whsec_1", other({ tolerance: 1 }))],
 ];
 for (const [name, call] of UNKNOWN_OPTIONS) {
