@@ -58,7 +58,14 @@ export async function serveAgent(sandbox: AgentSandbox, stop: AbortSignal): Prom
 
 /** Returns a tool as the protocol describes it. */
 function describe({ name, title, description, input, annotations }: Tool) {
-  const schema = z.toJSONSchema(input, { target: "draft-7", io: "input" });
+  const schema = z.toJSONSchema(input, {
+    target: "draft-7",
+    io: "input",
+    // Unknown names are refused at every depth.
+    override: ({ jsonSchema }) => {
+      if (jsonSchema.properties !== undefined) jsonSchema.additionalProperties = false;
+    },
+  });
   const inputSchema = { ...schema, type: "object" as const };
   return { name, title, description, annotations, inputSchema };
 }

@@ -57,7 +57,7 @@ interface Definition<Shape extends z.core.$ZodShape> {
 /** Makes a tool. It refuses fields that it does not know. */
 export function tool<Shape extends z.core.$ZodShape>(definition: Definition<Shape>): Tool {
   const { name, title, description, effect, run } = definition;
-  const input = z.strictObject(definition.input);
+  const input = z.object(definition.input);
   return {
     name,
     title,

@@ -34,9 +34,12 @@ const limit = z.int().min(1).max(MAX_PAGE).default(DEFAULT_PAGE)
   .describe("Most items of the page. A page whose text is too long has fewer");
 /** The argument that a tool sends as the header of this name. No body of the API has such a field. */
 const HEADER = "Idempotency-Key";
-const header = z.string().regex(/^[\x21-\x7e]+$/).max(MAX_IDEMPOTENCY_KEY).optional().describe(
-  "Sent as the header Idempotency-Key, never in the body: another call with the same key and " +
-    "input changes nothing and gets the first response",
+const header = mustBe(
+  z.string().regex(/^[\x21-\x7e]+$/).max(MAX_IDEMPOTENCY_KEY).optional().describe(
+    "Sent as the header Idempotency-Key, never in the body: another call with the same key and " +
+      "input changes nothing and gets the first response",
+  ),
+  `text of 1 to ${MAX_IDEMPOTENCY_KEY} visible ASCII characters, without spaces`,
 );
 const amount = AmountMinor.optional();
 const payment = id("pay_").describe("Id of the payment");

@@ -43,12 +43,21 @@ Deno.test("mcp describes its tools as docs/agents.md does, and refuses unknown f
     for (const { name, title, description, annotations, inputSchema } of tools) {
       assert.ok(title && description && description.length > 20, name);
       assert.equal(annotations!.openWorldHint, false, name);
-      assert.equal(inputSchema["additionalProperties"], false, name);
+      for (const object of objectsIn(inputSchema)) {
+        assert.equal(object.additionalProperties, false, `${name} ${JSON.stringify(object)}`);
+      }
       for (const [field, schema] of Object.entries(inputSchema.properties ?? {})) {
         assert.ok("description" in schema, `${name}.${field} has no description`);
       }
     }
   }));
+
+/** Every JSON schema of an object with named members in a schema. */
+function objectsIn(schema: unknown): Record<string, unknown>[] {
+  if (typeof schema !== "object" || schema === null) return [];
+  const inner = Object.values(schema).flatMap(objectsIn);
+  return "properties" in schema ? [schema as Record<string, unknown>, ...inner] : inner;
+}
 
 Deno.test("mcp has words for every value that a tool refuses", () => {
   const inWords = (schema: z.ZodType): unknown =>
@@ -114,6 +123,7 @@ Deno.test("mcp makes, captures, refunds and advances payments, and shows what ha
         [{ ...order, idempotency_key: "7" }, "idempotency_key", /did you mean "Idempotency-Key"/],
         [{ ...order, card: { number: "4242424242424242" } }, "card.exp_month", /is required/],
         [{ amount: 1 }, "currency", /is required/],
+        [{ ...order, "Idempotency-Key": "a b" }, "Idempotency-Key", /without spaces/],
       ] as const
     ) {
       const { status, error } = await refused("create_payment", input);
