@@ -60,6 +60,7 @@ const REFUND = {
   status: "pending",
   failure_code: null as string | null,
   failure_message: null as string | null,
+  return_code: null,
   reason: "requested_by_customer",
   metadata: {},
   destination: null,
