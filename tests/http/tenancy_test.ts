@@ -63,6 +63,7 @@ const WITHOUT_ROWS = [
   "provider_events",
   "provider_methods",
   "provider_totals",
+  "sandbox_storage",
   "transcript_lines",
 ];
 

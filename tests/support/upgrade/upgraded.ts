@@ -78,7 +78,7 @@ async function checkReplays(service: FixtureService, { keys, keyed }: Fixture): 
     assert.deepEqual([again.status, again.text], [status, response], path);
     const other = await service.call("POST", path, {
       ...options,
-      body: { ...body as object, x: 1 },
+      body: { ...body as object, metadata: { other: "request" } },
     });
     assert.equal(other.body.error.code, "idempotency_conflict", other.text);
   }
