@@ -7580,7 +7580,7 @@ begin
     'ledger_totals', 'provider_events', 'deposit_addresses', 'chain_payouts',
     'provider_operations', 'transfers', 'refunds', 'disputes', 'payments', 'mandates',
     'bank_details', 'faults', 'idempotency_keys', 'webhook_endpoints', 'requests',
-    'sandbox_settings', 'transcript_lines', 'sandbox_storage'
+    'sandbox_settings', 'transcript_lines'
   ] loop
     -- Deletes by ctid, which needs no index.
     execute format(
@@ -7606,6 +7606,8 @@ begin
     v_is_empty := v_rows < p_batch;
   end if;
   if v_is_empty then
+    -- What the environment stores counts as waiting until nothing of it is left.
+    delete from pay.sandbox_storage s where s.environment_id = p_environment_id;
     perform set_config('pay.environment_ids', array[p_environment_id]::text, true);
     delete from pay.environments e where e.id = p_environment_id;
     v_total := v_total + 1;
