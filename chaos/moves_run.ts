@@ -241,7 +241,7 @@ class MovesRun {
     for (;;) {
       const { code, output } = await this.#runMover(left, delay);
       // A mover can be killed after its last statement.
-      if (code === 0 || output.includes("is at --to already\n")) break;
+      if (code === 0 || output.includes("is at the target already\n")) break;
       if (!has_aborted) {
         has_aborted = true;
         const killed = this.#command("abort");
@@ -252,7 +252,7 @@ class MovesRun {
         if (aborted.code === 0 || aborted.output.includes("No move of")) {
           this.#aborts++;
           await this.#assertOneHome();
-        } else if (!/already|is at --to/.test(aborted.output)) {
+        } else if (!/already|is at the target/.test(aborted.output)) {
           this.#breaches.push(`abort: ${aborted.output}`);
         }
       }
@@ -301,7 +301,6 @@ class MovesRun {
     const child = new Deno.Command(Deno.execPath(), {
       args: [
         ...["run", "-A", CELLS, action, "--account", ACCOUNT],
-        ...["--from", this.#home.stage.operator_url, "--to", this.#away.stage.operator_url],
         ...action === "move"
           ? [
             ...["--map", this.#proxy.map_file, "--cell", this.#away.name],
@@ -309,6 +308,10 @@ class MovesRun {
           ]
           : [],
       ],
+      env: {
+        CELLS_FROM_URL: this.#home.stage.operator_url,
+        CELLS_TO_URL: this.#away.stage.operator_url,
+      },
       stdin: "null",
       stdout: "null",
       stderr: "piped",

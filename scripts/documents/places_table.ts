@@ -9,7 +9,7 @@ export function renderPlacesTable(): string {
   const rows: [request: string, owner: string, of_one: number, in_all: number | "–"][] = [
     ["with a key", "account", accounts.of_owner, accounts.in_all],
     [
-      "of these: waits for the end of a `delay` ([faults](#faults)) or for deliveries of an inbox",
+      "of these: waits for the end of a `delay` ([faults](#faults)) or for deliveries of an inbox, or gets a transcript, until its end",
       "account",
       long_waits.of_owner,
       long_waits.in_all,

@@ -11,6 +11,8 @@ import {
   keysOfBoth,
   openCell,
   refusePair,
+  type Side,
+  URL_VARIABLES,
 } from "./cells_database.ts";
 import { abortMove, listMoves, LostLock, type Move, planMove, runMove } from "./cells_move.ts";
 import { readProxyMap, refuseAbsentCells } from "./cells_proxy.ts";
@@ -23,27 +25,29 @@ import { CommandError, print, printMessage, reportFailure, UsageError } from "./
 const KEEP_S = 20;
 const USAGE = `Usage:
   deno task cells list --map FILE [--socket PATH]…
-  deno task cells move --account ACCOUNT --from URL --to URL --map FILE --cell CELL
-                       [--socket PATH]… [--keep SECONDS] [--run]
-  deno task cells status --from URL --to URL
-  deno task cells abort --account ACCOUNT --from URL --to URL [--map FILE] [--socket PATH]…
-                       [--keep SECONDS]
+  deno task cells move --account ACCOUNT --map FILE --cell CELL [--socket PATH]…
+                       [--keep SECONDS] [--run]
+  deno task cells status
+  deno task cells abort --account ACCOUNT [--map FILE] [--socket PATH]… [--keep SECONDS]
 
 list shows the cell of each label, and with --socket refuses a cell that the proxy does not have.
 move shows what it would do, and with --run does it; the same command goes on with a move that was
 interrupted. status shows the moves that are under way, and the extended keys and signers that both
-cells count. abort goes back, as long as the account is not open at --to.
+cells count. abort goes back, as long as the account is not open at the target.
+
+Two environment variables have the databases of the cells, for an administrator: a direct
+connection, without a pooler. A command line would show their passwords to others.
+
+    CELLS_FROM_URL     The source, which has the account.
+    CELLS_TO_URL       The target, which gets it.
 
     --account ACCOUNT  The account. Its keys have a label that no other account has.
-    --from URL         The database of the cell that has the account, for an administrator:
-                       a direct connection, without a pooler. Default: CELLS_FROM_URL.
-    --to URL           The database of the cell that gets it. Default: CELLS_TO_URL.
     --map FILE         The map of the proxy, with the path that its configuration has.
-    --cell CELL        The name of the cell of --to in the map.
+    --cell CELL        The name of the target in the map.
     --socket PATH      The socket of a running proxy, once for each proxy. Without it, reload the
                        proxy when move says so, and run move again. abort takes the map and the
                        sockets of the move, unless they are given.
-    --keep SECONDS     How long --from keeps the keys after the proxy has switched, for requests
+    --keep SECONDS     How long the source keeps the keys after the proxy has switched, for requests
                        that wait there. Default: ${KEEP_S}.
 `;
 /** How long a move tries again while a database is away, and how often. */
@@ -80,11 +84,11 @@ async function main(args: string[]): Promise<number> {
       await refuseAbsentCells(proxy, [...new Set(map.values())]);
       for (const [label, cell] of map) print(`${label.padEnd(12)} ${cell}\n`);
     } else {
-      await withCells(need("from"), need("to"), is_run, async (source, target) => {
+      await withCells(is_run, async (source, target) => {
         if (action === "status") {
           const moves = await listMoves([source, target]);
           const keys = (await keysOfBoth(source, target)).map((key) =>
-            `${key}: --from and --to both count it, and give the same addresses or nonces twice`
+            `${key}: both cells count it, and give the same addresses or nonces twice`
           );
           if (moves.length === 0) moves.push("No account is moving");
           return print(`${[...moves, ...keys].join("\n")}\n`);
@@ -125,8 +129,6 @@ function readOptions(args: string[]): Options {
       args: rest,
       options: {
         account: text,
-        from: text,
-        to: text,
         map: text,
         cell: text,
         socket: { type: "string", multiple: true },
@@ -138,7 +140,7 @@ function readOptions(args: string[]): Options {
       action: known,
       is_run: run === true,
       sockets: socket ?? [],
-      values: { from: Deno.env.get("CELLS_FROM_URL"), to: Deno.env.get("CELLS_TO_URL"), ...given },
+      values: given,
     };
   } catch (error) {
     throw new UsageError(`cells: ${(error as Error).message}`);
@@ -150,22 +152,29 @@ function readSeconds(keep: string = String(KEEP_S)): number {
   throw new UsageError("--keep must be a whole number of seconds");
 }
 
+/** Opens the database of a side. */
+function openSide(side: Side): CellDatabase {
+  const url = Deno.env.get(URL_VARIABLES[side]);
+  if (!url) throw new UsageError(`Set ${URL_VARIABLES[side]} to the database of the ${side}`);
+  return openCell(side, url);
+}
+
 /**
  * Opens two cells that an account can move between.
- * @param is_patient whether the work begins again after a database was away
+ * @param is_patient whether the work begins again after a database was away that has responded
  */
 async function withCells(
-  from: string,
-  to: string,
   is_patient: boolean,
   work: (source: CellDatabase, target: CellDatabase) => Promise<void>,
 ): Promise<void> {
   let away_since: number | null = null;
+  let has_begun = false;
   for (let told_at = 0;;) {
-    const cells = [openCell("--from", from), openCell("--to", to)] as const;
+    const cells = [openSide("source"), openSide("target")] as const;
     try {
       return await withOwner(cells, () => {
         away_since = null;
+        has_begun = true;
         return work(...cells);
       });
     } catch (error) {
@@ -177,6 +186,10 @@ async function withCells(
         ? error.message
         : `${await nameAway(cells)} does not respond: ${reason}`;
       if (!is_patient) throw new CommandError(fault);
+      // An address with a fault never responds.
+      if (!has_begun) {
+        throw new CommandError(`${fault}. Check the address, or run the command when it responds`);
+      }
       if (Date.now() - away_since > PATIENCE_MS) {
         throw new CommandError(`${fault}. Run the same command when it does`);
       }
@@ -193,10 +206,10 @@ async function withCells(
 
 /** The databases that do not respond. */
 async function nameAway(cells: readonly CellDatabase[]): Promise<string> {
-  const flags = await Promise.all(
-    cells.map(({ flag, sql }) => sql`select`.then(() => [], () => [flag])),
+  const away = await Promise.all(
+    cells.map(({ side, sql }) => sql`select`.then(() => [], () => [URL_VARIABLES[side]])),
   );
-  return flags.flat().join(" and ") || "A database";
+  return away.flat().join(" and ") || "A database";
 }
 
 /** Runs the work as a member of the owner of the tables. */

@@ -121,8 +121,8 @@ export async function follow(copy: Copy): Promise<boolean> {
     last_errors = tables.errors;
     if (failing.latest - failing.since > STALL_MS) {
       throw new CommandError(
-        "The server of --to cannot apply the copy; its log has the reason. The account is still at " +
-          "--from: mend it and run the same command, or abort",
+        "The server of the target cannot apply the copy; its log has the reason. The account is still at " +
+          "the source: mend it and run the same command, or abort",
       );
     }
     if (now - told_at > TELL_MS) {
@@ -181,7 +181,7 @@ async function behindOf({ sql }: CellDatabase, name: string): Promise<number | n
 function refuseLostWal({ wal_status }: { wal_status: string }): void {
   if (wal_status !== "lost") return;
   throw new CommandError(
-    "The server of --from has deleted changes that the copy lacks (max_slot_wal_keep_size): abort, " +
+    "The server of the source has deleted changes that the copy lacks (max_slot_wal_keep_size): abort, " +
       "and move again",
   );
 }

@@ -9,6 +9,15 @@ import { EVM_NETWORKS, type EvmNetwork } from "../../shared/connectors/evm/evm_n
 import { driverEncryption } from "../../shared/store/database_encryption.ts";
 import { CommandError, UsageError } from "./command_line.ts";
 
+/** The cell that has the account, and the one that gets it. */
+export type Side = "source" | "target";
+
+/** The variables with the URLs. A command line would show their passwords to others. */
+export const URL_VARIABLES: Readonly<Record<Side, string>> = {
+  source: "CELLS_FROM_URL",
+  target: "CELLS_TO_URL",
+};
+
 /** Deleted in one statement. */
 const BATCH_ROWS = 5_000;
 /** Deleted last, in this order, because others refer to them. */
@@ -16,8 +25,7 @@ const REFERRED = ["provider_accounts", "api_keys", "environments"];
 
 /** The database of a cell. */
 export interface CellDatabase {
-  /** `--from` or `--to`, for messages. */
-  flag: string;
+  side: Side;
   url: string;
   sql: postgres.Sql;
 }
@@ -47,9 +55,11 @@ export interface Digest {
 }
 
 /** Opens a database. It is not checked yet. */
-export function openCell(flag: string, url: string): CellDatabase {
+export function openCell(side: Side, url: string): CellDatabase {
   if (!/^postgres(ql)?:$/.test(URL.parse(url)?.protocol ?? "")) {
-    throw new UsageError(`${flag} must be a URL, like postgres://user:password@host:5432/database`);
+    throw new UsageError(
+      `${URL_VARIABLES[side]} must be a URL, like postgres://user:password@host:5432/database`,
+    );
   }
   const sql = postgres(url, {
     max: 2,
@@ -67,7 +77,7 @@ export function openCell(flag: string, url: string): CellDatabase {
     } as Record<string, string | number>,
     ...driverEncryption(url),
   });
-  return { flag, url, sql };
+  return { side, url, sql };
 }
 
 interface Identity {
@@ -89,35 +99,35 @@ export async function refusePair(source: CellDatabase, target: CellDatabase): Pr
   if (from.server === to.server) {
     // A subscription to a publication of its own server would wait for itself.
     throw new CommandError(
-      "--from and --to are on one server: each cell needs a server of its own",
+      "Both cells are on one server: each cell needs a server of its own",
     );
   }
-  for (const [{ flag }, { may_bypass }] of [[source, from], [target, to]] as const) {
+  for (const [{ side }, { may_bypass }] of [[source, from], [target, to]] as const) {
     if (!may_bypass) {
       throw new CommandError(
-        `The user of ${flag} must be a superuser, or bypass row-level security`,
+        `The user of the ${side} must be a superuser, or bypass row-level security`,
       );
     }
   }
   if (from.wal_level !== "logical") {
-    throw new CommandError('The server of --from needs the setting "wal_level = logical"');
+    throw new CommandError('The server of the source needs the setting "wal_level = logical"');
   }
-  if (!from.may_replicate) throw new CommandError("The user of --from needs REPLICATION");
+  if (!from.may_replicate) throw new CommandError("The user of the source needs REPLICATION");
   if (!to.may_subscribe) {
-    throw new CommandError("The user of --to needs the role pg_create_subscription");
+    throw new CommandError("The user of the target needs the role pg_create_subscription");
   }
   const [schema_from, schema_to] = [await schemaOf(source), await schemaOf(target)];
   if (schema_from !== schema_to) {
     throw new CommandError(
-      "--from and --to have different migrations: update the older cell first",
+      "Both cells have different migrations: update the older cell first",
     );
   }
 }
 
-async function identityOf({ flag, sql }: CellDatabase): Promise<Identity> {
+async function identityOf({ side, sql }: CellDatabase): Promise<Identity> {
   const version = Number((await sql`show server_version_num`)[0]!.server_version_num);
   if (version < 160_000) {
-    throw new CommandError(`The server of ${flag} must be PostgreSQL 16 or newer`);
+    throw new CommandError(`The server of the ${side} must be PostgreSQL 16 or newer`);
   }
   const [found] = await sql<[Omit<Identity, "version">]>`
     select concat((select system_identifier from pg_control_system()), ' ',
@@ -130,13 +140,13 @@ async function identityOf({ flag, sql }: CellDatabase): Promise<Identity> {
 }
 
 /** The versions of the migrations, with hashes of their texts where these are recorded. */
-async function schemaOf({ flag, sql }: CellDatabase): Promise<string> {
+async function schemaOf({ side, sql }: CellDatabase): Promise<string> {
   const [found] = await sql<[{ has_schema: boolean }]>`
     select count(*) = 2 as has_schema from pg_class c
     where concat(c.relnamespace::regnamespace, '.', c.relname)
       in ('supabase_migrations.schema_migrations', 'pay.environments')`;
   if (!found.has_schema) {
-    throw new CommandError(`The database of ${flag} has no schema of this service`);
+    throw new CommandError(`The database of the ${side} has no schema of this service`);
   }
   const rows = await sql<{ migration: string }[]>`
     -- Without comments, white space and semicolons, which the Supabase CLI records differently.

@@ -121,23 +121,23 @@ export async function planMove(move: Move, { map, cell }: Destination): Promise<
   if (state.source.length === 0) {
     throw new UsageError(
       state.target.length === 0
-        ? `--account "${account}" does not exist at --from`
-        : `--account "${account}" is at --to already`,
+        ? `--account "${account}" does not exist at the source`
+        : `--account "${account}" is at the target already`,
     );
   }
   const has_arrived = hasArrived(state);
   if (!has_arrived && state.target.some(({ moving }) => moving !== "arriving")) {
-    throw new CommandError(`--to has an account "${account}" of its own`);
+    throw new CommandError(`The target has an account "${account}" of its own`);
   }
   if (!has_arrived) refuseClosed(account, state);
   if (state.arrives_here) {
     throw new CommandError(
-      `The move of "${account}" to --from has not ended: first run its command again`,
+      `The move of "${account}" to the source has not ended: first run its command again`,
     );
   }
   const tables = await tenantTables(source);
   if (JSON.stringify(tables) !== JSON.stringify(await tenantTables(target))) {
-    throw new CommandError("--from and --to have tables with different columns");
+    throw new CommandError("Both cells have tables with different columns");
   }
   const labels = await labelsOf(source, account);
   // A mover that was killed can have deleted them.
@@ -148,7 +148,7 @@ export async function planMove(move: Move, { map, cell }: Destination): Promise<
     const sharer = await sharerOf(database, labels, account);
     if (sharer === null) continue;
     throw new CommandError(
-      `The account "${sharer}" at ${database.flag} has keys with the same label, so the proxy ` +
+      `The account "${sharer}" at the ${database.side} has keys with the same label, so the proxy ` +
         "cannot tell them apart: give one of them a label of its own (keys rotate --prefix, for " +
         "each of its keys), and wait until the older secrets have expired",
     );
@@ -163,7 +163,7 @@ export async function planMove(move: Move, { map, cell }: Destination): Promise<
     const user = await userOfChainKeys(database, keys, account);
     if (user === null) continue;
     throw new CommandError(
-      `The account "${user}" at ${database.flag} uses the same extended public key or signer: two ` +
+      `The account "${user}" at the ${database.side} uses the same extended public key or signer: two ` +
         "cells would give the same address or nonce twice",
     );
   }
@@ -171,10 +171,10 @@ export async function planMove(move: Move, { map, cell }: Destination): Promise<
     `account "${account}", ${state.source.length} environments, labels ${
       labels.join(", ")
     } → ${cell}`,
-    ...has_arrived ? ["it is at --to; what is left is to delete it at --from"] : [],
+    ...has_arrived ? ["it is at the target; what is left is to delete it at the source"] : [],
     ...keys.length === 0
       ? []
-      : [`its addresses and nonces are counted at --to afterwards: ${keys}`],
+      : [`its addresses and nonces are counted at the target afterwards: ${keys}`],
   ];
   const ids = state.source.map(({ id }) => id);
   for (const { name } of tables) {
@@ -188,7 +188,7 @@ export async function planMove(move: Move, { map, cell }: Destination): Promise<
     select distinct unnest(a.secret_name || a.notification_secret_names) as name
     from pay.provider_accounts a where a.environment_id = any (${ids}) order by 1`;
   lines.push(
-    "the functions at --to need the same WEBHOOK_MASTER_SECRET" +
+    "the functions at the target need the same WEBHOOK_MASTER_SECRET" +
       secrets.filter(({ name }) => name !== null).map(({ name }) => `, ${name}`).join(""),
   );
   return lines;
@@ -214,7 +214,7 @@ export async function abortMove(move: Move, map: ProxyMap | null): Promise<void>
     const state = await readState(move);
     if (hasArrived(state)) {
       throw new CommandError(
-        `The account "${move.account}" is at --to already: "move" goes on and deletes it at --from`,
+        `The account "${move.account}" is at the target already: "move" goes on and deletes it at the source`,
       );
     }
     if (!state.has_publication && !state.target.some(({ moving }) => moving === "arriving")) {
@@ -224,7 +224,7 @@ export async function abortMove(move: Move, map: ProxyMap | null): Promise<void>
     await reopen(move, map);
     const tables = await tenantTables(move.source);
     await clear({ ...move, name: nameOf(move.account), tables });
-    move.report("aborted: the account is at --from, and nothing of it is at --to");
+    move.report("aborted: the account is at the source, and nothing of it is at the target");
   });
 }
 
@@ -271,20 +271,22 @@ export async function listMoves(cells: readonly CellDatabase[]): Promise<string[
         (await environmentsOf(cell, account)).map(({ moving }) => moving ?? "open"),
       );
       lines.push(
-        `"${account}" → ${destination}: ${[...steps].join(", ") || "deleted"} at ${cell.flag}, ` +
+        `"${account}" → ${destination}: ${
+          [...steps].join(", ") || "deleted"
+        } at the ${cell.side}, ` +
           (behind === null ? "no slot" : `the copy is ${behind} behind`),
       );
     }
   }
   // Left by a mover that was killed before it deleted, or by an operator who closed a backup.
-  for (const { flag, sql } of cells) {
+  for (const { side, sql } of cells) {
     const closed = await sql<{ account: string; steps: string }[]>`
       select e.account, string_agg(distinct e.moving, ', ') as steps
       from pay.environments e where e.moving is not null group by 1 order by 1`;
     for (const { account, steps } of closed) {
       if (copied.has(account)) continue;
       lines.push(
-        `"${account}": ${steps} at ${flag}, and no copy between these cells: run the command of ` +
+        `"${account}": ${steps} at the ${side}, and no copy between these cells: run the command of ` +
           "its move again",
       );
     }
@@ -313,8 +315,8 @@ function refuseClosed(account: string, { source, ...state }: MoveState): void {
   if (steps.length === 0) return;
   throw new CommandError(
     steps.includes("arriving")
-      ? `The account "${account}" has not arrived at --from yet`
-      : `The account "${account}" has left --from, and is not at --to: name the cell that has it ` +
+      ? `The account "${account}" has not arrived at the source yet`
+      : `The account "${account}" has left the source, and is not at the target: name the cell that has it ` +
         "(docs/scaling.md, Backups and moves)",
   );
 }
@@ -326,7 +328,7 @@ async function alone(
 ): Promise<void> {
   const { account, source } = move;
   // The end of this connection is the end of the lock.
-  const lock = openCell(source.flag, source.url);
+  const lock = openCell(source.side, source.url);
   try {
     const pid = await lock.sql.begin(async (sql) => {
       const [row] = await sql<[{ is_taken: boolean; pid: number }]>`
@@ -375,7 +377,9 @@ async function advance(
       throw error;
     }
     if (destination.map.sockets.length === 0) {
-      return move.report("Reload the proxy, and run the same command again: it deletes at --from");
+      return move.report(
+        "Reload the proxy, and run the same command again: it deletes at the source",
+      );
     }
   }
   await finish(copy);
@@ -473,7 +477,7 @@ async function outlast(source: CellDatabase): Promise<void> {
     const now = new Set(open.length === 0 ? [] : await openTransactions(source));
     open = open.filter((id) => now.has(id));
     return open.length === 0;
-  }, "A transaction at --from, such as a backup, does not end: move the account after it");
+  }, "A transaction at the source, such as a backup, does not end: move the account after it");
 }
 
 /** Lets nothing change any more, and brings the last changes to the target. */
@@ -579,7 +583,7 @@ async function compare(copy: MovingCopy): Promise<void> {
       `The cells have different rows in ${
         different.map(({ name }) => name).join(", ")
       }: the account ` +
-        "stays at --from. Abort, and move again",
+        "stays at the source. Abort, and move again",
     );
   }
   const rows = there.flat().reduce((sum, digest) => sum + Number(digest.rows), 0);
@@ -596,11 +600,11 @@ async function handOver(copy: MovingCopy, { map, cell }: Destination): Promise<v
   report(`switch: ${labels.join(", ")} → ${cell}`);
   await copy.refuseOthers();
   if ((await environmentsOf(source, account)).some(({ moving }) => moving !== "sealed")) {
-    throw new CommandError(`The account "${account}" was opened at --from meanwhile`);
+    throw new CommandError(`The account "${account}" was opened at the source meanwhile`);
   }
   await target.sql`update pay.environments set moving = null
     where account = ${account} and moving = 'arriving'`;
-  report("wake: the account is at --to");
+  report("wake: the account is at the target");
 }
 
 /**
@@ -631,7 +635,7 @@ async function reopen(move: Move, map: ProxyMap | null): Promise<void> {
   }
   if (was_switched && proxy.sockets.length === 0) {
     throw new CommandError(
-      "The account is open at --from: reload the proxy, and run the same command again",
+      "The account is open at the source: reload the proxy, and run the same command again",
     );
   }
   // Requests that the proxy has sent to the target before still wait there, with their keys.
@@ -646,12 +650,12 @@ async function finish(copy: MovingCopy): Promise<void> {
   await pause(keep_ms);
   await copy.refuseOthers();
   const ids = await idsOf(copy);
-  report(`delete: ${ids.length} environments at --from`);
+  report(`delete: ${ids.length} environments at the source`);
   // Again, for a source that was restored from a backup.
   await startCounters(source, account);
   await leaveCounters(source, await chainKeysOf(source, account));
   await deleteRows(source, tables, ids);
-  report(`delete: nothing of "${account}" is at --from`);
+  report(`delete: nothing of "${account}" is at the source`);
 }
 
 /** Removes what an earlier beginning has left, except the rows of the source. */

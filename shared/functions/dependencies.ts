@@ -159,7 +159,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
     }),
     faults,
     known_settings,
-    seeded_store: createSeededStore(calls),
+    seeded_store: createSeededStore(calls, places),
     logs_requests: settings.request_log ?? false,
   };
   return {

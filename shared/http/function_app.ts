@@ -16,6 +16,7 @@ import { renderError } from "../domain/changes/error_body.ts";
 import type { StoredResponse } from "../store/commit_rows.ts";
 import type { Access, Idempotency } from "../store/outcome.ts";
 import { apiKeyHeader, invalidKey } from "./api_key_header.ts";
+import { bodyInParts } from "./body_in_parts.ts";
 import { crossOrigin } from "./cross_origin.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { isIdempotencyKey, readIdempotencyKey } from "./idempotency_header.ts";
@@ -294,14 +295,8 @@ function respond(
   const state = c.get("state");
   if (response.status >= 400) state.code = JSON.parse(response.body).error.code;
   if (media_type === JSON_TYPE) state.response_body = response.body;
-  const body = rest ? ReadableStream.from(encoded(response.body, rest)) : response.body;
+  const body = rest ? bodyInParts(response.body, rest) : response.body;
   return c.body(body, response.status as 200, { "Content-Type": media_type });
-}
-
-async function* encoded(begin: string, rest: AsyncIterable<string>): AsyncGenerator<Uint8Array> {
-  const encoder = new TextEncoder();
-  yield encoder.encode(begin);
-  for await (const part of rest) yield encoder.encode(part);
 }
 
 function locationOf(response: StoredResponse, base_url: string): string {

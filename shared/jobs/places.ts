@@ -51,7 +51,10 @@ export function placeBounds(connections = CONNECTIONS) {
       reserved: { slots: part(1 / 4), few: part(1 / 64) },
       refusal: `Too many requests of this account are under way: ${FEWER}`,
     },
-    /** Requests with a key that wait for the end of a delay, or for deliveries of an inbox. */
+    /**
+     * Requests with a key that wait for the end of a delay, or for deliveries of an inbox, or get a
+     * transcript.
+     */
     long_waits: {
       of_owner: part(1 / 8),
       in_all: part(1 / 4),

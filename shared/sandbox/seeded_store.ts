@@ -5,6 +5,7 @@
 
 import { ApiError } from "../core/errors.ts";
 import { withoutRateCount } from "../domain/changes/service_request.ts";
+import type { Places } from "../jobs/places.ts";
 import type { EntryCalls } from "../store/entry_calls.ts";
 import { type Access, requestParameter, type Row, withAnySettings } from "../store/outcome.ts";
 
@@ -19,10 +20,11 @@ export interface SeededStore {
   keep(access: Access, n: number, line: string): Promise<void>;
   /**
    * Returns the transcript of the caller's sandbox: a line for each request, each with a line feed.
-   * The rest is read when it is taken, in parts, so that nobody holds much memory. Throws
-   * `invalid_state` if the sandbox has no seed; the rest ends with an error after a reset.
+   * The rest is read when it is taken, in parts, so that nobody holds much memory, and has a place
+   * until its end. Throws `invalid_state` if the sandbox has no seed, and `rate_limited` if the
+   * account has no place; the rest ends with an error after a reset.
    */
-  transcript(access: Access): Promise<{ begin: string; rest: AsyncIterable<string> }>;
+  transcript(access: Access): Promise<{ begin: string; rest: AsyncGenerator<string> }>;
 }
 
 const NUMBER = `select pay.number_request(p_key_hash => $1::text) as settings`;
@@ -33,7 +35,7 @@ const TRANSCRIPT = `select * from pay.transcript(
   p_request => $1::text, p_after => $2::text::bigint)`;
 
 /** Creates the store over the entry functions. Every statement waits for the turn of its tenant. */
-export function createSeededStore(calls: EntryCalls): SeededStore {
+export function createSeededStore(calls: EntryCalls, { long_waits }: Places): SeededStore {
   async function readPart(access: Access, after: string) {
     const parameters = [requestParameter(access), after];
     const row = await calls.ask<Row<"not_seeded">>(access, TRANSCRIPT, parameters);
@@ -43,6 +45,15 @@ export function createSeededStore(calls: EntryCalls): SeededStore {
       'This sandbox has no transcript: make one with a "seed"',
       { current_status: "unseeded", allowed: [] },
     );
+  }
+  async function* readRest(access: Access, first: Awaited<ReturnType<typeof readPart>>) {
+    const place = await long_waits.take([calls.tenants.nameOf(access.key_hash)]);
+    try {
+      yield "";
+      yield* readOn(access, first);
+    } finally {
+      place.leave();
+    }
   }
   async function* readOn(access: Access, first: Awaited<ReturnType<typeof readPart>>) {
     for (let part = first; part.detail;) {
@@ -68,7 +79,10 @@ export function createSeededStore(calls: EntryCalls): SeededStore {
 
     async transcript(access) {
       const first = await readPart(access, "0");
-      return { begin: first.body!, rest: readOn(withoutRateCount(access), first) };
+      const rest = readRest(withoutRateCount(access), first);
+      // Takes the place before the response begins.
+      await rest.next();
+      return { begin: first.body!, rest };
     },
   };
 }

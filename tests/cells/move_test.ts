@@ -22,6 +22,8 @@ const CREATE = [`${PAYMENTS}/payments`, {
   outcome: "success",
 }] as const;
 const MIB = 2 ** 20;
+/** Nothing listens there. */
+const AWAY = "postgres://127.0.0.1:9/none";
 const has_haproxy = await findHaproxy() !== null;
 const in_ci = Deno.env.get("CI") !== undefined;
 
@@ -95,7 +97,7 @@ async function countChain(sql: postgres.Sql): Promise<void> {
 /** The rows of the account, by their tables, as a backup of its cell has them. */
 async function backUp({ sql, url }: TwoCells["a"]): Promise<Map<string, string[]>> {
   const rows = new Map<string, string[]>();
-  for (const { name } of await tenantTables({ sql, url, flag: "--from" })) {
+  for (const { name } of await tenantTables({ sql, url, side: "source" })) {
     const found = await sql.unsafe<{ row: string }[]>(
       `select t::text as row from pay.${name} t
        join pay.environments e on e.id = t.environment_id and e.account = 'acme'`,
@@ -181,13 +183,16 @@ Deno.test({
       assert.equal(ended.code, code);
     };
     const tellsStatus = async (expected: string | RegExp) => {
-      const { output } = await cells.run(["status", ...move.slice(3, 7)]);
+      const { output } = await cells.run([...move.slice(0, 2), "status"]);
       if (typeof expected === "string") assert.equal(output, expected);
       else assert.match(output, expected);
     };
-    /** The arguments with another value of a flag. */
-    const but = (flag: string, value: string) =>
-      move.map((each, i) => move[i - 1] === flag ? value : each);
+    /** The command with another value of a flag or of a variable. */
+    const but = (name: string, value: string) =>
+      move.map((each, i) => {
+        if (move[i - 1] === name) return value;
+        return each.startsWith(`${name}=`) ? `${name}=${value}` : each;
+      });
 
     await t.step("a wrong move is refused", async () => {
       const twice = await Deno.makeTempFile();
@@ -195,18 +200,21 @@ Deno.test({
       const absent = await Deno.makeTempFile();
       await Deno.writeTextFile(absent, "sk7f a\nsk9c c\n");
       await Promise.all([
-        runs(but("--to", a.url), 1, /are on one server/),
-        runs(but("--to", new URL("/template1", a.url).href), 1, /are on one server/),
-        runs(but("--to", "postgres://127.0.0.1:9/none"), 1, /--to does not respond: \w+/),
-        runs(but("--to", "http://b"), 2, /--to must be a URL/),
-        runs(move.filter((each, i) => each !== "--to" && move[i - 1] !== "--to"), 2, /--to is/),
+        runs(but("CELLS_TO_URL", a.url), 1, /are on one server/),
+        runs(but("CELLS_TO_URL", new URL("/template1", a.url).href), 1, /are on one server/),
+        ...[[], ["--run"]].map((run) =>
+          runs([...but("CELLS_TO_URL", AWAY), ...run], 1, /^CELLS_TO_URL does not respond: \w+/)
+        ),
+        runs(but("CELLS_TO_URL", "http://b"), 2, /CELLS_TO_URL must be a URL/),
+        runs(but("CELLS_TO_URL", ""), 2, /Set CELLS_TO_URL /),
+        runs([...move, "--to", AWAY], 2, /Unknown option '--to'/),
         runs(["list", "--map", twice], 2, /Line 2/),
         runs(["list", "--map", absent], 0, /^sk7f {9}a\nsk9c {9}c\n$/),
         runs(["list", "--map", map_file, "--socket", socket], 0, /^sk7f {9}a\nsk8q {9}b\n$/),
         runs(["list", "--map", absent, "--socket", socket], 1, /^The proxy has .* "cell_c": add/),
       ]);
-      await runs(but("--account", "nobody"), 2, /"nobody" does not exist at --from/);
-      await runs(but("--account", "other"), 2, /"other" is at --to already/);
+      await runs(but("--account", "nobody"), 2, /"nobody" does not exist at the source/);
+      await runs(but("--account", "other"), 2, /"other" is at the target already/);
       await runs(but("--cell", "c"), 1, /no backend "cell_c"/);
       await runs(but("--map", "/nowhere"), 2, /--map \/nowhere cannot be read/);
       await runs(but("--map", twice), 2, /Line 2 of the map: the label "sk7f" is in line 1 too/);
@@ -216,14 +224,18 @@ Deno.test({
       await b
         .sql`delete from supabase_migrations.schema_migrations where version = '99999999999999'`;
       await a.makeKey("neighbour", "sk7f");
-      await runs(move, 1, /"neighbour" at --from has keys with the same label/);
+      await runs(move, 1, /"neighbour" at the source has keys with the same label/);
       await a.sql`delete from pay.api_key_secrets where account = 'neighbour'`;
       await b.makeKey("rival", "sk7f");
-      await runs(move, 1, /"rival" at --to has keys with the same label/);
+      await runs(move, 1, /"rival" at the target has keys with the same label/);
       await b.sql`delete from pay.api_key_secrets where account = 'rival'`;
-      await runs(["abort", ...move.slice(1, 7)], 2, /No move of --account "acme"/);
+      await runs(
+        [...move.slice(0, 2), "abort", "--account", "acme"],
+        2,
+        /No move of --account "acme"/,
+      );
       await a.sql`update pay.environments set moving = 'arriving' where account = 'acme'`;
-      await runs(move, 1, /"acme" has not arrived at --from yet/);
+      await runs(move, 1, /"acme" has not arrived at the source yet/);
       await a.sql`update pay.environments set moving = null where account = 'acme'`;
     });
     await t.step("without --run nothing changes", async () => {
@@ -240,9 +252,9 @@ Deno.test({
           where id = ${OTHER_CHAIN}`;
       await b.makeKey("other", "sk8q", true);
       await addChain(b.sql, OTHER_CHAIN, "other", { xpub: UNUSED.xpub });
-      await runs(move, 1, /"other" at --to uses the same extended public key or signer/);
+      await runs(move, 1, /"other" at the target uses the same extended public key or signer/);
       await keys_of(b.sql, { signer_address: UNUSED.signer_address.toLowerCase() });
-      const twice = "--from and --to both count it, and give the same addresses or nonces twice";
+      const twice = "both cells count it, and give the same addresses or nonces twice";
       await tellsStatus(
         "No account is moving\n" +
           `${UNUSED.signer_address.toLowerCase()}: ${twice}\n${UNUSED.xpub}: ${twice}\n`,
@@ -259,14 +271,14 @@ Deno.test({
       await until("the copy is there", () => mover.output().includes("copy: complete"));
       mover.kill();
       await mover.ended;
-      // One line: the rows that have arrived at --to are those of this copy.
-      await tellsStatus(/^"acme" → b: \w+ at --from, the copy is \d+ \w+ behind\n$/);
+      // One line: the rows that have arrived at the target are those of this copy.
+      await tellsStatus(/^"acme" → b: \w+ at the source, the copy is \d+ \w+ behind\n$/);
       await b.sql`delete from pay.idempotency_keys where key = (
         select min(key) from pay.idempotency_keys)`;
       await runs(
         [...move, "--run"],
         1,
-        /different rows in idempotency_keys: the account stays at --from/,
+        /different rows in idempotency_keys: the account stays at the source/,
       );
       assert.deepEqual([await stateOf(a.sql), await stateOf(b.sql)], ["open", "arriving"]);
       // As a mover leaves it that was killed after the proxy had switched, and an abort to which the
@@ -275,7 +287,14 @@ Deno.test({
       const map = await Deno.readTextFile(map_file);
       await switchLabels({ file: map_file, sockets: [socket] }, ["sk7f"], "b");
       await Deno.writeTextFile(map_file, map);
-      const aborted = await cells.run(["abort", ...move.slice(1, 7), "--keep", "1"]);
+      const aborted = await cells.run([
+        ...move.slice(0, 2),
+        "abort",
+        "--account",
+        "acme",
+        "--keep",
+        "1",
+      ]);
       assert.equal(aborted.code, 0, aborted.output);
       assert.equal(await Deno.readTextFile(map_file), map);
       assert.deepEqual([await stateOf(a.sql), await stateOf(b.sql)], ["open", "nothing"]);
@@ -321,7 +340,11 @@ Deno.test({
       await new Promise((resolve) => setTimeout(resolve, 500));
       assert.doesNotMatch(mover.output(), /fence: requests wait/, "an operation is under way");
       await runs([...move, "--run"], 1, /Another mover has the account "acme"/);
-      await runs(["abort", ...move.slice(1, 7)], 1, /Another mover has the account "acme"/);
+      await runs(
+        [...move.slice(0, 2), "abort", "--account", "acme"],
+        1,
+        /Another mover has the account "acme"/,
+      );
       // Its lock is gone, and another mover has it.
       const other = await a.sql.reserve();
       await a.sql`select pg_terminate_backend(l.pid) from pg_locks l
@@ -391,7 +414,7 @@ Deno.test({
           where roleid = 'pay_owner'::regrole and member <> roleid and inherit_option`;
         assert.deepEqual([...left], []);
       }
-      await runs(move, 2, /"acme" is at --to already/);
+      await runs(move, 2, /"acme" is at the target already/);
       await a.makeKey("heir", "sk9r", true);
       for (const key of [{ xpub: "xpub1" }, { xpub: UNUSED.xpub }, { signer_address: SIGNER }]) {
         await assert.rejects(
@@ -409,13 +432,17 @@ Deno.test({
       for (const row of [...environments, { ...gone, livemode: false }]) {
         await a.sql`insert into pay.environments ${a.sql(row)}`;
       }
-      await runs([...move, "--run"], 1, /--to has an account "acme" of its own/);
-      await runs(["abort", ...move.slice(1, 7)], 2, /No move of --account "acme"/);
+      await runs([...move, "--run"], 1, /The target has an account "acme" of its own/);
+      await runs(
+        [...move.slice(0, 2), "abort", "--account", "acme"],
+        2,
+        /No move of --account "acme"/,
+      );
       await a.sql`update pay.environments set moving = 'sealed' where account = 'acme'`;
       // Its keys are gone, as after a kill of the mover.
-      await runs(move, 0, /it is at --to; what is left is to delete it at --from/);
+      await runs(move, 0, /it is at the target; what is left is to delete it at the source/);
       await tellsStatus(
-        '"acme": sealed at --from, and no copy between these cells: run the command of its move ' +
+        '"acme": sealed at the source, and no copy between these cells: run the command of its move ' +
           "again\n",
       );
       await restore(a.sql, backup);
@@ -423,8 +450,12 @@ Deno.test({
       await a.sql`update pay.signer_nonces set left_at = null`;
       // As after one more move, to a third cell.
       await b.sql`update pay.environments set account = 'elsewhere' where account = 'acme'`;
-      await runs([...move, "--run"], 1, /"acme" has left --from, and is not at --to/);
-      await runs(["abort", ...move.slice(1, 7)], 2, /No move of --account "acme"/);
+      await runs([...move, "--run"], 1, /"acme" has left the source, and is not at the target/);
+      await runs(
+        [...move.slice(0, 2), "abort", "--account", "acme"],
+        2,
+        /No move of --account "acme"/,
+      );
       await b.sql`update pay.environments set account = 'acme' where account = 'elsewhere'`;
       const paymentsOf = async ({ sql }: TwoCells["a"]) =>
         (await sql`select count(*)::integer as n from pay.payments`)[0]!.n;
@@ -433,7 +464,7 @@ Deno.test({
       await runs(
         [...but("--keep", "1"), "--run"],
         0,
-        /^delete: 5 environments at --from\ndelete: nothing of "acme" is at --from\n$/,
+        /^delete: 5 environments at the source\ndelete: nothing of "acme" is at the source\n$/,
       );
       assert.deepEqual([await stateOf(a.sql), await stateOf(b.sql)], ["nothing", "open"]);
       assert.deepEqual([await paymentsOf(a), await paymentsOf(b)], [0, stored]);
@@ -500,7 +531,7 @@ Deno.test({
         assert.deepEqual([await stateOf(b.sql), await stateOf(a.sql)], ["sealed", "open"]);
         // To a third cell the account does not go before this move has ended.
         await b.sql`update pay.environments set account = 'elsewhere' where account = 'acme'`;
-        await runs(move, 1, /The move of "acme" to --from has not ended/);
+        await runs(move, 1, /The move of "acme" to the source has not ended/);
         await b.sql`update pay.environments set account = 'acme' where account = 'elsewhere'`;
         const ended = await cells.run([...back, "--run"]);
         assert.equal(ended.code, 0, ended.output);
@@ -542,7 +573,7 @@ Deno.test({
     const stopped = await cells.run(move);
     assert.match(
       stopped.output,
-      /The server of --to cannot apply the copy; its log has the reason/,
+      /The server of the target cannot apply the copy; its log has the reason/,
     );
     assert.equal(stopped.code, 1);
     assert.deepEqual([await stateOf(a.sql), await stateOf(b.sql)], ["open", "arriving"]);

@@ -18,11 +18,16 @@ Deno.test({
     const old = await startSupabaseServer(15);
     try {
       const { superuser_url } = testServer();
-      const sides = [["--from", old.url, superuser_url], ["--to", superuser_url, old.url]] as const;
-      for (const [flag, from, to] of sides) {
-        assert.deepEqual(await startCells(["status", "--from", from, "--to", to]).ended, {
+      const sides = [["source", old.url, superuser_url], [
+        "target",
+        superuser_url,
+        old.url,
+      ]] as const;
+      for (const [side, from, to] of sides) {
+        const command = [`CELLS_FROM_URL=${from}`, `CELLS_TO_URL=${to}`, "status"];
+        assert.deepEqual(await startCells(command).ended, {
           code: 1,
-          output: `The server of ${flag} must be PostgreSQL 16 or newer\n`,
+          output: `The server of the ${side} must be PostgreSQL 16 or newer\n`,
         });
       }
     } finally {

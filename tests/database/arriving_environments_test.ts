@@ -28,7 +28,7 @@ serviceCase("nothing touches an arriving environment", async (t, service) => {
   const { store, close } = openProviderStore(service);
   /** The state of all environments: their own rows, and the digests of their tables. */
   const stateOf = async () => {
-    const database = { flag: "--to", url: service.database.url, sql };
+    const database = { side: "target" as const, url: service.database.url, sql };
     const environments = await sql`select id, retired_at from pay.environments order by 1`;
     const ids = environments.map(({ id }) => id);
     const digests = new Map<string, unknown>([["environments", environments]]);

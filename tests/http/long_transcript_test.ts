@@ -2,6 +2,8 @@
 
 import assert from "node:assert/strict";
 import { parseApiKey } from "../../shared/core/api_key.ts";
+import { bodyInParts } from "../../shared/http/body_in_parts.ts";
+import { placeBounds } from "../../shared/jobs/places.ts";
 import { SANDBOX, serviceCase } from "../support/service/service_case.ts";
 
 const LINES = 3_000;
@@ -40,6 +42,22 @@ serviceCase("a transcript is read part by part, of one run", async (t, service) 
     }
     assert.deepEqual([characters, parts], [LINES * 1001, 12]);
     service.assertStatements(11);
+  });
+  await t.step("the transcripts that are sent to an account are limited", async () => {
+    const { of_owner } = placeBounds().long_waits;
+    const sent = await Promise.all(Array.from({ length: of_owner }, read));
+    await assert.rejects(read(), { code: "rate_limited" });
+    const [first, ...others] = sent;
+    // The time for the sending is over, or the client has left, or the end is reached.
+    const lost = bodyInParts(first!.begin, first!.rest, 1).getReader();
+    await assert.rejects(lost.closed, /not read the response in time/);
+    const left = await read();
+    await bodyInParts(left.begin, left.rest).cancel();
+    const whole = await read();
+    const text = await new Response(bodyInParts(whole.begin, whole.rest)).text();
+    assert.equal(text.length, LINES * 1001);
+    await (await read()).rest.return(undefined);
+    await Promise.all(others.map(({ rest }) => rest.return(undefined)));
   });
   await t.step("a change of the settings does not end it", async () => {
     const { rest } = await read();

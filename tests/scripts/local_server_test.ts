@@ -16,6 +16,8 @@ const SLACK_MS = 3_000;
 const PATH = "/functions/v1/api-v1-payments/health";
 const GET = `GET ${PATH} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
 const POST = `POST ${PATH} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n`;
+/** Characters of a response that no buffer of a socket holds. */
+const LARGE = 16 * 1024 * 1024;
 /** The time that the functions of this test wait for a body. */
 const BODY_MS = 600;
 
@@ -39,6 +41,7 @@ async function withServer(
       if (++under_way === 2) two.resolve();
       await held.promise;
     }
+    if (request.url.endsWith("/large")) return new Response("x".repeat(LARGE));
     if (request.url.endsWith("/lost")) {
       await new Promise((resolve) => request.signal.addEventListener("abort", resolve));
       info!.loseConnection();
@@ -257,6 +260,20 @@ async function getOverHttp2(session: ClientHttp2Session, path: string): Promise<
 function openHttp2(server: LocalServer): ClientHttp2Session {
   return connectHttp2(`http://127.0.0.1:${server.port}`).on("error", () => {});
 }
+
+Deno.test("openLocalServer() closes the connection of a client that does not read", () =>
+  withServer(LIMITS, async (server) => {
+    const client = await Deno.connect({ hostname: "127.0.0.1", port: server.port });
+    await client.write(new TextEncoder().encode(GET.replace("/health", "/large")));
+    await new Promise((resolve) => setTimeout(resolve, LIMITS.idle_ms * 1.5));
+    let received = 0;
+    try {
+      for await (const part of client.readable) received += part.length;
+    } catch {
+      // A reset closes the connection as well.
+    }
+    assert.ok(received < LARGE, `${received} bytes`);
+  }));
 
 Deno.test("openLocalServer() closes an HTTP/2 connection with two requests at a time", () =>
   withServer(LIMITS, async (server, held) => {

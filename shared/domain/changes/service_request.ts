@@ -24,7 +24,7 @@ export interface Reply {
   /** The declared fault that the commit has counted. */
   fault_id?: string;
   /** Further parts of the body, each of which is read when the client takes it. */
-  rest?: AsyncIterable<string>;
+  rest?: AsyncGenerator<string>;
   /** Further headers of the response. */
   headers?: Readonly<Record<string, string>>;
 }

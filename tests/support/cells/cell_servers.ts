@@ -20,6 +20,8 @@ const LEASE_MS = 10_000;
 const SMALL_WAL = { min_wal_size: "32MB", max_wal_size: "128MB" };
 /** Longer than a request waits behind a fence. */
 const KEEP_S = "4";
+/** A variable in front of a command, as in a shell. */
+const VARIABLE = /^[A-Z_]+=/;
 
 /** A cell. */
 interface Cell {
@@ -48,7 +50,7 @@ export interface TwoCells {
   a: Cell;
   b: Cell;
   proxy: CellsProxy;
-  /** The arguments of a move of an account to a cell. */
+  /** The variables and the arguments of a move of an account to a cell. */
   moveTo(cell: Cell, account: string): string[];
   /** Starts `deno task cells` with these arguments. */
   start(args: readonly string[]): RunningCommand;
@@ -79,7 +81,8 @@ export async function openTwoCells(open: AsyncDisposableStack, disks?: Disks): P
     moveTo: (cell, account) => {
       const from = cell === a ? b : a;
       return [
-        ...["move", "--account", account, "--from", from.url, "--to", cell.url],
+        ...[`CELLS_FROM_URL=${from.url}`, `CELLS_TO_URL=${cell.url}`, "move"],
+        ...["--account", account],
         ...["--map", proxy.map_file, "--cell", cell.name, "--socket", proxy.socket],
         ...["--keep", KEEP_S],
       ];
@@ -90,9 +93,13 @@ export async function openTwoCells(open: AsyncDisposableStack, disks?: Disks): P
 }
 
 /** Starts `deno task cells` with these arguments. */
-export function startCells(args: readonly string[]): RunningCommand {
+export function startCells(words: readonly string[]): RunningCommand {
+  const args = words.filter((word) => !VARIABLE.test(word));
   const child = new Deno.Command(Deno.execPath(), {
     args: ["run", "-A", CELLS, ...args],
+    env: Object.fromEntries(
+      words.filter((word) => VARIABLE.test(word)).map((word) => word.split(/=(.*)/, 2)),
+    ),
     stdin: "null",
     stdout: "piped",
     stderr: "piped",
