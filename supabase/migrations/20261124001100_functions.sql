@@ -2023,8 +2023,9 @@ declare
   v_found pay.admission[];
 begin
   perform set_config('pay.worker', 'on', true);
-  select array[row(1, 'ok', a.id, e.id, e.account, e.livemode, pay_internal.server_time(), null,
-    null, null, null, null)::pay.admission]
+  select array[jsonb_populate_record(null::pay.admission, jsonb_build_object('n', 1,
+    'outcome', 'ok', 'api_key_id', a.id, 'environment_id', e.id, 'account', e.account,
+    'livemode', e.livemode, 'at', pay_internal.server_time()))]
   into v_found
   from pay.provider_accounts a join pay.environments e on e.id = a.environment_id
   where a.id = p_account_id;
