@@ -8,6 +8,7 @@ import { migrate } from "../../scripts/schema/migrate.ts";
 import { ErrorBody } from "../../shared/schema/error.ts";
 import { openCell } from "../support/cells/cell.ts";
 import { until } from "../support/common/until.ts";
+import { keepConnection, type RawRequest } from "../support/proxy/raw_connection.ts";
 import { startHaproxy } from "../support/proxy/cells_proxy.ts";
 import { findHaproxy } from "../support/proxy/haproxy.ts";
 import { startSupabaseServer } from "../support/supabase/supabase_server.ts";
@@ -184,6 +185,39 @@ Deno.test({
       assertAway([sent], 0);
       assert.ok(sent.ms < SILENT_WITHIN_MS, `${sent.ms} ms`);
       await untilBack([sent]);
+    });
+    await t.step("requests under way on kept connections go to another instance", async () => {
+      const { port } = new URL(proxy.origin);
+      const path = "/functions/v1/api-v1-payments";
+      const read: RawRequest = { line: `GET ${path}/health` };
+      const order = `order-${orders[b.key]!++}`;
+      const write: RawRequest = {
+        line: `POST ${path}/v1/payments`,
+        headers: {
+          "Authorization": `Bearer ${b.key}`,
+          "Content-Type": "application/json",
+          "Idempotency-Key": order,
+        },
+        body: JSON.stringify({ amount: 1000, currency: "EUR" }),
+      };
+      const kept = await Promise.all(
+        Array.from(
+          { length: 8 },
+          async () => await keepConnection(await Deno.connect({ port: Number(port) }), read),
+        ),
+      );
+      b.freeze();
+      // Half of the reads are sent to each cell, because they have no key.
+      const responses = kept.map(({ send }, i) => send(i === 0 ? write : read));
+      await pause(100);
+      await b.kill();
+      const [written, ...others] = await Promise.all(responses);
+      for (const text of others) assert.match(text, /^HTTP\/1\.1 200 /);
+      // The cell has no other instance.
+      assert.match(written!, /^$|^HTTP\/1\.1 503 [^]*retry-after: 1/i);
+      for (const { close } of kept) close();
+      await b.restart();
+      await until("back", async () => !failed(await pay(b.key, order)), BACK_WITHIN_MS);
     });
     await t.step("each order is one payment", async () => {
       assert.deepEqual([await a.payments(), await b.payments()], Object.values(orders));

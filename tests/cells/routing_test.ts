@@ -75,6 +75,12 @@ Deno.test({
       assert.equal((await pay(b.key, "/cells/a/functions/v1")).status, 401);
       assert.deepEqual([await a.payments(), await b.payments()], [3, 3]);
     });
+    await t.step("the internal paths are not served", async () => {
+      for (const mount of ["/functions/v1", "/cells/a/functions/v1"]) {
+        const hidden = await send("POST", `${mount}/api-v1-payments/internal/relay`, null);
+        assert.equal(hidden.status, 404);
+      }
+    });
     await t.step("an unknown label is 401 from the proxy", async () => {
       const refused = await pay(a.key.replace("sk7f", "sk9z"));
       assert.equal(refused.status, 401);

@@ -9,6 +9,7 @@ import { freePort } from "../support/common/free_port.ts";
 import { until } from "../support/common/until.ts";
 import { readProjectFile } from "../support/documents/project_files.ts";
 import { openStage } from "../support/production/production_stage.ts";
+import { keepConnection, rawConnection } from "../support/proxy/raw_connection.ts";
 import { findHaproxy, runHaproxy } from "../support/proxy/haproxy.ts";
 import { HOOKS_CERTIFICATE, TEST_AUTHORITY } from "../support/webhook/test_certificates.ts";
 
@@ -16,6 +17,10 @@ const PAYMENTS = "/functions/v1/api-v1-payments/v1/payments";
 const CLIENTS = 8;
 /** Longer than the two failed checks after which the proxy leaves an instance out. */
 const NOTICED_MS = 1_500;
+
+/** Limits of the proxy in this test, in place of 10 s and 1 000. */
+const REQUEST_MS = 1_500;
+const NETWORK_REQUESTS = 20;
 
 const has_haproxy = await findHaproxy() !== null;
 const in_ci = Deno.env.get("CI") !== undefined;
@@ -38,6 +43,8 @@ async function openProxy(open: AsyncDisposableStack, ports: readonly number[]) {
       ["/etc/haproxy/payments.pem", certificate],
       ["127.0.0.1:8001", `127.0.0.1:${ports[0]}`],
       ["127.0.0.1:8002", `127.0.0.1:${ports[1]}`],
+      ["timeout http-request 10s", `timeout http-request ${REQUEST_MS}ms`],
+      ["sc1_conn_cur gt 1000", `sc1_conn_cur gt ${NETWORK_REQUESTS}`],
       ["    log /dev/log local0\n    user haproxy\n    group haproxy\n", ""],
     ] as const
   ) {
@@ -102,6 +109,34 @@ Deno.test({
       assert.equal(internal.headers.get("Request-Id"), null);
     });
 
+    await t.step(
+      "bodies that do not arrive wait at the proxy, and are limited by network",
+      async () => {
+        const { port } = new URL(origin);
+        const slow = await Promise.all(Array.from({ length: NETWORK_REQUESTS + 5 }, async () => {
+          const connection = await Deno.connectTls({
+            port: Number(port),
+            caCerts: [TEST_AUTHORITY],
+          });
+          const { send, close } = rawConnection(connection);
+          const line = `POST ${PAYMENTS}`;
+          const response = await send({ line, headers: { "Content-Length": "100" }, body: "{" });
+          close();
+          return response;
+        }));
+        const refused = slow.filter((text) => text.startsWith("HTTP/1.1 429 "));
+        assert.equal(refused.length, 5);
+        for (const text of slow) {
+          assert.match(
+            text,
+            /^HTTP\/1\.1 (400 [^]*"invalid_json"|429 [^]*retry-after: 1\r[^]*"rate_)/i,
+          );
+          // An instance has not seen the request.
+          assert.doesNotMatch(text, /^request-id/im);
+        }
+      },
+    );
+
     await t.step("a stop costs no request, also without an idempotency key", async () => {
       const before = await paid();
       const stop = wait(300).then(() => instances[0]!.end("SIGTERM"));
@@ -133,6 +168,41 @@ Deno.test({
       });
       assert.equal(await paid() - before, count);
     });
+
+    await t.step(
+      "a request under way on a kept connection goes to the other instance",
+      async () => {
+        instances[1] = await launch(ports[1]);
+        await wait(NOTICED_MS);
+        const { port } = new URL(origin);
+        const Authorization = `Bearer ${key}`;
+        const kept = await Promise.all(
+          Array.from({ length: CLIENTS }, async () =>
+            await keepConnection(
+              await Deno.connectTls({ port: Number(port), caCerts: [TEST_AUTHORITY] }),
+              { line: `GET ${PAYMENTS}?limit=1`, headers: { Authorization } },
+            )),
+        );
+        const before = await paid();
+        instances[1]!.send("SIGSTOP");
+        const responses = kept.map(({ send }) =>
+          send({
+            line: `POST ${PAYMENTS}`,
+            headers: {
+              Authorization,
+              "Content-Type": "application/json",
+              "Idempotency-Key": crypto.randomUUID(),
+            },
+            body: JSON.stringify({ amount: 1000, currency: "EUR" }),
+          })
+        );
+        await wait(100);
+        await instances[1]!.end("SIGKILL");
+        for (const text of await Promise.all(responses)) assert.match(text, /^HTTP\/1\.1 201 /);
+        assert.equal(await paid() - before, CLIENTS);
+        for (const { close } of kept) close();
+      },
+    );
 
     await t.step("without an instance every request is 503 with Retry-After", async () => {
       await instances[0]!.end("SIGKILL");

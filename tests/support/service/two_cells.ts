@@ -82,7 +82,9 @@ export function openCells(settings: Settings, on_line: (line: LogLine) => void):
   let started: ReturnType<typeof start> | undefined;
   return {
     async urlOf(path) {
-      const { origin, own_path } = await (started ??= start());
+      const { origin, processes, own_path } = await (started ??= start());
+      // The proxy does not serve these.
+      if (path.includes("/internal/")) return processes[0]!.origin + MOUNT;
       return origin + (NAMES_CELL.test(path) ? own_path : "") + MOUNT;
     },
     async logged(request_id) {
