@@ -24,8 +24,17 @@ export function apiKeyHeader(deps: Dependencies, world: World): MiddlewareHandle
   const { places, rate_limits, store, tenants } = deps;
   const limit = rate_limits === null ? null : new AddressLimit();
   const is_local = deps.base_url.startsWith("http://");
+  /** The checks under way. Further requests with the same key wait in places of the key. */
+  const checks = new Map<string, Promise<void>>();
+  const check = (c: Context<Env>, network: string, key_hash: string): Promise<void> => {
+    const under_way = checks.get(key_hash);
+    if (under_way) return places.accounts.run([key_hash], () => under_way);
+    const one = checkOne(c, network).finally(() => checks.delete(key_hash));
+    checks.set(key_hash, one);
+    return one;
+  };
   /** Throws `unauthorized`, `rate_limited` and `service_unavailable`. */
-  const check = async (c: Context<Env>, network: string) => {
+  const checkOne = async (c: Context<Env>, network: string) => {
     const settle = limit?.admit(network, c.get("state").at_ms);
     if (settle === null) throw rateLimited();
     let verdict: Verdict = "unknown";
@@ -60,7 +69,7 @@ export function apiKeyHeader(deps: Dependencies, world: World): MiddlewareHandle
         "Live keys are not accepted from browsers: keep them on your server",
       );
     }
-    if (tenants.of(key.hash) === undefined) await check(c, network);
+    if (tenants.of(key.hash) === undefined) await check(c, network, key.hash);
     await places.accounts.run([tenants.nameOf(key.hash)], next);
     // Hono has turned errors of handlers into responses, so the database's decision is known.
     if (state.code === "unauthorized") {

@@ -23,16 +23,16 @@ interface PlaceBounds {
 const FEWER = "send fewer at once, and try again";
 
 /**
- * Returns the places of each kind. Together they are seven eighths of the connections, so new ones
- * are always accepted. `long_waits` are a part of `accounts`.
+ * Returns the places of each kind. Together they are fewer than the connections, so new ones are
+ * always accepted. `long_waits` are a part of `accounts`.
  */
 export function placeBounds(connections = CONNECTIONS) {
   const part = (share: number) => Math.max(1, Math.floor(connections * share));
   return {
     /** Checks of keys that the isolate does not know: a statement each, which they share. */
     key_checks: {
-      of_owner: part(1 / 16),
-      in_all: part(1 / 8),
+      of_owner: part(1 / 8),
+      in_all: part(3 / 16),
       refusal: `Too many new keys of this network are being checked: ${FEWER}`,
     },
     /** Requests of routes that take no key, with their bodies. */
@@ -42,13 +42,13 @@ export function placeBounds(connections = CONNECTIONS) {
       refusal: `Too many requests of this network are under way: ${FEWER}`,
     },
     /**
-     * Requests with a key. Two accounts that take all they can leave a quarter of the connections to
-     * those that have few requests under way.
+     * Requests with a key, also while it is checked. Accounts that take all they can leave an eighth
+     * of the connections to those that have few requests under way.
      */
     accounts: {
       of_owner: part(1 / 4),
       in_all: part(5 / 8),
-      reserved: { slots: part(1 / 4), few: part(1 / 64) },
+      reserved: { slots: part(1 / 8), few: part(1 / 64) },
       refusal: `Too many requests of this account are under way: ${FEWER}`,
     },
     /**

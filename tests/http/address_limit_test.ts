@@ -7,6 +7,7 @@ import assert from "node:assert/strict";
 import { generateApiKey } from "../../shared/core/api_key.ts";
 import { AddressLimit, type Verdict } from "../../shared/http/address_limit.ts";
 import { networkOf } from "../../shared/http/address_network.ts";
+import { IS_REMOTE } from "../support/service/product.ts";
 import { PAYMENTS, serviceCase } from "../support/service/service_case.ts";
 
 const START = Date.parse("2030-01-01T00:00:00Z");
@@ -164,6 +165,34 @@ serviceCase("unknown keys from many addresses", async (t, service) => {
     assert.equal((await unknown(inMany64(1))).status, 401);
   });
 }, { rate_limit: 100_000 });
+
+serviceCase("new valid keys beside 1 001 made-up ones of another network", async (_, service) => {
+  await service.setClock(START);
+  const fresh = await Promise.all(
+    Array.from({ length: 6 }, () => service.issueKey(service.key.environment_id)),
+  );
+  const list = async (key: string, address: string) =>
+    (await service.call("GET", PAYMENTS, { key, headers: { "X-Forwarded-For": address } })).status;
+  const made_up = Array.from({ length: 1_001 }, () => list(generateApiKey("test"), "192.0.2.1"));
+  const valid = fresh.map(({ text }) => list(text, "192.0.2.2"));
+  assert.deepEqual(await Promise.all(valid), Array(6).fill(200));
+  const checked = (await Promise.all(made_up)).filter((status) => status === 401).length;
+  assert.ok(checked <= MAX_FAILURES + MAX_UNKNOWN, `${checked} were checked`);
+}, { rate_limit: 100_000 });
+
+serviceCase(
+  "a burst of requests with a new valid key needs one check of it",
+  async (_, service) => {
+    const { text } = await service.issueKey(service.key.environment_id);
+    service.forgetStatements();
+    const burst = Array.from({ length: 200 }, () => service.call("GET", PAYMENTS, { key: text }));
+    for (const { status } of await Promise.all(burst)) assert.equal(status, 200);
+    if (IS_REMOTE) return;
+    const checks = service.takeStatements().filter((statement) => statement.includes("pay.load("));
+    assert.equal(checks.length, 1);
+  },
+  { rate_limit: 100_000 },
+);
 
 serviceCase("strangers are limited without the database", async (_t, service) => {
   await service.setClock(START);
