@@ -84,9 +84,10 @@ export function filesOf(
     const file = writer({ account, id, created_at }, [first, ...rest]);
     files.push({ ...file, id, is_opt_out: isOptOut(settings, file) });
   };
+  const today = centralEuropeanDate(created_at);
   const collections = orders.filter(({ kind }) => kind === "collection").map(collectionOf);
   const payouts = orders.filter(({ kind }) => kind !== "collection")
-    .map((order) => payoutOf(order, settings, created_at));
+    .map((order) => payoutOf(order, settings, today));
   write(collections, collectionFault, writeCollections);
   for (const group of Map.groupBy(payouts, payoutFileKind).values()) {
     write(group, payoutFault, writePayouts);
@@ -127,7 +128,7 @@ function collectionOf({ id, amount_minor, currency, subject, details }: WaitingO
   return order;
 }
 
-function payoutOf(order: WaitingOrder, settings: BankSettings, created_at: Date): PayoutOrder {
+function payoutOf(order: WaitingOrder, settings: BankSettings, execute_on: string): PayoutOrder {
   const { id, amount_minor, currency, speed, subject, details } = order;
   const { holder_name: name, iban, bic, address } = details;
   const is_in_sepa = [iban, settings.iban].every((each) => isInSepa(ibanCountry(each)));
@@ -146,7 +147,7 @@ function payoutOf(order: WaitingOrder, settings: BankSettings, created_at: Date)
     speed: rail === "sepa" ? speed : "standard",
     charges: rail === "sepa" ? "SLEV" : settings.charges,
     uetr: rail === "sepa" ? null : uetrOf(id),
-    execute_on: centralEuropeanDate(created_at),
+    execute_on,
   };
 }
 
