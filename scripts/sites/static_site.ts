@@ -4,9 +4,9 @@
  */
 
 import { Hono } from "hono";
-import { compress } from "hono/compress";
 import { etag, RETAINED_304_HEADERS } from "hono/etag";
 import { createHash } from "node:crypto";
+import { acceptsGzip, gzip } from "../../shared/http/gzip.ts";
 
 /** A file. */
 export interface StaticFile {
@@ -26,6 +26,8 @@ export type SiteHandler = (request: Request) => Promise<Response> | null;
 
 /** The file that is served at the path of the folder. */
 const INDEX = "index.html";
+/** Types of texts. Fonts and pictures are compressed already. */
+const COMPRESSIBLE = /^(text\/|application\/(json|javascript)|image\/svg)/;
 
 /**
  * Serves a site. The first request builds it; if that fails, the next request builds it again.
@@ -33,9 +35,9 @@ const INDEX = "index.html";
  */
 export function siteHandler(mount: string, build: () => Promise<StaticSite>): SiteHandler {
   let building: Promise<StaticSite> | undefined;
+  const prepared = new WeakMap<StaticFile, PreparedFile>();
   const app = new Hono();
   app.use(etag({ retainedHeaders: [...RETAINED_304_HEADERS, "x-content-type-options"] }));
-  app.use(compress({ encoding: "gzip" }));
   app.get(`${mount}/*`, async ({ req }) => {
     const { files, headers } = await (building ??= build());
     const path = req.path.slice(mount.length + 1);
@@ -43,7 +45,16 @@ export function siteHandler(mount: string, build: () => Promise<StaticSite>): Si
     // Other hosts, too, serve a page without the end of its address.
     const file = files.get(name) ?? files.get(`${name}.html`);
     if (!file) return renderText(404, `There is no file "${name}"`);
-    return new Response(file.body, { headers: { ...headers, ...headersOf(file) } });
+    const is_gzipped = COMPRESSIBLE.test(file.type) && acceptsGzip(req.header("Accept-Encoding"));
+    let ready = prepared.get(file);
+    if (!ready) prepared.set(file, ready = prepare(file));
+    return new Response(is_gzipped ? await ready.gzipped() : ready.bytes, {
+      headers: {
+        ...headers,
+        ...ready.headers,
+        ...(is_gzipped && { "Content-Encoding": "gzip" }),
+      },
+    });
   });
   app.onError((error) => {
     building = undefined;
@@ -59,12 +70,26 @@ export function siteHandler(mount: string, build: () => Promise<StaticSite>): Si
   };
 }
 
-/** The tag is weak, because the compressed and the plain file have the same. */
-function headersOf({ type, body }: StaticFile): Record<string, string> {
+/** A file with what is computed for it once: a visitor without a key pays for no more. */
+interface PreparedFile {
+  bytes: Uint8Array<ArrayBuffer>;
+  headers: Record<string, string>;
+  gzipped(): Promise<Uint8Array<ArrayBuffer>>;
+}
+
+function prepare({ type, body }: StaticFile): PreparedFile {
+  const bytes = typeof body === "string" ? new TextEncoder().encode(body) : body;
+  let gzipped: Promise<Uint8Array<ArrayBuffer>> | undefined;
   return {
-    "Content-Type": type,
-    "Cache-Control": "no-cache",
-    "ETag": `W/"${createHash("sha256").update(body).digest("base64url")}"`,
+    bytes,
+    headers: {
+      "Content-Type": type,
+      "Cache-Control": "no-cache",
+      // Weak, because the compressed and the plain file have the same.
+      "ETag": `W/"${createHash("sha256").update(bytes).digest("base64url")}"`,
+      ...(COMPRESSIBLE.test(type) && { "Vary": "Accept-Encoding" }),
+    },
+    gzipped: () => gzipped ??= gzip(bytes),
   };
 }
 

@@ -11,6 +11,7 @@ import type { Handler } from "hono";
 import { cors } from "hono/cors";
 import { etag, RETAINED_304_HEADERS } from "hono/etag";
 import type { Dependencies } from "./dependencies.ts";
+import { acceptsGzip, gunzip, gzip } from "./gzip.ts";
 import { keylessLimit } from "./keyless_limit.ts";
 import type { Env } from "./request_state.ts";
 
@@ -61,17 +62,9 @@ export function openapiHandlers(deps: Dependencies): Handler<Env>[] {
   ];
 }
 
-/** Tells whether a header names gzip, and not with the quality 0. */
-function acceptsGzip(accept_encoding = ""): boolean {
-  return accept_encoding.split(",").some((part) => {
-    const [coding, quality = ""] = part.split(";", 2).map((text) => text.trim().toLowerCase());
-    return coding === "gzip" && Number(quality.replace("q=", "") || 1) > 0;
-  });
-}
-
 /** Unpacks a document that is compressed with gzip and encoded in base64. */
 export async function unpackDocument(packed: string): Promise<string> {
-  const bytes = await throughStream(Buffer.from(packed, "base64"), new DecompressionStream("gzip"));
+  const bytes = await gunzip(Buffer.from(packed, "base64"));
   return new TextDecoder().decode(bytes);
 }
 
@@ -85,16 +78,8 @@ async function loadDocument(base_url: string) {
   const bytes = new TextEncoder().encode(text);
   return {
     plain: tagged(bytes),
-    gzipped: tagged(await throughStream(bytes, new CompressionStream("gzip"))),
+    gzipped: tagged(await gzip(bytes)),
   };
-}
-
-async function throughStream(
-  bytes: Uint8Array<ArrayBuffer>,
-  stream: CompressionStream | DecompressionStream,
-): Promise<Uint8Array<ArrayBuffer>> {
-  const changed = new Blob([bytes]).stream().pipeThrough(stream);
-  return new Uint8Array(await new Response(changed).arrayBuffer());
 }
 
 function tagged(bytes: Uint8Array<ArrayBuffer>): EncodedDocument {
