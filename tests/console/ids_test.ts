@@ -50,7 +50,7 @@ async function makeAll(call: Call): Promise<Record<string, string>> {
     req_: (await first(`${SANDBOX}/requests`)).id,
     // Of an event that never happens here, so that it stays.
     flt_: await make(`${SANDBOX}/faults`, {
-      ...{ on: "delivery", fault: "duplicate", event_type: "transfer.cancelled" },
+      ...{ on: "delivery", fault: "duplicate", where: { event_type: "transfer.cancelled" } },
     }),
     env_: await make(`${SANDBOX}/sandboxes`, { name: "PR 34" }),
     inb_: (inbox as { next_cursor: string }).next_cursor,
