@@ -101,8 +101,9 @@ async function accept(listener: Deno.TcpListener, connections: OpenConnections):
       connection = await listener.accept();
     } catch (error) {
       if (error instanceof Deno.errors.BadResource) return;
-      // The client has closed the connection, or the process has no free file descriptor. Closing
-      // idle connections frees some.
+      // The client has left. The next client must not wait for that.
+      if (error instanceof Deno.errors.NotConnected) continue;
+      // The process has no free file descriptor. Closing idle connections frees some.
       connections.cutIdle();
       await new Promise((resolve) => setTimeout(resolve, ACCEPT_PAUSE_MS));
       continue;

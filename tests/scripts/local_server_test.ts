@@ -202,6 +202,29 @@ Deno.test("openLocalServer() serves another client beside 1 000 idle ones", () =
     );
   }));
 
+/** Connects and resets, so often that a pause of 50 ms for each would take ten seconds. */
+const RESETS = `import { connect } from "node:net";
+for (let n = 0; n < 200; n++) {
+  await new Promise((ended) => {
+    const socket = connect(Number(Deno.args[0]), "127.0.0.1", () => socket.resetAndDestroy());
+    socket.on("error", () => {}).on("close", ended);
+  });
+}`;
+
+Deno.test("openLocalServer() does not wait for clients that have left before the accept", () =>
+  withServer({ ...LIMITS, idle_ms: 60_000 }, async (server) => {
+    const other = await connect(server, GET);
+    await other.responded;
+    // Blocks the server meanwhile, so that all connections wait for their accept.
+    const resets = new Deno.Command(Deno.execPath(), {
+      args: ["eval", RESETS, String(server.port)],
+    }).outputSync();
+    assert.ok(resets.success, new TextDecoder().decode(resets.stderr));
+    assert.ok(await served(server) < SLACK_MS);
+    await other.write(GET.replace("Host", "Connection: close\r\nHost"));
+    assert.equal((await other.closed).said.match(/HTTP\/1\.1 200/g)!.length, 2);
+  }));
+
 Deno.test("openLocalServer() keeps connections with a request in progress", () =>
   withServer({ ...LIMITS, connections: 2 }, async (server, held) => {
     const text = GET.replace("/health", "/held");
