@@ -120,7 +120,8 @@ function handle(c: Ctx, world: World, route: Route, path: string): Promise<Respo
   const state = c.get("state");
   state.route_template = path;
   state.route = route;
-  const query = new URL(c.req.url).searchParams;
+  // A longer one is refused without being read.
+  const query = isLong(c) ? new URLSearchParams() : new URL(c.req.url).searchParams;
   const scope = scopeOf(route, query);
   const { store, tenants, large_bodies } = c.get("deps");
   const admit = async () => {
@@ -241,7 +242,7 @@ async function keyFirst(
 ): Promise<Response> {
   const state = c.get("state");
   try {
-    if (c.req.url.length > MAX_URL) throw longUrl();
+    if (isLong(c)) throw longUrl();
     return await run();
   } catch (error) {
     const is_unadmitted = state.key_id === null && error instanceof ApiError &&
@@ -255,6 +256,10 @@ async function keyFirst(
     }
     throw inKeyWords(error);
   }
+}
+
+function isLong({ req: { url } }: Ctx): boolean {
+  return url.length > MAX_URL;
 }
 
 /** Makes the 400 for a URL that is longer than any that has a meaning. */

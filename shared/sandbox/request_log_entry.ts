@@ -6,6 +6,7 @@
  */
 
 import { formatTime } from "../core/clock.ts";
+import { MAX_URL } from "../schema/limits.ts";
 import { memberOf } from "../schema/requirement.ts";
 import type { RequestLogEntry } from "../store/request_log.ts";
 import type { RequestState } from "../http/request_state.ts";
@@ -37,7 +38,9 @@ export function requestLogEntry(
   if (route?.unlogged) return null;
   // A page such as the console repeats its reads, which would soon fill the log.
   if (seen.is_from_page && seen.method === "GET") return null;
-  const query = seen.url.includes("?") ? shownQuery(state, seen.url) : "";
+  const query = seen.url.length <= MAX_URL && seen.url.includes("?")
+    ? shownQuery(state, seen.url)
+    : "";
   return {
     environment_id,
     api_key_id: key_id,
