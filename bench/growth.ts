@@ -33,7 +33,7 @@ import { createUntilArrived } from "./webhook_pairs.ts";
 /** The steps of the lines. */
 const SIZES = {
   standard: {
-    connections: [1, 4, 16, 64, 256, 512],
+    connections: [1, 4, 16, 64, 256],
     tenants: [1, 10, 100, 1_000, 10_000],
     endpoints: [0, 1, 4, 16, 64],
     body_kb: [1, 4, 16, 64],

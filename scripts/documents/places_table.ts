@@ -5,9 +5,10 @@ import { COSTLY_READS, LARGE_BODIES, placeBounds } from "../../shared/jobs/place
 
 /** Returns the table in Markdown. */
 export function renderPlacesTable(): string {
-  const { accounts, long_waits, key_checks, keyless } = placeBounds();
+  const { sandboxes, live, long_waits, key_checks, keyless } = placeBounds();
   const rows: [request: string, owner: string, of_one: number, in_all: number | "–"][] = [
-    ["with a key", "account", accounts.of_owner, accounts.in_all],
+    ["with a test key", "account", sandboxes.of_owner, sandboxes.in_all],
+    ["with a live key", "account", live.of_owner, live.in_all],
     [
       "of these: waits for the end of a `delay` ([faults](#faults)) or for deliveries of an inbox, or gets a transcript, until its end",
       "account",

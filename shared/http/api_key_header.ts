@@ -24,13 +24,14 @@ export function apiKeyHeader(deps: Dependencies, world: World): MiddlewareHandle
   const { places, rate_limits, store, tenants } = deps;
   const limit = rate_limits === null ? null : new AddressLimit();
   const is_local = deps.base_url.startsWith("http://");
+  const accountsOf = ({ livemode }: PresentedKey) => livemode ? places.live : places.sandboxes;
   /** The checks under way. Further requests with the same key wait in places of the key. */
   const checks = new Map<string, Promise<void>>();
-  const check = (c: Context<Env>, network: string, key_hash: string): Promise<void> => {
-    const under_way = checks.get(key_hash);
-    if (under_way) return places.accounts.run([key_hash], () => under_way);
-    const one = checkOne(c, network).finally(() => checks.delete(key_hash));
-    checks.set(key_hash, one);
+  const check = (c: Context<Env>, network: string, key: PresentedKey): Promise<void> => {
+    const under_way = checks.get(key.hash);
+    if (under_way) return accountsOf(key).run([key.hash], () => under_way);
+    const one = checkOne(c, network).finally(() => checks.delete(key.hash));
+    checks.set(key.hash, one);
     return one;
   };
   /** Throws `unauthorized`, `rate_limited` and `service_unavailable`. */
@@ -69,8 +70,8 @@ export function apiKeyHeader(deps: Dependencies, world: World): MiddlewareHandle
         "Live keys are not accepted from browsers: keep them on your server",
       );
     }
-    if (tenants.of(key.hash) === undefined) await check(c, network, key.hash);
-    await places.accounts.run([tenants.nameOf(key.hash)], next);
+    if (tenants.of(key.hash) === undefined) await check(c, network, key);
+    await accountsOf(key).run([tenants.nameOf(key.hash)], next);
     // Hono has turned errors of handlers into responses, so the database's decision is known.
     if (state.code === "unauthorized") {
       tenants.forget(key.hash);

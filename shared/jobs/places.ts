@@ -24,31 +24,41 @@ const FEWER = "send fewer at once, and try again";
 
 /**
  * Returns the places of each kind. Together they are fewer than the connections, so new ones are
- * always accepted. `long_waits` are a part of `accounts`.
+ * always accepted. `long_waits` are a part of those with a key.
  */
 export function placeBounds(connections = CONNECTIONS) {
   const part = (share: number) => Math.max(1, Math.floor(connections * share));
   return {
     /** Checks of keys that the isolate does not know: a statement each, which they share. */
     key_checks: {
-      of_owner: part(1 / 8),
-      in_all: part(3 / 16),
+      of_owner: part(3 / 32),
+      in_all: part(1 / 8),
       refusal: `Too many new keys of this network are being checked: ${FEWER}`,
     },
     /** Requests of routes that take no key, with their bodies. */
     keyless: {
       of_owner: part(1 / 32),
-      in_all: part(1 / 8),
+      in_all: part(1 / 16),
       refusal: `Too many requests of this network are under way: ${FEWER}`,
     },
     /**
-     * Requests with a key, also while it is checked. Accounts that take all they can leave an eighth
-     * of the connections to those that have few requests under way.
+     * Requests with a test key. Accounts that take all they can leave an eighth of the connections to
+     * those that have few requests under way.
      */
-    accounts: {
+    sandboxes: {
       of_owner: part(1 / 4),
-      in_all: part(5 / 8),
+      in_all: part(3 / 8),
       reserved: { slots: part(1 / 8), few: part(1 / 64) },
+      refusal: `Too many requests of this account are under way: ${FEWER}`,
+    },
+    /**
+     * Requests with a live key, apart from the others, so that no sandbox holds up money. A provider
+     * that hangs holds each for 8 s, so an account at 40 payments a second still finds places.
+     */
+    live: {
+      of_owner: part(5 / 16),
+      in_all: part(3 / 8),
+      reserved: { slots: part(1 / 16), few: part(1 / 64) },
       refusal: `Too many requests of this account are under way: ${FEWER}`,
     },
     /**
@@ -69,11 +79,12 @@ export type Places = Readonly<Record<keyof ReturnType<typeof placeBounds>, FairQ
 
 /** Makes the places of an isolate. */
 export function createPlaces(connections?: number): Places {
-  const { key_checks, keyless, accounts, long_waits } = placeBounds(connections);
+  const { key_checks, keyless, sandboxes, live, long_waits } = placeBounds(connections);
   return {
     key_checks: queueOf(key_checks),
     keyless: queueOf(keyless),
-    accounts: queueOf(accounts),
+    sandboxes: queueOf(sandboxes),
+    live: queueOf(live),
     long_waits: queueOf(long_waits),
   };
 }

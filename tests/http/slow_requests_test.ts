@@ -36,7 +36,7 @@ interface Row {
   most: number;
 }
 
-const { keyless, accounts, long_waits } = placeBounds(CONNECTION_LIMITS.connections);
+const { keyless, sandboxes, long_waits } = placeBounds(CONNECTION_LIMITS.connections);
 
 const ROWS: Row[] = [
   {
@@ -62,8 +62,8 @@ const ROWS: Row[] = [
         `POST ${V1}/payments HTTP/1.1\r\nAuthorization: Bearer ${service.key.text}`,
         NO_BODY,
       ]),
-    holds: ({ service }) => runningIn(service.deps.places.accounts),
-    most: accounts.of_owner,
+    holds: ({ service }) => runningIn(service.deps.places.sandboxes),
+    most: sandboxes.of_owner,
   },
   {
     name: "reads of inboxes of two accounts",

@@ -20,10 +20,10 @@ async function fill(places: Places, kind: keyof Places, owner: string, most = 2_
 
 for (const connections of [64, CONNECTION_LIMITS.connections, 10_000]) {
   Deno.test(`placeBounds() of ${connections} connections leave some free`, () => {
-    const { key_checks, keyless, accounts, long_waits } = placeBounds(connections);
-    const most = key_checks.in_all + keyless.in_all + accounts.in_all;
+    const { key_checks, keyless, sandboxes, live, long_waits } = placeBounds(connections);
+    const most = key_checks.in_all + keyless.in_all + sandboxes.in_all + live.in_all;
     assert.ok(most <= connections * 15 / 16, String(most));
-    assert.ok(long_waits.in_all < accounts.in_all && long_waits.of_owner < accounts.of_owner);
+    assert.ok(long_waits.in_all < sandboxes.in_all && long_waits.of_owner < sandboxes.of_owner);
   });
 }
 
@@ -34,9 +34,9 @@ for (const kind of KINDS) {
     const places = createPlaces();
     const slots = await fill(places, kind, "a");
     assert.equal(slots.length, of_owner);
-    assert.ok((await fill(places, kind, "b")).length >= of_owner / 2);
+    assert.ok((await fill(places, kind, "b")).length >= (reserved?.few ?? 32));
     slots[0]!.leave();
-    assert.equal((await fill(places, kind, "a")).length, 1);
+    if (!reserved) assert.equal((await fill(places, kind, "a")).length, 1);
   });
 
   Deno.test(`places of ${kind}: ${in_all} in all`, async () => {
@@ -51,7 +51,8 @@ for (const kind of KINDS) {
     const places = createPlaces();
     await fill(places, kind, "a");
     await fill(places, kind, "b");
-    for (let i = 0; i < reserved.slots / reserved.few; i++) {
+    // The second greedy owner can have few of the reserved ones.
+    for (let i = 1; i < reserved.slots / reserved.few; i++) {
       assert.equal((await fill(places, kind, `other ${i}`)).length, reserved.few);
     }
   });

@@ -1,11 +1,11 @@
-/** 500 live creates wait for a slow provider, and hold no connection of the database. */
+/** 300 live creates wait for a slow provider, and hold no connection of the database. */
 
 import assert from "node:assert/strict";
 import { startService } from "../support/service/service.ts";
 import { until } from "../support/common/until.ts";
 import { idGenerator } from "../../shared/core/ids.ts";
 
-const CREATES = 500;
+const CREATES = 300;
 
 /** A provider that responds to no create until the test lets it. */
 function startSlowProvider() {
@@ -49,7 +49,7 @@ function startSlowProvider() {
   };
 }
 
-Deno.test("500 live creates under way hold no database connection while they wait", async () => {
+Deno.test("300 live creates under way hold no database connection while they wait", async () => {
   const provider = startSlowProvider();
   const service = await startService({ provider_secret: () => "sk_live_many" });
   try {
