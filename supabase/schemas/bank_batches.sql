@@ -91,7 +91,8 @@ begin
   from pay.provider_accounts a
   where a.id = p_account_id and event.environment_id = a.environment_id
     and event.account_id = a.id and event.reference = p_reference
-    and event.op = 'adjustment' and coalesce(event.outcome, 'unmatched') = 'unmatched'
+    and (event.op = 'adjustment' and coalesce(event.outcome, 'unmatched') = 'unmatched'
+      or event.op = 'payout' and coalesce(event.outcome, 'applied') = 'applied')
     and event.body ? 'is_entry' and not event.body ? 'is_replaced'
   returning event.* into v_event;
   if not found then return false; end if;

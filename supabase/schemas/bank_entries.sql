@@ -90,8 +90,8 @@ as $$
     and f.sha256 = p_sha256 and p_warnings is not null
 $$;
 
--- Replaces the bookings of totals, of which nobody knew what they are. Returns the entries that had
--- one: a booking that an operator has assigned stays.
+-- Replaces the bookings of totals, of which nobody knew what they are, or only a rule of the account
+-- (payout). Returns the entries that had one: a booking that an operator has assigned stays.
 create or replace function pay_internal.replace_bank_totals(p_account_id text, p_ids text[])
 returns setof text
 language sql volatile rows 10
@@ -113,7 +113,8 @@ as $$
       select k.ctid as place from pay.provider_events k
       where k.environment_id = t.environment_id and k.account_id = p_account_id
         and k.reference between t.low and t.high
-        and coalesce(k.outcome, 'unmatched') = 'unmatched'
+        and case k.op when 'payout' then coalesce(k.outcome, 'applied') = 'applied'
+          else coalesce(k.outcome, 'unmatched') = 'unmatched' end
       order by k.reference offset 0
       for update of k
     ) event

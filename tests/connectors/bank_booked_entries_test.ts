@@ -96,6 +96,30 @@ const CASES: Case[] = [
     out({ Refs: refs(PAYOUT), RltdPties: party("Cdtr", "City Rent") }),
     SENT,
   ],
+  ["a batch with a code of the rules", {
+    BkTxCd: salary("RCDT"),
+    NtryDtls: `<Btch><MsgId>${FILE}</MsgId><NbOfTxs>2</NbOfTxs></Btch>`,
+  }, BATCH],
+  ["orders that do not add up, with a code of the rules", {
+    BkTxCd: salary("RCDT"),
+    NtryDtls: [COLLECTION, "NOTPROVIDED"].map((id) =>
+      writeDetail({ Refs: refs(id), Amt: "7.00 EUR" })
+    ).join(""),
+  }, UNKNOWN],
+  ["a payment that does not add up, with a code of the rules", {
+    BkTxCd: salary("RCDT"),
+    NtryDtls: writeDetail({ Amt: "7.00 EUR" }) +
+      writeDetail({ RmtInf: text(REFERENCE), Amt: "7.00 EUR" }),
+  }, UNKNOWN],
+  ["the id of a payout of another amount, with a code of the rules", {
+    ...charge(own("153")),
+    AddtlNtryInf: OTHER_PAYOUT,
+    Amt: "10.50 EUR",
+  }, [["adjustment", "succeeded", null, 1050]]],
+  ["the id of a collection in the text of a debit, with a code of the rules", {
+    ...charge(own("153")),
+    AddtlNtryInf: COLLECTION,
+  }, SPENT],
   ...["NCHG", "NCOM", "CHG", "FEE", "NCHG+808", "NMSC+808", "808", "NMSC+808+9301"].map((
     code,
   ): Case => [`the bank's own code ${code} as a charge`, charge(own(code)), CHARGED]),

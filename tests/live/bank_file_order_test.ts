@@ -8,7 +8,14 @@ import assert from "node:assert/strict";
 import { creditorReference } from "../../shared/core/creditor_reference.ts";
 import { formatDecimal } from "../../shared/core/currency.ts";
 import { Vault } from "../../shared/core/vault.ts";
-import { addBankAccount, callBridge, KEYS, runProviders, written } from "../support/bank/bank.ts";
+import {
+  addBankAccount,
+  callBridge,
+  changeBankAccount,
+  KEYS,
+  runProviders,
+  written,
+} from "../support/bank/bank.ts";
 import { ACCOUNT, writeDetail, writeEntry, writeFile } from "../support/connectors/bank_file.ts";
 import { assertSilent } from "../support/database/invariant_breaches.ts";
 import { startService } from "../support/service/service.ts";
@@ -97,7 +104,7 @@ Deno.test("the files of a bank in any order", async (t) => {
     assert.deepEqual([status, body.error], [200, null]);
     if (works_at_once) await deps.provider_worker.notify();
   };
-  const send = (members: Record<string, string | null>, kind: "053" | "054" = "054") => {
+  const send = (members: Record<string, string | null>, kind: "052" | "053" | "054" = "054") => {
     const AcctSvcrRef = `ORDER2026${1000 + ++entries}`;
     return importFile(writeFile([{ entries: writeEntry({ AcctSvcrRef, ...members }) }], { kind }));
   };
@@ -262,6 +269,42 @@ Deno.test("the files of a bank in any order", async (t) => {
         await agree("at the end");
         await assertSilent(sql);
       });
+    }
+    await changeBankAccount(service, account.id, { own_business: "code:153" });
+    for (const works of [true, false]) {
+      for (const kind of ["053", "054"] as const) {
+        const late = works ? "" : ", and the worker is late";
+        await t.step(`a rule takes a total, and a camt.${kind} has orders${late}`, async () => {
+          works_at_once = true;
+          const [ledger, bank] = await balances();
+          left = ledger - bank;
+          const ids = [await create("transfer", AMOUNTS[0]), await create("transfer", AMOUNTS[1])];
+          await bridge("POST", "files");
+          works_at_once = works;
+          // Of a day of its own: the statement has another reference.
+          const day = `<Dt>2026-11-1${kind.at(-1)}</Dt>`;
+          const members = {
+            ...{ Amt: "30.30 EUR", CdtDbtInd: "DBIT", BookgDt: day },
+            BkTxCd: "<Prtry><Cd>153</Cd></Prtry>",
+            ...kind === "054" && { AcctSvcrRef: `RULE2026${works}` },
+          };
+          await send(members, "052");
+          const details = ids.map((id, i) =>
+            writeDetail({
+              Refs: `<EndToEndId>${written(id)}</EndToEndId>`,
+              Amt: euros(AMOUNTS[i]!),
+            })
+          );
+          await send({ ...members, NtryDtls: details.join("") }, kind);
+          works_at_once = true;
+          deps.provider_worker.notify = stop;
+          await deps.provider_worker.notify();
+          await agree("at the end");
+          assert.equal((await Promise.all(ids.map(show))).join(" "), "completed completed");
+          assert.deepEqual(await listed(), []);
+          await assertSilent(sql);
+        });
+      }
     }
   } finally {
     await service.close();

@@ -42,7 +42,10 @@ export interface BookedEntry {
   /** The change of the balance: negative if money left. */
   amount_minor: number;
   currency: string;
-  /** Whether its one event is its total, of which nobody knows what it is. A later file can tell. */
+  /**
+   * Whether its one event is its total, of which nobody knows what it is, or only a rule of the
+   * account. A later file can tell.
+   */
   is_total: boolean;
   /** Our batch or file of which it is the total; null: it is none. */
   batch: NewBatch | null;
@@ -67,6 +70,8 @@ interface Part {
 export interface EntryPart extends Part {
   /** The result of `toldBy`; an `adjustment` if the fields do not tell. */
   told: Matched;
+  /** Whether its entry names our batch or order that it does not book. */
+  names_ours: boolean;
   /** Then the texts to look up (`beginningsIn`). */
   beginnings: readonly string[];
 }
@@ -93,6 +98,8 @@ const SUFFIX_MAX = 35;
 const TEXT_MAX = 600;
 /** Texts of a part that are looked up. */
 const BEGINNINGS_MAX = 5;
+/** Of a total without a payment, payout or charge: a later file can tell what it is. */
+const UNKNOWN_OPS: ReadonlySet<string> = new Set(["adjustment", "payout"]);
 /** Of an event that takes money, and of one that brings it (`ProviderEventOp`). */
 const STATES = { debit: "succeeded", credit: "returned" } as const;
 
@@ -101,9 +108,17 @@ export async function partsOf(
   entry: EntryRecord,
   details: readonly DetailRecord[],
 ): Promise<EntryPart[]> {
-  return await mapInSlices(split(entry, details), (part) => {
+  const parts = split(entry, details);
+  const is_total = entry.booked_by === "total";
+  const unbooked = await mapInSlices(
+    is_total ? details : [],
+    (detail) => toldBy({ ...parts[0]!, detail }).provider_reference !== null,
+  );
+  const names_ours = batchOf(entry, details) !== null || unbooked.includes(true);
+  return await mapInSlices(parts, (part) => {
     const told = toldBy(part);
-    return { ...part, told, beginnings: told.op === "adjustment" ? beginningsIn(part) : [] };
+    const beginnings = told.op === "adjustment" ? beginningsIn(part) : [];
+    return { ...part, told, names_ours, beginnings };
   });
 }
 
@@ -137,11 +152,8 @@ export function bookEntry(
   const payers: BookedEntry["payers"] = [];
   let is_total = false;
   for (const [i, part] of parts.entries()) {
-    const { told } = part;
-    const event = told.op === "adjustment"
-      ? ofText(part, found) ?? ofBusiness(part, account.own_business) ?? told
-      : told;
-    is_total = entry.booked_by === "total" && event.op === "adjustment";
+    const event = eventOf(part, found, account.own_business);
+    is_total = entry.booked_by === "total" && UNKNOWN_OPS.has(event.op);
     provider_events.push({
       account_id: account.id,
       reference: `${id}:${is_total ? 0 : i + 1}${
@@ -237,30 +249,43 @@ function ofPayment(provider_reference: string): Matched {
 
 /**
  * The texts of a part that can be an order's id, or the beginning of a payment's reference that was
- * cut off. A payout names in its text the payment that it is for, which is no return of that payment.
+ * cut off.
  */
 function beginningsIn(part: Part): string[] {
   const { detail } = part;
   const texts = [...textsOf(part), detail?.instruction_id ?? null];
-  const is_back = detail?.return != null || part.is_reversal;
-  const is_payment = part.direction === "credit" && !is_back;
+  const is_payment = part.direction === "credit" && !isBack(part);
   const found = texts.flatMap((text) => [
-    ...identifiersIn(text ?? "").filter((id) => is_payment || is_back || !id.startsWith("pay-")),
+    ...identifiersIn(text ?? ""),
     ...is_payment ? cutReferences(text ?? "") : [],
   ]);
   return [...new Set(found)].slice(0, BEGINNINGS_MAX);
 }
 
+/** Tells what a part is for. Money that names anything of ours is no business of the account. */
+function eventOf(
+  part: EntryPart,
+  found: FoundReferences,
+  rules: BankSettings["own_business"],
+): Matched {
+  if (part.told.op !== "adjustment") return part.told;
+  const named = part.beginnings.flatMap((beginning) => found.get(beginning) ?? []);
+  const is_business = named.length === 0 && !part.names_ours && isOwnBusiness(part, rules);
+  // The money moves between the account at the provider and the rest of the merchant's money.
+  return is_business ? ofAccount("payout", part.direction) : ofText(part, named) ?? part.told;
+}
+
 /**
  * Tells what a part says by its texts: about the only order that they name, if the amount is that
- * of the order, or about the only payment that still waits whose reference begins like one.
+ * of the order, or about the only payment that still waits whose reference begins like one. A payout
+ * names in its text the payment that it is for, which is no return of that payment.
  */
-function ofText(part: EntryPart, found: FoundReferences): Matched | null {
-  if (found.size === 0) return null;
-  const named = part.beginnings.flatMap((beginning) => found.get(beginning) ?? [])
-    .filter(({ beginning, reference, currency, is_open }) =>
-      currency === part.currency && (is_open || reference === beginning)
-    );
+function ofText(part: EntryPart, references: readonly FoundReference[]): Matched | null {
+  const names_payments = part.direction === "credit" || isBack(part);
+  const named = references.filter(({ beginning, reference, currency, is_open }) =>
+    currency === part.currency && (is_open || reference === beginning) &&
+    (names_payments || !reference.startsWith("pay-"))
+  );
   const [only] = named;
   // A bank can write one text twice, cut at two lengths.
   if (only === undefined || named.some(({ reference }) => reference !== only.reference)) {
@@ -269,6 +294,10 @@ function ofText(part: EntryPart, found: FoundReferences): Matched | null {
   const id = idOfBankIdentifier(only.reference);
   if (id === null) return ofPayment(only.reference);
   return only.amount_minor === part.amount_minor ? ofOrder(id, part) : null;
+}
+
+function isBack({ detail, is_reversal }: Part): boolean {
+  return detail?.return != null || is_reversal;
 }
 
 function tellsNothing({ sub_family, proprietary }: BankCode): boolean {
@@ -320,11 +349,6 @@ function ofOrder(id: string, { direction, detail }: Part): Matched | null {
 
 function ofAccount(op: AccountOp, direction: Direction): Matched {
   return { op, state: STATES[direction], provider_reference: null };
-}
-
-/** The money moves between the account at the provider and the rest of the merchant's money. */
-function ofBusiness(part: Part, rules: BankSettings["own_business"]): Matched | null {
-  return isOwnBusiness(part, rules) ? ofAccount("payout", part.direction) : null;
 }
 
 function aboutPart({ detail, information }: Part): EntryAbout {

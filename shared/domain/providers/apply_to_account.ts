@@ -9,7 +9,7 @@ import type { MovementKind } from "../../store/commit_rows.ts";
 import { movementRow } from "../changes/change_builder.ts";
 import type { EventContext } from "../changes/event.ts";
 import type { AccountOp, ProviderEvent, StoredProviderEvent } from "./connector.ts";
-import { type Effect, exception, shown } from "./effect.ts";
+import { type Effect, exception, IGNORED, shown } from "./effect.ts";
 import { applyUnmatched, undoUnmatched } from "./unmatched.ts";
 
 /**
@@ -21,6 +21,9 @@ const MOVEMENTS: Record<AccountOp, Record<"succeeded" | "returned", MovementKind
   reserve: { succeeded: "reserve", returned: "reserve_reversal" },
   adjustment: null,
 };
+
+/** The state with which the movement of an event is reversed. */
+const OPPOSITE = { succeeded: "returned", returned: "succeeded" } as const;
 
 /** Reports whether an event is about the account. */
 export function isAccountEvent<F extends ProviderEvent>(event: F): event is F & { op: AccountOp } {
@@ -39,14 +42,20 @@ export function applyToAccount(
   if (state !== "succeeded" && state !== "returned") {
     return exception(`${op} has no provider event ${state}`);
   }
-  if (event.is_replaced) return undoUnmatched(event, context);
-  const kind = MOVEMENTS[op]?.[state];
-  if (kind === undefined) {
-    return applyUnmatched(event, context, reasonOf(event));
+  const { is_replaced, booked_minor } = event;
+  const kinds = MOVEMENTS[op];
+  if (kinds === null) {
+    return is_replaced
+      ? undoUnmatched(event, context)
+      : applyUnmatched(event, context, reasonOf(event));
   }
+  if (is_replaced && booked_minor === 0) return IGNORED;
+  const kind = kinds[is_replaced ? OPPOSITE[state] : state];
   const refund_id = null;
   const movement = movementRow({ kind, subject_id, refund_id, amount_minor, currency }, context);
-  return { outcome: "applied", exception: null, movement };
+  return is_replaced
+    ? { outcome: "ignored", movement }
+    : { outcome: "applied", exception: null, movement };
 }
 
 /** Tells the operator about an adjustment. Its reference ends in its type. */
