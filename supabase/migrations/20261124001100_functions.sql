@@ -911,7 +911,8 @@ begin
   from pay.provider_accounts a
   where a.id = p_account_id and event.environment_id = a.environment_id
     and event.account_id = a.id and event.reference = p_reference
-    and event.op = 'adjustment' and coalesce(event.outcome, 'unmatched') = 'unmatched'
+    and (event.op = 'adjustment' and coalesce(event.outcome, 'unmatched') = 'unmatched'
+      or event.op = 'payout' and coalesce(event.outcome, 'applied') = 'applied')
     and event.body ? 'is_entry' and not event.body ? 'is_replaced'
   returning event.* into v_event;
   if not found then return false; end if;
@@ -1512,7 +1513,8 @@ as $$
       select k.ctid as place from pay.provider_events k
       where k.environment_id = t.environment_id and k.account_id = p_account_id
         and k.reference between t.low and t.high
-        and coalesce(k.outcome, 'unmatched') = 'unmatched'
+        and case k.op when 'payout' then coalesce(k.outcome, 'applied') = 'applied'
+          else coalesce(k.outcome, 'unmatched') = 'unmatched' end
       order by k.reference offset 0
       for update of k
     ) event
