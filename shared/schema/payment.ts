@@ -30,6 +30,7 @@ import {
   Metadata,
   Network,
   Person,
+  PersonInput,
   requiredAmount,
   sameAmount,
   Settlement,
@@ -174,26 +175,25 @@ const MandateSequence = z.enum(MANDATE_SEQUENCES).describe(
 export type MandateSequence = z.infer<typeof MandateSequence>;
 
 /** The mandate of a payer, under which a payment by SEPA is collected. */
-export const Mandate = mustBe(
-  z.object({
-    id: mustBe(
-      z.string().max(MAX_MANDATE_ID_LENGTH).regex(MANDATE_ID).describe(
-        "Your own reference of the mandate: at most 35 letters, digits, single spaces and " +
-          "`+?/:().,'-`",
-      ),
-      "text of 1 to 35 letters, digits, single spaces and +?/:().,'-",
+export const Mandate = z.object({
+  id: mustBe(
+    z.string().max(MAX_MANDATE_ID_LENGTH).regex(MANDATE_ID).describe(
+      "Your own reference of the mandate: at most 35 letters, digits, single spaces and " +
+        "`+?/:().,'-`",
     ),
-    signed_at: mustBe(
-      z.string().max(40).refine(isDateOrTime, "must be a date or a time").describe(
-        "When the payer signed: a date such as `2026-01-31`, or an RFC 3339 time",
-      ),
-      "a date such as 2026-01-31, or a time with its time zone, such as 2026-01-31T09:00:00Z",
+    "text of 1 to 35 letters, digits, single spaces and +?/:().,'-",
+  ),
+  signed_at: mustBe(
+    z.string().max(40).refine(isDateOrTime, "must be a date or a time").describe(
+      "When the payer signed: a date such as `2026-01-31`, or an RFC 3339 time",
     ),
-    sequence: MandateSequence,
-  }).describe("The mandate of the payer, for a payment by SEPA with an `iban`"),
-  'an object with "id", "signed_at" and "sequence"',
-);
+    "a date such as 2026-01-31, or a time with its time zone, such as 2026-01-31T09:00:00Z",
+  ),
+  sequence: MandateSequence,
+}).describe("The mandate of the payer, for a payment by SEPA with an `iban`");
 export type Mandate = z.infer<typeof Mandate>;
+/** The same in a request, which refuses other members. A response can get new ones. */
+export const MandateInput = z.object(Mandate.shape).describe("The mandate of the payer");
 
 function isDateOrTime(text: string): boolean {
   const has_form = z.iso.date().safeParse(text).success ||
@@ -255,11 +255,11 @@ export const CreatePaymentBody = z.object({
   currency: Currency,
   capability: Capability.optional(),
   method_kind: MethodKind.optional(),
-  customer: Person.optional(),
-  payer: Person.optional(),
+  customer: PersonInput.optional(),
+  payer: PersonInput.optional(),
   card: CardInput.optional(),
   iban: IbanInput.optional(),
-  mandate: Mandate.optional(),
+  mandate: MandateInput.optional(),
   wallet: WalletInput.optional(),
   description: Description.optional(),
   reference: z.string().min(1).max(MAX_REFERENCE).optional()

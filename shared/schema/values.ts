@@ -100,6 +100,8 @@ export const Person = z.object({
   name: z.string().min(1).max(MAX_NAME).optional().describe("Name of the person"),
 }).describe("The payer. `customer` and `payer` are two names for the same person");
 export type Person = z.infer<typeof Person>;
+/** The same in a request, which refuses other members. A response can get new ones. */
+export const PersonInput = z.object(Person.shape).describe("The payer: `customer` or `payer`");
 
 /** Free text on a resource. */
 export const Description = z.string().max(MAX_DESCRIPTION)

@@ -52,6 +52,26 @@ Deno.test("every schema and every member of a schema has a text that explains it
   assert.deepEqual([...nameless, ...empty], [], "describe them in shared/schema");
 });
 
+Deno.test("every object of a request has no other members", () => {
+  const prefix = "#/components/schemas/";
+  const sent = OBJECTS.filter(([path]) => /^paths\..*\.requestBody\./.test(path));
+  const names = new Set(sent.flatMap(([, value]) => refsIn(value)));
+  // A set also shows what is added to it meanwhile.
+  for (const ref of names) {
+    assert.ok(ref.startsWith(prefix), ref);
+    for (const inner of refsIn(document.components.schemas[ref.slice(prefix.length)])) {
+      names.add(inner);
+    }
+  }
+  assert.ok(names.size > 20, String(names.size));
+  const open = OBJECTS.filter(([path, value]) =>
+    names.has(prefix + path.split(".")[2]) && path.startsWith("components.schemas.") &&
+    typeof value.properties === "object" && value.type === "object" &&
+    value.additionalProperties !== false
+  );
+  assert.deepEqual(open.map(([path]) => path), []);
+});
+
 Deno.test("amounts are integers of 64 bits, also in languages with smaller integers", () => {
   const wide = OBJECTS.filter(([path, { type, maximum }]) =>
     path.startsWith("components.schemas.") && type === "integer" && maximum > MAX_INT32

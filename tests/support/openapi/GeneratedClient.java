@@ -8,7 +8,7 @@ import org.openapitools.client.model.CreateRefundBody;
 import org.openapitools.client.model.ErrorBody;
 import org.openapitools.client.model.Payment;
 import org.openapitools.client.model.PaymentList;
-import org.openapitools.client.model.Person;
+import org.openapitools.client.model.PersonInput;
 import org.openapitools.client.model.Refund;
 
 /**
@@ -51,7 +51,7 @@ public class GeneratedClient {
         return new CreatePaymentBody()
             .amountMinor(1999L)
             .currency("EUR")
-            .payer(new Person().email("ada@example.com"))
+            .payer(new PersonInput().email("ada@example.com"))
             .card(new CardInput().number(number).expMonth(12).expYear(2034).cvc("123"));
     }
 }

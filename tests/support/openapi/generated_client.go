@@ -70,7 +70,7 @@ func order(number string) payments.CreatePaymentBody {
 	return payments.CreatePaymentBody{
 		AmountMinor: &amount,
 		Currency:    "EUR",
-		Payer:       &payments.Person{Email: "ada@example.com"},
+		Payer:       &payments.PersonInput{Email: "ada@example.com"},
 		Card:        &payments.CardInput{Number: &number, ExpMonth: &month, ExpYear: &year, Cvc: &cvc},
 	}
 }

@@ -15,7 +15,7 @@ from payments_api_client.models import (
     ErrorBody,
     Payment,
     PaymentList,
-    Person,
+    PersonInput,
     Refund,
 )
 
@@ -26,7 +26,7 @@ def order(number: str) -> CreatePaymentBody:
     return CreatePaymentBody(
         amount_minor=1999,
         currency="EUR",
-        payer=Person(email="ada@example.com"),
+        payer=PersonInput(email="ada@example.com"),
         card=CardInput(number=number, exp_month=12, exp_year=2034, cvc="123"),
     )
 
