@@ -58,6 +58,8 @@ import {
 
 /** Deadline of a sync. */
 const SYNC_DEADLINE_MS = 20_000;
+/** The statuses of orders that a bank can take back, as in `pay.split_bank_entry`. */
+const CAN_COME_BACK: ReadonlySet<string> = new Set(["completed", "partially_refunded", "refunded"]);
 /** Most decisions about one result. Others change the same payment at the same time. */
 const MAX_DECISIONS = 10;
 
@@ -285,12 +287,17 @@ class Desk {
       const found = (await createBankStore(databaseOf(this.#surroundings.sql))
         .findOrders(account.id, target))
         .filter((order) =>
-          order.is_open && order.state === "exported" && order.currency === currency &&
-          (order.kind === "collection") === is_credit
+          order.state === "exported" && order.currency === currency &&
+          ((order.kind === "collection") === is_credit
+            ? order.is_open
+            : CAN_COME_BACK.has(order.status))
         );
       if (found.length === 0) {
-        const kind = is_credit ? "collection" : "payout";
-        throw refuse(`${target} has no exported ${kind} in ${currency} without a result`);
+        const [there, back] = is_credit ? ["collection", "payout"] : ["payout", "collection"];
+        throw refuse(
+          `${target} has no exported ${there} in ${currency} without a result, and no ${back} ` +
+            "that can come back",
+        );
       }
       for (const order of found) orders.set(order.id, order.amount_minor);
     }

@@ -53,6 +53,7 @@ const FORMS: [name: string, batch: (file: string) => string, charge: number][] =
   ["by that of its file, without the charge", (file) => `<MsgId>${file}</MsgId>`, 40],
 ];
 
+const BACK = "failed bank_return";
 /** An entry without any id that the operator matches, and the results of the orders then. */
 const BY_HAND: [
   kind: Kind,
@@ -60,6 +61,8 @@ const BY_HAND: [
   /** Numbers of orders, or that of the file. `--fee` comes last. */
   targets: (0 | 1 | 2 | "file" | `--fee=${string}`)[],
   results: string | RegExp,
+  /** Whether the bank has booked the orders before, so that the entry takes them back. */
+  is_back?: true,
 ][] = [
   ["collection", 4040, [0, 2], "completed processing completed"],
   ["collection", 4000, [0, 2, "--fee=0.40"], "completed processing completed"],
@@ -75,7 +78,17 @@ const BY_HAND: [
     /the orders and the fee come to 30\.30 EUR, and the entry is 40\.40/,
   ],
   ["collection", 4040, [0, 0, 2, "--fee=10.10"], /come to 30\.30 EUR/],
-  ["collection", -4040, [0, 2], /pay_\w+ has no exported payout in EUR without a result/],
+  [
+    "collection",
+    -4040,
+    [0, 2],
+    /no exported payout in EUR .*, and no collection that can come back/,
+  ],
+  ["collection", -4040, [0, 2], `${BACK} completed ${BACK}`, true],
+  ["collection", -4740, [0, 2, "--fee=7.00"], `${BACK} completed ${BACK}`, true],
+  ["collection", 4040, [0, 2], /no exported collection in EUR .*, and no payout that can/, true],
+  ["transfer", -6030, ["file", "--fee=0.30"], `${BACK} ${BACK} ${BACK}`, true],
+  ["refund", -4040, [0, 2], `${BACK} completed ${BACK}`, true],
 ];
 
 Deno.test("the files of a bank in any order", async (t) => {
@@ -108,6 +121,13 @@ Deno.test("the files of a bank in any order", async (t) => {
     const AcctSvcrRef = `ORDER2026${1000 + ++entries}`;
     return importFile(writeFile([{ entries: writeEntry({ AcctSvcrRef, ...members }) }], { kind }));
   };
+  const detail = (id: string, Amt: string, RtrInf: string | null = null) =>
+    writeDetail({ Refs: `<EndToEndId>${written(id)}</EndToEndId>`, Amt, RtrInf });
+  const single = (kind: Kind, id: string, amount: number) =>
+    send({
+      ...{ CdtDbtInd: kind === "collection" ? "CRDT" : "DBIT", Amt: euros(amount) },
+      NtryDtls: detail(id, euros(amount)),
+    });
   const collect = async (amount: number) =>
     (await call("payments", {
       ...{ amount, currency: "EUR", method_kind: "sepa" },
@@ -174,13 +194,6 @@ Deno.test("the files of a bank in any order", async (t) => {
               const [file] = (await bridge("GET", "files")).body.data;
               const file_id = /bf-[0-9a-z]+/.exec(file.name)![0];
               const [there, back] = kind === "collection" ? ["CRDT", "DBIT"] : ["DBIT", "CRDT"];
-              const detail = (id: string, Amt: string, RtrInf: string | null = null) =>
-                writeDetail({ Refs: `<EndToEndId>${written(id)}</EndToEndId>`, Amt, RtrInf });
-              const single = (id: string, amount: number) =>
-                send({
-                  ...{ CdtDbtInd: there!, Amt: euros(amount) },
-                  NtryDtls: detail(id, euros(amount)),
-                });
               const sum = AMOUNTS[0] + AMOUNTS[2];
               const does: Record<Step, () => Promise<void>> = {
                 total: () =>
@@ -192,8 +205,8 @@ Deno.test("the files of a bank in any order", async (t) => {
                       : `<TtlChrgsAndTaxAmt Ccy="EUR">0.40</TtlChrgsAndTaxAmt>`,
                     NtryDtls: `<Btch>${batchOf(file_id)}<NbOfTxs>2</NbOfTxs></Btch>`,
                   }, "053"),
-                single: () => single(first, AMOUNTS[0]),
-                third: () => single(third, AMOUNTS[2]),
+                single: () => single(kind, first, AMOUNTS[0]),
+                third: () => single(kind, third, AMOUNTS[2]),
                 report: () =>
                   importFile(`<Document><CstmrPmtStsRpt><GrpHdr><MsgId>S</MsgId></GrpHdr>
 <OrgnlPmtInfAndSts><OrgnlPmtInfId>${file_id}-1</OrgnlPmtInfId><TxInfAndSts>
@@ -237,8 +250,9 @@ Deno.test("the files of a bank in any order", async (t) => {
         }
       }
     }
-    for (const [kind, entry, targets, results] of BY_HAND) {
-      await t.step(`by hand: ${kind} ${entry} as ${targets.join(", ")}`, async () => {
+    for (const [kind, entry, targets, results, is_back] of BY_HAND) {
+      const name = `by hand: ${kind} ${entry} as ${targets.join(", ")}${is_back ? " back" : ""}`;
+      await t.step(name, async () => {
         const [ledger, bank] = await balances();
         left = ledger - bank;
         const ids: string[] = [];
@@ -247,6 +261,7 @@ Deno.test("the files of a bank in any order", async (t) => {
         const [file] = (await bridge("GET", "files")).body.data;
         const batch = `${/bf-[0-9a-z]+/.exec(file.name)![0]}-1`;
         const is_credit = (kind === "collection") === (entry > 0);
+        for (const [i, id] of is_back ? ids.entries() : []) await single(kind, id, AMOUNTS[i]!);
         await send({ CdtDbtInd: is_credit ? "CRDT" : "DBIT", Amt: euros(Math.abs(entry)) });
         const [{ account_id, reference }] = await listed();
         const name = `${account_id}/${reference}`;
@@ -289,12 +304,7 @@ Deno.test("the files of a bank in any order", async (t) => {
             ...kind === "054" && { AcctSvcrRef: `RULE2026${works}` },
           };
           await send(members, "052");
-          const details = ids.map((id, i) =>
-            writeDetail({
-              Refs: `<EndToEndId>${written(id)}</EndToEndId>`,
-              Amt: euros(AMOUNTS[i]!),
-            })
-          );
+          const details = ids.map((id, i) => detail(id, euros(AMOUNTS[i]!)));
           await send({ ...members, NtryDtls: details.join("") }, kind);
           works_at_once = true;
           deps.provider_worker.notify = stop;
