@@ -917,14 +917,16 @@ begin
   returning event.* into v_event;
   if not found then return false; end if;
   select jsonb_agg(jsonb_build_object('reference', v_part || '.' || o.place,
-      'op', case o.kind when 'collection' then 'authorize' else o.kind end, 'state', 'succeeded',
-      'refund_id', case o.kind when 'refund' then o.id end,
+      'op', case o.kind when 'collection' then 'authorize' else o.kind end,
+      'state', case when o.is_back then 'returned' else 'succeeded' end,
+      'failure_code', case when o.is_back then 'bank_return' end, 'refund_id', case o.kind when 'refund' then o.id end,
       'provider_reference', replace(o.id, '_', '-'), 'amount_minor', o.amount_minor)),
     (v_event.amount_minor - sum(o.amount_minor))
       * case v_event.state when 'succeeded' then 1 else -1 end
   into v_orders, v_charge
   from (
-    select s.id, s.kind, s.amount_minor, row_number() over (order by s.id) as place
+    select s.id, s.kind, s.amount_minor, row_number() over (order by s.id) as place,
+      (s.kind = 'collection') <> (v_event.state = 'returned') as is_back
     from pay_internal.bank_orders_shown s
     where s.environment_id = v_event.environment_id and s.id = any (p_order_ids)
   ) o;
@@ -968,8 +970,10 @@ begin
     and event.account_id = a.id and event.reference = p_reference
   cross join unnest(p_order_ids) as o (id)
   cross join lateral pay.find_bank_orders(p_account_id, o.id) f
-  where a.id = p_account_id and f.id = o.id and f.is_open and f.state = 'exported'
-    and f.currency = event.currency and (f.kind = 'collection') = (event.state = 'returned');
+  where a.id = p_account_id and f.id = o.id and f.state = 'exported'
+    and f.currency = event.currency
+    and case when (f.kind = 'collection') = (event.state = 'returned') then f.is_open
+      else f.status in ('completed', 'partially_refunded', 'refunded') end;
   if not v_fits then return false; end if;
   return pay_internal.book_as_orders(p_account_id, null, p_reference, p_order_ids);
 end
