@@ -38,7 +38,7 @@ const RESET_PAYMENTS = { standard: 100_000, quick: 1_000 };
 /** Payments of the hostile reader's sandbox: more than one page reads (ADR 0005). */
 const HOSTILE_PAYMENTS = { standard: 200_000, quick: 5_000 };
 /** Live creates that wait for the provider at once (performance targets). */
-const LIVE_CREATES = { standard: 500, quick: 20 };
+const LIVE_CREATES = { standard: 300, quick: 20 };
 /** Creates of the memory line. */
 const MEMORY_CREATES = { standard: 1_000_000, quick: 2_000 };
 /** Payments whose space is measured; with webhooks, fewer than a sandbox may have pending. */

@@ -90,8 +90,8 @@ export function judgeStandard(measured: Measured): JudgedTarget[] {
       ];
     }),
     judge(
-      "connections held by 500 waiting live creates",
-      figure("connections held by 500 waiting live creates"),
+      "connections held by 300 waiting live creates",
+      figure("connections held by 300 waiting live creates"),
       { most: 0 },
     ),
     judge("a completed payment", figure("a completed payment"), { most: 4, unit: "kB" }),

@@ -177,7 +177,6 @@ export function createDependencies(settings: Settings): OpenDependencies {
     relay_token: settings.relay_token ?? null,
     rate_limits: rateLimits(settings),
     storage_gb,
-    tenants: calls.tenants,
     places,
     large_bodies: new CostlyWork(LARGE_BODIES),
     base_url,

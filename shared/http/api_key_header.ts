@@ -21,7 +21,8 @@ import type { World } from "./world.ts";
  * window ends, except for keys that this isolate knows.
  */
 export function apiKeyHeader(deps: Dependencies, world: World): MiddlewareHandler<Env> {
-  const { places, rate_limits, store, tenants } = deps;
+  const { places, rate_limits, store } = deps;
+  const { tenants } = store;
   const limit = rate_limits === null ? null : new AddressLimit();
   const is_local = deps.base_url.startsWith("http://");
   const accountsOf = ({ livemode }: PresentedKey) => livemode ? places.live : places.sandboxes;

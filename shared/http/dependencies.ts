@@ -9,7 +9,6 @@ import type { ProviderWorker } from "../domain/operations/provider_worker.ts";
 import type { Webhooks } from "../domain/webhooks/webhooks.ts";
 import type { CostlyWork } from "../jobs/costly_work.ts";
 import type { Places } from "../jobs/places.ts";
-import type { KnownTenants } from "../store/known_tenants.ts";
 import type { RateLimits } from "../store/outcome.ts";
 import type { ProviderStore } from "../store/provider_store.ts";
 import type { RequestLog } from "../store/request_log.ts";
@@ -27,8 +26,6 @@ export interface Dependencies {
   rate_limits: RateLimits | null;
   /** The gigabytes that the sandboxes of an account may store; null: no limit. */
   storage_gb: number | null;
-  /** The tenants of the keys that the database has admitted. */
-  tenants: KnownTenants;
   places: Places;
   /** The turns of accounts at bodies above `SMALL_BODY_BYTES`. */
   large_bodies: CostlyWork;

@@ -123,7 +123,7 @@ function handle(c: Ctx, world: World, route: Route, path: string): Promise<Respo
   // A longer one is refused without being read.
   const query = isLong(c) ? new URLSearchParams() : new URL(c.req.url).searchParams;
   const scope = scopeOf(route, query);
-  const { store, tenants, large_bodies } = c.get("deps");
+  const { store, large_bodies } = c.get("deps");
   const admit = async () => {
     await world.admit(c, scope, (access) => store.authenticate(access));
     state.is_counted = true;
@@ -136,7 +136,7 @@ function handle(c: Ctx, world: World, route: Route, path: string): Promise<Respo
     const check = () => checkRequest(c, world, { route, path, scope, query, bytes });
     const respond = bytes === null || bytes.length <= SMALL_BODY_BYTES
       ? check()
-      : await large_bodies.run(tenants.nameOf(state.key!.hash), check);
+      : await large_bodies.run(store.tenants.nameOf(state.key!.hash), check);
     return await respond();
   });
 }

@@ -184,11 +184,11 @@ export class FaultOfRequest {
    */
   async #wait(access: Access, delay_ms: number): Promise<void> {
     const state = this.#c.get("state");
-    const { store, clock, places, tenants } = this.#c.get("deps");
+    const { store, clock, places } = this.#c.get("deps");
     if (!state.is_counted) await store.authenticate(access);
     state.is_counted = true;
     await places.long_waits.run(
-      [tenants.nameOf(access.key_hash)],
+      [store.tenants.nameOf(access.key_hash)],
       () => new Promise((resolve) => setTimeout(resolve, delay_ms)),
     );
     this.#has_waited = true;

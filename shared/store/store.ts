@@ -15,6 +15,7 @@ import type { Change, StoredResponse } from "./commit_rows.ts";
 import { ChangeCost, COMMIT, commitParameters, type RequestedChange } from "./commit_statement.ts";
 import type { Database } from "./database.ts";
 import type { EntryCalls } from "./entry_calls.ts";
+import type { KnownTenants } from "./known_tenants.ts";
 import { LIST, listParameter, type RequestedPage } from "./list_statement.ts";
 import {
   LOAD,
@@ -79,6 +80,8 @@ export interface Metric {
 
 /** The store of payments, transfers and lists. Each method throws `ApiError`. */
 export interface Store {
+  /** The tenants of the keys that the database has admitted. */
+  readonly tenants: KnownTenants;
   /** Checks the key, and counts the request. Throws `unauthorized` or `permission_denied`. */
   authenticate(access: Access): Promise<void>;
   /** Loads a resource. Throws `not_found` for an id that is not in the key's environment. */
@@ -219,6 +222,8 @@ export function createStore(
   }
 
   return {
+    tenants,
+
     authenticate: (access) => databaseSpan("load", "pay.load", () => calls.authenticate(access)),
 
     async load(access, kind, id, idempotency = null) {

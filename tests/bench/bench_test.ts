@@ -367,7 +367,7 @@ Deno.test("deno task bench --quick measures every line and judges every target",
     "reset of 100000 payments",
     "creates elsewhere during it",
     "creates beside a hostile reader",
-    "connections held by 500 waiting live creates",
+    "connections held by 300 waiting live creates",
   ];
   if (has_pgbench && missing.length === 0 && peers.includes("stripe-mock")) {
     assert.deepEqual(
