@@ -342,7 +342,7 @@ create table pay.mandates (
 );
 comment on table pay.mandates is 'A mandate of SEPA Direct Debit that a payment was collected under.';
 comment on column pay.mandates.environment_id is 'The environment of the row.';
-comment on column pay.mandates.id is 'The merchant''s reference of the mandate.';
+comment on column pay.mandates.id is 'The merchant''s reference of the mandate, in capitals.';
 comment on column pay.mandates.is_over is 'It is used up or revoked: no further payment is collected under it.';
 comment on column pay.mandates.used_at is 'The time of the last payment, by the clock of the environment.';
 comment on column pay.mandates.touched_at is 'The real time of the last change, for retention.';

@@ -116,7 +116,7 @@ as $$
     and exists (
       select from pay.mandates t
       where t.environment_id = p_payment.environment_id
-        and t.id = p_payment.body::json #>> '{method,mandate,id}')
+        and t.id = upper(p_payment.body::json #>> '{method,mandate,id}'))
 $$;
 
 -- Deletes one batch of the mandates of a sandbox that nobody has used for 30 days of real time.

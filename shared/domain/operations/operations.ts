@@ -24,7 +24,7 @@ import type { ProviderReply } from "../providers/connector.ts";
 import type { BankDetails } from "../providers/bank_details.ts";
 import { noBankKeys, sealContextOf } from "../providers/sealed_details.ts";
 import { type Begun, eventOf, type Operation, rowOf } from "../providers/operation.ts";
-import { collectionOf } from "../payments/collection.ts";
+import { collectionOf, mandateKey } from "../payments/collection.ts";
 import type { StoredDispute } from "../payments/dispute_payment.ts";
 import { withDispute } from "./load_dispute.ts";
 
@@ -234,7 +234,7 @@ async function sealed(
   if (vault === null) throw noBankKeys();
   if (isPayment(change)) {
     const { mandate } = collectionOf(change.subject);
-    change.bindMandate(mandate ? vault.fingerprints(details.iban, mandate.id) : []);
+    change.bindMandate(mandate ? vault.fingerprints(details.iban, mandateKey(mandate.id)) : []);
   }
   return await vault.seal(JSON.stringify(details), sealContextOf(refund_id ?? subject_id));
 }

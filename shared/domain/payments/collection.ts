@@ -79,7 +79,7 @@ export function useMandate(change: PaymentChange, { iban }: Pick<CreatePaymentBo
   const is_over = sequence === "final" || sequence === "one_off";
   // Without the offset of its time zone, of which the database takes fewer.
   change.setMandate({
-    ...{ id, is_over, sequence, signed_at: formatTime(Date.parse(signed_at)) },
+    ...{ id: mandateKey(id), is_over, sequence, signed_at: formatTime(Date.parse(signed_at)) },
     ibans: livemode ? [] : [sandboxFingerprint(normalizeIban(iban!.iban))],
     customer_id: customer?.id ?? null,
   });
@@ -98,7 +98,12 @@ function sandboxFingerprint(iban: string): string {
 export function endMandate(change: PaymentChange, return_code: string | null): void {
   const { mandate } = collectionOf(change.subject);
   if (!mandate || !ENDS_MANDATE.has(return_code)) return;
-  change.setMandate({ id: mandate.id, is_over: true });
+  change.setMandate({ id: mandateKey(mandate.id), is_over: true });
+}
+
+/** Returns the id under which a mandate is known: to banks its id is one in any case. */
+export function mandateKey(id: string): string {
+  return id.toUpperCase();
 }
 
 /** Returns the mandate and the due date of a payment; both are null for one that has none. */
