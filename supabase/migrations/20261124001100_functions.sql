@@ -5470,7 +5470,7 @@ as $$
     and exists (
       select from pay.mandates t
       where t.environment_id = p_payment.environment_id
-        and t.id = p_payment.body::json #>> '{method,mandate,id}')
+        and t.id = upper(p_payment.body::json #>> '{method,mandate,id}'))
 $$;
 
 create or replace function pay_internal.purge_mandates(
