@@ -96,6 +96,11 @@ const CASES: Case[] = [
     out({ Refs: refs(PAYOUT), RltdPties: party("Cdtr", "City Rent") }),
     SENT,
   ],
+  [
+    "a return by an IBAN of the rules",
+    detail({ RltdPties: party("Dbtr", "X", FRENCH), RtrInf: RETURNED }),
+    UNKNOWN,
+  ],
   ["a batch with a code of the rules", {
     BkTxCd: salary("RCDT"),
     NtryDtls: `<Btch><MsgId>${FILE}</MsgId><NbOfTxs>2</NbOfTxs></Btch>`,

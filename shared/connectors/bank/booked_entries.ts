@@ -262,7 +262,10 @@ function beginningsIn(part: Part): string[] {
   return [...new Set(found)].slice(0, BEGINNINGS_MAX);
 }
 
-/** Tells what a part is for. Money that names anything of ours is no business of the account. */
+/**
+ * Tells what a part is for. Money that names anything of ours is no business of the account, and
+ * what comes back can be an order without its id.
+ */
 function eventOf(
   part: EntryPart,
   found: FoundReferences,
@@ -270,7 +273,8 @@ function eventOf(
 ): Matched {
   if (part.told.op !== "adjustment") return part.told;
   const named = part.beginnings.flatMap((beginning) => found.get(beginning) ?? []);
-  const is_business = named.length === 0 && !part.names_ours && isOwnBusiness(part, rules);
+  const is_business = named.length === 0 && !part.names_ours && !isBack(part) &&
+    isOwnBusiness(part, rules);
   // The money moves between the account at the provider and the rest of the merchant's money.
   return is_business ? ofAccount("payout", part.direction) : ofText(part, named) ?? part.told;
 }
