@@ -154,7 +154,7 @@ function readSeconds(keep: string = String(KEEP_S)): number {
 
 /** Opens the database of a side. */
 function openSide(side: Side): CellDatabase {
-  const url = Deno.env.get(URL_VARIABLES[side]);
+  const url = side === "source" ? Deno.env.get("CELLS_FROM_URL") : Deno.env.get("CELLS_TO_URL");
   if (!url) throw new UsageError(`Set ${URL_VARIABLES[side]} to the database of the ${side}`);
   return openCell(side, url);
 }

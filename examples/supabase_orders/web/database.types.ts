@@ -80,6 +80,7 @@ export type Database = {
           "payment_id": string | null;
           "payment_status": string | null;
           "reason": string | null;
+          "return_code": string | null;
           "speed": string | null;
           "status": string | null;
           "updated_at": string | null;
