@@ -26,11 +26,14 @@ export function apiKeyHeader(deps: Dependencies, world: World): MiddlewareHandle
   const limit = rate_limits === null ? null : new AddressLimit();
   const is_local = deps.base_url.startsWith("http://");
   const accountsOf = ({ livemode }: PresentedKey) => livemode ? places.live : places.sandboxes;
-  /** The checks under way. Further requests with the same key wait in places of the key. */
+  /**
+   * The checks under way. Further requests with the same key wait in places that all unknown
+   * keys share, because nobody knows yet whether they have accounts.
+   */
   const checks = new Map<string, Promise<void>>();
   const check = (c: Context<Env>, network: string, key: PresentedKey): Promise<void> => {
     const under_way = checks.get(key.hash);
-    if (under_way) return accountsOf(key).run([key.hash], () => under_way);
+    if (under_way) return accountsOf(key).run([tenants.nameOf(key.hash)], () => under_way);
     const one = checkOne(c, network).finally(() => checks.delete(key.hash));
     checks.set(key.hash, one);
     return one;

@@ -16,7 +16,7 @@ interface PlaceBounds {
   of_owner: number;
   in_all: number;
   /** Places of these that only owners with fewer than `few` get. */
-  reserved?: { slots: number; few: number };
+  reserved: { slots: number; few: number };
   refusal: string;
 }
 
@@ -33,12 +33,14 @@ export function placeBounds(connections = CONNECTIONS) {
     key_checks: {
       of_owner: part(3 / 32),
       in_all: part(1 / 8),
+      reserved: { slots: part(1 / 64), few: part(1 / 256) },
       refusal: `Too many new keys of this network are being checked: ${FEWER}`,
     },
     /** Requests of routes that take no key, with their bodies. */
     keyless: {
       of_owner: part(1 / 32),
       in_all: part(1 / 16),
+      reserved: { slots: part(1 / 64), few: part(1 / 256) },
       refusal: `Too many requests of this network are under way: ${FEWER}`,
     },
     /**
@@ -95,7 +97,7 @@ function queueOf({ of_owner, in_all, reserved, refusal }: PlaceBounds): FairQueu
     levels: [of_owner],
     waiting: 0,
     refusal,
-    ...(reserved && { reserved }),
+    reserved,
   });
 }
 

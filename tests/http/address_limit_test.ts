@@ -7,6 +7,9 @@ import assert from "node:assert/strict";
 import { generateApiKey } from "../../shared/core/api_key.ts";
 import { AddressLimit, type Verdict } from "../../shared/http/address_limit.ts";
 import { networkOf } from "../../shared/http/address_network.ts";
+import { placeBounds } from "../../shared/jobs/places.ts";
+import { until } from "../support/common/until.ts";
+import { NeedsInternals } from "../support/service/needs_internals.ts";
 import { IS_REMOTE } from "../support/service/product.ts";
 import { PAYMENTS, serviceCase } from "../support/service/service_case.ts";
 
@@ -193,6 +196,28 @@ serviceCase(
   },
   { rate_limit: 100_000 },
 );
+
+serviceCase("requests with keys under check leave places to accounts", async (_, service) => {
+  if (IS_REMOTE) throw new NeedsInternals("the places of one isolate");
+  const { sql, live, deps: { places } } = service;
+  const read = (key: string) => service.call("GET", PAYMENTS, { key });
+  assert.equal((await read(live.text)).status, 200);
+  const { of_owner, in_all } = placeBounds().live;
+  const made_up = Array.from({ length: 40 }, () => generateApiKey("live"));
+  let burst: Promise<{ status: number }[]> | undefined;
+  await sql.begin(async (sql) => {
+    await sql`lock table pay.api_key_secrets in access exclusive mode`;
+    burst = Promise.all(Array.from({ length: 2 * in_all }, (_, i) => read(made_up[i % 40]!)));
+    await until("a check waits", async () =>
+      (await service.sql`select from pg_locks where not granted`).length > 0);
+    const held = [...places.live.leaves].reduce((sum, { levels }) => sum + levels[0]!.running, 0);
+    assert.equal(held, of_owner);
+    // An account with few requests finds a place.
+    (await places.live.take(["an account"])).leave();
+  });
+  const statuses = new Set((await burst!).map(({ status }) => status));
+  assert.deepEqual([...statuses].sort(), [401, 429]);
+}, { rate_limit: 100_000 });
 
 serviceCase("strangers are limited without the database", async (_t, service) => {
   await service.setClock(START);
