@@ -208,8 +208,10 @@ serviceCase("requests with keys under check leave places to accounts", async (_,
   await sql.begin(async (sql) => {
     await sql`lock table pay.api_key_secrets in access exclusive mode`;
     burst = Promise.all(Array.from({ length: 2 * in_all }, (_, i) => read(made_up[i % 40]!)));
-    await until("a check waits", async () =>
-      (await service.sql`select from pg_locks where not granted`).length > 0);
+    await until(
+      "a check waits",
+      async () => (await service.sql`select from pg_locks where not granted`).length > 0,
+    );
     const held = [...places.live.leaves].reduce((sum, { levels }) => sum + levels[0]!.running, 0);
     assert.equal(held, of_owner);
     // An account with few requests finds a place.
