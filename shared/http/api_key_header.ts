@@ -57,14 +57,13 @@ export function apiKeyHeader(deps: Dependencies, world: World): MiddlewareHandle
       settle?.(verdict);
     }
   };
-  return async function readApiKey(c, next) {
+  /** Throws the errors of `check`, and `origin_not_allowed`. */
+  const authenticate = (c: Context<Env>, network: string): PresentedKey | Promise<PresentedKey> => {
     const state = c.get("state");
-    const { at_ms } = state;
-    const network = networkOfRequest(c);
-    const key = span("authenticate", () => readKey(c, is_local));
+    const key = readKey(c, is_local);
     if (key instanceof ApiError) {
-      if (limit?.isOver(network, at_ms)) throw rateLimited();
-      limit?.fail(network, at_ms);
+      if (limit?.isOver(network, state.at_ms)) throw rateLimited();
+      limit?.fail(network, state.at_ms);
       throw key;
     }
     state.key = key;
@@ -74,12 +73,18 @@ export function apiKeyHeader(deps: Dependencies, world: World): MiddlewareHandle
         "Live keys are not accepted from browsers: keep them on your server",
       );
     }
-    if (tenants.of(key.hash) === undefined) await check(c, network, key);
+    const is_known = tenants.of(key.hash) !== undefined;
+    return is_known ? key : check(c, network, key).then(() => key);
+  };
+  return async function readApiKey(c, next) {
+    const state = c.get("state");
+    const network = networkOfRequest(c);
+    const key = await span("authenticate", () => authenticate(c, network));
     await accountsOf(key).run([tenants.nameOf(key.hash)], next);
     // Hono has turned errors of handlers into responses, so the database's decision is known.
     if (state.code === "unauthorized") {
       tenants.forget(key.hash);
-      limit?.refuse(network, at_ms);
+      limit?.refuse(network, state.at_ms);
     }
   };
 }

@@ -101,6 +101,8 @@ function linesOf(spans: readonly ReceivedSpan[]): string[] {
 
 const ROUTE = "/api-v1-payments/v1/payments";
 const REQUEST = `POST ${ROUTE}`;
+/** The first request with a key has it checked by the database. */
+const KEY_CHECK = "load client < authenticate";
 
 /** Makes a trace id and the header of a caller in this trace. */
 function caller(): { trace_id: string; traceparent: string } {
@@ -114,13 +116,14 @@ Deno.test("a trace leads from the request of a sandbox to its deliveries", async
     await addEndpoint(service, hooks.url("/"));
     const { trace_id, traceparent } = caller();
     assert.equal(await pay(service.key.text, traceparent, { card: CARD }), 201);
-    assert.deepEqual(await trace(trace_id, 7), [
+    assert.deepEqual(await trace(trace_id, 8), [
       `${REQUEST} server < the caller`,
       `authenticate internal < ${REQUEST}`,
       `commit client < ${REQUEST}`,
       `decide internal < ${REQUEST}`,
       `delivery client < ${REQUEST}`,
       `delivery client < ${REQUEST} failed`,
+      KEY_CHECK,
       "provider internal < decide",
     ]);
 
@@ -217,12 +220,13 @@ Deno.test({
         const first = caller();
         const card = { token: "pm_card_visa" };
         assert.equal(await pay(live.text, first.traceparent, { card }), 201);
-        assert.deepEqual(await trace(first.trace_id, 7), [
+        assert.deepEqual(await trace(first.trace_id, 8), [
           `${REQUEST} server < the caller`,
           "POST client < provider",
           `authenticate internal < ${REQUEST}`,
           `commit client < ${REQUEST}`,
           `decide internal < ${REQUEST}`,
+          KEY_CHECK,
           `provider internal < ${REQUEST}`,
           `record client < ${REQUEST}`,
         ]);
