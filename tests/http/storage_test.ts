@@ -51,6 +51,10 @@ async function tableBytes({ sql }: TestService): Promise<number> {
 const KINDS: [what: string, body: Record<string, unknown>][] = [
   ["small", APPROVED.card],
   ["with random metadata", { ...APPROVED.card, metadata: { a: "", b: "", c: "" } }],
+  ["with metadata above 4 096 bytes", {
+    ...APPROVED.card,
+    metadata: Object.fromEntries(Array.from({ length: 12 }, (_, i) => [`k${i}`, ""])),
+  }],
   ["of two steps", { ...APPROVED.card, capture: "manual" }],
 ];
 
@@ -80,8 +84,8 @@ serviceCase("the counted bytes are about those of the tables", async (t, service
           const to = body.capture ? "capture" : "refund";
           await service.call("POST", `${PAYMENTS}/${made.body.id}/${to}`, { body: {} });
         };
-        for (let n = 0; n < 200; n += 20) {
-          await Promise.all(Array.from({ length: 20 }, send));
+        for (let n = 0; n < 200; n += 10) {
+          await Promise.all(Array.from({ length: 10 }, send));
         }
         await count(service);
         const after = [await tableBytes(service), await counted(service, environment_id)];
@@ -92,7 +96,7 @@ serviceCase("the counted bytes are about those of the tables", async (t, service
       });
     }
   }
-}, { storage_gb: 10 });
+}, { storage_gb: 10, rate_limit: 100_000 });
 
 function randomText(length: number): string {
   return Array.from({ length }, () => Math.floor(Math.random() * 36).toString(36)).join("");
