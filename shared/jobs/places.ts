@@ -119,11 +119,11 @@ export const COSTLY_READS: CostlyWorkBounds = {
 /**
  * Bodies that are too large to be read before the database has admitted and counted the request.
  * The longest one takes about 10 ms, so with the rest after each they use a tenth of the processor
- * that serves all accounts, and the 16 waiting ones of an account get their turn within
- * `patience_ms`.
+ * that serves all accounts. 64 bodies of 10 kB of an account get their turn within `patience_ms`,
+ * and 20 of the largest.
  */
 export const LARGE_BODIES: CostlyWorkBounds = {
-  waiting_of_owner: 16,
+  waiting_of_owner: 64,
   patience_ms: 2_000,
   rest_factor: 9,
   rest_most_ms: 100,

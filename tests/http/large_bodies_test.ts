@@ -114,8 +114,8 @@ serviceCase("accounts take turns at large bodies", async (_, service) => {
   const before = ended.indexOf("other");
   const statuses = await Promise.all(flood);
   const done = statuses.filter((status) => status === 201).length;
-  // One has its turn while the others arrive.
-  assert.ok(done <= LARGE_BODIES.waiting_of_owner + 2, `${done} of ${count} were parsed`);
+  // Some have their turns while the others arrive.
+  assert.ok(done <= 1.5 * LARGE_BODIES.waiting_of_owner, `${done} of ${count} were parsed`);
   assert.equal(statuses.filter((status) => status === 429).length, count - done);
   assert.ok(before <= 3, `${before} of the flood were parsed before that of another account`);
 });
