@@ -134,12 +134,20 @@ async function createTemplate(
     await migrate(url.href);
     // So tests see a change of a function in supabase/schemas before a migration has it.
     await applySchemaFiles(url.href);
+    await plantFault(url.href, Deno.env.get("TEST_TEMPLATE_SQL"));
     const functions_role = { name: `pay_functions_${run}`, password: randomPassword() };
     await grantFunctionsRole(sql, functions_role);
     return { superuser_url, template, functions_role, clone_prefix: `pay_test_${run}_` };
   } finally {
     await sql.end();
   }
+}
+
+/** `deno task mutants` gives a statement that weakens the database, which a test must notice. */
+async function plantFault(url: string, statement: string | undefined): Promise<void> {
+  if (statement === undefined) return;
+  const sql = postgres(url, { max: 1, onnotice: () => {} });
+  await sql.unsafe(statement).finally(() => sql.end());
 }
 
 /** Drops the databases and the role of this run from the server of TEST_DATABASE_URL. */

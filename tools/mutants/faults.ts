@@ -1,0 +1,215 @@
+/**
+ * The faults that `deno task mutants` plants, one at a time: mutants of `shared/`, fixes of the
+ * history taken back, and constraints, policies and triggers of the database dropped. Each has a name that a
+ * change elsewhere in its file leaves as it is.
+ */
+
+import { createInstrumenter, type Instrumenter } from "@stryker-mutator/instrumenter";
+import { createInjector } from "typed-inject";
+import { createHash } from "node:crypto";
+import { join, relative } from "node:path";
+import type postgres from "postgres";
+
+/** What a fault changes. */
+export type FaultKind = "mutant" | "fix" | "sql";
+
+/** A fault that can be planted. */
+export interface Fault {
+  kind: FaultKind;
+  /** Unique, and the same in the next run. */
+  name: string;
+  /** The change in words of the code, for readers. */
+  change: string;
+  /** The file of the project with the fault; of a `sql` fault the table. */
+  place: string;
+  /** `mutant`: the number by which it is switched on. `fix`: the patch. `sql`: the statement. */
+  plant: string;
+  /** Test files that its commit has changed. */
+  own_tests: readonly string[];
+}
+
+/**
+ * Mutators that are left out: texts and members are mostly messages and rows of tables, and an empty
+ * list or a removed call of a chain seldom compiles.
+ */
+const LEFT_OUT = ["StringLiteral", "ObjectLiteral", "ArrayDeclaration", "CallExpression", "Regex"];
+/** Maximum length of a change in words. */
+const CHANGE_LENGTH = 100;
+
+/** Returns the first `count` faults in the order of a hash, so a larger count has the same ones. */
+export function draw(faults: readonly Fault[], count: number): Fault[] {
+  const rank = new Map(faults.map((fault) => [fault, hash(fault.name)]));
+  return faults.toSorted((a, b) => rank.get(a)! < rank.get(b)! ? -1 : 1).slice(0, count);
+}
+
+/**
+ * Writes the files of `shared/` in the copy with all mutants in them, each behind a switch.
+ * @param copy the root of a copy of the project
+ * @returns every mutant
+ */
+export async function instrument(copy: string): Promise<Fault[]> {
+  const files = await typeScriptFiles(join(copy, "shared"));
+  const result = await instrumenter().instrument(files, {
+    plugins: null,
+    excludedMutations: LEFT_OUT,
+    ignorers: [],
+  });
+  for (const { name, content } of result.files) {
+    await Deno.writeTextFile(name, `// deno-lint-ignore-file\n// deno-fmt-ignore-file\n${content}`);
+  }
+  const texts = new Map(files.map(({ name, content }) => [name, content.split("\n")]));
+  const seen = new Map<string, number>();
+  return result.mutants.map(({ id, fileName, location, mutatorName, replacement = "" }) => {
+    const place = relative(copy, fileName);
+    const original = textAt(texts.get(fileName)!, location);
+    const change = `${short(original)} → ${short(replacement)}`;
+    const key = `${place} ${mutatorName} ${hash(`${original}→${replacement}`)}`;
+    const count = (seen.get(key) ?? 0) + 1;
+    seen.set(key, count);
+    const name = count === 1 ? key : `${key} ${count}`;
+    return { kind: "mutant", name, change, place, plant: id, own_tests: [] };
+  });
+}
+
+/**
+ * Reads the hunks of the commits `fix…` that can still be taken back.
+ * @param root the project with its history
+ */
+export async function oldFixes(root: string): Promise<Fault[]> {
+  const log = await git(root, ["log", "--format=%h", "--no-merges", "-E", "--grep=^fix[(:]"]);
+  const faults: Fault[] = [];
+  for (const commit of log.split("\n").filter((line) => line !== "")) {
+    const changed = (await git(root, ["show", "--format=", "--name-only", commit])).split("\n");
+    const own_tests = changed.filter((file) => file.endsWith("_test.ts"));
+    const patch = await git(root, ["show", "--format=", "-U3", commit, "--", "shared", SCHEMAS]);
+    for (const { place, hunk, text } of hunksOf(patch)) {
+      if (!await canBeTakenBack(root, text)) continue;
+      const [change = ""] = text.split("\n").filter((line) => /^[-+](?![-+])/.test(line));
+      const name = `${commit} ${place} ${hash(hunk)}`;
+      faults.push({ kind: "fix", name, change: short(change), place, plant: text, own_tests });
+    }
+  }
+  return faults;
+}
+
+const SCHEMAS = "supabase/schemas";
+
+/** Lists the constraints, policies and triggers of the tables of `pay`. */
+export async function sqlObjects(sql: postgres.Sql): Promise<Fault[]> {
+  const rows = await sql<{ type: string; name: string; place: string; change: string }[]>`
+    select 'constraint' as type, c.conname as name, c.conrelid::regclass::text as place,
+      pg_get_constraintdef(c.oid) as change
+    from pg_constraint c
+    where c.connamespace = 'pay'::regnamespace and c.contype in ('c', 'u', 'f', 'x')
+      and c.conparentid = 0
+    union all
+    select 'policy', p.polname, p.polrelid::regclass::text,
+      coalesce(pg_get_expr(p.polqual, p.polrelid), pg_get_expr(p.polwithcheck, p.polrelid), '')
+    from pg_policy p
+    union all
+    select 'trigger', t.tgname, t.tgrelid::regclass::text, pg_get_triggerdef(t.oid)
+    from pg_trigger t join pg_class r on r.oid = t.tgrelid
+    where r.relnamespace = 'pay'::regnamespace and not t.tgisinternal and t.tgparentid = 0
+    order by 3, 1, 2`;
+  return rows.map(({ type, name, place, change }) => ({
+    kind: "sql",
+    name: `${place} ${type} ${name}`,
+    change: short(change),
+    place,
+    plant: plantSql(type, name, place),
+    own_tests: [],
+  }));
+}
+
+/** A dropped policy would show nothing to anybody, so it shows all in its place. */
+function plantSql(type: string, name: string, table: string): string {
+  const quoted = `"${name}"`;
+  if (type === "policy") return `alter policy ${quoted} on ${table} using (true)`;
+  if (type === "trigger") return `drop trigger ${quoted} on ${table}`;
+  return `alter table ${table} drop constraint ${quoted} cascade`;
+}
+
+function instrumenter(): Instrumenter {
+  const silent = new Proxy({}, {
+    get: (_, name) => String(name).startsWith("is") ? () => false : () => {},
+  });
+  const injector = createInjector().provideValue("logger", silent as never);
+  return injector.injectFunction(createInstrumenter as never);
+}
+
+async function typeScriptFiles(
+  folder: string,
+): Promise<{ name: string; mutate: true; content: string }[]> {
+  const found: { name: string; mutate: true; content: string }[] = [];
+  for await (const { name, isDirectory } of Deno.readDir(folder)) {
+    const path = join(folder, name);
+    if (isDirectory) found.push(...await typeScriptFiles(path));
+    else if (path.endsWith(".ts")) {
+      found.push({ name: path, mutate: true, content: await Deno.readTextFile(path) });
+    }
+  }
+  return found.sort((a, b) => a.name < b.name ? -1 : 1);
+}
+
+interface Range {
+  start: { line: number; column: number };
+  end: { line: number; column: number };
+}
+
+function textAt(lines: readonly string[], { start, end }: Range): string {
+  const part = lines.slice(start.line, end.line + 1);
+  part[part.length - 1] = part.at(-1)!.slice(0, end.column);
+  part[0] = part[0]!.slice(start.column);
+  return part.join("\n");
+}
+
+/** Divides a patch into patches of one hunk each. */
+function* hunksOf(patch: string): Generator<{ place: string; hunk: string; text: string }> {
+  for (const file of patch.split(/^(?=diff --git )/m)) {
+    const place = /^\+\+\+ b\/(.+)$/m.exec(file)?.[1];
+    const at = file.search(/^@@ /m);
+    if (place === undefined || at === -1 || place.endsWith("openapi_document.ts")) continue;
+    for (const hunk of file.slice(at).split(/^(?=@@ )/m)) {
+      yield { place, hunk, text: file.slice(0, at) + hunk };
+    }
+  }
+}
+
+async function canBeTakenBack(root: string, patch: string): Promise<boolean> {
+  return await applyBack(root, patch, ["--check"]);
+}
+
+/** Takes a patch back in a folder. Returns false if it does not fit. */
+export async function applyBack(
+  folder: string,
+  patch: string,
+  flags: readonly string[] = [],
+): Promise<boolean> {
+  const child = new Deno.Command("git", {
+    args: ["apply", "--reverse", ...flags, "-"],
+    cwd: folder,
+    stdin: "piped",
+    stderr: "null",
+  }).spawn();
+  const writer = child.stdin.getWriter();
+  await writer.write(new TextEncoder().encode(patch)).catch(() => {});
+  await writer.close().catch(() => {});
+  return (await child.status).success;
+}
+
+/** Runs git and returns its output. @throws {Error} if it fails */
+export async function git(cwd: string, args: readonly string[]): Promise<string> {
+  const { success, stdout, stderr } = await new Deno.Command("git", { args: [...args], cwd })
+    .output();
+  if (!success) throw new Error(new TextDecoder().decode(stderr));
+  return new TextDecoder().decode(stdout);
+}
+
+function short(text: string): string {
+  const line = text.replace(/\s+/g, " ").trim();
+  return line.length <= CHANGE_LENGTH ? line : `${line.slice(0, CHANGE_LENGTH - 1)}…`;
+}
+
+function hash(text: string): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, 8);
+}

@@ -1,0 +1,59 @@
+/** The table of faults and of the test file that notices each: `tools/mutants/noticed.json`. */
+
+import { fileURLToPath } from "node:url";
+import type { Fault, FaultKind } from "./faults.ts";
+
+/** A row of the table. */
+export interface NoticedFault {
+  kind: FaultKind;
+  name: string;
+  change: string;
+  place: string;
+  /** The cheapest test file that fails with the fault; null if none does. */
+  noticed_by: string | null;
+  level: "pure" | "database" | null;
+}
+
+const PATH = fileURLToPath(new URL("noticed.json", import.meta.url));
+
+/** Reads the table, by the names of the faults. */
+export async function readTable(): Promise<Map<string, NoticedFault>> {
+  const text = await Deno.readTextFile(PATH).catch(() => "[]");
+  return new Map((JSON.parse(text) as NoticedFault[]).map((row) => [row.name, row]));
+}
+
+/** Writes the table, a line for each fault. */
+export async function writeTable(table: ReadonlyMap<string, NoticedFault>): Promise<void> {
+  const rows = [...table.values()].sort((a, b) =>
+    a.kind === b.kind ? (a.name < b.name ? -1 : 1) : a.kind < b.kind ? -1 : 1
+  );
+  await Deno.writeTextFile(PATH, `[\n${rows.map((row) => JSON.stringify(row)).join(",\n")}\n]\n`);
+}
+
+/** Makes the row of a fault. */
+export function rowOf(
+  { kind, name, change, place }: Fault,
+  by: { file: string; level: "pure" | "database" } | null,
+): NoticedFault {
+  return { kind, name, change, place, noticed_by: by?.file ?? null, level: by?.level ?? null };
+}
+
+/** Renders counts by kind and folder: planted, noticed, noticed by pure tests. */
+export function summary(rows: Iterable<NoticedFault>): string {
+  const counts = new Map<string, { planted: number; noticed: number; pure: number }>();
+  for (const { kind, place, noticed_by, level } of rows) {
+    const folder = kind === "sql" ? "tables" : place.split("/").slice(0, 2).join("/");
+    const key = `${kind.padEnd(7)} ${folder}`;
+    const count = counts.get(key) ?? { planted: 0, noticed: 0, pure: 0 };
+    count.planted++;
+    if (noticed_by !== null) count.noticed++;
+    if (level === "pure") count.pure++;
+    counts.set(key, count);
+  }
+  const lines = [...counts].sort(([a], [b]) => a < b ? -1 : 1).map(([key, count]) =>
+    `${
+      key.padEnd(34)
+    } ${count.planted} planted, ${count.noticed} noticed, ${count.pure} by pure tests`
+  );
+  return lines.join("\n");
+}
