@@ -111,7 +111,7 @@ export async function verifyWebhook<Event extends { id: string; type: string } =
 ): Promise<Event> {
   if (typeof options !== "object") throw new TypeError("options must be an object");
   const { tolerance_seconds = DEFAULT_TOLERANCE_SECONDS, now_ms = Date.now(), ...rest } = options;
-  const [unknown] = Object.keys(rest);
+  const unknown = Object.entries(rest).find(([, value]) => value !== undefined)?.[0];
   if (unknown !== undefined) {
     throw new TypeError(`"${unknown}" is not an option: there are tolerance_seconds, now_ms`);
   }

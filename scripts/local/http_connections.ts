@@ -108,7 +108,12 @@ async function accept(listener: Deno.TcpListener, connections: OpenConnections):
       await new Promise((resolve) => setTimeout(resolve, ACCEPT_PAUSE_MS));
       continue;
     }
-    connections.add(connection);
+    try {
+      connections.add(connection);
+    } catch (error) {
+      // One connection ends no server.
+      failed(error);
+    }
   }
 }
 

@@ -81,9 +81,12 @@ let uncaught_errors = 0;
 
 /** Logs an error that nothing has caught, and how many there have been. */
 function logUncaughtError(error: unknown): void {
-  const { name, stack } = error instanceof Error ? error : new Error();
+  const { name, stack, message } = error instanceof Error
+    ? error
+    : { name: typeof error, stack: "", message: "" };
   // The place is logged and the message is not, because it can contain data of a request.
-  const place = stack?.split("\n").filter((line) => line.startsWith("    at ")).slice(0, 3);
+  const place = stack?.replace(message, "").split("\n")
+    .filter((line) => line.startsWith("    at ")).slice(0, 3);
   console.error(JSON.stringify({ fault: `uncaught ${name}`, place, count: ++uncaught_errors }));
 }
 
@@ -92,7 +95,11 @@ async function fail(shutdown: Shutdown, error: unknown, code: number): Promise<n
   const has_user_message = error instanceof SettingsError || error instanceof MigrationError ||
     (error instanceof Error && error.constructor === Error);
   const text = error instanceof Error && !has_user_message ? error.stack : (error as Error).message;
-  Deno.stderr.writeSync(new TextEncoder().encode(`${text ?? error}\n`));
+  try {
+    Deno.stderr.writeSync(new TextEncoder().encode(`${text ?? error}\n`));
+  } catch {
+    // Its reader has gone.
+  }
   await shutdown.run();
   Deno.exit(code);
 }

@@ -355,7 +355,8 @@ async function checkArchive(
   environment: ArchivedEnvironment,
 ): Promise<void> {
   const { environment_id, account, last_day } = environment;
-  const latest = await latestLink(store, environment_id);
+  // Up to the day that the database has noted: what stands behind it could be forged.
+  const latest = await lastLink(store, environment);
   if (latest === null) {
     if (last_day === null) return print(`${account}: no archive\n`);
     throw new CommandError(`${account}: this place has no archive`);

@@ -42,7 +42,13 @@ export class EntryDetails {
     const text = found.find((each) => each.id === id) ?? found[0];
     if (text === undefined) return null;
     if (this.#env("BANK_DETAILS_KEYS") === undefined) return "sealed";
-    const opened = JSON.parse(await readVault(this.#env).open(text, sealContextOf(text.id)));
+    let opened: unknown;
+    try {
+      opened = JSON.parse(await readVault(this.#env).open(text, sealContextOf(text.id)));
+    } catch {
+      // Sealed with a key that is missing. The other entries are still shown.
+      return "sealed";
+    }
     if (text.id === id) return opened as EntryAbout;
     const { holder_name: name, iban, bic } = opened as BankDetails;
     return { counterparty: { name, iban, bic, account: null }, text: null };

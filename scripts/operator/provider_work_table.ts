@@ -101,14 +101,15 @@ export function renderEvents(
 
 /** What a person needs to find an entry of a bank, and to know what it is. */
 function entryLines(
-  { about, state, file, line, bank_reference }: ListedProviderEvent,
+  { about, op, state, file, line, bank_reference }: ListedProviderEvent,
 ): string {
   const lines: string[] = [];
   if (about === "sealed") lines.push("the other side: set BANK_DETAILS_KEYS to see it");
   else if (about !== null) {
     const { name, iban, account } = about.counterparty;
     const party = [name, iban ?? account].filter(Boolean).join(", ");
-    lines.push(`${state === "succeeded" ? "to" : "from"}: ${party || "not named"}`);
+    const is_debit = (state === "succeeded") !== (op === "authorize");
+    lines.push(`${is_debit ? "to" : "from"}: ${party || "not named"}`);
     if (about.text !== null) lines.push(`text: ${about.text.replaceAll(/\s+/g, " ")}`);
   }
   if (file !== null) {

@@ -178,7 +178,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
     rate_limits: rateLimits(settings),
     storage_gb,
     places,
-    large_bodies: new CostlyWork(LARGE_BODIES),
+    large_bodies: { live: new CostlyWork(LARGE_BODIES), sandboxes: new CostlyWork(LARGE_BODIES) },
     base_url,
     console_url,
     docs_url,

@@ -33,7 +33,8 @@ export function apiKeyHeader(deps: Dependencies, world: World): MiddlewareHandle
   const checks = new Map<string, Promise<void>>();
   const check = (c: Context<Env>, network: string, key: PresentedKey): Promise<void> => {
     const under_way = checks.get(key.hash);
-    if (under_way) return accountsOf(key).run([tenants.nameOf(key.hash)], () => under_way);
+    // Not in places of live keys: nobody knows yet whether it is one.
+    if (under_way) return places.sandboxes.run([tenants.nameOf(key.hash)], () => under_way);
     const one = checkOne(c, network).finally(() => checks.delete(key.hash));
     checks.set(key.hash, one);
     return one;
@@ -58,10 +59,11 @@ export function apiKeyHeader(deps: Dependencies, world: World): MiddlewareHandle
     }
   };
   /** Throws the errors of `check`, and `origin_not_allowed`. */
-  const authenticate = (c: Context<Env>, network: string): PresentedKey | Promise<PresentedKey> => {
+  const authenticate = (c: Context<Env>): PresentedKey | Promise<PresentedKey> => {
     const state = c.get("state");
     const key = readKey(c, is_local);
     if (key instanceof ApiError) {
+      const network = networkOfRequest(c);
       if (limit?.isOver(network, state.at_ms)) throw rateLimited();
       limit?.fail(network, state.at_ms);
       throw key;
@@ -73,18 +75,17 @@ export function apiKeyHeader(deps: Dependencies, world: World): MiddlewareHandle
         "Live keys are not accepted from browsers: keep them on your server",
       );
     }
-    const is_known = tenants.of(key.hash) !== undefined;
-    return is_known ? key : check(c, network, key).then(() => key);
+    if (tenants.of(key.hash) !== undefined) return key;
+    return check(c, networkOfRequest(c), key).then(() => key);
   };
   return async function readApiKey(c, next) {
     const state = c.get("state");
-    const network = networkOfRequest(c);
-    const key = await span("authenticate", () => authenticate(c, network));
+    const key = await span("authenticate", () => authenticate(c));
     await accountsOf(key).run([tenants.nameOf(key.hash)], next);
     // Hono has turned errors of handlers into responses, so the database's decision is known.
     if (state.code === "unauthorized") {
       tenants.forget(key.hash);
-      limit?.refuse(network, state.at_ms);
+      limit?.refuse(networkOfRequest(c), state.at_ms);
     }
   };
 }

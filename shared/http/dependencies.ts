@@ -28,7 +28,7 @@ export interface Dependencies {
   storage_gb: number | null;
   places: Places;
   /** The turns of accounts at bodies above `SMALL_BODY_BYTES`. */
-  large_bodies: CostlyWork;
+  large_bodies: Readonly<Record<"live" | "sandboxes", CostlyWork>>;
   provider_store: ProviderStore;
   provider_accounts: ProviderAccounts;
   provider_worker: ProviderWorker;

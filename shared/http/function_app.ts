@@ -136,7 +136,8 @@ function handle(c: Ctx, world: World, route: Route, path: string): Promise<Respo
     const check = () => checkRequest(c, world, { route, path, scope, query, bytes });
     const respond = bytes === null || bytes.length <= SMALL_BODY_BYTES
       ? check()
-      : await large_bodies.run(store.tenants.nameOf(state.key!.hash), check);
+      : await large_bodies[state.key!.livemode ? "live" : "sandboxes"]
+        .run(store.tenants.nameOf(state.key!.hash), check);
     return await respond();
   });
 }

@@ -1,5 +1,8 @@
 /** Bodies that are compressed once and sent often. */
 
+/** Bytes in an `ArrayBuffer`, also for the types of Deno 2.1.4, where `Uint8Array` has no parameter. */
+export type Bytes = ReturnType<Uint8Array["slice"]>;
+
 /** Tells whether an `Accept-Encoding` names gzip, and not with the quality 0. */
 export function acceptsGzip(accept_encoding = ""): boolean {
   return accept_encoding.split(",").some((part) => {
@@ -9,19 +12,19 @@ export function acceptsGzip(accept_encoding = ""): boolean {
 }
 
 /** Compresses bytes. */
-export function gzip(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
+export function gzip(bytes: Bytes): Promise<Bytes> {
   return throughStream(bytes, new CompressionStream("gzip"));
 }
 
 /** Decompresses bytes. */
-export function gunzip(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
+export function gunzip(bytes: Bytes): Promise<Bytes> {
   return throughStream(bytes, new DecompressionStream("gzip"));
 }
 
 async function throughStream(
-  bytes: Uint8Array<ArrayBuffer>,
+  bytes: Bytes,
   stream: CompressionStream | DecompressionStream,
-): Promise<Uint8Array<ArrayBuffer>> {
+): Promise<Bytes> {
   const changed = new Blob([bytes]).stream().pipeThrough(stream);
   return new Uint8Array(await new Response(changed).arrayBuffer());
 }

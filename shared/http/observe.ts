@@ -62,7 +62,9 @@ export function observe(deps: Dependencies, world: World): MiddlewareHandler<Env
     headers.set("X-Content-Type-Options", "nosniff");
     // Hono drops the body of a HEAD, and then the server would send the length 0.
     if (c.req.method === "HEAD" && c.res.body) {
-      headers.set("Content-Length", String((await c.res.clone().blob()).size));
+      let length = 0;
+      for await (const part of c.res.body) length += part.length;
+      headers.set("Content-Length", String(length));
     }
     if (state.remaining !== null) {
       headers.set("RateLimit-Policy", `"default";q=${quotaOf(deps.rate_limits)};w=${WINDOW_S}`);

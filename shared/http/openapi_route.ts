@@ -11,7 +11,7 @@ import type { Handler } from "hono";
 import { cors } from "hono/cors";
 import { etag, RETAINED_304_HEADERS } from "hono/etag";
 import type { Dependencies } from "./dependencies.ts";
-import { acceptsGzip, gunzip, gzip } from "./gzip.ts";
+import { acceptsGzip, type Bytes, gunzip, gzip } from "./gzip.ts";
 import { keylessLimit } from "./keyless_limit.ts";
 import type { Env } from "./request_state.ts";
 
@@ -23,7 +23,7 @@ const MAX_AGE_S = 300;
 
 /** The document in one content encoding. */
 interface EncodedDocument {
-  bytes: Uint8Array<ArrayBuffer>;
+  bytes: Bytes;
   /** It differs between the encodings, as their bytes do. */
   etag: string;
 }
@@ -48,7 +48,11 @@ export function openapiHandlers(deps: Dependencies): Handler<Env>[] {
       ],
     }),
     async function sendDocument(c) {
-      const { plain, gzipped } = await (loading ??= loadDocument(deps.base_url));
+      loading ??= loadDocument(deps.base_url).catch((error) => {
+        loading = undefined;
+        throw error;
+      });
+      const { plain, gzipped } = await loading;
       const is_gzipped = acceptsGzip(c.req.header("Accept-Encoding"));
       const { bytes, etag } = is_gzipped ? gzipped : plain;
       return c.body(bytes, 200, {
@@ -82,6 +86,6 @@ async function loadDocument(base_url: string) {
   };
 }
 
-function tagged(bytes: Uint8Array<ArrayBuffer>): EncodedDocument {
+function tagged(bytes: Bytes): EncodedDocument {
   return { bytes, etag: `"${createHash("sha256").update(bytes).digest("base64url")}"` };
 }

@@ -91,7 +91,10 @@ export async function readRaw(
     if (value === undefined) return concatenated(chunks, total);
     chunks.push(value);
     total += value.length;
-    if (total > max_bytes) throw tooLarge(max_bytes);
+    if (total > max_bytes) {
+      reader.cancel().catch(() => {});
+      throw tooLarge(max_bytes);
+    }
     await admitLarge(total);
   }
 }
@@ -187,11 +190,15 @@ export function refuseCardNumbers(value: unknown, path: string): void {
   if (typeof value !== "object" || value === null) return;
   for (const [name, member] of Object.entries(value)) {
     if (containsCardNumber(name)) throw cardNumberIn(path);
-    refuseCardNumbers(member, joined(path, Array.isArray(value) ? Number(name) : name));
+    const outer = path === "" ? "" : `${path}.`;
+    refuseCardNumbers(member, Array.isArray(value) ? `${path}[${name}]` : outer + name);
   }
 }
 
 function cardNumberIn(path: string): ApiError {
+  // Only the names in `metadata` are the merchant's own.
+  const [outer = "", ...inner] = path.split(".");
+  const param = inner.length === 0 ? outer : joined(outer, inner.join("."));
   const message = 'This looks like a card number, which only "card.number" may contain: remove it';
-  return invalidParameter(path, message);
+  return invalidParameter(param, message);
 }

@@ -6,7 +6,7 @@
 
 import type * as z from "zod";
 import { type ApiError, invalidParameter } from "../core/errors.ts";
-import { containsSecret, LEFT_OUT } from "../core/masked_secrets.ts";
+import { containsCutNumber, containsSecret, LEFT_OUT } from "../core/masked_secrets.ts";
 import { memberOf, namesOf, takesMembersOf } from "../schema/requirement.ts";
 
 /** Characters of a name in an error. */
@@ -85,7 +85,9 @@ export function joined(path: string, step: PropertyKey): string {
  * of a card number), and for an empty name.
  */
 function shownName(name: string): string {
-  if (/^(\d{3,})?$/.test(name) || containsSecret(name.slice(0, MAX_SEARCHED))) return LEFT_OUT;
+  const searched = name.slice(0, MAX_SEARCHED);
+  const is_secret = containsSecret(searched) || containsCutNumber(searched);
+  if (is_secret || /^(\d{3,})?$/.test(name)) return LEFT_OUT;
   return name.slice(0, MAX_SHOWN).replace(/[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu, "?");
 }
 

@@ -118,8 +118,8 @@ export const COSTLY_READS: CostlyWorkBounds = {
 
 /**
  * Bodies that are too large to be read before the database has admitted and counted the request.
- * The longest one takes about 10 ms, so with the rest after each they use a tenth of the processor
- * that serves all accounts. 64 bodies of 10 kB of an account get their turn within `patience_ms`,
+ * The longest one takes about 10 ms, so with the rest after each those of live keys use a tenth of the
+ * processor that serves all accounts, and those of test keys another. 64 bodies of 10 kB of an account get their turn within `patience_ms`,
  * and 20 of the largest.
  */
 export const LARGE_BODIES: CostlyWorkBounds = {

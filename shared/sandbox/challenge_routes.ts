@@ -29,10 +29,13 @@ export function serveChallenges(app: Hono<Env>, deps: Dependencies): void {
   app.post(path, (c) => {
     c.get("state").route_template = path;
     return limited(c, async () => {
+      const token = c.req.param("token") ?? "";
+      // First, so that nobody sends a body to an unknown link.
+      await challenges.read(token);
       const bytes = await readRaw(c.req.raw, SMALL_BODY_BYTES);
       const body = parseBytes(bytes, c.req.raw.headers);
       const { result } = parseBody(AuthenticatePaymentBody, body);
-      const completed = await challenges.complete(c.req.param("token") ?? "", result);
+      const completed = await challenges.complete(token, result);
       return c.json(completed satisfies Challenge);
     });
   });

@@ -8,7 +8,7 @@ import { sandboxOf } from "./sandbox.ts";
 import type { Context } from "hono";
 import { ApiError, invalidParameter, tryAgain } from "../core/errors.ts";
 import { FAULTS } from "../core/vocabulary.ts";
-import { withoutRateCount } from "../domain/changes/service_request.ts";
+import { type Reply, withoutRateCount } from "../domain/changes/service_request.ts";
 import { MAX_DELAY_MS } from "../schema/fault.ts";
 import type { FaultThing, MatchedFault } from "./fault_store.ts";
 import { type SandboxSettings, timeIn } from "./known_settings.ts";
@@ -202,7 +202,9 @@ const NOT_PROCESSED: ReadonlySet<number> = new Set([401, 403, 429, 500, 503]);
 /** Processes the request. A refusal for its content counts as processed. */
 async function done(decide: () => Promise<unknown>): Promise<void> {
   try {
-    await decide();
+    const reply = await decide() as Partial<Reply> | undefined;
+    // Nobody reads the rest of the body, which has a place until its end.
+    await reply?.rest?.return(undefined);
   } catch (error) {
     if (!(error instanceof ApiError) || NOT_PROCESSED.has(error.status)) throw error;
   }

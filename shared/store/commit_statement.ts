@@ -1,5 +1,6 @@
 /** The statement that commits a list of changes (`pay.commit`, ADR 0001). */
 
+import { Buffer } from "node:buffer";
 import type { Change, ChangedRows, StoredResponse } from "./commit_rows.ts";
 import { type Access, type Idempotency, keyedRequest, type StoredBytes } from "./outcome.ts";
 
@@ -36,7 +37,6 @@ export function commitParameters(
   return [JSON.stringify(document), patience_ms];
 }
 
-const ENCODER = new TextEncoder();
 /** The bytes of a row beside its text: ids, amounts, times, and its entries in indexes. */
 const ROW_BYTES = 300;
 
@@ -50,7 +50,7 @@ function storedBy(change: Change): StoredBytes {
   for (const { object, before } of events) texts.push(object, ...before ?? []);
   for (const { request } of operations) texts.push(JSON.stringify(request));
   const rows = texts.length + refunds.length + ledger.length + 2 * operations.length;
-  const bytes = ENCODER.encode(texts.join("")).length + rows * ROW_BYTES;
+  const bytes = Buffer.byteLength(texts.join("")) + rows * ROW_BYTES;
   return { bytes, events: events.length };
 }
 

@@ -234,9 +234,10 @@ comment on column pay.events.traceparent is
   'The place in a trace from which the event came, as its deliveries send it (W3C Trace Context); null: none.';
 
 -- Earlier texts are derived from present ones (ADR 0043), so a change past the service would change
--- the past. Triggers refuse it, and one of an event or a stored response, to every role. They do not fire for a move between cells,
--- whose subscription replicates what has changed, nor for a restore, which only inserts. An erasure
--- of personal data would need an exception here, after it has given each event its whole text.
+-- the past. Triggers refuse it to every role, and any change of an event or of a stored response.
+-- They do not fire for a move between cells, whose subscription replicates what has changed, nor for
+-- a restore, which only inserts. An erasure of personal data would need an exception here, after it
+-- has given each event its whole text.
 create function pay_internal.refuse_change()
 returns trigger
 language plpgsql

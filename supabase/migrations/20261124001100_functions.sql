@@ -724,7 +724,7 @@ begin
     date_trunc('day', least(pay_internal.server_time() - interval '8 days', (
       select o.created_at from pay.events o where o.environment_id = e.id order by o.id limit 1
     )), 'UTC')
-  ), to_char(a.archived_until - interval '1 day', 'YYYY-MM-DD'), a.last_sha256
+  ), to_char((a.archived_until at time zone 'UTC') - interval '1 day', 'YYYY-MM-DD'), a.last_sha256
   from pay.environments e
   left join pay.archives a on a.environment_id = e.id
   cross join lateral (select case when not a.is_ended then a.archived_until end) u (archived_until)
@@ -881,6 +881,7 @@ begin
     where b.batch_id = any (v_batches) and b.account_id = p_account_id
       and b.details_sha256 is null and b.same_as is null
       and o.sum_minor in (abs(b.amount_minor), b.batch_minor)
+    order by b.id
   loop
     perform pay_internal.book_as_orders(p_account_id, p_sha256, event.reference, v_total.ids)
     from pay.provider_accounts a
@@ -919,7 +920,8 @@ begin
   select jsonb_agg(jsonb_build_object('reference', v_part || '.' || o.place,
       'op', case o.kind when 'collection' then 'authorize' else o.kind end,
       'state', case when o.is_back then 'returned' else 'succeeded' end,
-      'failure_code', case when o.is_back then 'bank_return' end, 'refund_id', case o.kind when 'refund' then o.id end,
+      'failure_code', case when o.is_back then 'bank_return' end,
+      'refund_id', case o.kind when 'refund' then o.id end,
       'provider_reference', replace(o.id, '_', '-'), 'amount_minor', o.amount_minor)),
     (v_event.amount_minor - sum(o.amount_minor))
       * case v_event.state when 'succeeded' then 1 else -1 end
@@ -974,7 +976,7 @@ begin
     and f.currency = event.currency
     and case when (f.kind = 'collection') = (event.state = 'returned') then f.is_open
       else f.status in ('completed', 'partially_refunded', 'refunded') end;
-  if not v_fits then return false; end if;
+  if v_fits is not true then return false; end if;
   return pay_internal.book_as_orders(p_account_id, null, p_reference, p_order_ids);
 end
 $$;
@@ -1660,7 +1662,9 @@ begin
       group by 1, 2, 3 having bool_or(o.is_new) and not bool_and(o.is_new)
     ) compared using (booked_on, currency, amount_minor)
     cross join lateral (
-      select string_agg(k.body ->> 'provider_reference', ' ') as told
+      -- A split total has them in another order than the bank.
+      select string_agg(k.body ->> 'provider_reference', ' '
+        order by k.body ->> 'provider_reference') as told
       from (
         select k.body from pay.provider_events k
         where k.environment_id = e.environment_id and k.account_id = p_account_id
@@ -9666,7 +9670,7 @@ begin
     perform set_config('pay.environment_ids', v_changed::text, true);
     update pay.environments e set stored_gb = c.gb
     from unnest(v_changed, v_gbs) as c (id, gb)
-    where e.id = c.id;
+    where e.id = c.id and e.moving is null;
   end if;
   return 0;
 end

@@ -23,7 +23,7 @@ begin
     date_trunc('day', least(pay_internal.server_time() - interval '8 days', (
       select o.created_at from pay.events o where o.environment_id = e.id order by o.id limit 1
     )), 'UTC')
-  ), to_char(a.archived_until - interval '1 day', 'YYYY-MM-DD'), a.last_sha256
+  ), to_char((a.archived_until at time zone 'UTC') - interval '1 day', 'YYYY-MM-DD'), a.last_sha256
   from pay.environments e
   left join pay.archives a on a.environment_id = e.id
   cross join lateral (select case when not a.is_ended then a.archived_until end) u (archived_until)

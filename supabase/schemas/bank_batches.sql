@@ -57,6 +57,7 @@ begin
     where b.batch_id = any (v_batches) and b.account_id = p_account_id
       and b.details_sha256 is null and b.same_as is null
       and o.sum_minor in (abs(b.amount_minor), b.batch_minor)
+    order by b.id
   loop
     perform pay_internal.book_as_orders(p_account_id, p_sha256, event.reference, v_total.ids)
     from pay.provider_accounts a
@@ -69,8 +70,8 @@ end
 $$;
 
 -- Replaces the booking of an entry, or of a part of it, by orders. In the other direction than that
--- of an order it takes the order back. The difference of the amounts is a charge of the bank. Returns
--- false if the entry is not unmatched any more.
+-- of an order it takes the order back. The difference of the amounts is a charge of the bank.
+-- Returns false if the entry is not unmatched any more.
 -- p_reference  that of the provider event of the entry
 -- p_sha256     the file that tells it; null: the operator
 create or replace function pay_internal.book_as_orders(
@@ -100,7 +101,8 @@ begin
   select jsonb_agg(jsonb_build_object('reference', v_part || '.' || o.place,
       'op', case o.kind when 'collection' then 'authorize' else o.kind end,
       'state', case when o.is_back then 'returned' else 'succeeded' end,
-      'failure_code', case when o.is_back then 'bank_return' end, 'refund_id', case o.kind when 'refund' then o.id end,
+      'failure_code', case when o.is_back then 'bank_return' end,
+      'refund_id', case o.kind when 'refund' then o.id end,
       'provider_reference', replace(o.id, '_', '-'), 'amount_minor', o.amount_minor)),
     (v_event.amount_minor - sum(o.amount_minor))
       * case v_event.state when 'succeeded' then 1 else -1 end
@@ -160,7 +162,7 @@ begin
     and f.currency = event.currency
     and case when (f.kind = 'collection') = (event.state = 'returned') then f.is_open
       else f.status in ('completed', 'partially_refunded', 'refunded') end;
-  if not v_fits then return false; end if;
+  if v_fits is not true then return false; end if;
   return pay_internal.book_as_orders(p_account_id, null, p_reference, p_order_ids);
 end
 $$;

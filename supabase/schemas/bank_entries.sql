@@ -90,8 +90,9 @@ as $$
     and f.sha256 = p_sha256 and p_warnings is not null
 $$;
 
--- Replaces the bookings of totals, of which nobody knew what they are, or only a rule of the account
--- (payout). Returns the entries that had one: a booking that an operator has assigned stays.
+-- Replaces the bookings of totals, of which nobody knew what they are, or only a rule of the
+-- account (payout). Returns the entries that had one: a booking that an operator has assigned
+-- stays.
 create or replace function pay_internal.replace_bank_totals(p_account_id text, p_ids text[])
 returns setof text
 language sql volatile rows 10
@@ -270,7 +271,9 @@ begin
       group by 1, 2, 3 having bool_or(o.is_new) and not bool_and(o.is_new)
     ) compared using (booked_on, currency, amount_minor)
     cross join lateral (
-      select string_agg(k.body ->> 'provider_reference', ' ') as told
+      -- A split total has them in another order than the bank.
+      select string_agg(k.body ->> 'provider_reference', ' '
+        order by k.body ->> 'provider_reference') as told
       from (
         select k.body from pay.provider_events k
         where k.environment_id = e.environment_id and k.account_id = p_account_id

@@ -148,7 +148,7 @@ begin
     perform set_config('pay.environment_ids', v_changed::text, true);
     update pay.environments e set stored_gb = c.gb
     from unnest(v_changed, v_gbs) as c (id, gb)
-    where e.id = c.id;
+    where e.id = c.id and e.moving is null;
   end if;
   return 0;
 end

@@ -43,8 +43,16 @@ serviceCase("a transcript is read part by part, of one run", async (t, service) 
     assert.deepEqual([characters, parts], [LINES * 1001, 12]);
     service.assertStatements(11);
   });
+  const { of_owner } = placeBounds().long_waits;
+  await t.step("one whose response a fault hides leaves its place", async () => {
+    const hidden = { key: made.body.test_key, headers: { "Sandbox-Fault": "server_error_after" } };
+    for (let i = 0; i < of_owner; i++) {
+      const { status } = await service.call("GET", `${SANDBOX}/transcript`, hidden);
+      assert.equal(status, 500);
+    }
+    await (await read()).rest.return(undefined);
+  });
   await t.step("the transcripts that are sent to an account are limited", async () => {
-    const { of_owner } = placeBounds().long_waits;
     const sent = await Promise.all(Array.from({ length: of_owner }, read));
     await assert.rejects(read(), { code: "rate_limited" });
     const [first, ...others] = sent;

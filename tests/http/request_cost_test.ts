@@ -18,7 +18,9 @@ import { PAYMENTS } from "../support/service/service_case.ts";
 const MOST = 10;
 /** Most of a request that is refused for its key, or unread for the length of its URL. */
 const MOST_REFUSED = 2;
-const REQUESTS = 10;
+const ROUNDS = 3;
+/** Requests of a round. */
+const REQUESTS = 5;
 const BODY = 65_000;
 /** The most characters of a URL that Deno's server takes, and a header that it takes. */
 const HEAD = 64_000;
@@ -134,9 +136,14 @@ Deno.test({
     const costOf = async (text: string, sent: Sent): Promise<[number, number]> => {
       let status = 0;
       for (let i = 0; i < 5; i++) status = await send(text, sent);
-      const before = processorTime(server.pid);
-      for (let i = 0; i < REQUESTS; i++) await send(text, sent);
-      return [(processorTime(server.pid) - before) / REQUESTS, status];
+      // The least of some rounds, because other processes on the machine make a round dearer.
+      const costs: number[] = [];
+      for (let round = 0; round < ROUNDS; round++) {
+        const before = processorTime(server.pid);
+        for (let i = 0; i < REQUESTS; i++) await send(text, sent);
+        costs.push((processorTime(server.pid) - before) / REQUESTS);
+      }
+      return [Math.min(...costs), status];
     };
     try {
       for (let i = 0; i < 200; i++) await send(key, {});

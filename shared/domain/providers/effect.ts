@@ -73,9 +73,14 @@ export const WAIT = { outcome: "wait" } as const;
 export function applyWithoutCapture(change: PaymentChange, event: ProviderEvent): Effect {
   if (!isOver(change.subject)) return WAIT;
   const moved = movedAtProvider(event);
+  const { id, status } = change.subject;
+  // Nobody else tells the operator of what a bank has booked.
+  const found = event.is_entry
+    ? `${shown(event)} was booked for ${id}, which is ${status} without money`
+    : null;
   return apply(() => {
     change.move(moved > 0 ? "unmatched" : "unmatched_reversal", Math.abs(moved));
-  });
+  }, found);
 }
 
 /** Returns the provider's id of the object that an event is about. */
