@@ -40,7 +40,16 @@ import { freePort } from "../support/common/free_port.ts";
 const ROOT = new URL("../../", import.meta.url);
 /** Variables that the code reads and other programs set. */
 const SET_BY_OTHERS = [
-  ...["SUPABASE_DB_URL", "SUPABASE_URL", "CI", "TEST_SERVER", "PATH", "HOME", "XDG_CACHE_HOME"],
+  ...[
+    "SUPABASE_DB_URL",
+    "SUPABASE_URL",
+    "CI",
+    "TEST_SERVER",
+    "TEST_TEMPLATE_SQL",
+    "PATH",
+    "HOME",
+    "XDG_CACHE_HOME",
+  ],
   ...["LOCALAPPDATA", "GITHUB_REPOSITORY", "GITHUB_SERVER_URL"],
 ];
 /** The port of the receiver in the section on webhooks. The test replaces it by a free port. */
