@@ -101,6 +101,7 @@ set enable_seqscan = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
+  perform pay_internal.refuse_moving_account(p_account_id);
   perform pay_internal.keep_payer_details(p_account_id, p_payers::jsonb);
   delete from pay.bank_details d
   using pay.provider_accounts a
