@@ -1,6 +1,6 @@
 /**
- * What a bank tells about entries that a person has to assign. It is sealed, so only a command with
- * BANK_DETAILS_KEYS shows it.
+ * Details of bank entries that a person has to assign. They are sealed, so only a command with
+ * BANK_DETAILS_KEYS shows them.
  */
 
 import type postgres from "postgres";

@@ -99,7 +99,7 @@ export function renderEvents(
   }).join("");
 }
 
-/** What a person needs to find an entry of a bank, and to know what it is. */
+/** The lines that help a person to find an entry of a bank and to recognise it. */
 function entryLines(
   { about, op, state, file, line, bank_reference }: ListedProviderEvent,
 ): string {

@@ -18,7 +18,7 @@ export interface RateLimits {
   account: number;
 }
 
-/** What a request of a sandbox adds to what the sandboxes of its account store. */
+/** The bytes that a request of a sandbox adds to the storage of its account. */
 export interface StoredBytes {
   bytes: number;
   /** Its events, each of which has a delivery to each endpoint. */

@@ -167,7 +167,7 @@ Deno.test("the files of a bank in any order", async (t) => {
         from pay.ledger_movements) as ledger`;
     return [sums!.ledger, sums!.bank];
   };
-  /** What a case before this one has left. */
+  /** The difference that earlier cases have left. */
   let left = 0;
   const agree = async (after: string) => {
     const [ledger, bank] = await balances();

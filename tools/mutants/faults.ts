@@ -10,7 +10,7 @@ import { createHash } from "node:crypto";
 import { join, relative } from "node:path";
 import type postgres from "postgres";
 
-/** What a fault changes. */
+/** The part of the project that a fault changes. */
 export type FaultKind = "mutant" | "fix" | "sql";
 
 /** A fault that can be planted. */

@@ -3,7 +3,7 @@
 import { dirname, join } from "node:path";
 import { git } from "./faults.ts";
 
-/** What a run of test files has shown. */
+/** The result of a run of test files. */
 export interface Verdict {
   /** Whether all tests passed. */
   passed: boolean;
