@@ -5,6 +5,9 @@
 
 import assert from "node:assert/strict";
 import { posix } from "node:path";
+import CLIENT from "../../client/package.json" with { type: "json" };
+import PACKAGE from "../../package/package.json" with { type: "json" };
+import { PUBLICATION } from "../../scripts/publication/publication.ts";
 import { anchors, links, proseLines } from "../support/documents/markdown.ts";
 import { exists, projectFiles, readProjectFile } from "../support/documents/project_files.ts";
 
@@ -45,4 +48,23 @@ Deno.test("every path that a document names exists", async () => {
     }
   }
   assert.deepEqual(faults, []);
+});
+
+Deno.test({
+  // Somebody else could publish a package of this name, and its code would run at every reader's.
+  name: "no document or example fetches a package of this project before it is published",
+  ignore: PUBLICATION.is_published,
+  async fn() {
+    const name = `(?:${PACKAGE.name}|${CLIENT.name})(?![\\w./-])`;
+    const fetches = new RegExp(
+      `\\b(?:(?:npx|bunx)(?: -y)?|(?:npm|pnpm|yarn|bun) (?:i|install|add)(?: -\\S+)*) ${name}` +
+        `|\\b(?:npm|jsr):/?${name}|(?<![\\w/])${name}": "[~^<>=]*\\d`,
+    );
+    const paths = await projectFiles([".md", ".json", ".js", ".mjs", ".py", ".yml", ".html"]);
+    const found: string[] = [];
+    for (const path of paths.filter((path) => !path.startsWith("tests/"))) {
+      if (fetches.test((await readProjectFile(path)).replace(/\s+/g, " "))) found.push(path);
+    }
+    assert.deepEqual(found, []);
+  },
 });

@@ -72,6 +72,7 @@ export const SECTIONS: readonly Section[] = [
     title: "Change the service",
     pages: [
       ["CONTRIBUTING.md", "Contributing"],
+      ["docs/recipes.md", "Recipes"],
       ["docs/architecture.md", "Architecture"],
     ],
   },
