@@ -2,55 +2,16 @@
  * API keys of the caller's sandbox (contract §5). Only the operator manages live keys.
  */
 
-import { type List, listOf, type ListParams } from "./list.ts";
+import { type List, listOf } from "./list.ts";
 import type { ReadOptions, RequestOptions } from "./request_options.ts";
 import type { Transport } from "./transport.ts";
-import type { Scope } from "./vocabulary.ts";
-
-/** `POST /v1/api_keys` */
-export interface CreateApiKeyInput {
-  /** 1 to 100 characters. */
-  name: string;
-  /** By default the scopes of the caller's key. The new key cannot have others. */
-  scopes?: Scope[] | undefined;
-  /** RFC 3339. By default, and at the latest, the expiry of the caller's key. */
-  expires_at?: string | undefined;
-}
-
-/** `POST /v1/api_keys/{id}/rotate` */
-export interface RotateApiKeyInput {
-  /**
-   * Seconds until the older secrets expire, 0 to 604800 (7 days). By default 86400, one day. 0 ends
-   * them at once. A key has at most 5 valid secrets: a rotation that would add a sixth ends the
-   * oldest.
-   */
-  expires_in?: number | undefined;
-}
-
-/** A key, without the text of its secrets. Times are RFC 3339 in UTC. */
-export interface ApiKey {
-  /** `key_…` */
-  id: string;
-  object: "api_key";
-  name: string;
-  /** Null stands for all scopes. */
-  scopes: Scope[] | null;
-  livemode: boolean;
-  /** The valid secrets, newest first. A secret expires at the latest with its key. */
-  secrets: { prefix: string; last4: string; created_at: string; expires_at: string | null }[];
-  /** Exact to the hour. Null if the key was never used. */
-  last_used_at: string | null;
-  created_at: string;
-  /** Null if the key never expires. */
-  expires_at: string | null;
-  revoked_at: string | null;
-}
-
-/** A key with its new secret. The API shows a secret only once: store it. */
-export interface ApiKeyWithSecret extends ApiKey {
-  /** `sk_test_…` */
-  secret: string;
-}
+import type {
+  ApiKey,
+  ApiKeyWithSecret,
+  CreateApiKeyInput,
+  ListParams,
+  RotateApiKeyInput,
+} from "./resources.ts";
 
 const API_KEYS = "/api-v1-payments/v1/api_keys";
 

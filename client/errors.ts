@@ -6,34 +6,14 @@
  * contract §6.
  */
 
-import type { Payment } from "./payment.ts";
-import type { DeclineAdvice, DeclineCode, ErrorCode, ErrorType } from "./vocabulary.ts";
-
-/** The member `error` of the body of an error. */
-export interface ErrorBody {
-  type: ErrorType;
-  code: ErrorCode;
-  message: string;
-  /** The field at fault, as a path: `card.number`. */
-  param?: string;
-  request_id: string;
-  /** The page that explains the code; absent if the operator publishes no documentation. */
-  doc_url?: string;
-  /** With a `DeclineCode`: the next step that helps. */
-  advice?: DeclineAdvice;
-  /** With a `DeclineCode`: the stored payment. */
-  payment?: Payment;
-  /** With `invalid_state`: the current status of the resource. */
-  current_status?: string;
-  /** With `invalid_state`: the statuses that can follow the current one. */
-  allowed?: string[];
-  /** If a refund is too large: the amount that can be refunded, in minor units. */
-  amount_refundable?: number;
-  /** If a capture is too large: the authorized amount, in minor units. */
-  amount_capturable?: number;
-  /** With `permission_denied`: the scope that the key lacks. */
-  required_scope?: string;
-}
+import type {
+  DeclineAdvice,
+  DeclineCode,
+  ErrorBody,
+  ErrorCode,
+  ErrorType,
+  Payment,
+} from "./resources.ts";
 
 /** A failed request. */
 export interface FailedRequest {

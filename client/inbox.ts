@@ -6,29 +6,7 @@
 import { checkedObject, checkedOptions } from "./checked_object.ts";
 import { READ_OPTIONS, type ReadOptions } from "./request_options.ts";
 import type { Transport } from "./transport.ts";
-
-/** A delivery in an inbox: the request that an endpoint with a URL would get. */
-export interface InboxDelivery {
-  /** `whd_…` */
-  id: string;
-  /** `evt_…`. The same in every delivery of the event. */
-  event_id: string;
-  /** The headers, signed with the time of the read: pass `Payment-Signature` to `verifyWebhook`. */
-  headers: Record<string, string>;
-  /** The raw text, for `verifyWebhook`. */
-  body: string;
-}
-
-/** The response to one read. */
-export interface InboxPage {
-  object: "inbox";
-  /** Oldest first. */
-  data: InboxDelivery[];
-  /** Whether the inbox has more deliveries after these. */
-  has_more: boolean;
-  /** The `after` of the next read, which acknowledges these deliveries. */
-  next_cursor: string;
-}
+import type { InboxDelivery, InboxPage } from "./resources.ts";
 
 /** `GET /v1/webhook_endpoints/{id}/inbox` */
 export interface ReadInboxParams {

@@ -4,6 +4,7 @@
 
 import { checkedObject, checkedOptions } from "./checked_object.ts";
 import type { ReadOptions } from "./request_options.ts";
+import type { ListParams } from "./resources.ts";
 import type { Transport } from "./transport.ts";
 
 /**
@@ -18,14 +19,6 @@ export interface Page<T> {
   has_more: boolean;
   /** The `starting_after` of the next page. It can differ from the id of the last item. */
   next_cursor: string | null;
-}
-
-/** Parameters of every list. */
-export interface ListParams {
-  /** Maximum of items of a page, 1 to 100. By default 10; 100 where you iterate over items. */
-  limit?: number | undefined;
-  /** `next_cursor` of the page before, or the id of an item. The page begins after it. */
-  starting_after?: string | undefined;
 }
 
 /** Maximum of items of a page (contract §5). */

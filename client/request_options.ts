@@ -3,7 +3,7 @@
  */
 
 import { checkedOptions } from "./checked_object.ts";
-import type { RequestFault } from "./vocabulary.ts";
+import type { RequestFault } from "./resources.ts";
 
 /** Default of `maxRetries`. */
 export const DEFAULT_MAX_RETRIES = 2;

@@ -2,98 +2,33 @@
  * The sandbox function, which puts payments into any state (interface §4). It takes test keys only.
  */
 
-import type { Clock, ClockAdvance, SetClockInput } from "./clock.ts";
 import { ApiError } from "./errors.ts";
-import type { CreateFaultInput, DeletedFault, Fault } from "./faults.ts";
-import { type List, listOf, type ListParams } from "./list.ts";
-import type { Payment } from "./payment.ts";
-import type { CreatePaymentInput, Refund } from "./payments.ts";
-import type { LoggedRequest } from "./requests.ts";
+import { type List, listOf } from "./list.ts";
 import type { ReadOptions, RequestOptions } from "./request_options.ts";
 import type { Transport } from "./transport.ts";
-import type { Transfer } from "./transfers.ts";
-import type { DisputeReason, PaymentStatus, RefundStatus, TransferStatus } from "./vocabulary.ts";
-import type { EventType, WebhookDelivery } from "./webhooks.ts";
-
-/** `POST /payments/{id}/advance` */
-export interface AdvanceInput {
-  /** The status to move to. */
-  to: PaymentStatus;
-  /** The reason of the dispute, only with `chargeback`. By default `general`. */
-  reason?: DisputeReason | undefined;
-  /**
-   * Minor units that the payer sends now, only for a payment by bank transfer or to an address.
-   * Default: the missing amount. For late money, send the current status of the payment as `to`.
-   */
-  amount_received?: number | undefined;
-  /** The bank's code of the return, such as `AC04`: only with `failed`, by SEPA or SWIFT. */
-  return_code?: string | undefined;
-}
-
-/** `POST /refunds/{id}/advance` */
-export interface AdvanceRefundInput {
-  /** The status to move to. */
-  to: RefundStatus;
-  /** The bank's code of the return, such as `AC04`: only with `failed`, by SEPA or SWIFT. */
-  return_code?: string | undefined;
-}
-
-/** `POST /transfers/{id}/advance` */
-export interface AdvanceTransferInput {
-  /** The status to move to. */
-  to: TransferStatus;
-  /** The bank's code of the return, such as `AC04`: only with `failed`, for a bank account. */
-  return_code?: string | undefined;
-}
-
-/** `POST /payments/{id}/authenticate` */
-export interface AuthenticateInput {
-  /** The result of the payer's bank. By default `success`. */
-  result?: "success" | "failure" | undefined;
-}
-
-/** `POST /webhooks/trigger` */
-export interface TriggerInput {
-  endpoint_id: string;
-  /** Any type but those of transfers. */
-  event: EventType;
-  payment_id: string;
-}
-
-/** `POST /reset` */
-export interface ResetSandboxInput {
-  /** True: the webhook endpoints are deleted too. By default they stay. */
-  webhook_endpoints?: boolean | undefined;
-}
-
-/** The number of deleted rows of a reset. */
-export interface SandboxReset {
-  object: "sandbox_reset";
-  deleted: {
-    payments: number;
-    refunds: number;
-    transfers: number;
-    ledger_entries: number;
-    events: number;
-    webhook_deliveries: number;
-    idempotency_keys: number;
-    /** 0 if the endpoints stay. */
-    webhook_endpoints: number;
-  };
-}
-
-/** `GET /requests` */
-export interface ListRequestsParams extends ListParams {
-  method?: string | undefined;
-  /** The whole path from the name of the function on. */
-  path?: string | undefined;
-  /** HTTP status, such as `402`, or a class of them, such as `4xx`. */
-  status?: string | undefined;
-  request_id?: string | undefined;
-  idempotency_key?: string | undefined;
-  api_key_id?: string | undefined;
-  source?: "program" | "web_page" | undefined;
-}
+import type {
+  AdvanceInput,
+  AdvanceRefundInput,
+  AdvanceTransferInput,
+  AuthenticateInput,
+  Clock,
+  ClockAdvance,
+  CreateFaultInput,
+  CreatePaymentInput,
+  DeletedFault,
+  Fault,
+  ListParams,
+  ListRequestsParams,
+  LoggedRequest,
+  Payment,
+  Refund,
+  ResetSandboxInput,
+  SandboxReset,
+  SetClockInput,
+  Transfer,
+  TriggerInput,
+  WebhookDelivery,
+} from "./resources.ts";
 
 const SANDBOX = "/api-v1-sandbox";
 const FAULTS = `${SANDBOX}/faults`;

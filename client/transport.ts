@@ -7,7 +7,6 @@ import { checkedObject, checkedOptions } from "./checked_object.ts";
 import {
   ApiError,
   ConnectionError,
-  type ErrorBody,
   type FailedRequest,
   TimeoutError,
   UnexpectedResponseError,
@@ -22,6 +21,7 @@ import {
   REQUEST_OPTIONS,
   type RequestOptions,
 } from "./request_options.ts";
+import type { ErrorBody } from "./resources.ts";
 import { isTransient, parseRetryAfter, retryDelayMs } from "./retry.ts";
 import type { Runtime } from "./runtime.ts";
 import { userAgentHeader } from "./user_agent.ts";

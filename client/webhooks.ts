@@ -3,27 +3,33 @@
  */
 
 import { Inbox, type ReadInboxParams } from "./inbox.ts";
-import type { Dispute } from "./disputes.ts";
-import { type List, listOf, type ListParams } from "./list.ts";
-import type { Payment } from "./payment.ts";
-import type { Refund } from "./payments.ts";
+import { type List, listOf } from "./list.ts";
 import type { ReadOptions, RequestOptions } from "./request_options.ts";
 import type { Transport } from "./transport.ts";
-import type { Transfer } from "./transfers.ts";
-import type { Metadata } from "./values.ts";
 import type {
-  AttemptError,
-  DeliveryStatus,
-  DisabledReason,
+  CreateWebhookEndpointInput,
+  DeletedWebhookEndpoint,
+  Dispute,
   DisputeEventType,
-  EndpointDelivery,
   EndpointEventType,
-  EndpointStatus,
-  EventPattern,
+  EventType,
+  ListEventsParams,
+  ListParams,
+  ListWebhookDeliveriesParams,
+  Payment,
   PaymentEventType,
+  RecoverInput,
+  Recovery,
+  Refund,
   RefundEventType,
+  RotateSecretInput,
+  Transfer,
   TransferEventType,
-} from "./vocabulary.ts";
+  UpdateWebhookEndpointInput,
+  WebhookDelivery,
+  WebhookEndpoint,
+  WebhookEndpointWithSecret,
+} from "./resources.ts";
 
 /** The resource that the events of each type show, as it was then. */
 export type EventObjects =
@@ -32,12 +38,6 @@ export type EventObjects =
   & Record<DisputeEventType, Dispute>
   & Record<TransferEventType, Transfer>
   & Record<EndpointEventType, WebhookEndpoint>;
-
-/** The type of an event. A newer version of the service can send types that are not listed here. */
-export type EventType = keyof EventObjects;
-
-/** A subscription of an endpoint: an event type, all types of a resource, or all types. */
-export type Subscription = EventType | EventPattern;
 
 /** An event of a certain type. It shows the resource at the time of the event. */
 export interface EventOf<Type extends EventType> {
@@ -59,187 +59,6 @@ export interface EventOf<Type extends EventType> {
 
 /** An event of any type. A comparison of `type` narrows the type of `data.object`. */
 export type Event = { [Type in EventType]: EventOf<Type> }[EventType];
-
-/** `GET /v1/events` */
-export interface ListEventsParams extends ListParams {
-  type?: EventType | undefined;
-  /** Cannot be combined with `transfer_id`. */
-  payment_id?: string | undefined;
-  transfer_id?: string | undefined;
-}
-
-/** `POST /v1/webhook_endpoints` */
-export type CreateWebhookEndpointInput =
-  & (
-    | {
-      delivery?: "url" | undefined;
-      /** An `https` URL of a public host. The operator can allow other URLs for test keys. */
-      url: string;
-    }
-    | {
-      /** The endpoint has no URL: you read its deliveries with `inbox`. */
-      delivery: "inbox";
-      url?: undefined;
-    }
-  )
-  & EndpointFields;
-
-/** The fields of a new endpoint beside its URL. */
-export interface EndpointFields {
-  /** By default all event types. */
-  events?: Subscription[] | undefined;
-  /** At most 500 characters. */
-  description?: string | undefined;
-  metadata?: Metadata | undefined;
-}
-
-/** `PUT /v1/webhook_endpoints/{id}`. Only the given fields change. */
-export interface UpdateWebhookEndpointInput {
-  /**
-   * `inbox` removes the URL. `url` needs a `url`, and sends the deliveries to it that are in the
-   * inbox and not acknowledged.
-   */
-  delivery?: EndpointDelivery | undefined;
-  url?: string | undefined;
-  events?: Subscription[] | undefined;
-  status?: EndpointStatus | undefined;
-  description?: string | null | undefined;
-  metadata?: Metadata | undefined;
-}
-
-/** `POST /v1/webhook_endpoints/{id}/rotate_secret` */
-export interface RotateSecretInput {
-  /**
-   * Seconds until the older secrets expire, 0 to 604800 (7 days). The default 0 ends them at once.
-   * An endpoint has at most 5 valid secrets: a rotation that would add a sixth ends the oldest.
-   */
-  expires_in?: number | undefined;
-}
-
-/** `POST /v1/webhook_endpoints/{id}/recover` */
-export interface RecoverInput {
-  /** RFC 3339, at most 30 days ago. */
-  since: string;
-  /** RFC 3339. By default the present. */
-  until?: string | undefined;
-  /**
-   * `failed`: deliveries that have failed or were cancelled. `all`: also those that the endpoint
-   * has got. By default `failed`.
-   */
-  status?: "failed" | "all" | undefined;
-  /** `next_cursor` of the previous response. */
-  starting_after?: string | undefined;
-}
-
-/** The response to a recovery. */
-export interface Recovery {
-  object: "recovery";
-  endpoint_id: string;
-  /** Number of deliveries that are `pending` again. */
-  count: number;
-  /** Whether the period has more deliveries. */
-  has_more: boolean;
-  /** The `starting_after` of the next call. */
-  next_cursor: string | null;
-}
-
-/** A webhook endpoint. */
-export interface WebhookEndpoint {
-  /** `whe_…` */
-  id: string;
-  object: "webhook_endpoint";
-  delivery: EndpointDelivery;
-  /** Null for an inbox. */
-  url: string | null;
-  events: Subscription[];
-  status: EndpointStatus;
-  disabled_reason: DisabledReason | null;
-  description: string | null;
-  metadata: Metadata;
-  livemode: boolean;
-  created_at: string;
-  updated_at: string;
-  /** Only `retrieve` and `list` show it, while the endpoint is enabled and its newest attempt failed. */
-  failing?: true | undefined;
-}
-
-/** An endpoint with its new secret. The API shows a secret only once: store it. */
-export interface WebhookEndpointWithSecret extends WebhookEndpoint {
-  /** `whsec_…`, for `verifyWebhook`. */
-  secret: string;
-}
-
-/** A deleted endpoint. */
-export interface DeletedWebhookEndpoint {
-  id: string;
-  object: "webhook_endpoint";
-  deleted: true;
-}
-
-/** One HTTP request of a delivery. */
-export interface DeliveryAttempt {
-  /** Number of the attempt, from 1. */
-  number: number;
-  at: string;
-  /** Null if there was no response. */
-  response_status: number | null;
-  /** Rounded up to a multiple of 100. */
-  duration_ms: number;
-  /**
-   * Null if there was a response. `crashed`: the service stopped three times while it sent this.
-   */
-  error: AttemptError | null;
-}
-
-/** The request of an attempt in a sandbox, and the beginning of its response. */
-export interface DeliveryExchange {
-  /** Number of the attempt. */
-  attempt: number;
-  request: {
-    url: string;
-    headers: Record<string, string>;
-    /** The exact text that the signature covers. */
-    body: string;
-  };
-  /** Null if there was no response. */
-  response: {
-    /** The first 1 024 bytes: status line, headers and body as they came. */
-    text: string;
-    /** True if the response had more bytes. */
-    truncated: boolean;
-  } | null;
-}
-
-/** The delivery of an event to an endpoint, with all attempts. */
-export interface WebhookDelivery {
-  /** `whd_…` */
-  id: string;
-  object: "webhook_delivery";
-  event_id: string;
-  event_type: EventType;
-  endpoint_id: string;
-  payment_id: string | null;
-  status: DeliveryStatus;
-  attempts: DeliveryAttempt[];
-  next_attempt_at: string | null;
-  created_at: string;
-  /** The pending delivery of the same payment and endpoint that this one waits for. */
-  blocked_by?: string | undefined;
-  /**
-   * The newest five attempts, oldest first. Only `retrieve` shows them, in a sandbox, for 7 days.
-   */
-  exchanges?: DeliveryExchange[] | undefined;
-}
-
-/** `GET /v1/webhook_deliveries` */
-export interface ListWebhookDeliveriesParams extends ListParams {
-  endpoint_id?: string | undefined;
-  event_id?: string | undefined;
-  /** Cannot be combined with `transfer_id`. */
-  payment_id?: string | undefined;
-  transfer_id?: string | undefined;
-  status?: DeliveryStatus | undefined;
-}
 
 const ENDPOINTS = "/api-v1-payments/v1/webhook_endpoints";
 const DELIVERIES = "/api-v1-payments/v1/webhook_deliveries";

@@ -5,7 +5,7 @@
  */
 
 import { diffLines } from "./diff_lines.ts";
-import { renderClientVocabulary } from "./documents/client_vocabulary.ts";
+import { renderClientTypes } from "./documents/client_types.ts";
 import { renderErrorCatalogue } from "./documents/error_catalogue_sql.ts";
 import { renderErrorPage } from "./documents/error_page.ts";
 import { replaceBlock } from "./documents/generated_block.ts";
@@ -32,7 +32,7 @@ interface GeneratedFile {
 
 /** Every file that the command writes. */
 export const GENERATED_FILES: readonly GeneratedFile[] = [
-  { path: "client/vocabulary.ts", render: renderClientVocabulary },
+  { path: "client/resources.ts", render: renderClientTypes },
   { path: "docs/errors.md", render: renderErrorPage },
   { path: "supabase/schemas/error_catalogue.sql", render: renderErrorCatalogue },
   {
@@ -85,7 +85,7 @@ async function generate(file: GeneratedFile, is_check: boolean): Promise<boolean
   try {
     text = await file.render(committed);
   } catch (error) {
-    // The other files can still be written, and the type check needs client/vocabulary.ts.
+    // The other files can still be written, and the type check needs client/resources.ts.
     console.error(`Cannot generate ${path}: ${error}`);
     return false;
   }

@@ -58,7 +58,9 @@ export const ShownIban = z.object({
 /** The members of a payee beside the address. */
 export const PAYEE = {
   iban: IbanInput.optional(),
-  holder_name: HolderName.optional().describe("Name of the payee, which the bank verifies"),
+  holder_name: HolderName.optional().describe(
+    "Name of the payee, which the bank verifies. Required with a live key",
+  ),
   bic: Bic.optional(),
 };
 

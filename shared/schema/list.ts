@@ -99,7 +99,9 @@ export const ListDisputesQuery = z.object({
 export const ListLedgerEntriesQuery = z.object({
   limit: Limit,
   starting_after: cursor("le_"),
-  payment_id: id("pay_").optional().describe("Only entries of this payment"),
+  payment_id: id("pay_").optional().describe(
+    "Only entries of this payment. It cannot be combined with `transfer_id`",
+  ),
   transfer_id: id("tr_").optional().describe("Only entries of this transfer"),
   transaction_id: id("txn_").optional().describe("Only entries of this ledger transaction"),
   account: LedgerAccount.optional().describe("Only entries of this account"),

@@ -253,10 +253,17 @@ export const CreatePaymentBody = z.object({
   amount: AmountAlias.optional(),
   amount_minor: AmountMinor.optional(),
   currency: Currency,
-  capability: Capability.optional(),
-  method_kind: MethodKind.optional(),
+  capability: Capability.optional().describe(
+    "Kind of the payment method (variant A). By default that of `card`, `iban` or `wallet`; without " +
+      "any of them `card_payment`",
+  ),
+  method_kind: MethodKind.optional().describe(
+    "Kind of the payment method (variant B): another name for `capability`. Send one of the two",
+  ),
   customer: PersonInput.optional(),
-  payer: PersonInput.optional(),
+  payer: PersonInput.optional().describe(
+    "The payer: another name for `customer`. Send one of the two",
+  ),
   card: CardInput.optional(),
   iban: IbanInput.optional(),
   mandate: MandateInput.optional(),

@@ -111,13 +111,14 @@ function oneOf(values: readonly (string | number)[]): string {
 }
 
 /** The schema and the schemas inside its wrappers (optional, default, nullable, transform). */
-function layersOf(schema: z.ZodType): z.ZodType[] {
+export function layersOf(schema: z.ZodType): z.ZodType[] {
   const layers = [schema];
   for (let inner = innerOf(schema); inner; inner = innerOf(inner)) layers.push(inner);
   return layers;
 }
 
-function innerOf(schema: z.ZodType): z.ZodType | undefined {
+/** The schema inside a wrapper; undefined if it wraps none. */
+export function innerOf(schema: z.ZodType): z.ZodType | undefined {
   const { def } = schema;
   if (schema instanceof z.ZodPipe) {
     // A preprocessed value has its rule in the schema after the transform.

@@ -49,7 +49,10 @@ export const DisposableSandbox = z.object({
   expires_at: Instant
     .describe("Time at which the sandbox and all its keys end. In the past: it has ended"),
   test_key: z.string().optional()
-    .describe("The text of a key of the sandbox, with all scopes. Only creation shows it"),
+    .describe(
+      "The text of a key of the sandbox, with all scopes: `sk_test_…`, with a seed " +
+        "`skseeded_test_…`. Only creation shows it",
+    ),
 }).describe("A disposable sandbox");
 export type DisposableSandbox = z.infer<typeof DisposableSandbox>;
 

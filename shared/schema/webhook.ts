@@ -75,7 +75,10 @@ export type EndpointStatus = z.infer<typeof EndpointStatus>;
 
 /** The body of `PUT /v1/webhook_endpoints/{id}`. Absent fields keep their values. */
 export const UpdateWebhookEndpointBody = z.object({
-  delivery: EndpointDelivery.optional(),
+  delivery: EndpointDelivery.optional().describe(
+    "`inbox` removes the URL. `url` needs a `url`, and sends the deliveries to it that are in the " +
+      "inbox and not acknowledged",
+  ),
   url: Url.optional(),
   events: Subscriptions.optional().describe("The types of events that the endpoint receives"),
   status: EndpointStatus.optional(),
@@ -226,7 +229,9 @@ export const ListWebhookDeliveriesQuery = z.object({
   starting_after: cursor("whd_"),
   endpoint_id: id("whe_").optional().describe("Only deliveries to this webhook endpoint"),
   event_id: id("evt_").optional().describe("Only deliveries of this event"),
-  payment_id: id("pay_").optional().describe("Only deliveries of events of this payment"),
+  payment_id: id("pay_").optional().describe(
+    "Only deliveries of events of this payment. It cannot be combined with `transfer_id`",
+  ),
   transfer_id: id("tr_").optional().describe("Only deliveries of events of this transfer"),
   status: DeliveryStatus.optional().describe("Only deliveries in this status"),
 }).superRefine(oneSubject);
@@ -236,6 +241,8 @@ export const ListEventsQuery = z.object({
   limit: Limit,
   starting_after: cursor("evt_"),
   type: EventType.optional().describe("Only events of this type"),
-  payment_id: id("pay_").optional().describe("Only events of this payment"),
+  payment_id: id("pay_").optional().describe(
+    "Only events of this payment. It cannot be combined with `transfer_id`",
+  ),
   transfer_id: id("tr_").optional().describe("Only events of this transfer"),
 }).superRefine(oneSubject);

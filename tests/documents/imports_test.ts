@@ -12,9 +12,8 @@ const EXPORT =
 
 /** Exports of, or for, modules that are generated: the name occurs in a text. */
 const WRITTEN = new Set([
-  "scripts/documents/client_vocabulary.ts ERROR_CODES",
-  "scripts/documents/client_vocabulary.ts ErrorCode",
-  "scripts/documents/client_vocabulary.ts ErrorType",
+  "scripts/documents/client_types.ts ERROR_CODES",
+  "scripts/documents/client_types.ts ListParams",
   "scripts/documents/openapi/openapi.ts OPENAPI_GZIP",
   "tests/support/testing/share_worker.ts loadFiles",
 ]);

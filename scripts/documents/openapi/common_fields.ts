@@ -36,11 +36,14 @@ export function describeFields(schema: unknown): void {
 function describe(name: string, member: Schema): void {
   // A reference has the text of its component.
   if (JSON.stringify(member).includes('"$ref"') && name !== "metadata") return;
-  const text = member.description as string | undefined;
   const form = Instant.description!;
-  const is_time = text === form || JSON.stringify(member.anyOf ?? "").includes(form);
-  if (text === undefined && TEXTS[name]) member.description = TEXTS[name];
-  else if (is_time && (text ?? form) === form && TIMES[name]) {
-    member.description = `${TIMES[name]}. ${form}`;
-  }
+  const is_time = JSON.stringify(member.anyOf ?? "").includes(form);
+  const text = fieldText(name, (member.description ?? (is_time ? form : undefined)) as string);
+  if (text !== undefined && (text !== form || !is_time)) member.description = text;
+}
+
+/** Returns the text of a member: its own, or that of all members of this name. */
+export function fieldText(name: string, own: string | undefined): string | undefined {
+  if (own === undefined) return TEXTS[name];
+  return own === Instant.description && TIMES[name] ? `${TIMES[name]}. ${own}` : own;
 }
