@@ -3,7 +3,7 @@
  * it makes days pass: the oldest day is over its retention and a new day is written. Measures the
  * rate of retention, creates beside it, and whether the space comes back.
  *
- * Time passes by the database's clock, which decides what is deleted (ADR 0010). The product runs as
+ * Time passes by the database's clock, which decides what is deleted (ADR 0008). The product runs as
  * usual: its ticker calls retention once a minute, for up to 45 s.
  */
 

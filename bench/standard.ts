@@ -35,7 +35,7 @@ interface StandardOptions {
 const FLOOR_CLIENTS = [8, 16];
 /** Payments of the sandbox that is reset (performance targets). */
 const RESET_PAYMENTS = { standard: 100_000, quick: 1_000 };
-/** Payments of the hostile reader's sandbox: more than one page reads (ADR 0005). */
+/** Payments of the hostile reader's sandbox: more than one page reads (ADR 0004). */
 const HOSTILE_PAYMENTS = { standard: 200_000, quick: 5_000 };
 /** Live creates that wait for the provider at once (performance targets). */
 const LIVE_CREATES = { standard: 300, quick: 20 };

@@ -127,7 +127,7 @@ export async function runOutage(
   }];
 }
 
-/** The database decides which deliveries are due, so its clock jumps too (ADR 0010). */
+/** The database decides which deliveries are due, so its clock jumps too (ADR 0008). */
 async function setDatabaseAhead(sql: Stage["sql"], ahead_ms: number): Promise<void> {
   await sql.unsafe(`create or replace function pay_internal.server_time() returns timestamptz
     language sql stable parallel safe set search_path = pg_catalog, pg_temp

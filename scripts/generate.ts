@@ -1,6 +1,6 @@
 /**
  * `deno task generate` writes the files and the blocks of documents that follow from the code, if
- * they need no database (ADR 0014). It prints a line for each file. With `--check` it writes
+ * they need no database (ADR 0011). It prints a line for each file. With `--check` it writes
  * nothing, and fails if a file differs from the code.
  */
 

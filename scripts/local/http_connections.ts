@@ -4,7 +4,7 @@
  * time on each.
  *
  * It passes each connection to the internal function that `Deno.serve` uses, because this function
- * lets it close each connection (docs/decisions/0033-one-npm-package.md). shared/http enforces the
+ * lets it close each connection (ADR 0024). shared/http enforces the
  * timeout for bodies.
  */
 

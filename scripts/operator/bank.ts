@@ -1,6 +1,6 @@
 /**
  * `deno task bank` exchanges files with a bank by hand: it imports statements, notifications and
- * status reports, and exports collections and payouts (ADR 0042). bank_command.ts parses the
+ * status reports, and exports collections and payouts (ADR 0021). bank_command.ts parses the
  * arguments.
  */
 

@@ -1,6 +1,6 @@
 /**
  * `deno task payouts` writes the open payouts of an account without a signer as a batch, which
- * people sign in their Safe. The poll of the chain settles these payouts too (ADR 0025).
+ * people sign in their Safe. The poll of the chain settles these payouts too (ADR 0020).
  */
 
 import type postgres from "postgres";

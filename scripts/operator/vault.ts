@@ -1,6 +1,6 @@
 /**
  * `deno task vault rotate` seals bank details anew with the first key of BANK_DETAILS_KEYS, so that
- * the operator can take the older keys out (ADR 0042). It works in batches beside running servers:
+ * the operator can take the older keys out (ADR 0021). It works in batches beside running servers:
  * a text that something else has changed meanwhile is left as it is. A killed rotation is begun
  * again, and goes over what is done.
  */

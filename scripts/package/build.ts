@@ -4,7 +4,7 @@
  * programs as bundles, the console and the documentation as files, and the migrations. The package
  * manager installs Deno and PostgreSQL with it.
  *
- * @see docs/decisions/0033-one-npm-package.md
+ * @see docs/decisions/0024-the-published-packages.md
  */
 
 import { join, relative } from "node:path";

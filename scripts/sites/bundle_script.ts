@@ -1,4 +1,4 @@
-/** Bundles the script of a page with `deno bundle` (ADR 0034). */
+/** Bundles the script of a page with `deno bundle` (ADR 0012). */
 
 import { fileURLToPath } from "node:url";
 

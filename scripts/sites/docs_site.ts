@@ -1,7 +1,7 @@
 /**
  * Builds the pages of the documentation from the Markdown files of the project, in memory: marked
  * renders them, highlight.js colours their code, MiniSearch indexes them. Links are relative, so
- * any host can serve the files at any path (ADR 0038).
+ * any host can serve the files at any path (ADR 0012).
  */
 
 import MiniSearch from "minisearch";

@@ -29,7 +29,7 @@ export const DEFAULT_KEY_PREFIX = "sk";
 
 /**
  * End of the prefix of a key of a seeded sandbox. It tells the functions to number a request before
- * they read it (ADR 0030). The database decides whether the sandbox has a seed.
+ * they read it (ADR 0023). The database decides whether the sandbox has a seed.
  */
 const SEEDED = "seeded";
 

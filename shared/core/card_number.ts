@@ -51,7 +51,7 @@ export function cardBrand(digits: string): CardBrand {
 
 /**
  * Reports whether free text may contain a card number: 13 to 19 digits with a valid check digit
- * (docs/decisions/0017-card-numbers-in-free-text.md).
+ * (docs/decisions/0014-what-a-request-may-say.md).
  *
  * A run of digits counts unless it begins like a time. Several groups of digits count if they begin
  * like a payment card. Any separators may stand between groups, and any consecutive groups may be

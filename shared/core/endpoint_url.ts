@@ -56,7 +56,7 @@ const RESERVED_SUFFIXES = [
 
 /**
  * The path of an edge function that is not of this service. Supabase serves all functions of a
- * project from one host, so a receiver can be next to the service (ADR 0019).
+ * project from one host, so a receiver can be next to the service (ADR 0016).
  */
 const OTHER_FUNCTION = /^\/functions\/v1\/(?!api-v1-)[a-z0-9_-]+(?:\/|$)/i;
 

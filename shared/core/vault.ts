@@ -1,7 +1,7 @@
 /**
  * Sealed texts: bank details that have to be kept as a whole, because a payout or a collection needs
  * them later. AES-256-GCM of the runtime, with a key from the environment and its id beside the text
- * (ADR 0042). A sealed text opens only in its own context, so a row that was changed by hand opens
+ * (ADR 0021). A sealed text opens only in its own context, so a row that was changed by hand opens
  * no other one's details.
  */
 

@@ -1,7 +1,7 @@
 /**
  * Lists of the wire contract that several folders need: statuses, event types, method kinds,
  * outcomes and reasons (contract §2 to §4). The schemas validate with them, the console imports
- * them, and `deno task generate` writes them into the client and the documents (ADR 0014). This
+ * them, and `deno task generate` writes them into the client and the documents (ADR 0011). This
  * module imports nothing, so that the bundle of the console stays small.
  */
 

@@ -5,7 +5,7 @@
  * Reads at most 16 KiB of a response, head and body together, and keeps at most as many of its
  * first bytes as the caller asks for. llhttp finds the head and the end of the response in linear
  * time. If a response ends early or becomes malformed after its head, its status counts, but its
- * connection is not used again. Source: RFC 9112, contract §4, ADR 0019.
+ * connection is not used again. Source: RFC 9112, contract §4, ADR 0016.
  */
 
 import { type ResponseHead, ResponseParser } from "./llhttp.ts";

@@ -3,7 +3,7 @@
  *
  * undici publishes llhttp as WebAssembly, because Node.js parses the responses of `fetch` with it.
  * This module connects its C interface with TypeScript. All leniency flags stay off. The parser is
- * loaded with the first response, so a cold start does not pay for it. Source: ADR 0019.
+ * loaded with the first response, so a cold start does not pay for it. Source: ADR 0016.
  */
 
 import { Buffer } from "node:buffer";

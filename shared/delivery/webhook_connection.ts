@@ -3,7 +3,7 @@
  * module resolves no names. TLS verifies the certificate for the host name of the URL.
  *
  * It uses `node:net` and `node:tls` because Deno and the edge runtime have both, they take address
- * and server name separately, and on Deno 2.9 they can abort a TLS handshake (ADR 0019). A pool
+ * and server name separately, and on Deno 2.9 they can abort a TLS handshake (ADR 0016). A pool
  * keeps connections for a few seconds after a complete response. Its key contains the address, so a
  * caller gets only connections to an address that it has checked again.
  */

@@ -7,7 +7,7 @@
  * failures before a response are one outcome without a duration, so that a customer cannot scan
  * ports with the delivery log. The dispatcher is responsible for signatures, retries and
  * concurrency.
- * Source: contract §4, security §2, ADR 0019.
+ * Source: contract §4, security §2, ADR 0016.
  */
 import { Buffer } from "node:buffer";
 import { checkEndpointUrl, type EndpointUrl, EndpointUrlError } from "../core/endpoint_url.ts";

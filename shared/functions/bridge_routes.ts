@@ -1,6 +1,6 @@
 /**
  * The routes of a bridge to a bank, a program of the operator that carries files between the service
- * and EBICS or SFTP (ADR 0042). They take no API key: the account has a token of its own, which
+ * and EBICS or SFTP (ADR 0021). They take no API key: the account has a token of its own, which
  * opens nothing else.
  */
 

@@ -7,7 +7,7 @@
  * Only requests whose key this isolate does not know are counted here; the database limits the
  * others by their rate. Guarantees: in a window the database checks at most `MAX_REFUSED` plus
  * `MAX_SPARE` keys that it refuses, no network can use up the checks of the others, and memory is
- * bounded (ADR 0008).
+ * bounded (ADR 0006).
  */
 
 /** Failures of a network in a window, after which it must wait. */

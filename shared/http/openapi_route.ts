@@ -2,7 +2,7 @@
  * The OpenAPI document at `GET /api-v1-payments/v1/openapi.json`, public for tools and any web
  * page. The document is in a separate, compressed module, because platforms limit the size of a
  * function. The first request for it loads the module, so other requests do not pay for it (ADR
- * 0031). Clients that accept gzip get the compressed document, which is a tenth of it.
+ * 0012). Clients that accept gzip get the compressed document, which is a tenth of it.
  */
 
 import { Buffer } from "node:buffer";

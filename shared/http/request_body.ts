@@ -179,7 +179,7 @@ const PLACES: ReadonlyMap<string, RegExp> = new Map([
 
 /**
  * Refuses card numbers in all fields of a valid body except `PLACES`, before the body is hashed (ADR
- * 0017). Throws `invalid_parameter`.
+ * 0014). Throws `invalid_parameter`.
  */
 export function refuseCardNumbers(value: unknown, path: string): void {
   if (typeof value === "string" || typeof value === "number") {

@@ -1,6 +1,6 @@
 /**
  * The type of a route: its paths, scope, schemas, error codes and implementation. The two
- * functions route by tables of operations, and the OpenAPI document is made from them (ADR 0031).
+ * functions route by tables of operations, and the OpenAPI document is made from them (ADR 0012).
  */
 
 import type * as z from "zod";
@@ -18,7 +18,7 @@ export const SANDBOX_FUNCTION = "api-v1-sandbox";
 export interface RouteInput<Body, Query> {
   deps: Dependencies;
   request: ServiceRequest;
-  /** The text of the caller's key, from which new keys are derived (ADR 0018). */
+  /** The text of the caller's key, from which new keys are derived (ADR 0015). */
   key_text: string;
   /** Returns the signal that aborts when the client goes away. */
   signal: () => AbortSignal;

@@ -1,6 +1,6 @@
 /**
  * Refuses a request with a name that its operation does not know: to ignore `crad`, `cents` or
- * `capture_method` would change what happens to money (contract §2, ADR 0016). The first unknown
+ * `capture_method` would change what happens to money (contract §2, ADR 0014). The first unknown
  * name decides, so further ones cost nothing.
  */
 

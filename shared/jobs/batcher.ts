@@ -3,9 +3,9 @@
  * wants one, so an idle service sends an item at once.
  *
  * Items share the cost of a statement and of its commit, which is mostly independent of the number
- * of rows (ADR 0003). Each item gets the response that it would get alone, and owners take turns.
+ * of rows (ADR 0001). Each item gets the response that it would get alone, and owners take turns.
  * If the statement of a batch fails, its items are sent one by one, so that a bad one fails alone
- * (ADR 0007).
+ * (ADR 0004).
  */
 
 import { isLockTimeout, isOverdue, isUnavailable } from "../core/database_error.ts";

@@ -8,7 +8,7 @@
 import type { CostlyWorkBounds } from "./costly_work.ts";
 import { FairQueue } from "./fair_queue.ts";
 
-/** Connections of a server (ADR 0033). The functions of a Supabase project count as one. */
+/** Connections of a server (ADR 0024). The functions of a Supabase project count as one. */
 const CONNECTIONS = 1_024;
 
 /** The most places. */
@@ -102,7 +102,7 @@ function queueOf({ of_owner, in_all, reserved, refusal }: PlaceBounds): FairQueu
 }
 
 /**
- * Lists that can read more rows than they show (ADR 0005). A page of 2 000 rows takes about 2 ms.
+ * Lists that can read more rows than they show (ADR 0004). A page of 2 000 rows takes about 2 ms.
  * With the rest after each, reads use about a tenth of one processor, and about 50 a second serve
  * the 50 waiting requests of an account within `patience_ms`. A 503 comes within 2 s, as it does if
  * the database is unavailable (promise R12). The work of a page is bounded, so a read above 6 ms

@@ -1,5 +1,5 @@
 /**
- * Limits the concurrent jobs of one owner: an endpoint, environment or account (ADR 0020). Each
+ * Limits the concurrent jobs of one owner: an endpoint, environment or account (ADR 0017). Each
  * running job occupies a slot. An owner begins with few slots. Each fast success adds one, and slow
  * jobs reduce them, whether they succeed or fail. Pure: the caller passes the times.
  */
@@ -22,7 +22,7 @@ export interface SlotBounds {
  * take some hundred milliseconds and keep all slots.
  */
 const QUICK_MS = 500;
-/** Idle owners that `SlotsByName` remembers (ADR 0020). */
+/** Idle owners that `SlotsByName` remembers (ADR 0017). */
 const MAX_REMEMBERED = 4096;
 /** Weight of the newest job in the moving average of durations. */
 const PACE_WEIGHT = 1 / 8;

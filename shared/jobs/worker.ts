@@ -5,7 +5,7 @@
  * Lease: a worker leases a job for some time. If the worker dies, the lease expires and any worker
  * leases the job again. Poison: a job whose lease has expired without a record may have ended its
  * worker. The database counts the expired leases and hands out one such job at a time; after the
- * third one the job is recorded as crashed and not run (ADR 0020). An operation of a provider is
+ * third one the job is recorded as crashed and not run (ADR 0017). An operation of a provider is
  * never ended like that, because money may have moved.
  */
 

@@ -1,4 +1,4 @@
-/** The store of sandboxes' clocks. Each call runs one entry function in one round trip (ADR 0028). */
+/** The store of sandboxes' clocks. Each call runs one entry function in one round trip (ADR 0023). */
 
 import { formatTime } from "../core/clock.ts";
 import { type ApiError, invalidParameter, tryAgain } from "../core/errors.ts";

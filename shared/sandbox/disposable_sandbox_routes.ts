@@ -1,5 +1,5 @@
 /**
- * The operations of `api-v1-sandbox` on disposable sandboxes (ADR 0027).
+ * The operations of `api-v1-sandbox` on disposable sandboxes (ADR 0022).
  */
 
 import { sandboxOf } from "./sandbox.ts";

@@ -1,6 +1,6 @@
 /**
  * Disposable sandboxes: a test key makes one with a single call, gets a key of it, and ends it
- * (ADR 0027). The key is derived as the keys of `api_keys.ts` are.
+ * (ADR 0022). The key is derived as the keys of `api_keys.ts` are.
  */
 
 import { seededPrefix } from "../core/api_key.ts";

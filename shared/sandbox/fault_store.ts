@@ -1,4 +1,4 @@
-/** The store of declared faults. Each call runs one entry function in one round trip (ADR 0029). */
+/** The store of declared faults. Each call runs one entry function in one round trip (ADR 0023). */
 
 import { invalidParameter } from "../core/errors.ts";
 import type { FAULT_CONDITIONS, FAULTS } from "../core/vocabulary.ts";

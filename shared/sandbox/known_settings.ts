@@ -2,7 +2,7 @@
  * What a function knows of the settings of sandboxes: those that use a special feature, such as a
  * clock of their own. Requests carry the version that their function knows. If the sandbox has
  * another one, the database refuses them as outdated and returns the settings, and the function
- * decides again (supabase/schemas/sandbox_settings.sql, ADR 0028).
+ * decides again (supabase/schemas/sandbox_settings.sql, ADR 0023).
  */
 
 import { RecentMap } from "../core/recent_map.ts";

@@ -1,7 +1,7 @@
 /**
  * Decides a request with the present settings of its sandbox. The function uses the settings that
  * it knows. If they are outdated, the database refuses the request, and the function learns the
- * present ones and decides again (ADR 0028).
+ * present ones and decides again (ADR 0023).
  */
 
 import { sandboxOf } from "./sandbox.ts";

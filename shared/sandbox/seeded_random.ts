@@ -1,6 +1,6 @@
 /**
  * Bytes that follow from a seed, for seeded sandboxes: the same seed and label give the same bytes
- * on every machine (ADR 0030).
+ * on every machine (ADR 0023).
  */
 
 import { createHmac } from "node:crypto";

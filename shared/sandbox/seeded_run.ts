@@ -1,6 +1,6 @@
 /**
  * Requests of seeded sandboxes: each gets a number, from which its ids and secrets follow, and a
- * line in the transcript (ADR 0030). Other requests pay a comparison of their key's prefix.
+ * line in the transcript (ADR 0023). Other requests pay a comparison of their key's prefix.
  */
 
 import { sandboxOf } from "./sandbox.ts";

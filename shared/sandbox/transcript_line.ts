@@ -1,6 +1,6 @@
 /**
  * A line of a transcript: a request of a seeded sandbox and its response as JSON, without secrets
- * and without what differs from one installation or run to the next (ADR 0030, contract §5).
+ * and without what differs from one installation or run to the next (ADR 0023, contract §5).
  */
 
 import type { Context } from "hono";

@@ -119,7 +119,7 @@ export type MovementKind =
 
 /**
  * A row of `pay.ledger_movements`: an amount that moves from one account to another, as one leg of
- * a ledger transaction. The API shows it as two entries (ADR 0006).
+ * a ledger transaction. The API shows it as two entries (ADR 0005).
  */
 export interface MovementRow {
   transaction_id: string;

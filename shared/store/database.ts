@@ -97,7 +97,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     try {
       return withoutHoles(await withinDeadline(rows, health, leave));
     } catch (error) {
-      // The driver would reuse the object of the lost connection with its unsent data (ADR 0009).
+      // The driver would reuse the object of the lost connection with its unsent data (ADR 0007).
       if (LOST.test(codeOf(error) ?? "")) leave();
       throw error;
     }
@@ -139,7 +139,7 @@ function withoutHoles<Row>(rows: Row[]): Row[] {
 /**
  * Connections with one statement at a time each: a statement that waits for a lock must not delay
  * another. The connection that was used last is used first, because its session has warm caches.
- * The driver's own pool takes them in turns (ADR 0003).
+ * The driver's own pool takes them in turns (ADR 0001).
  */
 class ConnectionPool {
   readonly #prepare: boolean;
@@ -192,7 +192,7 @@ export function connect(options: DatabaseOptions, idle_timeout = IDLE_S): postgr
   const mode = encryptionOf(options.url);
   return postgres(options.url, {
     max: 1,
-    // The driver's TLS does not work on the edge runtime's version of Deno (ADR 0009).
+    // The driver's TLS does not work on the edge runtime's version of Deno (ADR 0007).
     ssl: false,
     ...(mode !== "disable" && { socket: encryptedSockets(mode, options.authority) }),
     prepare: isPrepared(options),

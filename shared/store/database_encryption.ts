@@ -1,7 +1,7 @@
 /**
  * The encryption of connections to the database, from `sslmode` in the URL. The default is
  * `prefer`, and `disable` for a database on this machine. So a connection to another machine is
- * encrypted if the server supports it (ADR 0009).
+ * encrypted if the server supports it (ADR 0007).
  */
 
 /** The modes of libpq. `verify` stands for both `verify-ca` and `verify-full`. */

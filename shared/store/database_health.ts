@@ -1,7 +1,7 @@
 /**
  * The health check of the database. It distinguishes an unavailable database from a slow statement.
  * It runs `select 1` on a separate connection while a statement is slow. If the check fails,
- * requests fail at once, and the check repeats until it succeeds (promise R12, ADR 0009).
+ * requests fail at once, and the check repeats until it succeeds (promise R12, ADR 0007).
  *
  * There is no check while all statements are fast. In the background the check repeats only for
  * some seconds after the last failed request.

@@ -2,7 +2,7 @@
  * Sockets to the database with TLS, for the driver. postgres.js 3.4.9 cannot open a TLS connection
  * on Deno 2.1.4, the language level of the edge runtime, because upgrading a socket to TLS hangs
  * there (denoland/deno#28526). So this module makes the TLS connection and passes it to the driver
- * (ADR 0009).
+ * (ADR 0007).
  *
  * It always verifies the certificate of the server, against the authorities of the runtime and the
  * operator's own one.

@@ -5,7 +5,7 @@
  * an account are one tenant (known_tenants.ts).
  *
  * Rate limits do not bound the number of calls: a request over its limit costs a call as well, and
- * a reset or a concurrent duplicate occupies its connection for seconds. Source: ADR 0003.
+ * a reset or a concurrent duplicate occupies its connection for seconds. Source: ADR 0001.
  */
 
 import type { Database } from "./database.ts";

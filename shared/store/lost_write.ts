@@ -2,7 +2,7 @@
  * Keeps an isolate alive when the driver loses a connection. On Deno 2.1.4, the language level of
  * the edge runtime, postgres.js 3.4.9 cannot cancel a scheduled write when the socket closes. The
  * write then throws outside of every promise, which would end the isolate and all its requests. The
- * driver itself fails the statements of that connection (ADR 0009).
+ * driver itself fails the statements of that connection (ADR 0007).
  */
 
 /** Matches the message of the error and the first line of its stack. */

@@ -1,5 +1,5 @@
 /**
- * A request for a page of a list, and the classification of its cost for the database (ADR 0005).
+ * A request for a page of a list, and the classification of its cost for the database (ADR 0004).
  */
 
 import type { ResourceKind } from "./load_statement.ts";
@@ -29,7 +29,7 @@ const INDEXED: Readonly<Partial<Record<ListKind, readonly string[]>>> = {
 };
 
 /**
- * Reports whether the page lists payments without filters. Such pages share statements (ADR 0005).
+ * Reports whether the page lists payments without filters. Such pages share statements (ADR 0004).
  */
 export function isPlain({ kind, filters, parent_id }: PageRequest): boolean {
   return kind === "payments" && Object.keys(filters).length === 0 && parent_id === undefined;

@@ -1,5 +1,5 @@
 /**
- * Requests that arrive while a statement runs share the next one (ADR 0003). Tenants take turns, and
+ * Requests that arrive while a statement runs share the next one (ADR 0001). Tenants take turns, and
  * each request gets the outcome that it would get alone.
  */
 

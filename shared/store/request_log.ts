@@ -5,7 +5,7 @@
  * Entries collect for a moment, so that many requests share a statement (`pay.log_requests`). The
  * memory is bounded: when too many wait, the queue drops the new ones and counts them. It also drops
  * and counts an entry that the database refuses, without the others. `close` writes everything that
- * waits. A process that is killed loses what it has not written (ADR 0022).
+ * waits. A process that is killed loses what it has not written (ADR 0018).
  */
 
 import { isUnavailable } from "../core/database_error.ts";

@@ -100,7 +100,7 @@ export interface Store {
   commit(access: Access, change: Change, idempotency: Idempotency | null): Promise<Committed>;
   /** Returns the response to `GET /v1/balance` as JSON text. */
   balance(access: Access): Promise<string>;
-  /** Deletes the data of the key's sandbox (ADR 0027). */
+  /** Deletes the data of the key's sandbox (ADR 0022). */
   resetSandbox(
     access: Access,
     idempotency: Idempotency | null,

@@ -111,7 +111,7 @@ export interface LeasedDelivery {
   traceparent: string | null;
 }
 
-/** The request of an attempt in a sandbox, and the beginning of its response (ADR 0022). */
+/** The request of an attempt in a sandbox, and the beginning of its response (ADR 0018). */
 export interface AttemptLogEntry {
   url: string;
   /** The headers as JSON text. */

@@ -233,7 +233,7 @@ comment on column pay.events.idempotency_key is 'The idempotency key of the requ
 comment on column pay.events.traceparent is
   'The place in a trace from which the event came, as its deliveries send it (W3C Trace Context); null: none.';
 
--- Earlier texts are derived from present ones (ADR 0043), so a change past the service would change
+-- Earlier texts are derived from present ones (ADR 0002), so a change past the service would change
 -- the past. Triggers refuse it to every role, and any change of an event or of a stored response.
 -- They do not fire for a move between cells, whose subscription replicates what has changed, nor for
 -- a restore, which only inserts. An erasure of personal data would need an exception here, after it

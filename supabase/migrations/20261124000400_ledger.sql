@@ -6,7 +6,7 @@
 --
 -- Totals: what the movements between two accounts sum to. The statement that writes movements adds
 -- them to the totals (pay_internal.add_to_total, which explains stripes and generations).
--- ADR 0006.
+-- ADR 0005.
 
 grant pay_owner to current_user;
 select pg_catalog.set_config('pay.migrator', current_user, false);

@@ -7,7 +7,7 @@
 -- overwrite the record of a later one, because the dispatcher records an attempt only while its
 -- number is the newest.
 --
--- An endpoint with an inbox has no URL: its receiver reads the deliveries (ADR 0021).
+-- An endpoint with an inbox has no URL: its receiver reads the deliveries (ADR 0017).
 
 grant pay_owner to current_user;
 select pg_catalog.set_config('pay.migrator', current_user, false);

@@ -1,4 +1,4 @@
--- Purpose: the admission of requests, one mechanism for all entry functions (ADR 0004).
+-- Purpose: the admission of requests, one mechanism for all entry functions (ADR 0003).
 --
 -- Each entry function takes its requests as a JSON list. Every request has
 --   n                    its place in the list: 1, 2, 3 …

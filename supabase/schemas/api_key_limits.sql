@@ -3,17 +3,17 @@
 --
 -- A key ends at api_keys.expires_at or when it is revoked. A secret ends with its overlap, at the
 -- latest with its key. api_key_secrets.expires_at is the earlier of the two times, so the entry
--- functions read only the secret (ADR 0018). Both have a second end, ends_at, in real time, so that
+-- functions read only the secret (ADR 0015). Both have a second end, ends_at, in real time, so that
 -- a sandbox whose clock stands keeps nothing alive. They end at the one that comes first.
 
--- The maximum number of keys of an environment that are neither revoked nor expired (ADR 0018).
+-- The maximum number of keys of an environment that are neither revoked nor expired (ADR 0015).
 create or replace function pay_internal.max_active_keys()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 100 $$;
 
--- The maximum number of secrets of a key that are valid at the same time (ADR 0018). Endpoints have
+-- The maximum number of secrets of a key that are valid at the same time (ADR 0015). Endpoints have
 -- the same limit (shared/domain/webhooks/endpoint_secret.ts).
 create or replace function pay_internal.max_live_secrets()
 returns integer

@@ -1,5 +1,5 @@
 -- Purpose: sealed texts: the bank details of payers and payees, and the files for banks, which have
--- some. The service seals them before they reach the database (ADR 0042).
+-- some. The service seals them before they reach the database (ADR 0021).
 --
 -- Details are deleted by a request, and by retention: those of a payer 14 months after the payment,
 -- the last time at which a bank can return a collection (contract §2); those of a payee 30 days

@@ -3,7 +3,7 @@
 --
 -- The text of a payment or transfer is stored once, with its row. Each event stores the splices
 -- that undo it in this text, so the text as of any event can be composed
--- (docs/decisions/0043-a-text-once.md).
+-- (docs/decisions/0002-each-text-once.md).
 
 -- The patterns in the list of an endpoint that match an event type.
 create or replace function pay_internal.patterns_of(p_type text)

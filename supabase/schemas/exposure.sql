@@ -1,4 +1,4 @@
--- Purpose: shows the payments of one environment to the users of a Supabase project (ADR 0037).
+-- Purpose: shows the payments of one environment to the users of a Supabase project (ADR 0025).
 --
 -- pay.expose makes the schema payments with a view of payments, refunds, disputes and transfers.
 -- Supabase's role service_role reads all rows of the environment. A signed-in user (authenticated)

@@ -1,5 +1,5 @@
 -- Purpose: the invariant over the texts that events and stored responses are composed from
--- (invariants.sql, ADR 0043).
+-- (invariants.sql, ADR 0002).
 
 -- What is wrong with the texts of a payment or transfer, from the present one back to that of its
 -- oldest event; null: nothing. Each must be JSON with the id of the resource, the sequence of the

@@ -58,7 +58,7 @@ $$;
 -- each has two entries. The last movement that it may read is always among the rows.
 -- p_before: the id of the entry after which the page begins; '~' for the first page. It can be the
 -- credit of a movement whose debit is on the next page. Each query can use one index only, as in
--- pay_internal.list_range, and is planned once (ADR 0005).
+-- pay_internal.list_range, and is planned once (ADR 0004).
 create or replace function pay_internal.page_movements(
   p_environment_id text, p_subject_id text, p_transaction_id text, p_account text,
   p_currency text, p_before text, p_limit integer

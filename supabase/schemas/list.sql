@@ -1,11 +1,11 @@
 -- Purpose: the entry function that lists. Each page reads a bounded number of rows and has a
--- bounded number of bytes (ADR 0005).
+-- bounded number of bytes (ADR 0004).
 --
 -- Outcomes: those of admission.sql; ok | not_found (the parent) | unknown_cursor.
 
 -- The maximum number of rows that a page reads to find items that match its filters. A page that
 -- has read so many rows ends, even with few or no items. Its cursor is then the last row that it
--- has read (ADR 0005).
+-- has read (ADR 0004).
 create or replace function pay_internal.page_rows()
 returns integer
 language sql immutable parallel safe
@@ -13,7 +13,7 @@ set search_path = pg_catalog, pg_temp
 as $$ select 2000 $$;
 
 -- The maximum number of bytes of a page's items together. A page shows its first item whatever its
--- size. A hundred usual payments have less than half of this number (ADR 0005).
+-- size. A hundred usual payments have less than half of this number (ADR 0004).
 create or replace function pay_internal.page_bytes()
 returns integer
 language sql immutable parallel safe
@@ -79,7 +79,7 @@ $$;
 -- The condition of a filter; $2 as in pay_internal.list_query. Most filters are columns. The e-mail
 -- address of a payment's customer and the texts of a search are only in its body: columns would
 -- cost every create more than the filter costs a page, which reads pay_internal.page_rows() bodies
--- at most (ADR 0005). Only bodies that contain the text are parsed. JSON escapes no character of an
+-- at most (ADR 0004). Only bodies that contain the text are parsed. JSON escapes no character of an
 -- e-mail address.
 create or replace function pay_internal.list_condition(p_kind text, p_name text)
 returns text
@@ -327,7 +327,7 @@ $$;
 --                               time
 --               parent_id       absent, or a payment that must exist
 -- Pages of payments without filters are "plain": this statement reads them, and its plan is made
--- once (ADR 0005).
+-- once (ADR 0004).
 create or replace function pay.list(p_requests text)
 returns table (
   n integer, outcome text, api_key_id text, environment_id text, account text, livemode boolean,

@@ -1,4 +1,4 @@
--- Purpose: the rate limits of keys and accounts, and the counting of requests (ADR 0008).
+-- Purpose: the rate limits of keys and accounts, and the counting of requests (ADR 0006).
 
 -- The number of windows by which a counter may be ahead of a request: five minutes. A request is
 -- counted at the time at which it began, and requests that began later can be counted earlier. A

@@ -1,4 +1,4 @@
--- Purpose: the clock of a sandbox: it is read, set, frozen and advanced (ADR 0028).
+-- Purpose: the clock of a sandbox: it is read, set, frozen and advanced (ADR 0023).
 --
 -- pay.set_clock writes the target of an advance. Then the service calls pay.step_clock until the
 -- clock is there: each step moves the clock to the next time at which something is due, and the

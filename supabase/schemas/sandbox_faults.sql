@@ -1,4 +1,4 @@
--- Purpose: declared faults of sandboxes (ADR 0029). A fault names a kind of thing (a request, a
+-- Purpose: declared faults of sandboxes (ADR 0023). A fault names a kind of thing (a request, a
 -- delivery, an operation of the simulated provider) and the conditions that the thing has to match.
 -- The next things that match fail, as often as it was declared.
 --

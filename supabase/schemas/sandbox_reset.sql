@@ -12,7 +12,7 @@ as $$ select 250000 $$;
 -- if the reset deletes the webhook endpoints too. p_has_claim: true if the reset has an idempotency
 -- key itself; that key is not counted. Cost: reads each counted row once, without parallel workers.
 -- After each table it rests for as long as the table took, so that other requests keep most of the
--- processors (ADR 0027). The rests last ¾ s at most, and end once the statement has taken 2 s,
+-- processors (ADR 0022). The rests last ¾ s at most, and end once the statement has taken 2 s,
 -- because the caller waits and has a deadline. Each table has its own snapshot, so retention may
 -- delete rows in between.
 create or replace function pay_internal.sandbox_reset_body(
@@ -58,7 +58,7 @@ $$;
 -- Replaces an environment by a new one: moves its keys, rate counters, endpoints (unless
 -- p_with_endpoints deletes them) and the list of its disposable sandboxes. Deletes a batch of its
 -- pending deliveries. The others have no endpoint any more, so nothing more is sent: polls of the
--- dispatcher cancel them (ADR 0007). Attempts under way end by themselves.
+-- dispatcher cancel them (ADR 0004). Attempts under way end by themselves.
 create or replace function pay_internal.move_environment(
   p_old text, p_new text, p_at timestamptz, p_with_endpoints boolean
 )
@@ -128,7 +128,7 @@ $$;
 
 -- Resets the sandbox of a key. Keys stay, and endpoints unless p_with_endpoints deletes them: they
 -- move to a new environment, and retention deletes the rows of the old one later, so a reset costs
--- little more than the count (ADR 0027). The response is stored under the idempotency key, which
+-- little more than the count (ADR 0022). The response is stored under the idempotency key, which
 -- moves as well.
 -- p_request         the request, as pay_internal.admit takes it, in a list of one
 -- p_environment_id  the id of the new environment

@@ -1,4 +1,4 @@
--- Purpose: seeded sandboxes, whose runs repeat byte for byte (ADR 0030). The functions derive every
+-- Purpose: seeded sandboxes, whose runs repeat byte for byte (ADR 0023). The functions derive every
 -- id and secret of a request from the sandbox's seed and the number of the request.
 
 -- The number of requests that a transcript stores.

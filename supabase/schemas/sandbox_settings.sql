@@ -1,5 +1,5 @@
 -- Purpose: the settings of a sandbox that uses special features, such as a clock of its own
--- (ADR 0028).
+-- (ADR 0023).
 --
 -- Most sandboxes have no row, and their requests pay one index probe. Each request carries the
 -- version of the settings that its function knows. pay_internal.admit compares it with the row: if

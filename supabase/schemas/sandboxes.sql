@@ -1,5 +1,5 @@
 -- Purpose: disposable sandboxes. A test key makes them over HTTP; they end at a time of the
--- database's clock or when they are deleted, and retention empties them (ADR 0027).
+-- database's clock or when they are deleted, and retention empties them (ADR 0022).
 --
 -- The end of a sandbox is pay.environments.ends_at. Admission reads pay.api_key_secrets.ends_at,
 -- which is not later. Both stay when the sandbox is reset. pay.sandboxes lists the

@@ -1,4 +1,4 @@
--- Purpose: how much the sandboxes of an account store, and the limit of it (ADR 0044).
+-- Purpose: how much the sandboxes of an account store, and the limit of it (ADR 0018).
 --
 -- Requests add the bytes that they write to the counters that count them (rate_limits.sql), so they
 -- pay for no further row. Retention moves these counts to pay.sandbox_storage, a row for each

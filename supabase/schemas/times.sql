@@ -1,6 +1,6 @@
 -- Purpose: times: the clock for deletions and expiries, their text in responses, and in ids.
 
--- The time by which data is deleted (docs/decisions/0010-times-that-delete.md). It is not the
+-- The time by which data is deleted (docs/decisions/0008-what-retention-deletes.md). It is not the
 -- instant that the functions send (p_at), so a wrong clock of a function loses no data.
 -- A statement over many rows calls it once. Tests replace it to move time. In plpgsql, because a
 -- function in SQL is planned again in each statement that calls it.

@@ -1,5 +1,5 @@
 -- Purpose: a delivery as JSON text, with the requests that it has sent in a sandbox and the
--- beginnings of the responses (ADR 0022).
+-- beginnings of the responses (ADR 0018).
 
 -- How many attempts of a delivery are recorded. Limited, because a delivery can be redelivered any
 -- number of times, and each record rewrites the row.

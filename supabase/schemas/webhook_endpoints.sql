@@ -2,7 +2,7 @@
 -- which the dispatcher disables an endpoint that fails for too long.
 --
 -- The text of a secret is stored nowhere. Stored responses contain a reference, which the functions
--- replace by the secret in a replay (ADR 0018).
+-- replace by the secret in a replay (ADR 0015).
 --
 -- p_request is always the request, as pay_internal.admit takes it, in a list of one. Outcomes:
 -- those of admission.sql, committed, and those that each function lists.
@@ -324,7 +324,7 @@ set search_path = pg_catalog, pg_temp
 as $$ select 5000 $$;
 
 -- Cancels at most p_most pending deliveries of a deleted or disabled endpoint, because a statement
--- has a deadline (ADR 0007). Polls of the dispatcher cancel the others. Returns true if there may
+-- has a deadline (ADR 0004). Polls of the dispatcher cancel the others. Returns true if there may
 -- be more. An attempt under way ends by itself; the dispatcher then cancels the deliveries after
 -- it.
 -- Concurrency: skips rows that another transaction has locked; a poll of the dispatcher finds them.

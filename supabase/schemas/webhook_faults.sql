@@ -1,5 +1,5 @@
 -- Purpose: step of pay.poll_deliveries and of pay_internal.fill_inbox that gives due deliveries the
--- faults that tests have declared (ADR 0029).
+-- faults that tests have declared (ADR 0023).
 --
 -- A fault belongs to the next attempt of a delivery: fault_attempt is the number of that attempt,
 -- and such a delivery matches no further fault before it. So a delayed delivery is not delayed

@@ -1,4 +1,4 @@
--- Purpose: the inboxes of webhook endpoints (ADR 0021).
+-- Purpose: the inboxes of webhook endpoints (ADR 0017).
 --
 -- A change writes a delivery to an inbox as it writes every other delivery: pending.
 -- pay_internal.fill_inbox gives pending deliveries a position in the inbox, under the lock of the
@@ -390,7 +390,7 @@ end
 $$;
 
 -- Cancels the deliveries of an inbox that are not acknowledged, because its endpoint is deleted.
--- Returns false if some are left, because a statement has a deadline (ADR 0007). Moves the position
+-- Returns false if some are left, because a statement has a deadline (ADR 0004). Moves the position
 -- behind those that it has cancelled, so that the next call does not read them again.
 -- Concurrency: as pay_internal.empty_inbox.
 create or replace function pay_internal.call_off_inbox(p_environment_id text, p_endpoint_id text)

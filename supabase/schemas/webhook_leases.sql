@@ -1,5 +1,5 @@
 -- Purpose: steps of pay.poll_deliveries that lease deliveries. A poison delivery is one with an
--- expired lease that has no record, so it may have crashed its dispatcher (ADR 0020). It is leased
+-- expired lease that has no record, so it may have crashed its dispatcher (ADR 0017). It is leased
 -- apart.
 
 -- Locks the first due deliveries of each endpoint and returns them; null if there are none. One

@@ -70,7 +70,7 @@ grant execute on function pay.redeliver(text, text, text) to pay_api;
 -- p_refusal   the 409 to return and to store if the endpoint is disabled
 -- Outcomes: committed (body) | not_found | off | backlog (webhook_backlog.sql).
 -- Cost: reads at most 20000 deliveries and changes at most 5000 of them, because a statement has a
--- deadline (ADR 0007). next_cursor is the last delivery that it has read, or null at the end.
+-- deadline (ADR 0004). next_cursor is the last delivery that it has read, or null at the end.
 -- Concurrency: locks deliveries in the order of their ids, as the dispatcher does.
 create or replace function pay.recover_deliveries(
   p_request text, p_id text, p_from text, p_before text, p_after text, p_statuses text[],

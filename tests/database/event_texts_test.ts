@@ -1,5 +1,5 @@
 /**
- * The texts of payments and transfers as of their events (ADR 0043): the bytes that requests got at
+ * The texts of payments and transfers as of their events (ADR 0002): the bytes that requests got at
  * that time, for every event, and a bounded number of rows for each.
  */
 

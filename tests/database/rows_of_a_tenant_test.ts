@@ -1,7 +1,7 @@
 /**
  * Statements whose work could grow with the rows of a tenant: each reads a bounded number of rows,
  * whatever the tenant has. `ROWS=1000000` makes the run whose figures are in
- * docs/decisions/0007-bounded-work.md.
+ * docs/decisions/0004-bounded-work.md.
  */
 
 import assert from "node:assert/strict";

@@ -1,4 +1,4 @@
-/** Disposable sandboxes: their life, their keys, their limits and their isolation (ADR 0027). */
+/** Disposable sandboxes: their life, their keys, their limits and their isolation (ADR 0022). */
 
 import assert from "node:assert/strict";
 import { until } from "../support/common/until.ts";
@@ -376,7 +376,7 @@ serviceCase("the limit of an account", async (t, service) => {
   }
 });
 
-/** The number of sandboxes of the next test. SANDBOXES=1000 makes the run of ADR 0027. */
+/** The number of sandboxes of the next test. SANDBOXES=1000 makes the run of ADR 0022. */
 const MANY = Number(Deno.env.get("SANDBOXES") ?? 60);
 const CLIENTS = 32;
 

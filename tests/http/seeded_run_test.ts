@@ -1,4 +1,4 @@
-/** Seeded sandboxes: their runs repeat byte for byte (ADR 0030). */
+/** Seeded sandboxes: their runs repeat byte for byte (ADR 0023). */
 
 import assert from "node:assert/strict";
 import { PAYMENTS_FUNCTION_ROUTES } from "../../shared/functions/payments_function.ts";

@@ -1,4 +1,4 @@
-/** A name that an operation does not have is 400 and changes nothing (contract §2, ADR 0016). */
+/** A name that an operation does not have is 400 and changes nothing (contract §2, ADR 0014). */
 
 import assert from "node:assert/strict";
 import * as z from "zod";

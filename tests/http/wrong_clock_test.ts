@@ -1,6 +1,6 @@
 /**
  * A function with a wrong clock deletes nothing early and keeps nothing forever, because the
- * database's time decides (docs/decisions/0010-times-that-delete.md).
+ * database's time decides (docs/decisions/0008-what-retention-deletes.md).
  */
 
 import assert from "node:assert/strict";

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 
 const FILE = new URL("../../docs/openapi.json", import.meta.url);
-/** Bytes of the document at most, so that the page and generators read it quickly (ADR 0031). */
+/** Bytes of the document at most, so that the page and generators read it quickly (ADR 0012). */
 const MAX_BYTES = 425_000;
 /** The largest integer of 32 bits. */
 const MAX_INT32 = 2_147_483_647;

@@ -1,7 +1,7 @@
 /**
  * The functions' sources do not use features that Supabase's edge runtime lacks or that the
  * functions must not use there: workers, `vm`, other programs, and HTTP calls, with which one
- * function could call another. Webhooks use sockets (ADR 0019), and only connectors call providers.
+ * function could call another. Webhooks use sockets (ADR 0016), and only connectors call providers.
  */
 
 import assert from "node:assert/strict";

@@ -1,5 +1,5 @@
 /**
- * The log of attempts (contract §4, ADR 0022): a sandbox shows what the newest attempts
+ * The log of attempts (contract §4, ADR 0018): a sandbox shows what the newest attempts
  * sent, and the beginning of each response. A live environment stores none.
  */
 

@@ -1,4 +1,4 @@
-/** Reads of an inbox that wait for deliveries (contract §4, ADR 0021). */
+/** Reads of an inbox that wait for deliveries (contract §4, ADR 0017). */
 
 import assert from "node:assert/strict";
 import { placeBounds } from "../../shared/jobs/places.ts";

@@ -1,5 +1,5 @@
 /**
- * The deliveries of a seeded sandbox repeat byte for byte (ADR 0030): two runs in two databases send
+ * The deliveries of a seeded sandbox repeat byte for byte (ADR 0023): two runs in two databases send
  * the same bodies and headers, through a URL and through an inbox. Only the time of the signature
  * differs, and the signature with it.
  */

@@ -323,7 +323,7 @@ Deno.test("sendWebhook() closed port: connection_failed", async () => {
   assert.deepEqual(await sendWebhook(toLoopback(port)), FAILED);
 });
 
-/** Deno 2.1 leaks a TLS socket that is destroyed during the handshake (ADR 0019). */
+/** Deno 2.1 leaks a TLS socket that is destroyed during the handshake (ADR 0016). */
 const KEEPS_STALLED_TLS = Deno.version.deno.startsWith("2.1.");
 
 Deno.test({

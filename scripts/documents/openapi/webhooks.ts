@@ -54,7 +54,7 @@ const HEADERS: Readonly<Record<string, { description: string; pattern: string }>
 /**
  * The headers of every webhook. Each webhook repeats them, because oapi-codegen leaves out
  * `components/parameters` that only webhooks refer to, and then its Go code does not compile (ADR
- * 0031).
+ * 0012).
  */
 const PARAMETERS: readonly Json[] = Object.entries(HEADERS).map((
   [name, { description, pattern }],

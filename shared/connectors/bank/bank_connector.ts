@@ -1,7 +1,7 @@
 /**
  * The connector for the merchant's own bank account (architecture §7). Each method loads its module
  * at its first use, so an installation without accounts at banks starts without this code
- * (ADR 0035).
+ * (ADR 0009).
  */
 
 import type { Connector, OperationPort } from "../../domain/providers/connector.ts";

@@ -1,6 +1,6 @@
 /**
  * Operations at the merchant's own bank. Nothing here calls the bank: orders leave, and results
- * come, in files that the operator or a bridge carries (ADR 0042). So every operation has its reply
+ * come, in files that the operator or a bridge carries (ADR 0021). So every operation has its reply
  * at once, and what the bank does are events of its files.
  */
 

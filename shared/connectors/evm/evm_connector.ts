@@ -2,7 +2,7 @@
  * The connector for chains of the Ethereum family: payments by stablecoin. It holds no private key.
  * A create derives an address without a request, and the poll reads everything else from the chain
  * (architecture §7). Each method loads its module at its first use, so an installation without
- * accounts on chains starts without this code (ADR 0035).
+ * accounts on chains starts without this code (ADR 0009).
  */
 
 import type { Connector, OperationPort } from "../../domain/providers/connector.ts";

@@ -1,7 +1,7 @@
 /**
  * Derives the address of a payment by stablecoin, without a request. Only a create of such a
  * payment and the operator's commands load this module, because the code of the curve is large (ADR
- * 0035).
+ * 0009).
  */
 
 import * as z from "zod";

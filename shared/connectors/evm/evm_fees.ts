@@ -1,5 +1,5 @@
 /**
- * Decides the fees of payouts (ADR 0025). The operator's `max_fee` and `max_tip` bound each
+ * Decides the fees of payouts (ADR 0020). The operator's `max_fee` and `max_tip` bound each
  * transaction, so no response of a node makes a payout dearer. Pure.
  *
  * A transaction offers `max_fee` per unit of gas. It pays the base fee, which the chain sets, and

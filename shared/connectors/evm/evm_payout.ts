@@ -1,5 +1,5 @@
 /**
- * Sends payouts (refunds and transfers to a wallet) through an external signer (ADR 0025). The
+ * Sends payouts (refunds and transfers to a wallet) through an external signer (ADR 0020). The
  * nonce and the fees of a payout are committed before it is sent. A repeated transaction has the
  * same nonce, so it replaces the first one and never pays twice. The response of the signer settles
  * nothing; evm_payout_poll.ts finds the transaction on the chain.

@@ -1,8 +1,8 @@
 /**
  * The connector of Stripe: payments by card, refunds, disputes, fees and payouts through a small
- * client of the few endpoints (ADR 0024). It keeps no state and repeats no request. Each method
+ * client of the few endpoints (ADR 0013). It keeps no state and repeats no request. Each method
  * loads its module at its first use, so an installation without accounts at Stripe starts without
- * this code (ADR 0035).
+ * this code (ADR 0009).
  */
 
 import { type Clock, systemClock } from "../../core/clock.ts";

@@ -6,7 +6,7 @@
 import { invalidParameter } from "../../core/errors.ts";
 import { isLoopback } from "../../core/loopback.ts";
 
-/** The version of Stripe's API that requests name: the one of the npm package 23.1.0 (ADR 0024). */
+/** The version of Stripe's API that requests name: the one of the npm package 23.1.0 (ADR 0013). */
 export const STRIPE_VERSION = "2026-10-28.endive";
 
 const STRIPE_URL = "https://api.stripe.com";

@@ -1,6 +1,6 @@
 /**
  * The JSON text of a payment or transfer, made member by member: a change makes the text of the
- * changed members only, and the splices that undo it (ADR 0043). Pure.
+ * changed members only, and the splices that undo it (ADR 0002). Pure.
  */
 
 /** An event with this sequence, or a multiple of it, has the whole text before it. */

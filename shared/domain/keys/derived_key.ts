@@ -2,7 +2,7 @@
  * Test keys that the service derives from the text of the caller's key, which the database does not
  * hold, and a random salt. So a stored response contains a reference in place of the new key, and a
  * replay derives the key again. A replay with another secret of the same key derives a different
- * text and gets `idempotency_conflict` (ADR 0018).
+ * text and gets `idempotency_conflict` (ADR 0015).
  */
 
 import { createHmac } from "node:crypto";

@@ -174,7 +174,7 @@ function overtaken(
 
 /**
  * Returns a refusal if nothing can have happened at the provider: the account was not usable at the
- * first attempt (ADR 0023). An earlier attempt may have worked, so a later one stays unknown. No
+ * first attempt (ADR 0019). An earlier attempt may have worked, so a later one stays unknown. No
  * request waits for an abandoned payment, so the service sends it again.
  */
 function provenRefusal(

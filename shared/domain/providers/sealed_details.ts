@@ -1,4 +1,4 @@
-/** Sealed bank details, as the payment, refund or transfer that needs them has them (ADR 0042). */
+/** Sealed bank details, as the payment, refund or transfer that needs them has them (ADR 0021). */
 
 import { creditorReference } from "../../core/creditor_reference.ts";
 import { ApiError } from "../../core/errors.ts";

@@ -14,7 +14,7 @@ import {
   type WebhookResult,
 } from "../../delivery/webhook_sender.ts";
 
-/** How many of the first bytes of a response a sandbox stores (contract §4, ADR 0022). */
+/** How many of the first bytes of a response a sandbox stores (contract §4, ADR 0018). */
 const KEPT_RESPONSE_BYTES = 1024;
 
 /** Sends a signed request. Production uses `sendWebhook`; some tests pass another function. */
@@ -55,7 +55,7 @@ export interface EndedAttempt {
   log_entry: AttemptLogEntry | null;
 }
 
-/** Makes the record of an attempt whose process ended before the attempt (ADR 0020). */
+/** Makes the record of an attempt whose process ended before the attempt (ADR 0017). */
 export function crashedAttempt(number: number, at_ms: number): EndedAttempt {
   return {
     delivered: false,

@@ -1,6 +1,6 @@
 /**
  * The leased deliveries of a dispatcher that wait for a slot, and how many more it may lease. Pure:
- * the dispatcher sends (ADR 0020).
+ * the dispatcher sends (ADR 0017).
  *
  * Two numbers are limited: running attempts (slots), and leased deliveries, which can wait here for
  * a slot. Both are counted for each endpoint, environment (by its public id, which a reset keeps)

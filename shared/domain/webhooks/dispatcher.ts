@@ -12,7 +12,7 @@
  *
  * A delivery whose lease expired without a record may have ended its process: it is poison until it
  * has a record. The dispatcher sends one such delivery at a time. It records the third expired
- * lease as crashed and does not send that delivery (ADR 0020).
+ * lease as crashed and does not send that delivery (ADR 0017).
  */
 
 import type { Clock } from "../../core/clock.ts";

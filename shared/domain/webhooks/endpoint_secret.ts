@@ -1,7 +1,7 @@
 /**
  * Secrets of webhook endpoints. The service derives them from the master secret in the environment
  * of the functions, so the database alone can sign nothing. A stored response contains a reference
- * in place of the secret (ADR 0018).
+ * in place of the secret (ADR 0015).
  */
 
 import { formatTime } from "../../core/clock.ts";
@@ -26,7 +26,7 @@ const NO_MASTER_SECRET = "0".repeat(MASTER_SECRET_MIN_BYTES);
 const REFERENCE = /"secret":"whsec_reference:(\d+):([0-9a-f]+)"\}$/;
 
 /**
- * Most secrets of an endpoint that sign at the same time (ADR 0018). Each secret adds a signature
+ * Most secrets of an endpoint that sign at the same time (ADR 0015). Each secret adds a signature
  * to every delivery, so this bounds the headers. API keys have the same limit
  * (pay_internal.max_live_secrets).
  */

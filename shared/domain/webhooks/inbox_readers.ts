@@ -1,7 +1,7 @@
 /**
  * Readers that wait for deliveries in an inbox. All readers of an isolate share one statement: it
  * runs when this isolate commits deliveries, and every `POLL_EVERY_MS`, because another isolate may
- * commit them. So a reader costs memory and no connection (ADR 0021).
+ * commit them. So a reader costs memory and no connection (ADR 0017).
  */
 
 import { GivenUp, sendBatch } from "../../jobs/batcher.ts";

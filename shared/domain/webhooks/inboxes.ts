@@ -1,6 +1,6 @@
 /**
  * Inboxes of webhook endpoints: a receiver reads its deliveries, each with the headers and the body
- * that an endpoint with a URL would get (contract §4, ADR 0021). The cursor of a response contains
+ * that an endpoint with a URL would get (contract §4, ADR 0017). The cursor of a response contains
  * a position. A read after it acknowledges the deliveries up to that position, so nothing is lost
  * if the receiver, this process or the database ends between two reads.
  */
