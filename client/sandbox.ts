@@ -1,5 +1,5 @@
 /**
- * The sandbox function, which puts payments into any state (interface §4). It takes test keys only.
+ * The sandbox function, which puts payments into any state (contract §7). It takes test keys only.
  */
 
 import { ApiError } from "./errors.ts";

@@ -5,13 +5,13 @@
  * `verifyWebhook` returns an event only if the signature of the raw bytes matches the secret and
  * the timestamp is recent. Otherwise it throws a `WebhookVerificationError`. The receiver must
  * ignore event ids that it has seen before, because a delivery can arrive more than once. Source:
- * interface §6, contract §4. `client/test_vectors/webhook_signatures.json` tests every rule.
+ * contract §4. `client/test_vectors/webhook_signatures.json` tests every rule.
  */
 
 /** The request header with the signature. Header names are case-insensitive. */
 export const WEBHOOK_SIGNATURE_HEADER = "Payment-Signature";
 
-/** A timestamp that is off the clock by this many seconds or more is refused (interface §6.4). */
+/** A timestamp that is off the clock by this many seconds or more is refused (contract §4). */
 export const DEFAULT_TOLERANCE_SECONDS = 300;
 
 /**
@@ -19,7 +19,7 @@ export const DEFAULT_TOLERANCE_SECONDS = 300;
  * Milliseconds have thirteen digits, so they are refused.
  */
 const TIMESTAMP = /^(?:0|[1-9][0-9]{0,11})$/;
-/** HMAC-SHA256 in lower-case hex (interface §6.3). */
+/** HMAC-SHA256 in lower-case hex (contract §4). */
 const SIGNATURE = /^[0-9a-f]{64}$/;
 /** The form of an endpoint's secret. It only selects a hint in a message, and decides nothing. */
 const SECRET_SHAPE = /^whsec_[A-Za-z0-9+/]+=*$/;

@@ -34,7 +34,7 @@ export const METHOD_KINDS = ["card", "sepa", "swift", "stablecoin"] as const;
 /** The place of a payment by SEPA among those that are collected under its mandate. */
 export const MANDATE_SEQUENCES = ["first", "recurring", "final", "one_off"] as const;
 
-/** Results that a sandbox create can force (interface §4). */
+/** Results that a sandbox create can force (contract §2). */
 export const OUTCOMES = ["success", "declined", "pending", "refunded", "chargeback"] as const;
 
 /** The reasons of a refund. */

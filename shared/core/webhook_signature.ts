@@ -1,5 +1,5 @@
 /**
- * Signatures of webhook deliveries, and the secrets of endpoints (interface §6, contract §4).
+ * Signatures of webhook deliveries, and the secrets of endpoints (contract §4).
  *
  * Every delivery has two signatures: `Payment-Signature`, and the headers of Standard Webhooks
  * 1.0.0, so that receivers can use an existing library. The module is synchronous and pure, except

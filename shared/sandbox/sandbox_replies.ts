@@ -1,5 +1,5 @@
 /**
- * The simulated provider of the sandbox (interface §4, contract §2). Its reply is a pure function of
+ * The simulated provider of the sandbox (contract §2). Its reply is a pure function of
  * the operation, so the same request always has the same result, on any machine and at any time. It
  * says what happens to the money; which status follows is decided as with a live provider.
  */

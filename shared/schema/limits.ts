@@ -39,5 +39,5 @@ export const MAX_BODY_BYTES = 65_536;
 export const SMALL_BODY_BYTES = 4_096;
 /** Characters of a URL: what servers are expected to take (RFC 9110 §4.1), and the longest filters. */
 export const MAX_URL = 8_192;
-/** Characters of an idempotency key (interface §8). */
+/** Characters of an idempotency key (contract §5). */
 export const MAX_IDEMPOTENCY_KEY = 255;

@@ -55,7 +55,7 @@ export const Capability = z.enum(METHOD_KINDS.map((kind) => `${kind}_payment` as
   .describe("Kind of the payment method (variant A)");
 export type Capability = z.infer<typeof Capability>;
 
-/** Results that a create with a test key can force (interface §4). */
+/** Results that a create with a test key can force (contract §2). */
 export const Outcome = z.enum(OUTCOMES).describe(
   "Forces this result and overrides the instrument. Test keys only",
 );

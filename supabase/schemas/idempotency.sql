@@ -5,7 +5,7 @@
 -- ended. It then finds the first response in a new snapshot, with a statement of its own. A
 -- duplicate that waits longer than lock_timeout gets SQLSTATE 55P03.
 
--- The time for which a response is stored for replays, from the first request (interface §8).
+-- The time for which a response is stored for replays, from the first request (contract §5).
 create or replace function pay_internal.idempotency_retention()
 returns interval
 language sql immutable parallel safe

@@ -3,7 +3,7 @@
 --
 -- 7 days:   the log of attempts (pay_internal.purge_attempt_log).
 -- 24 hours: idempotency keys. Readers ignore older keys themselves; this only frees the space.
--- 30 days:  events and deliveries of every environment, all data of sandboxes (interface §8). A
+-- 30 days:  events and deliveries of every environment, all data of sandboxes (contract §5). A
 --           sandbox whose clock is ahead keeps the collections that a bank can return, with
 --           their refunds. A payment or transfer stays as long as it has events, which show its
 --           text (pay_internal.text_at). In a

@@ -1,5 +1,5 @@
 /**
- * Idempotency keys on webhook endpoints (interface §8, rule 1): a repeated create, update, rotation
+ * Idempotency keys on webhook endpoints (contract §5): a repeated create, update, rotation
  * or deletion has one effect, and another method under the same key is a conflict.
  */
 

@@ -1,5 +1,5 @@
 /**
- * Idempotency keys (interface §8, contract §5): a repeated request gets the first response byte for
+ * Idempotency keys (contract §5): a repeated request gets the first response byte for
  * byte and changes nothing. Some errors are stored under the key, others are not.
  */
 

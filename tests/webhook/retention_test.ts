@@ -1,5 +1,5 @@
 /**
- * Retention (interface §8) deletes rows over 30 days old and idempotency keys over 24 hours old.
+ * Retention (contract §5) deletes rows over 30 days old and idempotency keys over 24 hours old.
  * Live payments stay, batches are small, and no request waits.
  */
 

@@ -1,5 +1,5 @@
 /**
- * `POST /webhooks/trigger` (interface §4): one synchronous attempt of an event, signed with the
+ * `POST /webhooks/trigger` (contract §4): one synchronous attempt of an event, signed with the
  * endpoint's real secret. It changes no payment.
  */
 

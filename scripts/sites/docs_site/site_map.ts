@@ -49,9 +49,7 @@ export const SECTIONS: readonly Section[] = [
     title: "Look up",
     pages: [
       ["docs/errors.md", "Errors and test values"],
-      ["docs/reference.md", "Operations"],
       ["docs/contract.md", "Contract"],
-      ["docs/interface.md", "Interface"],
       ["docs/versioning.md", "Versions"],
       ["CHANGELOG.md", "Changelog"],
     ],

@@ -1,5 +1,5 @@
 /**
- * The published test values of the sandbox and the result of each (interface §4, contract §2). The
+ * The published test values of the sandbox and the result of each (contract §2). The
  * console offers these values, and `deno task generate` writes them into docs/errors.md. Pure.
  */
 

@@ -1,5 +1,5 @@
 /**
- * Delivers an event on demand (interface §4): one synchronous attempt, signed with the real secret
+ * Delivers an event on demand (contract §4): one synchronous attempt, signed with the real secret
  * of the endpoint, or a delivery in its inbox. It changes no payment and has no retry.
  */
 

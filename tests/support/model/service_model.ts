@@ -32,13 +32,13 @@ import { dueDate, EVIDENCE_MS, laterMove, madeNow, monthsBefore, schedule } from
 import type { ChangeStep, Judgement, Made, SentRequest } from "./model_steps.ts";
 
 const HOUR_MS = 3_600_000;
-/** Lifetime of idempotency keys, from the first request (interface §8). */
+/** Lifetime of idempotency keys, from the first request (contract §5). */
 const KEY_RETENTION_MS = 24 * HOUR_MS;
 /** The delay of a late response (contract §2). */
 const LATE_MS = 2_000;
 /** The rail of the transfers of the workload. */
 const RAILS = { approved: "swift", returned: "sepa" } as const;
-/** Lifetime of the data of a test key (interface §8). */
+/** Lifetime of the data of a test key (contract §5). */
 const DATA_RETENTION_MS = 30 * 24 * HOUR_MS;
 
 /** The state of the sandbox. */
