@@ -17,6 +17,7 @@ import {
 } from "./documents/installation.ts";
 import { renderLifecycleDiagram } from "./documents/lifecycle_diagram.ts";
 import { renderPlacesTable } from "./documents/places_table.ts";
+import { renderConfigurationPage } from "./documents/settings_table.ts";
 import { isServedModule, renderDocument, renderServedModule } from "./documents/openapi/openapi.ts";
 
 const ROOT = new URL("../", import.meta.url);
@@ -43,6 +44,7 @@ export const GENERATED_FILES: readonly GeneratedFile[] = [
     path: "docs/contract.md",
     render: (committed) => replaceBlock(committed, "places", renderPlacesTable()),
   },
+  { path: "docs/operations/configuration.md", render: renderConfigurationPage },
   { path: "README.md", render: (committed) => renderReadme(committed) },
   { path: "docs/testing.md", render: (committed) => renderTestingPage(committed) },
   { path: "client/README.md", render: (committed) => renderClientReadme(committed) },

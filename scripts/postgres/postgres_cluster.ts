@@ -85,7 +85,7 @@ async function refuseOtherMajorVersion(path: string): Promise<void> {
   throw new SettingsError(
     `The databases in "${path}" are of PostgreSQL ${found}, and this version of the project runs ` +
       `PostgreSQL ${major}. Nothing was changed: start the version that created them and move ` +
-      'the data with "Backup" and "Restore" of docs/operations.md, or set DATA_DIR to a new folder',
+      'the data with "Backup" and "Restore" of docs/operations/backup.md, or set DATA_DIR to a new folder',
   );
 }
 

@@ -1,6 +1,6 @@
 /**
  * Traces of requests, and the place in a trace (W3C Trace Context) that goes from a request to the
- * work that follows it. Deno's OpenTelemetry samples and sends the spans (docs/operations.md). The
+ * work that follows it. Deno's OpenTelemetry samples and sends the spans (docs/operations/monitoring.md). The
  * spans that Deno itself would make are off, because they have whole URLs, with keys and tokens.
  * Without `OTEL_DENO=true`, and on a runtime that has none, `span` only calls its function.
  */

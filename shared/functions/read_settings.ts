@@ -9,11 +9,11 @@ import { encryptionOf } from "../store/database_encryption.ts";
 import type { Settings } from "./settings.ts";
 
 /** Default limit of one key in requests a second (contract §5). */
-const DEFAULT_RATE_LIMIT = 100;
+export const DEFAULT_RATE_LIMIT = 100;
 /** Default limit of an environment, as a multiple of the limit of a key (contract §5). */
-const KEYS_AT_LIMIT = 4;
+export const KEYS_AT_LIMIT = 4;
 /** Default limit of what the sandboxes of an account store, in GiB (contract §5). */
-const DEFAULT_STORAGE_GB = 10;
+export const DEFAULT_STORAGE_GB = 10;
 /** The form of a token, as in the database (`pay.configure_relay`). */
 const RELAY_TOKEN = /^[!-~]{16,200}$/;
 /** The variables with a URL, and an example of each. */
@@ -27,7 +27,7 @@ const URL_EXAMPLES = {
 const ANY_PORT = /^(.*):\*$/;
 
 /**
- * Reads the variables that docs/operations.md lists.
+ * Reads the variables that docs/operations/configuration.md lists.
  * @throws {Error} with the name of the first invalid variable
  */
 export function readSettings(env: (name: string) => string | undefined): Settings {

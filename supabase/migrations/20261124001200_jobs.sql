@@ -62,10 +62,10 @@ where j.jobid = r.jobid
   elsif pg_catalog.to_regprocedure('cron.schedule(text,text,text)') is not null
     or pg_catalog.to_regnamespace('net') is not null then
     raise warning 'no job was scheduled: pg_cron and pg_net must both be in this database'
-      using hint = 'docs/operations.md, "The jobs", says how to schedule them.';
+      using hint = 'docs/operations/backup.md, "The jobs", says how to schedule them.';
   end if;
 exception when others then
   raise warning 'no job was scheduled: %', sqlerrm
-    using hint = 'docs/operations.md, "The jobs", says how to schedule them.';
+    using hint = 'docs/operations/backup.md, "The jobs", says how to schedule them.';
 end
 $migration$;

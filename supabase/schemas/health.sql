@@ -1,5 +1,5 @@
 -- Purpose: pay.health, one row about the state of the service, for the operator and for monitoring.
--- docs/operations.md says which values need attention.
+-- docs/operations/monitoring.md says which values need attention.
 --
 -- Every number is cheap at any size of the database: it comes from an index, covers the last hour,
 -- or stops at 100 000. Each part of the row is a function of its own, which pay_operator may

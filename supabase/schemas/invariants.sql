@@ -157,7 +157,7 @@ comment on view pay.invariant_refunds is
 -- Whether an invariant checks the service's own arithmetic, or the texts that it composes. A breach
 -- is then an alarm in sandboxes too, because no request and no declared fault can cause it. What
 -- the other invariants find in a sandbox can follow from what its tester does, such as a receiver
--- that hangs, so it is no alarm (docs/operations.md, breaches in sandboxes).
+-- that hangs, so it is no alarm (docs/operations/monitoring.md).
 create or replace function pay_internal.is_arithmetic(p_invariant text)
 returns boolean
 language sql immutable parallel safe

@@ -154,8 +154,8 @@ Deno.test("readEvmSettings() has a highest fee and tip for each network", () => 
   assert.deepEqual([max_fee, max_tip], [1n, 5e8]);
 });
 
-Deno.test("docs/going-live.md has the highest fees and tips of the networks", async () => {
-  const text = await readProjectFile("docs/going-live.md");
+Deno.test("docs/going-live/chain.md has the highest fees and tips of the networks", async () => {
+  const text = await readProjectFile("docs/going-live/chain.md");
   for (const [network, { coin, max_fee, max_tip }] of Object.entries(EVM_NETWORKS)) {
     const row = text.split("\n").find((line) =>
       line.includes(`\`${network}\``) && /\| `[\d.]+` (ETH|POL)/.test(line)

@@ -1,6 +1,7 @@
 /**
- * The samples of bank files in going-live.md: the service writes the first three byte for byte, and
- * reads the others as the page says. `UPDATE_SAMPLES=1` writes the first three again.
+ * The samples of bank files in examples/bank_files: the service writes the first three byte for
+ * byte, and reads the others as docs/going-live/bank.md says. `UPDATE_SAMPLES=1` writes the first
+ * three again.
  */
 
 import assert from "node:assert/strict";
@@ -23,8 +24,19 @@ import {
 } from "../support/connectors/bank_case.ts";
 import { readEntries, readFile } from "../support/connectors/bank_file.ts";
 
-const PAGE = new URL("../../docs/going-live.md", import.meta.url);
-const BLOCK = /```xml\n([^`]*)```/g;
+const FOLDER = new URL("../../examples/bank_files/", import.meta.url);
+/** The samples: first those that the service writes. */
+const NAMES = [
+  "payouts.pain001",
+  "collections.pain008",
+  "recall.camt055",
+  "recall_reply.camt029",
+  "status_report.pain002",
+  "statement.camt053",
+  "notification.camt054",
+  "report.camt052",
+];
+const pathOf = (name: string) => new URL(`${name}.xml`, FOLDER);
 
 const at = (hour: number) => new Date(Date.UTC(2026, 10, 27, hour));
 // The service knows no address of the merchant, and writes its texts without structure.
@@ -46,19 +58,15 @@ const WRITTEN = [
   }, [{ ...SEPA_PAYOUT, batch_id: payouts.batches[0]!.id, reason: "CUST" }]),
 ].map(({ bytes }) => new TextDecoder().decode(bytes));
 
-let page = await Deno.readTextFile(PAGE);
 if (Deno.env.get("UPDATE_SAMPLES") === "1") {
-  const texts = [...WRITTEN];
-  page = page.replace(BLOCK, (block) => {
-    const text = texts.shift();
-    return text === undefined ? block : `\`\`\`xml\n${text.trimEnd()}\n\`\`\``;
-  });
-  await Deno.writeTextFile(PAGE, page);
+  for (const [i, text] of WRITTEN.entries()) {
+    await Deno.writeTextFile(pathOf(NAMES[i]!), `${text.trimEnd()}\n`);
+  }
 }
-const SAMPLES = [...page.matchAll(BLOCK)].map(([, text]) => text!);
+const SAMPLES = await Promise.all(NAMES.map((name) => Deno.readTextFile(pathOf(name))));
 const [resolution, status, statement, notification, report] = SAMPLES.slice(WRITTEN.length);
 
-Deno.test("going-live.md has the files that the service writes", () => {
+Deno.test("examples/bank_files has the files that the service writes", () => {
   for (const [i, text] of WRITTEN.entries()) assert.equal(SAMPLES[i]!.trimEnd(), text.trimEnd());
 });
 
@@ -68,7 +76,7 @@ for (
     ["reply to the recall of its payout", resolution!, ["accepted", "CUST"]],
   ] as const
 ) {
-  Deno.test(`going-live.md has a ${name}`, async () => {
+  Deno.test(`examples/bank_files has a ${name}`, async () => {
     const records = (await readFile(text)).flatMap((each) =>
       (each.record === "status" || each.record === "cancellation") && each.end_to_end_id
         ? [each]
@@ -98,7 +106,7 @@ for (
     ),
   ] as const
 ) {
-  Deno.test(`going-live.md has a ${name} that the service books as the page says`, async () => {
+  Deno.test(`examples/bank_files has a ${name} that the service books as the page says`, async () => {
     const booked = (await readEntries(text)).map(async (entry) => {
       assert.equal(batchOf(entry, entry.details), null);
       const own = { id: "pac_1", return_charge_minor: 1500, own_business: [] };
@@ -118,14 +126,14 @@ for (
   });
 }
 
-Deno.test("going-live.md has valid IBANs only", () => {
+Deno.test("examples/bank_files has valid IBANs only", () => {
   const ibans = SAMPLES.flatMap((text) => [...text.matchAll(/<IBAN>([^<]+)/g)]);
   assert.ok(ibans.length > 5);
   for (const [, iban] of ibans) assert.ok(isValidIban(iban!), iban);
 });
 
 Deno.test({
-  name: "going-live.md has files that other programs read",
+  name: "examples/bank_files has files that other programs read",
   ignore: no_bank_programs,
   fn: async () => {
     const files = SAMPLES.map((text, i): CheckedFile => [

@@ -1,5 +1,5 @@
 /**
- * docs/going-live.md is true. The test runs its shell blocks in order in one shell, with the local
+ * docs/going-live/stripe.md is true. The test runs its shell blocks in order in one shell, with the local
  * start in place of the deployed service and the double in place of Stripe, and compares its lists
  * with the code.
  */
@@ -16,7 +16,7 @@ import { missingPrograms, runInOneShell } from "../support/documents/readme_shel
 import { launchStart, PROJECT_DIR, readCredentials } from "../support/local/local_start.ts";
 import { no_stripe_double, startStripeDouble } from "../support/stripe/double.ts";
 
-const PATH = "docs/going-live.md";
+const PATH = "docs/going-live/stripe.md";
 const SECRETS = {
   PROVIDER_STRIPE: "sk_live_document",
   PROVIDER_STRIPE_NOTIFICATIONS: "whsec_document",

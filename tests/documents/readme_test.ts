@@ -79,7 +79,7 @@ const [
         "tutorials/the_same_bytes_every_run",
         "tutorials/a_sandbox_for_every_pull_request",
         "contract",
-        "operations",
+        "operations/configuration",
         "errors",
       ]
         .map((name) => `docs/${name}.md`),
@@ -325,7 +325,7 @@ Deno.test("docs/contract.md lists every operation and no other", () => {
   assert.deepEqual(shown.sort(), served.sort());
 });
 
-Deno.test("docs/operations.md explains every setting of the code and no other", async () => {
+Deno.test("docs/operations/configuration.md explains every setting of the code and no other", async () => {
   const shown = tableRows(OPERATIONS, "Variable").map(([cell]) => codeTexts(cell!)[0]!);
   const read = new Set<string>();
   for (const folder of ["scripts", "shared"]) {

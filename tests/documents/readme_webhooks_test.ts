@@ -68,7 +68,7 @@ Deno.test("docs/contract.md explains every status of a delivery", () => {
   assert.deepEqual(shown, [...DELIVERY_STATUSES]);
 });
 
-Deno.test("docs/operations.md configures the address and the token of the dispatcher", async () => {
+Deno.test("docs/operations/deploy.md configures the address and the token of the dispatcher", async () => {
   const steps = await section("Deploying to a Supabase project");
   const { text } = codeBlocks(steps).find(({ language }) => language === "sql")!;
   const statement = text.replace("<ref>", "abcdefgh").replace(

@@ -32,7 +32,7 @@ const IS_FULL = PAYMENTS >= FULL_SIZE;
 const TRANSFERS = Math.max(20, PAYMENTS / 50);
 /** Requests at a time. */
 const CLIENTS = 24;
-/** The bound of docs/going-live.md for an import. */
+/** The bound of docs/going-live/bank.md for an import. */
 const GROWTH_MB_MAX = 40;
 const APPLIED_DEADLINE_MS = IS_FULL ? 3_600_000 : 60_000;
 

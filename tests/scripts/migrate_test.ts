@@ -269,7 +269,7 @@ Deno.test("migrate() warns that no job is scheduled if pg_cron refuses them", as
     await migrate(url, undefined, undefined, (text) => warnings.push(text));
     assert.match(
       warnings.join("\n"),
-      /^Warning: no job was scheduled: permission denied for table job\n {2}docs\/operations.md/,
+      /^Warning: no job was scheduled: permission denied for table job\n {2}docs\/operations\/backup.md/,
     );
   });
 });

@@ -1,5 +1,5 @@
 /**
- * The backup and restore of docs/operations.md, run as written there, on two servers of Debian's
+ * The backup and restore of docs/operations/backup.md, run as written there, on two servers of Debian's
  * PostgreSQL 15, as `postgres`, which is not a superuser. The target database has migrations of its
  * own and a failed restore before. Every acknowledged row is there afterwards, API keys work, and a
  * retry gets the first response again.
@@ -36,7 +36,7 @@ if (!is_there) {
 }
 
 Deno.test({
-  name: "docs/operations.md backs up and restores the service",
+  name: "docs/operations/backup.md backs up and restores the service",
   ignore: !is_there && Deno.env.get("CI") === undefined,
   async fn() {
     const folder = await Deno.makeTempDir({ prefix: "payments-backup-" });

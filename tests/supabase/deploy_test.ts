@@ -38,7 +38,7 @@ const FIRST_PAYMENT = {
   },
 } as const;
 
-Deno.test("docs/operations.md deploys to a Supabase project", async (t) => {
+Deno.test("docs/operations/deploy.md deploys to a Supabase project", async (t) => {
   const project = await copyProject();
   const api = await openManagementApi(project.path);
   const server = await startSupabaseServer(17);

@@ -1,5 +1,5 @@
 /**
- * The login of docs/operations.md for the functions has the rights that they need and no others,
+ * The login of docs/operations/deploy.md for the functions has the rights that they need and no others,
  * and the server ends statements that outlive the functions, also behind a pooler.
  */
 
@@ -20,7 +20,7 @@ if (!has_pooler) {
 }
 
 Deno.test({
-  name: "docs/operations.md makes a login for the functions",
+  name: "docs/operations/deploy.md makes a login for the functions",
   ignore: !has_pooler && Deno.env.get("CI") === undefined,
   async fn(t) {
     await using open = new AsyncDisposableStack();

@@ -73,7 +73,7 @@ Deno.test("the jobs of pg_cron", async (t) => {
       ]);
       assert.deepEqual([...new Set(rows.map(({ username }) => username))], [database.migrator]);
     });
-    await t.step("are the same as in docs/operations.md", async () => {
+    await t.step("are the same as in docs/operations/backup.md", async () => {
       const documented = (await block("The jobs", "sql")).replaceAll("''", "'");
       for (const { jobname, schedule, command } of await sql`select * from cron.job`) {
         assert.ok(documented.includes(`cron.schedule('${jobname}', '${schedule}',`), jobname);

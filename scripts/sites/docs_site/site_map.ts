@@ -57,10 +57,15 @@ export const SECTIONS: readonly Section[] = [
   {
     title: "Operate",
     pages: [
-      ["docs/operations.md", "Operations manual"],
+      ["docs/operations/deploy.md", "Deploy to Supabase"],
+      ["docs/operations/configuration.md", "Configuration"],
+      ["docs/operations/backup.md", "Backup and restore"],
+      ["docs/operations/monitoring.md", "Monitoring"],
       ["docs/production.md", "Production without Supabase"],
       ["docs/scaling.md", "Scaling"],
-      ["docs/going-live.md", "Going live"],
+      ["docs/going-live/stripe.md", "Going live with Stripe"],
+      ["docs/going-live/chain.md", "Going live with stablecoins"],
+      ["docs/going-live/bank.md", "Going live with your bank"],
       ["docs/security.md", "Security"],
       ["docs/reliability.md", "Reliability"],
       ["docs/benchmarks.md", "Benchmarks"],

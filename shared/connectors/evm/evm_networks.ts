@@ -26,7 +26,7 @@ interface MainNetwork {
 
 /**
  * The main networks. All of them support the block tag `finalized`, which is the default finality
- * (docs/going-live.md describes it for each network).
+ * (docs/going-live/chain.md describes it for each network).
  *
  * USDC is always Circle's own token, never the bridged USDC.e. Tether issues no USDT on base and
  * optimism. There, USDT is the token of the network's own bridge, which no issuer's page lists; the

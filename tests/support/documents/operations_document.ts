@@ -1,13 +1,15 @@
-/** Reads sections and code blocks of docs/operations.md. */
+/** Reads sections and code blocks of the pages in docs/operations/. */
 
-const DOCUMENT = new URL("../../../docs/operations.md", import.meta.url);
+const FOLDER = new URL("../../../docs/operations/", import.meta.url);
 
 /** The section below a heading of any level, up to the next heading. */
 export async function section(heading: string): Promise<string> {
-  const text = await Deno.readTextFile(DOCUMENT);
-  const found = text.split(/^#+ /m).find((part) => part.startsWith(`${heading}\n`));
-  if (found === undefined) throw new Error(`docs/operations.md has no section "${heading}"`);
-  return found;
+  for await (const { name } of Deno.readDir(FOLDER)) {
+    const text = await Deno.readTextFile(new URL(name, FOLDER));
+    const found = text.split(/^#+ /m).find((part) => part.startsWith(`${heading}\n`));
+    if (found !== undefined) return found;
+  }
+  throw new Error(`docs/operations/ has no section "${heading}"`);
 }
 
 /** The first block of a language below a heading, or a later one. */
