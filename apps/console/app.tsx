@@ -1,49 +1,57 @@
 /** The frame of the console: the navigation, the current page, and the panel of API calls. */
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { ApiKeyPage, ApiKeysPage } from "./api_keys_page.tsx";
-import { BalancePage } from "./balance_page.tsx";
-import { call_log, clearLog } from "./calls.ts";
-import { CallPanel } from "./call_panel.tsx";
-import { ChallengePage } from "./challenge_page.tsx";
-import { ClockButton } from "./clock.tsx";
-import { Connect } from "./connect.tsx";
-import { CreatePage } from "./create_page.tsx";
-import { CreateTransferPage } from "./create_transfer_page.tsx";
-import { DisputesPage } from "./disputes_page.tsx";
-import { EndpointPage } from "./endpoint_page.tsx";
-import { EntryPage } from "./entry_page.tsx";
-import { EventPage } from "./event_page.tsx";
-import { EventsPage } from "./events_page.tsx";
-import { FaultPage, FaultsPage, NewFaultPage } from "./faults_page.tsx";
-import { clearFlashOfOtherPage, Flash } from "./flash.tsx";
-import { keepFocus } from "./focus.ts";
-import { HomePage } from "./home_page.tsx";
-import { IdempotencyKeyPage } from "./idempotency_key_page.tsx";
-import { LedgerPage } from "./ledger_page.tsx";
-import { Logo } from "./logo.tsx";
-import { Empty } from "./notice.tsx";
-import { OwnerPage } from "./owner_page.tsx";
-import { PaymentPage } from "./payment_page.tsx";
-import { PaymentsPage } from "./payments_page.tsx";
-import { RefundsPage } from "./refunds_page.tsx";
-import { RequestPage } from "./request_page.tsx";
-import { RequestsPage } from "./requests_page.tsx";
-import { ReferenceLink } from "./reference.tsx";
-import { ResetDialog } from "./reset_dialog.tsx";
-import { forgetLists, go, href, place, type Route, route } from "./route.ts";
-import { SandboxPage } from "./sandbox_page.tsx";
-import { SandboxesDialog } from "./sandboxes_dialog.tsx";
-import { SearchField } from "./search_field.tsx";
-import { SearchPage } from "./search_page.tsx";
-import { endSession, is_stored, leaveSandbox, maskedKey, sandboxId, session } from "./session.ts";
-import { Time } from "./text.tsx";
-import { TIME_ZONE } from "./times.ts";
-import { pageName, sectionName } from "./titles.ts";
-import { TranscriptButton } from "./transcript_button.tsx";
-import { EndpointsPage, NewEndpointPage } from "./endpoints_page.tsx";
-import { TransferPage } from "./transfer_page.tsx";
-import { TransfersPage } from "./transfers_page.tsx";
+import { ApiKeyPage, ApiKeysPage } from "./pages/api_keys_page.tsx";
+import { BalancePage } from "./pages/balance_page.tsx";
+import { call_log, clearLog } from "./data/calls.ts";
+import { CallPanel } from "./parts/call_panel.tsx";
+import { ChallengePage } from "./pages/challenge_page.tsx";
+import { ClockButton } from "./parts/clock.tsx";
+import { Connect } from "./pages/connect.tsx";
+import { CreatePage } from "./pages/create_page.tsx";
+import { CreateTransferPage } from "./pages/create_transfer_page.tsx";
+import { DisputesPage } from "./pages/disputes_page.tsx";
+import { EndpointPage } from "./pages/endpoint_page.tsx";
+import { EntryPage } from "./pages/entry_page.tsx";
+import { EventPage } from "./pages/event_page.tsx";
+import { EventsPage } from "./pages/events_page.tsx";
+import { FaultPage, FaultsPage, NewFaultPage } from "./pages/faults_page.tsx";
+import { clearFlashOfOtherPage } from "./data/flash.ts";
+import { Flash } from "./parts/flash.tsx";
+import { keepFocus } from "./data/focus.ts";
+import { HomePage } from "./pages/home_page.tsx";
+import { IdempotencyKeyPage } from "./pages/idempotency_key_page.tsx";
+import { LedgerPage } from "./pages/ledger_page.tsx";
+import { Logo } from "./parts/logo.tsx";
+import { Empty } from "./parts/notice.tsx";
+import { OwnerPage } from "./pages/owner_page.tsx";
+import { PaymentPage } from "./pages/payment_page.tsx";
+import { PaymentsPage } from "./pages/payments_page.tsx";
+import { RefundsPage } from "./pages/refunds_page.tsx";
+import { RequestPage } from "./pages/request_page.tsx";
+import { RequestsPage } from "./pages/requests_page.tsx";
+import { ReferenceLink } from "./parts/reference.tsx";
+import { ResetDialog } from "./forms/reset_dialog.tsx";
+import { forgetLists, go, href, place, type Route, route } from "./data/route.ts";
+import { SandboxPage } from "./pages/sandbox_page.tsx";
+import { SandboxesDialog } from "./forms/sandboxes_dialog.tsx";
+import { SearchField } from "./parts/search_field.tsx";
+import { SearchPage } from "./pages/search_page.tsx";
+import {
+  endSession,
+  is_stored,
+  leaveSandbox,
+  maskedKey,
+  sandboxId,
+  session,
+} from "./data/session.ts";
+import { Time } from "./parts/text.tsx";
+import { TIME_ZONE } from "./data/times.ts";
+import { pageName, sectionName } from "./data/titles.ts";
+import { TranscriptButton } from "./parts/transcript_button.tsx";
+import { EndpointsPage, NewEndpointPage } from "./pages/endpoints_page.tsx";
+import { TransferPage } from "./pages/transfer_page.tsx";
+import { TransfersPage } from "./pages/transfers_page.tsx";
 
 /** The first step of the route to the payer's page (shared/sandbox/challenge_url.ts). */
 const CHALLENGE = "challenge";

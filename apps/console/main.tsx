@@ -4,8 +4,8 @@
 
 import { render } from "preact";
 import { App } from "./app.tsx";
-import { shareKey } from "./shared_key.ts";
-import { storeSessions } from "./stored_session.ts";
+import { shareKey } from "./data/shared_key.ts";
+import { storeSessions } from "./data/stored_session.ts";
 
 storeSessions();
 shareKey();

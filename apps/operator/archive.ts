@@ -10,7 +10,7 @@ import type postgres from "postgres";
 import { parseArgs } from "node:util";
 import { fileURLToPath } from "node:url";
 import { gunzipSync, gzipSync } from "node:zlib";
-import { readSettings } from "../data_dir/settings.ts";
+import { readSettings } from "../server/data_dir/settings.ts";
 import {
   type ArchivedFile,
   carryForward,

@@ -39,7 +39,7 @@ import {
   type ImportState,
   type StoredExport,
 } from "../../shared/store/bank_store.ts";
-import { readSettings } from "../data_dir/settings.ts";
+import { readSettings } from "../server/data_dir/settings.ts";
 import { BANK_USAGE, type BankCommand, readBankCommand } from "./bank_command.ts";
 import { CommandError, print, printMessage, readVault, reportFailure } from "./command_line.ts";
 import { databaseOf, openOperatorDatabase } from "./operator_database.ts";

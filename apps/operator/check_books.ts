@@ -12,7 +12,7 @@
 import postgres from "postgres";
 import { fileURLToPath } from "node:url";
 import { openOperatorDatabase } from "./operator_database.ts";
-import { readSettings } from "../data_dir/settings.ts";
+import { readSettings } from "../server/data_dir/settings.ts";
 
 const PROJECT_DIR = fileURLToPath(new URL("../../", import.meta.url));
 

@@ -2,8 +2,8 @@
 
 import postgres from "postgres";
 import { Vault } from "../../shared/core/vault.ts";
-import { SettingsError } from "../data_dir/settings.ts";
-import { MigrationError } from "../schema/migrate.ts";
+import { SettingsError } from "../server/data_dir/settings.ts";
+import { MigrationError } from "../server/migrations/migrate.ts";
 
 /** Codes with which the database refuses a command. */
 export const SQLSTATE = {

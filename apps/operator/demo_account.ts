@@ -10,7 +10,7 @@ import postgres from "postgres";
 import { generateApiKey, type KeyMode, parseApiKey } from "../../shared/core/api_key.ts";
 import { idGenerator } from "../../shared/core/ids.ts";
 import { driverEncryption } from "../../shared/store/database_encryption.ts";
-import type { DemoKeys } from "../data_dir/credentials.ts";
+import type { DemoKeys } from "../server/data_dir/credentials.ts";
 
 /** The environments of the account. The start or an operator's command creates them. */
 export const DEMO_ENVIRONMENTS = {

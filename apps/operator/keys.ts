@@ -31,7 +31,7 @@ import {
 import { KEY_USAGE, type KeyCommand, readKeyCommand } from "./key_command.ts";
 import { type ListedKey, renderKeyTable } from "./key_table.ts";
 import { openOperatorDatabase } from "./operator_database.ts";
-import { readSettings } from "../data_dir/settings.ts";
+import { readSettings } from "../server/data_dir/settings.ts";
 
 const PROJECT_DIR = fileURLToPath(new URL("../../", import.meta.url));
 

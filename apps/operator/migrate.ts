@@ -6,8 +6,8 @@
 
 import postgres from "postgres";
 import { driverEncryption } from "../../shared/store/database_encryption.ts";
-import { readSettings, SettingsError } from "../data_dir/settings.ts";
-import { migrate, MigrationError } from "../schema/migrate.ts";
+import { readSettings, SettingsError } from "../server/data_dir/settings.ts";
+import { migrate, MigrationError } from "../server/migrations/migrate.ts";
 import { print, reportFailure, UsageError } from "./command_line.ts";
 
 async function main(): Promise<number> {

@@ -13,11 +13,11 @@ import { createBankStore } from "../../shared/store/bank_store.ts";
 import { createChainStore } from "../../shared/store/chain_store.ts";
 import type { Database } from "../../shared/store/database.ts";
 import { driverEncryption } from "../../shared/store/database_encryption.ts";
-import { startPostgres } from "../postgres/embedded_postgres.ts";
-import { type FileLock, takeFileLock } from "../data_dir/file_lock.ts";
-import { migrateDataDir } from "../schema/migrate_data_dir.ts";
-import { readOperatorUrl, removeOperatorUrl } from "../data_dir/operator_url.ts";
-import { type Settings, SettingsError } from "../data_dir/settings.ts";
+import { startPostgres } from "../server/postgres/embedded_postgres.ts";
+import { type FileLock, takeFileLock } from "../server/data_dir/file_lock.ts";
+import { migrateDataDir } from "../server/migrations/migrate_data_dir.ts";
+import { readOperatorUrl, removeOperatorUrl } from "../server/data_dir/operator_url.ts";
+import { type Settings, SettingsError } from "../server/data_dir/settings.ts";
 
 /** A connection whose user can execute the operator's functions. */
 interface OperatorDatabase {

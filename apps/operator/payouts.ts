@@ -9,7 +9,7 @@ import { parseArgs } from "node:util";
 import { transferData } from "../../shared/connectors/evm/evm_payout.ts";
 import { readEvmSettings } from "../../shared/connectors/evm/evm_settings.ts";
 import type { ChainPayout } from "../../shared/store/chain_store.ts";
-import { readSettings } from "../data_dir/settings.ts";
+import { readSettings } from "../server/data_dir/settings.ts";
 import { CommandError, print, printMessage, reportFailure, UsageError } from "./command_line.ts";
 import { openOperatorDatabase } from "./operator_database.ts";
 import type { ListedAccount } from "./provider_table.ts";

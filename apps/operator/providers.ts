@@ -11,8 +11,8 @@ import { createHash, randomBytes } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import { idGenerator } from "../../shared/core/ids.ts";
 import type { Connector, ConnectorFinder } from "../../shared/domain/providers/connector.ts";
-import { readBaseUrl } from "../data_dir/credentials.ts";
-import { readSettings, type Settings } from "../data_dir/settings.ts";
+import { readBaseUrl } from "../server/data_dir/credentials.ts";
+import { readSettings, type Settings } from "../server/data_dir/settings.ts";
 import {
   CommandError,
   print,

@@ -11,7 +11,7 @@ import { fileURLToPath } from "node:url";
 import { exitCodeOf, type Severity } from "./check_books.ts";
 import { print, printMessage } from "./command_line.ts";
 import { openOperatorDatabase } from "./operator_database.ts";
-import { readSettings } from "../data_dir/settings.ts";
+import { readSettings } from "../server/data_dir/settings.ts";
 
 const PROJECT_DIR = fileURLToPath(new URL("../../", import.meta.url));
 

@@ -11,7 +11,7 @@ import { fileURLToPath } from "node:url";
 import type { Sealed, Vault } from "../../shared/core/vault.ts";
 import { sealContextOf } from "../../shared/domain/providers/sealed_details.ts";
 import { createBankStore } from "../../shared/store/bank_store.ts";
-import { readSettings } from "../data_dir/settings.ts";
+import { readSettings } from "../server/data_dir/settings.ts";
 import { print, printMessage, readVault, reportFailure, UsageError } from "./command_line.ts";
 import { databaseOf, openOperatorDatabase } from "./operator_database.ts";
 

@@ -5,7 +5,7 @@
  * `verifyWebhook` returns an event only if the signature of the raw bytes matches the secret and
  * the timestamp is recent. Otherwise it throws a `WebhookVerificationError`. The receiver must
  * ignore event ids that it has seen before, because a delivery can arrive more than once. Source:
- * contract §4. `client/test_vectors/webhook_signatures.json` tests every rule.
+ * contract §4. `packages/client/test_vectors/webhook_signatures.json` tests every rule.
  */
 
 /** The request header with the signature. Header names are case-insensitive. */

@@ -1,7 +1,7 @@
 /** Payments and refunds as the lines of a terminal. */
 
 import type { Payment, Refund } from "../client/mod.ts";
-import { formatAmount } from "../shared/core/currency.ts";
+import { formatAmount } from "../../shared/core/currency.ts";
 
 /**
  * One line: id, status with the code of a failure, amount, and the parts that were captured or

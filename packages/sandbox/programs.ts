@@ -7,7 +7,7 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
-import { START_COMMAND } from "../scripts/local/start_command.ts";
+import { START_COMMAND } from "../../apps/server/local/start_command.ts";
 
 /** A command that runs the service. */
 export interface ServiceCommand {
@@ -38,8 +38,8 @@ const DENO_PACKAGES: Readonly<Record<string, string>> = {
   "win32-arm64": "@deno/win32-arm64",
   "win32-x64": "@deno/win32-x64",
 };
-/** The program that the build has made from scripts/local/package_start.ts. */
-const SERVICE = join(dirname(BUNDLE), "service", "start.js");
+/** The program that the build has made from apps/server/local/package_start.ts. */
+const SERVICE = join(dirname(BUNDLE), "service", "local", "start.js");
 
 /**
  * Returns the command that starts the service.

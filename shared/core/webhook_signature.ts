@@ -4,7 +4,7 @@
  * Every delivery has two signatures: `Payment-Signature`, and the headers of Standard Webhooks
  * 1.0.0, so that receivers can use an existing library. The module is synchronous and pure, except
  * for a cache of keys. The caller chooses the secrets that still sign and the time of the attempt.
- * Receivers verify with `client/webhook_signature.ts`.
+ * Receivers verify with `packages/client/webhook_signature.ts`.
  */
 
 import { Buffer } from "node:buffer";

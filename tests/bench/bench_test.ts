@@ -12,16 +12,16 @@ import {
   NO_ROWS,
   readBooks,
   type Rows,
-} from "../../bench/books.ts";
-import { drawChart } from "../../bench/chart.ts";
-import { replaceParts } from "../../bench/document.ts";
-import { fillEnvironment } from "../../bench/fill.ts";
-import { riseOf } from "../../bench/growth.ts";
-import { runLoad } from "../../bench/load_generator.ts";
-import { PLAIN_ORDER } from "../../bench/load_order.ts";
-import type { Product } from "../../bench/product.ts";
-import { judgeStandard } from "../../bench/targets.ts";
-import { checkBooks } from "../../scripts/operator/check_books.ts";
+} from "../../tools/bench/books.ts";
+import { drawChart } from "../../tools/bench/chart.ts";
+import { replaceParts } from "../../tools/bench/document.ts";
+import { fillEnvironment } from "../../tools/bench/fill.ts";
+import { riseOf } from "../../tools/bench/growth.ts";
+import { runLoad } from "../../tools/bench/load_generator.ts";
+import { PLAIN_ORDER } from "../../tools/bench/load_order.ts";
+import type { Product } from "../../tools/bench/product.ts";
+import { judgeStandard } from "../../tools/bench/targets.ts";
+import { checkBooks } from "../../apps/operator/check_books.ts";
 import { createPaymentsFunction } from "../../shared/functions/payments_function.ts";
 import { APPROVED_CARD, startService } from "../support/service/service.ts";
 
@@ -280,7 +280,15 @@ async function runQuickly(
   [seconds, ...longer] = QUICK_SECONDS,
 ): Promise<{ code: number; table: string; errors: string }> {
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "bench/benchmark.ts", "--quick", "--seconds", String(seconds), ...args],
+    args: [
+      "run",
+      "-A",
+      "tools/bench/benchmark.ts",
+      "--quick",
+      "--seconds",
+      String(seconds),
+      ...args,
+    ],
     cwd: ROOT,
     stdin: "null",
   }).output();

@@ -1,8 +1,8 @@
 /** The map of labels to cells that an operator writes. */
 
 import assert from "node:assert/strict";
-import { UsageError } from "../../scripts/operator/command_line.ts";
-import { readMap } from "../../scripts/operator/cells_map.ts";
+import { UsageError } from "../../apps/operator/command_line.ts";
+import { readMap } from "../../apps/operator/cells_map.ts";
 import { readProjectFile } from "../support/documents/project_files.ts";
 
 const MAX_LABELS = 4_096;

@@ -5,8 +5,8 @@
 
 import assert from "node:assert/strict";
 import type postgres from "postgres";
-import { tenantTables } from "../../scripts/operator/cells_database.ts";
-import { switchLabels } from "../../scripts/operator/cells_proxy.ts";
+import { tenantTables } from "../../apps/operator/cells_database.ts";
+import { switchLabels } from "../../apps/operator/cells_proxy.ts";
 import { openTwoCells, type TwoCells } from "../support/cells/cell_servers.ts";
 import { can_mount, mountSmallDisk } from "../support/common/small_disk.ts";
 import { until } from "../support/common/until.ts";

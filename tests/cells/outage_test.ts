@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { migrate } from "../../scripts/schema/migrate.ts";
+import { migrate } from "../../apps/server/migrations/migrate.ts";
 import { ErrorBody } from "../../shared/schema/error.ts";
 import { openCell } from "../support/cells/cell.ts";
 import { until } from "../support/common/until.ts";

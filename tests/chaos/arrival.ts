@@ -4,7 +4,7 @@
  */
 
 import { createHash } from "node:crypto";
-import { verifyWebhook } from "../client/webhook_signature.ts";
+import { verifyWebhook } from "../../packages/client/webhook_signature.ts";
 
 /** The ways in which the receiver fails a delivery on purpose. */
 export const WAYS_TO_FAIL = ["500", "503", "302", "silent"] as const;

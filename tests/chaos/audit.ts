@@ -4,7 +4,7 @@
  */
 
 import type postgres from "postgres";
-import { checkBooks } from "../scripts/operator/check_books.ts";
+import { checkBooks } from "../../apps/operator/check_books.ts";
 import type { ApiResponse } from "./client_process.ts";
 import { auditDeliveries } from "./delivery_audit.ts";
 import {

@@ -7,13 +7,13 @@
 import assert from "node:assert/strict";
 import type postgres from "postgres";
 import { idGenerator } from "../../shared/core/ids.ts";
-import { readArrival } from "../../chaos/arrival.ts";
-import { auditRun } from "../../chaos/audit.ts";
-import type { Evidence } from "../../chaos/evidence.ts";
-import type { ApiResponse } from "../../chaos/client_process.ts";
-import { type Action, isRead, planOf, type Sandbox, SANDBOXES } from "../../chaos/plan.ts";
-import { changed, requestOf } from "../../chaos/request.ts";
-import { StoryIds } from "../../chaos/story_ids.ts";
+import { readArrival } from "./arrival.ts";
+import { auditRun } from "./audit.ts";
+import type { Evidence } from "./evidence.ts";
+import type { ApiResponse } from "./client_process.ts";
+import { type Action, isRead, planOf, type Sandbox, SANDBOXES } from "./plan.ts";
+import { changed, requestOf } from "./request.ts";
+import { StoryIds } from "./story_ids.ts";
 import { startService, type TestService } from "../support/service/service.ts";
 import { addEndpoint, openRecorder, settle } from "../support/webhook/recording_receiver.ts";
 

@@ -4,8 +4,8 @@
  */
 
 import type postgres from "postgres";
-import { checkBooks } from "../scripts/operator/check_books.ts";
-import type { BankBooks } from "../tests/support/bank/double.ts";
+import { checkBooks } from "../../apps/operator/check_books.ts";
+import type { BankBooks } from "../support/bank/double.ts";
 import type { BankOrder, PushPayment } from "./bank_clients.ts";
 
 /** A payment, refund or transfer as it is stored. */

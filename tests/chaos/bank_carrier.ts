@@ -5,10 +5,10 @@
 
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { until } from "../tests/support/common/until.ts";
+import { until } from "../support/common/until.ts";
 import type { ApiServer, Stage } from "./stage.ts";
 
-const COMMAND = fileURLToPath(new URL("../scripts/operator/bank.ts", import.meta.url));
+const COMMAND = fileURLToPath(new URL("../../apps/operator/bank.ts", import.meta.url));
 const RESPONSE_DEADLINE_MS = 15_000;
 const GIVE_UP_MS = 60_000;
 

@@ -3,12 +3,7 @@
  * and the files that tell of the day, in the order in which they arrive.
  */
 
-import type {
-  BankDouble,
-  BookingForm,
-  Movement,
-  TakenOrder,
-} from "../tests/support/bank/double.ts";
+import type { BankDouble, BookingForm, Movement, TakenOrder } from "../support/bank/double.ts";
 import type { Random } from "./random.ts";
 
 /** The account at the bank. Its entries have no references, so their content is their identity. */

@@ -6,9 +6,9 @@
  */
 
 import type postgres from "postgres";
-import { addBankAccount, KEYS } from "../tests/support/bank/bank.ts";
-import { BankDouble, no_bank_double } from "../tests/support/bank/double.ts";
-import { until } from "../tests/support/common/until.ts";
+import { addBankAccount, KEYS } from "../support/bank/bank.ts";
+import { BankDouble, no_bank_double } from "../support/bank/double.ts";
+import { until } from "../support/common/until.ts";
 import { auditBank, readBankRows } from "./bank_audit.ts";
 import { BankCarrier } from "./bank_carrier.ts";
 import { BankClients } from "./bank_clients.ts";

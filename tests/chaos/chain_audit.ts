@@ -4,7 +4,7 @@
  */
 
 import type postgres from "postgres";
-import { checkBooks } from "../scripts/operator/check_books.ts";
+import { checkBooks } from "../../apps/operator/check_books.ts";
 import type { ChainLog } from "./chain_node.ts";
 
 /** A payment as its client knows it. */

@@ -1,7 +1,7 @@
 /** The clients of the run on a chain. They repeat each request until it gets a response. */
 
 import type postgres from "postgres";
-import type { Hex } from "../tests/support/chain/chain_world.ts";
+import type { Hex } from "../support/chain/chain_world.ts";
 import type { ChainPayment, ChainPayout } from "./chain_audit.ts";
 import type { ChainNode } from "./chain_node.ts";
 import type { Random } from "./random.ts";

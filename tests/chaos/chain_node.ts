@@ -3,9 +3,9 @@
  * its state after some blocks only, so a kill also undoes the blocks since then.
  */
 
-import { type Anvil, startAnvil } from "../tests/support/chain/anvil.ts";
-import { ChainWorld, type Hex } from "../tests/support/chain/chain_world.ts";
-import { freePort } from "../tests/support/common/free_port.ts";
+import { type Anvil, startAnvil } from "../support/chain/anvil.ts";
+import { ChainWorld, type Hex } from "../support/chain/chain_world.ts";
+import { freePort } from "../support/common/free_port.ts";
 
 /** Blocks that one kill or one reorganisation can undo. */
 const UNDONE_MAX = 3;

@@ -5,9 +5,9 @@
  */
 
 import { HDKey } from "@scure/bip32";
-import { idGenerator } from "../shared/core/ids.ts";
-import { no_anvil } from "../tests/support/chain/anvil.ts";
-import { until } from "../tests/support/common/until.ts";
+import { idGenerator } from "../../shared/core/ids.ts";
+import { no_anvil } from "../support/chain/anvil.ts";
+import { until } from "../support/common/until.ts";
 import { auditChain } from "./chain_audit.ts";
 import { ChainClients } from "./chain_clients.ts";
 import { ChainNode, CONFIRMATIONS } from "./chain_node.ts";

@@ -4,11 +4,11 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import type { ClientReport, ClientSettings } from "../../chaos/client_process.ts";
-import { SANDBOXES } from "../../chaos/plan.ts";
-import { launch } from "../../chaos/process.ts";
+import type { ClientReport, ClientSettings } from "./client_process.ts";
+import { SANDBOXES } from "./plan.ts";
+import { launch } from "./process.ts";
 
-const PROGRAM = import.meta.resolve("../../chaos/client_process.ts");
+const PROGRAM = import.meta.resolve("./client_process.ts");
 
 Deno.test("the clients repeat a replay that gets 503, and report one that differs", async () => {
   const folder = await Deno.makeTempDir();

@@ -6,7 +6,7 @@
 import { callApi } from "./api_call.ts";
 import type { Evidence } from "./evidence.ts";
 import type { Sandbox } from "./plan.ts";
-import { until } from "../tests/support/common/until.ts";
+import { until } from "../support/common/until.ts";
 import type { SandboxKey } from "./sandbox.ts";
 import type { ApiServer, Stage } from "./stage.ts";
 

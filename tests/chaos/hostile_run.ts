@@ -8,7 +8,7 @@
 import { addEndpoint, callApi, ENDPOINTS, SANDBOX_PAYMENTS } from "./api_call.ts";
 import { openAttacker } from "./attacker.ts";
 import type { Verdict } from "./evidence.ts";
-import { until } from "../tests/support/common/until.ts";
+import { until } from "../support/common/until.ts";
 import type { SandboxKey } from "./sandbox.ts";
 import { type Stage, untilWell } from "./stage.ts";
 

@@ -1,6 +1,6 @@
 /** Kills the processes of the main run and measures their recovery. */
 
-import { until } from "../tests/support/common/until.ts";
+import { until } from "../support/common/until.ts";
 import type { Kill, Plan, Victim } from "./plan.ts";
 import { type ApiServer, HEALTH_DEADLINE_MS, type Stage, untilWell } from "./stage.ts";
 

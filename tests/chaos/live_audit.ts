@@ -4,9 +4,9 @@
  */
 
 import type postgres from "postgres";
-import { checkBooks } from "../scripts/operator/check_books.ts";
-import type { StripeBooks } from "../tests/support/stripe/double.ts";
-import type { StripeObject } from "../tests/support/stripe/journal.ts";
+import { checkBooks } from "../../apps/operator/check_books.ts";
+import type { StripeBooks } from "../support/stripe/double.ts";
+import type { StripeObject } from "../support/stripe/journal.ts";
 import { isStored, type LiveFinished, type LiveResponse, paymentOf } from "./live_clients.ts";
 import { RESULTS } from "./live_plan.ts";
 

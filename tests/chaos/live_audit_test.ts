@@ -7,9 +7,9 @@
 import assert from "node:assert/strict";
 import type { StripeBooks } from "../support/stripe/double.ts";
 import type { StripeObject } from "../support/stripe/journal.ts";
-import { auditLive, type LiveEvidence } from "../../chaos/live_audit.ts";
-import type { LiveFinished } from "../../chaos/live_clients.ts";
-import type { LiveAction } from "../../chaos/live_plan.ts";
+import { auditLive, type LiveEvidence } from "./live_audit.ts";
+import type { LiveFinished } from "./live_clients.ts";
+import type { LiveAction } from "./live_plan.ts";
 
 /** Breaks the good run. */
 type Break = (run: ReturnType<typeof goodRun>) => unknown;

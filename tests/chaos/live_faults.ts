@@ -5,9 +5,9 @@
  */
 
 import type postgres from "postgres";
-import type { Fault } from "../tests/support/stripe/faults.ts";
-import type { StripeDouble } from "../tests/support/stripe/double.ts";
-import type { NotificationSettings } from "../tests/support/stripe/notifications.ts";
+import type { Fault } from "../support/stripe/faults.ts";
+import type { StripeDouble } from "../support/stripe/double.ts";
+import type { NotificationSettings } from "../support/stripe/notifications.ts";
 import { killPostgres } from "./killer.ts";
 import { type ApiServer, type Stage, untilWell } from "./stage.ts";
 import { killAtStatement, type Killed, within } from "./statement_point.ts";

@@ -5,8 +5,8 @@
  * worker settles everything, and the judge compares the provider's books with ours.
  */
 
-import { idGenerator } from "../shared/core/ids.ts";
-import { no_stripe_double, startStripeDouble } from "../tests/support/stripe/double.ts";
+import { idGenerator } from "../../shared/core/ids.ts";
+import { no_stripe_double, startStripeDouble } from "../support/stripe/double.ts";
 import type { Verdict } from "./evidence.ts";
 import { auditLive, explainPayment, readOurBooks } from "./live_audit.ts";
 import { LiveClients } from "./live_clients.ts";

@@ -3,7 +3,7 @@
  */
 
 import postgres from "postgres";
-import { until } from "../tests/support/common/until.ts";
+import { until } from "../support/common/until.ts";
 import { RESULTS } from "./live_plan.ts";
 import type { Stage } from "./stage.ts";
 

@@ -23,7 +23,7 @@ import { planOf, type Sandbox, SANDBOXES, type Victim } from "./plan.ts";
 import { launch, type RunProcess } from "./process.ts";
 import type { ProxyReport, ProxySettings } from "./proxy_process.ts";
 import type { ReceiverSettings } from "./receiver_process.ts";
-import { freePort } from "../tests/support/common/free_port.ts";
+import { freePort } from "../support/common/free_port.ts";
 import type { SandboxKey } from "./sandbox.ts";
 import { type ApiServer, type Stage, untilWell } from "./stage.ts";
 

@@ -1,6 +1,6 @@
 /** The audit during the run: reads the invariants repeatedly, and copies the ledger once. */
 
-import { checkBooks } from "../scripts/operator/check_books.ts";
+import { checkBooks } from "../../apps/operator/check_books.ts";
 import { overdrawnBalances } from "./audit.ts";
 import type { Sandbox } from "./plan.ts";
 import type { SandboxKey } from "./sandbox.ts";

@@ -6,13 +6,13 @@
 
 import { fileURLToPath } from "node:url";
 import { HDKey } from "@scure/bip32";
-import { idGenerator } from "../shared/core/ids.ts";
-import { checkBooks } from "../scripts/operator/check_books.ts";
-import { no_anvil } from "../tests/support/chain/anvil.ts";
-import { type CellsProxy, startHaproxy } from "../tests/support/proxy/cells_proxy.ts";
-import { until } from "../tests/support/common/until.ts";
-import { findHaproxy } from "../tests/support/proxy/haproxy.ts";
-import { no_stripe_double, startStripeDouble } from "../tests/support/stripe/double.ts";
+import { idGenerator } from "../../shared/core/ids.ts";
+import { checkBooks } from "../../apps/operator/check_books.ts";
+import { no_anvil } from "../support/chain/anvil.ts";
+import { type CellsProxy, startHaproxy } from "../support/proxy/cells_proxy.ts";
+import { until } from "../support/common/until.ts";
+import { findHaproxy } from "../support/proxy/haproxy.ts";
+import { no_stripe_double, startStripeDouble } from "../support/stripe/double.ts";
 import { auditChain } from "./chain_audit.ts";
 import { ChainClients } from "./chain_clients.ts";
 import { ChainNode, CONFIRMATIONS } from "./chain_node.ts";
@@ -46,7 +46,7 @@ const SECRETS = {
   PROVIDER_STRIPE: "sk_live_chaos",
   PROVIDER_STRIPE_NOTIFICATIONS: "whsec_chaos",
 };
-const CELLS = fileURLToPath(new URL("../scripts/operator/cells.ts", import.meta.url));
+const CELLS = fileURLToPath(new URL("../../apps/operator/cells.ts", import.meta.url));
 const LIVE_CLIENTS = 6;
 const SETTLE_MS = 600_000;
 /** The longest time from the line of a step to a kill: longer where the step takes longer. */

@@ -394,7 +394,7 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "bank: a killed command leaves a half of a file",
     edits: [
       {
-        file: "scripts/operator/bank.ts",
+        file: "apps/operator/bank.ts",
         find:
           "await sql.begin(async (transaction) => {\n    const store = storeOf(transaction);\n" +
           "    const known",

@@ -11,7 +11,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Mutation, MUTATIONS } from "./mutation_cases.ts";
 
-const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 /** A test that runs longer has not noticed the mutation. */
 const TEST_DEADLINE_MS = 600_000;
 
@@ -104,8 +104,8 @@ async function mutate(copy: string, { edits }: Mutation): Promise<() => Promise<
 async function fails(copy: string, test: string): Promise<boolean | null> {
   const [name, ...rest] = test.split(" ");
   const args = name === "chaos"
-    ? ["run", "-A", "chaos/chaos.ts", "--seed", "1", ...rest]
-    : ["run", "-A", "scripts/testing/test.ts", test];
+    ? ["run", "-A", "tests/chaos/chaos.ts", "--seed", "1", ...rest]
+    : ["run", "-A", "tools/testing/test.ts", test];
   const child = new Deno.Command(Deno.execPath(), {
     args,
     cwd: copy,

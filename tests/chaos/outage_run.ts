@@ -12,8 +12,8 @@ import { SIGNATURE_AGE_MS, SIGNATURE_AHEAD_MS } from "./delivery_audit.ts";
 import { readJournal } from "./journal.ts";
 import { launch } from "./process.ts";
 import type { ReceiverSettings } from "./receiver_process.ts";
-import { until } from "../tests/support/common/until.ts";
-import { freePort } from "../tests/support/common/free_port.ts";
+import { until } from "../support/common/until.ts";
+import { freePort } from "../support/common/free_port.ts";
 import { type Stage, untilWell } from "./stage.ts";
 
 /** The options of the run. */

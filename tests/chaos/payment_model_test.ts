@@ -8,11 +8,11 @@ import { METHOD_KINDS, PAYMENT_STATUSES } from "../../shared/core/vocabulary.ts"
 import { TEST_CARDS, TEST_TOKENS } from "../../shared/domain/providers/test_values.ts";
 import { normalizeCardNumber } from "../../shared/core/card_number.ts";
 import { advancesOf, isCancellable } from "../../shared/domain/payments/lifecycle.ts";
-import { INSTRUMENTS } from "../../chaos/instruments.ts";
-import { expectMove, type Move, type Standing, STATUSES } from "../../chaos/payment_model.ts";
+import { INSTRUMENTS } from "./instruments.ts";
+import { expectMove, type Move, type Standing, STATUSES } from "./payment_model.ts";
 
 Deno.test("STATUSES of the model are the statuses of a payment", () => {
-  assert.deepEqual([...STATUSES], [...PAYMENT_STATUSES], "chaos/payment_model.ts");
+  assert.deepEqual([...STATUSES], [...PAYMENT_STATUSES], "tests/chaos/payment_model.ts");
 });
 
 Deno.test("INSTRUMENTS has only test cards and test tokens", () => {

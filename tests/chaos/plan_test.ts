@@ -1,7 +1,7 @@
 /** The plan of a chaos run depends on its seed only, and has every kind of operation and kill. */
 
 import assert from "node:assert/strict";
-import { isRead, planOf, SANDBOXES, VICTIMS } from "../../chaos/plan.ts";
+import { isRead, planOf, SANDBOXES, VICTIMS } from "./plan.ts";
 
 const OPERATIONS = 5_000;
 

@@ -1,7 +1,7 @@
 /** Requests that clients repeat under their keys while processes are killed. */
 
 import type postgres from "postgres";
-import { until } from "../tests/support/common/until.ts";
+import { until } from "../support/common/until.ts";
 import type { ApiServer } from "./stage.ts";
 
 const RESPONSE_DEADLINE_MS = 15_000;

@@ -1,8 +1,8 @@
 /** Makes environments for the chaos runs and for the benchmark. */
 
 import type { Sql } from "postgres";
-import { idGenerator } from "../shared/core/ids.ts";
-import { createApiKey, createEnvironment } from "../tests/support/database/api_keys.ts";
+import { idGenerator } from "../../shared/core/ids.ts";
+import { createApiKey, createEnvironment } from "../support/database/api_keys.ts";
 
 /** An environment and an API key of it. */
 export interface SandboxKey {

@@ -4,7 +4,7 @@
  */
 
 import { SANDBOX_PAYMENTS } from "./api_call.ts";
-import { until } from "../tests/support/common/until.ts";
+import { until } from "../support/common/until.ts";
 import { type PlayReport, type SandboxPlay, untilDone } from "./sandbox_client.ts";
 
 const CLIENTS = 3;

@@ -4,7 +4,7 @@
  * order, a dispute ends once, and a disposable sandbox has its own data and leaves nothing.
  */
 
-import { checkBooks } from "../scripts/operator/check_books.ts";
+import { checkBooks } from "../../apps/operator/check_books.ts";
 import type { Verdict } from "./evidence.ts";
 import { killPostgres } from "./killer.ts";
 import { playClock } from "./sandbox_clock.ts";

@@ -1,11 +1,11 @@
 /** An API server of the run with both functions. A restarted server uses the same port. */
 
-import { openLocalServer } from "../scripts/local/local_server.ts";
-import { startTicker } from "../scripts/local/ticker.ts";
-import { Vault } from "../shared/core/vault.ts";
-import { createDependencies } from "../shared/functions/dependencies.ts";
-import { createPaymentsFunction } from "../shared/functions/payments_function.ts";
-import { createSandboxFunction } from "../shared/functions/sandbox_function.ts";
+import { openLocalServer } from "../../apps/server/local/local_server.ts";
+import { startTicker } from "../../apps/server/local/ticker.ts";
+import { Vault } from "../../shared/core/vault.ts";
+import { createDependencies } from "../../shared/functions/dependencies.ts";
+import { createPaymentsFunction } from "../../shared/functions/payments_function.ts";
+import { createSandboxFunction } from "../../shared/functions/sandbox_function.ts";
 import { onLines, settingsOf, tell } from "./process.ts";
 
 /** The settings of the process. */

@@ -5,16 +5,19 @@
 
 import postgres from "postgres";
 import { join } from "node:path";
-import { type PostgresServer, startPostgres } from "../scripts/postgres/embedded_postgres.ts";
-import { grantFunctionsRole } from "../scripts/postgres/functions_role.ts";
-import { applySchemaFiles } from "../scripts/schema/schema_files.ts";
-import { migrate } from "../scripts/schema/migrate.ts";
-import { randomPassword } from "../scripts/data_dir/private_file.ts";
+import {
+  type PostgresServer,
+  startPostgres,
+} from "../../apps/server/postgres/embedded_postgres.ts";
+import { grantFunctionsRole } from "../../apps/server/postgres/functions_role.ts";
+import { applySchemaFiles } from "../../tools/schema/schema_files.ts";
+import { migrate } from "../../apps/server/migrations/migrate.ts";
+import { randomPassword } from "../../apps/server/data_dir/private_file.ts";
 import { launch, type RunProcess } from "./process.ts";
 import { makeSandbox, type SandboxKey } from "./sandbox.ts";
 import type { ClockLine, ServerFault, ServerSettings } from "./server_process.ts";
-import { freePort } from "../tests/support/common/free_port.ts";
-import { until } from "../tests/support/common/until.ts";
+import { freePort } from "../support/common/free_port.ts";
+import { until } from "../support/common/until.ts";
 
 /** An API server as a process. */
 export interface ApiServer {

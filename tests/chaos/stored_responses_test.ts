@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { checkBooks } from "../../scripts/operator/check_books.ts";
+import { checkBooks } from "../../apps/operator/check_books.ts";
 import { APPROVED_CARD, startService } from "../support/service/service.ts";
 
 Deno.test("checkBooks() accepts responses stored while a refund was pending", async () => {

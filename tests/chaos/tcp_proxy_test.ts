@@ -3,7 +3,7 @@
  */
 
 import assert from "node:assert/strict";
-import { type FaultRates, TcpProxy } from "../../chaos/tcp_proxy.ts";
+import { type FaultRates, TcpProxy } from "./tcp_proxy.ts";
 
 const NONE: FaultRates = { reset: 0, stall: 0, halve: 0, stall_ms: [0, 0] };
 const BODY = "x".repeat(1_000);

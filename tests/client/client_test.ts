@@ -10,9 +10,9 @@ import {
   TimeoutError,
   UnexpectedResponseError,
   verifyWebhook,
-} from "../../client/mod.ts";
-import { type EnvironmentHolder, readVariable } from "../../client/environment.ts";
-import { userAgentHeader, VERSION } from "../../client/user_agent.ts";
+} from "../../packages/client/mod.ts";
+import { type EnvironmentHolder, readVariable } from "../../packages/client/environment.ts";
+import { userAgentHeader, VERSION } from "../../packages/client/user_agent.ts";
 import { API_KEY, error, json, withServer } from "../support/client/scripted_server.ts";
 
 const PAYMENT = { id: "pay_1", object: "payment", status: "completed" };

@@ -1,7 +1,7 @@
 /** Lists: awaited they give a page, iterated every item, with no more requests than needed. */
 
 import assert from "node:assert/strict";
-import { ApiError } from "../../client/mod.ts";
+import { ApiError } from "../../packages/client/mod.ts";
 import { error, type Requested, withServer } from "../support/client/scripted_server.ts";
 
 /** Serves a list of five items by pages. */

@@ -8,7 +8,7 @@ import {
   MAX_RETRY_AFTER_MS,
   parseRetryAfter,
   retryDelayMs,
-} from "../../client/retry.ts";
+} from "../../packages/client/retry.ts";
 import { ERROR_CATALOGUE } from "../../shared/core/errors.ts";
 
 /** Codes for which a retry can succeed. A retry after any other code of the catalogue cannot. */

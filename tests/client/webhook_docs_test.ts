@@ -8,7 +8,9 @@ import assert from "node:assert/strict";
 // This import makes the package's files findable. A package that is not imported resolves to
 // `npm:…`.
 import "stripe";
-import vectors from "../../client/test_vectors/webhook_signatures.json" with { type: "json" };
+import vectors from "../../packages/client/test_vectors/webhook_signatures.json" with {
+  type: "json",
+};
 import { FOREIGN_SECRET, NEW_SECRET, OLD_SECRET } from "../support/client/endpoint_secrets.ts";
 import { signDelivery } from "../../shared/core/webhook_signature.ts";
 import { DOCUMENTED_LANGUAGES } from "../support/client/webhook_docs_languages.ts";
@@ -17,7 +19,7 @@ import type { WebhookVector } from "../support/client/webhook_vector_cases.ts";
 const ROOT = new URL("../../", import.meta.url);
 const DOCUMENT = await Deno.readTextFile(new URL("docs/webhook_verification.md", ROOT));
 const VECTORS_PATH = decodeURIComponent(
-  new URL("client/test_vectors/webhook_signatures.json", ROOT).pathname,
+  new URL("packages/client/test_vectors/webhook_signatures.json", ROOT).pathname,
 );
 const VECTORS = vectors.vectors as WebhookVector[];
 const runs_in_ci = Deno.env.get("CI") !== undefined;
@@ -172,7 +174,7 @@ await testWith(Deno.execPath(), standard_name, async (folder) => {
 const typescript_name = "docs/webhook_verification.md, TypeScript: live deliveries";
 await testWith(Deno.execPath(), typescript_name, async (folder) => {
   const heading = "TypeScript: Node 20+, Deno, Bun, browsers, edge runtimes";
-  const module = await Deno.readTextFile(new URL("client/webhook_signature.ts", ROOT));
+  const module = await Deno.readTextFile(new URL("packages/client/webhook_signature.ts", ROOT));
   const main = `
 import { handleWebhook } from "./handle_webhook.ts";
 console.log = () => {};

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import StripeWorker from "stripe";
 import { Webhook } from "standardwebhooks";
-import { signWebhook, verifyWebhook } from "../../client/webhook_signature.ts";
+import { signWebhook, verifyWebhook } from "../../packages/client/webhook_signature.ts";
 import { signDelivery } from "../../shared/core/webhook_signature.ts";
 import { FOREIGN_SECRET, NEW_SECRET, OLD_SECRET } from "../support/client/endpoint_secrets.ts";
 

@@ -10,7 +10,7 @@ import {
   signWebhook,
   verifyWebhook,
   WebhookVerificationError,
-} from "../../client/webhook_signature.ts";
+} from "../../packages/client/webhook_signature.ts";
 
 const HEADERS = 10_000;
 const SEED = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);

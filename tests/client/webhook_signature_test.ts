@@ -6,8 +6,10 @@ import {
   verifyWebhook,
   type VerifyWebhookOptions,
   WebhookVerificationError,
-} from "../../client/webhook_signature.ts";
-import vectors from "../../client/test_vectors/webhook_signatures.json" with { type: "json" };
+} from "../../packages/client/webhook_signature.ts";
+import vectors from "../../packages/client/test_vectors/webhook_signatures.json" with {
+  type: "json",
+};
 import type { WebhookVector } from "../support/client/webhook_vector_cases.ts";
 
 const SECRET = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";

@@ -7,13 +7,13 @@ import assert from "node:assert/strict";
 import {
   DEFAULT_TOLERANCE_SECONDS,
   WEBHOOK_SIGNATURE_HEADER,
-} from "../../client/webhook_signature.ts";
+} from "../../packages/client/webhook_signature.ts";
 import { Event } from "../../shared/schema/event.ts";
 import { Payment } from "../../shared/schema/payment.ts";
 import { Refund } from "../../shared/schema/refund.ts";
 import { webhookVectors } from "../support/client/webhook_vector_cases.ts";
 
-const FILE = new URL("../../client/test_vectors/webhook_signatures.json", import.meta.url);
+const FILE = new URL("../../packages/client/test_vectors/webhook_signatures.json", import.meta.url);
 
 /** The whole file: its description, then each vector on its line. */
 function makeFile(): string {

@@ -6,7 +6,7 @@
 
 import assert from "node:assert/strict";
 import type { z } from "zod";
-import * as client from "../../client/mod.ts";
+import * as client from "../../packages/client/mod.ts";
 import { ERROR_CATALOGUE } from "../../shared/core/errors.ts";
 import type * as keys from "../../shared/schema/api_key.ts";
 import type * as bank_account from "../../shared/schema/bank_account.ts";

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import axe from "axe-core";
 import type { Page } from "playwright-core";
-import type { Payment } from "../../client/mod.ts";
+import type { Payment } from "../../packages/client/mod.ts";
 import { consoleCase, keepScreenshot, PHONE } from "../support/console/console_case.ts";
 import { until } from "../support/common/until.ts";
 

@@ -1,10 +1,10 @@
 /** Lists as CSV: the cells of RFC 4180, and no cell that a spreadsheet runs as a formula. */
 
 import assert from "node:assert/strict";
-import type { Page } from "../../client/mod.ts";
-import { csvCell, csvHead, csvRows } from "../../console/csv.ts";
-import { MAX_ROWS, MAX_ROWS_IN_MEMORY, writeCsv } from "../../console/csv_file.ts";
-import type { FileSink } from "../../console/save_file.ts";
+import type { Page } from "../../packages/client/mod.ts";
+import { csvCell, csvHead, csvRows } from "../../apps/console/data/csv.ts";
+import { MAX_ROWS, MAX_ROWS_IN_MEMORY, writeCsv } from "../../apps/console/data/csv_file.ts";
+import type { FileSink } from "../../apps/console/data/save_file.ts";
 import { findSlowText } from "../support/core/growth.ts";
 
 /** A value and its cell. */

@@ -4,8 +4,8 @@
  */
 
 import assert from "node:assert/strict";
-import type { WebhookDelivery } from "../../client/mod.ts";
-import { attemptsOf, bucketsOf, healthOf } from "../../console/attempts.ts";
+import type { WebhookDelivery } from "../../packages/client/mod.ts";
+import { attemptsOf, bucketsOf, healthOf } from "../../apps/console/data/attempts.ts";
 import { openRecorder } from "../support/webhook/recording_receiver.ts";
 import { until } from "../support/common/until.ts";
 import { consoleCase } from "../support/console/console_case.ts";

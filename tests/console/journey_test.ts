@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { verifyWebhook } from "../../client/webhook_signature.ts";
+import { verifyWebhook } from "../../packages/client/webhook_signature.ts";
 import type { Page } from "playwright-core";
 import { openRecorder } from "../support/webhook/recording_receiver.ts";
 import { consoleCase, keepScreenshot } from "../support/console/console_case.ts";
@@ -105,7 +105,7 @@ consoleCase("from an API key to a delivered webhook", async (step, { enter, star
       assert.match(response, /idempotent-replayed: true/i);
       assert.ok(response.includes(`"id":"${id}"`), response);
       const import_map = {
-        imports: { "@payments-api/client": new URL("client/mod.ts", ROOT).href },
+        imports: { "@payments-api/client": new URL("packages/client/mod.ts", ROOT).href },
       };
       const map = `--import-map=data:application/json,${
         encodeURIComponent(JSON.stringify(import_map))

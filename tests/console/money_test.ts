@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { formatMinor, parseAmount, plainMinor } from "../../console/money.ts";
+import { formatMinor, parseAmount, plainMinor } from "../../apps/console/data/money.ts";
 
 const EXACT: [amount_minor: number, currency: string, shown: string, typed: string][] = [
   [1, "EUR", "0.01", "0.01"],

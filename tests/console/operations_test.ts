@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { CLIENT_METHODS } from "../../scripts/documents/code_samples/typescript.ts";
+import { CLIENT_METHODS } from "../../tools/generate/code_samples/typescript.ts";
 import { PROJECT_DIR } from "../support/local/local_start.ts";
 
 /** Operations without a place of their own, and the reason. */
@@ -20,11 +20,11 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
 };
 
 /** The code of the console. */
-async function consoleCode(): Promise<string> {
-  const folder = join(PROJECT_DIR, "console");
+async function consoleCode(folder = join(PROJECT_DIR, "apps/console")): Promise<string> {
   const texts: string[] = [];
-  for await (const { name } of Deno.readDir(folder)) {
-    if (/\.tsx?$/.test(name)) texts.push(await Deno.readTextFile(join(folder, name)));
+  for await (const { name, isDirectory } of Deno.readDir(folder)) {
+    if (isDirectory) texts.push(await consoleCode(join(folder, name)));
+    else if (/\.tsx?$/.test(name)) texts.push(await Deno.readTextFile(join(folder, name)));
   }
   return texts.join("\n");
 }

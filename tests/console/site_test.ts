@@ -6,8 +6,8 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { buildConsoleSite } from "../../scripts/sites/console_site.ts";
-import { siteHandler, type StaticSite } from "../../scripts/sites/static_site.ts";
+import { buildConsoleSite } from "../../tools/site/console_site.ts";
+import { siteHandler, type StaticSite } from "../../tools/site/static_site.ts";
 import { PROJECT_DIR } from "../support/local/local_start.ts";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 import { consoleCase, pasteKey } from "../support/console/console_case.ts";

@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { curlOf, typescriptOf } from "../../console/snippets.ts";
+import { curlOf, typescriptOf } from "../../apps/console/data/snippets.ts";
 
 /** Texts with characters that a shell or a compiler interprets. */
 const HOSTILE = [

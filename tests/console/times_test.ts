@@ -1,7 +1,7 @@
 /** The form of times in the console, which its filters parse. */
 
 import assert from "node:assert/strict";
-import { formatTime, parseTime, TIME_ZONE } from "../../console/times.ts";
+import { formatTime, parseTime, TIME_ZONE } from "../../apps/console/data/times.ts";
 
 const local = (year: number, month: number, day: number, hour = 0, minute = 0, second = 0) =>
   new Date(year, month, day, hour, minute, second).toISOString();

@@ -1,9 +1,9 @@
 /** The words of the console for names of the API, and its judgement of a key. */
 
 import assert from "node:assert/strict";
-import type { EventType, PaymentStatus } from "../../client/mod.ts";
-import { judgeKey, type KeyVerdict, maskedKey } from "../../console/session.ts";
-import { advanceText, eventNote, eventTone, toneOf } from "../../console/words.ts";
+import type { EventType, PaymentStatus } from "../../packages/client/mod.ts";
+import { judgeKey, type KeyVerdict, maskedKey } from "../../apps/console/data/session.ts";
+import { advanceText, eventNote, eventTone, toneOf } from "../../apps/console/data/words.ts";
 import { generateApiKey } from "../../shared/core/api_key.ts";
 import { EVENT_TYPES } from "../../shared/core/vocabulary.ts";
 

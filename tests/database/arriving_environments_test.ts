@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
-import { digestOf, tenantTables } from "../../scripts/operator/cells_database.ts";
+import { digestOf, tenantTables } from "../../apps/operator/cells_database.ts";
 import { serviceCase } from "../support/service/service_case.ts";
 import { fillSandbox } from "../support/database/filled_sandbox.ts";
 import { saidBy } from "../support/database/invariant_breaches.ts";

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { SCHEMAS_DIR } from "../../scripts/schema/schema_files.ts";
+import { SCHEMAS_DIR } from "../../tools/schema/schema_files.ts";
 
 const MAX_FUNCTION_LINES = 80;
 const MAX_COLUMNS = 100;

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import type postgres from "postgres";
 import { ERROR_CATALOGUE } from "../../shared/core/errors.ts";
-import { checkBooks } from "../../scripts/operator/check_books.ts";
+import { checkBooks } from "../../apps/operator/check_books.ts";
 import { afterwards, assertSilent, saidBy } from "../support/database/invariant_breaches.ts";
 import { addProviderRows } from "../support/database/provider_flow.ts";
 import { APPROVED_CARD, startService, type TestService } from "../support/service/service.ts";

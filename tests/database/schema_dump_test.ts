@@ -5,10 +5,10 @@
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
-import { diffLines } from "../../scripts/diff_lines.ts";
-import { readSchema, renderDescription } from "../../scripts/schema/schema_catalogue.ts";
-import { checkSchema, renderSchema } from "../../scripts/schema/schema_dump.ts";
-import { scratchServer } from "../../scripts/postgres/scratch_database.ts";
+import { diffLines } from "../../tools/diff_lines.ts";
+import { readSchema, renderDescription } from "../../tools/schema/schema_catalogue.ts";
+import { checkSchema, renderSchema } from "../../tools/schema/schema_dump.ts";
+import { scratchServer } from "../../apps/server/postgres/scratch_database.ts";
 import { cloneDatabase, testServer } from "../support/database/database.ts";
 
 /** Statements, and the line of the dump that must show each. */

@@ -5,8 +5,8 @@
  */
 
 import assert from "node:assert/strict";
-import { compareWithFiles } from "../../scripts/schema/schema_release.ts";
-import { scratchServer } from "../../scripts/postgres/scratch_database.ts";
+import { compareWithFiles } from "../../tools/schema/schema_release.ts";
+import { scratchServer } from "../../apps/server/postgres/scratch_database.ts";
 import { testServer } from "../support/database/database.ts";
 import {
   BECOME,

@@ -7,8 +7,8 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import Stripe from "stripe";
-import { signWebhook } from "../../client/mod.ts";
-import { COMMANDS, findCommand } from "../../package/commands.ts";
+import { signWebhook } from "../../packages/client/mod.ts";
+import { COMMANDS, findCommand } from "../../packages/sandbox/commands.ts";
 import {
   DISPUTE_STATUSES,
   EVENT_TYPES,

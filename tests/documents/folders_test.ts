@@ -43,10 +43,10 @@ function reachedFrom(folder: string): Set<string> {
   return reached;
 }
 
-Deno.test("every module of tests/ is a test, or stands in a folder of tests/support", async () => {
+Deno.test("every module of tests/ is a test, or stands in tests/chaos or a folder of tests/support", async () => {
   const modules = (await projectFiles([".ts", ".tsx"])).filter((path) => path.startsWith("tests/"));
   const elsewhere = modules.filter((path) =>
-    !/^tests\/[a-z_]+\/[^/]+_test\.tsx?$|^tests\/support\/[a-z_]+\/[^/]+$/.test(path)
+    !/^tests\/[a-z_]+\/[^/]+_test\.tsx?$|^tests\/(?:support\/[a-z_]+|chaos)\/[^/]+$/.test(path)
   );
   assert.deepEqual(elsewhere, []);
 });
@@ -76,7 +76,7 @@ Deno.test("imports follow the arrows of the diagram or stay in their folder", as
   assert.deepEqual(against, []);
 });
 
-for (const parent of ["shared/domain", "scripts", "tests/support"]) {
+for (const parent of ["shared/domain", "apps", "tools", "tests/support"]) {
   Deno.test(`the folders of ${parent} do not import each other in a circle`, async () => {
     const imports = new Map<string, string[]>();
     for (const [path, module] of await readModules()) {

@@ -13,7 +13,7 @@ const EXACT_PACKAGE = /^npm:\/?((?:@[\w.-]+\/)?[\w.-]+)@\d+\.\d+\.\d+(?:-[\w.]+)
 const SPECIFIER = /(?:\bfrom\s*|\bimport\s*\(?\s*)"([^"]+)"/g;
 
 /** The client, which examples import by the name of its package. */
-const CLIENT = ["@payments-api/client", "./client/mod.ts"] as const;
+const CLIENT = ["@payments-api/client", "./packages/client/mod.ts"] as const;
 
 type ImportMap = Record<string, string>;
 

@@ -12,9 +12,9 @@ const EXPORT =
 
 /** Exports of, or for, modules that are generated: the name occurs in a text. */
 const WRITTEN = new Set([
-  "scripts/documents/client_types.ts ERROR_CODES",
-  "scripts/documents/client_types.ts ListParams",
-  "scripts/documents/openapi/openapi.ts OPENAPI_GZIP",
+  "tools/generate/client_types.ts ERROR_CODES",
+  "tools/generate/client_types.ts ListParams",
+  "tools/generate/openapi/openapi.ts OPENAPI_GZIP",
   "tests/support/testing/share_worker.ts loadFiles",
 ]);
 

@@ -4,15 +4,15 @@
  */
 
 import assert from "node:assert/strict";
-import CLIENT from "../../client/package.json" with { type: "json" };
-import PACKAGE from "../../package/package.json" with { type: "json" };
+import CLIENT from "../../packages/client/package.json" with { type: "json" };
+import PACKAGE from "../../packages/sandbox/package.json" with { type: "json" };
 import {
   renderClientReadme,
   renderPackageReadme,
   renderReadme,
   renderTestingPage,
-} from "../../scripts/documents/installation.ts";
-import type { Publication } from "../../scripts/publication/publication.ts";
+} from "../../tools/generate/installation.ts";
+import type { Publication } from "../../tools/publication/publication.ts";
 import { readProjectFile } from "../support/documents/project_files.ts";
 import { codeBlocks } from "../support/documents/readme_document.ts";
 
@@ -35,13 +35,13 @@ const DOCUMENTS = [
     `npm install --save-dev ${PACKAGE.name}`,
   ],
   [
-    "package/README.md",
+    "packages/sandbox/README.md",
     renderPackageReadme,
     `npx --no-install ${PACKAGE.name} start`,
     `npx ${PACKAGE.name} start`,
   ],
   [
-    "client/README.md",
+    "packages/client/README.md",
     renderClientReadme,
     'npm pack "$clone/client"',
     `npm install ${CLIENT.name}`,
@@ -67,7 +67,10 @@ Deno.test("README.md imports the client from the clone, then from npm", async ()
   const imports = (publication: Publication) =>
     [...renderReadme(committed, publication).matchAll(/^import .* from ("[^"]*client[^"]*");$/gm)]
       .map(([, from]) => JSON.parse(from!));
-  assert.deepEqual(imports(CLONE), ["../client/webhook_signature.ts", "./client/mod.ts"]);
+  assert.deepEqual(imports(CLONE), [
+    "../packages/client/webhook_signature.ts",
+    "./packages/client/mod.ts",
+  ]);
   const from_npm = `npm:${CLIENT.name}`;
   assert.deepEqual(imports(PUBLISHED), [from_npm, from_npm]);
 });

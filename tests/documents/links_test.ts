@@ -5,9 +5,9 @@
 
 import assert from "node:assert/strict";
 import { posix } from "node:path";
-import CLIENT from "../../client/package.json" with { type: "json" };
-import PACKAGE from "../../package/package.json" with { type: "json" };
-import { PUBLICATION } from "../../scripts/publication/publication.ts";
+import CLIENT from "../../packages/client/package.json" with { type: "json" };
+import PACKAGE from "../../packages/sandbox/package.json" with { type: "json" };
+import { PUBLICATION } from "../../tools/publication/publication.ts";
 import { anchors, links, proseLines } from "../support/documents/markdown.ts";
 import { exists, projectFiles, readProjectFile } from "../support/documents/project_files.ts";
 

@@ -110,11 +110,11 @@ if (missing_languages.length > 0) {
 Deno.test({
   name: "README.md and the tutorials give the shown responses when run in order",
   ignore: missing.length > 0 && !in_ci,
-  // A reader's shell is in the folder that contains `.local/` and `client/`.
+  // A reader's shell is in the folder that contains `.local/` and `packages/client/`.
   fn: (t) =>
     withTemporaryFolder(async (folder) => {
       await Deno.mkdir(folder);
-      await Deno.symlink(new URL("client", ROOT), join(folder, "client"));
+      await Deno.symlink(new URL("packages", ROOT), join(folder, "packages"));
       const product = await launchStart({ DATA_DIR: join(folder, ".local") }, ["task", "start"]);
       try {
         // A reader repeats them in the same sandbox.
@@ -234,7 +234,7 @@ Deno.test({
   fn: () =>
     withTemporaryFolder(async (folder) => {
       await Deno.mkdir(join(folder, ".local"), { recursive: true });
-      await Deno.symlink(new URL("client", ROOT), join(folder, "client"));
+      await Deno.symlink(new URL("packages", ROOT), join(folder, "packages"));
       const [block] = shellExamples(README).filter(({ script }) => script.includes("wait_for()"));
       for (
         const [receiver, printed, wait] of [
@@ -265,7 +265,7 @@ Deno.test({
       const [start, test, ...others] = codeBlocks(README)
         .filter(({ language }) => language === "console").map(({ text }) => text);
       assert.deepEqual([test, others], ["npx -y deno@2.9.6 task test\n", []]);
-      const stub = 'npx() { [ -f deno.json ] && [ -f client/mod.ts ] && echo "$*"; }\n';
+      const stub = 'npx() { [ -f deno.json ] && [ -f packages/client/mod.ts ] && echo "$*"; }\n';
       const script = stub + start!.replace(/<[^>]+>/, `"${fileURLToPath(ROOT)}"`);
       const { results: [result] } = await runInOneShell(folder, [script]);
       assert.deepEqual([result!.stdout, result!.code], [
@@ -328,7 +328,7 @@ Deno.test("docs/contract.md lists every operation and no other", () => {
 Deno.test("docs/operations/configuration.md explains every setting of the code and no other", async () => {
   const shown = tableRows(OPERATIONS, "Variable").map(([cell]) => codeTexts(cell!)[0]!);
   const read = new Set<string>();
-  for (const folder of ["scripts", "shared"]) {
+  for (const folder of ["apps", "shared", "tools/testing"]) {
     for await (const text of sources(new URL(`${folder}/`, ROOT))) {
       for (const [, name] of text.matchAll(/\b(?:env|read|env\.get)\("([A-Z][A-Z_]+)"\)/g)) {
         read.add(name!);

@@ -13,14 +13,21 @@ import { idPattern } from "../../shared/core/ids.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 /** The console is not included: it reads responses of the service, in the browser of one person. */
-const FOLDERS = ["client", "scripts", "shared", "supabase"];
+const FOLDERS = [
+  "apps/operator",
+  "apps/server",
+  "packages/client",
+  "shared",
+  "supabase",
+  "tools/testing",
+];
 
 /** Expressions that a file builds at run time, which expressions() cannot find. */
 const BUILT: Record<string, readonly RegExp[]> = {
   "shared/core/card_number.ts": [LIKE_LETTERS],
   "shared/core/ids.ts": [idPattern("pay_")],
   // This file joins literals, and reads only the project's own migrations.
-  "scripts/schema/sql_statements.ts": [],
+  "apps/server/migrations/sql_statements.ts": [],
 };
 
 /** The text of an expression, and its file. */

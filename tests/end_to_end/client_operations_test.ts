@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import { ApiError, type Event, verifyWebhook } from "../../client/mod.ts";
+import { ApiError, type Event, verifyWebhook } from "../../packages/client/mod.ts";
 import { PAYMENTS_FUNCTION_ROUTES } from "../../shared/functions/payments_function.ts";
 import { SANDBOX_ROUTES } from "../../shared/sandbox/sandbox_routes.ts";
 import { ApiKey } from "../../shared/schema/api_key.ts";

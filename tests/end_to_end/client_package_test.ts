@@ -5,8 +5,8 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { PaymentsClient } from "../../client/mod.ts";
-import { VERSION } from "../../client/user_agent.ts";
+import { PaymentsClient } from "../../packages/client/mod.ts";
+import { VERSION } from "../../packages/client/user_agent.ts";
 import { readCloneDocument } from "../support/documents/clone_documents.ts";
 import { codeBlocks, codeTexts, tableRows } from "../support/documents/readme_document.ts";
 import { missingPrograms } from "../support/documents/readme_shell.ts";
@@ -19,8 +19,8 @@ import {
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 import { withServedService } from "../support/service/served_service.ts";
 
-const CLIENT = new URL("../../client/", import.meta.url);
-const README = await readCloneDocument("client/README.md");
+const CLIENT = new URL("../../packages/client/", import.meta.url);
+const README = await readCloneDocument("packages/client/README.md");
 const PACKAGE = JSON.parse(await Deno.readTextFile(new URL("package.json", CLIENT)));
 /** The compiler that builds the package also checks the user's project. */
 const TYPESCRIPT = /typescript@[\d.]+/.exec(PACKAGE.scripts.prepack)![0];

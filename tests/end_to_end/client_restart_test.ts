@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { ConnectionError, type Exchange, PaymentsClient } from "../../client/mod.ts";
+import { ConnectionError, type Exchange, PaymentsClient } from "../../packages/client/mod.ts";
 import { launchServer } from "../support/service/server_process.ts";
 import { startService } from "../support/service/service.ts";
 import { until } from "../support/common/until.ts";

@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { VERSION } from "../../client/user_agent.ts";
+import { VERSION } from "../../packages/client/user_agent.ts";
 import { codeBlocks } from "../support/documents/readme_document.ts";
 import { missingPrograms } from "../support/documents/readme_shell.ts";
 import { readProjectFile } from "../support/documents/project_files.ts";

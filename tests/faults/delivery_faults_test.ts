@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { verifyWebhook } from "../../client/webhook_signature.ts";
+import { verifyWebhook } from "../../packages/client/webhook_signature.ts";
 import { declare, FAULTS, left } from "../support/service/declared_faults.ts";
 import { assertSilent } from "../support/database/invariant_breaches.ts";
 import { advance, SANDBOX } from "../support/service/service_case.ts";

@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { verifyWebhook } from "../../client/webhook_signature.ts";
+import { verifyWebhook } from "../../packages/client/webhook_signature.ts";
 import type { InboxDelivery } from "../../shared/schema/inbox.ts";
 import { assertSilent } from "../support/database/invariant_breaches.ts";
 import { declare, FAULTS, left } from "../support/service/declared_faults.ts";

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { createPaymentsFunction } from "../../shared/functions/payments_function.ts";
 import { placeBounds } from "../../shared/jobs/places.ts";
-import { openLocalServer } from "../../scripts/local/local_server.ts";
+import { openLocalServer } from "../../apps/server/local/local_server.ts";
 import { until } from "../support/common/until.ts";
 import { declare, FAULTS, left } from "../support/service/declared_faults.ts";
 import type { CallOptions, TestResponse, TestService } from "../support/service/service.ts";

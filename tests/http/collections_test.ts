@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { checkBooks } from "../../scripts/operator/check_books.ts";
+import { checkBooks } from "../../apps/operator/check_books.ts";
 import { runBankJourney } from "../support/bank/bank_journey.ts";
 import { changesBetween, recordOf } from "../support/database/payment_records.ts";
 import type { TestResponse, TestService } from "../support/service/service.ts";

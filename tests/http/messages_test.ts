@@ -6,7 +6,7 @@
  */
 
 import assert from "node:assert/strict";
-import { ADDRESSES } from "../../scripts/documents/openapi/operations.ts";
+import { ADDRESSES } from "../../tools/generate/openapi/operations.ts";
 import type { TestResponse, TestService } from "../support/service/service.ts";
 import { OTHER_MISTAKES } from "../support/http/other_mistakes.ts";
 import { serviceCase } from "../support/service/service_case.ts";

@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { CONNECTION_LIMITS } from "../../scripts/local/http_connections.ts";
+import { CONNECTION_LIMITS } from "../../apps/server/local/http_connections.ts";
 import { placeBounds } from "../../shared/jobs/places.ts";
 import { until } from "../support/common/until.ts";
 import { NeedsInternals } from "../support/service/needs_internals.ts";

@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { checkBooks } from "../../scripts/operator/check_books.ts";
+import { checkBooks } from "../../apps/operator/check_books.ts";
 import { startSecondService } from "../support/service/second_service.ts";
 import { startService } from "../support/service/service.ts";
 

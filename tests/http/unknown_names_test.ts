@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import * as z from "zod";
-import { ADDRESSES } from "../../scripts/documents/openapi/operations.ts";
+import { ADDRESSES } from "../../tools/generate/openapi/operations.ts";
 import type { ApiError } from "../../shared/core/errors.ts";
 import { generateApiKey } from "../../shared/core/api_key.ts";
 import { parseBody, parseQuery } from "../../shared/http/parse_input.ts";

@@ -1,7 +1,7 @@
 /** The places of requests: each bound, and that all places together leave connections free. */
 
 import assert from "node:assert/strict";
-import { CONNECTION_LIMITS } from "../../scripts/local/http_connections.ts";
+import { CONNECTION_LIMITS } from "../../apps/server/local/http_connections.ts";
 import type { Slot } from "../../shared/jobs/fair_queue.ts";
 import { createPlaces, placeBounds, type Places } from "../../shared/jobs/places.ts";
 

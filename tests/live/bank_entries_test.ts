@@ -4,13 +4,13 @@
  */
 
 import assert from "node:assert/strict";
-import { checkBooks } from "../../scripts/operator/check_books.ts";
-import { renderEvents } from "../../scripts/operator/provider_work_table.ts";
-import { runWorkCommand } from "../../scripts/operator/provider_work.ts";
-import { rotateVault } from "../../scripts/operator/vault.ts";
+import { checkBooks } from "../../apps/operator/check_books.ts";
+import { renderEvents } from "../../apps/operator/provider_work_table.ts";
+import { runWorkCommand } from "../../apps/operator/provider_work.ts";
+import { rotateVault } from "../../apps/operator/vault.ts";
 import { creditorReference } from "../../shared/core/creditor_reference.ts";
 import { Vault } from "../../shared/core/vault.ts";
-import { connectorsOf } from "../../scripts/operator/operator_database.ts";
+import { connectorsOf } from "../../apps/operator/operator_database.ts";
 import { changeBankAccount, KEYS, runProviders } from "../support/bank/bank.ts";
 import { no_bank_double } from "../support/bank/double.ts";
 import { type LiveBank, PAYER, withLiveBank } from "../support/bank/live_bank.ts";

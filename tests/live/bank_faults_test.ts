@@ -5,9 +5,9 @@ import { creditorReference } from "../../shared/core/creditor_reference.ts";
 import { Vault } from "../../shared/core/vault.ts";
 import { rejectionOf } from "../../shared/connectors/bank/reported_statuses.ts";
 import { createBankStore } from "../../shared/store/bank_store.ts";
-import { databaseOf } from "../../scripts/operator/operator_database.ts";
-import { runBankCommand } from "../../scripts/operator/bank.ts";
-import { readBankCommand } from "../../scripts/operator/bank_command.ts";
+import { databaseOf } from "../../apps/operator/operator_database.ts";
+import { runBankCommand } from "../../apps/operator/bank.ts";
+import { readBankCommand } from "../../apps/operator/bank_command.ts";
 import { addBankAccount, callBridge, KEYS, runProviders, written } from "../support/bank/bank.ts";
 import {
   ACCOUNT,

@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
-import { databaseOf } from "../../scripts/operator/operator_database.ts";
+import { databaseOf } from "../../apps/operator/operator_database.ts";
 import { importBankFile } from "../../shared/connectors/bank/import_bank_file.ts";
 import { Vault } from "../../shared/core/vault.ts";
 import type { ProviderAccount } from "../../shared/domain/providers/connector.ts";

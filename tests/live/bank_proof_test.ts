@@ -7,9 +7,9 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { callApi } from "../../chaos/api_call.ts";
-import { makeLiveEnvironment } from "../../chaos/sandbox.ts";
-import { type ApiServer, setStage, type Stage, untilWell } from "../../chaos/stage.ts";
+import { callApi } from "../chaos/api_call.ts";
+import { makeLiveEnvironment } from "../chaos/sandbox.ts";
+import { type ApiServer, setStage, type Stage, untilWell } from "../chaos/stage.ts";
 import { creditorReference } from "../../shared/core/creditor_reference.ts";
 import { idGenerator } from "../../shared/core/ids.ts";
 import { KEYS, written } from "../support/bank/bank.ts";

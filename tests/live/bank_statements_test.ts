@@ -1,7 +1,7 @@
 /** The statements of a bank, one after the other: no entry is lost, and none is booked twice. */
 
 import assert from "node:assert/strict";
-import { checkBooks } from "../../scripts/operator/check_books.ts";
+import { checkBooks } from "../../apps/operator/check_books.ts";
 import { isValidIban } from "../../shared/core/iban.ts";
 import { Vault } from "../../shared/core/vault.ts";
 import { addBankAccount, callBridge, KEYS } from "../support/bank/bank.ts";

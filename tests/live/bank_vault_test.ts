@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { fileURLToPath } from "node:url";
-import { rotateVault } from "../../scripts/operator/vault.ts";
+import { rotateVault } from "../../apps/operator/vault.ts";
 import { bytesOf } from "../../shared/connectors/bank/export_bank_files.ts";
 import { idGenerator } from "../../shared/core/ids.ts";
 import { Vault } from "../../shared/core/vault.ts";
@@ -68,7 +68,7 @@ async function keepDetails(t: Deno.TestContext, live: LiveBank): Promise<void> {
     await held`begin`;
     await held`select from pay.bank_details where owner_id = ${middle} for update`;
     const command = new Deno.Command(Deno.execPath(), {
-      args: ["run", "-A", "--quiet", "scripts/operator/vault.ts", "rotate"],
+      args: ["run", "-A", "--quiet", "apps/operator/vault.ts", "rotate"],
       cwd: PROJECT_DIR,
       env: { DATABASE_URL: service.database.url, BANK_DETAILS_KEYS: NEWER },
       stdout: "null",

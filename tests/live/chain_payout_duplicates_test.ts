@@ -1,8 +1,8 @@
 /** Payouts in stablecoins that can be mistaken for others, and nodes that are wrong or limited. */
 
 import assert from "node:assert/strict";
-import { runWorkCommand } from "../../scripts/operator/provider_work.ts";
-import { connectorsOf } from "../../scripts/operator/operator_database.ts";
+import { runWorkCommand } from "../../apps/operator/provider_work.ts";
+import { connectorsOf } from "../../apps/operator/operator_database.ts";
 import { idGenerator } from "../../shared/core/ids.ts";
 import type { Hex } from "../support/chain/chain_world.ts";
 import { startNodeProxy } from "../support/chain/node_proxy.ts";

@@ -1,8 +1,8 @@
 /** Fees of payouts with one node that lies about the prices of gas. */
 
 import assert from "node:assert/strict";
-import { runProviderCommand } from "../../scripts/operator/providers.ts";
-import { connectorsOf } from "../../scripts/operator/operator_database.ts";
+import { runProviderCommand } from "../../apps/operator/providers.ts";
+import { connectorsOf } from "../../apps/operator/operator_database.ts";
 import { startNodeProxy } from "../support/chain/node_proxy.ts";
 import { newAddress, payoutCase } from "../support/chain/payout_case.ts";
 

@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { exportPayouts } from "../../scripts/operator/payouts.ts";
+import { exportPayouts } from "../../apps/operator/payouts.ts";
 import type { Hex } from "../support/chain/chain_world.ts";
 import {
   balanceOf,

@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { idGenerator } from "../../shared/core/ids.ts";
-import { checkBooks } from "../../scripts/operator/check_books.ts";
+import { checkBooks } from "../../apps/operator/check_books.ts";
 import type { ProviderEvent } from "../../shared/domain/providers/connector.ts";
 import { XPUB } from "../support/chain/watched.ts";
 import { openProviderStore } from "../support/database/provider_flow.ts";

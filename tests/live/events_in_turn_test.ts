@@ -5,7 +5,7 @@ import { Vault } from "../../shared/core/vault.ts";
 import { createProviderStore } from "../../shared/store/provider_store.ts";
 import { addBankAccount, KEYS } from "../support/bank/bank.ts";
 import { ACCOUNT } from "../support/connectors/bank_file.ts";
-import { databaseOf } from "../../scripts/operator/operator_database.ts";
+import { databaseOf } from "../../apps/operator/operator_database.ts";
 import { startService } from "../support/service/service.ts";
 
 const PARTS = 8;

@@ -5,9 +5,9 @@
 
 import assert from "node:assert/strict";
 import { idGenerator } from "../../shared/core/ids.ts";
-import { connectorsOf } from "../../scripts/operator/operator_database.ts";
-import { readProviderCommand } from "../../scripts/operator/provider_command.ts";
-import { runProviderCommand } from "../../scripts/operator/providers.ts";
+import { connectorsOf } from "../../apps/operator/operator_database.ts";
+import { readProviderCommand } from "../../apps/operator/provider_command.ts";
+import { runProviderCommand } from "../../apps/operator/providers.ts";
 import { until } from "../support/common/until.ts";
 import { atStripe, referenceOf } from "../support/live/live_actions.ts";
 import {

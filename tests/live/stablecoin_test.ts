@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { checkBooks } from "../../scripts/operator/check_books.ts";
+import { checkBooks } from "../../apps/operator/check_books.ts";
 import { depositAddress } from "../../shared/connectors/evm/evm_address.ts";
 import { XPUB } from "../support/chain/watched.ts";
 import {

@@ -6,16 +6,16 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { type CodeSample, codeSamples } from "../../scripts/documents/code_samples/code_samples.ts";
-import type { SampleCall } from "../../scripts/documents/code_samples/sample_call.ts";
-import { readExamples } from "../../scripts/documents/openapi/examples.ts";
-import { ADDRESSES } from "../../scripts/documents/openapi/operations.ts";
+import { type CodeSample, codeSamples } from "../../tools/generate/code_samples/code_samples.ts";
+import type { SampleCall } from "../../tools/generate/code_samples/sample_call.ts";
+import { readExamples } from "../../tools/generate/openapi/examples.ts";
+import { ADDRESSES } from "../../tools/generate/openapi/operations.ts";
 import {
   buildReferenceDocument,
   type DocumentedOperation,
   mainOperation,
   sampleCall,
-} from "../../scripts/sites/reference_document.ts";
+} from "../../tools/site/reference_document.ts";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 import { EXAMPLE_REQUESTS, idInPath } from "../support/openapi/example_requests.ts";
 import { type Printed, SAMPLE_LANGUAGES } from "../support/openapi/sample_runners.ts";
@@ -48,7 +48,10 @@ Deno.test("the samples in TypeScript have the types of the client", () =>
     await Deno.mkdir(folder);
     for (const { operation } of DOCUMENTED) {
       const { source } = operation["x-codeSamples"].find(({ lang }) => lang === "typescript")!;
-      const module = source.replace("@payments-api/client", new URL("client/mod.ts", ROOT).href);
+      const module = source.replace(
+        "@payments-api/client",
+        new URL("packages/client/mod.ts", ROOT).href,
+      );
       await Deno.writeTextFile(
         join(folder, `${operation.operationId}.ts`),
         `${module}\nexport {};`,

@@ -10,7 +10,7 @@ import { addAccount } from "../support/database/provider_flow.ts";
 import { fingerprint } from "../../shared/core/canonical_json.ts";
 import { EVENT_TYPES } from "../../shared/core/vocabulary.ts";
 import { ERROR_CODES } from "../../shared/schema/error.ts";
-import { buildDocument } from "../../scripts/documents/openapi/document.ts";
+import { buildDocument } from "../../tools/generate/openapi/document.ts";
 import {
   errorExampleName,
   eventExampleName,
@@ -18,10 +18,10 @@ import {
   examplesIn,
   type OperationExamples,
   readExamples,
-} from "../../scripts/documents/openapi/examples.ts";
-import { jsonText } from "../../scripts/documents/openapi/json_text.ts";
-import type { Json } from "../../scripts/documents/openapi/schemas.ts";
-import { ADDRESSES } from "../../scripts/documents/openapi/operations.ts";
+} from "../../tools/generate/openapi/examples.ts";
+import { jsonText } from "../../tools/generate/openapi/json_text.ts";
+import type { Json } from "../../tools/generate/openapi/schemas.ts";
+import { ADDRESSES } from "../../tools/generate/openapi/operations.ts";
 import {
   setServerTime,
   startService,

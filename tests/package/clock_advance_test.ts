@@ -1,7 +1,7 @@
 /** `clock advance`: durations, and what the command prints and does. */
 
 import assert from "node:assert/strict";
-import { parseDuration } from "../../package/duration.ts";
+import { parseDuration } from "../../packages/sandbox/duration.ts";
 import { call } from "../support/package/command_line.ts";
 import { withServedService } from "../support/service/served_service.ts";
 

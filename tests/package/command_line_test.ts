@@ -4,10 +4,10 @@
  */
 
 import assert from "node:assert/strict";
-import { readArguments } from "../../package/command.ts";
-import { COMMANDS, findCommand } from "../../package/commands.ts";
-import { PACKAGE_NAME } from "../../package/package_name.ts";
-import { VARIABLES } from "../../package/service_access.ts";
+import { readArguments } from "../../packages/sandbox/command.ts";
+import { COMMANDS, findCommand } from "../../packages/sandbox/commands.ts";
+import { PACKAGE_NAME } from "../../packages/sandbox/package_name.ts";
+import { VARIABLES } from "../../packages/sandbox/service_access.ts";
 import { projectFiles, readProjectFile } from "../support/documents/project_files.ts";
 import { codeTexts, tableRows } from "../support/documents/readme_document.ts";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";

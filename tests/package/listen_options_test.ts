@@ -1,7 +1,7 @@
 /** The options of `listen`, its JSON, and the arguments that it refuses. */
 
 import assert from "node:assert/strict";
-import { verifyWebhook } from "../../client/mod.ts";
+import { verifyWebhook } from "../../packages/client/mod.ts";
 import { until } from "../support/common/until.ts";
 import { call } from "../support/package/command_line.ts";
 import { onlyEndpoint, pay, withListenCase } from "../support/package/listen_case.ts";

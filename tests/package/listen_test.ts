@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { verifyWebhook } from "../../client/mod.ts";
+import { verifyWebhook } from "../../packages/client/mod.ts";
 import { freePort } from "../support/common/free_port.ts";
 import { until } from "../support/common/until.ts";
 import {

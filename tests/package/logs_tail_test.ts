@@ -1,9 +1,9 @@
 /** `logs tail`: each request of the sandbox once, as it comes. */
 
 import assert from "node:assert/strict";
-import { List } from "../../client/list.ts";
-import type { LoggedRequest } from "../../client/mod.ts";
-import { RequestTail } from "../../package/request_tail.ts";
+import { List } from "../../packages/client/list.ts";
+import type { LoggedRequest } from "../../packages/client/mod.ts";
+import { RequestTail } from "../../packages/sandbox/request_tail.ts";
 import { until } from "../support/common/until.ts";
 import { call, launch } from "../support/package/command_line.ts";
 import { type ServedService, withServedService } from "../support/service/served_service.ts";
@@ -97,7 +97,7 @@ Deno.test("logs tail ends without an error when the reader of its output ends", 
   withLog(async (served) => {
     for (let i = 0; i < 3; i++) await served.client.payments.create(PAYMENT);
     await logged(served, 3);
-    const program = new URL("../../package/cli.ts", import.meta.url).pathname;
+    const program = new URL("../../packages/sandbox/cli.ts", import.meta.url).pathname;
     const command = new Deno.Command("bash", {
       args: [
         "-c",

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import type * as z from "zod";
-import { TOOLS } from "../../package/mcp/tools.ts";
-import { MAX_RESULT_CHARACTERS } from "../../package/mcp/tool_result.ts";
+import { TOOLS } from "../../packages/sandbox/mcp/tools.ts";
+import { MAX_RESULT_CHARACTERS } from "../../packages/sandbox/mcp/tool_result.ts";
 import { memberOf, namesOf, requirementOf } from "../../shared/schema/requirement.ts";
 import { until } from "../support/common/until.ts";
 import { readProjectFile } from "../support/documents/project_files.ts";

@@ -1,7 +1,7 @@
 /** The command `open --print`: the link to the console, with a test key and never with a live one. */
 
 import assert from "node:assert/strict";
-import { OPEN } from "../../package/commands/open.ts";
+import { OPEN } from "../../packages/sandbox/commands/open.ts";
 import { generateApiKey } from "../../shared/core/api_key.ts";
 
 const BASE_URL = "http://127.0.0.1:54321/functions/v1";

@@ -1,10 +1,10 @@
 /** `trigger`: which endpoint it chooses, which objects it makes, and which response it shows. */
 
 import assert from "node:assert/strict";
-import type { PaymentsClient } from "../../client/mod.ts";
+import type { PaymentsClient } from "../../packages/client/mod.ts";
 import { freePort } from "../support/common/free_port.ts";
 import { call } from "../support/package/command_line.ts";
-import { TRIGGER_TYPES } from "../../package/trigger_objects.ts";
+import { TRIGGER_TYPES } from "../../packages/sandbox/trigger_objects.ts";
 import { EVENT_TYPES } from "../../shared/core/vocabulary.ts";
 import { withServedService } from "../support/service/served_service.ts";
 import { onlyEndpoint, withListenCase } from "../support/package/listen_case.ts";

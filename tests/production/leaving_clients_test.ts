@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { connect } from "node:http2";
-import { CONNECTION_LIMITS } from "../../scripts/local/http_connections.ts";
+import { CONNECTION_LIMITS } from "../../apps/server/local/http_connections.ts";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 import { launchStart } from "../support/local/local_start.ts";
 import { openStage } from "../support/production/production_stage.ts";

@@ -21,7 +21,7 @@ import {
   type SupabaseServer,
 } from "../support/supabase/supabase_server.ts";
 import { openRecorder } from "../support/webhook/recording_receiver.ts";
-import { verifyWebhook } from "../../client/webhook_signature.ts";
+import { verifyWebhook } from "../../packages/client/webhook_signature.ts";
 
 const page = shellExamples(await readProjectFile("docs/production.md"));
 const is_there = await hasVersion(15);

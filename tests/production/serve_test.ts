@@ -5,9 +5,9 @@
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
-import { showRecord } from "../../scripts/operator/migrate.ts";
-import { readServeSettings } from "../../scripts/production/serve_settings.ts";
-import { openServeDatabase } from "../../scripts/production/serve_database.ts";
+import { showRecord } from "../../apps/operator/migrate.ts";
+import { readServeSettings } from "../../apps/server/production/serve_settings.ts";
+import { openServeDatabase } from "../../apps/server/production/serve_database.ts";
 import { idGenerator } from "../../shared/core/ids.ts";
 import { until } from "../support/common/until.ts";
 import { cloneDatabase, createEmptyDatabase } from "../support/database/database.ts";

@@ -2,9 +2,12 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { noteDataFolder, removeAbandonedHomes } from "../../scripts/postgres/abandoned_homes.ts";
-import { FALLBACK_PARENT } from "../../scripts/postgres/postgres_account.ts";
-import { startPostgres } from "../../scripts/postgres/embedded_postgres.ts";
+import {
+  noteDataFolder,
+  removeAbandonedHomes,
+} from "../../apps/server/postgres/abandoned_homes.ts";
+import { FALLBACK_PARENT } from "../../apps/server/postgres/postgres_account.ts";
+import { startPostgres } from "../../apps/server/postgres/embedded_postgres.ts";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 
 const DAY_MS = 24 * 3_600_000;

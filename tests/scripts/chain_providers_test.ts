@@ -5,10 +5,10 @@
 
 import assert from "node:assert/strict";
 import { getAddress } from "viem";
-import { connectorsOf } from "../../scripts/operator/operator_database.ts";
+import { connectorsOf } from "../../apps/operator/operator_database.ts";
 import { canonicalXpub, depositAddress } from "../../shared/connectors/evm/evm_address.ts";
-import { readProviderCommand } from "../../scripts/operator/provider_command.ts";
-import { runProviderCommand } from "../../scripts/operator/providers.ts";
+import { readProviderCommand } from "../../apps/operator/provider_command.ts";
+import { runProviderCommand } from "../../apps/operator/providers.ts";
 import { no_anvil, startAnvil } from "../support/chain/anvil.ts";
 import { ChainWorld } from "../support/chain/chain_world.ts";
 import { XPUB } from "../support/chain/watched.ts";

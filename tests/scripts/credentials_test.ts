@@ -8,7 +8,7 @@ import {
   credentialsPath,
   readDemoKeys,
   writeCredentials,
-} from "../../scripts/data_dir/credentials.ts";
+} from "../../apps/server/data_dir/credentials.ts";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 
 const CREDENTIALS = {

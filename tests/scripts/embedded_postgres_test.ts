@@ -6,9 +6,9 @@
 import assert from "node:assert/strict";
 import postgres from "postgres";
 import { dirname, join } from "node:path";
-import { startPostgres } from "../../scripts/postgres/embedded_postgres.ts";
-import { endLeftoverServer } from "../../scripts/postgres/postgres_cluster.ts";
-import { postgresAccount, postgresHome } from "../../scripts/postgres/postgres_account.ts";
+import { startPostgres } from "../../apps/server/postgres/embedded_postgres.ts";
+import { endLeftoverServer } from "../../apps/server/postgres/postgres_cluster.ts";
+import { postgresAccount, postgresHome } from "../../apps/server/postgres/postgres_account.ts";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 import { until } from "../support/common/until.ts";
 

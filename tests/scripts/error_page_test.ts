@@ -1,7 +1,7 @@
 /** docs/errors.md, and the messages whose `doc_url` leads to it. */
 
 import assert from "node:assert/strict";
-import { renderErrorPage } from "../../scripts/documents/error_page.ts";
+import { renderErrorPage } from "../../tools/generate/error_page.ts";
 import { projectFiles, readProjectFile } from "../support/documents/project_files.ts";
 
 const PROJECT_FILE =

@@ -1,9 +1,9 @@
 /** The files that `deno task generate` writes agree with the code. */
 
 import assert from "node:assert/strict";
-import { GENERATED_FILES } from "../../scripts/generate.ts";
-import { replaceBlock } from "../../scripts/documents/generated_block.ts";
-import { isServedModule } from "../../scripts/documents/openapi/openapi.ts";
+import { GENERATED_FILES } from "../../tools/generate.ts";
+import { replaceBlock } from "../../tools/generate/generated_block.ts";
+import { isServedModule } from "../../tools/generate/openapi/openapi.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 

@@ -9,7 +9,7 @@ import { startService } from "../support/service/service.ts";
 import { createEmptyDatabase } from "../support/database/database.ts";
 import { launchStart, PROJECT_DIR } from "../support/local/local_start.ts";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
-import { renderKeyTable } from "../../scripts/operator/key_table.ts";
+import { renderKeyTable } from "../../apps/operator/key_table.ts";
 
 const PAYMENTS = "/api-v1-payments/v1/payments";
 const UNKNOWN_KEY = `key_${"0".repeat(26)}`;
@@ -25,7 +25,7 @@ interface Ended {
 /** Runs the command as a child process without a terminal, until it exits. */
 async function keys(env: Record<string, string>, ...args: string[]): Promise<Ended> {
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--quiet", "scripts/operator/keys.ts", ...args],
+    args: ["run", "-A", "--quiet", "apps/operator/keys.ts", ...args],
     cwd: PROJECT_DIR,
     env: { DATABASE_URL: "", API_KEY_PREFIX: "", ...env },
     stdin: "null",

@@ -1,7 +1,7 @@
 /** `deno task test --live-card`: its refusals, and its tests at the double of Stripe. */
 
 import assert from "node:assert/strict";
-import { LiveCardRefused, readLiveCardRun } from "../../scripts/testing/live_card.ts";
+import { LiveCardRefused, readLiveCardRun } from "../../tools/testing/live_card.ts";
 import { PROJECT_DIR } from "../support/local/local_start.ts";
 import { no_stripe_double, startStripeDouble } from "../support/stripe/double.ts";
 

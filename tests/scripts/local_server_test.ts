@@ -5,8 +5,8 @@
 
 import assert from "node:assert/strict";
 import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
-import type { ConnectionInfo, ConnectionLimits } from "../../scripts/local/http_connections.ts";
-import { type LocalServer, openLocalServer } from "../../scripts/local/local_server.ts";
+import type { ConnectionInfo, ConnectionLimits } from "../../apps/server/local/http_connections.ts";
+import { type LocalServer, openLocalServer } from "../../apps/server/local/local_server.ts";
 import { ApiError } from "../../shared/core/errors.ts";
 import { readRaw } from "../../shared/http/request_body.ts";
 

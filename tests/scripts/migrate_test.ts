@@ -3,7 +3,11 @@
 import assert from "node:assert/strict";
 import postgres from "postgres";
 import { join } from "node:path";
-import { ForeignDatabaseError, migrate, MigrationError } from "../../scripts/schema/migrate.ts";
+import {
+  ForeignDatabaseError,
+  migrate,
+  MigrationError,
+} from "../../apps/server/migrations/migrate.ts";
 import { createEmptyDatabase } from "../support/database/database.ts";
 
 /** A folder of migrations and an empty database. */

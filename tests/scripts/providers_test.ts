@@ -6,8 +6,8 @@
 import assert from "node:assert/strict";
 import type { Connector } from "../../shared/domain/providers/connector.ts";
 import { invalidParameter } from "../../shared/core/errors.ts";
-import { readProviderCommand } from "../../scripts/operator/provider_command.ts";
-import { runProviderCommand } from "../../scripts/operator/providers.ts";
+import { readProviderCommand } from "../../apps/operator/provider_command.ts";
+import { runProviderCommand } from "../../apps/operator/providers.ts";
 import { startService } from "../support/service/service.ts";
 import { PROJECT_DIR } from "../support/local/local_start.ts";
 
@@ -231,8 +231,8 @@ async function spawn(file: string, env: Record<string, string>, ...args: string[
 Deno.test("the programs providers and reconcile", async (t) => {
   const service = await startService();
   const env = { DATABASE_URL: service.database.url };
-  const providers = (...args: string[]) => spawn("scripts/operator/providers.ts", env, ...args);
-  const reconcile = (...args: string[]) => spawn("scripts/operator/reconcile.ts", env, ...args);
+  const providers = (...args: string[]) => spawn("apps/operator/providers.ts", env, ...args);
+  const reconcile = (...args: string[]) => spawn("apps/operator/reconcile.ts", env, ...args);
   try {
     await t.step("providers list exits with 0, and wrong arguments with 2", async () => {
       assert.deepEqual(await providers("list"), { code: 0, out: "No accounts\n", said: "" });
@@ -260,7 +260,7 @@ Deno.test("the programs providers and reconcile", async (t) => {
         `warning: invariant_reported_events ${live.environment_id} pac_1 pi_1: unmatched: authorize succeeded ` +
         "of an unknown subject\nThe books agree with those of the providers\n",
       ]);
-      const books = await spawn("scripts/operator/check_books.ts", env);
+      const books = await spawn("apps/operator/check_books.ts", env);
       assert.equal(books.code, 3);
       assert.match(books.out, /^REVIEW invariant_reported_events /m);
     });
@@ -269,7 +269,7 @@ Deno.test("the programs providers and reconcile", async (t) => {
       const { code, out } = await reconcile();
       assert.equal(code, 1);
       assert.match(out, /^invariant_provider_events .*: provider events of 5 EUR, ledger 0$/m);
-      assert.equal((await spawn("scripts/operator/check_books.ts", env)).code, 1);
+      assert.equal((await spawn("apps/operator/check_books.ts", env)).code, 1);
     });
     await t.step("reconcile exits with 2 if it cannot read the books", async () => {
       const { code, said } = await reconcile("postgres://127.0.0.1:1/none");

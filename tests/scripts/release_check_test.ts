@@ -4,20 +4,20 @@
  */
 
 import assert from "node:assert/strict";
-import CLIENT from "../../client/package.json" with { type: "json" };
-import PACKAGE from "../../package/package.json" with { type: "json" };
+import CLIENT from "../../packages/client/package.json" with { type: "json" };
+import PACKAGE from "../../packages/sandbox/package.json" with { type: "json" };
 import {
   billOfParts,
   type Component,
   findLicenseProblems,
   listLicenses,
-} from "../../scripts/release/bill_of_materials.ts";
-import { packagesInBundles } from "../../scripts/package/build.ts";
-import { renderNotices } from "../../scripts/package/notices.ts";
-import { findRepositoryProblems } from "../../scripts/release/check_release.ts";
-import { publishedManifest, withAbsoluteLinks } from "../../scripts/publication/publication.ts";
-import { NODE_RELEASES } from "../../scripts/release/try_archives.ts";
-import { readSection } from "../../scripts/release/version.ts";
+} from "../../tools/release/bill_of_materials.ts";
+import { packagesInBundles } from "../../tools/release/package/build.ts";
+import { renderNotices } from "../../tools/release/package/notices.ts";
+import { findRepositoryProblems } from "../../tools/release/check_release.ts";
+import { publishedManifest, withAbsoluteLinks } from "../../tools/publication/publication.ts";
+import { NODE_RELEASES } from "../../tools/release/try_archives.ts";
+import { readSection } from "../../tools/release/version.ts";
 import { readProjectFile } from "../support/documents/project_files.ts";
 
 /** The packages with code in the bundles of the package. */
@@ -50,7 +50,12 @@ const BUNDLED = [
 const REPOSITORY = "https://example.com/owner/name";
 
 Deno.test("publishedManifest() can be published and names the repository", () => {
-  for (const [manifest, folder] of [[PACKAGE, "package"], [CLIENT, "client"]] as const) {
+  for (
+    const [manifest, folder] of [[PACKAGE, "packages/sandbox"], [
+      CLIENT,
+      "packages/client",
+    ]] as const
+  ) {
     assert.equal(manifest.private, true, "npm refuses to publish the sources");
     const { private: _, ...members } = manifest;
     assert.deepEqual(publishedManifest(manifest, folder, null), members);

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { MIGRATIONS_DIR } from "../../scripts/schema/migrate.ts";
-import { readMigrationFolder } from "../../scripts/schema/migration_folder.ts";
+import { MIGRATIONS_DIR } from "../../apps/server/migrations/migrate.ts";
+import { readMigrationFolder } from "../../apps/server/migrations/migration_folder.ts";
 import {
   findBrokenReleases,
   findOrderProblems,
@@ -11,8 +11,8 @@ import {
   readReleases,
   releasedFiles,
   type Releases,
-} from "../../scripts/schema/releases.ts";
-import { readChangelog, readVersions } from "../../scripts/release/version.ts";
+} from "../../tools/schema/releases.ts";
+import { readChangelog, readVersions } from "../../tools/release/version.ts";
 import { testServer } from "../support/database/database.ts";
 import { PROJECT_DIR } from "../support/local/local_start.ts";
 
@@ -140,9 +140,9 @@ const REFUSED: [script: string, args: string[], code: number, said: RegExp][] = 
 ];
 
 for (const [script, args, code, said] of REFUSED) {
-  Deno.test(`scripts/${script}.ts ${args.join(" ")} is refused`, async () => {
+  Deno.test(`apps/${script}.ts ${args.join(" ")} is refused`, async () => {
     const output = await new Deno.Command(Deno.execPath(), {
-      args: ["run", "-A", "--quiet", `scripts/${script}.ts`, ...args],
+      args: ["run", "-A", "--quiet", `apps/${script}.ts`, ...args],
       cwd: PROJECT_DIR,
       env: { TEST_DATABASE_URL: testServer().superuser_url },
       stdin: "null",

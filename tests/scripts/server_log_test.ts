@@ -1,7 +1,7 @@
 /** The log file of the local server: order, permissions and rotation. */
 
 import assert from "node:assert/strict";
-import { openServerLog } from "../../scripts/local/server_log.ts";
+import { openServerLog } from "../../apps/server/local/server_log.ts";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 
 Deno.test("openServerLog() appends every line in order, in a private file", () =>

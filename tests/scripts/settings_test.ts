@@ -1,7 +1,7 @@
 /** The settings of the local start: defaults, the variables that set them, and refused values. */
 
 import assert from "node:assert/strict";
-import { readSettings, SettingsError } from "../../scripts/data_dir/settings.ts";
+import { readSettings, SettingsError } from "../../apps/server/data_dir/settings.ts";
 
 const read = (env: Record<string, string>) => readSettings((name) => env[name], "/project");
 

@@ -1,7 +1,7 @@
 /** splitStatements(): the statements of a file, with the line of each. */
 
 import assert from "node:assert/strict";
-import { splitStatements } from "../../scripts/schema/sql_statements.ts";
+import { splitStatements } from "../../apps/server/migrations/sql_statements.ts";
 
 /** [case, SQL, text and line of each statement] */
 const CASES: readonly [string, string, ...[string, number][]][] = [

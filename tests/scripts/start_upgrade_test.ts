@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { START_COMMAND } from "../../scripts/local/start_command.ts";
+import { START_COMMAND } from "../../apps/server/local/start_command.ts";
 import {
   launchStart,
   PROJECT_DIR,
@@ -18,7 +18,7 @@ const PAYMENT = {
   card: { number: "4242424242424242", exp_month: 12, exp_year: 2030, cvc: "123" },
 };
 /** The folders of the project that a start needs. */
-const PARTS = ["client", "console", "docs", "package", "scripts", "shared", "supabase"];
+const PARTS = ["apps", "docs", "packages", "shared", "supabase", "tools"];
 /** The migration of a later version adds a column. */
 const NEXT = "30000101000000_next.sql";
 const NEXT_SQL = `grant pay_owner to current_user;
@@ -94,7 +94,7 @@ function commandOf(project: string): string[] {
 
 async function runKeys(data_dir: string): Promise<{ code: number; output: string }> {
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--quiet", "scripts/operator/keys.ts", "list"],
+    args: ["run", "-A", "--quiet", "apps/operator/keys.ts", "list"],
     cwd: PROJECT_DIR,
     env: { DATABASE_URL: "", DATA_DIR: data_dir },
     stdin: "null",

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { NoTestFiles, selectTestFiles, SLOWEST } from "../../scripts/testing/test_files.ts";
+import { NoTestFiles, selectTestFiles, SLOWEST } from "../../tools/testing/test_files.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const FILES = [
@@ -95,7 +95,7 @@ Deno.test("selectTestFiles() puts the slowest files of this project first", asyn
 
 Deno.test("deno task test names an unknown path and starts no server", async () => {
   const { code, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "scripts/testing/test.ts", "tests/unknown_test.ts"],
+    args: ["run", "-A", "tools/testing/test.ts", "tests/unknown_test.ts"],
     cwd: ROOT,
     // This port has no listener.
     env: { TEST_DATABASE_URL: "postgres://x@127.0.0.1:1/x" },

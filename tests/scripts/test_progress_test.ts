@@ -5,8 +5,8 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { shareWorkers } from "../../scripts/testing/test_groups.ts";
-import { ERASE_LINE, runWithProgress } from "../../scripts/testing/test_progress.ts";
+import { shareWorkers } from "../../tools/testing/test_groups.ts";
+import { ERASE_LINE, runWithProgress } from "../../tools/testing/test_progress.ts";
 
 const COUNT = 21;
 

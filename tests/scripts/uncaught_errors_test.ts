@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 
-const LAUNCH = new URL("../../scripts/local/launch.ts", import.meta.url);
-const SHUTDOWN = new URL("../../scripts/local/shutdown.ts", import.meta.url);
+const LAUNCH = new URL("../../apps/server/local/launch.ts", import.meta.url);
+const SHUTDOWN = new URL("../../apps/server/local/shutdown.ts", import.meta.url);
 
 /** Runs a start that prints "stopped" when it is stopped. `work` runs before it is ready. */
 async function run(work: string): Promise<{ code: number; output: string }> {

@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import type { Event } from "../../client/mod.ts";
+import type { Event } from "../../packages/client/mod.ts";
 import { until } from "../support/common/until.ts";
 import { no_stripe_double, startStripeDouble } from "../support/stripe/double.ts";
 import { comparable, comparableEvent, comparableExchange } from "../support/shop/comparable.ts";

@@ -8,10 +8,10 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import postgres from "postgres";
-import { checkBooks } from "../../scripts/operator/check_books.ts";
-import { migrate } from "../../scripts/schema/migrate.ts";
-import { diffLines } from "../../scripts/diff_lines.ts";
-import { renderSchema } from "../../scripts/schema/schema_dump.ts";
+import { checkBooks } from "../../apps/operator/check_books.ts";
+import { migrate } from "../../apps/server/migrations/migrate.ts";
+import { diffLines } from "../../tools/diff_lines.ts";
+import { renderSchema } from "../../tools/schema/schema_dump.ts";
 import { createDependencies } from "../../shared/functions/dependencies.ts";
 import { createPaymentsFunction } from "../../shared/functions/payments_function.ts";
 import { BASE_URL, MASTER_SECRET } from "../support/service/service.ts";

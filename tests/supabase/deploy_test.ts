@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { join, relative } from "node:path";
-import { migrate } from "../../scripts/schema/migrate.ts";
+import { migrate } from "../../apps/server/migrations/migrate.ts";
 import { startFunctions } from "../support/supabase/function_process.ts";
 import { openManagementApi, writeFiles } from "../support/supabase/management_api.ts";
 import { copyProject, PROJECT_REF } from "../support/supabase/supabase_cli.ts";

@@ -7,9 +7,9 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import postgres from "postgres";
-import { migrate } from "../../scripts/schema/migrate.ts";
-import { openOperatorDatabase } from "../../scripts/operator/operator_database.ts";
-import { giveTo, postgresAccount } from "../../scripts/postgres/postgres_account.ts";
+import { migrate } from "../../apps/server/migrations/migrate.ts";
+import { openOperatorDatabase } from "../../apps/operator/operator_database.ts";
+import { giveTo, postgresAccount } from "../../apps/server/postgres/postgres_account.ts";
 import type { LogLine } from "../../shared/http/log_line.ts";
 import { startFunctions } from "../support/supabase/function_process.ts";
 import { DEBIAN_15, hasVersion, startSupabaseServer } from "../support/supabase/supabase_server.ts";

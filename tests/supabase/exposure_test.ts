@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import { renderSchema } from "../../scripts/schema/schema_dump.ts";
+import { renderSchema } from "../../tools/schema/schema_dump.ts";
 import { Dispute } from "../../shared/schema/dispute.ts";
 import { Payment } from "../../shared/schema/payment.ts";
 import { Refund } from "../../shared/schema/refund.ts";

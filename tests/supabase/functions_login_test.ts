@@ -5,8 +5,8 @@
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
-import { migrate } from "../../scripts/schema/migrate.ts";
-import { randomPassword } from "../../scripts/data_dir/private_file.ts";
+import { migrate } from "../../apps/server/migrations/migrate.ts";
+import { randomPassword } from "../../apps/server/data_dir/private_file.ts";
 import { payByPublishedKey } from "../support/supabase/published_key.ts";
 import { startFunctions } from "../support/supabase/function_process.ts";
 import { findPgbouncer, startPgbouncer } from "../support/supabase/pgbouncer.ts";

@@ -6,7 +6,7 @@
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
-import { migrate } from "../../scripts/schema/migrate.ts";
+import { migrate } from "../../apps/server/migrations/migrate.ts";
 import { type FunctionProcess, startFunctions } from "../support/supabase/function_process.ts";
 import { findPgbouncer, startPgbouncer } from "../support/supabase/pgbouncer.ts";
 import { startSupabaseServer, type SupabaseServer } from "../support/supabase/supabase_server.ts";

@@ -7,12 +7,12 @@
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
-import { diffLines } from "../../scripts/diff_lines.ts";
-import { renderSchema } from "../../scripts/schema/schema_dump.ts";
-import { migrate } from "../../scripts/schema/migrate.ts";
+import { diffLines } from "../../tools/diff_lines.ts";
+import { renderSchema } from "../../tools/schema/schema_dump.ts";
+import { migrate } from "../../apps/server/migrations/migrate.ts";
 import { block } from "../support/documents/operations_document.ts";
 import { payByPublishedKey } from "../support/supabase/published_key.ts";
-import { DEMO_ACCOUNT, DEMO_ENVIRONMENTS } from "../../scripts/operator/demo_account.ts";
+import { DEMO_ACCOUNT, DEMO_ENVIRONMENTS } from "../../apps/operator/demo_account.ts";
 import { startFunctions } from "../support/supabase/function_process.ts";
 import { cloneDatabase } from "../support/database/database.ts";
 import { copyProject } from "../support/supabase/supabase_cli.ts";

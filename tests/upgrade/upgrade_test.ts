@@ -6,12 +6,12 @@
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
-import { diffLines } from "../../scripts/diff_lines.ts";
-import { migrate, MIGRATIONS_DIR } from "../../scripts/schema/migrate.ts";
-import { readReleases, withReleaseMigrations } from "../../scripts/schema/releases.ts";
-import { renderDescription } from "../../scripts/schema/schema_catalogue.ts";
-import { readWhole } from "../../scripts/schema/schema_release.ts";
-import { scratchServer } from "../../scripts/postgres/scratch_database.ts";
+import { diffLines } from "../../tools/diff_lines.ts";
+import { migrate, MIGRATIONS_DIR } from "../../apps/server/migrations/migrate.ts";
+import { readReleases, withReleaseMigrations } from "../../tools/schema/releases.ts";
+import { renderDescription } from "../../tools/schema/schema_catalogue.ts";
+import { readWhole } from "../../tools/schema/schema_release.ts";
+import { scratchServer } from "../../apps/server/postgres/scratch_database.ts";
 import { createEmptyDatabase, testServer } from "../support/database/database.ts";
 import { loadRows } from "../support/upgrade/data_file.ts";
 import { type Fixture, makeFixture, readFixture } from "../support/upgrade/fixture.ts";

@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { verifyWebhook } from "../../client/webhook_signature.ts";
+import { verifyWebhook } from "../../packages/client/webhook_signature.ts";
 import { makeAttempt } from "../../shared/domain/webhooks/attempt.ts";
 import { declare } from "../support/service/declared_faults.ts";
 import { assertRefused } from "../support/service/service_case.ts";

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import StripeWorker from "stripe";
 import { Webhook } from "standardwebhooks";
-import { verifyWebhook } from "../../client/webhook_signature.ts";
+import { verifyWebhook } from "../../packages/client/webhook_signature.ts";
 import { paymentIn, PAYMENTS, STATUSES } from "../support/service/service_case.ts";
 import {
   type AddedEndpoint,

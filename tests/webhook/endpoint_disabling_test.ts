@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { verifyWebhook } from "../../client/webhook_signature.ts";
+import { verifyWebhook } from "../../packages/client/webhook_signature.ts";
 import { startService, type TestService } from "../support/service/service.ts";
 import {
   addLiveDelivery,

@@ -16,7 +16,7 @@ import {
 } from "../support/webhook/recording_receiver.ts";
 import { webhookCase } from "../support/webhook/webhook_case.ts";
 import { verifiedBy } from "../support/webhook/verified_by.ts";
-import { verifyWebhook } from "../../client/webhook_signature.ts";
+import { verifyWebhook } from "../../packages/client/webhook_signature.ts";
 
 const KEYS = "/api-v1-payments/v1/api_keys";
 const HOUR_S = 3_600;

@@ -1,7 +1,7 @@
 /** Endpoints with an inbox: reads, cursors and acknowledgement (contract §4). */
 
 import assert from "node:assert/strict";
-import { verifyWebhook } from "../../client/mod.ts";
+import { verifyWebhook } from "../../packages/client/mod.ts";
 import { assertRefused, serviceCase } from "../support/service/service_case.ts";
 import { addInbox, readInbox, typesIn } from "../support/webhook/inbox_reader.ts";
 import {

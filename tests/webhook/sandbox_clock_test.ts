@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { verifyWebhook } from "../../client/webhook_signature.ts";
+import { verifyWebhook } from "../../packages/client/webhook_signature.ts";
 import { untilWaiting } from "../support/database/lock_waits.ts";
 import { APPROVED_CARD, type TestService } from "../support/service/service.ts";
 import {

@@ -6,7 +6,7 @@
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
-import { openLocalServer } from "../../scripts/local/local_server.ts";
+import { openLocalServer } from "../../apps/server/local/local_server.ts";
 import { createDependencies, type OpenDependencies } from "../../shared/functions/dependencies.ts";
 import { createPaymentsFunction } from "../../shared/functions/payments_function.ts";
 import { createSandboxFunction } from "../../shared/functions/sandbox_function.ts";

@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import { verifyWebhook } from "../../client/webhook_signature.ts";
+import { verifyWebhook } from "../../packages/client/webhook_signature.ts";
 import { until } from "../support/common/until.ts";
 import { APPROVED_CARD, startService, type TestService } from "../support/service/service.ts";
 import { ENDPOINTS, openRecorder } from "../support/webhook/recording_receiver.ts";

@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { verifyWebhook } from "../../client/webhook_signature.ts";
+import { verifyWebhook } from "../../packages/client/webhook_signature.ts";
 import { TRIGGER_LIMITS } from "../../shared/domain/webhooks/trigger.ts";
 import { EVENT_TYPES } from "../../shared/core/vocabulary.ts";
 import { assertRefused, paymentIn, PAYMENTS } from "../support/service/service_case.ts";

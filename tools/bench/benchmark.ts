@@ -18,7 +18,7 @@
 
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
-import { checkBooks } from "../scripts/operator/check_books.ts";
+import { checkBooks } from "../../apps/operator/check_books.ts";
 import { writeDocument } from "./document.ts";
 import { measureFilled } from "./filled.ts";
 import { measureGrowth } from "./growth.ts";

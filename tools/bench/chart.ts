@@ -14,7 +14,7 @@ const BAR_HEIGHT = 16;
 const ROW = 24;
 const GROUP_HEAD = 34;
 const GROUPS_Y = 104;
-/** The colours of the documentation (console/theme.css). */
+/** The colours of the documentation (apps/console/theme.css). */
 const STYLE = `
   text { font: 13px system-ui, sans-serif; fill: #121815 }
   .title { font-size: 17px; font-weight: 600 }

@@ -89,7 +89,7 @@ function loadedAtStart(files: ReadonlyMap<string, string>): Iterable<string> {
 function probe(folder: string, bundle: string, name: string) {
   return run("npx", [
     ...["-y", `deno@${EDGE_VERSION}`, "run", "--no-lock", "--no-config", "--no-code-cache"],
-    ...["-A", join(PROJECT_DIR, "bench", PROBE), `file://${bundle}`, name],
+    ...["-A", join(PROJECT_DIR, "tools/bench", PROBE), `file://${bundle}`, name],
   ], { DENO_DIR: join(folder, "deno"), DENO_NO_UPDATE_CHECK: "1" });
 }
 

@@ -5,7 +5,7 @@
  * later one. So one number shows growth that is faster than linear, and a cliff.
  */
 
-import { makeSandbox } from "../chaos/sandbox.ts";
+import { makeSandbox } from "../../tests/chaos/sandbox.ts";
 import { CREATE_A, toWire } from "./api_request.ts";
 import { measureOnce, openSide } from "./filled.ts";
 import { CONNECTIONS, CREATE_ROWS, createOf, createPlan, RequestForge } from "./line.ts";

@@ -3,7 +3,7 @@
  * match none of many payments.
  */
 
-import { makeSandbox } from "../chaos/sandbox.ts";
+import { makeSandbox } from "../../tests/chaos/sandbox.ts";
 import { fillEnvironment } from "./fill.ts";
 import { CONNECTIONS, CREATE_ROWS, createPlan, type RequestForge } from "./line.ts";
 import { counts, measureServer } from "./measure.ts";

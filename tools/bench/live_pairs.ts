@@ -4,8 +4,8 @@
  * provider.
  */
 
-import { DEMO_ENVIRONMENTS } from "../scripts/operator/demo_account.ts";
-import { idGenerator } from "../shared/core/ids.ts";
+import { DEMO_ENVIRONMENTS } from "../../apps/operator/demo_account.ts";
+import { idGenerator } from "../../shared/core/ids.ts";
 import { toWire, wireText } from "./api_request.ts";
 import { auditBooks, markBooks, NO_ROWS, readBooks, type Rows } from "./books.ts";
 import { cpuTimeBetween, readCpuTime } from "./cpu_time.ts";

@@ -3,7 +3,7 @@
  * for each. It prepares requests as bytes and writes only the key and the id into them.
  */
 
-import { onLines, tell } from "../chaos/process.ts";
+import { onLines, tell } from "../../tests/chaos/process.ts";
 import { HttpConnection, type LoadResponse } from "./http_connection.ts";
 import { quantile } from "./measurement.ts";
 import { ID_PLACE, KEY_PLACE, type LoadOrder, type LoadResult, SLOT_MS } from "./load_order.ts";

@@ -4,7 +4,7 @@
  */
 
 import postgres, { type Sql } from "postgres";
-import { launch } from "../chaos/process.ts";
+import { launch } from "../../tests/chaos/process.ts";
 import { auditBooks, markBooks, readBooks, type Rows } from "./books.ts";
 import { type CpuTime, cpuTimeBetween, type Pids, readCpuTime } from "./cpu_time.ts";
 import { type LoadOrder, type LoadResult, PLAIN_ORDER } from "./load_order.ts";

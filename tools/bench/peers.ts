@@ -4,10 +4,10 @@
  * program that is not installed is named and left out.
  */
 
-import { freePort } from "../tests/support/common/free_port.ts";
-import { until } from "../tests/support/common/until.ts";
-import { has_localstripe, startLocalstripe } from "../tests/support/stripe/localstripe.ts";
-import { startStripeMock } from "../tests/support/stripe/stripe_mock.ts";
+import { freePort } from "../../tests/support/common/free_port.ts";
+import { until } from "../../tests/support/common/until.ts";
+import { has_localstripe, startLocalstripe } from "../../tests/support/stripe/localstripe.ts";
+import { startStripeMock } from "../../tests/support/stripe/stripe_mock.ts";
 import { wireText } from "./api_request.ts";
 import { NO_ROWS } from "./books.ts";
 import {

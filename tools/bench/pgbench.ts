@@ -4,8 +4,8 @@
  * time by the time of the run. Fresh ids rise with time, like the product's.
  */
 
-import { formatTime } from "../shared/core/clock.ts";
-import { idFloor } from "../shared/core/ids.ts";
+import { formatTime } from "../../shared/core/clock.ts";
+import { idFloor } from "../../shared/core/ids.ts";
 import { RECORDED_RANDOM, type RecordedStatement } from "./recorded_statement.ts";
 
 const PROGRAM = "pgbench";

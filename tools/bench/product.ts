@@ -1,19 +1,19 @@
 /**
- * The product under measurement: `scripts/local/start.ts` as a separate process, started as a user
+ * The product under measurement: `apps/server/local/start.ts` as a separate process, started as a user
  * starts it, with a temporary data folder. Its PostgreSQL keeps the durability of production.
  */
 
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Sql } from "postgres";
-import type { Credentials } from "../scripts/data_dir/credentials.ts";
-import { credentialsPath } from "../scripts/data_dir/credentials.ts";
-import { postgresAccount, postgresHome } from "../scripts/postgres/postgres_account.ts";
-import { SUPERUSER } from "../scripts/postgres/postgres_cluster.ts";
-import { START_COMMAND } from "../scripts/local/start_command.ts";
+import type { Credentials } from "../../apps/server/data_dir/credentials.ts";
+import { credentialsPath } from "../../apps/server/data_dir/credentials.ts";
+import { postgresAccount, postgresHome } from "../../apps/server/postgres/postgres_account.ts";
+import { SUPERUSER } from "../../apps/server/postgres/postgres_cluster.ts";
+import { START_COMMAND } from "../../apps/server/local/start_command.ts";
 
 /** The project's folder. */
-export const PROJECT_DIR = fileURLToPath(new URL("..", import.meta.url));
+export const PROJECT_DIR = fileURLToPath(new URL("../..", import.meta.url));
 /** The variable with the secret of the product's provider, for lines with live keys. */
 export const PROVIDER_SECRET = { name: "PROVIDER_STRIPE", value: "sk_live_benchmark" };
 /** Time for unpacking, initdb and migrations on a slow machine. */

@@ -3,13 +3,13 @@
  * that stores each statement. So pgbench always issues the product's current SQL and parameters.
  */
 
-import { formatTime } from "../shared/core/clock.ts";
-import { type Database, openDatabase } from "../shared/store/database.ts";
-import { EntryCalls } from "../shared/store/entry_calls.ts";
-import { createStore } from "../shared/store/store.ts";
+import { formatTime } from "../../shared/core/clock.ts";
+import { type Database, openDatabase } from "../../shared/store/database.ts";
+import { EntryCalls } from "../../shared/store/entry_calls.ts";
+import { createStore } from "../../shared/store/store.ts";
 import { sandboxOperations } from "./sandbox_operations.ts";
-import { createDependencies } from "../shared/functions/dependencies.ts";
-import { createPaymentsFunction } from "../shared/functions/payments_function.ts";
+import { createDependencies } from "../../shared/functions/dependencies.ts";
+import { createPaymentsFunction } from "../../shared/functions/payments_function.ts";
 
 /** One sent statement. */
 export interface RecordedStatement {

@@ -3,7 +3,7 @@
  * and the rate of the creates before and during the reset.
  */
 
-import { makeSandbox } from "../chaos/sandbox.ts";
+import { makeSandbox } from "../../tests/chaos/sandbox.ts";
 import { fillEnvironment } from "./fill.ts";
 import { CONNECTIONS, CREATE_ROWS, createPlan, type RequestForge } from "./line.ts";
 import { SLOT_MS } from "./load_order.ts";

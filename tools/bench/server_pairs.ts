@@ -3,7 +3,7 @@
  * (variant_server.ts), or beside itself with other requests.
  */
 
-import { DEMO_ENVIRONMENTS } from "../scripts/operator/demo_account.ts";
+import { DEMO_ENVIRONMENTS } from "../../apps/operator/demo_account.ts";
 import { ask, CREATE_A } from "./api_request.ts";
 import { NO_ROWS, type Rows } from "./books.ts";
 import {

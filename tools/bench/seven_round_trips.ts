@@ -6,8 +6,8 @@
  */
 
 import type { Sql } from "postgres";
-import { formatTime } from "../shared/core/clock.ts";
-import type { Store } from "../shared/store/store.ts";
+import { formatTime } from "../../shared/core/clock.ts";
+import type { Store } from "../../shared/store/store.ts";
 
 /** `commit` of a store for creates of payments; idempotency keys must be new. */
 export function commitInSevenRoundTrips(sql: Sql): Store["commit"] {

@@ -4,7 +4,7 @@
  * /delay_ms` sets the delay. `GET /under_way` returns how many creates are under way.
  */
 
-import { onLines, tell } from "../chaos/process.ts";
+import { onLines, tell } from "../../tests/chaos/process.ts";
 
 /** Minor units. Stripe tells its fee with the payment, and the product books it. */
 const FEE = 45;

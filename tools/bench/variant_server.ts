@@ -8,14 +8,14 @@
  */
 
 import postgres from "postgres";
-import { openServerLog, redirectConsole } from "../scripts/local/server_log.ts";
+import { openServerLog, redirectConsole } from "../../apps/server/local/server_log.ts";
 import { sandboxOperations } from "./sandbox_operations.ts";
-import { createDependencies } from "../shared/functions/dependencies.ts";
-import { createPaymentsFunction } from "../shared/functions/payments_function.ts";
-import { openDatabase } from "../shared/store/database.ts";
-import { EntryCalls } from "../shared/store/entry_calls.ts";
-import { createStore, type Store } from "../shared/store/store.ts";
-import { onLines, settingsOf, tell } from "../chaos/process.ts";
+import { createDependencies } from "../../shared/functions/dependencies.ts";
+import { createPaymentsFunction } from "../../shared/functions/payments_function.ts";
+import { openDatabase } from "../../shared/store/database.ts";
+import { EntryCalls } from "../../shared/store/entry_calls.ts";
+import { createStore, type Store } from "../../shared/store/store.ts";
+import { onLines, settingsOf, tell } from "../../tests/chaos/process.ts";
 import { commitInSevenRoundTrips } from "./seven_round_trips.ts";
 
 /** The variants. */

@@ -5,7 +5,7 @@
  * with the events.
  */
 
-import { formatTime } from "../shared/core/clock.ts";
+import { formatTime } from "../../shared/core/clock.ts";
 import { ask, CREATE_A } from "./api_request.ts";
 import {
   arrivalId,

@@ -3,7 +3,7 @@
  * 200. `GET` returns the arrivals since the last `GET`.
  */
 
-import { onLines, tell } from "../chaos/process.ts";
+import { onLines, tell } from "../../tests/chaos/process.ts";
 
 /** A received POST. */
 export interface Arrival {

@@ -1,5 +1,5 @@
 /**
- * Writes the module `client/resources.ts`: the types of bodies, responses and lists of values, with
+ * Writes the module `packages/client/resources.ts`: the types of bodies, responses and lists of values, with
  * the texts of the schemas. The client is a separate package and cannot import `shared/`.
  */
 

@@ -15,7 +15,7 @@ export function renderErrorPage(): string {
   return [
     "# Errors",
     "",
-    "<!-- Written by `deno task generate` from shared/ and scripts/documents/error_page.ts. -->",
+    "<!-- Written by `deno task generate` from shared/ and tools/generate/error_page.ts. -->",
     "",
     ...wrap(
       "This page explains every error code of the API. `doc_url` of an error leads to the heading " +

@@ -1,10 +1,10 @@
 /**
  * The parts of documents that say how to get the service and the packages: from a clone, or from the
- * registries once they have a version (scripts/publication/publication.ts).
+ * registries once they have a version (tools/publication/publication.ts).
  */
 
-import CLIENT from "../../client/package.json" with { type: "json" };
-import PACKAGE from "../../package/package.json" with { type: "json" };
+import CLIENT from "../../packages/client/package.json" with { type: "json" };
+import PACKAGE from "../../packages/sandbox/package.json" with { type: "json" };
 import { CLIENT_ARCHIVE } from "../publication/client_installation.ts";
 import { PUBLICATION, type Publication } from "../publication/publication.ts";
 import { replaceBlock } from "./generated_block.ts";
@@ -16,8 +16,8 @@ const START = "npx -y deno@2.9.6 task --node-modules-dir=manual start";
 
 /** Where the programs of the README import the client from in a clone. */
 const IMPORTS = [
-  [/(?<=import { verifyWebhook } from )"[^"]*"/, "../client/webhook_signature.ts"],
-  [/(?<=import { PaymentsClient } from )"[^"]*"/, "./client/mod.ts"],
+  [/(?<=import { verifyWebhook } from )"[^"]*"/, "../packages/client/webhook_signature.ts"],
+  [/(?<=import { PaymentsClient } from )"[^"]*"/, "./packages/client/mod.ts"],
 ] as const;
 
 /** Returns README.md with its first command and its imports. */
@@ -87,7 +87,7 @@ your project.
    \`\`\``;
 }
 
-/** Returns package/README.md, which npm shows, with the installation and the first start. */
+/** Returns packages/sandbox/README.md, which npm shows, with the installation and the first start. */
 export function renderPackageReadme(committed: string, publication = PUBLICATION): string {
   return replaceBlock(committed, "installation", renderPackageInstallation(publication));
 }
@@ -98,7 +98,7 @@ function renderPackageInstallation({ is_published }: Publication): string {
 npx ${PACKAGE.name} start
 \`\`\``;
   }
-  return `The package is in no registry: [a page of the project](../docs/testing.md) says how to make and
+  return `The package is in no registry: [a page of the project](../../docs/testing.md) says how to make and
 install it.
 
 \`\`\`console
@@ -106,7 +106,7 @@ npx --no-install ${PACKAGE.name} start
 \`\`\``;
 }
 
-/** Returns client/README.md with the installation. */
+/** Returns packages/client/README.md with the installation. */
 export function renderClientReadme(committed: string, publication = PUBLICATION): string {
   return replaceBlock(committed, "installation", renderClientInstallation(publication));
 }

@@ -12,8 +12,11 @@
 import { parseArgs } from "node:util";
 import { fileURLToPath } from "node:url";
 import postgres from "postgres";
-import { migrate } from "../../scripts/schema/migrate.ts";
-import { type ScratchServer, withScratchServer } from "../../scripts/postgres/scratch_database.ts";
+import { migrate } from "../../apps/server/migrations/migrate.ts";
+import {
+  type ScratchServer,
+  withScratchServer,
+} from "../../apps/server/postgres/scratch_database.ts";
 import { applyBack, draw, type Fault, instrument, oldFixes, sqlObjects } from "./faults.ts";
 import { isSeen, type ReachingFile, reachOf, testFiles } from "./reach.ts";
 import { copyProject, runTests } from "./test_runs.ts";

@@ -43,7 +43,7 @@ export async function copyProject(root: string): Promise<string> {
 export async function runTests(run: TestRun): Promise<Verdict> {
   const flags = ["--fail-fast", ...run.preload ? [`--preload=${run.preload}`] : []];
   const command = run.needs_database
-    ? ["run", "-A", "scripts/testing/test.ts"]
+    ? ["run", "-A", "tools/testing/test.ts"]
     : ["test", "-A", "--no-check"];
   const child = new Deno.Command(Deno.execPath(), {
     args: [...command, ...flags, ...run.files],

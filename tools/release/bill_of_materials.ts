@@ -5,7 +5,7 @@
  */
 
 import { join } from "node:path";
-import { runProgram } from "../package/run_program.ts";
+import { runProgram } from "./package/run_program.ts";
 import type { Manifest } from "../publication/publication.ts";
 
 /** A package that is a part of the published one. */
@@ -128,7 +128,7 @@ export function findLicenseProblems(components: readonly Component[]): string[] 
     `${titleOf(one)} has the license ${
       one.license ?? "(none)"
     }: read it, and add it to ALLOWED in ` +
-    "scripts/release/bill_of_materials.ts or replace the package"
+    "tools/release/bill_of_materials.ts or replace the package"
   );
 }
 

@@ -5,15 +5,15 @@
 
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import CLIENT from "../../client/package.json" with { type: "json" };
-import PACKAGE from "../../package/package.json" with { type: "json" };
-import { buildPackage, packagesInBundles } from "../package/build.ts";
-import { buildClient } from "../package/build_client.ts";
-import { runNpmProgram, runProgram } from "../package/run_program.ts";
-import { MIGRATIONS_DIR } from "../schema/migrate.ts";
-import { readMigrationFolder } from "../schema/migration_folder.ts";
+import CLIENT from "../../packages/client/package.json" with { type: "json" };
+import PACKAGE from "../../packages/sandbox/package.json" with { type: "json" };
+import { buildPackage, packagesInBundles } from "./package/build.ts";
+import { buildClient } from "./package/build_client.ts";
+import { runNpmProgram, runProgram } from "./package/run_program.ts";
+import { MIGRATIONS_DIR } from "../../apps/server/migrations/migrate.ts";
+import { readMigrationFolder } from "../../apps/server/migrations/migration_folder.ts";
 import { hashUnreleased, readReleases } from "../schema/releases.ts";
-import { SCALAR } from "../sites/reference_site.ts";
+import { SCALAR } from "../site/reference_site.ts";
 import { findLicenseProblems, listLicenses, writeBill } from "./bill_of_materials.ts";
 import { PUBLICATION, withAbsoluteLinks } from "../publication/publication.ts";
 import { NODE_RELEASES, tryArchives } from "./try_archives.ts";
@@ -81,7 +81,7 @@ async function findReleaseProblems(version: string): Promise<string[]> {
  * @param built_by the address of the repository whose workflow runs. Null outside of one.
  */
 export function findRepositoryProblems(stated: string | null, built_by: string | null): string[] {
-  const place = "repository in scripts/publication/publication.ts";
+  const place = "repository in tools/publication/publication.ts";
   if (stated === null) return [`${place} is null: write the address of the repository`];
   if (built_by === null || built_by === stated) return [];
   return [`${place} is ${stated}, but ${built_by} makes the release`];

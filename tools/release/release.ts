@@ -9,9 +9,12 @@
  */
 
 import { makeFixture, writeFixture } from "../../tests/support/upgrade/fixture.ts";
-import { type ScratchServer, withScratchServer } from "../postgres/scratch_database.ts";
-import { migrate, MIGRATIONS_DIR } from "../schema/migrate.ts";
-import { readMigrationFolder } from "../schema/migration_folder.ts";
+import {
+  type ScratchServer,
+  withScratchServer,
+} from "../../apps/server/postgres/scratch_database.ts";
+import { migrate, MIGRATIONS_DIR } from "../../apps/server/migrations/migrate.ts";
+import { readMigrationFolder } from "../../apps/server/migrations/migration_folder.ts";
 import {
   findOrderProblems,
   hashUnreleased,

@@ -8,10 +8,10 @@ const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 /** The files that state the version, each with a pattern that matches it. */
 const STATEMENTS: readonly (readonly [file: string, place: RegExp])[] = [
   ["deno.json", /^ {2}"version": "([^"]*)"/m],
-  ["client/package.json", /^ {2}"version": "([^"]*)"/m],
-  ["client/jsr.json", /^ {2}"version": "([^"]*)"/m],
-  ["client/user_agent.ts", /^export const VERSION = "([^"]*)"/m],
-  ["package/package.json", /^ {2}"version": "([^"]*)"/m],
+  ["packages/client/package.json", /^ {2}"version": "([^"]*)"/m],
+  ["packages/client/jsr.json", /^ {2}"version": "([^"]*)"/m],
+  ["packages/client/user_agent.ts", /^export const VERSION = "([^"]*)"/m],
+  ["packages/sandbox/package.json", /^ {2}"version": "([^"]*)"/m],
 ];
 
 /** Returns the version that each file states, or "none", by file. */

@@ -5,7 +5,7 @@
 
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { MigrationFolder } from "./migration_folder.ts";
+import type { MigrationFolder } from "../../apps/server/migrations/migration_folder.ts";
 
 /** The path of the file. */
 export const RELEASES_FILE = fileURLToPath(

@@ -9,8 +9,8 @@
  */
 
 import postgres from "postgres";
-import { migrate, MigrationError, MIGRATIONS_DIR } from "./migrate.ts";
-import { readMigrationFolder } from "./migration_folder.ts";
+import { migrate, MigrationError, MIGRATIONS_DIR } from "../../apps/server/migrations/migrate.ts";
+import { readMigrationFolder } from "../../apps/server/migrations/migration_folder.ts";
 import { findBrokenReleases, readReleases, RELEASES_FILE } from "./releases.ts";
 import { readSchema, renderDescription } from "./schema_catalogue.ts";
 import type { SchemaChange } from "./schema_change.ts";
@@ -21,7 +21,10 @@ import {
   SchemaReleaseError,
   writeRelease,
 } from "./schema_release.ts";
-import { type ScratchServer, withScratchServer } from "../postgres/scratch_database.ts";
+import {
+  type ScratchServer,
+  withScratchServer,
+} from "../../apps/server/postgres/scratch_database.ts";
 
 const HEADER =
   `-- The database as the migrations make it, without the bodies of functions and the queries of views,

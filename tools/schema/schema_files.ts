@@ -7,7 +7,7 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import postgres, { type PostgresError, type TransactionSql } from "postgres";
-import { splitStatements } from "./sql_statements.ts";
+import { splitStatements } from "../../apps/server/migrations/sql_statements.ts";
 import { workableOrder } from "./workable_order.ts";
 
 /** The folder of the files. */

@@ -7,13 +7,16 @@
 import { join } from "node:path";
 import postgres from "postgres";
 import { diffLines } from "../diff_lines.ts";
-import { migrate } from "./migrate.ts";
-import { type MigrationFolder, readMigrationFolder } from "./migration_folder.ts";
+import { migrate } from "../../apps/server/migrations/migrate.ts";
+import {
+  type MigrationFolder,
+  readMigrationFolder,
+} from "../../apps/server/migrations/migration_folder.ts";
 import { readReleases, releasedFiles } from "./releases.ts";
 import { readSchema, renderDescription, type SchemaDescription } from "./schema_catalogue.ts";
 import { planChange, type SchemaChange } from "./schema_change.ts";
 import { applySchemaFiles, renderMigration, SchemaFileError } from "./schema_files.ts";
-import type { ScratchServer } from "../postgres/scratch_database.ts";
+import type { ScratchServer } from "../../apps/server/postgres/scratch_database.ts";
 
 /** A migration cannot be generated. The message is complete for the developer. */
 export class SchemaReleaseError extends Error {

@@ -1,12 +1,12 @@
 /**
- * Builds the console in memory: `console/main.tsx` bundled by `deno bundle`, the page, its style
+ * Builds the console in memory: `apps/console/main.tsx` bundled by `deno bundle`, the page, its style
  * sheets, and the headers of every response (ADR 0012).
  */
 
 import { bundleScript } from "./bundle_script.ts";
 import type { StaticFile, StaticSite } from "./static_site.ts";
 
-const CONSOLE = new URL("../../console/", import.meta.url);
+const CONSOLE = new URL("../../apps/console/", import.meta.url);
 /** Files that are served unchanged, with their types. */
 const ASSETS: readonly (readonly [name: string, type: string])[] = [
   ["theme.css", "text/css; charset=utf-8"],
@@ -31,7 +31,7 @@ export async function buildConsoleSite(base_url: string): Promise<StaticSite> {
   const policy = contentSecurityPolicy(base_url);
   const [page, script, ...assets] = await Promise.all([
     Deno.readTextFile(new URL(PAGE, CONSOLE)),
-    bundleScript("console/main.tsx"),
+    bundleScript("apps/console/main.tsx"),
     ...ASSETS.map(([name]) => Deno.readFile(new URL(name, CONSOLE))),
   ]);
   const html = page

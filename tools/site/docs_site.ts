@@ -23,7 +23,7 @@ import { addressOf, DECISIONS, HOME, OTHER_PAGES, SECTIONS } from "./docs_site/s
 import type { StaticFile, StaticSite } from "./static_site.ts";
 
 const OWN = new URL("docs_site/", import.meta.url);
-const CONSOLE = new URL("../../console/", import.meta.url);
+const CONSOLE = new URL("../../apps/console/", import.meta.url);
 /** Files that are served unchanged. The colours, the font and the icon are the console's. */
 const ASSETS: readonly (readonly [name: string, type: string, folder: URL])[] = [
   ["docs.css", "text/css; charset=utf-8", OWN],
@@ -62,7 +62,7 @@ export async function buildDocsSite(console_url: string | null): Promise<StaticS
       for (const [name, body] of pictures) files.set(name, { type: SVG, body });
       return html;
     }),
-    bundleScript("scripts/sites/docs_site/page.ts"),
+    bundleScript("tools/site/docs_site/page.ts"),
     ...ASSETS.map(([name, , folder]) => Deno.readFile(new URL(name, folder))),
   ]);
   const frame: PageFrame = { navigation: navigationOf(sources), console_url };

@@ -8,15 +8,15 @@ import { METRICS_TYPE } from "../../shared/http/internal_routes.ts";
 import { OPENAPI_GZIP } from "../../shared/http/openapi_document.ts";
 import { unpackDocument } from "../../shared/http/openapi_route.ts";
 import { pathKind } from "../../shared/http/path_id.ts";
-import { codeSamples } from "../documents/code_samples/code_samples.ts";
+import { codeSamples } from "../generate/code_samples/code_samples.ts";
 import {
   KEY_VARIABLE,
   type SampleCall,
   TOKEN_VARIABLE,
-} from "../documents/code_samples/sample_call.ts";
-import { type Examples, examplesIn } from "../documents/openapi/examples.ts";
-import { ADDRESSES } from "../documents/openapi/operations.ts";
-import type { Json } from "../documents/openapi/schemas.ts";
+} from "../generate/code_samples/sample_call.ts";
+import { type Examples, examplesIn } from "../generate/openapi/examples.ts";
+import { ADDRESSES } from "../generate/openapi/operations.ts";
+import type { Json } from "../generate/openapi/schemas.ts";
 
 /** The parts of the document that this module reads and changes. */
 interface Document extends Json {

@@ -24,7 +24,7 @@ const SCRIPT = "browser/standalone.js";
 
 const FOLDER = new URL("reference_site/", import.meta.url);
 const PAGE = "index.html";
-const CONSOLE = new URL("../../console/", import.meta.url);
+const CONSOLE = new URL("../../apps/console/", import.meta.url);
 /** Files of the page, with their types. The colours, the font and the icon are the console's. */
 const ASSETS: readonly (readonly [name: string, type: string, folder: URL])[] = [
   ["page.js", "text/javascript; charset=utf-8", FOLDER],

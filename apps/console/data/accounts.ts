@@ -1,6 +1,6 @@
 /** The accounts of the ledger, with the meaning of each and the sign of its balance. */
 
-import type { LedgerAccount } from "../client/mod.ts";
+import type { LedgerAccount } from "../../../packages/client/mod.ts";
 
 /** The money that each account holds. */
 export const ACCOUNT_TEXTS: Readonly<Record<LedgerAccount, string>> = {

@@ -1,10 +1,10 @@
 /** Actions of buttons outside of forms. */
 
 import { useState } from "preact/hooks";
-import { ApiError } from "../client/mod.ts";
+import { ApiError } from "../../../packages/client/mod.ts";
 import { change } from "./calls.ts";
 import { type Failure, failureOf } from "./failure.ts";
-import { clearFlash, showDecline, showFlash } from "./flash.tsx";
+import { clearFlash, showDecline, showFlash } from "./flash.ts";
 import { type Build, retryKey } from "./retry_key.ts";
 
 /**

@@ -1,6 +1,6 @@
 /** Sums of the attempts of deliveries: their success, their durations, and both over time. */
 
-import type { DeliveryAttempt, WebhookDelivery } from "../client/mod.ts";
+import type { DeliveryAttempt, WebhookDelivery } from "../../../packages/client/mod.ts";
 
 /** An attempt with its delivery. */
 export interface Attempt {

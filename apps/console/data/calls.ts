@@ -11,11 +11,14 @@ import {
   PaymentsClient,
   type PaymentsClientOptions,
   type RequestOptions,
-} from "../client/mod.ts";
-import { DEFAULT_MAX_RETRIES, DEFAULT_TIMEOUT_MS } from "../client/request_options.ts";
-import { RUNTIME } from "../client/runtime.ts";
-import { type ApiRequest, Transport } from "../client/transport.ts";
-import { showFlash } from "./flash.tsx";
+} from "../../../packages/client/mod.ts";
+import {
+  DEFAULT_MAX_RETRIES,
+  DEFAULT_TIMEOUT_MS,
+} from "../../../packages/client/request_options.ts";
+import { RUNTIME } from "../../../packages/client/runtime.ts";
+import { type ApiRequest, Transport } from "../../../packages/client/transport.ts";
+import { showFlash } from "./flash.ts";
 import { go } from "./route.ts";
 import { endSession, leaveSandbox, session } from "./session.ts";
 import type { DescribedCall } from "./snippets.ts";

@@ -3,7 +3,7 @@
  * use the client.
  */
 
-import type { Challenge } from "../shared/schema/challenge.ts";
+import type { Challenge } from "../../../shared/schema/challenge.ts";
 import { apiBaseUrl } from "./api_base_url.ts";
 
 /** The API has refused a call of the payer's page. */

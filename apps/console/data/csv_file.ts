@@ -1,6 +1,6 @@
 /** Writes the pages of a list into a CSV file, up to a limit of rows. */
 
-import type { Page } from "../client/mod.ts";
+import type { Page } from "../../../packages/client/mod.ts";
 import { type Column, csvHead, csvRows } from "./csv.ts";
 import type { FileSink } from "./save_file.ts";
 

@@ -1,8 +1,8 @@
 /** The next things that the clock of the sandbox brings, from the resources that name their time. */
 
-import type { Dispute, Payment, WebhookDelivery } from "../client/mod.ts";
-import { AUTHENTICATION_WINDOW_MS } from "../shared/domain/payments/lifecycle.ts";
-import { MAX_PAGE } from "../shared/schema/limits.ts";
+import type { Dispute, Payment, WebhookDelivery } from "../../../packages/client/mod.ts";
+import { AUTHENTICATION_WINDOW_MS } from "../../../shared/domain/payments/lifecycle.ts";
+import { MAX_PAGE } from "../../../shared/schema/limits.ts";
 import { call } from "./calls.ts";
 import { useLive } from "./live.ts";
 import { href } from "./route.ts";

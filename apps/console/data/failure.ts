@@ -3,7 +3,7 @@
  * missing response, or a value that cannot be sent.
  */
 
-import { ApiError, ConnectionError, TimeoutError } from "../client/mod.ts";
+import { ApiError, ConnectionError, TimeoutError } from "../../../packages/client/mod.ts";
 
 /** The text of a field cannot become part of a request. */
 export class FieldError extends Error {

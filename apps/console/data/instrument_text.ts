@@ -1,6 +1,6 @@
 /** Names the card, bank account or wallet of a payment or a transfer: "Visa ···· 4242". */
 
-import type { Payment, TransferDestination } from "../client/mod.ts";
+import type { Payment, TransferDestination } from "../../../packages/client/mod.ts";
 import { METHOD_NAMES } from "./words.ts";
 
 const BRANDS: Readonly<Record<string, string>> = {

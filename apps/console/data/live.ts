@@ -4,7 +4,7 @@
  */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { ApiError, type Page } from "../client/mod.ts";
+import { ApiError, type Page } from "../../../packages/client/mod.ts";
 import { type Call, perform, readPages, readQuietly, revision } from "./calls.ts";
 
 /** The data of the last successful read, and the error of the last read. */

@@ -1,8 +1,8 @@
 /** A request of the log: its place in words, its resource, and the request to send it again. */
 
-import type { LoggedRequest } from "../client/mod.ts";
-import type { ApiRequest } from "../client/transport.ts";
-import { TEST_IBANS, testCardOf } from "../shared/domain/providers/test_values.ts";
+import type { LoggedRequest } from "../../../packages/client/mod.ts";
+import type { ApiRequest } from "../../../packages/client/transport.ts";
+import { TEST_IBANS, testCardOf } from "../../../shared/domain/providers/test_values.ts";
 import { idIn, shortened } from "./resource_link.ts";
 
 /** Stands in a body for what the log leaves out. */

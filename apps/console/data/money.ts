@@ -3,7 +3,7 @@
  * floats.
  */
 
-import { CURRENCIES, normalizeCurrency } from "../shared/core/currency.ts";
+import { CURRENCIES, normalizeCurrency } from "../../../shared/core/currency.ts";
 
 /** Decimals of an unknown currency code. Any number will do, because the API refuses the code. */
 const UNKNOWN_DIGITS = 2;

@@ -1,9 +1,14 @@
 /** Volume and outcomes of payments over time: the figures of the charts of the home page. */
 
-import type { Payment } from "../client/mod.ts";
-import type { Bar } from "./bar_chart.tsx";
+import type { Payment } from "../../../packages/client/mod.ts";
 import { formatTime } from "./times.ts";
 import { toneOf } from "./words.ts";
+
+/** A bar: the span of time that it stands for, and the value of each series. */
+export interface Bar {
+  label: string;
+  values: readonly number[];
+}
 
 /** A span of time up to now, and the time of each bar. */
 export interface Span {

@@ -5,7 +5,7 @@
  */
 
 import { batch, signal } from "@preact/signals";
-import type { DisposableSandbox } from "../client/mod.ts";
+import type { DisposableSandbox } from "../../../packages/client/mod.ts";
 
 /** A session. */
 export interface Session {

@@ -7,7 +7,7 @@
 import { isLocalStart } from "./api_base_url.ts";
 import { session } from "./session.ts";
 
-/** The channel on which the reference asks (`scripts/sites/reference_site/page.js`). */
+/** The channel on which the reference asks (`tools/site/reference_site/page.js`). */
 const CHANNEL = "payments-console-key";
 
 /** Responds to the reference. Called once. */

@@ -4,8 +4,8 @@
  * from the environment variable PAYMENTS_API_KEY.
  */
 
-import type { Exchange } from "../client/mod.ts";
-import { CLIENT_INSTALLATION } from "../scripts/publication/client_installation.ts";
+import type { Exchange } from "../../../packages/client/mod.ts";
+import { CLIENT_INSTALLATION } from "../../../tools/publication/client_installation.ts";
 
 /** A call of the client as data: a method such as `payments.create` with its arguments. */
 export interface DescribedCall {
@@ -66,7 +66,7 @@ export function pythonOf({ method, url, headers, body }: Exchange["request"]): s
     .join("\n");
 }
 
-/** Returns the call as a module that uses the client in `client/`. */
+/** Returns the call as a module that uses the client in `packages/client/`. */
 export function typescriptOf({ resource, method, args }: DescribedCall, base_url: string): string {
   const shown = args.map((arg) => literal(arg, "", TYPESCRIPT));
   return [

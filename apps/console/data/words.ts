@@ -14,13 +14,13 @@ import type {
   RefundStatus,
   TransferStatus,
   WebhookEndpoint,
-} from "../client/mod.ts";
+} from "../../../packages/client/mod.ts";
 import {
   type CheckToApprove,
   isByBank,
   isDeposit,
   type Standing,
-} from "../shared/domain/payments/lifecycle.ts";
+} from "../../../shared/domain/payments/lifecycle.ts";
 
 /** The status of a payment that the bank collects later. */
 export const COLLECTED_LATER = "processing";

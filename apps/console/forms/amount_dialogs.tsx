@@ -1,20 +1,20 @@
 /** The dialogs that capture or refund an amount of a payment. */
 
 import { useState } from "preact/hooks";
-import type { RefundReason, RequestOptions } from "../client/mod.ts";
-import { REFUND_REASONS } from "../shared/core/vocabulary.ts";
-import { isDeposit, refundable } from "../shared/domain/payments/lifecycle.ts";
-import type { Payment } from "../shared/schema/payment.ts";
-import { call } from "./calls.ts";
+import type { RefundReason, RequestOptions } from "../../../packages/client/mod.ts";
+import { REFUND_REASONS } from "../../../shared/core/vocabulary.ts";
+import { isDeposit, refundable } from "../../../shared/domain/payments/lifecycle.ts";
+import type { Payment } from "../../../shared/schema/payment.ts";
+import { call } from "../data/calls.ts";
 import { metadataOf } from "./create_body.ts";
-import { Dialog } from "./dialog.tsx";
-import { FieldError } from "./failure.ts";
-import { showFlash } from "./flash.tsx";
-import { SelectField, TextField } from "./fields.tsx";
-import { Form } from "./form.tsx";
+import { Dialog } from "../parts/dialog.tsx";
+import { FieldError } from "../data/failure.ts";
+import { showFlash } from "../data/flash.ts";
+import { SelectField, TextField } from "../parts/fields.tsx";
+import { Form } from "../parts/form.tsx";
 import { MetadataFields, type MetadataRows } from "./metadata_fields.tsx";
-import { formatMinor, parseAmount, plainMinor } from "./money.ts";
-import { label } from "./words.ts";
+import { formatMinor, parseAmount, plainMinor } from "../data/money.ts";
+import { label } from "../data/words.ts";
 
 /** The choices for the reason of a refund. The reason is optional. */
 const REASONS: readonly (readonly [RefundReason | "", string])[] = [

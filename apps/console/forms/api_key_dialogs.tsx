@@ -1,13 +1,13 @@
 /** The dialogs that rotate and end an API key. */
 
 import { useState } from "preact/hooks";
-import type { ApiKey, ApiKeyWithSecret } from "../client/mod.ts";
-import { call } from "./calls.ts";
-import { ConfirmDialog } from "./confirm_dialog.tsx";
-import { Dialog } from "./dialog.tsx";
-import { SelectField } from "./fields.tsx";
-import { Form } from "./form.tsx";
-import { replaceSecret, session } from "./session.ts";
+import type { ApiKey, ApiKeyWithSecret } from "../../../packages/client/mod.ts";
+import { call } from "../data/calls.ts";
+import { ConfirmDialog } from "../parts/confirm_dialog.tsx";
+import { Dialog } from "../parts/dialog.tsx";
+import { SelectField } from "../parts/fields.tsx";
+import { Form } from "../parts/form.tsx";
+import { replaceSecret, session } from "../data/session.ts";
 
 /** Seconds that the older secrets of a rotated key still work, with labels. */
 const OVERLAPS: readonly (readonly [string, string])[] = [

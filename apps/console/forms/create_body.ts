@@ -17,9 +17,9 @@ import type {
   Settlement,
   Stablecoin,
   WalletInput,
-} from "../client/mod.ts";
-import { FieldError } from "./failure.ts";
-import { parseAmount } from "./money.ts";
+} from "../../../packages/client/mod.ts";
+import { FieldError } from "../data/failure.ts";
+import { parseAmount } from "../data/money.ts";
 
 /**
  * What the payment is made with: a test value decides its result, and the payer that of `transfer`

@@ -1,16 +1,16 @@
 /** The dialogs that edit and delete a webhook endpoint, and rotate its secret. */
 
 import { useState } from "preact/hooks";
-import type { WebhookEndpoint } from "../client/mod.ts";
-import { call } from "./calls.ts";
-import { Dialog } from "./dialog.tsx";
+import type { WebhookEndpoint } from "../../../packages/client/mod.ts";
+import { call } from "../data/calls.ts";
+import { Dialog } from "../parts/dialog.tsx";
 import { draftOf, endpointBody, EndpointFields } from "./endpoint_form.tsx";
-import { new_secret } from "./endpoint_secret.tsx";
-import { showFlash } from "./flash.tsx";
-import { SelectField } from "./fields.tsx";
-import { Form } from "./form.tsx";
-import { go } from "./route.ts";
-import { endpointName } from "./words.ts";
+import { new_secret } from "../parts/endpoint_secret.tsx";
+import { showFlash } from "../data/flash.ts";
+import { SelectField } from "../parts/fields.tsx";
+import { Form } from "../parts/form.tsx";
+import { go } from "../data/route.ts";
+import { endpointName } from "../data/words.ts";
 
 /** Seconds until the older secrets expire, with labels. */
 const OVERLAPS: readonly (readonly [string, string])[] = [

@@ -6,12 +6,12 @@ import type {
   EventType,
   Subscription,
   WebhookEndpoint,
-} from "../client/mod.ts";
-import { EVENT_PATTERNS, EVENT_TYPES } from "../shared/core/vocabulary.ts";
+} from "../../../packages/client/mod.ts";
+import { EVENT_PATTERNS, EVENT_TYPES } from "../../../shared/core/vocabulary.ts";
 import { useContext } from "preact/hooks";
 import { metadataOf } from "./create_body.ts";
-import { concerns } from "./failure.ts";
-import { Choices, FieldFault, FormFailure, TextField } from "./fields.tsx";
+import { concerns } from "../data/failure.ts";
+import { Choices, FieldFault, FormFailure, TextField } from "../parts/fields.tsx";
 import { MetadataFields, type MetadataRows } from "./metadata_fields.tsx";
 
 /** The values of the fields. */

@@ -1,6 +1,6 @@
 /** The fields of a fault. */
 
-import type { CreateFaultInput } from "../client/mod.ts";
+import type { CreateFaultInput } from "../../../packages/client/mod.ts";
 import {
   EVENT_TYPES,
   FAULT_KINDS,
@@ -8,9 +8,9 @@ import {
   METHOD_KINDS,
   PROVIDER_OPERATIONS,
   REQUEST_METHODS,
-} from "../shared/core/vocabulary.ts";
-import { Choices, SelectField, TextField } from "./fields.tsx";
-import { label } from "./words.ts";
+} from "../../../shared/core/vocabulary.ts";
+import { Choices, SelectField, TextField } from "../parts/fields.tsx";
+import { label } from "../data/words.ts";
 
 type Kind = CreateFaultInput["on"];
 

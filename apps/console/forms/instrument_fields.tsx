@@ -1,18 +1,23 @@
 /** The fields of the form for the card, token, IBAN, wallet or outcome of a new payment. */
 
-import { STABLECOINS } from "../shared/core/currency.ts";
-import { MANDATE_SEQUENCES, METHOD_KINDS, NETWORKS, OUTCOMES } from "../shared/core/vocabulary.ts";
+import { STABLECOINS } from "../../../shared/core/currency.ts";
+import {
+  MANDATE_SEQUENCES,
+  METHOD_KINDS,
+  NETWORKS,
+  OUTCOMES,
+} from "../../../shared/core/vocabulary.ts";
 import {
   OUTCOME_RESULTS,
   TEST_CARDS,
   TEST_IBANS,
   TEST_TOKENS,
   TEST_WALLETS,
-} from "../shared/domain/providers/test_values.ts";
+} from "../../../shared/domain/providers/test_values.ts";
 import { type Draft, hasSettlement, kindOf } from "./create_body.ts";
-import { SelectField, TextField } from "./fields.tsx";
-import { TestValues, tileOf } from "./test_values.tsx";
-import { label, METHOD_NAMES } from "./words.ts";
+import { SelectField, TextField } from "../parts/fields.tsx";
+import { TestValues, tileOf } from "../parts/test_values.tsx";
+import { label, METHOD_NAMES } from "../data/words.ts";
 
 /** Method kinds, to be picked. */
 const RAILS = METHOD_KINDS.map((kind) => [kind, METHOD_NAMES[kind]] as const);

@@ -1,8 +1,8 @@
 /** The fields for metadata: rows of names and values. */
 
 import { useContext } from "preact/hooks";
-import { concerns } from "./failure.ts";
-import { FieldFault, FormFailure } from "./fields.tsx";
+import { concerns } from "../data/failure.ts";
+import { FieldFault, FormFailure } from "../parts/fields.tsx";
 
 type Row = readonly [name: string, value: string];
 /** The rows of a form. */

@@ -1,14 +1,14 @@
 /** The dialog that makes an API key for the same sandbox. */
 
 import { useContext, useState } from "preact/hooks";
-import type { ApiKeyWithSecret, Scope } from "../client/mod.ts";
-import { SCOPES } from "../shared/core/vocabulary.ts";
-import { call } from "./calls.ts";
-import { Dialog } from "./dialog.tsx";
-import { concerns } from "./failure.ts";
-import { Choices, FieldFault, FormFailure, TextField } from "./fields.tsx";
-import { Form } from "./form.tsx";
-import { EXAMPLE_TIME, timeOf } from "./times.ts";
+import type { ApiKeyWithSecret, Scope } from "../../../packages/client/mod.ts";
+import { SCOPES } from "../../../shared/core/vocabulary.ts";
+import { call } from "../data/calls.ts";
+import { Dialog } from "../parts/dialog.tsx";
+import { concerns } from "../data/failure.ts";
+import { Choices, FieldFault, FormFailure, TextField } from "../parts/fields.tsx";
+import { Form } from "../parts/form.tsx";
+import { EXAMPLE_TIME, timeOf } from "../data/times.ts";
 
 /** The checked scopes when the user begins to choose. */
 const FIRST_CHOICE: readonly Scope[] = ["payments:read"];

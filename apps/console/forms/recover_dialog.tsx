@@ -1,13 +1,13 @@
 /** The dialog that sends an endpoint again what it has missed in a period. */
 
 import { useState } from "preact/hooks";
-import type { Recovery, WebhookEndpoint } from "../client/mod.ts";
-import { call } from "./calls.ts";
-import { Dialog } from "./dialog.tsx";
-import { showFlash } from "./flash.tsx";
-import { SelectField, TextField } from "./fields.tsx";
-import { Form } from "./form.tsx";
-import { EXAMPLE_TIME, formatTime, TIME_ZONE, timeOf } from "./times.ts";
+import type { Recovery, WebhookEndpoint } from "../../../packages/client/mod.ts";
+import { call } from "../data/calls.ts";
+import { Dialog } from "../parts/dialog.tsx";
+import { showFlash } from "../data/flash.ts";
+import { SelectField, TextField } from "../parts/fields.tsx";
+import { Form } from "../parts/form.tsx";
+import { EXAMPLE_TIME, formatTime, TIME_ZONE, timeOf } from "../data/times.ts";
 
 const SELECTIONS = [
   ["failed", "Failed and cancelled ones"],

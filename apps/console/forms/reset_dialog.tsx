@@ -1,11 +1,11 @@
 /** The dialog that resets the sandbox. */
 
 import { useState } from "preact/hooks";
-import { call } from "./calls.ts";
-import { Dialog } from "./dialog.tsx";
-import { showFlash } from "./flash.tsx";
-import { Form } from "./form.tsx";
-import { forgetLists, go } from "./route.ts";
+import { call } from "../data/calls.ts";
+import { Dialog } from "../parts/dialog.tsx";
+import { showFlash } from "../data/flash.ts";
+import { Form } from "../parts/form.tsx";
+import { forgetLists, go } from "../data/route.ts";
 
 /** Asks for confirmation, then deletes the data of the sandbox. */
 export function ResetDialog({ close }: { close: () => void }) {

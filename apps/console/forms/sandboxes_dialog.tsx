@@ -1,17 +1,17 @@
 /** The dialog of disposable sandboxes: the list, and the form that makes one. */
 
 import { useState } from "preact/hooks";
-import type { DisposableSandbox } from "../client/mod.ts";
-import { call } from "./calls.ts";
-import { Dialog } from "./dialog.tsx";
-import { DeleteSandboxDialog, openSandbox, sandboxName } from "./disposable_sandbox.tsx";
-import { SelectField, TextField } from "./fields.tsx";
-import { Form } from "./form.tsx";
-import { useLive } from "./live.ts";
-import { Cut, Reading } from "./notice.tsx";
-import { href } from "./route.ts";
-import { known_sandboxes } from "./session.ts";
-import { Time } from "./text.tsx";
+import type { DisposableSandbox } from "../../../packages/client/mod.ts";
+import { call } from "../data/calls.ts";
+import { Dialog } from "../parts/dialog.tsx";
+import { DeleteSandboxDialog, openSandbox, sandboxName } from "../parts/disposable_sandbox.tsx";
+import { SelectField, TextField } from "../parts/fields.tsx";
+import { Form } from "../parts/form.tsx";
+import { useLive } from "../data/live.ts";
+import { Cut, Reading } from "../parts/notice.tsx";
+import { href } from "../data/route.ts";
+import { known_sandboxes } from "../data/session.ts";
+import { Time } from "../parts/text.tsx";
 
 /** Lifetimes of the form, in seconds. */
 const LIFETIMES = [

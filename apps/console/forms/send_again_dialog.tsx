@@ -1,15 +1,15 @@
 /** The dialog that sends a request of the log again, as a retry or as a new request. */
 
 import { useState } from "preact/hooks";
-import type { LoggedRequest } from "../client/mod.ts";
-import { call_log, requestCall } from "./calls.ts";
-import { Dialog } from "./dialog.tsx";
-import { FieldError } from "./failure.ts";
-import { showFlash } from "./flash.tsx";
-import { Choices, TextAreaField } from "./fields.tsx";
-import { Form } from "./form.tsx";
-import { bodyToSend, endOfPath, isChange, LEFT_OUT, requestOf } from "./logged_request.ts";
-import { go } from "./route.ts";
+import type { LoggedRequest } from "../../../packages/client/mod.ts";
+import { call_log, requestCall } from "../data/calls.ts";
+import { Dialog } from "../parts/dialog.tsx";
+import { FieldError } from "../data/failure.ts";
+import { showFlash } from "../data/flash.ts";
+import { Choices, TextAreaField } from "../parts/fields.tsx";
+import { Form } from "../parts/form.tsx";
+import { bodyToSend, endOfPath, isChange, LEFT_OUT, requestOf } from "../data/logged_request.ts";
+import { go } from "../data/route.ts";
 
 /** Most lines of the body that are visible at once. */
 const BODY_LINES = 14;

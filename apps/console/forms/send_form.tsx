@@ -1,13 +1,13 @@
 /** The form that simulates a transfer of the payer. */
 
 import { useState } from "preact/hooks";
-import type { Payment, PaymentStatus } from "../shared/schema/payment.ts";
-import { call } from "./calls.ts";
-import { FieldError } from "./failure.ts";
-import { showFlash } from "./flash.tsx";
-import { TextField } from "./fields.tsx";
-import { Form } from "./form.tsx";
-import { formatMinor, parseAmount, plainMinor } from "./money.ts";
+import type { Payment, PaymentStatus } from "../../../shared/schema/payment.ts";
+import { call } from "../data/calls.ts";
+import { FieldError } from "../data/failure.ts";
+import { showFlash } from "../data/flash.ts";
+import { TextField } from "../parts/fields.tsx";
+import { Form } from "../parts/form.tsx";
+import { formatMinor, parseAmount, plainMinor } from "../data/money.ts";
 
 /** The fields. The default amount is the missing one; 0: there is no default. */
 export function SendForm({ payment, to, missing, hint }: {

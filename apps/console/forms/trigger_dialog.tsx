@@ -1,19 +1,19 @@
 /** The dialog that sends an event of a payment to an endpoint. The payment does not change. */
 
 import { useState } from "preact/hooks";
-import type { EventType, WebhookDelivery, WebhookEndpoint } from "../client/mod.ts";
-import { EVENT_TYPES } from "../shared/core/vocabulary.ts";
-import { MAX_PAGE } from "../shared/schema/limits.ts";
-import { call } from "./calls.ts";
-import { resultOf } from "./deliveries.tsx";
-import { Dialog } from "./dialog.tsx";
-import { showFlash } from "./flash.tsx";
-import { SelectField, TextField } from "./fields.tsx";
-import { Form } from "./form.tsx";
-import { useLive } from "./live.ts";
-import { Empty, Reading } from "./notice.tsx";
-import { href } from "./route.ts";
-import { endpointName } from "./words.ts";
+import type { EventType, WebhookDelivery, WebhookEndpoint } from "../../../packages/client/mod.ts";
+import { EVENT_TYPES } from "../../../shared/core/vocabulary.ts";
+import { MAX_PAGE } from "../../../shared/schema/limits.ts";
+import { call } from "../data/calls.ts";
+import { resultOf } from "../parts/deliveries.tsx";
+import { Dialog } from "../parts/dialog.tsx";
+import { showFlash } from "../data/flash.ts";
+import { SelectField, TextField } from "../parts/fields.tsx";
+import { Form } from "../parts/form.tsx";
+import { useLive } from "../data/live.ts";
+import { Empty, Reading } from "../parts/notice.tsx";
+import { href } from "../data/route.ts";
+import { endpointName } from "../data/words.ts";
 
 /** Event types that the sandbox can send for a payment: all except those of transfers. */
 const TRIGGERED_TYPES = EVENT_TYPES.filter((type) => !type.startsWith("transfer."));

@@ -5,18 +5,18 @@
 
 import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
-import type { ApiKey, ApiKeyWithSecret } from "../client/mod.ts";
-import { EndKeyDialog, isOwn, RotateKeyDialog } from "./api_key_dialogs.tsx";
-import { call } from "./calls.ts";
-import { Crumb } from "./crumb.tsx";
-import { showFlash } from "./flash.tsx";
-import { ListPage } from "./list_page.tsx";
-import { ListTable } from "./list_table.tsx";
-import { useLive } from "./live.ts";
-import { NewKeyDialog } from "./new_key_dialog.tsx";
-import { Reading } from "./notice.tsx";
-import { SecretCard } from "./secret_card.tsx";
-import { Time, TimeColumn } from "./text.tsx";
+import type { ApiKey, ApiKeyWithSecret } from "../../../packages/client/mod.ts";
+import { EndKeyDialog, isOwn, RotateKeyDialog } from "../forms/api_key_dialogs.tsx";
+import { call } from "../data/calls.ts";
+import { Crumb } from "../parts/crumb.tsx";
+import { showFlash } from "../data/flash.ts";
+import { ListPage } from "../parts/list_page.tsx";
+import { ListTable } from "../parts/list_table.tsx";
+import { useLive } from "../data/live.ts";
+import { NewKeyDialog } from "../forms/new_key_dialog.tsx";
+import { Reading } from "../parts/notice.tsx";
+import { SecretCard } from "../parts/secret_card.tsx";
+import { Time, TimeColumn } from "../parts/text.tsx";
 
 /** The columns of the file. */
 const COLUMNS = [

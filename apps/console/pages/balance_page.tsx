@@ -1,16 +1,16 @@
 /** The page "Balance": the accounts of each currency. */
 
-import type { Balance } from "../client/mod.ts";
-import { ACCOUNT_TEXTS } from "./accounts.ts";
-import { call } from "./calls.ts";
-import { LinkedRow } from "./linked_row.tsx";
-import { ListTable } from "./list_table.tsx";
-import { useLive } from "./live.ts";
-import { formatMinor } from "./money.ts";
-import { Empty, Reading } from "./notice.tsx";
-import { href } from "./route.ts";
-import { Money } from "./text.tsx";
-import { label } from "./words.ts";
+import type { Balance } from "../../../packages/client/mod.ts";
+import { ACCOUNT_TEXTS } from "../data/accounts.ts";
+import { call } from "../data/calls.ts";
+import { LinkedRow } from "../parts/linked_row.tsx";
+import { ListTable } from "../parts/list_table.tsx";
+import { useLive } from "../data/live.ts";
+import { formatMinor } from "../data/money.ts";
+import { Empty, Reading } from "../parts/notice.tsx";
+import { href } from "../data/route.ts";
+import { Money } from "../parts/text.tsx";
+import { label } from "../data/words.ts";
 
 /** The balance by currency. */
 export function BalancePage() {

@@ -5,11 +5,11 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { Challenge } from "../shared/schema/challenge.ts";
-import { ChallengeRefused, completeChallenge, readChallenge } from "./challenge_calls.ts";
-import { cardText } from "./instrument_text.ts";
-import { Logo } from "./logo.tsx";
-import { Fact, Facts, Money } from "./text.tsx";
+import type { Challenge } from "../../../shared/schema/challenge.ts";
+import { ChallengeRefused, completeChallenge, readChallenge } from "../data/challenge_calls.ts";
+import { cardText } from "../data/instrument_text.ts";
+import { Logo } from "../parts/logo.tsx";
+import { Fact, Facts, Money } from "../parts/text.tsx";
 
 /** A view of the page. */
 type View =

@@ -2,13 +2,13 @@
 
 import { batch, useSignalEffect } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { apiBaseUrl, isLocalStart } from "./api_base_url.ts";
-import { clearLog, openClient } from "./calls.ts";
-import { type Failure, failureOf } from "./failure.ts";
-import { FieldFault } from "./fields.tsx";
-import { Logo } from "./logo.tsx";
-import { linked_key } from "./route.ts";
-import { is_stored, judgeKey, session, session_end } from "./session.ts";
+import { apiBaseUrl, isLocalStart } from "../data/api_base_url.ts";
+import { clearLog, openClient } from "../data/calls.ts";
+import { type Failure, failureOf } from "../data/failure.ts";
+import { FieldFault } from "../parts/fields.tsx";
+import { Logo } from "../parts/logo.tsx";
+import { linked_key } from "../data/route.ts";
+import { is_stored, judgeKey, session, session_end } from "../data/session.ts";
 
 /** Asks for the key, and opens the session if the API accepts it. */
 export function Connect() {
@@ -138,7 +138,8 @@ export function Connect() {
         </p>
         {isLocalStart() && (
           <p>
-            <a href="../docs/">Documentation</a> · <a href="../docs/reference/">API reference</a>
+            <a href="../../../docs/">Documentation</a> ·{" "}
+            <a href="../docs/reference/">API reference</a>
           </p>
         )}
       </div>

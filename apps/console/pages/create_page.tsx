@@ -4,27 +4,27 @@
  */
 
 import { useState } from "preact/hooks";
-import { ApiError, type Payment, type RequestOptions } from "../client/mod.ts";
-import { STABLECOINS } from "../shared/core/currency.ts";
-import { MANDATE_SEQUENCES, OUTCOMES } from "../shared/core/vocabulary.ts";
+import { ApiError, type Payment, type RequestOptions } from "../../../packages/client/mod.ts";
+import { STABLECOINS } from "../../../shared/core/currency.ts";
+import { MANDATE_SEQUENCES, OUTCOMES } from "../../../shared/core/vocabulary.ts";
 import {
   TEST_CARDS,
   TEST_IBANS,
   TEST_TOKENS,
   TEST_WALLETS,
-} from "../shared/domain/providers/test_values.ts";
-import { call } from "./calls.ts";
-import { createBody, type Draft, type Instrument } from "./create_body.ts";
-import { Crumb } from "./crumb.tsx";
-import { Choices, TextField } from "./fields.tsx";
-import { Form } from "./form.tsx";
-import { showDecline, showFlash } from "./flash.tsx";
-import { type ChangeDraft, InstrumentFields } from "./instrument_fields.tsx";
-import { MetadataFields } from "./metadata_fields.tsx";
-import { currencyDigits } from "./money.ts";
-import { Preview } from "./preview.tsx";
-import { go, hrefOfList } from "./route.ts";
-import { label } from "./words.ts";
+} from "../../../shared/domain/providers/test_values.ts";
+import { call } from "../data/calls.ts";
+import { createBody, type Draft, type Instrument } from "../forms/create_body.ts";
+import { Crumb } from "../parts/crumb.tsx";
+import { Choices, TextField } from "../parts/fields.tsx";
+import { Form } from "../parts/form.tsx";
+import { showDecline, showFlash } from "../data/flash.ts";
+import { type ChangeDraft, InstrumentFields } from "../forms/instrument_fields.tsx";
+import { MetadataFields } from "../forms/metadata_fields.tsx";
+import { currencyDigits } from "../data/money.ts";
+import { Preview } from "../parts/preview.tsx";
+import { go, hrefOfList } from "../data/route.ts";
+import { label } from "../data/words.ts";
 
 /** Currencies in the list of suggestions. The user can type any other. */
 const COMMON_CURRENCIES = ["EUR", "USD", "GBP", "CHF", "JPY", ...STABLECOINS];

@@ -1,22 +1,27 @@
 /** The page "Create a transfer": a test value as the destination, and a preview of the request. */
 
 import { useState } from "preact/hooks";
-import type { CreateTransferInput, Settlement, Speed, Transfer } from "../client/mod.ts";
-import { TEST_IBANS, TEST_WALLETS } from "../shared/domain/providers/test_values.ts";
-import { call } from "./calls.ts";
-import { amountOf, ibanOf, metadataOf, present, walletOf } from "./create_body.ts";
-import { Crumb } from "./crumb.tsx";
-import { showFlash } from "./flash.tsx";
-import { Choices, SelectField, TextField } from "./fields.tsx";
-import { Form } from "./form.tsx";
-import { AddressFields, HolderFields, WalletFields } from "./instrument_fields.tsx";
-import { useLive } from "./live.ts";
-import { MetadataFields } from "./metadata_fields.tsx";
-import { currencyDigits, formatMinor } from "./money.ts";
-import { Preview } from "./preview.tsx";
-import { go, hrefOfList } from "./route.ts";
-import { TestValues, tileOf } from "./test_values.tsx";
-import { label } from "./words.ts";
+import type {
+  CreateTransferInput,
+  Settlement,
+  Speed,
+  Transfer,
+} from "../../../packages/client/mod.ts";
+import { TEST_IBANS, TEST_WALLETS } from "../../../shared/domain/providers/test_values.ts";
+import { call } from "../data/calls.ts";
+import { amountOf, ibanOf, metadataOf, present, walletOf } from "../forms/create_body.ts";
+import { Crumb } from "../parts/crumb.tsx";
+import { showFlash } from "../data/flash.ts";
+import { Choices, SelectField, TextField } from "../parts/fields.tsx";
+import { Form } from "../parts/form.tsx";
+import { AddressFields, HolderFields, WalletFields } from "../forms/instrument_fields.tsx";
+import { useLive } from "../data/live.ts";
+import { MetadataFields } from "../forms/metadata_fields.tsx";
+import { currencyDigits, formatMinor } from "../data/money.ts";
+import { Preview } from "../parts/preview.tsx";
+import { go, hrefOfList } from "../data/route.ts";
+import { TestValues, tileOf } from "../parts/test_values.tsx";
+import { label } from "../data/words.ts";
 
 /** The fields of the form. Each is a text; an empty one is left out. */
 interface Draft {

@@ -1,15 +1,15 @@
 /** The list of the disputes of all payments. */
 
-import type { Dispute } from "../client/mod.ts";
-import { DISPUTE_STATUSES } from "../shared/core/vocabulary.ts";
-import { call } from "./calls.ts";
-import type { Filter } from "./filters.tsx";
-import { ListPage } from "./list_page.tsx";
-import { MoneyTable } from "./money_table.tsx";
-import { Mention } from "./mention.tsx";
-import { href } from "./route.ts";
-import { Time } from "./text.tsx";
-import { label } from "./words.ts";
+import type { Dispute } from "../../../packages/client/mod.ts";
+import { DISPUTE_STATUSES } from "../../../shared/core/vocabulary.ts";
+import { call } from "../data/calls.ts";
+import type { Filter } from "../parts/filters.tsx";
+import { ListPage } from "../parts/list_page.tsx";
+import { MoneyTable } from "../parts/money_table.tsx";
+import { Mention } from "../parts/mention.tsx";
+import { href } from "../data/route.ts";
+import { Time } from "../parts/text.tsx";
+import { label } from "../data/words.ts";
 
 const FILTERS: readonly Filter[] = [
   {

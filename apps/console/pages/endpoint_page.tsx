@@ -6,26 +6,26 @@ import type {
   ListParams,
   WebhookDelivery,
   WebhookEndpoint,
-} from "../client/mod.ts";
-import { DELIVERY_STATUSES } from "../shared/core/vocabulary.ts";
-import { MAX_PAGE } from "../shared/schema/limits.ts";
-import { useAction } from "./action.ts";
-import { call } from "./calls.ts";
-import { Crumb } from "./crumb.tsx";
-import { Deliveries } from "./deliveries.tsx";
-import { DeleteDialog, EditDialog, RotateDialog } from "./endpoint_dialogs.tsx";
-import { EndpointHealth } from "./endpoint_health.tsx";
-import { new_secret, NewSecret } from "./endpoint_secret.tsx";
-import { ExportButton } from "./export_button.tsx";
-import { InboxCard } from "./inbox_card.tsx";
-import { useLive, useNewest } from "./live.ts";
-import { FailureNotice, Reading } from "./notice.tsx";
-import { Pager } from "./pager.tsx";
-import { RecoverDialog } from "./recover_dialog.tsx";
-import { go } from "./route.ts";
-import { Fact, Facts, Id, Status, Time } from "./text.tsx";
-import { TriggerDialog } from "./trigger_dialog.tsx";
-import { endpointName, label } from "./words.ts";
+} from "../../../packages/client/mod.ts";
+import { DELIVERY_STATUSES } from "../../../shared/core/vocabulary.ts";
+import { MAX_PAGE } from "../../../shared/schema/limits.ts";
+import { useAction } from "../data/action.ts";
+import { call } from "../data/calls.ts";
+import { Crumb } from "../parts/crumb.tsx";
+import { Deliveries } from "../parts/deliveries.tsx";
+import { DeleteDialog, EditDialog, RotateDialog } from "../forms/endpoint_dialogs.tsx";
+import { EndpointHealth } from "../parts/endpoint_health.tsx";
+import { new_secret, NewSecret } from "../parts/endpoint_secret.tsx";
+import { ExportButton } from "../parts/export_button.tsx";
+import { InboxCard } from "../parts/inbox_card.tsx";
+import { useLive, useNewest } from "../data/live.ts";
+import { FailureNotice, Reading } from "../parts/notice.tsx";
+import { Pager } from "../parts/pager.tsx";
+import { RecoverDialog } from "../forms/recover_dialog.tsx";
+import { go } from "../data/route.ts";
+import { Fact, Facts, Id, Status, Time } from "../parts/text.tsx";
+import { TriggerDialog } from "../forms/trigger_dialog.tsx";
+import { endpointName, label } from "../data/words.ts";
 
 /** Number of deliveries on a page. */
 const PAGE_SIZE = 20;

@@ -1,21 +1,21 @@
 /** The list of webhook endpoints, and the page for a new one. */
 
 import { useState } from "preact/hooks";
-import type { WebhookEndpoint } from "../client/mod.ts";
-import { MAX_PAGE } from "../shared/schema/limits.ts";
-import { call } from "./calls.ts";
-import { Crumb } from "./crumb.tsx";
-import { draftOf, endpointBody, EndpointFields } from "./endpoint_form.tsx";
-import { new_secret } from "./endpoint_secret.tsx";
-import { showFlash } from "./flash.tsx";
-import { Form } from "./form.tsx";
-import { LinkedRow } from "./linked_row.tsx";
-import { ListTable } from "./list_table.tsx";
-import { useLive } from "./live.ts";
-import { Empty, Reading } from "./notice.tsx";
-import { go, href, hrefOfList } from "./route.ts";
-import { Status, Time, TimeColumn } from "./text.tsx";
-import { endpointName } from "./words.ts";
+import type { WebhookEndpoint } from "../../../packages/client/mod.ts";
+import { MAX_PAGE } from "../../../shared/schema/limits.ts";
+import { call } from "../data/calls.ts";
+import { Crumb } from "../parts/crumb.tsx";
+import { draftOf, endpointBody, EndpointFields } from "../forms/endpoint_form.tsx";
+import { new_secret } from "../parts/endpoint_secret.tsx";
+import { showFlash } from "../data/flash.ts";
+import { Form } from "../parts/form.tsx";
+import { LinkedRow } from "../parts/linked_row.tsx";
+import { ListTable } from "../parts/list_table.tsx";
+import { useLive } from "../data/live.ts";
+import { Empty, Reading } from "../parts/notice.tsx";
+import { go, href, hrefOfList } from "../data/route.ts";
+import { Status, Time, TimeColumn } from "../parts/text.tsx";
+import { endpointName } from "../data/words.ts";
 
 /** All endpoints. */
 export function EndpointsPage() {

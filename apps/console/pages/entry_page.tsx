@@ -1,12 +1,12 @@
 /** The way from the id of a ledger entry to the list that shows its transaction. */
 
 import { useLayoutEffect } from "preact/hooks";
-import { ALPHABET } from "../shared/core/ids.ts";
-import { call } from "./calls.ts";
-import { Crumb } from "./crumb.tsx";
-import { useLive } from "./live.ts";
-import { Empty, Reading } from "./notice.tsx";
-import { go } from "./route.ts";
+import { ALPHABET } from "../../../shared/core/ids.ts";
+import { call } from "../data/calls.ts";
+import { Crumb } from "../parts/crumb.tsx";
+import { useLive } from "../data/live.ts";
+import { Empty, Reading } from "../parts/notice.tsx";
+import { go } from "../data/route.ts";
 
 /** Distances of the ordinals of a debit and of a credit from that of their transaction. */
 const [DEBIT, CREDIT] = [1, 2];

@@ -1,18 +1,18 @@
 /** The page of an event: what changed since the event before, its deliveries and its payload. */
 
-import type { Event } from "../client/mod.ts";
-import { MAX_PAGE } from "../shared/schema/limits.ts";
-import { call } from "./calls.ts";
-import { Crumb } from "./crumb.tsx";
-import { Deliveries } from "./deliveries.tsx";
-import { Json } from "./json.tsx";
-import { type JsonChange, jsonChanges } from "./json_changes.ts";
-import { useLive } from "./live.ts";
-import { Mention } from "./mention.tsx";
-import { Cut, Reading } from "./notice.tsx";
-import { href } from "./route.ts";
-import { CopyButton, Fact, Facts, Id, Money, Time } from "./text.tsx";
-import { eventNote, eventTone } from "./words.ts";
+import type { Event } from "../../../packages/client/mod.ts";
+import { MAX_PAGE } from "../../../shared/schema/limits.ts";
+import { call } from "../data/calls.ts";
+import { Crumb } from "../parts/crumb.tsx";
+import { Deliveries } from "../parts/deliveries.tsx";
+import { Json } from "../parts/json.tsx";
+import { type JsonChange, jsonChanges } from "../data/json_changes.ts";
+import { useLive } from "../data/live.ts";
+import { Mention } from "../parts/mention.tsx";
+import { Cut, Reading } from "../parts/notice.tsx";
+import { href } from "../data/route.ts";
+import { CopyButton, Fact, Facts, Id, Money, Time } from "../parts/text.tsx";
+import { eventNote, eventTone } from "../data/words.ts";
 
 type Resource = Event["data"]["object"];
 

@@ -1,10 +1,10 @@
 /** The page "Events": all events of the sandbox. */
 
-import { EVENT_TYPES } from "../shared/core/vocabulary.ts";
-import { call } from "./calls.ts";
-import type { Filter } from "./filters.tsx";
-import { ListPage } from "./list_page.tsx";
-import { Events } from "./timeline.tsx";
+import { EVENT_TYPES } from "../../../shared/core/vocabulary.ts";
+import { call } from "../data/calls.ts";
+import type { Filter } from "../parts/filters.tsx";
+import { ListPage } from "../parts/list_page.tsx";
+import { Events } from "../parts/timeline.tsx";
 
 const FILTERS: readonly Filter[] = [
   { name: "type", label: "Type", options: EVENT_TYPES.map((type) => [type, type]) },

@@ -1,20 +1,20 @@
 /** The list of declared faults, and the page that declares one. */
 
 import { useState } from "preact/hooks";
-import type { Fault } from "../client/mod.ts";
-import { call } from "./calls.ts";
-import { ConfirmDialog } from "./confirm_dialog.tsx";
-import { Crumb } from "./crumb.tsx";
-import { draftOf, faultBody, FaultFields } from "./fault_form.tsx";
-import { showFlash } from "./flash.tsx";
-import { Form } from "./form.tsx";
-import { ListTable } from "./list_table.tsx";
-import { useLive } from "./live.ts";
-import { Empty, Reading } from "./notice.tsx";
-import { Pager } from "./pager.tsx";
-import { go, href, hrefOfList } from "./route.ts";
-import { Time, TimeColumn } from "./text.tsx";
-import { label } from "./words.ts";
+import type { Fault } from "../../../packages/client/mod.ts";
+import { call } from "../data/calls.ts";
+import { ConfirmDialog } from "../parts/confirm_dialog.tsx";
+import { Crumb } from "../parts/crumb.tsx";
+import { draftOf, faultBody, FaultFields } from "../forms/fault_form.tsx";
+import { showFlash } from "../data/flash.ts";
+import { Form } from "../parts/form.tsx";
+import { ListTable } from "../parts/list_table.tsx";
+import { useLive } from "../data/live.ts";
+import { Empty, Reading } from "../parts/notice.tsx";
+import { Pager } from "../parts/pager.tsx";
+import { go, href, hrefOfList } from "../data/route.ts";
+import { Time, TimeColumn } from "../parts/text.tsx";
+import { label } from "../data/words.ts";
 
 /** Number of faults on a page. */
 const PAGE_SIZE = 20;

@@ -1,16 +1,16 @@
 /** The home page: payments over time, failing endpoints, the last errors, and what comes next. */
 
-import type { LoggedRequest, WebhookEndpoint } from "../client/mod.ts";
-import { MAX_PAGE } from "../shared/schema/limits.ts";
-import { call } from "./calls.ts";
-import { DueCard } from "./due_card.tsx";
-import { PaymentCharts } from "./payment_charts.tsx";
-import { useLive } from "./live.ts";
-import { endOfPath, statusTone } from "./logged_request.ts";
-import { Empty, Reading } from "./notice.tsx";
-import { href } from "./route.ts";
-import { Time } from "./text.tsx";
-import { endpointName, label } from "./words.ts";
+import type { LoggedRequest, WebhookEndpoint } from "../../../packages/client/mod.ts";
+import { MAX_PAGE } from "../../../shared/schema/limits.ts";
+import { call } from "../data/calls.ts";
+import { DueCard } from "../parts/due_card.tsx";
+import { PaymentCharts } from "../parts/payment_charts.tsx";
+import { useLive } from "../data/live.ts";
+import { endOfPath, statusTone } from "../data/logged_request.ts";
+import { Empty, Reading } from "../parts/notice.tsx";
+import { href } from "../data/route.ts";
+import { Time } from "../parts/text.tsx";
+import { endpointName, label } from "../data/words.ts";
 
 /** Number of errors that the page shows. */
 const ERRORS = 5;

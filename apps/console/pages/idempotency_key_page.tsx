@@ -1,12 +1,12 @@
 /** The page of an idempotency key: its first request, and the stored response. */
 
-import type { IdempotencyKey } from "../client/mod.ts";
-import { call } from "./calls.ts";
-import { Json } from "./json.tsx";
-import { useLive } from "./live.ts";
-import { Reading } from "./notice.tsx";
-import { href } from "./route.ts";
-import { Fact, Facts, Id, Time } from "./text.tsx";
+import type { IdempotencyKey } from "../../../packages/client/mod.ts";
+import { call } from "../data/calls.ts";
+import { Json } from "../parts/json.tsx";
+import { useLive } from "../data/live.ts";
+import { Reading } from "../parts/notice.tsx";
+import { href } from "../data/route.ts";
+import { Fact, Facts, Id, Time } from "../parts/text.tsx";
 
 /** The page. The API finds only keys that this API key has used within 24 hours. */
 export function IdempotencyKeyPage({ id }: { id: string }) {

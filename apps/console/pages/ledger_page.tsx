@@ -1,16 +1,16 @@
 /** The ledger entries of all payments and transfers, by account and currency. */
 
-import type { LedgerEntry } from "../client/mod.ts";
-import { ACCOUNT_TEXTS, ACCOUNTS } from "./accounts.ts";
-import { call } from "./calls.ts";
-import { Crumb } from "./crumb.tsx";
-import type { Filter } from "./filters.tsx";
-import { ListPage } from "./list_page.tsx";
-import { ListTable } from "./list_table.tsx";
-import { Mention } from "./mention.tsx";
-import { href } from "./route.ts";
-import { Money, Time, TimeColumn } from "./text.tsx";
-import { label } from "./words.ts";
+import type { LedgerEntry } from "../../../packages/client/mod.ts";
+import { ACCOUNT_TEXTS, ACCOUNTS } from "../data/accounts.ts";
+import { call } from "../data/calls.ts";
+import { Crumb } from "../parts/crumb.tsx";
+import type { Filter } from "../parts/filters.tsx";
+import { ListPage } from "../parts/list_page.tsx";
+import { ListTable } from "../parts/list_table.tsx";
+import { Mention } from "../parts/mention.tsx";
+import { href } from "../data/route.ts";
+import { Money, Time, TimeColumn } from "../parts/text.tsx";
+import { label } from "../data/words.ts";
 
 const FILTERS: readonly Filter[] = [
   {

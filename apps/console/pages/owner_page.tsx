@@ -4,10 +4,10 @@
  */
 
 import { useLayoutEffect } from "preact/hooks";
-import { type Call, call } from "./calls.ts";
-import { useLive } from "./live.ts";
-import { Reading } from "./notice.tsx";
-import { go } from "./route.ts";
+import { type Call, call } from "../data/calls.ts";
+import { useLive } from "../data/live.ts";
+import { Reading } from "../parts/notice.tsx";
+import { go } from "../data/route.ts";
 
 /** The parts of a refund, a dispute or a delivery that name the page. */
 interface Owned {

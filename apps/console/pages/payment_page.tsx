@@ -1,27 +1,27 @@
 /** The page of a payment: status, actions, timeline, ledger, refunds, disputes and deliveries. */
 
 import { useState } from "preact/hooks";
-import { isDeposit } from "../shared/domain/payments/lifecycle.ts";
-import { MAX_PAGE } from "../shared/schema/limits.ts";
-import type { Payment } from "../shared/schema/payment.ts";
-import { BankDetailsButton } from "./bank_details.tsx";
+import { isDeposit } from "../../../shared/domain/payments/lifecycle.ts";
+import { MAX_PAGE } from "../../../shared/schema/limits.ts";
+import type { Payment } from "../../../shared/schema/payment.ts";
+import { BankDetailsButton } from "../parts/bank_details.tsx";
 import { PaymentCallout } from "./callouts.tsx";
-import { call } from "./calls.ts";
-import { Crumb } from "./crumb.tsx";
-import { Deliveries } from "./deliveries.tsx";
+import { call } from "../data/calls.ts";
+import { Crumb } from "../parts/crumb.tsx";
+import { Deliveries } from "../parts/deliveries.tsx";
 import { LateMoney } from "./deposit_callout.tsx";
-import { instrumentText } from "./instrument_text.ts";
-import { Ledger } from "./ledger.tsx";
-import { useLive } from "./live.ts";
-import { Cut, Reading } from "./notice.tsx";
+import { instrumentText } from "../data/instrument_text.ts";
+import { Ledger } from "../parts/ledger.tsx";
+import { useLive } from "../data/live.ts";
+import { Cut, Reading } from "../parts/notice.tsx";
 import { PaymentActions, PaymentMoves } from "./payment_actions.tsx";
-import { Disputes } from "./disputes.tsx";
-import { Refunds } from "./refunds.tsx";
-import { href } from "./route.ts";
-import { Fact, Facts, Id, Money, Status, Time } from "./text.tsx";
-import { Timeline } from "./timeline.tsx";
-import { TriggerDialog } from "./trigger_dialog.tsx";
-import { adviceText } from "./words.ts";
+import { Disputes } from "../parts/disputes.tsx";
+import { Refunds } from "../parts/refunds.tsx";
+import { href } from "../data/route.ts";
+import { Fact, Facts, Id, Money, Status, Time } from "../parts/text.tsx";
+import { Timeline } from "../parts/timeline.tsx";
+import { TriggerDialog } from "../forms/trigger_dialog.tsx";
+import { adviceText } from "../data/words.ts";
 
 /** The page of a payment. */
 export function PaymentPage({ id }: { id: string }) {

@@ -1,14 +1,14 @@
 /** The list of payments with filters and pages. It shows new payments without a reload. */
 
-import type { Payment } from "../client/mod.ts";
-import { METHOD_KINDS, PAYMENT_STATUSES } from "../shared/core/vocabulary.ts";
-import { call } from "./calls.ts";
-import { CREATED_FILTERS, type Filter } from "./filters.tsx";
-import { instrumentText } from "./instrument_text.ts";
-import { ListPage } from "./list_page.tsx";
-import { MoneyTable } from "./money_table.tsx";
-import { href } from "./route.ts";
-import { label, METHOD_NAMES } from "./words.ts";
+import type { Payment } from "../../../packages/client/mod.ts";
+import { METHOD_KINDS, PAYMENT_STATUSES } from "../../../shared/core/vocabulary.ts";
+import { call } from "../data/calls.ts";
+import { CREATED_FILTERS, type Filter } from "../parts/filters.tsx";
+import { instrumentText } from "../data/instrument_text.ts";
+import { ListPage } from "../parts/list_page.tsx";
+import { MoneyTable } from "../parts/money_table.tsx";
+import { href } from "../data/route.ts";
+import { label, METHOD_NAMES } from "../data/words.ts";
 
 const FILTERS: readonly Filter[] = [
   {

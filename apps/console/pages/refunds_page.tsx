@@ -1,14 +1,14 @@
 /** The list of the refunds of all payments. */
 
-import type { Refund } from "../client/mod.ts";
-import { REFUND_STATUSES } from "../shared/core/vocabulary.ts";
-import { call } from "./calls.ts";
-import type { Filter } from "./filters.tsx";
-import { ListPage } from "./list_page.tsx";
-import { MoneyTable } from "./money_table.tsx";
-import { Mention } from "./mention.tsx";
-import { href } from "./route.ts";
-import { label } from "./words.ts";
+import type { Refund } from "../../../packages/client/mod.ts";
+import { REFUND_STATUSES } from "../../../shared/core/vocabulary.ts";
+import { call } from "../data/calls.ts";
+import type { Filter } from "../parts/filters.tsx";
+import { ListPage } from "../parts/list_page.tsx";
+import { MoneyTable } from "../parts/money_table.tsx";
+import { Mention } from "../parts/mention.tsx";
+import { href } from "../data/route.ts";
+import { label } from "../data/words.ts";
 
 const FILTERS: readonly Filter[] = [
   {

@@ -1,12 +1,12 @@
 /** The page of a request of the log: its bodies, its events, and the way to send it again. */
 
 import { useState } from "preact/hooks";
-import type { LoggedRequest } from "../client/mod.ts";
-import { MAX_PAGE } from "../shared/schema/limits.ts";
-import { call } from "./calls.ts";
-import { Crumb } from "./crumb.tsx";
-import { Json } from "./json.tsx";
-import { useLive } from "./live.ts";
+import type { LoggedRequest } from "../../../packages/client/mod.ts";
+import { MAX_PAGE } from "../../../shared/schema/limits.ts";
+import { call } from "../data/calls.ts";
+import { Crumb } from "../parts/crumb.tsx";
+import { Json } from "../parts/json.tsx";
+import { useLive } from "../data/live.ts";
 import {
   endOfPath,
   isChange,
@@ -14,18 +14,18 @@ import {
   resourceOf,
   statusTone,
   subjectOf,
-} from "./logged_request.ts";
-import { Mention } from "./mention.tsx";
-import { Empty, Reading } from "./notice.tsx";
+} from "../data/logged_request.ts";
+import { Mention } from "../parts/mention.tsx";
+import { Empty, Reading } from "../parts/notice.tsx";
 import { RequestTags } from "./requests_page.tsx";
-import { hrefOf } from "./resource_link.ts";
-import { href } from "./route.ts";
-import { SendAgainDialog } from "./send_again_dialog.tsx";
-import { session } from "./session.ts";
-import { SnippetTabs } from "./snippet_tabs.tsx";
-import { curlOf, fetchOf, pythonOf } from "./snippets.ts";
-import { CopyButton, Fact, Facts, Id, Time } from "./text.tsx";
-import { Events } from "./timeline.tsx";
+import { hrefOf } from "../data/resource_link.ts";
+import { href } from "../data/route.ts";
+import { SendAgainDialog } from "../forms/send_again_dialog.tsx";
+import { session } from "../data/session.ts";
+import { SnippetTabs } from "../parts/snippet_tabs.tsx";
+import { curlOf, fetchOf, pythonOf } from "../data/snippets.ts";
+import { CopyButton, Fact, Facts, Id, Time } from "../parts/text.tsx";
+import { Events } from "../parts/timeline.tsx";
 
 /** The page of a request. */
 export function RequestPage({ id }: { id: string }) {

@@ -1,21 +1,21 @@
 /** The page "Requests": the log of the requests that the sandbox has handled. */
 
 import { Fragment } from "preact";
-import type { ListParams, LoggedRequest } from "../client/mod.ts";
-import { call } from "./calls.ts";
-import { ExportButton } from "./export_button.tsx";
-import { concerns, failureOf } from "./failure.ts";
-import { type Filter, Filters, readFilters } from "./filters.tsx";
-import { LinkedRow } from "./linked_row.tsx";
-import { ListTable } from "./list_table.tsx";
-import { useLive } from "./live.ts";
-import { endOfPath, statusTone } from "./logged_request.ts";
-import { Mention } from "./mention.tsx";
-import { Empty, NoItems, Reading } from "./notice.tsx";
-import { Pager } from "./pager.tsx";
-import { hrefOf, idIn } from "./resource_link.ts";
-import { href } from "./route.ts";
-import { Time, TimeColumn } from "./text.tsx";
+import type { ListParams, LoggedRequest } from "../../../packages/client/mod.ts";
+import { call } from "../data/calls.ts";
+import { ExportButton } from "../parts/export_button.tsx";
+import { concerns, failureOf } from "../data/failure.ts";
+import { type Filter, Filters, readFilters } from "../parts/filters.tsx";
+import { LinkedRow } from "../parts/linked_row.tsx";
+import { ListTable } from "../parts/list_table.tsx";
+import { useLive } from "../data/live.ts";
+import { endOfPath, statusTone } from "../data/logged_request.ts";
+import { Mention } from "../parts/mention.tsx";
+import { Empty, NoItems, Reading } from "../parts/notice.tsx";
+import { Pager } from "../parts/pager.tsx";
+import { hrefOf, idIn } from "../data/resource_link.ts";
+import { href } from "../data/route.ts";
+import { Time, TimeColumn } from "../parts/text.tsx";
 
 /** Number of requests on a page. */
 const PAGE_SIZE = 20;

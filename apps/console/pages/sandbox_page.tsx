@@ -1,13 +1,13 @@
 /** The page of a disposable sandbox. The sandbox of a key that the operator has made has none. */
 
 import { useState } from "preact/hooks";
-import type { DisposableSandbox } from "../client/mod.ts";
-import { call } from "./calls.ts";
-import { DeleteSandboxDialog, openSandbox, sandboxName } from "./disposable_sandbox.tsx";
-import { useLive } from "./live.ts";
-import { Reading } from "./notice.tsx";
-import { known_sandboxes, session } from "./session.ts";
-import { Fact, Facts, Id, Time } from "./text.tsx";
+import type { DisposableSandbox } from "../../../packages/client/mod.ts";
+import { call } from "../data/calls.ts";
+import { DeleteSandboxDialog, openSandbox, sandboxName } from "../parts/disposable_sandbox.tsx";
+import { useLive } from "../data/live.ts";
+import { Reading } from "../parts/notice.tsx";
+import { known_sandboxes, session } from "../data/session.ts";
+import { Fact, Facts, Id, Time } from "../parts/text.tsx";
 
 /** The page. A disposable sandbox cannot read itself, so the session tells of the present one. */
 export function SandboxPage({ id }: { id: string }) {

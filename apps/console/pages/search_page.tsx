@@ -1,12 +1,12 @@
 /** The matches of a search: payments, transfers, and requests with an idempotency key. */
 
-import { MAX_SEARCH, MIN_SEARCH } from "../shared/schema/limits.ts";
-import { call } from "./calls.ts";
-import { useLive } from "./live.ts";
-import { Cut, Empty, NoItems, Reading } from "./notice.tsx";
+import { MAX_SEARCH, MIN_SEARCH } from "../../../shared/schema/limits.ts";
+import { call } from "../data/calls.ts";
+import { useLive } from "../data/live.ts";
+import { Cut, Empty, NoItems, Reading } from "../parts/notice.tsx";
 import { PaymentTable } from "./payments_page.tsx";
 import { RequestTable } from "./requests_page.tsx";
-import { whyNoPage } from "./resource_link.ts";
+import { whyNoPage } from "../data/resource_link.ts";
 import { TransferTable } from "./transfers_page.tsx";
 
 /** Number of matches in each list. */

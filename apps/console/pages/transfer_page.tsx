@@ -1,24 +1,24 @@
 /** The page of a transfer: status, actions, timeline, ledger and deliveries. */
 
 import { useState } from "preact/hooks";
-import type { Transfer } from "../client/mod.ts";
-import { transferAdvances } from "../shared/domain/payments/lifecycle.ts";
-import { MAX_PAGE } from "../shared/schema/limits.ts";
-import { BankDetailsButton } from "./bank_details.tsx";
-import { call } from "./calls.ts";
-import { ConfirmDialog } from "./confirm_dialog.tsx";
-import { Crumb } from "./crumb.tsx";
-import { Deliveries } from "./deliveries.tsx";
-import { destinationText } from "./instrument_text.ts";
-import { Ledger } from "./ledger.tsx";
-import { useLive } from "./live.ts";
-import { formatMinor } from "./money.ts";
-import { Moves } from "./moves.tsx";
-import { Cut, Reading } from "./notice.tsx";
-import { PayeeCallout } from "./payee_check.tsx";
-import { Fact, Facts, Id, Money, Status, Time } from "./text.tsx";
-import { Timeline } from "./timeline.tsx";
-import { label, transferAdvanceText } from "./words.ts";
+import type { Transfer } from "../../../packages/client/mod.ts";
+import { transferAdvances } from "../../../shared/domain/payments/lifecycle.ts";
+import { MAX_PAGE } from "../../../shared/schema/limits.ts";
+import { BankDetailsButton } from "../parts/bank_details.tsx";
+import { call } from "../data/calls.ts";
+import { ConfirmDialog } from "../parts/confirm_dialog.tsx";
+import { Crumb } from "../parts/crumb.tsx";
+import { Deliveries } from "../parts/deliveries.tsx";
+import { destinationText } from "../data/instrument_text.ts";
+import { Ledger } from "../parts/ledger.tsx";
+import { useLive } from "../data/live.ts";
+import { formatMinor } from "../data/money.ts";
+import { Moves } from "../parts/moves.tsx";
+import { Cut, Reading } from "../parts/notice.tsx";
+import { PayeeCallout } from "../parts/payee_check.tsx";
+import { Fact, Facts, Id, Money, Status, Time } from "../parts/text.tsx";
+import { Timeline } from "../parts/timeline.tsx";
+import { label, transferAdvanceText } from "../data/words.ts";
 
 /** The page of a transfer. */
 export function TransferPage({ id }: { id: string }) {

@@ -1,14 +1,14 @@
 /** The list of transfers with filters and pages. It shows new transfers without a reload. */
 
-import type { Transfer } from "../client/mod.ts";
-import { TRANSFER_STATUSES } from "../shared/core/vocabulary.ts";
-import { call } from "./calls.ts";
-import { CREATED_FILTERS, type Filter } from "./filters.tsx";
-import { destinationText } from "./instrument_text.ts";
-import { ListPage } from "./list_page.tsx";
-import { MoneyTable } from "./money_table.tsx";
-import { href } from "./route.ts";
-import { label } from "./words.ts";
+import type { Transfer } from "../../../packages/client/mod.ts";
+import { TRANSFER_STATUSES } from "../../../shared/core/vocabulary.ts";
+import { call } from "../data/calls.ts";
+import { CREATED_FILTERS, type Filter } from "../parts/filters.tsx";
+import { destinationText } from "../data/instrument_text.ts";
+import { ListPage } from "../parts/list_page.tsx";
+import { MoneyTable } from "../parts/money_table.tsx";
+import { href } from "../data/route.ts";
+import { label } from "../data/words.ts";
 
 const FILTERS: readonly Filter[] = [
   {

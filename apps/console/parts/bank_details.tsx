@@ -1,9 +1,9 @@
 /** The button that deletes the bank details of a payment or transfer, and the dialog before it. */
 
 import { useState } from "preact/hooks";
-import type { Payment, Transfer } from "../client/mod.ts";
-import { isByBank } from "../shared/domain/payments/lifecycle.ts";
-import { call } from "./calls.ts";
+import type { Payment, Transfer } from "../../../packages/client/mod.ts";
+import { isByBank } from "../../../shared/domain/payments/lifecycle.ts";
+import { call } from "../data/calls.ts";
 import { ConfirmDialog } from "./confirm_dialog.tsx";
 
 /** The button, if the payment or transfer is one of a bank. */

@@ -1,15 +1,11 @@
 /** A chart of stacked bars over time, with the same figures as a table. */
 
+import type { Bar } from "../data/payment_history.ts";
+
 /** A kind of part of the bars. Its `tone` is a class of content.css. */
 export interface Series {
   name: string;
   tone: "good" | "wait" | "bad" | "warn";
-}
-
-/** A bar: the span of time that it stands for, and the value of each series. */
-export interface Bar {
-  label: string;
-  values: readonly number[];
 }
 
 /** Height of the plot and width of a bar with its gap, in the units of the drawing. */

@@ -1,13 +1,13 @@
 /** The panel of API calls, with the request, the response, curl and TypeScript of each call. */
 
 import { useEffect, useState } from "preact/hooks";
-import type { Exchange } from "../client/mod.ts";
-import { call_log, type LoggedCall, REQUEST } from "./calls.ts";
+import type { Exchange } from "../../../packages/client/mod.ts";
+import { call_log, type LoggedCall, REQUEST } from "../data/calls.ts";
 import { jsonText } from "./json.tsx";
-import { shortened } from "./resource_link.ts";
-import { href } from "./route.ts";
+import { shortened } from "../data/resource_link.ts";
+import { href } from "../data/route.ts";
 import { SnippetTabs } from "./snippet_tabs.tsx";
-import { curlOf, fetchOf, typescriptOf } from "./snippets.ts";
+import { curlOf, fetchOf, typescriptOf } from "../data/snippets.ts";
 
 const TABS = ["Request", "Response", "curl", "TypeScript"] as const;
 type Tab = typeof TABS[number];

@@ -1,12 +1,12 @@
 /** The clock of the sandbox in the head of the console, and the dialog that sets it. */
 
 import { useState } from "preact/hooks";
-import { call } from "./calls.ts";
+import { call } from "../data/calls.ts";
 import { AdvanceEffect, textOfAdvance } from "./clock_effect.tsx";
 import { ConfirmDialog } from "./confirm_dialog.tsx";
 import { SelectField, TextField } from "./fields.tsx";
-import { useLive } from "./live.ts";
-import { EXAMPLE_TIME, parseTime, TIME_ZONE, timeOf } from "./times.ts";
+import { useLive } from "../data/live.ts";
+import { EXAMPLE_TIME, parseTime, TIME_ZONE, timeOf } from "../data/times.ts";
 
 /** Seconds and names of the advances that the dialog offers. */
 const ADVANCES = [

@@ -1,7 +1,7 @@
 /** The effect of an advance of the sandbox's clock: what it will do, and what it has done. */
 
-import type { ClockAdvance } from "../client/mod.ts";
-import { dueUntil, useDues } from "./due.ts";
+import type { ClockAdvance } from "../../../packages/client/mod.ts";
+import { dueUntil, useDues } from "../data/due.ts";
 import { Reading } from "./notice.tsx";
 import { Time } from "./text.tsx";
 

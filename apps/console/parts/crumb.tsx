@@ -1,6 +1,6 @@
 /** The way back to a list. */
 
-import { hrefOfList } from "./route.ts";
+import { hrefOfList } from "../data/route.ts";
 
 /** A link to a list, with the filters and the page that it last had. */
 export function Crumb({ section, label }: { section: string; label: string }) {

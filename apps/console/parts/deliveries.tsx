@@ -1,14 +1,14 @@
 /** A list of webhook deliveries with their attempts. */
 
-import type { DeliveryAttempt, Page, WebhookDelivery } from "../client/mod.ts";
-import { useAction } from "./action.ts";
-import { isTaken } from "./attempts.ts";
-import { call } from "./calls.ts";
+import type { DeliveryAttempt, Page, WebhookDelivery } from "../../../packages/client/mod.ts";
+import { useAction } from "../data/action.ts";
+import { isTaken } from "../data/attempts.ts";
+import { call } from "../data/calls.ts";
 import { Exchanges } from "./exchanges.tsx";
-import { type Live, useLive } from "./live.ts";
+import { type Live, useLive } from "../data/live.ts";
 import { Mention } from "./mention.tsx";
 import { Empty, FailureNotice, NoItems, Reading } from "./notice.tsx";
-import { href } from "./route.ts";
+import { href } from "../data/route.ts";
 import { Status, Time } from "./text.tsx";
 
 /** The resource that the list shows for each delivery, because the page is about the other one. */

@@ -1,11 +1,11 @@
 /** A disposable sandbox: its name, the way into it, and the dialog that deletes it. */
 
-import type { DisposableSandbox } from "../client/mod.ts";
-import { call } from "./calls.ts";
+import type { DisposableSandbox } from "../../../packages/client/mod.ts";
+import { call } from "../data/calls.ts";
 import { ConfirmDialog } from "./confirm_dialog.tsx";
-import { showFlash } from "./flash.tsx";
-import { go } from "./route.ts";
-import { switchSandbox } from "./session.ts";
+import { showFlash } from "../data/flash.ts";
+import { go } from "../data/route.ts";
+import { switchSandbox } from "../data/session.ts";
 
 /** Returns the name of a sandbox, or its id. */
 export function sandboxName({ name, id }: DisposableSandbox): string {

@@ -1,18 +1,18 @@
 /** The disputes of a payment, with the form that sends evidence for an open one. */
 
 import { useRef, useState } from "preact/hooks";
-import type { Dispute } from "../client/mod.ts";
-import { MAX_PAGE } from "../shared/schema/limits.ts";
-import { call } from "./calls.ts";
+import type { Dispute } from "../../../packages/client/mod.ts";
+import { MAX_PAGE } from "../../../shared/schema/limits.ts";
+import { call } from "../data/calls.ts";
 import { ConfirmDialog } from "./confirm_dialog.tsx";
-import { showFlash } from "./flash.tsx";
+import { showFlash } from "../data/flash.ts";
 import { TextAreaField } from "./fields.tsx";
 import { Form } from "./form.tsx";
-import { useLive } from "./live.ts";
-import { formatMinor } from "./money.ts";
+import { useLive } from "../data/live.ts";
+import { formatMinor } from "../data/money.ts";
 import { Cut, Reading } from "./notice.tsx";
 import { Id, Money, Status, Time } from "./text.tsx";
-import { label } from "./words.ts";
+import { label } from "../data/words.ts";
 
 /** The disputes, newest first. Renders nothing if the payment has none. */
 export function Disputes({ payment_id }: { payment_id: string }) {

@@ -1,11 +1,11 @@
 /** The next things that the clock of the sandbox brings, and the button that advances it to one. */
 
 import { useState } from "preact/hooks";
-import { call } from "./calls.ts";
+import { call } from "../data/calls.ts";
 import { AdvanceEffect, textOfAdvance } from "./clock_effect.tsx";
 import { ConfirmDialog } from "./confirm_dialog.tsx";
-import { type DueGroup, useDues } from "./due.ts";
-import { useLive } from "./live.ts";
+import { type DueGroup, useDues } from "../data/due.ts";
+import { useLive } from "../data/live.ts";
 import { Mention } from "./mention.tsx";
 import { Empty, Reading } from "./notice.tsx";
 import { Time } from "./text.tsx";

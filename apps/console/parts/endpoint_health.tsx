@@ -1,12 +1,12 @@
 /** The success of an endpoint over time, and its newest failures, from its newest deliveries. */
 
-import type { WebhookDelivery } from "../client/mod.ts";
-import { type Attempt, attemptsOf, bucketsOf, healthOf } from "./attempts.ts";
+import type { WebhookDelivery } from "../../../packages/client/mod.ts";
+import { type Attempt, attemptsOf, bucketsOf, healthOf } from "../data/attempts.ts";
 import { BarChart, type Series } from "./bar_chart.tsx";
 import { resultOf } from "./deliveries.tsx";
 import { Mention } from "./mention.tsx";
 import { Time } from "./text.tsx";
-import { formatTime } from "./times.ts";
+import { formatTime } from "../data/times.ts";
 
 /** Failures that the card shows. */
 const SHOWN = 5;

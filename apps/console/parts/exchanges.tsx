@@ -1,10 +1,10 @@
 /** What the attempts of a delivery sent, and the beginnings of the responses. */
 
 import { useState } from "preact/hooks";
-import type { DeliveryExchange, WebhookDelivery } from "../client/mod.ts";
-import { call } from "./calls.ts";
+import type { DeliveryExchange, WebhookDelivery } from "../../../packages/client/mod.ts";
+import { call } from "../data/calls.ts";
 import { Json, jsonText } from "./json.tsx";
-import { useLive } from "./live.ts";
+import { useLive } from "../data/live.ts";
 import { Reading } from "./notice.tsx";
 import { CopyButton } from "./text.tsx";
 

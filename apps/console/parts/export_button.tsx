@@ -1,14 +1,14 @@
 /** The button that saves the filtered items of a list as a CSV file, page by page. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { ListParams, Page } from "../client/mod.ts";
-import { MAX_PAGE } from "../shared/schema/limits.ts";
-import { type Call, readPages } from "./calls.ts";
-import type { Column } from "./csv.ts";
-import { type Exported, writeCsv } from "./csv_file.ts";
-import { failureOf } from "./failure.ts";
-import { showFlash } from "./flash.tsx";
-import { openCsvFile } from "./save_file.ts";
+import type { ListParams, Page } from "../../../packages/client/mod.ts";
+import { MAX_PAGE } from "../../../shared/schema/limits.ts";
+import { type Call, readPages } from "../data/calls.ts";
+import type { Column } from "../data/csv.ts";
+import { type Exported, writeCsv } from "../data/csv_file.ts";
+import { failureOf } from "../data/failure.ts";
+import { showFlash } from "../data/flash.ts";
+import { openCsvFile } from "../data/save_file.ts";
 
 /**
  * The button.

@@ -4,15 +4,15 @@
  * the first one and has no effect (contract §5). The client retries after a fault (contract §7).
  */
 
-import { ApiError, type Exchange, type RequestOptions } from "../client/mod.ts";
-import { FAULTS } from "../shared/core/vocabulary.ts";
-import { MAX_IDEMPOTENCY_KEY } from "../shared/schema/limits.ts";
-import { type Call, change } from "./calls.ts";
-import { FieldError } from "./failure.ts";
+import { ApiError, type Exchange, type RequestOptions } from "../../../packages/client/mod.ts";
+import { FAULTS } from "../../../shared/core/vocabulary.ts";
+import { MAX_IDEMPOTENCY_KEY } from "../../../shared/schema/limits.ts";
+import { type Call, change } from "../data/calls.ts";
+import { FieldError } from "../data/failure.ts";
 import { SelectField, TextField } from "./fields.tsx";
-import type { Build } from "./retry_key.ts";
-import { href } from "./route.ts";
-import { label } from "./words.ts";
+import type { Build } from "../data/retry_key.ts";
+import { href } from "../data/route.ts";
+import { label } from "../data/words.ts";
 
 /** The names of the headers, and of the fields in errors of the API. */
 const HEADER = "Idempotency-Key";

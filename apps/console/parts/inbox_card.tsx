@@ -1,10 +1,10 @@
 /** The deliveries in the inbox of an endpoint that its receiver has not acknowledged. */
 
-import type { InboxDelivery, InboxPage } from "../client/mod.ts";
-import { useAction } from "./action.ts";
-import { call } from "./calls.ts";
+import type { InboxDelivery, InboxPage } from "../../../packages/client/mod.ts";
+import { useAction } from "../data/action.ts";
+import { call } from "../data/calls.ts";
 import { Json } from "./json.tsx";
-import { type Live, useLive } from "./live.ts";
+import { type Live, useLive } from "../data/live.ts";
 import { Empty, FailureNotice, Reading } from "./notice.tsx";
 
 /** Most deliveries that the card shows. */

@@ -3,14 +3,14 @@
  * the right.
  */
 
-import type { LedgerEntry } from "../client/mod.ts";
-import { MAX_PAGE } from "../shared/schema/limits.ts";
-import { call } from "./calls.ts";
-import { useLive } from "./live.ts";
-import { formatMinor } from "./money.ts";
+import type { LedgerEntry } from "../../../packages/client/mod.ts";
+import { MAX_PAGE } from "../../../shared/schema/limits.ts";
+import { call } from "../data/calls.ts";
+import { useLive } from "../data/live.ts";
+import { formatMinor } from "../data/money.ts";
 import { Cut, Empty, NoItems, Reading } from "./notice.tsx";
 import { Time } from "./text.tsx";
-import { label } from "./words.ts";
+import { label } from "../data/words.ts";
 
 /** The payment or the transfer whose records a list shows, as the API filters by it. */
 export type Subject = { payment_id: string } | { transfer_id: string };

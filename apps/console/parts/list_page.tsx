@@ -1,16 +1,16 @@
 /** The page of a list: filters, pages, a CSV file, and new items without a reload. */
 
 import type { ComponentChildren } from "preact";
-import type { ListParams, Page } from "../client/mod.ts";
-import type { Call } from "./calls.ts";
-import type { Column } from "./csv.ts";
+import type { ListParams, Page } from "../../../packages/client/mod.ts";
+import type { Call } from "../data/calls.ts";
+import type { Column } from "../data/csv.ts";
 import { ExportButton } from "./export_button.tsx";
-import { concerns, failureOf } from "./failure.ts";
+import { concerns, failureOf } from "../data/failure.ts";
 import { type Filter, Filters, readFilters } from "./filters.tsx";
-import { useLive } from "./live.ts";
+import { useLive } from "../data/live.ts";
 import { Empty, NoItems, Reading } from "./notice.tsx";
 import { Pager } from "./pager.tsx";
-import { href } from "./route.ts";
+import { href } from "../data/route.ts";
 
 /** Number of items on a page. */
 const PAGE_SIZE = 20;

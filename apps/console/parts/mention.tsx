@@ -1,7 +1,7 @@
 /** Links from one resource to another. */
 
-import { hrefOf } from "./resource_link.ts";
-import { href } from "./route.ts";
+import { hrefOf } from "../data/resource_link.ts";
+import { href } from "../data/route.ts";
 
 /** A link to the page of a resource with its shortened id. By default the id tells the page. */
 export function Mention({ section, id }: { section?: string; id: string }) {

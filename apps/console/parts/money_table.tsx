@@ -1,7 +1,7 @@
 /** The table of payments, refunds, disputes or transfers. Its rows open the page of their link. */
 
 import type { ComponentChildren } from "preact";
-import type { Dispute, Payment, Refund, Transfer } from "../client/mod.ts";
+import type { Dispute, Payment, Refund, Transfer } from "../../../packages/client/mod.ts";
 import { LinkedRow } from "./linked_row.tsx";
 import { ListTable } from "./list_table.tsx";
 import { PayeeMark } from "./payee_check.tsx";

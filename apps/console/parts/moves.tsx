@@ -1,10 +1,10 @@
 /** The card with the buttons that advance a payment or a transfer to another status. */
 
 import { useState } from "preact/hooks";
-import { useAction } from "./action.ts";
+import { useAction } from "../data/action.ts";
 import { FailureNotice } from "./notice.tsx";
-import type { Build } from "./retry_key.ts";
-import { label } from "./words.ts";
+import type { Build } from "../data/retry_key.ts";
+import { label } from "../data/words.ts";
 
 /** A status that can follow. */
 interface Move {

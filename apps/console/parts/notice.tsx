@@ -1,8 +1,8 @@
 /** Messages on a page: failures, results, empty lists, and data that is loading. */
 
 import type { ComponentChildren } from "preact";
-import type { Page } from "../client/mod.ts";
-import { type Failure, failureOf } from "./failure.ts";
+import type { Page } from "../../../packages/client/mod.ts";
+import { type Failure, failureOf } from "../data/failure.ts";
 
 /** A failure. It can get the focus, and screen readers read it at once. */
 export function FailureNotice({ failure, retries }: { failure: Failure; retries?: boolean }) {

@@ -1,7 +1,7 @@
 /** Links between the pages of a list. */
 
-import type { Page } from "../client/mod.ts";
-import { href } from "./route.ts";
+import type { Page } from "../../../packages/client/mod.ts";
+import { href } from "../data/route.ts";
 
 /** The cursor of the previous page, by cursor. The API has cursors in one direction only. */
 const previous_of = new Map<string, string>();

@@ -1,12 +1,12 @@
 /** The charts of payments over time: their outcomes, and the volume of a currency. */
 
 import { useState } from "preact/hooks";
-import { MAX_PAGE } from "../shared/schema/limits.ts";
+import { MAX_PAGE } from "../../../shared/schema/limits.ts";
 import { BarChart, type Series } from "./bar_chart.tsx";
-import { call } from "./calls.ts";
+import { call } from "../data/calls.ts";
 import { Choices } from "./fields.tsx";
-import { useLive, useNewest } from "./live.ts";
-import { formatMinor } from "./money.ts";
+import { useLive, useNewest } from "../data/live.ts";
+import { formatMinor } from "../data/money.ts";
 import { Empty, Reading } from "./notice.tsx";
 import {
   barsOf,
@@ -16,8 +16,8 @@ import {
   OUTCOMES,
   type Span,
   SPANS,
-} from "./payment_history.ts";
-import { go, href } from "./route.ts";
+} from "../data/payment_history.ts";
+import { go, href } from "../data/route.ts";
 
 /** Milliseconds between two reads of the clock. */
 const EVERY_MS = 5_000;

@@ -1,6 +1,6 @@
 /** The request that a form sends, beside the form. */
 
-import { isLocalStart } from "./api_base_url.ts";
+import { isLocalStart } from "../data/api_base_url.ts";
 import { Json } from "./json.tsx";
 import { NEW_TAB, referenceUrl } from "./reference.tsx";
 

@@ -1,6 +1,6 @@
 /** Links to the documentation of the API. */
 
-import { apiBaseUrl, isLocalStart } from "./api_base_url.ts";
+import { apiBaseUrl, isLocalStart } from "../data/api_base_url.ts";
 
 /** The groups of the reference that describe the sections of the console. */
 const GROUPS: Readonly<Record<string, string>> = {

@@ -1,11 +1,11 @@
 /** The refunds of a payment, with the buttons that decide a pending one. */
 
-import type { Refund } from "../client/mod.ts";
-import { MAX_PAGE } from "../shared/schema/limits.ts";
-import { useAction } from "./action.ts";
-import { call } from "./calls.ts";
-import { useLive } from "./live.ts";
-import { formatMinor } from "./money.ts";
+import type { Refund } from "../../../packages/client/mod.ts";
+import { MAX_PAGE } from "../../../shared/schema/limits.ts";
+import { useAction } from "../data/action.ts";
+import { call } from "../data/calls.ts";
+import { useLive } from "../data/live.ts";
+import { formatMinor } from "../data/money.ts";
 import { Cut, Empty, FailureNotice, Reading } from "./notice.tsx";
 import { checkToApprove, PayeeMark, PayeeNote } from "./payee_check.tsx";
 import { Id, Money, Status, Time } from "./text.tsx";

@@ -4,9 +4,9 @@ import {
   TEST_RESULTS,
   TEST_TOKENS,
   type TestValue,
-} from "../shared/domain/providers/test_values.ts";
+} from "../../../shared/domain/providers/test_values.ts";
 import { Choices } from "./fields.tsx";
-import { label } from "./words.ts";
+import { label } from "../data/words.ts";
 
 /** A value to be picked, with the result that a payment or a transfer with it has. */
 interface Tile {

@@ -2,9 +2,9 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { formatMinor } from "./money.ts";
-import { formatTime, TIME_ZONE } from "./times.ts";
-import { label, toneOf } from "./words.ts";
+import { formatMinor } from "../data/money.ts";
+import { formatTime, TIME_ZONE } from "../data/times.ts";
+import { label, toneOf } from "../data/words.ts";
 
 /** An amount with its currency. */
 export function Money(props: { amount_minor: number; currency: string; class?: string }) {

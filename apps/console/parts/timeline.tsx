@@ -1,18 +1,18 @@
 /** The events of a payment or a transfer, newest first, each with the payload for receivers. */
 
 import { useState } from "preact/hooks";
-import type { Event, EventType } from "../client/mod.ts";
-import { MAX_PAGE } from "../shared/schema/limits.ts";
-import { call } from "./calls.ts";
+import type { Event, EventType } from "../../../packages/client/mod.ts";
+import { MAX_PAGE } from "../../../shared/schema/limits.ts";
+import { call } from "../data/calls.ts";
 import { Deliveries } from "./deliveries.tsx";
 import { Json } from "./json.tsx";
 import type { Subject } from "./ledger.tsx";
-import { useLive } from "./live.ts";
+import { useLive } from "../data/live.ts";
 import { Mention } from "./mention.tsx";
 import { Cut, Empty, NoItems, Reading } from "./notice.tsx";
-import { href } from "./route.ts";
+import { href } from "../data/route.ts";
 import { Money, Time } from "./text.tsx";
-import { eventNote, eventTone } from "./words.ts";
+import { eventNote, eventTone } from "../data/words.ts";
 
 /** The events of a payment or a transfer. */
 export function Timeline({ of }: { of: Subject }) {

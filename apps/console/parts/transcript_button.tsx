@@ -1,10 +1,10 @@
 /** The button that downloads the run of a seeded sandbox. */
 
 import { useState } from "preact/hooks";
-import { call, perform } from "./calls.ts";
-import { failureOf } from "./failure.ts";
-import { showFlash } from "./flash.tsx";
-import { saveText } from "./save_file.ts";
+import { call, perform } from "../data/calls.ts";
+import { failureOf } from "../data/failure.ts";
+import { showFlash } from "../data/flash.ts";
+import { saveText } from "../data/save_file.ts";
 
 /** Reads the transcript of the sandbox in use, and saves it as a file. */
 export function TranscriptButton({ seed }: { seed: string }) {

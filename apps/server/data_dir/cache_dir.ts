@@ -4,7 +4,7 @@
  */
 
 import { join } from "node:path";
-import PACKAGE from "../../package/package.json" with { type: "json" };
+import PACKAGE from "../../../packages/sandbox/package.json" with { type: "json" };
 
 /**
  * Returns CACHE_DIR, or else the usual place of the system. PostgreSQL does not run as root, and the

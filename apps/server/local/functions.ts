@@ -1,8 +1,8 @@
 /** Both functions in one process, as the local start and `deno task serve` run them. */
 
-import { openDependencies } from "../../shared/functions/dependencies.ts";
-import { createPaymentsFunction } from "../../shared/functions/payments_function.ts";
-import { createSandboxFunction } from "../../shared/functions/sandbox_function.ts";
+import { openDependencies } from "../../../shared/functions/dependencies.ts";
+import { createPaymentsFunction } from "../../../shared/functions/payments_function.ts";
+import { createSandboxFunction } from "../../../shared/functions/sandbox_function.ts";
 import { CONNECTION_LIMITS } from "./http_connections.ts";
 import type { EdgeFunctions, LocalServer } from "./local_server.ts";
 import type { Shutdown } from "./shutdown.ts";

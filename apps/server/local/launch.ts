@@ -6,7 +6,7 @@
 import { relative } from "node:path";
 import { credentialsPath } from "../data_dir/credentials.ts";
 import { type Settings, SettingsError } from "../data_dir/settings.ts";
-import { MigrationError } from "../schema/migrate.ts";
+import { MigrationError } from "../migrations/migrate.ts";
 import { renderBanner } from "./banner.ts";
 import type { ReadyDatabase } from "./local_database.ts";
 import type { RunningService } from "./service.ts";
@@ -106,5 +106,5 @@ async function fail(shutdown: Shutdown, error: unknown, code: number): Promise<n
 
 function shortPath(path: string): string {
   const short = relative(Deno.cwd(), path);
-  return short.startsWith("..") ? path : short;
+  return short.startsWith("../..") ? path : short;
 }

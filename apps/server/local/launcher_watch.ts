@@ -6,7 +6,7 @@
  * processes between them are watched, so a start under nohup continues when its shell exits.
  */
 
-import PACKAGE from "../../package/package.json" with { type: "json" };
+import PACKAGE from "../../../packages/sandbox/package.json" with { type: "json" };
 
 /** A process and its parent at the time of the first check. */
 interface Link {

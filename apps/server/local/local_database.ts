@@ -1,11 +1,11 @@
 /** The database of a local start: the embedded server, or the server of DATABASE_URL. */
 
 import postgres from "postgres";
-import { driverEncryption } from "../../shared/store/database_encryption.ts";
+import { driverEncryption } from "../../../shared/store/database_encryption.ts";
 import { type PostgresOptions, startPostgres } from "../postgres/embedded_postgres.ts";
 import { grantFunctionsRole } from "../postgres/functions_role.ts";
-import { migrate } from "../schema/migrate.ts";
-import { migrateDataDir } from "../schema/migrate_data_dir.ts";
+import { migrate } from "../migrations/migrate.ts";
+import { migrateDataDir } from "../migrations/migrate_data_dir.ts";
 import { randomPassword } from "../data_dir/private_file.ts";
 import { SettingsError } from "../data_dir/settings.ts";
 import type { Shutdown } from "./shutdown.ts";

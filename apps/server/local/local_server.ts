@@ -4,9 +4,9 @@
  * the port before the database starts, so a port that is in use is reported at once.
  */
 
-import { ApiError, invalidParameter, tryAgain } from "../../shared/core/errors.ts";
-import { idGenerator } from "../../shared/core/ids.ts";
-import { renderError } from "../../shared/domain/changes/error_body.ts";
+import { ApiError, invalidParameter, tryAgain } from "../../../shared/core/errors.ts";
+import { idGenerator } from "../../../shared/core/ids.ts";
+import { renderError } from "../../../shared/domain/changes/error_body.ts";
 import {
   CONNECTION_LIMITS,
   type ConnectionInfo,
@@ -14,7 +14,7 @@ import {
   serveConnections,
 } from "./http_connections.ts";
 import { SettingsError } from "../data_dir/settings.ts";
-import type { SiteHandler } from "../sites/static_site.ts";
+import type { SiteHandler } from "../../../tools/site/static_site.ts";
 
 /** One of the two functions. It returns a response to every request, also for errors. */
 export type EdgeFunction = (

@@ -11,14 +11,14 @@
 import { parseArgs } from "node:util";
 import { fileURLToPath } from "node:url";
 import { readSettings, SettingsError } from "../data_dir/settings.ts";
-import { readReferenceFolder, readSiteFolder } from "../sites/site_folder.ts";
+import { readReferenceFolder, readSiteFolder } from "../../../tools/site/site_folder.ts";
 import { printBanner, runUntilEnd, runUntilSignal } from "./launch.ts";
 import { type ServiceParts, startService } from "./service.ts";
 import { say, Shutdown } from "./shutdown.ts";
 import { makeTemporaryData, TEMPORARY_SETTINGS } from "./temporary_data.ts";
 
-/** The folder of the package. The build writes this program to `dist/service/start.js`. */
-const PACKAGE_DIR = new URL("../../", import.meta.url);
+/** The folder of the package. The build writes this program to `dist/service/local/start.js`. */
+const PACKAGE_DIR = new URL("../../../", import.meta.url);
 
 const SITES: Omit<ServiceParts, "database"> = {
   buildConsole: () => readSiteFolder(siteFolder("console")),

@@ -12,8 +12,8 @@ import { takeFileLock } from "../data_dir/file_lock.ts";
 import { publishOperatorUrl, removeOperatorUrl } from "../data_dir/operator_url.ts";
 import { randomPassword, writePrivateFile } from "../data_dir/private_file.ts";
 import { type Settings, SettingsError } from "../data_dir/settings.ts";
-import { ensureDemoKeys } from "../operator/demo_account.ts";
-import { siteHandler, type StaticSite } from "../sites/static_site.ts";
+import { ensureDemoKeys } from "../../operator/demo_account.ts";
+import { siteHandler, type StaticSite } from "../../../tools/site/static_site.ts";
 import {
   type DatabaseOptions,
   type ReadyDatabase,

@@ -6,15 +6,15 @@
 
 import { fileURLToPath } from "node:url";
 import { readSettings } from "../data_dir/settings.ts";
-import { buildConsoleSite } from "../sites/console_site.ts";
-import { buildDocsInThread } from "../sites/docs_thread.ts";
-import { buildReferenceSite, fetchScalar } from "../sites/reference_site.ts";
+import { buildConsoleSite } from "../../../tools/site/console_site.ts";
+import { buildDocsInThread } from "../../../tools/site/docs_thread.ts";
+import { buildReferenceSite, fetchScalar } from "../../../tools/site/reference_site.ts";
 import { printBanner, runUntilSignal } from "./launch.ts";
 import { CONSOLE_LINK } from "./local_server.ts";
 import { startService } from "./service.ts";
 import { say, Shutdown } from "./shutdown.ts";
 
-const PROJECT_DIR = fileURLToPath(new URL("../../", import.meta.url));
+const PROJECT_DIR = fileURLToPath(new URL("../../../", import.meta.url));
 const HELP = `Usage: deno task start
 
 Runs the service on this machine. Ctrl-C stops it, and the data stays.

@@ -12,13 +12,13 @@ import postgres from "postgres";
 import { createHash } from "node:crypto";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import PACKAGE from "../../package/package.json" with { type: "json" };
+import PACKAGE from "../../../packages/sandbox/package.json" with { type: "json" };
 import { memoryDir } from "../data_dir/memory_dir.ts";
 import { postgresCache } from "../postgres/postgres_cache.ts";
 import { type Account, postgresAccount, postgresHome } from "../postgres/postgres_account.ts";
 import { type InstallOptions, POSTGRES_VERSION } from "../postgres/postgres_package.ts";
 import { startPostgres } from "../postgres/embedded_postgres.ts";
-import { listMigrations, migrate, MIGRATIONS_DIR } from "../schema/migrate.ts";
+import { listMigrations, migrate, MIGRATIONS_DIR } from "../migrations/migrate.ts";
 
 /** A data folder. */
 interface TemporaryData {

@@ -4,7 +4,7 @@
  * instances may tick: each delivery and each operation is leased by one of them.
  */
 
-import type { Purged } from "../../shared/schema/service.ts";
+import type { Purged } from "../../../shared/schema/service.ts";
 import type { EdgeFunction } from "./local_server.ts";
 
 /** Interval between wakes of the dispatcher. A retry is late by at most this time. */

@@ -7,12 +7,14 @@
 
 import postgres from "postgres";
 import { join } from "node:path";
-import { driverEncryption } from "../../shared/store/database_encryption.ts";
+import { driverEncryption } from "../../../shared/store/database_encryption.ts";
 import { fileURLToPath } from "node:url";
 import { lineAt, splitStatements, type SqlStatement } from "./sql_statements.ts";
 
 /** The folder of this project's migrations. */
-export const MIGRATIONS_DIR = fileURLToPath(new URL("../../supabase/migrations", import.meta.url));
+export const MIGRATIONS_DIR = fileURLToPath(
+  new URL("../../../supabase/migrations", import.meta.url),
+);
 
 /** The file names that the Supabase CLI accepts. */
 const FILE_NAME = /^(\d+)_(.*)\.sql$/;

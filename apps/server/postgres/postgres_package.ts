@@ -9,7 +9,7 @@
  */
 
 import { basename, dirname, join } from "node:path";
-import { runWithPackage } from "../npm_package.ts";
+import { runWithPackage } from "../../../tools/npm_package.ts";
 
 /** Version of the server in the packages. */
 export const POSTGRES_VERSION = "17.10";

@@ -7,8 +7,8 @@
  * a database of another version.
  */
 
-import { buildConsoleSite } from "../sites/console_site.ts";
-import { siteHandler } from "../sites/static_site.ts";
+import { buildConsoleSite } from "../../../tools/site/console_site.ts";
+import { siteHandler } from "../../../tools/site/static_site.ts";
 import { expectHealthy, openFunctions } from "../local/functions.ts";
 import { runUntilSignal } from "../local/launch.ts";
 import { CONSOLE_PATH, openLocalServer } from "../local/local_server.ts";

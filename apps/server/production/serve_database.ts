@@ -4,14 +4,14 @@
  */
 
 import type { Sql } from "postgres";
-import { isUnavailable } from "../../shared/core/database_error.ts";
-import type { Settings } from "../../shared/functions/settings.ts";
-import { failedPoll, writeLogLine } from "../../shared/http/log_line.ts";
-import { connect } from "../../shared/store/database.ts";
+import { isUnavailable } from "../../../shared/core/database_error.ts";
+import type { Settings } from "../../../shared/functions/settings.ts";
+import { failedPoll, writeLogLine } from "../../../shared/http/log_line.ts";
+import { connect } from "../../../shared/store/database.ts";
 import { SettingsError } from "../data_dir/settings.ts";
 import { refuseIsolation } from "../local/local_database.ts";
-import { SQLSTATE, sqlstateOf } from "../operator/command_line.ts";
-import { ForeignDatabaseError, listMissing } from "../schema/migrate.ts";
+import { SQLSTATE, sqlstateOf } from "../../operator/command_line.ts";
+import { ForeignDatabaseError, listMissing } from "../migrations/migrate.ts";
 
 const VARIABLE = "PAYMENTS_DB_URL";
 const REMEDY = 'run "deno task migrate" of this version';

@@ -4,8 +4,8 @@
  */
 
 import { isIP } from "node:net";
-import { readSettings } from "../../shared/functions/read_settings.ts";
-import type { Settings } from "../../shared/functions/settings.ts";
+import { readSettings } from "../../../shared/functions/read_settings.ts";
+import type { Settings } from "../../../shared/functions/settings.ts";
 import { randomPassword } from "../data_dir/private_file.ts";
 import { readPort, readSwitch, SettingsError } from "../data_dir/settings.ts";
 import { CONSOLE_PATH } from "../local/local_server.ts";

@@ -3,8 +3,8 @@
 import type { ToolAnnotations } from "@modelcontextprotocol/sdk/types";
 import * as z from "zod";
 import type { PaymentsClient } from "../../client/mod.ts";
-import { ApiError } from "../../shared/core/errors.ts";
-import { checkValue } from "../../shared/http/check_value.ts";
+import { ApiError } from "../../../shared/core/errors.ts";
+import { checkValue } from "../../../shared/http/check_value.ts";
 import { UsageError } from "../command.ts";
 
 /** The sandbox of an agent. */

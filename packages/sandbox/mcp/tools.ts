@@ -5,21 +5,25 @@
 
 import * as z from "zod";
 import type { CreateFaultInput, CreatePaymentInput, CreateRefundInput } from "../../client/mod.ts";
-import { explainError } from "../../scripts/documents/error_page.ts";
-import { SetClockBody } from "../../shared/schema/clock.ts";
-import { ERROR_CODES } from "../../shared/schema/error.ts";
-import { CreateFaultBody } from "../../shared/schema/fault.ts";
-import { MAX_IDEMPOTENCY_KEY } from "../../shared/schema/limits.ts";
-import { cursor, ListPaymentsQuery } from "../../shared/schema/list.ts";
-import { CreatePaymentBody } from "../../shared/schema/payment.ts";
-import { AdvancePaymentBody } from "../../shared/schema/payment_advance.ts";
-import { AdvanceRefundBody, CreateRefundBody } from "../../shared/schema/refund.ts";
-import { mustBe } from "../../shared/schema/requirement.ts";
-import { ListRequestsQuery } from "../../shared/schema/request.ts";
-import { AmountMinor, id } from "../../shared/schema/values.ts";
-import { CreateWebhookEndpointBody, ListEventsQuery } from "../../shared/schema/webhook.ts";
-import { TEST_CARDS, TEST_IBANS, TEST_WALLETS } from "../../shared/domain/providers/test_values.ts";
-import { keyLink } from "../../console/key_link.ts";
+import { explainError } from "../../../tools/generate/error_page.ts";
+import { SetClockBody } from "../../../shared/schema/clock.ts";
+import { ERROR_CODES } from "../../../shared/schema/error.ts";
+import { CreateFaultBody } from "../../../shared/schema/fault.ts";
+import { MAX_IDEMPOTENCY_KEY } from "../../../shared/schema/limits.ts";
+import { cursor, ListPaymentsQuery } from "../../../shared/schema/list.ts";
+import { CreatePaymentBody } from "../../../shared/schema/payment.ts";
+import { AdvancePaymentBody } from "../../../shared/schema/payment_advance.ts";
+import { AdvanceRefundBody, CreateRefundBody } from "../../../shared/schema/refund.ts";
+import { mustBe } from "../../../shared/schema/requirement.ts";
+import { ListRequestsQuery } from "../../../shared/schema/request.ts";
+import { AmountMinor, id } from "../../../shared/schema/values.ts";
+import { CreateWebhookEndpointBody, ListEventsQuery } from "../../../shared/schema/webhook.ts";
+import {
+  TEST_CARDS,
+  TEST_IBANS,
+  TEST_WALLETS,
+} from "../../../shared/domain/providers/test_values.ts";
+import { keyLink } from "../../../apps/console/data/key_link.ts";
 import { VARIABLES } from "../service_access.ts";
 import { type Tool, tool } from "./tool.ts";
 import { fittingPage } from "./tool_result.ts";

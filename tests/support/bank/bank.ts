@@ -2,11 +2,11 @@
 
 import assert from "node:assert/strict";
 import { basename, join } from "node:path";
-import { runBankCommand } from "../../../scripts/operator/bank.ts";
-import { readBankCommand } from "../../../scripts/operator/bank_command.ts";
-import { connectorsOf } from "../../../scripts/operator/operator_database.ts";
-import { readProviderCommand } from "../../../scripts/operator/provider_command.ts";
-import { runProviderCommand } from "../../../scripts/operator/providers.ts";
+import { runBankCommand } from "../../../apps/operator/bank.ts";
+import { readBankCommand } from "../../../apps/operator/bank_command.ts";
+import { connectorsOf } from "../../../apps/operator/operator_database.ts";
+import { readProviderCommand } from "../../../apps/operator/provider_command.ts";
+import { runProviderCommand } from "../../../apps/operator/providers.ts";
 import type { TestService } from "../service/service.ts";
 import type { BankBooks, BankDouble, BookingForm, Movement } from "./double.ts";
 

@@ -7,13 +7,13 @@
 import { fileURLToPath } from "node:url";
 import postgres from "postgres";
 import { idGenerator } from "../../../shared/core/ids.ts";
-import { migrate } from "../../../scripts/schema/migrate.ts";
+import { migrate } from "../../../apps/server/migrations/migrate.ts";
 import { createApiKey, createEnvironment } from "../database/api_keys.ts";
 import { launchServer } from "../service/server_process.ts";
 import { type Disks, startSupabaseServer } from "../supabase/supabase_server.ts";
 import { type CellsProxy, startHaproxy } from "../proxy/cells_proxy.ts";
 
-const CELLS = fileURLToPath(new URL("../../../scripts/operator/cells.ts", import.meta.url));
+const CELLS = fileURLToPath(new URL("../../../apps/operator/cells.ts", import.meta.url));
 /** An attempt is over before, also on a slow machine: otherwise it is made again. */
 const LEASE_MS = 10_000;
 /** So that the write-ahead log fits on a small disk. */

@@ -1,7 +1,7 @@
 /** Tests of payouts in stablecoins: a wallet with tokens, a signer, and the sums at the end. */
 
 import assert from "node:assert/strict";
-import { checkBooks } from "../../../scripts/operator/check_books.ts";
+import { checkBooks } from "../../../apps/operator/check_books.ts";
 import type { Hex } from "./chain_world.ts";
 import { type SignerDouble, startSigner } from "./signer_double.ts";
 import {

@@ -3,7 +3,7 @@
  * step and records the request. The client records the waits between attempts without waiting.
  */
 
-import { PaymentsClient, type PaymentsClientOptions } from "../../../client/mod.ts";
+import { PaymentsClient, type PaymentsClientOptions } from "../../../packages/client/mod.ts";
 
 /** A request that the server received. */
 export interface Requested {

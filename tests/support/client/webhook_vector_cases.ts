@@ -1,5 +1,5 @@
 /**
- * The cases behind `client/test_vectors/webhook_signatures.json`. Expectations are written by hand
+ * The cases behind `packages/client/test_vectors/webhook_signatures.json`. Expectations are written by hand
  * from contract §4; signatures come from `node:crypto` here, not from the code under test.
  */
 

@@ -99,7 +99,7 @@ export async function moveClock(page: Page, by_ms: number): Promise<void> {
   await page.waitForTimeout(RECORD_MS);
 }
 
-/** Saves a picture of the page in `console/` of CI_ARTIFACTS, by default of `artifacts/`. */
+/** Saves a picture of the page in `apps/console/` of CI_ARTIFACTS, by default of `artifacts/`. */
 export async function keepScreenshot(page: Page, name: string): Promise<void> {
   const folder = Deno.env.get("CI_ARTIFACTS") || join(PROJECT_DIR, "artifacts");
   await page.screenshot({ path: join(folder, "console", `${name}.png`) });

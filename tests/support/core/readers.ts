@@ -3,8 +3,8 @@
  * to a customer's receiver. Each has valid texts; the hostile ones are derived from them.
  */
 
-import { parseRetryAfter } from "../../../client/retry.ts";
-import { signWebhook, verifyWebhook } from "../../../client/webhook_signature.ts";
+import { parseRetryAfter } from "../../../packages/client/retry.ts";
+import { signWebhook, verifyWebhook } from "../../../packages/client/webhook_signature.ts";
 import { parseApiKey } from "../../../shared/core/api_key.ts";
 import { fingerprint } from "../../../shared/core/canonical_json.ts";
 import {

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import type postgres from "postgres";
-import { checkBooks } from "../../../scripts/operator/check_books.ts";
+import { checkBooks } from "../../../apps/operator/check_books.ts";
 
 /** Asserts that no invariant has a breach, whether it is an alarm or not. */
 export async function assertSilent(sql: postgres.Sql): Promise<void> {

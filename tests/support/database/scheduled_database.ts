@@ -6,7 +6,7 @@
 import postgres from "postgres";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { migrate, MIGRATIONS_DIR } from "../../../scripts/schema/migrate.ts";
+import { migrate, MIGRATIONS_DIR } from "../../../apps/server/migrations/migrate.ts";
 import { createEmptyDatabase, type TestDatabase } from "./database.ts";
 
 /** The scripts that install the stand-ins, by the name of the extension. */

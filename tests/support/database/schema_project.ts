@@ -1,15 +1,15 @@
 /** A small project with migrations and schema files, for tests of the generated migration. */
 
 import { join } from "node:path";
-import { MIGRATIONS_DIR } from "../../../scripts/schema/migrate.ts";
-import { readMigrationFolder } from "../../../scripts/schema/migration_folder.ts";
-import { hashUnreleased } from "../../../scripts/schema/releases.ts";
+import { MIGRATIONS_DIR } from "../../../apps/server/migrations/migrate.ts";
+import { readMigrationFolder } from "../../../apps/server/migrations/migration_folder.ts";
+import { hashUnreleased } from "../../../tools/schema/releases.ts";
 import {
   type SchemaFolders,
   type SchemaRelease,
   writeRelease,
-} from "../../../scripts/schema/schema_release.ts";
-import { scratchServer } from "../../../scripts/postgres/scratch_database.ts";
+} from "../../../tools/schema/schema_release.ts";
+import { scratchServer } from "../../../apps/server/postgres/scratch_database.ts";
 import { testServer } from "./database.ts";
 import { withTemporaryFolder } from "../common/temporary_folder.ts";
 

@@ -7,8 +7,8 @@ import {
   renderClientReadme,
   renderReadme,
   renderTestingPage,
-} from "../../../scripts/documents/installation.ts";
-import type { Publication } from "../../../scripts/publication/publication.ts";
+} from "../../../tools/generate/installation.ts";
+import type { Publication } from "../../../tools/publication/publication.ts";
 import { readProjectFile } from "./project_files.ts";
 
 const CLONE: Publication = { repository: null, is_published: false };
@@ -16,7 +16,7 @@ const CLONE: Publication = { repository: null, is_published: false };
 /** The documents that differ. */
 const RENDER = new Map([
   ["README.md", renderReadme],
-  ["client/README.md", renderClientReadme],
+  ["packages/client/README.md", renderClientReadme],
   ["docs/testing.md", renderTestingPage],
 ]);
 

@@ -28,7 +28,7 @@ export const PROGRAMS: readonly Program[] = [
 ];
 
 /**
- * Runs a program in a folder that holds `client/` and `.local/`, like a clone, and returns the
+ * Runs a program in a folder that holds `packages/client/` and `.local/`, like a clone, and returns the
  * payment that it prints.
  */
 export async function runProgram(

@@ -33,7 +33,7 @@ export async function startExample(
 ): Promise<RunningShop> {
   const path = join(folder, "examples", name);
   await copyFolder(join(ROOT, "examples", name), path);
-  await copyFolder(join(ROOT, "client"), join(folder, "client"));
+  await copyFolder(join(ROOT, "packages/client"), join(folder, "packages/client"));
   await Deno.symlink(start.data_dir, join(folder, ".local"));
   const readme = await Deno.readTextFile(join(path, "README.md"));
   const port = String(freePort());

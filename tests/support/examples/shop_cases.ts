@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import axe from "axe-core";
 import type { Page } from "playwright-core";
-import type { Page as List, Payment, WebhookDelivery } from "../../../client/mod.ts";
+import type { Page as List, Payment, WebhookDelivery } from "../../../packages/client/mod.ts";
 import { until } from "../common/until.ts";
 import { type ConsoleCase, keepScreenshot, PHONE, type Step } from "../console/console_case.ts";
 import { withTemporaryFolder } from "../common/temporary_folder.ts";

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import postgres from "postgres";
-import { PaymentsClient } from "../../../client/mod.ts";
+import { PaymentsClient } from "../../../packages/client/mod.ts";
 import { makeSandboxKey } from "../database/api_keys.ts";
 import { block } from "../documents/operations_document.ts";
 import { codeBlocks } from "../documents/readme_document.ts";

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import postgres from "postgres";
 import { fileURLToPath } from "node:url";
-import { migrate } from "../../../scripts/schema/migrate.ts";
+import { migrate } from "../../../apps/server/migrations/migrate.ts";
 import { createApiKey, createEnvironment } from "../database/api_keys.ts";
 import { openProduct } from "../service/product.ts";
 import { startSupabaseServer } from "../supabase/supabase_server.ts";

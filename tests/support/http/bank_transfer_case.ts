@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { type Payment, PaymentsClient } from "../../../client/mod.ts";
+import { type Payment, PaymentsClient } from "../../../packages/client/mod.ts";
 import { creditorReference } from "../../../shared/core/creditor_reference.ts";
 import { epcQr } from "../../../shared/core/epc_qr.ts";
 import { isValidIban } from "../../../shared/core/iban.ts";

@@ -1,7 +1,7 @@
 /** Actions and checks of live tests: the clock, notifications, and the books of both sides. */
 
 import assert from "node:assert/strict";
-import { checkBooks } from "../../../scripts/operator/check_books.ts";
+import { checkBooks } from "../../../apps/operator/check_books.ts";
 import type { TestResponse } from "../service/service.ts";
 import type { StripeObject } from "../stripe/journal.ts";
 import { signatureHeader } from "../stripe/notifications.ts";

@@ -26,7 +26,7 @@ interface SampleLanguage {
 }
 
 const INSTALLED = Deno.env.get("CLIENT_GENERATORS");
-const CLIENT = new URL("../../../client/mod.ts", import.meta.url);
+const CLIENT = new URL("../../../packages/client/mod.ts", import.meta.url);
 
 /** Runs each line of its input, a program as JSON, and prints the printed value as JSON. */
 const PYTHON_LOOP = `

@@ -3,7 +3,7 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { until } from "../common/until.ts";
-import { runCommand } from "../../../package/run_command.ts";
+import { runCommand } from "../../../packages/sandbox/run_command.ts";
 import type { PackageCommand } from "./installed_package.ts";
 
 const PROJECT_DIR = new URL("../../../", import.meta.url);
@@ -15,7 +15,7 @@ export const PROGRAM = [
   "run",
   "-A",
   `--config=${fileURLToPath(new URL("deno.json", PROJECT_DIR))}`,
-  fileURLToPath(new URL("package/cli.ts", PROJECT_DIR)),
+  fileURLToPath(new URL("packages/sandbox/cli.ts", PROJECT_DIR)),
 ];
 /** No service, unless a test names one. */
 export const NO_SERVICE = { PAYMENTS_BASE_URL: "", PAYMENTS_API_KEY: "", DATA_DIR: "" };

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { postgresAccount } from "../../../scripts/postgres/postgres_account.ts";
+import { postgresAccount } from "../../../apps/server/postgres/postgres_account.ts";
 import { withTemporaryFolder } from "../common/temporary_folder.ts";
 
 /** A project with the package. */
@@ -60,7 +60,7 @@ export async function withInstalledPackage(
     await Deno.mkdir(artifacts, { recursive: true });
     await Deno.mkdir(path, { recursive: true });
     await Deno.writeTextFile(join(path, "package.json"), '{"private":true,"type":"module"}');
-    const build = ["run", "-A", "scripts/package/build.ts", artifacts];
+    const build = ["run", "-A", "tools/release/package/build.ts", artifacts];
     const built = await runCommand({
       args: [Deno.execPath(), ...build],
       cwd: PROJECT_DIR,

@@ -1,7 +1,7 @@
 /** `listen` as a process, from its sources, over the service and a receiver on loopback. */
 
 import assert from "node:assert/strict";
-import type { PaymentsClient } from "../../../client/mod.ts";
+import type { PaymentsClient } from "../../../packages/client/mod.ts";
 import { withTemporaryFolder } from "../common/temporary_folder.ts";
 import { type ServedService, withServedService } from "../service/served_service.ts";
 import { openRecorder, type RecordingReceiver } from "../webhook/recording_receiver.ts";

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { verifyWebhook } from "../../../client/mod.ts";
+import { verifyWebhook } from "../../../packages/client/mod.ts";
 import { connectAgent } from "./agent_client.ts";
 import { openRecorder } from "../webhook/recording_receiver.ts";
 import {

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
-import { showRecord } from "../../../scripts/operator/migrate.ts";
+import { showRecord } from "../../../apps/operator/migrate.ts";
 import { makeSandboxKey } from "../database/api_keys.ts";
 import { cloneDatabase, type TestDatabase } from "../database/database.ts";
 import { type Instance, launchInstance } from "./serve_process.ts";

@@ -6,8 +6,8 @@
  * REQUEST_LOG (`on`: requests are logged).
  */
 
-import { openLocalServer } from "../../../scripts/local/local_server.ts";
-import { startTicker } from "../../../scripts/local/ticker.ts";
+import { openLocalServer } from "../../../apps/server/local/local_server.ts";
+import { startTicker } from "../../../apps/server/local/ticker.ts";
 import { createDependencies } from "../../../shared/functions/dependencies.ts";
 import { createPaymentsFunction } from "../../../shared/functions/payments_function.ts";
 import { createSandboxFunction } from "../../../shared/functions/sandbox_function.ts";

@@ -3,8 +3,12 @@
  * and responses.
  */
 
-import { type Exchange, PaymentsClient, type PaymentsClientOptions } from "../../../client/mod.ts";
-import { openLocalServer } from "../../../scripts/local/local_server.ts";
+import {
+  type Exchange,
+  PaymentsClient,
+  type PaymentsClientOptions,
+} from "../../../packages/client/mod.ts";
+import { openLocalServer } from "../../../apps/server/local/local_server.ts";
 import { createPaymentsFunction } from "../../../shared/functions/payments_function.ts";
 import { createSandboxFunction } from "../../../shared/functions/sandbox_function.ts";
 import { startService, type TestService } from "./service.ts";

@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { checkBooks } from "../../../scripts/operator/check_books.ts";
+import { checkBooks } from "../../../apps/operator/check_books.ts";
 import { keyedCall } from "./keyed_call.ts";
 import { openProduct } from "./product.ts";
 import {

@@ -3,7 +3,7 @@
  * times, the mode, addresses and the settlement, which only a sandbox has.
  */
 
-import type { Event, Exchange } from "../../../client/mod.ts";
+import type { Event, Exchange } from "../../../packages/client/mod.ts";
 
 /** Members that differ by intent. `request` of an event names the request that caused it. */
 const LEFT_OUT = ["livemode", "settlement", "request", "request_id", "idempotency_key"];

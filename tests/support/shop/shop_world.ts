@@ -7,8 +7,13 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
-import { type Exchange, type Fetch, type Payment, PaymentsClient } from "../../../client/mod.ts";
-import { openLocalServer } from "../../../scripts/local/local_server.ts";
+import {
+  type Exchange,
+  type Fetch,
+  type Payment,
+  PaymentsClient,
+} from "../../../packages/client/mod.ts";
+import { openLocalServer } from "../../../apps/server/local/local_server.ts";
 import { idGenerator } from "../../../shared/core/ids.ts";
 import { createPaymentsFunction } from "../../../shared/functions/payments_function.ts";
 import { createSandboxFunction } from "../../../shared/functions/sandbox_function.ts";

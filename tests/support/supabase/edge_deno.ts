@@ -6,7 +6,7 @@
 import { join } from "node:path";
 import { tmpdir } from "node:os";
 import { fileURLToPath } from "node:url";
-import { cacheDir } from "../../../scripts/data_dir/cache_dir.ts";
+import { cacheDir } from "../../../apps/server/data_dir/cache_dir.ts";
 
 const PROJECT = fileURLToPath(new URL("../../../", import.meta.url));
 const FUNCTIONS = ["api-v1-payments", "api-v1-sandbox"];

@@ -4,9 +4,9 @@
  */
 
 import { join } from "node:path";
-import { giveTo, postgresAccount } from "../../../scripts/postgres/postgres_account.ts";
-import { randomPassword } from "../../../scripts/data_dir/private_file.ts";
-import type { LoginRole } from "../../../scripts/postgres/embedded_postgres.ts";
+import { giveTo, postgresAccount } from "../../../apps/server/postgres/postgres_account.ts";
+import { randomPassword } from "../../../apps/server/data_dir/private_file.ts";
+import type { LoginRole } from "../../../apps/server/postgres/embedded_postgres.ts";
 import { freePort } from "../common/free_port.ts";
 import { findProgram, listens } from "../common/programs.ts";
 

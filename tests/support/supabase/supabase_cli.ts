@@ -43,7 +43,7 @@ interface CliProject {
 /** Copies the files of a checkout. The test adds `.env` and other files that git ignores. */
 export async function copyProject(): Promise<CliProject> {
   const path = await Deno.makeTempDir({ prefix: "payments-project-" });
-  for (const name of ["supabase", "shared", "client", "examples", "tests/support"]) {
+  for (const name of ["supabase", "shared", "packages/client", "examples", "tests/support"]) {
     await copy(join(ROOT, name), join(path, name));
   }
   for (const name of ["deno.json", "deno.lock"]) {

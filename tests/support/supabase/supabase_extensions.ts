@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 import {
   installPostgres,
   type PostgresPrograms,
-} from "../../../scripts/postgres/postgres_package.ts";
+} from "../../../apps/server/postgres/postgres_package.ts";
 import { STAND_INS } from "../database/scheduled_database.ts";
 
 /**

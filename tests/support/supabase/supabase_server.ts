@@ -8,14 +8,14 @@ import { until } from "../common/until.ts";
 import postgres from "postgres";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { giveTo, postgresAccount } from "../../../scripts/postgres/postgres_account.ts";
+import { giveTo, postgresAccount } from "../../../apps/server/postgres/postgres_account.ts";
 import {
   installPostgres,
   type PostgresPrograms,
-} from "../../../scripts/postgres/postgres_package.ts";
-import { makeMemoryFolder } from "../../../scripts/data_dir/memory_dir.ts";
-import { launchPostgres } from "../../../scripts/postgres/postgres_process.ts";
-import { randomPassword } from "../../../scripts/data_dir/private_file.ts";
+} from "../../../apps/server/postgres/postgres_package.ts";
+import { makeMemoryFolder } from "../../../apps/server/data_dir/memory_dir.ts";
+import { launchPostgres } from "../../../apps/server/postgres/postgres_process.ts";
+import { randomPassword } from "../../../apps/server/data_dir/private_file.ts";
 import { freePort } from "../common/free_port.ts";
 import { testServer } from "../database/database.ts";
 import { installWithExtensions } from "./supabase_extensions.ts";

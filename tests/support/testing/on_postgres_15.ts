@@ -1,5 +1,5 @@
 /**
- * Runs `scripts/testing/test.ts` with the same arguments on Debian's PostgreSQL 15, set up like
+ * Runs `tools/testing/test.ts` with the same arguments on Debian's PostgreSQL 15, set up like
  * Supabase's. Starts the server for this run. Unlike the embedded server it has a compiler (JIT),
  * which is on by default. The run fails if the server has compiled a statement of the service.
  */
@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import postgres from "postgres";
 import { startSupabaseServer } from "../supabase/supabase_server.ts";
 
-const SCRIPT = fileURLToPath(new URL("../../../scripts/testing/test.ts", import.meta.url));
+const SCRIPT = fileURLToPath(new URL("../../../tools/testing/test.ts", import.meta.url));
 /** More than the statements of a run, so that the server forgets none of them. */
 const MAX_STATEMENTS = 200_000;
 

@@ -1,5 +1,5 @@
 /**
- * Loads test files that share a worker of `deno test` (scripts/testing/test_groups.ts). Their tests
+ * Loads test files that share a worker of `deno test` (tools/testing/test_groups.ts). Their tests
  * have the path of the file in front of their names, as `deno test` prints it.
  */
 

@@ -1,8 +1,8 @@
 /** Checks of a database that an older release has filled and this tree has migrated. */
 
 import assert from "node:assert/strict";
-import { verifyWebhook } from "../../../client/webhook_signature.ts";
-import { checkBooks } from "../../../scripts/operator/check_books.ts";
+import { verifyWebhook } from "../../../packages/client/webhook_signature.ts";
+import { checkBooks } from "../../../apps/operator/check_books.ts";
 import { openRecorder } from "../webhook/recording_receiver.ts";
 import type { Fixture } from "./fixture.ts";
 import { type FixtureService, openFixtureService } from "./fixture_service.ts";

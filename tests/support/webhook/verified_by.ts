@@ -1,6 +1,6 @@
 /** Verifies recorded webhooks. */
 
-import { verifyWebhook } from "../../../client/webhook_signature.ts";
+import { verifyWebhook } from "../../../packages/client/webhook_signature.ts";
 import type { Arrival } from "./recording_receiver.ts";
 
 /** Returns for each secret whether it verifies the webhook at the time of its timestamp. */

@@ -9,38 +9,41 @@
 
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import * as library from "../../package/mod.ts";
-import PACKAGE from "../../package/package.json" with { type: "json" };
-import { CONSOLE_LINK, MOUNT } from "../local/local_server.ts";
-import { MIGRATIONS_DIR } from "../schema/migrate.ts";
-import { buildConsoleSite } from "../sites/console_site.ts";
-import { buildDocsSite } from "../sites/docs_site.ts";
-import { buildReferenceSite, SCALAR } from "../sites/reference_site.ts";
-import { PACKAGED_ORIGIN, writeSiteFolder } from "../sites/site_folder.ts";
-import { renderPackageReadme } from "../documents/installation.ts";
-import { PUBLICATION, type Publication } from "../publication/publication.ts";
+import * as library from "../../../packages/sandbox/mod.ts";
+import PACKAGE from "../../../packages/sandbox/package.json" with { type: "json" };
+import { CONSOLE_LINK, MOUNT } from "../../../apps/server/local/local_server.ts";
+import { MIGRATIONS_DIR } from "../../../apps/server/migrations/migrate.ts";
+import { buildConsoleSite } from "../../site/console_site.ts";
+import { buildDocsSite } from "../../site/docs_site.ts";
+import { buildReferenceSite, SCALAR } from "../../site/reference_site.ts";
+import { PACKAGED_ORIGIN, writeSiteFolder } from "../../site/site_folder.ts";
+import { renderPackageReadme } from "../../generate/installation.ts";
+import { PUBLICATION, type Publication } from "../../publication/publication.ts";
 import { writeManifestAndPage } from "./manifest_and_page.ts";
 import { type Bundle, bundledPackages, renderNotices } from "./notices.ts";
 import { packFolder, runNpmProgram, runProgram } from "./run_program.ts";
 
-const PROJECT_DIR = fileURLToPath(new URL("../../", import.meta.url));
+const PROJECT_DIR = fileURLToPath(new URL("../../../", import.meta.url));
 const ARTIFACTS = join(PROJECT_DIR, "artifacts");
 /**
  * The command line, in `dist/cli.js`. Modules that a command imports only when it runs have files of
  * their own, so the SDK of `mcp` makes no other command slower.
  */
-const COMMAND_LINE = "package/cli.ts";
+const COMMAND_LINE = "packages/sandbox/cli.ts";
 /** The service. The depth of both paths in the package is part of the program. */
-const SERVICE = { entry: "scripts/local/package_start.ts", path: "dist/service/start.js" } as const;
+const SERVICE = {
+  entry: "apps/server/local/package_start.ts",
+  path: "dist/service/local/start.js",
+} as const;
 /** The module for `import` and `require`: Jest and older releases of Node only require CommonJS. */
 const LIBRARY = "dist/mod.cjs";
 /** Every bundle of the package. */
 const BUNDLES: readonly Bundle[] = [
   { entry: COMMAND_LINE, platform: "deno" },
   { entry: SERVICE.entry, platform: "deno" },
-  { entry: "package/mod.ts", platform: "deno" },
-  { entry: "console/main.tsx", platform: "browser" },
-  { entry: "scripts/sites/docs_site/page.ts", platform: "browser" },
+  { entry: "packages/sandbox/mod.ts", platform: "deno" },
+  { entry: "apps/console/main.tsx", platform: "browser" },
+  { entry: "tools/site/docs_site/page.ts", platform: "browser" },
 ];
 /** The compiler of the client's package, which writes the types of this one too. */
 const TYPESCRIPT = "typescript@7.0.2";
@@ -84,7 +87,7 @@ export async function buildPackage(
     renderAllNotices().then((text) =>
       Deno.writeTextFile(join(folder, "THIRD_PARTY_NOTICES"), text)
     ),
-    writeManifestAndPage(folder, "package", renderPackageReadme, publication),
+    writeManifestAndPage(folder, "packages/sandbox", renderPackageReadme, publication),
     Deno.copyFile(join(PROJECT_DIR, "LICENSE"), join(folder, "LICENSE")),
   ]);
   if (Deno.build.os !== "windows") await Deno.chmod(join(folder, "dist/cli.js"), 0o755);
@@ -93,7 +96,7 @@ export async function buildPackage(
 
 /** The licenses of the packages in the bundles, and of files of others that the sites have. */
 async function renderAllNotices(): Promise<string> {
-  const font = await Deno.readTextFile(join(PROJECT_DIR, "console/geist_license.txt"));
+  const font = await Deno.readTextFile(join(PROJECT_DIR, "apps/console/geist_license.txt"));
   return renderNotices(await packagesInBundles(), [
     [`${SCALAR.name} ${SCALAR.version}`, `License: ${SCALAR.license}`],
     ["Geist, the font", font],
@@ -107,7 +110,7 @@ async function bundle(entry: string, format: "esm" | "cjs", output: string[]): P
 
 /** Writes the module. Its last line is not executed: Node reads the names for `import` from it. */
 async function writeLibrary(path: string): Promise<void> {
-  await bundle("package/mod.ts", "cjs", ["--output", path]);
+  await bundle("packages/sandbox/mod.ts", "cjs", ["--output", path]);
   const names = Object.keys(library).join(", ");
   await Deno.writeTextFile(path, `0 && (module.exports = { ${names} });\n`, { append: true });
 }
@@ -118,7 +121,7 @@ async function writeTypes(folder: string): Promise<void> {
     ...["tsc", "--declaration", "--emitDeclarationOnly", "--noCheck", "--ignoreConfig"],
     ...["--rewriteRelativeImportExtensions", "--resolveJsonModule", "--target", "es2022"],
     ...["--module", "nodenext", "--types", "", "--rootDir", ".", "--outDir", folder],
-    "package/mod.ts",
+    "packages/sandbox/mod.ts",
   ], { cwd: PROJECT_DIR });
   // The types are those of a CommonJS module.
   await Deno.writeTextFile(join(folder, "package.json"), '{ "type": "commonjs" }\n');

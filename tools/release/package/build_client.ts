@@ -2,13 +2,13 @@
 
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { renderClientReadme } from "../documents/installation.ts";
-import type { Publication } from "../publication/publication.ts";
+import { renderClientReadme } from "../../generate/installation.ts";
+import type { Publication } from "../../publication/publication.ts";
 import { writeManifestAndPage } from "./manifest_and_page.ts";
 import { packFolder } from "./run_program.ts";
 
-const CLIENT_DIR = fileURLToPath(new URL("../../client/", import.meta.url));
-/** Folders of `client/` that are not sources. */
+const CLIENT_DIR = fileURLToPath(new URL("../../../packages/client/", import.meta.url));
+/** Folders of `packages/client/` that are not sources. */
 const LEFT_OUT = new Set(["dist", "node_modules"]);
 
 /**
@@ -22,7 +22,7 @@ export async function buildClient(
 ): Promise<{ archive: string; jsr: string }> {
   const jsr = join(parent, "jsr");
   await copyFolder(CLIENT_DIR, jsr);
-  await writeManifestAndPage(jsr, "client", renderClientReadme, publication);
+  await writeManifestAndPage(jsr, "packages/client", renderClientReadme, publication);
   const archive = await packFolder(jsr, parent);
   await Deno.remove(join(jsr, "dist"), { recursive: true });
   return { archive, jsr };

@@ -7,9 +7,9 @@ import {
   type Publication,
   publishedManifest,
   withAbsoluteLinks,
-} from "../publication/publication.ts";
+} from "../../publication/publication.ts";
 
-const PROJECT_DIR = fileURLToPath(new URL("../../", import.meta.url));
+const PROJECT_DIR = fileURLToPath(new URL("../../../", import.meta.url));
 
 /**
  * Writes both files to a folder.

@@ -36,7 +36,7 @@ export const SECTIONS: readonly Section[] = [
   {
     title: "Build",
     pages: [
-      ["client/README.md", "TypeScript client"],
+      ["packages/client/README.md", "TypeScript client"],
       ["docs/clients.md", "Go, Python and Java"],
       ["docs/agents.md", "AI agents"],
       ["docs/webhook_verification.md", "Verify webhooks"],

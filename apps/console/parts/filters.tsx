@@ -2,10 +2,10 @@
 
 import type { TargetedEvent } from "preact";
 import { useState } from "preact/hooks";
-import { concerns, type Failure, failureOf, FieldError } from "./failure.ts";
+import { concerns, type Failure, failureOf, FieldError } from "../data/failure.ts";
 import { FieldFault } from "./fields.tsx";
-import { go } from "./route.ts";
-import { EXAMPLE_TIME, formatTime, NOT_A_TIME, parseTime, TIME_ZONE } from "./times.ts";
+import { go } from "../data/route.ts";
+import { EXAMPLE_TIME, formatTime, NOT_A_TIME, parseTime, TIME_ZONE } from "../data/times.ts";
 
 /** A filter of a list. */
 export interface Filter {

@@ -4,7 +4,7 @@
  * holds after its form was closed and opened again.
  */
 
-import type { RequestOptions } from "../client/mod.ts";
+import type { RequestOptions } from "../../../packages/client/mod.ts";
 import type { Call } from "./calls.ts";
 import type { Failure } from "./failure.ts";
 import { sandboxId } from "./session.ts";

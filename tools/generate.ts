@@ -5,20 +5,20 @@
  */
 
 import { diffLines } from "./diff_lines.ts";
-import { renderClientTypes } from "./documents/client_types.ts";
-import { renderErrorCatalogue } from "./documents/error_catalogue_sql.ts";
-import { renderErrorPage } from "./documents/error_page.ts";
-import { replaceBlock } from "./documents/generated_block.ts";
+import { renderClientTypes } from "./generate/client_types.ts";
+import { renderErrorCatalogue } from "./generate/error_catalogue_sql.ts";
+import { renderErrorPage } from "./generate/error_page.ts";
+import { replaceBlock } from "./generate/generated_block.ts";
 import {
   renderClientReadme,
   renderPackageReadme,
   renderReadme,
   renderTestingPage,
-} from "./documents/installation.ts";
-import { renderLifecycleDiagram } from "./documents/lifecycle_diagram.ts";
-import { renderPlacesTable } from "./documents/places_table.ts";
-import { renderConfigurationPage } from "./documents/settings_table.ts";
-import { isServedModule, renderDocument, renderServedModule } from "./documents/openapi/openapi.ts";
+} from "./generate/installation.ts";
+import { renderLifecycleDiagram } from "./generate/lifecycle_diagram.ts";
+import { renderPlacesTable } from "./generate/places_table.ts";
+import { renderConfigurationPage } from "./generate/settings_table.ts";
+import { isServedModule, renderDocument, renderServedModule } from "./generate/openapi/openapi.ts";
 
 const ROOT = new URL("../", import.meta.url);
 
@@ -33,7 +33,7 @@ interface GeneratedFile {
 
 /** Every file that the command writes. */
 export const GENERATED_FILES: readonly GeneratedFile[] = [
-  { path: "client/resources.ts", render: renderClientTypes },
+  { path: "packages/client/resources.ts", render: renderClientTypes },
   { path: "docs/errors.md", render: renderErrorPage },
   { path: "supabase/schemas/error_catalogue.sql", render: renderErrorCatalogue },
   {
@@ -47,8 +47,8 @@ export const GENERATED_FILES: readonly GeneratedFile[] = [
   { path: "docs/operations/configuration.md", render: renderConfigurationPage },
   { path: "README.md", render: (committed) => renderReadme(committed) },
   { path: "docs/testing.md", render: (committed) => renderTestingPage(committed) },
-  { path: "client/README.md", render: (committed) => renderClientReadme(committed) },
-  { path: "package/README.md", render: (committed) => renderPackageReadme(committed) },
+  { path: "packages/client/README.md", render: (committed) => renderClientReadme(committed) },
+  { path: "packages/sandbox/README.md", render: (committed) => renderPackageReadme(committed) },
   { path: "docs/openapi.json", render: renderDocument },
   {
     path: "shared/http/openapi_document.ts",
@@ -87,7 +87,7 @@ async function generate(file: GeneratedFile, is_check: boolean): Promise<boolean
   try {
     text = await file.render(committed);
   } catch (error) {
-    // The other files can still be written, and the type check needs client/resources.ts.
+    // The other files can still be written, and the type check needs packages/client/resources.ts.
     console.error(`Cannot generate ${path}: ${error}`);
     return false;
   }

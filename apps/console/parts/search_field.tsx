@@ -1,8 +1,8 @@
 /** The search field in the head of the console. The key `/` leads to it. */
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { hrefOf, isId } from "./resource_link.ts";
-import { go, route } from "./route.ts";
+import { hrefOf, isId } from "../data/resource_link.ts";
+import { go, route } from "../data/route.ts";
 
 /** Elements in which a slash is text. */
 const TEXT_FIELDS =

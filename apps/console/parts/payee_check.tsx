@@ -1,12 +1,12 @@
 /** The bank's verification of a payee, and the decision that a payout waits for. */
 
-import type { Refund, Transfer } from "../client/mod.ts";
-import { type CheckToApprove, needsApproval } from "../shared/domain/payments/lifecycle.ts";
-import { useAction } from "./action.ts";
+import type { Refund, Transfer } from "../../../packages/client/mod.ts";
+import { type CheckToApprove, needsApproval } from "../../../shared/domain/payments/lifecycle.ts";
+import { useAction } from "../data/action.ts";
 import { Callout } from "./callout.tsx";
-import { call } from "./calls.ts";
+import { call } from "../data/calls.ts";
 import { FailureNotice } from "./notice.tsx";
-import { payeeCheckLabel, payeeCheckText } from "./words.ts";
+import { payeeCheckLabel, payeeCheckText } from "../data/words.ts";
 
 /** A transfer or a refund. */
 type Payout = Pick<Transfer | Refund, "status" | "payee_check">;

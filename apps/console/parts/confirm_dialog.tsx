@@ -2,9 +2,9 @@
 
 import type { ComponentChildren } from "preact";
 import { Dialog } from "./dialog.tsx";
-import { showFlash } from "./flash.tsx";
+import { showFlash } from "../data/flash.ts";
 import { Form } from "./form.tsx";
-import type { Build } from "./retry_key.ts";
+import type { Build } from "../data/retry_key.ts";
 
 /**
  * The dialog. The focus begins at the button that changes nothing, or with `begins_at_act` at the

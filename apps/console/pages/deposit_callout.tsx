@@ -1,13 +1,13 @@
 /** The account or address to which the payer sends a payment, and what the payer sends there. */
 
-import { epcQr } from "../shared/core/epc_qr.ts";
-import { type Deposit, missingAmount } from "../shared/domain/payments/lifecycle.ts";
-import type { NextAction, Payment } from "../shared/schema/payment.ts";
-import { Callout } from "./callout.tsx";
-import { QrCode } from "./qr_code.tsx";
-import { SendForm } from "./send_form.tsx";
-import { Fact, Facts, Id, Money, Time } from "./text.tsx";
-import { ARRIVING_STATUS } from "./words.ts";
+import { epcQr } from "../../../shared/core/epc_qr.ts";
+import { type Deposit, missingAmount } from "../../../shared/domain/payments/lifecycle.ts";
+import type { NextAction, Payment } from "../../../shared/schema/payment.ts";
+import { Callout } from "../parts/callout.tsx";
+import { QrCode } from "../parts/qr_code.tsx";
+import { SendForm } from "../forms/send_form.tsx";
+import { Fact, Facts, Id, Money, Time } from "../parts/text.tsx";
+import { ARRIVING_STATUS } from "../data/words.ts";
 
 type SendAction = Exclude<NextAction, { type: "authenticate" }>;
 

@@ -2,7 +2,7 @@
 
 import { type ComponentChildren, createContext } from "preact";
 import { useContext, useId } from "preact/hooks";
-import { concerns, type Failure } from "./failure.ts";
+import { concerns, type Failure } from "../data/failure.ts";
 
 /** The failure of the form that contains a field. */
 export const FormFailure = createContext<Failure | null>(null);

@@ -1,18 +1,18 @@
 /** The decision that a payment waits for, with the buttons that make it. */
 
 import { useState } from "preact/hooks";
-import { isChallengeUrl } from "../shared/sandbox/challenge_url.ts";
-import { advancesOf, isDeposit } from "../shared/domain/payments/lifecycle.ts";
-import { MAX_PAGE } from "../shared/schema/limits.ts";
-import type { Payment } from "../shared/schema/payment.ts";
-import { useAction } from "./action.ts";
-import { CaptureDialog } from "./amount_dialogs.tsx";
-import { Callout } from "./callout.tsx";
-import { call } from "./calls.ts";
+import { isChallengeUrl } from "../../../shared/sandbox/challenge_url.ts";
+import { advancesOf, isDeposit } from "../../../shared/domain/payments/lifecycle.ts";
+import { MAX_PAGE } from "../../../shared/schema/limits.ts";
+import type { Payment } from "../../../shared/schema/payment.ts";
+import { useAction } from "../data/action.ts";
+import { CaptureDialog } from "../forms/amount_dialogs.tsx";
+import { Callout } from "../parts/callout.tsx";
+import { call } from "../data/calls.ts";
 import { DepositCallout } from "./deposit_callout.tsx";
-import { useLive } from "./live.ts";
-import { FailureNotice } from "./notice.tsx";
-import { Money, Time } from "./text.tsx";
+import { useLive } from "../data/live.ts";
+import { FailureNotice } from "../parts/notice.tsx";
+import { Money, Time } from "../parts/text.tsx";
 
 /** The decision. Renders nothing if the payment waits for none. */
 export function PaymentCallout({ payment }: { payment: Payment }) {

@@ -1,6 +1,6 @@
 /** How a project installs the client: from a clone until the registry has it. */
 
-import CLIENT from "../../client/package.json" with { type: "json" };
+import CLIENT from "../../packages/client/package.json" with { type: "json" };
 import { PUBLICATION } from "./publication.ts";
 
 /** The file that `npm pack ./client` writes. */

@@ -6,12 +6,12 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { type Failure, failureOf } from "./failure.ts";
+import { type Failure, failureOf } from "../data/failure.ts";
 import { FormFailure } from "./fields.tsx";
-import { addRetry } from "./flash.tsx";
+import { addRetry } from "../data/flash.ts";
 import { FIRST_CHOICE, IdempotencyFields, ownKey, send } from "./idempotency.tsx";
 import { FailureNotice } from "./notice.tsx";
-import { type Build, retryKey } from "./retry_key.ts";
+import { type Build, retryKey } from "../data/retry_key.ts";
 
 /**
  * A form. `build` returns the call with the given options. The heading of the page or of the

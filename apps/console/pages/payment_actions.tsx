@@ -1,22 +1,22 @@
 /** The actions on a payment. The lifecycle rules of the service decide which of them it shows. */
 
 import { useState } from "preact/hooks";
-import type { DisputeReason } from "../client/mod.ts";
-import { DISPUTE_REASONS } from "../shared/core/vocabulary.ts";
+import type { DisputeReason } from "../../../packages/client/mod.ts";
+import { DISPUTE_REASONS } from "../../../shared/core/vocabulary.ts";
 import {
   advancesOf,
   isCancellable,
   isRefundable,
   refundable,
-} from "../shared/domain/payments/lifecycle.ts";
-import type { Payment } from "../shared/schema/payment.ts";
-import { RefundDialog } from "./amount_dialogs.tsx";
-import { call } from "./calls.ts";
-import { ConfirmDialog } from "./confirm_dialog.tsx";
-import { formatMinor } from "./money.ts";
-import { Moves } from "./moves.tsx";
-import type { Build } from "./retry_key.ts";
-import { advanceText, label } from "./words.ts";
+} from "../../../shared/domain/payments/lifecycle.ts";
+import type { Payment } from "../../../shared/schema/payment.ts";
+import { RefundDialog } from "../forms/amount_dialogs.tsx";
+import { call } from "../data/calls.ts";
+import { ConfirmDialog } from "../parts/confirm_dialog.tsx";
+import { formatMinor } from "../data/money.ts";
+import { Moves } from "../parts/moves.tsx";
+import type { Build } from "../data/retry_key.ts";
+import { advanceText, label } from "../data/words.ts";
 
 /** The buttons to refund and to cancel, if the status allows it. */
 export function PaymentActions({ payment }: { payment: Payment }) {
