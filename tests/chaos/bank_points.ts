@@ -34,7 +34,7 @@ const IMPORT_WHOLE: Step = {
 };
 const END_IMPORT: Step = { during: "import", table: "provider_totals", text: "pay.end_bank_file(" };
 
-/** The points. Each is in the table of docs/reliability.md. */
+/** The points (docs/reliability.md, R14). */
 export const BANK_KILL_POINTS: readonly BankKillPoint[] = [
   { name: "command, files not stored", ...STORE_FILES, by_command: true, victim: "command" },
   { name: "command, file not noted", ...NOTE_FILE, by_command: true, victim: "command" },

@@ -37,7 +37,7 @@ const STATEMENT_WAIT_MS = 1_000;
 /** localstripe is killed in this time after its verdict and before the commit of the double. */
 const VERDICT_MS = 300;
 
-/** The points. Each is in the table of docs/reliability.md. */
+/** The points (docs/reliability.md, R14). */
 export const KILL_POINTS: readonly KillPoint[] = [
   {
     name: "servers, reservation lost",

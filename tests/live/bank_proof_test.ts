@@ -24,7 +24,7 @@ import { entriesOf, isLate, type ProofEntry } from "../support/bank/proof_entrie
 import { until } from "../support/common/until.ts";
 import { assertSilent } from "../support/database/invariant_breaches.ts";
 
-/** 100 000 for the figures in docs/reliability.md. */
+/** 100 000 for a large run (docs/reliability.md). */
 const PAYMENTS = Number(Deno.env.get("BANK_PAYMENTS") ?? 200);
 /** From this size on, everything is killed at each step. */
 const FULL_SIZE = 10_000;
