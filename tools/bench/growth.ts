@@ -148,7 +148,7 @@ export async function measureGrowth(
  * The largest rise of the cost for a unit of work: from the cheapest step to a later one. It is 1 if
  * the cost never rises, and if each step costs as much more as it has more work.
  */
-export function riseOf(costs: readonly number[], work: readonly number[]): number {
+function riseOf(costs: readonly number[], work: readonly number[]): number {
   const each = costs.map((cost, i) => cost / work[i]!);
   return Math.max(...each.map((cost, i) => cost / Math.min(...each.slice(0, i + 1))));
 }

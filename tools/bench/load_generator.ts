@@ -13,7 +13,7 @@ const encoder = new TextEncoder();
 const MAX_ERRORS = 5;
 
 /** Carries out an order; resolves when every request has its response. */
-export async function runLoad(order: LoadOrder): Promise<LoadResult> {
+async function runLoad(order: LoadOrder): Promise<LoadResult> {
   const connections = await Promise.all(
     Array.from({ length: order.connections }, () => HttpConnection.open(order.port)),
   );

@@ -18,7 +18,7 @@ export function proseLines(document: string): string[] {
 }
 
 /** Returns the texts of all headings, without `#`. */
-export function headings(document: string): string[] {
+function headings(document: string): string[] {
   return proseLines(document).flatMap((line) => {
     const [, text] = /^#{1,6} +(.*?) *$/.exec(line) ?? [];
     return text === undefined ? [] : [text];
