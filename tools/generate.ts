@@ -8,6 +8,7 @@ import { diffLines } from "./diff_lines.ts";
 import { renderClientTypes } from "./generate/client_types.ts";
 import { renderErrorCatalogue } from "./generate/error_catalogue_sql.ts";
 import { renderErrorPage } from "./generate/error_page.ts";
+import { renderFoldersDiagram } from "./generate/folders_diagram.ts";
 import { replaceBlock } from "./generate/generated_block.ts";
 import {
   renderClientReadme,
@@ -38,7 +39,10 @@ export const GENERATED_FILES: readonly GeneratedFile[] = [
   { path: "supabase/schemas/error_catalogue.sql", render: renderErrorCatalogue },
   {
     path: "docs/architecture.md",
-    render: (committed) => replaceBlock(committed, "lifecycle", renderLifecycleDiagram()),
+    render: (committed) => {
+      const page = replaceBlock(committed, "lifecycle", renderLifecycleDiagram());
+      return replaceBlock(page, "folders", renderFoldersDiagram());
+    },
   },
   {
     path: "docs/contract.md",
