@@ -45,7 +45,6 @@ const SET_BY_OTHERS = [
     "SUPABASE_URL",
     "CI",
     "TEST_SERVER",
-    "TEST_TEMPLATE_SQL",
     "PATH",
     "HOME",
     "XDG_CACHE_HOME",

@@ -62,37 +62,48 @@ async function main(args: readonly string[]): Promise<number> {
   }
 }
 
-/** Runs `deno test` with this selection. Removes its databases afterwards, also after Ctrl-C. */
+/** Runs `deno test` with this selection. */
 async function runTests(
   selection: TestSelection,
   env: Record<string, string>,
 ): Promise<number> {
   await fetchPackages();
+  const functions_mode = Deno.env.get("TEST_FUNCTIONS");
+  return await withTestServer(async (server, folder) => {
+    const pooler = functions_mode === "cells-pooled"
+      ? await startPgbouncer(
+        Number(new URL(server.superuser_url).port),
+        server.functions_role,
+      )
+      : null;
+    try {
+      const runSelected = functions_mode ? runWithProcesses : denoTest;
+      const test_server = { ...server, pooler_port: pooler?.port ?? null };
+      return await runSelected(selection, test_server, { TMPDIR: folder, ...env });
+    } finally {
+      await pooler?.close();
+    }
+  });
+}
+
+/**
+ * Runs `work` with a server for tests and the folder of its files. Removes the databases and the
+ * folder afterwards, also after Ctrl-C.
+ */
+export async function withTestServer<T>(
+  work: (server: TestServer, folder: string) => Promise<T>,
+): Promise<T> {
   const external_url = Deno.env.get("TEST_DATABASE_URL");
   // Also the temporary files of the tests: making and deleting thousands of files on a disk costs
   // more of the processor than the tests that use them.
   const folder = await makeMemoryFolder("payments-test-", MEMORY_BYTES);
   const server = external_url ? externalServer(external_url, folder) : await startServer(folder);
   const run = crypto.randomUUID().slice(0, 8);
-  const functions_mode = Deno.env.get("TEST_FUNCTIONS");
-  let pooler: { port: number; close(): Promise<void> } | null = null;
   try {
     const template = await createTemplate(server.superuser_url, run);
-    if (functions_mode === "cells-pooled") {
-      pooler = await startPgbouncer(
-        Number(new URL(server.superuser_url).port),
-        template.functions_role,
-      );
-    }
-    const test_server = {
-      ...template,
-      programs_home: server.programs_home,
-      pooler_port: pooler?.port ?? null,
-    };
-    const runSelected = functions_mode ? runWithProcesses : denoTest;
-    return await runSelected(selection, test_server, { TMPDIR: folder, ...env });
+    const { programs_home } = server;
+    return await work({ ...template, programs_home, pooler_port: null }, folder);
   } finally {
-    await pooler?.close();
     if (external_url) await dropRun(server.superuser_url, run);
     await server.close();
     await Deno.remove(folder, { recursive: true });
@@ -134,20 +145,12 @@ async function createTemplate(
     await migrate(url.href);
     // So tests see a change of a function in supabase/schemas before a migration has it.
     await applySchemaFiles(url.href);
-    await plantFault(url.href, Deno.env.get("TEST_TEMPLATE_SQL"));
     const functions_role = { name: `pay_functions_${run}`, password: randomPassword() };
     await grantFunctionsRole(sql, functions_role);
     return { superuser_url, template, functions_role, clone_prefix: `pay_test_${run}_` };
   } finally {
     await sql.end();
   }
-}
-
-/** `deno task mutants` gives a statement that weakens the database, which a test must notice. */
-async function plantFault(url: string, statement: string | undefined): Promise<void> {
-  if (statement === undefined) return;
-  const sql = postgres(url, { max: 1, onnotice: () => {} });
-  await sql.unsafe(statement).finally(() => sql.end());
 }
 
 /** Drops the databases and the role of this run from the server of TEST_DATABASE_URL. */

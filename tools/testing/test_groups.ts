@@ -13,6 +13,12 @@ const GROUP_FILES = 6;
 /** Tests that start programs take their time whatever a worker costs. */
 const WITH_PROGRAMS =
   /^tests\/(bench|cells|chaos|console|documents|end_to_end|examples|openapi|package|production|scripts|shop|stripe|supabase|upgrade)\//;
+
+/** Whether the tests of a file start programs. */
+export function startsPrograms(file: string): boolean {
+  return WITH_PROGRAMS.test(file);
+}
+
 /** Fewer files run each in a worker of its own. */
 const LEAST_FILES = 20;
 /** The end of what `deno test` prints before the name of a test in a shared worker. */
@@ -29,7 +35,7 @@ export async function shareWorkers(
   root: string,
 ): Promise<string[]> {
   if (files.length < LEAST_FILES) return [...files];
-  const isAlone = (file: string) => SLOWEST.includes(file) || WITH_PROGRAMS.test(file);
+  const isAlone = (file: string) => SLOWEST.includes(file) || startsPrograms(file);
   const groups = files.filter(isAlone).map((file) => [file]);
   const others = files.filter((file) => !isAlone(file));
   for (let i = 0; i < others.length; i += GROUP_FILES) {

@@ -1,0 +1,324 @@
+/** The search for the tests that notice faults. */
+
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import postgres from "postgres";
+import { scratchServer } from "../../apps/server/postgres/scratch_database.ts";
+import { renderMigration } from "../schema/schema_files.ts";
+import { selectTestFiles } from "../testing/test_files.ts";
+import { startsPrograms } from "../testing/test_groups.ts";
+import type { TestServer } from "../../tests/support/database/database.ts";
+import { applyBack, draw, type Fault, instrument, oldFixes, sqlObjects } from "./faults.ts";
+import { type NoticedFault, readTable, rowOf, summary, writeTable } from "./table.ts";
+import {
+  copyProject,
+  type KnownTest,
+  learnTests,
+  notices,
+  runTest,
+  TestProcess,
+} from "./test_process.ts";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+/** The tests tried for a fault take up to this time without it. */
+const TRIED_MS = { pure: 15_000, database: 20_000 };
+/** Its tests measure time, which switches of mutants falsify. */
+const MEASURES_TIME = "tests/core/linear_time_test.ts";
+/** Files that could notice any fault of the database, after those that name the object. */
+const DATABASE_TESTS = /^tests\/database\/(constraints|row_level_security|tenant_keys)_test/;
+
+type Level = "pure" | "database";
+
+/** The faults of a run and the tests that it tries. */
+export class Search {
+  readonly #tests: KnownTest[] = [];
+  /** Mutants that are executed when a module is loaded. */
+  readonly #at_start = new Set<string>();
+  readonly #noticers = new Map<string, Set<KnownTest>>();
+  readonly #texts = new Map<string, string>();
+  #mutants = new Map<string, { place: string; is_drawn: boolean }>();
+
+  private constructor(
+    readonly server: TestServer,
+    private ends_at_ms: number,
+    readonly processes: TestProcess[],
+    /** Copies without mutants, one for each process. */
+    readonly plain: string[],
+    readonly table: Map<string, NoticedFault>,
+  ) {}
+
+  static async open(server: TestServer, jobs: number, minutes: number): Promise<Search> {
+    const copy = await copyProject(ROOT);
+    const processes = Array.from({ length: jobs }, () => new TestProcess(copy));
+    const plain = await Promise.all(processes.map(() => copyProject(ROOT)));
+    const ends_at_ms = Date.now() + minutes * 60_000;
+    return new Search(server, ends_at_ms, processes, plain, await readTable());
+  }
+
+  /** Ends the run after the tests that run now. */
+  stop() {
+    this.ends_at_ms = 0;
+  }
+
+  async close(): Promise<void> {
+    for (const process of this.processes) await process.end();
+    for (const folder of [this.processes[0]!.copy, ...this.plain]) {
+      await Deno.remove(folder, { recursive: true });
+    }
+  }
+
+  get #is_over() {
+    return Date.now() >= this.ends_at_ms;
+  }
+
+  /** Plants the faults and writes the table. Returns the exit code. */
+  async run(count: number, kind: string | undefined): Promise<number> {
+    const faults = await this.#faults(count, kind);
+    const { files } = await selectTestFiles([], ROOT);
+    const usable = files
+      .filter((file) => !startsPrograms(file) && file !== MEASURES_TIME).sort();
+    const named = new Set(faults.map(({ name }) => this.table.get(name)?.noticed_by));
+    let open = faults;
+    const steps: [Level, string[]][] = [
+      ["pure", usable.filter((file) => named.has(file))],
+      ["database", usable.filter((file) => named.has(file))],
+      ["pure", usable],
+      ["database", usable],
+    ];
+    for (const [level, step_files] of steps) {
+      if (open.length === 0 || step_files.length === 0) continue;
+      await this.#learn(level, step_files);
+      open = await this.#plantAll(open, level, step_files === usable);
+    }
+    console.log(summary(this.table.values()));
+    if (this.#is_over) return 1;
+    const lost = open.flatMap(({ name }) => this.table.get(name) ?? [])
+      .filter(({ noticed_by }) => noticed_by !== null);
+    for (const { name, change, noticed_by } of lost) {
+      console.error(`NOT NOTICED ANY MORE ${name}: ${change} (before by ${noticed_by})`);
+    }
+    return lost.length === 0 ? 0 : 1;
+  }
+
+  /** The faults to plant. Rows whose code is gone leave the table. */
+  async #faults(count: number, kind: string | undefined): Promise<Fault[]> {
+    const wants = (wanted: string) => kind === undefined || kind === wanted;
+    const all = await instrument(this.processes[0]!.copy);
+    const url = new URL(this.server.superuser_url);
+    url.pathname = `/${this.server.template}`;
+    const sql = postgres(url.href, { max: 1, onnotice: () => {} });
+    const objects = await sqlObjects(sql).finally(() => sql.end());
+    const fixes = wants("fix") ? await oldFixes(ROOT) : [];
+    const present = new Set([...all, ...objects, ...fixes].map(({ name }) => name));
+    for (const { name, kind } of [...this.table.values()]) {
+      if (wants(kind) && !present.has(name)) this.table.delete(name);
+    }
+    const is_noticed = ({ name }: Fault) => (this.table.get(name)?.noticed_by ?? null) !== null;
+    const isPlanted = (fault: Fault) => count > 0 ? !this.table.has(fault.name) : is_noticed(fault);
+    const mutants = wants("mutant") ? draw(all, count || all.length).filter(isPlanted) : [];
+    const planted = new Set(mutants);
+    this.#mutants = new Map(
+      all.map((fault) => [fault.plant, { place: fault.place, is_drawn: planted.has(fault) }]),
+    );
+    const others = draw([...mutants, ...fixes.filter(isPlanted)], Infinity);
+    return [...wants("sql") ? objects.filter(isPlanted) : [], ...others];
+  }
+
+  /** Runs the tests of the files once, to see what they execute. */
+  async #learn(level: Level, files: readonly string[]): Promise<void> {
+    const queue = [...files];
+    const known = new Set(this.#tests.map(({ file, index }) => `${file} ${index}`));
+    const server = level === "pure" ? null : JSON.stringify(this.server);
+    await Promise.all(this.processes.map(async (process) => {
+      // A file that could not be loaded without a server is loaded again.
+      await process.end();
+      for (let file = queue.shift(); file !== undefined; file = queue.shift()) {
+        if (this.#is_over) return;
+        const found = await learnTests(
+          process,
+          file,
+          server,
+          this.#mutants,
+          known,
+          this.#at_start,
+        );
+        this.#tests.push(...found);
+      }
+    }));
+    console.log(`${this.#tests.length} tests pass without a fault`);
+  }
+
+  /** Tries the known tests of a level. Returns the faults that none of them notices. */
+  async #plantAll(faults: readonly Fault[], level: Level, is_last: boolean): Promise<Fault[]> {
+    const queue = [...faults];
+    const open: Fault[] = [];
+    await Promise.all(this.processes.map(async (process, i) => {
+      for (let fault = queue.shift(); fault !== undefined; fault = queue.shift()) {
+        const tests = this.#is_over ? null : this.#candidates(fault, level, is_last);
+        const by = tests && await this.#firstNoticer(fault, tests, process, this.plain[i]!);
+        if (!by || this.#is_over) open.push(fault);
+        if (this.#is_over || !tests || !by && !(is_last && level === "database")) continue;
+        await this.#record(fault, by);
+      }
+    }));
+    return open;
+  }
+
+  async #record(fault: Fault, by: KnownTest | null) {
+    console.log(`${by?.file ?? "NOT NOTICED"}  ${fault.name}: ${fault.change}`);
+    if (by) {
+      const noticers = this.#noticers.get(fault.place) ?? new Set();
+      this.#noticers.set(fault.place, noticers.add(by));
+    }
+    // A fix that nothing notices is mostly a comment or a type. A lost row stays to be named.
+    if (by || fault.kind !== "fix" && !this.table.has(fault.name)) {
+      this.table.set(fault.name, rowOf(fault, by));
+    }
+    await writeTable(this.table);
+  }
+
+  /** The tests that could notice a fault, the most promising first. */
+  #candidates(fault: Fault, level: Level, is_last: boolean): KnownTest[] {
+    const named = this.table.get(fault.name)?.noticed_by;
+    const noticers = this.#noticers.get(fault.place);
+    const rank = (test: KnownTest): number => {
+      if (test.file === named) return 0;
+      if (!is_last) return Infinity;
+      const is_own = fault.own_tests.includes(test.file) ||
+        fault.kind === "sql" && this.#names(test.file, fault.name.split(" ").at(-1)!);
+      if (is_own) return 1;
+      if (noticers?.has(test)) return 2;
+      if (fault.kind === "sql") {
+        return DATABASE_TESTS.test(test.file) ? 3 : this.#names(test.file, fault.place) ? 4 : 5;
+      }
+      return fault.kind === "mutant" || test.places.has(fault.place) ? 4 : Infinity;
+    };
+    const cost = ({ ms, hits }: KnownTest) =>
+      level === "pure" || fault.kind === "sql" ? ms : ms * hits.size;
+    const ranked = this.#tests
+      .filter((test) => test.level === level && this.#reaches(test, fault))
+      .map((test) => ({ test, rank: rank(test), cost: cost(test) }))
+      .filter(({ rank }) => rank !== Infinity)
+      .sort((a, b) => a.rank - b.rank || a.cost - b.cost);
+    let ms = 0;
+    return ranked.map(({ test }) => test)
+      .filter((test) => (ms += test.ms) <= TRIED_MS[level] || test.file === named);
+  }
+
+  #reaches(test: KnownTest, { kind, plant, place }: Fault): boolean {
+    const is_sql = kind === "sql" || place.endsWith(".sql");
+    if (kind !== "mutant") return test.level === "database" || !is_sql;
+    return test.hits.has(plant) || this.#at_start.has(plant) && test.places.has(place);
+  }
+
+  #names(file: string, name: string): boolean {
+    const text = this.#texts.get(file) ?? Deno.readTextFileSync(join(ROOT, file));
+    this.#texts.set(file, text);
+    return text.includes(name);
+  }
+
+  /** Plants a fault and returns the first of the tests that notices it. */
+  async #firstNoticer(
+    fault: Fault,
+    tests: readonly KnownTest[],
+    process: TestProcess,
+    plain: string,
+  ): Promise<KnownTest | null> {
+    const server = JSON.stringify(this.server);
+    const first = async (isNoticedBy: (test: KnownTest) => Promise<boolean>) => {
+      for (const test of tests) if (await isNoticedBy(test)) return test;
+      return null;
+    };
+    if (tests.length === 0) return null;
+    const { kind, plant: mutant } = fault;
+    if (kind === "mutant" && !this.#at_start.has(mutant)) {
+      return await first((test) => notices(process, test, server, { mutant }));
+    }
+    if (kind === "mutant") {
+      return await withProcess(
+        process.copy,
+        { MUTANT_FROM_START: mutant },
+        (other) => first((test) => differs(other, process, test, server)),
+      );
+    }
+    const statement = kind === "sql" ? mutant : await sqlOfFix(plain, fault);
+    if (statement !== null) {
+      return await this.#withWeakened(
+        statement,
+        (weakened) => first((test) => notices(process, test, server, { server: weakened })),
+      );
+    }
+    if (!await applyBack(plain, mutant)) return null;
+    try {
+      const by = await withProcess(
+        plain,
+        {},
+        (other) => first((test) => differs(other, process, test, server)),
+      );
+      return by && await compiles(plain, fault.place, by.file) ? by : null;
+    } finally {
+      await restore(plain, fault.place);
+    }
+  }
+
+  /** Runs `work` with a copy of the template in which a statement has run. */
+  async #withWeakened(
+    statement: string,
+    work: (server: string) => Promise<KnownTest | null>,
+  ): Promise<KnownTest | null> {
+    const { superuser_url, template } = this.server;
+    const source = new URL(superuser_url);
+    source.pathname = `/${template}`;
+    return await scratchServer(superuser_url).withDatabase(async (url) => {
+      const sql = postgres(url, { max: 1, onnotice: () => {} });
+      const is_planted = await sql.unsafe(statement).then(() => true, () => false)
+        .finally(() => sql.end());
+      const weakened = new URL(url).pathname.slice(1);
+      return is_planted ? await work(JSON.stringify({ ...this.server, template: weakened })) : null;
+    }, source.href);
+  }
+}
+
+async function withProcess<T>(
+  copy: string,
+  env: Record<string, string>,
+  work: (process: TestProcess) => Promise<T>,
+): Promise<T> {
+  const process = new TestProcess(copy, env);
+  return await work(process).finally(() => process.end());
+}
+
+/** Whether a test fails in the one process and passes in the other. */
+async function differs(
+  faulty: TestProcess,
+  sound: TestProcess,
+  test: KnownTest,
+  server: string,
+): Promise<boolean> {
+  if ((await runTest(faulty, test, server)).error === null) return false;
+  return (await runTest(sound, test, server)).error === null;
+}
+
+/** Returns the statements that take back a fix of a schema file; null if it is in another file. */
+async function sqlOfFix(plain: string, { place, plant }: Fault): Promise<string | null> {
+  if (!place.endsWith(".sql")) return null;
+  await applyBack(plain, plant);
+  const text = await Deno.readTextFile(join(plain, place));
+  await restore(plain, place);
+  return renderMigration(text);
+}
+
+/** Whether files have no error of types. */
+async function compiles(copy: string, ...files: string[]): Promise<boolean> {
+  const { success } = await new Deno.Command(Deno.execPath(), {
+    args: ["check", "--quiet", ...files],
+    cwd: copy,
+    stdout: "null",
+    stderr: "null",
+  }).output();
+  return success;
+}
+
+async function restore(copy: string, place: string): Promise<void> {
+  await Deno.copyFile(join(ROOT, place), join(copy, place));
+}
