@@ -54,7 +54,7 @@ const SET_BY_OTHERS = [
 /** The port of the receiver in the section on webhooks. The test replaces it by a free port. */
 const RECEIVER_PORT = "4343";
 /** The maximum length of the README, so that people read it. The marks of a block take four. */
-const README_LINES = 235;
+const README_LINES = 220;
 const PICTURE = "docs/console.png";
 const PICTURE_BYTES = 150_000;
 const [
@@ -85,15 +85,15 @@ const [
     ]
       .map(readCloneDocument),
   ) as [string, string, string, string, string, string, string, string, string];
-/** The documents whose blocks are run, in the order of reading. */
-const RUN = [
-  ["README.md", README],
-  ["docs/tutorial.md", TUTORIAL],
-  ["docs/tutorials/a_month_in_a_second.md", MONTH],
-  ["docs/tutorials/break_it_on_purpose.md", BROKEN],
-  ["docs/tutorials/the_same_bytes_every_run.md", SAME_BYTES],
-  ["docs/tutorials/a_sandbox_for_every_pull_request.md", PULL_REQUEST],
-] as const;
+/** The documents whose blocks are run. Each list is read in one shell. */
+const SHELLS: (readonly [path: string, document: string])[][] = [
+  [["README.md", README], ["docs/tutorial.md", TUTORIAL]],
+  [["docs/tutorials/a_month_in_a_second.md", MONTH]],
+  [["docs/tutorials/break_it_on_purpose.md", BROKEN]],
+  [["docs/tutorials/the_same_bytes_every_run.md", SAME_BYTES]],
+  [["docs/tutorials/a_sandbox_for_every_pull_request.md", PULL_REQUEST]],
+];
+const RUN = SHELLS.flat();
 
 const in_ci = Deno.env.get("CI") !== undefined;
 const missing = await missingPrograms(["bash", "curl", "node"]);
@@ -117,7 +117,9 @@ Deno.test({
       const product = await launchStart({ DATA_DIR: join(folder, ".local") }, ["task", "start"]);
       try {
         // A reader repeats them in the same sandbox.
-        for (const time of ["first", "second"]) await runBlocks(t, folder, time);
+        for (const time of ["first", "second"]) {
+          for (const pages of SHELLS) await runBlocks(t, folder, time, pages);
+        }
         for (const { name, body, expected } of valueCases(ERRORS)) {
           await t.step(`${name} gives ${expected}`, async () => {
             assert.equal(await createValue(product, body), expected);
@@ -133,9 +135,14 @@ Deno.test({
     }),
 });
 
-async function runBlocks(t: Deno.TestContext, folder: string, time: string): Promise<void> {
+async function runBlocks(
+  t: Deno.TestContext,
+  folder: string,
+  time: string,
+  pages: (typeof SHELLS)[number],
+): Promise<void> {
   const port = freePort();
-  const examples = RUN.flatMap(([path, document]) =>
+  const examples = pages.flatMap(([path, document]) =>
     shellExamples(document.replaceAll(RECEIVER_PORT, String(port)))
       .map((example): [string, ShellExample] => [path, example])
   );
@@ -149,7 +156,7 @@ async function runBlocks(t: Deno.TestContext, folder: string, time: string): Pro
       assertResponse(path, example, stdout, names);
     });
   }
-  await t.step(`no process is left running, the ${time} time`, () => {
+  await t.step(`${pages.at(-1)![0]}: no process is left running, the ${time} time`, () => {
     assert.equal(left_running, "");
     Deno.listen({ hostname: "127.0.0.1", port }).close();
   });

@@ -18,7 +18,7 @@ export function renderErrorPage(): string {
     "<!-- Written by `deno task generate` from shared/ and tools/generate/error_page.ts. -->",
     "",
     ...wrap(
-      "This page explains every error code of the API. `doc_url` of an error leads to the heading " +
+      "Every error code of the API, with its cause and its remedy. `doc_url` of an error leads to the heading " +
         "of its code. Programs decide by `code`; `message` is for people and may change; `param` " +
         "names the field, parameter or header at fault.",
     ),
