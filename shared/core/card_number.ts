@@ -37,11 +37,6 @@ export function normalizeCardNumber(text: string): string {
   return text.replace(/[\s-]/g, "");
 }
 
-/** Reports whether the text is ASCII digits and the last one is the correct check digit. */
-export function passesLuhn(digits: string): boolean {
-  return /^[0-9]+$/.test(digits) && luhnSum(Array.from(digits, Number)) % 10 === 0;
-}
-
 /** Returns the brand of a number without separators, from its first six digits. */
 export function cardBrand(digits: string): CardBrand {
   if (!/^[0-9]{6}/.test(digits)) return "unknown";
@@ -267,11 +262,6 @@ function withSame(so_far: number, one_more: number): number {
 function leadsPaymentCard(lead: number, length: number): boolean {
   return (lead >= 30 && lead <= 69) || lead === 81 ||
     (lead >= 22 && lead <= 27 && length === 16);
-}
-
-function luhnSum(digits: readonly number[]): number {
-  const { length } = digits;
-  return digits.reduce((sum, digit, at) => sum + luhnValue(digit, (length - at) % 2 === 0), 0);
 }
 
 /** ISO/IEC 7812-1 annex B: doubles every second digit from the right and adds its digits. */

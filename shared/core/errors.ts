@@ -109,6 +109,11 @@ export function tryAgain(code: ErrorCode, message: string): ApiError {
   return new ApiError(code, message, {}, { "Retry-After": "1" });
 }
 
+/** Makes the 503 for a database that does not respond, and for retries that are used up. */
+export function serviceUnavailable(): ApiError {
+  return tryAgain("service_unavailable", "The service is briefly unavailable: try again");
+}
+
 /** Makes a 400 that names the field at fault. */
 export function invalidParameter(param: string, message: string, more: ErrorDetails = {}) {
   return new ApiError("invalid_parameter", message, { param, ...more });

@@ -75,11 +75,6 @@ export function isPrivateAddress(ip: string): boolean {
   return v6 !== null && within(v6, IPV6_PRIVATE);
 }
 
-/** Reports whether the text is an IP address in canonical form, public or not. */
-export function isCanonicalAddress(ip: string): boolean {
-  return parseIpv4(ip) !== null || parseIpv6(ip) !== null;
-}
-
 /** Returns the 32-bit value of canonical dotted decimal, or null. */
 function parseIpv4(text: string): number | null {
   const match = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})$/.exec(text);

@@ -163,6 +163,9 @@ export const EVENT_PATTERNS = [
 /** Kinds of things that a declared fault concerns. */
 export const FAULT_KINDS = ["request", "delivery", "provider"] as const;
 
+/** The header of a request that asks for a fault, and of a response or delivery that has one. */
+export const FAULT_HEADER = "Sandbox-Fault";
+
 /** Faults of each kind of thing, in the order of the contract (§7). */
 export const FAULTS = {
   request: [

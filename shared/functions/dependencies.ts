@@ -7,6 +7,7 @@ import { systemClock } from "../core/clock.ts";
 import { isLoopback, ownHosts } from "../core/loopback.ts";
 import { systemRandom } from "../core/ids.ts";
 import { createApiKeys } from "../domain/keys/api_keys.ts";
+import { Origins } from "../domain/changes/origin.ts";
 import { ChangeWriter } from "../domain/changes/change_writer.ts";
 import { createBankStore } from "../store/bank_store.ts";
 import { createChainStore } from "../store/chain_store.ts";
@@ -43,17 +44,16 @@ import { inBackground } from "../http/background.ts";
 import { readSettings } from "./read_settings.ts";
 import { attemptLine, failedPoll, lostEntries, writeLogLine } from "../http/log_line.ts";
 import type { Settings } from "./settings.ts";
-import type { Dependencies } from "../http/dependencies.ts";
-import type { Sandbox } from "../sandbox/sandbox.ts";
+import type { Sandbox, SandboxDependencies } from "../sandbox/sandbox.ts";
 
 /** Seconds without a read after which the connection of the read queue closes. */
 const READS_IDLE_S = 20;
 
 /** Dependencies with open connections, which `close` closes. */
 export type OpenDependencies =
-  & Dependencies
+  & SandboxDependencies
   & BridgeDependencies
-  & { sandbox: Sandbox; close(): Promise<void> };
+  & { close(): Promise<void> };
 
 /** Builds the dependencies from settings. */
 export function createDependencies(settings: Settings): OpenDependencies {
@@ -75,7 +75,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
   const random = settings.random ?? systemRandom;
   const { base_url, console_url = null, docs_url = null } = settings;
   const storage_gb = settings.storage_gb || null;
-  const origins = sandboxOrigins({ clock, random, docs_url });
+  const origins = new Origins({ clock, random, docs_url }, sandboxOrigins(clock, random));
   const log = settings.log ?? writeLogLine;
   const notifyDispatcher = () => {
     if (webhooks) inBackground(webhooks.notify());

@@ -2,7 +2,7 @@
  * The function `api-v1-payments` as a request handler.
  */
 
-import type { Dependencies } from "../http/dependencies.ts";
+import type { SandboxDependencies } from "../sandbox/sandbox.ts";
 import { API_KEY_ROUTES } from "../http/api_key_routes.ts";
 import { type BridgeDependencies, serveBridge } from "./bridge_routes.ts";
 import { CONSOLE_ROUTES } from "./console_routes.ts";
@@ -16,7 +16,7 @@ import { PAYMENTS_FUNCTION, type Route } from "../http/route.ts";
 import { PAYMENT_ROUTES } from "../http/payment_routes.ts";
 import { REFUND_ROUTES } from "../http/refund_routes.ts";
 import { REQUEST_ROUTES } from "../http/request_routes.ts";
-import { sandboxWorld } from "../sandbox/sandbox_world.ts";
+import { sandboxEnvironment } from "../sandbox/sandbox_environment.ts";
 import { TRANSFER_ROUTES } from "../http/transfer_routes.ts";
 import { BANK_DETAILS_ROUTES } from "../http/bank_details_routes.ts";
 import { WEBHOOK_ROUTES } from "../http/webhook_routes.ts";
@@ -37,14 +37,14 @@ export const PAYMENTS_FUNCTION_ROUTES: readonly Route[] = [
 
 /** Responds to requests to `/api-v1-payments/…`. */
 export function createPaymentsFunction(
-  deps: Dependencies & BridgeDependencies,
+  deps: SandboxDependencies & BridgeDependencies,
 ): (request: Request, info?: unknown) => Response | Promise<Response> {
   const app = createFunctionApp(
     PAYMENTS_FUNCTION,
     PAYMENTS_FUNCTION_ROUTES,
     deps,
     {
-      world: sandboxWorld(deps),
+      sandbox: sandboxEnvironment(deps),
       open: { "/v1/openapi.json": openapiHandlers(deps) },
       serveKeyless(app) {
         serveInternalRoutes(app, deps);

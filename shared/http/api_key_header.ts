@@ -12,7 +12,7 @@ import { AddressLimit, type Verdict } from "./address_limit.ts";
 import { networkOf } from "./address_network.ts";
 import type { Dependencies } from "./dependencies.ts";
 import type { Env, PresentedKey } from "./request_state.ts";
-import type { World } from "./world.ts";
+import { LIVE_ENVIRONMENT, type RequestEnvironment } from "./request_environment.ts";
 
 /**
  * Finds out who sends a request before anything is done for it. A malformed key never reaches the
@@ -20,7 +20,10 @@ import type { World } from "./world.ts";
  * Then the request takes a place of its account. Networks with too many failures get 429 until the
  * window ends, except for keys that this isolate knows.
  */
-export function apiKeyHeader(deps: Dependencies, world: World): MiddlewareHandler<Env> {
+export function apiKeyHeader(
+  deps: Dependencies,
+  sandbox: RequestEnvironment,
+): MiddlewareHandler<Env> {
   const { places, rate_limits, store } = deps;
   const { tenants } = store;
   const limit = rate_limits === null ? null : new AddressLimit();
@@ -48,7 +51,10 @@ export function apiKeyHeader(deps: Dependencies, world: World): MiddlewareHandle
       // Neither counts the request nor reports the key as admitted: the request itself will.
       const asStranger = (access: Access) =>
         store.authenticate({ ...access, rate_limits: null, observe: () => {} });
-      await places.key_checks.run([network], () => world.admit(c, null, asStranger));
+      await places.key_checks.run(
+        [network],
+        () => c.get("state").environment.admit(c, null, asStranger),
+      );
       verdict = "admitted";
     } catch (error) {
       if (!(error instanceof ApiError && error.code === "unauthorized")) throw error;
@@ -69,6 +75,7 @@ export function apiKeyHeader(deps: Dependencies, world: World): MiddlewareHandle
       throw key;
     }
     state.key = key;
+    state.environment = key.livemode ? LIVE_ENVIRONMENT : sandbox;
     if (key.livemode && c.req.header("Origin") !== undefined) {
       throw new ApiError(
         "origin_not_allowed",
@@ -81,7 +88,10 @@ export function apiKeyHeader(deps: Dependencies, world: World): MiddlewareHandle
   return async function readApiKey(c, next) {
     const state = c.get("state");
     const key = await span("authenticate", () => authenticate(c));
-    await accountsOf(key).run([tenants.nameOf(key.hash)], next);
+    await accountsOf(key).run([tenants.nameOf(key.hash)], async () => {
+      await state.environment.begin?.(c);
+      await next();
+    });
     // Hono has turned errors of handlers into responses, so the database's decision is known.
     if (state.code === "unauthorized") {
       tenants.forget(key.hash);

@@ -6,6 +6,7 @@
 import type { MiddlewareHandler } from "hono";
 import { cors } from "hono/cors";
 import { ApiError } from "../core/errors.ts";
+import { FAULT_HEADER } from "../core/vocabulary.ts";
 import type { Env } from "./request_state.ts";
 
 /** Seconds that a browser may cache a preflight. */
@@ -17,7 +18,7 @@ const REQUEST_HEADERS = [
   "Content-Type",
   "Idempotency-Key",
   "Prefer",
-  "Sandbox-Fault",
+  FAULT_HEADER,
   "traceparent",
 ];
 /** Headers that `functions.invoke` of supabase-js adds to every call. The API ignores them. */
@@ -37,7 +38,7 @@ export function crossOrigin(options: { allowed: readonly string[] }): Middleware
       "Location",
       "Idempotent-Replayed",
       "Retry-After",
-      "Sandbox-Fault",
+      FAULT_HEADER,
       "RateLimit",
       "RateLimit-Policy",
     ],

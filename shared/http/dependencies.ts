@@ -49,6 +49,4 @@ export interface Dependencies {
   log: (line: LogLine) => void;
   /** The log of requests, which is written behind the responses. */
   request_log: RequestLog;
-  /** What the routes and the worlds of sandboxes share, which only they read. */
-  sandbox: unknown;
 }

@@ -8,6 +8,7 @@ import { type Context, type Handler, Hono, type Next } from "hono";
 import { ApiError, type ErrorCode } from "../core/errors.ts";
 import { fingerprint } from "../core/canonical_json.ts";
 import { idGenerator } from "../core/ids.ts";
+import { FAULT_HEADER } from "../core/vocabulary.ts";
 import type { Scope } from "../schema/api_key.ts";
 import { MAX_BODY_BYTES, MAX_URL, SMALL_BODY_BYTES } from "../schema/limits.ts";
 import type { Health } from "../schema/service.ts";
@@ -28,7 +29,7 @@ import { parseBytes, type ReadBody, readRaw } from "./request_body.ts";
 import { faultOf } from "./log_line.ts";
 import type { Env } from "./request_state.ts";
 import { unknownRoute } from "./unknown_route.ts";
-import type { Given, World } from "./world.ts";
+import type { EnvironmentValues, RequestEnvironment } from "./request_environment.ts";
 
 type Ctx = Context<Env>;
 
@@ -44,9 +45,9 @@ const JSON_TYPE = "application/json";
 /** Methods whose requests can carry an idempotency key. */
 const MUTATING: ReadonlySet<string> = new Set(["POST", "PUT", "DELETE"]);
 
-/** The world of the requests, and routes without an API key besides `/health`. */
+/** The environment of test keys, and routes without an API key besides `/health`. */
 interface AppOptions {
-  world: World;
+  sandbox: RequestEnvironment;
   /** `GET` routes that any web page may read, by path. */
   open?: Readonly<Record<string, readonly Handler<Env>[]>>;
   /** Adds the routes of callers that have no API key. */
@@ -58,15 +59,14 @@ export function createFunctionApp(
   name: string,
   table: readonly Route[],
   deps: Dependencies,
-  { world, open = {}, serveKeyless }: AppOptions,
+  { sandbox, open = {}, serveKeyless }: AppOptions,
 ): Hono<Env> {
   const app = new Hono<Env>({ getPath: pathBehindMount });
   const routes = table.flatMap((route) =>
     route.paths.map((path) => ({ route, path: `/${name}${path}` }))
   );
   const open_paths = ["/health", ...Object.keys(open)].map((path) => `/${name}${path}`);
-  app.use(observe(deps, world));
-  app.use(world.around);
+  app.use(observe(deps));
   for (const [path, handlers] of Object.entries(open)) {
     app.get(`/${name}${path}`, nameRoute, ...handlers);
   }
@@ -77,21 +77,22 @@ export function createFunctionApp(
     return c.json({ status: "ok" } satisfies Health);
   });
   serveKeyless?.(app);
-  app.use(apiKeyHeader(deps, world));
-  app.use(world.inside);
+  app.use(apiKeyHeader(deps, sandbox));
   for (const { route, path } of routes) {
-    app.on(route.method, path, (c) => handle(c, world, route, path));
+    app.on(route.method, path, (c) => handle(c, route, path));
   }
   const served = [
     ...routes.map(({ route: { method }, path }) => ({ method, path })),
     ...open_paths.map((path) => ({ method: "GET", path })),
   ];
   app.notFound((c) =>
-    keyFirst(c, world, null, () => {
+    keyFirst(c, null, () => {
       throw unknownRoute(c.req.path, served, deps.base_url);
     })
   );
-  app.onError((error, c) => world.responseTo(c, error) ?? renderFailure(c, error));
+  app.onError((error, c) =>
+    c.get("state").environment.responseTo?.(c, error) ?? renderFailure(c, error)
+  );
   return app;
 }
 
@@ -118,7 +119,7 @@ function pathBehindMount({ url }: Request): string {
 }
 
 /** Responds to a request to a route. */
-function handle(c: Ctx, world: World, route: Route, path: string): Promise<Response> {
+function handle(c: Ctx, route: Route, path: string): Promise<Response> {
   const state = c.get("state");
   state.route_template = path;
   state.route = route;
@@ -127,15 +128,15 @@ function handle(c: Ctx, world: World, route: Route, path: string): Promise<Respo
   const scope = scopeOf(route, query);
   const { store, large_bodies } = c.get("deps");
   const admit = async () => {
-    await world.admit(c, scope, (access) => store.authenticate(access));
+    await state.environment.admit(c, scope, (access) => store.authenticate(access));
     state.is_counted = true;
   };
-  return keyFirst(c, world, scope, async () => {
-    if (state.key!.livemode) refuseLiveKey(route, c.req.raw.headers, world);
+  return keyFirst(c, scope, async () => {
+    if (state.key!.livemode) refuseLiveKey(route, c.req.raw.headers);
     const bytes = MUTATING.has(route.method)
       ? await readRaw(c.req.raw, MAX_BODY_BYTES, { admit })
       : null;
-    const check = () => checkRequest(c, world, { route, path, scope, query, bytes });
+    const check = () => checkRequest(c, { route, path, scope, query, bytes });
     const respond = bytes === null || bytes.length <= SMALL_BODY_BYTES
       ? check()
       : await large_bodies[state.key!.livemode ? "live" : "sandboxes"]
@@ -159,7 +160,6 @@ interface Requested {
  */
 function checkRequest(
   c: Ctx,
-  world: World,
   { route, path, scope, query: searchParams, bytes }: Requested,
 ): () => Promise<Response> {
   const state = c.get("state");
@@ -171,7 +171,7 @@ function checkRequest(
   const idempotency_key = bytes ? readIdempotencyKey(headers) : null;
   state.idempotency_key = idempotency_key;
   const sent_id = c.req.param("id") ?? "";
-  const inWorld = world.read(c, { route, sent_id, idempotency_key });
+  const decide = state.environment.read(c, { route, sent_id, idempotency_key });
   const query = parseQuery(route.query, searchParams);
   const body = sent ? parseBody(route.body, sent) : undefined;
   route.refuse?.(body, state.key!.livemode);
@@ -179,7 +179,7 @@ function checkRequest(
   const id = ID_FORM.test(sent_id) ? sent_id : UNKNOWN_ID;
   const named_key = c.req.param("key") ?? "";
   const idempotency = idempotency_key === null ? null : identify(route, id, idempotency_key, sent!);
-  const run = (access: Access, { random, order_ms, run_number, settings }: Given) =>
+  const run = (access: Access, { random, order_ms, run_number, settings }: EnvironmentValues) =>
     route.run({
       deps,
       request: {
@@ -207,7 +207,7 @@ function checkRequest(
       query,
     });
   return async () => {
-    const outcome = await inWorld(scope, run).catch((error) => {
+    const outcome = await decide(scope, run).catch((error) => {
       const kind = pathKind(path);
       const is_missing = error instanceof ApiError && error.code === "not_found";
       throw kind && is_missing ? noSuchResource(kind, sent_id) : asSent(error, sent);
@@ -217,14 +217,19 @@ function checkRequest(
 }
 
 /** Refuses a live key where only test keys are taken. Throws `test_key_required`. */
-function refuseLiveKey({ test_only }: Route, headers: Headers, world: World): void {
+function refuseLiveKey({ test_only }: Route, headers: Headers): void {
   if (test_only) {
     throw new ApiError(
       "test_key_required",
       'The sandbox takes test keys only: use a key that has "_test_" in its text',
     );
   }
-  world.checkLive(headers);
+  if (headers.has(FAULT_HEADER)) {
+    throw new ApiError(
+      "test_key_required",
+      `The header "${FAULT_HEADER}" takes test keys only: use a key that has "_test_" in its text`,
+    );
+  }
 }
 
 /** The form of every id. The service neither hashes any other text nor sends it to the database. */
@@ -239,7 +244,6 @@ const UNKNOWN_KEY = "no key";
  */
 async function keyFirst(
   c: Ctx,
-  world: World,
   scope: Scope | null,
   run: () => Promise<Response> | Response,
 ): Promise<Response> {
@@ -252,7 +256,7 @@ async function keyFirst(
       !NEEDS_NO_KEY.has(error.code);
     if (is_unadmitted) {
       const { store } = c.get("deps");
-      await world.admit(c, scope, (access) => store.authenticate(access))
+      await state.environment.admit(c, scope, (access) => store.authenticate(access))
         .catch((refusal) => {
           throw inKeyWords(refusal);
         });

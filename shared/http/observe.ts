@@ -7,10 +7,11 @@ import type { Context, MiddlewareHandler, Next } from "hono";
 import { formatTime } from "../core/clock.ts";
 import { idGenerator } from "../core/ids.ts";
 import { type Describe, requestDurations, span, traceparentOf } from "../core/tracing.ts";
+import { Retries } from "../jobs/retries.ts";
 import type { RateLimits } from "../store/outcome.ts";
 import type { Dependencies } from "./dependencies.ts";
 import type { Env, RequestState } from "./request_state.ts";
-import type { Seen, World } from "./world.ts";
+import { LIVE_ENVIRONMENT, type ObservedRequest } from "./request_environment.ts";
 
 /** Window of the rate limit in seconds, as in the database (`pay_internal.requests_used`). */
 const WINDOW_S = 2;
@@ -30,15 +31,17 @@ const LOGGED_METHODS: ReadonlySet<string> = new Set([
 const UNKNOWN_ROUTE = "unknown";
 
 /** Observes every request of a function. */
-export function observe(deps: Dependencies, world: World): MiddlewareHandler<Env> {
+export function observe(deps: Dependencies): MiddlewareHandler<Env> {
   const respond = async (c: Context<Env>, next: Next, describe?: Describe) => {
     const started = performance.now();
     const at_ms = deps.clock();
     const state: RequestState = {
       request_id: idGenerator(at_ms, deps.random)("req_"),
       at_ms,
+      retries: new Retries(),
       traceparent: traceparentOf(c.req.header("traceparent")),
       key: null,
+      environment: LIVE_ENVIRONMENT,
       is_counted: false,
       body: null,
       body_bytes: 0,
@@ -56,6 +59,7 @@ export function observe(deps: Dependencies, world: World): MiddlewareHandler<Env
     c.set("state", state);
     c.set("deps", deps);
     await next();
+    await state.environment.end?.(c);
     const { headers, status } = c.res;
     headers.set("Request-Id", state.request_id);
     if (!headers.has("Cache-Control")) headers.set("Cache-Control", "no-store");
@@ -73,7 +77,7 @@ export function observe(deps: Dependencies, world: World): MiddlewareHandler<Env
     const is_replay = headers.has("Idempotent-Replayed");
     const method = LOGGED_METHODS.has(c.req.method) ? c.req.method : null;
     const duration_ms = performance.now() - started;
-    const seen: Seen = {
+    const observed: ObservedRequest = {
       method: method ?? "other",
       url: c.req.url,
       path: c.req.path,
@@ -92,7 +96,7 @@ export function observe(deps: Dependencies, world: World): MiddlewareHandler<Env
         "http.response.header.request-id": [state.request_id],
       }, spanName(method, state.route_template));
     }
-    world.log(state, seen);
+    state.environment.log?.(state, observed);
     const { key_id, environment_id, idempotency_key } = state;
     if (is_replay && idempotency_key !== null) {
       deps.request_log.countReplay(environment_id!, key_id!, idempotency_key);
@@ -102,7 +106,7 @@ export function observe(deps: Dependencies, world: World): MiddlewareHandler<Env
       time: formatTime(at_ms),
       request_id: state.request_id,
       key_id,
-      route: `${seen.method} ${state.route_template}`,
+      route: `${observed.method} ${state.route_template}`,
       status,
       ms: Math.round(duration_ms * 100) / 100,
       code: state.code,

@@ -3,7 +3,9 @@
  */
 
 import type { ErrorCode } from "../core/errors.ts";
+import type { Retries } from "../jobs/retries.ts";
 import type { Dependencies } from "./dependencies.ts";
+import type { RequestEnvironment } from "./request_environment.ts";
 import type { Route } from "./route.ts";
 
 /** The well-formed key of a request. The database decides whether it is valid. */
@@ -19,9 +21,12 @@ export interface PresentedKey {
 export interface RequestState {
   request_id: string;
   at_ms: number;
+  retries: Retries;
   /** The place in a trace for the work that follows the request; null: none. */
   traceparent: string | null;
   key: PresentedKey | null;
+  /** That of the key; without one the live one, which does nothing then. */
+  environment: RequestEnvironment;
   /** True: the request is counted against the rate limits of its key and account. */
   is_counted: boolean;
   /** The body after its parsing; null without a readable one. */

@@ -15,8 +15,8 @@ export const PAYMENTS_FUNCTION = "api-v1-payments";
 export const SANDBOX_FUNCTION = "api-v1-sandbox";
 
 /** The input of a route. */
-export interface RouteInput<Body, Query> {
-  deps: Dependencies;
+export interface RouteInput<Body, Query, Deps = Dependencies> {
+  deps: Deps;
   request: ServiceRequest;
   /** The text of the caller's key, from which new keys are derived (ADR 0015). */
   key_text: string;
@@ -100,14 +100,19 @@ export function scopeOf(
   return name === undefined ? scope : parameter_scopes[name]!;
 }
 
-/** Defines a route. Checks that its functions take the types of `body` and `query`. */
-export function route<Body, Query>(
-  definition: Omit<Route, "body" | "query" | "refuse" | "run"> & {
+/** A route whose functions take the types of `body` and `query`. */
+export type RouteDefinition<Body, Query, Deps = Dependencies> =
+  & Omit<Route, "body" | "query" | "refuse" | "run">
+  & {
     body: z.ZodType<Body>;
     query: z.ZodType<Query>;
     refuse?(body: NoInfer<Body>, livemode: boolean): void;
-    run(call: RouteInput<Body, Query>): Promise<Reply | StoredResponse>;
-  },
+    run(call: RouteInput<Body, Query, Deps>): Promise<Reply | StoredResponse>;
+  };
+
+/** Defines a route. Checks the types of its functions. */
+export function route<Body, Query, Deps = Dependencies>(
+  definition: RouteDefinition<Body, Query, Deps>,
 ): Route {
   return definition as unknown as Route;
 }

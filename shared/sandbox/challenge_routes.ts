@@ -3,11 +3,10 @@
  * API key, because a payer's browser has none: the token in the path opens the one payment.
  */
 
-import { sandboxOf } from "./sandbox.ts";
+import type { SandboxDependencies } from "./sandbox.ts";
 import type { Hono } from "hono";
 import type { Challenge } from "../schema/challenge.ts";
 import { AuthenticatePaymentBody } from "../schema/payment.ts";
-import type { Dependencies } from "../http/dependencies.ts";
 import { keylessLimit } from "../http/keyless_limit.ts";
 import { SANDBOX_FUNCTION } from "../http/route.ts";
 import { parseBody } from "../http/parse_input.ts";
@@ -16,8 +15,8 @@ import { SMALL_BODY_BYTES } from "../schema/limits.ts";
 import type { Env } from "../http/request_state.ts";
 
 /** Adds `GET` and `POST /challenges/{token}`. */
-export function serveChallenges(app: Hono<Env>, deps: Dependencies): void {
-  const { challenges } = sandboxOf(deps);
+export function serveChallenges(app: Hono<Env>, deps: SandboxDependencies): void {
+  const { challenges } = deps.sandbox;
   const limited = keylessLimit(deps);
   const path = `/${SANDBOX_FUNCTION}/challenges/:token`;
   app.get(path, (c) => {

@@ -8,11 +8,12 @@ import { ApiError } from "../core/errors.ts";
 import { withPaymentId } from "../core/return_url.ts";
 import type { Challenge } from "../schema/challenge.ts";
 import type { AuthenticationResult, Payment } from "../schema/payment.ts";
+import { Retries } from "../jobs/retries.ts";
 import type { ProviderStore } from "../store/provider_store.ts";
+import { parseSettings } from "../store/sandbox_settings.ts";
 import type { Origins } from "../domain/changes/origin.ts";
 import { ChangeBuilder } from "../domain/changes/change_builder.ts";
 import { readPayment } from "../domain/changes/read_resource.ts";
-import { retryOnStale } from "../domain/changes/retry_on_stale.ts";
 import { isChallengeToken } from "./challenge_url.ts";
 import { authenticate } from "./advance.ts";
 
@@ -32,7 +33,8 @@ export function createChallenges(
   async function find(token: string) {
     const found = isChallengeToken(token) ? await store.readChallenge(token) : null;
     if (!found) throw new ApiError("not_found", "This link leads to no payment");
-    return { ...found, payment: readPayment(found.body) };
+    const settings = parseSettings(found.settings);
+    return { ...found, settings, payment: readPayment(found.body) };
   }
 
   return {
@@ -42,7 +44,7 @@ export function createChallenges(
     },
 
     complete: (token, result) =>
-      retryOnStale(async () => {
+      new Retries().untilDecided(async () => {
         const { environment_id, account, payment, settings } = await find(token);
         const label = () => `challenge ${payment.id} ${payment.sequence}`;
         const at_ms = origins.at(settings);

@@ -5,7 +5,7 @@ import { type ApiError, invalidParameter, tryAgain } from "../core/errors.ts";
 import { CLOCK_CEILING_MS, MAX_ADVANCE_DAYS, type SetClockBody } from "../schema/clock.ts";
 import type { StoredResponse } from "../store/commit_rows.ts";
 import type { EntryCalls } from "../store/entry_calls.ts";
-import { type KnownSettings, readSettings } from "./known_settings.ts";
+import type { KnownSettings } from "./known_settings.ts";
 import {
   type Access,
   type Idempotency,
@@ -13,6 +13,7 @@ import {
   responseOf,
   type Row,
 } from "../store/outcome.ts";
+import { parseSettings } from "../store/sandbox_settings.ts";
 
 /** A clock that was set. */
 interface SetClock {
@@ -88,13 +89,13 @@ export function createClockStore(
         throw outOfRange(outcome, row.detail!, advance === undefined ? "to" : "advance");
       }
       const replayed = row.outcome === "replay";
-      if (!replayed) known.learn(access.key_hash, row.detail!);
+      const settings = replayed ? null : parseSettings(row.detail!);
+      if (settings !== null) known.learn(access.key_hash, settings);
       const { environment_id, api_key_id } = row;
-      const target = replayed ? null : readSettings(row.detail!).target_at;
       return {
         environment_id,
         api_key_id: api_key_id!,
-        target,
+        target: settings?.target_at ?? null,
         response: responseOf(row),
         replayed,
       };
@@ -115,7 +116,7 @@ export function createClockStore(
           "The sandbox was reset during the advance, and its clock is the real one again",
         );
       }
-      known.learn(access.key_hash, row.detail);
+      known.learn(access.key_hash, parseSettings(row.detail));
       return { state: row.state, response: { status: 200, body: row.body } };
     },
   };

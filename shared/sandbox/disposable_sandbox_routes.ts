@@ -2,12 +2,12 @@
  * The operations of `api-v1-sandbox` on disposable sandboxes (ADR 0022).
  */
 
-import { sandboxOf } from "./sandbox.ts";
 import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import { listOf } from "../schema/list.ts";
 import { CreateSandboxBody, DisposableSandbox, ListSandboxesQuery } from "../schema/sandbox.ts";
 import { type Route, route, SANDBOX_FUNCTION } from "../http/route.ts";
 import { responsePage } from "../http/page.ts";
+import { sandboxRoute } from "./sandbox.ts";
 import { readOne } from "../http/read_one.ts";
 
 const sandboxes = {
@@ -23,7 +23,7 @@ const sandboxes = {
 
 /** The operations on disposable sandboxes. */
 export const DISPOSABLE_SANDBOX_ROUTES: readonly Route[] = [
-  route({
+  sandboxRoute({
     ...sandboxes,
     id: "createSandbox",
     summary: "Make a disposable sandbox",
@@ -40,7 +40,7 @@ export const DISPOSABLE_SANDBOX_ROUTES: readonly Route[] = [
     status: 201,
     errors: ["invalid_state"],
     run: ({ deps, request, key_text, body }) =>
-      sandboxOf(deps).disposable.create(request, key_text, body),
+      deps.sandbox.disposable.create(request, key_text, body),
   }),
   route({
     ...sandboxes,
@@ -61,7 +61,7 @@ export const DISPOSABLE_SANDBOX_ROUTES: readonly Route[] = [
     paths: ["/sandboxes/:id", "/v1/sandboxes/:id"],
     kind: "sandboxes",
   }),
-  route({
+  sandboxRoute({
     ...sandboxes,
     id: "deleteSandbox",
     summary: "Delete a disposable sandbox",
@@ -70,6 +70,6 @@ export const DISPOSABLE_SANDBOX_ROUTES: readonly Route[] = [
       "within 24 hours changes nothing and returns the same.",
     method: "DELETE",
     paths: ["/sandboxes/:id", "/v1/sandboxes/:id"],
-    run: ({ deps, request, id }) => sandboxOf(deps).disposable.end(request, id),
+    run: ({ deps, request, id }) => deps.sandbox.disposable.end(request, id),
   }),
 ];

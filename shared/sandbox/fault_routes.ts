@@ -1,11 +1,11 @@
 /** The operations of `api-v1-sandbox` on declared faults (contract §7). */
 
-import { sandboxOf } from "./sandbox.ts";
 import { CreateFaultBody, DeletedFault, Fault, ListFaultsQuery } from "../schema/fault.ts";
 import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import { listOf } from "../schema/list.ts";
 import { type Route, route, SANDBOX_FUNCTION } from "../http/route.ts";
 import { responsePage } from "../http/page.ts";
+import { sandboxRoute } from "./sandbox.ts";
 
 const shared = {
   home: SANDBOX_FUNCTION,
@@ -22,7 +22,7 @@ const shared = {
 
 /** The operations on declared faults. */
 export const FAULT_ROUTES: readonly Route[] = [
-  route({
+  sandboxRoute({
     ...shared,
     id: "createFault",
     summary: "Declare a fault",
@@ -38,7 +38,7 @@ export const FAULT_ROUTES: readonly Route[] = [
       const { access, context, idempotency } = request;
       const { on, fault, times, where = {}, delay_ms = null } = body;
       const row = { id: context.newId("flt_"), kind: on, fault, times, filter: where, delay_ms };
-      return sandboxOf(deps).faults.create(access, row, idempotency);
+      return deps.sandbox.faults.create(access, row, idempotency);
     },
   }),
   route({
@@ -63,7 +63,7 @@ export const FAULT_ROUTES: readonly Route[] = [
       return loaded.outcome === "found" ? { status: 200, body: loaded.body } : loaded.response;
     },
   }),
-  route({
+  sandboxRoute({
     ...shared,
     id: "deleteFault",
     summary: "Delete a declared fault",
@@ -72,6 +72,6 @@ export const FAULT_ROUTES: readonly Route[] = [
     paths: ["/faults/:id", "/v1/faults/:id"],
     response: DeletedFault,
     run: ({ deps, request, id }) =>
-      sandboxOf(deps).faults.delete(request.access, id, request.idempotency),
+      deps.sandbox.faults.delete(request.access, id, request.idempotency),
   }),
 ];

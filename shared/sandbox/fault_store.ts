@@ -28,7 +28,7 @@ interface FaultRow {
   times: number;
 }
 
-/** A fault that a thing matches. */
+/** A fault that a target matches. */
 export interface MatchedFault<Kind extends RequestedKind> {
   id: string;
   fault: typeof FAULTS[Kind][number];
@@ -36,8 +36,8 @@ export interface MatchedFault<Kind extends RequestedKind> {
   delay_ms: number | null;
 }
 
-/** The values of a thing, for each condition that a fault of its kind can have. */
-export type FaultThing<Kind extends RequestedKind> = {
+/** The request or operation that a fault can concern, with the values of its conditions. */
+export type FaultTarget<Kind extends RequestedKind> = {
   [Name in typeof FAULT_CONDITIONS[Kind][number]]?: string | readonly string[];
 };
 
@@ -58,9 +58,12 @@ export interface FaultStore {
   /** Throws `not_found`. */
   delete(access: Access, id: string, idempotency: Idempotency | null): Promise<WrittenResponse>;
   /** Counts the fault of a request, and returns it. Null: no fault matches. */
-  take(access: Access, request: FaultThing<"request">): Promise<MatchedFault<"request"> | null>;
+  take(access: Access, request: FaultTarget<"request">): Promise<MatchedFault<"request"> | null>;
   /** Finds the fault of an operation of the provider. The commit of its result counts it. */
-  find(access: Access, operation: FaultThing<"provider">): Promise<MatchedFault<"provider"> | null>;
+  find(
+    access: Access,
+    operation: FaultTarget<"provider">,
+  ): Promise<MatchedFault<"provider"> | null>;
 }
 
 const CREATE = `select * from pay.create_fault(
@@ -75,13 +78,13 @@ export function createFaultStore(calls: EntryCalls): FaultStore {
   async function match<Kind extends RequestedKind>(
     access: Access,
     kind: Kind,
-    thing: FaultThing<Kind>,
+    target: FaultTarget<Kind>,
     takes: boolean,
   ): Promise<MatchedFault<Kind> | null> {
     const row = await calls.ask(access, MATCH, [
       requestParameter(access),
       kind,
-      JSON.stringify(thing),
+      JSON.stringify(target),
       String(takes),
     ]);
     return row.body === null ? null : JSON.parse(row.body);

@@ -4,69 +4,57 @@
  * present ones and decides again (ADR 0023).
  */
 
-import { sandboxOf } from "./sandbox.ts";
 import type { Context } from "hono";
-import { databaseUnavailable } from "../store/database.ts";
 import type { Scope } from "../schema/api_key.ts";
-import { type SandboxSettings, timeIn } from "./known_settings.ts";
+import { type KnownSettings, timeIn } from "./known_settings.ts";
 import { OutdatedSettings } from "../store/outcome.ts";
 import type { Access } from "../store/outcome.ts";
+import type { SandboxSettings } from "../store/sandbox_settings.ts";
+import { accessOf } from "../http/request_environment.ts";
 import type { Env } from "../http/request_state.ts";
 import type { Route } from "../http/route.ts";
 
-/** Most decisions of one request. More are needed only while somebody sets the clock again and again. */
-const MAX_DECISIONS = 20;
-
 /**
  * Runs `decide` with the access of the request until its settings are the present ones. Throws the
- * errors of `decide`, and `service_unavailable` after `MAX_DECISIONS`; then nothing has happened.
+ * errors of `decide`, and `service_unavailable` when the retries are used up, because somebody sets
+ * the clock again and again; then nothing has happened.
  */
 export async function withPresentSettings<T>(
   c: Context<Env>,
+  known: KnownSettings,
   scope: Scope | null,
   decide: (access: Access, settings: SandboxSettings) => Promise<T>,
 ): Promise<T> {
-  const { known_settings } = sandboxOf(c.get("deps"));
-  const { hash } = c.get("state").key!;
-  for (let i = 0; i < MAX_DECISIONS; i++) {
+  const { key, retries } = c.get("state");
+  const { hash } = key!;
+  for (;;) {
     try {
-      const settings = known_settings.of(hash);
-      return await decide(accessOf(c, scope, settings), settings);
+      const settings = known.of(hash);
+      return await decide(sandboxAccess(c, scope, settings), settings);
     } catch (error) {
       if (!(error instanceof OutdatedSettings)) throw error;
-      known_settings.learn(hash, error.detail);
+      known.learn(hash, error.settings);
+      await retries.again();
     }
   }
-  throw databaseUnavailable();
 }
 
 /** Makes the access of a request, by the settings that the function knows. */
-export function accessOf(
+export function sandboxAccess(
   c: Context<Env>,
   scope: Scope | null,
   settings: SandboxSettings,
 ): Access {
-  const state = c.get("state");
-  const { rate_limits, storage_gb } = c.get("deps");
-  return {
-    key_hash: state.key!.hash,
-    scope,
+  const { at_ms, route } = c.get("state");
+  const { storage_gb: gb } = c.get("deps");
+  return accessOf(c, scope, {
     version: settings.version,
-    at_ms: timeIn(settings, state.at_ms),
-    request_id: state.request_id,
-    rate_limits: state.is_counted ? null : rate_limits,
-    storage: storage_gb === null || state.key!.livemode
-      ? null
-      : { gb: storage_gb, adds: addsRows(state.route) },
-    observe(api_key_id, remaining, environment_id) {
-      state.key_id = api_key_id;
-      state.environment_id = environment_id;
-      if (remaining !== null) state.remaining = remaining;
-    },
-  };
+    at_ms: timeIn(settings, at_ms),
+    storage: gb === null ? null : { gb, adds: addsRows(route) },
+  });
 }
 
 /** Whether a request to a route adds something to its sandbox. */
-function addsRows(route: Route | null | undefined): boolean {
+function addsRows(route: Route | null): boolean {
   return (route?.method === "POST" || route?.method === "PUT") && !route.frees_storage;
 }

@@ -4,19 +4,17 @@
  * that is refused for its form uses none up.
  */
 
-import { sandboxOf } from "./sandbox.ts";
 import type { Context } from "hono";
 import { ApiError, invalidParameter, tryAgain } from "../core/errors.ts";
-import { FAULTS } from "../core/vocabulary.ts";
+import { FAULT_HEADER, FAULTS } from "../core/vocabulary.ts";
 import { type Reply, withoutRateCount } from "../domain/changes/service_request.ts";
 import { MAX_DELAY_MS } from "../schema/fault.ts";
-import type { FaultThing, MatchedFault } from "./fault_store.ts";
-import { type SandboxSettings, timeIn } from "./known_settings.ts";
+import type { FaultStore, FaultTarget, MatchedFault } from "./fault_store.ts";
+import { timeIn } from "./known_settings.ts";
 import type { Access } from "../store/outcome.ts";
+import type { SandboxSettings } from "../store/sandbox_settings.ts";
+import type { Requested } from "../http/request_environment.ts";
 import type { Env } from "../http/request_state.ts";
-
-/** The header of a request that asks for a fault, and of a response that has one. */
-export const FAULT_HEADER = "Sandbox-Fault";
 
 /** The fault of a request. */
 type RequestFault = Omit<MatchedFault<"request">, "id">;
@@ -36,7 +34,7 @@ export class ConnectionLost extends Error {
  * `delay; delay_ms=500`. A read can send `none`. Null without the header. Throws
  * `invalid_parameter` for any other value.
  */
-export function readFaultHeader({ method, headers }: Request): RequestFault | "none" | null {
+function readFaultHeader({ method, headers }: Request): RequestFault | "none" | null {
   const text = headers.get(FAULT_HEADER);
   if (text === null) return null;
   if (text.trim() === NO_FAULT) {
@@ -71,13 +69,9 @@ export function readFaultHeader({ method, headers }: Request): RequestFault | "n
  * Returns the values of a request for the conditions of faults. A path in a condition can have the
  * id or `{id}`, and can begin with the name of the function. Aliases of an operation match as well.
  */
-export function faultThing(
-  route: { method: string; home: string; paths: readonly string[] },
-  id: string,
-  idempotency_key: string | null,
-): FaultThing<"request"> {
+function targetOf({ route, sent_id, idempotency_key }: Requested): FaultTarget<"request"> {
   const paths = route.paths
-    .flatMap((path) => [path.replace(":id", id), path.replace(":id", "{id}")])
+    .flatMap((path) => [path.replace(":id", sent_id), path.replace(":id", "{id}")])
     .flatMap((path) => [path, `/${route.home}${path}`]);
   return {
     method: route.method,
@@ -89,39 +83,35 @@ export function faultThing(
 /** The fault of one request. It is the same for every decision of the request. */
 export class FaultOfRequest {
   readonly #c: Context<Env>;
-  readonly #thing: () => FaultThing<"request">;
-  readonly #is_spared: boolean;
+  readonly #faults: FaultStore;
+  readonly #requested: Requested;
+  /** True: the request can have a declared fault. */
+  readonly #is_open: boolean;
   #fault: RequestFault | null;
   #has_waited = false;
 
-  /** @param sent the fault that the header of the request asks for; `none` spares the request */
-  constructor(
-    c: Context<Env>,
-    sent: RequestFault | "none" | null,
-    thing: () => FaultThing<"request">,
-  ) {
+  /** Throws `invalid_parameter` for a wrong header. */
+  constructor(c: Context<Env>, faults: FaultStore, requested: Requested) {
+    const sent = readFaultHeader(c.req.raw);
     this.#c = c;
-    this.#is_spared = sent === NO_FAULT;
+    this.#faults = faults;
+    this.#requested = requested;
+    this.#is_open = sent === null && !requested.route.without_faults;
     this.#fault = sent === NO_FAULT ? null : sent;
-    this.#thing = thing;
   }
 
   /**
    * Decides the request, with its fault if it has one. Throws the errors of `decide`, the error of
-   * the fault, and `ConnectionLost`.
-   * @param is_open true: the operation can have a declared fault. If the settings name faults of
-   *   requests, this function takes one
+   * the fault, and `ConnectionLost`. If the settings name faults of requests, it takes one.
    */
   async decide<T>(
     access: Access,
     settings: SandboxSettings,
-    is_open: boolean,
     decide: (access: Access) => Promise<T>,
   ): Promise<T> {
-    const { faults } = sandboxOf(this.#c.get("deps"));
-    const can_fail = this.#fault === null && is_open && !this.#is_spared;
-    if (can_fail && settings.fault_kinds.includes("request")) {
-      this.#fault = await faults.take(this.#counted(access), this.#thing());
+    const takes = this.#fault === null && this.#is_open;
+    if (takes && settings.fault_kinds.includes("request")) {
+      this.#fault = await this.#faults.take(this.#counted(access), targetOf(this.#requested));
       this.#c.get("state").is_counted = true;
     }
     if (this.#fault === null) return await decide(this.#counted(access));
@@ -193,6 +183,7 @@ export class FaultOfRequest {
     );
     this.#has_waited = true;
     state.at_ms = clock();
+    state.retries.restart();
   }
 }
 

@@ -10,7 +10,7 @@ import { MAX_URL } from "../schema/limits.ts";
 import { memberOf } from "../schema/requirement.ts";
 import type { RequestLogEntry } from "../store/request_log.ts";
 import type { RequestState } from "../http/request_state.ts";
-import type { Seen } from "../http/world.ts";
+import type { ObservedRequest } from "../http/request_environment.ts";
 import { maskedText } from "./masked_body.ts";
 import type { LoggedBodies } from "./logged_bodies.ts";
 
@@ -30,30 +30,30 @@ const FREE_TEXT: ReadonlySet<string> = new Set(["reference", "customer", "custom
 /** Makes the entry of a request, or null if it does not belong into the log of a sandbox. */
 export function requestLogEntry(
   state: RequestState,
-  seen: Seen,
+  observed: ObservedRequest,
   bodies: LoggedBodies,
 ): RequestLogEntry | null {
   const { key, key_id, environment_id, route, code, idempotency_key } = state;
   if (key_id === null || environment_id === null || key!.livemode) return null;
   if (route?.unlogged) return null;
   // A page such as the console repeats its reads, which would soon fill the log.
-  if (seen.is_from_page && seen.method === "GET") return null;
-  const query = seen.url.length <= MAX_URL && seen.url.includes("?")
-    ? shownQuery(state, seen.url)
+  if (observed.is_from_page && observed.method === "GET") return null;
+  const query = observed.url.length <= MAX_URL && observed.url.includes("?")
+    ? shownQuery(state, observed.url)
     : "";
   return {
     environment_id,
     api_key_id: key_id,
     id: state.request_id,
-    method: seen.method,
-    path: shownPath(state.route_template, seen.path),
+    method: observed.method,
+    path: shownPath(state.route_template, observed.path),
     ...(query !== "" && { query }),
-    status: seen.status,
+    status: observed.status,
     ...(code !== null && { error_code: code }),
     ...(idempotency_key !== null && { idempotency_key: maskedText(idempotency_key) }),
-    ...(seen.is_replay && { is_replay: true as const }),
-    duration_us: Math.round(seen.duration_ms * 1000),
-    ...(seen.is_from_page && { source: "web_page" as const }),
+    ...(observed.is_replay && { is_replay: true as const }),
+    duration_us: Math.round(observed.duration_ms * 1000),
+    ...(observed.is_from_page && { source: "web_page" as const }),
     at: formatTime(state.at_ms),
     ...bodies.of(state),
   };

@@ -1,6 +1,7 @@
-/** What the routes and the worlds of sandboxes share. */
+/** What the routes and the environment of sandboxes share. */
 
 import type { Dependencies } from "../http/dependencies.ts";
+import { type Route, route, type RouteDefinition } from "../http/route.ts";
 import type { Challenges } from "./challenges.ts";
 import type { Sandboxes } from "./disposable_sandboxes.ts";
 import type { FaultStore } from "./fault_store.ts";
@@ -25,7 +26,12 @@ export interface Sandbox {
   logs_requests: boolean;
 }
 
-/** Returns the parts of the sandboxes of a service. */
-export function sandboxOf(deps: Dependencies): Sandbox {
-  return deps.sandbox as Sandbox;
+/** The dependencies of the routes of sandboxes. */
+export type SandboxDependencies = Dependencies & { sandbox: Sandbox };
+
+/** Defines a route of sandboxes. */
+export function sandboxRoute<Body, Query>(
+  definition: RouteDefinition<Body, Query, SandboxDependencies>,
+): Route {
+  return route(definition);
 }

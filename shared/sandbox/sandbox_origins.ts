@@ -1,44 +1,24 @@
 /** The clocks and the randomness of sandboxes, for the events of workers (contract §7). */
 
 import type { Clock } from "../core/clock.ts";
-import { idGenerator, type RandomSource } from "../core/ids.ts";
-import { sourceIn } from "./seeded_random.ts";
-import { readSettings, type SandboxSettings, timeIn } from "./known_settings.ts";
-import type { Origins } from "../domain/changes/origin.ts";
+import type { RandomSource } from "../core/ids.ts";
+import type { SandboxOrigins } from "../domain/changes/origin.ts";
+import { timeIn } from "./known_settings.ts";
+import { seededRandom } from "./seeded_random.ts";
 
 /** Creates origins over the real clock and a source of random bytes. */
-export function sandboxOrigins(
-  { clock, random: real_random, docs_url }: {
-    clock: Clock;
-    random: RandomSource;
-    docs_url: string | null;
-  },
-): Origins {
+export function sandboxOrigins(clock: Clock, random: RandomSource): SandboxOrigins {
   return {
-    at(settings, due) {
-      const present = settingsOf(settings);
+    at: (settings, due) =>
       // In an advance of the clock things happen at the times at which they are due.
-      return due && present?.target_at
+      due && settings.target_at
         ? Math.max(due.due_ms, Date.parse(due.not_before))
-        : timeIn(present ?? readSettings(null), clock());
-    },
+        : timeIn(settings, clock()),
 
-    of({ settings, livemode, at_ms, label }) {
-      const real = { random: real_random, real_ms: clock() };
-      const { random, order_ms } = sourceIn(settingsOf(settings), label, real);
-      return {
-        request_id: null,
-        idempotency_key: null,
-        livemode,
-        at_ms,
-        newId: idGenerator(at_ms, random, order_ms),
-        random,
-        docs_url,
-      };
-    },
+    // Without a seed the bytes are random, and the ids are in the order of the real time.
+    sourceOf: ({ seed_root, requests }, label) =>
+      seed_root === null
+        ? { random, order_ms: clock() }
+        : { random: seededRandom(seed_root, label()), order_ms: requests },
   };
-}
-
-function settingsOf(settings: unknown): SandboxSettings | null {
-  return typeof settings === "string" ? readSettings(settings) : settings as SandboxSettings | null;
 }

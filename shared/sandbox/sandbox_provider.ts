@@ -4,8 +4,7 @@
  * that is refused or replayed uses no fault up.
  */
 
-import { PROVIDER_OPERATIONS } from "../core/vocabulary.ts";
-import type { SandboxSettings } from "./known_settings.ts";
+import { FAULT_HEADER, PROVIDER_OPERATIONS } from "../core/vocabulary.ts";
 import type { FaultStore } from "./fault_store.ts";
 import { methodOf } from "../domain/changes/change_builder.ts";
 import { type ServiceRequest, withoutRateCount } from "../domain/changes/service_request.ts";
@@ -28,7 +27,7 @@ export function createSandboxProvider(faults: FaultStore, urls: PayerUrls): Prov
       : null;
     const reply = replyAtOnce(begun, fault, at_ms, { random, urls });
     if (fault === null) return { reply };
-    return { reply, fault_id: fault.id, headers: { "Sandbox-Fault": fault.fault } };
+    return { reply, fault_id: fault.id, headers: { [FAULT_HEADER]: fault.fault } };
   }
 
   return {
@@ -42,5 +41,5 @@ export function createSandboxProvider(faults: FaultStore, urls: PayerUrls): Prov
 
 /** Reports whether the sandbox of a request has declared faults of its provider. */
 function hasFaults({ settings }: ServiceRequest): boolean {
-  return settings !== undefined && (settings as SandboxSettings).fault_kinds.includes("provider");
+  return settings?.fault_kinds.includes("provider") ?? false;
 }

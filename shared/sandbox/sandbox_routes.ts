@@ -3,7 +3,6 @@
  * without `/v1`.
  */
 
-import { sandboxOf } from "./sandbox.ts";
 import { Clock, ClockAdvance, SetClockBody } from "../schema/clock.ts";
 import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import { AuthenticatePaymentBody, CreatePaymentBody, Payment } from "../schema/payment.ts";
@@ -19,6 +18,7 @@ import { FAULT_ROUTES } from "./fault_routes.ts";
 import { type Route, route, SANDBOX_FUNCTION } from "../http/route.ts";
 import { getRequest, listRequests } from "../http/request_routes.ts";
 import { webhooksOf } from "../http/webhook_routes.ts";
+import { sandboxRoute } from "./sandbox.ts";
 
 const sandbox = {
   home: SANDBOX_FUNCTION,
@@ -32,7 +32,7 @@ const sandbox = {
 } as const;
 
 /** The advance of a payment. Both functions serve it (console_routes.ts). */
-export const advancePayment: Route = route({
+export const advancePayment: Route = sandboxRoute({
   ...sandbox,
   id: "advancePayment",
   summary: "Advance a payment",
@@ -42,7 +42,7 @@ export const advancePayment: Route = route({
   paths: ["/payments/:id/advance", "/v1/payments/:id/advance"],
   body: AdvancePaymentBody,
   errors: ["invalid_state"],
-  run: ({ deps, request, id, body }) => sandboxOf(deps).moves.advancePayment(request, id, body),
+  run: ({ deps, request, id, body }) => deps.sandbox.moves.advancePayment(request, id, body),
 });
 
 /** All operations of `api-v1-sandbox`. */
@@ -62,7 +62,7 @@ export const SANDBOX_ROUTES: readonly Route[] = [
       deps.operations.create(request, () => paymentOf(body, false, request.context)),
   }),
   advancePayment,
-  route({
+  sandboxRoute({
     ...sandbox,
     id: "authenticatePayment",
     summary: "Authenticate the payer",
@@ -71,9 +71,9 @@ export const SANDBOX_ROUTES: readonly Route[] = [
     paths: ["/payments/:id/authenticate", "/v1/payments/:id/authenticate"],
     body: AuthenticatePaymentBody,
     errors: ["invalid_state", "authentication_failed"],
-    run: ({ deps, request, id, body }) => sandboxOf(deps).moves.authenticate(request, id, body),
+    run: ({ deps, request, id, body }) => deps.sandbox.moves.authenticate(request, id, body),
   }),
-  route({
+  sandboxRoute({
     ...sandbox,
     id: "advanceRefund",
     summary: "Advance a refund",
@@ -85,9 +85,9 @@ export const SANDBOX_ROUTES: readonly Route[] = [
     body: AdvanceRefundBody,
     response: Refund,
     errors: ["invalid_state"],
-    run: ({ deps, request, id, body }) => sandboxOf(deps).moves.advanceRefund(request, id, body),
+    run: ({ deps, request, id, body }) => deps.sandbox.moves.advanceRefund(request, id, body),
   }),
-  route({
+  sandboxRoute({
     ...sandbox,
     id: "advanceTransfer",
     summary: "Advance a transfer",
@@ -98,7 +98,7 @@ export const SANDBOX_ROUTES: readonly Route[] = [
     body: AdvanceTransferBody,
     response: Transfer,
     errors: ["invalid_state"],
-    run: ({ deps, request, id, body }) => sandboxOf(deps).moves.advanceTransfer(request, id, body),
+    run: ({ deps, request, id, body }) => deps.sandbox.moves.advanceTransfer(request, id, body),
   }),
   route({
     ...sandbox,
@@ -114,7 +114,7 @@ export const SANDBOX_ROUTES: readonly Route[] = [
     errors: ["not_found"],
     run: ({ deps, request, body }) => webhooksOf(deps).trigger(request, body),
   }),
-  route({
+  sandboxRoute({
     ...sandbox,
     id: "readTranscript",
     method: "GET",
@@ -128,11 +128,11 @@ export const SANDBOX_ROUTES: readonly Route[] = [
     media_type: "text/plain",
     errors: ["invalid_state"],
     async run({ deps, request: { access } }) {
-      const { begin, rest } = await sandboxOf(deps).seeded_store.transcript(access);
+      const { begin, rest } = await deps.sandbox.seeded_store.transcript(access);
       return { response: { status: 200, body: begin }, replayed: false, rest };
     },
   }),
-  route({
+  sandboxRoute({
     ...sandbox,
     id: "getClock",
     summary: "Retrieve the clock",
@@ -143,10 +143,10 @@ export const SANDBOX_ROUTES: readonly Route[] = [
     response: Clock,
     run: async ({ deps, request }) => ({
       status: 200,
-      body: await sandboxOf(deps).clock.read(request),
+      body: await deps.sandbox.clock.read(request),
     }),
   }),
-  route({
+  sandboxRoute({
     ...sandbox,
     id: "setClock",
     summary: "Set or advance the clock",
@@ -159,9 +159,9 @@ export const SANDBOX_ROUTES: readonly Route[] = [
     paths: ["/clock", "/v1/clock"],
     body: SetClockBody,
     response: ClockAdvance,
-    run: ({ deps, request, body }) => sandboxOf(deps).clock.set(request, body),
+    run: ({ deps, request, body }) => deps.sandbox.clock.set(request, body),
   }),
-  route({
+  sandboxRoute({
     ...sandbox,
     id: "resetSandbox",
     summary: "Reset the sandbox",
@@ -174,7 +174,7 @@ export const SANDBOX_ROUTES: readonly Route[] = [
     frees_storage: true,
     body: ResetSandboxBody,
     response: SandboxReset,
-    run: ({ deps, request, body }) => sandboxOf(deps).moves.reset(request, body),
+    run: ({ deps, request, body }) => deps.sandbox.moves.reset(request, body),
   }),
   ...DISPOSABLE_SANDBOX_ROUTES,
   listRequests,

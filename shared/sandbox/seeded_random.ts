@@ -6,29 +6,6 @@
 import { createHmac } from "node:crypto";
 import type { RandomSource } from "../core/ids.ts";
 
-/** The random bytes of a change, and the order of its ids. */
-export interface Source {
-  random: RandomSource;
-  /** Takes part in the ids (`idGenerator`). Absent: the sandbox has no settings. */
-  order_ms?: number;
-}
-
-/**
- * Returns the source of a change in a sandbox that belongs to no request. Without a seed the bytes
- * are random, and the ids are in the order of the real time.
- * @param settings the settings of the sandbox; null: it has none
- * @param label what the bytes are for
- */
-export function sourceIn(
-  settings: { seed_root: string | null; requests: number } | null,
-  label: () => string,
-  { random, real_ms }: { random: RandomSource; real_ms: number },
-): Source {
-  if (settings === null) return { random };
-  if (settings.seed_root === null) return { random, order_ms: real_ms };
-  return { random: seededRandom(settings.seed_root, label()), order_ms: settings.requests };
-}
-
 /**
  * Returns a source of the bytes HMAC-SHA256(root, label and the number of the block), one block of
  * 32 bytes after another.

@@ -3,14 +3,16 @@
  * line in the transcript (ADR 0023). Other requests pay a comparison of their key's prefix.
  */
 
-import { sandboxOf } from "./sandbox.ts";
-import type { Context, MiddlewareHandler } from "hono";
+import type { Sandbox } from "./sandbox.ts";
+import type { Context } from "hono";
 import { hasSeededPrefix } from "../core/api_key.ts";
 import { idGenerator, type RandomSource } from "../core/ids.ts";
-import { seededRandom, type Source } from "./seeded_random.ts";
-import { readSettings, timeIn } from "./known_settings.ts";
+import type { EnvironmentValues } from "../http/request_environment.ts";
+import { seededRandom } from "./seeded_random.ts";
+import { type KnownSettings, timeIn } from "./known_settings.ts";
+import type { SandboxSettings } from "../store/sandbox_settings.ts";
 import type { Access } from "../store/outcome.ts";
-import { accessOf } from "./present_settings.ts";
+import { sandboxAccess } from "./present_settings.ts";
 import type { Env, RequestState } from "../http/request_state.ts";
 import { faultOf } from "../http/log_line.ts";
 import { transcriptLine } from "./transcript_line.ts";
@@ -25,78 +27,59 @@ interface NumberedRequest {
 
 const runs = new WeakMap<RequestState, NumberedRequest>();
 
-/** Returns the number of a request in the run of its seeded sandbox; null: it has no seed. */
-export function runOf(state: RequestState): NumberedRequest | null {
-  return runs.get(state) ?? null;
-}
-
-/**
- * Stores the transcripts of seeded sandboxes. Stands before all other middleware, so that it sees
- * the response of every error.
- */
-export function storeTranscript(): MiddlewareHandler<Env> {
-  return async function kept(c, next) {
-    await next();
-    const state = c.get("state");
-    const run = runOf(state);
-    if (run === null) return;
-    try {
-      await sandboxOf(c.get("deps")).seeded_store.keep(
-        presentAccess(c),
-        run.n,
-        await transcriptLine(c, run.n),
-      );
-    } catch (error) {
-      // The request is done, so it gets its response.
-      state.fault = faultOf(error);
-    }
-  };
-}
-
-/**
- * Numbers the requests of seeded sandboxes.
- * @param is_unnumbered whether a path belongs to no run: that of the transcript itself
- */
-export function numberRequests(is_unnumbered: (path: string) => boolean): MiddlewareHandler<Env> {
-  return async function numbered(c, next) {
-    if (isSeeded(c.get("state")) && !is_unnumbered(c.req.path)) await begin(c);
-    await next();
-  };
-}
-
-/**
- * Returns the source of a request: that of its sandbox's seed and its number, or else `random`.
- * @param version the version of the sandbox's settings; 0: it has none
- */
-export function sourceOf(state: RequestState, version: number, random: RandomSource): Source {
-  const { at_ms } = state;
-  const run = runOf(state);
-  if (run !== null) {
-    return { random: seededRandom(run.root, `request ${run.n}`), order_ms: run.n };
-  }
-  return version === 0 ? { random } : { random, order_ms: at_ms };
-}
-
-function isSeeded({ key }: RequestState): boolean {
-  return key !== null && !key.livemode && hasSeededPrefix(key.text);
-}
-
-async function begin(c: Context<Env>): Promise<void> {
+/** Stores the line of a request in the transcript, if its sandbox has a seed. */
+export async function storeTranscript(
+  c: Context<Env>,
+  { known_settings, seeded_store }: Sandbox,
+): Promise<void> {
   const state = c.get("state");
-  const { known_settings, seeded_store } = sandboxOf(c.get("deps"));
-  const { hash } = state.key!;
-  const detail = await seeded_store.number(presentAccess(c));
-  if (detail === null) return;
-  known_settings.learn(hash, detail);
-  const settings = readSettings(detail);
+  const run = runs.get(state);
+  if (run === undefined) return;
+  try {
+    const line = await transcriptLine(c, run.n);
+    await seeded_store.keep(presentAccess(c, known_settings), run.n, line);
+  } catch (error) {
+    // The request is done, so it gets its response.
+    state.fault = faultOf(error);
+  }
+}
+
+/** The path of a transcript, which does not change with each look at it. */
+const TRANSCRIPT = /\/transcript$/;
+
+/** Numbers a request of a seeded sandbox. */
+export async function numberRequest(
+  c: Context<Env>,
+  { known_settings, seeded_store }: Sandbox,
+): Promise<void> {
+  const state = c.get("state");
+  const { hash, text } = state.key!;
+  if (!hasSeededPrefix(text) || TRANSCRIPT.test(c.req.path)) return;
+  const settings = await seeded_store.number(presentAccess(c, known_settings));
+  if (settings === null) return;
+  known_settings.learn(hash, settings);
   const run = { n: settings.requests, root: settings.seed_root! };
   const random = seededRandom(run.root, `request_id ${run.n}`);
   runs.set(state, run);
   state.request_id = idGenerator(timeIn(settings, state.at_ms), random, run.n)("req_");
 }
 
+/** Returns the values of a request: those of its sandbox's seed and its number, or else `random`. */
+export function valuesOf(
+  state: RequestState,
+  settings: SandboxSettings,
+  random: RandomSource,
+): EnvironmentValues {
+  const run = runs.get(state);
+  if (run === undefined) {
+    const order_ms = settings.version === 0 ? undefined : state.at_ms;
+    return { random, order_ms, run_number: null, settings };
+  }
+  const { n, root } = run;
+  return { random: seededRandom(root, `request ${n}`), order_ms: n, run_number: n, settings };
+}
+
 /** The access of a request with a seeded key. */
-function presentAccess(c: Context<Env>): Access {
-  const { key } = c.get("state");
-  return accessOf(c, null, sandboxOf(c.get("deps")).known_settings.of(key!.hash));
+function presentAccess(c: Context<Env>, known: KnownSettings): Access {
+  return sandboxAccess(c, null, known.of(c.get("state").key!.hash));
 }

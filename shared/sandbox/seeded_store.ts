@@ -8,14 +8,15 @@ import { withoutRateCount } from "../domain/changes/service_request.ts";
 import type { Places } from "../jobs/places.ts";
 import type { EntryCalls } from "../store/entry_calls.ts";
 import { type Access, requestParameter, type Row, withAnySettings } from "../store/outcome.ts";
+import { parseSettings, type SandboxSettings } from "../store/sandbox_settings.ts";
 
 /** The store of seeded sandboxes. */
 export interface SeededStore {
   /**
-   * Gives a request its number. Returns the settings of its sandbox with that number as JSON text;
-   * null if the key is not valid or its sandbox has no seed.
+   * Gives a request its number. Returns the settings of its sandbox with that number; null if the
+   * key is not valid or its sandbox has no seed.
    */
-  number(access: Access): Promise<string | null>;
+  number(access: Access): Promise<SandboxSettings | null>;
   /** Stores a line of the transcript. */
   keep(access: Access, n: number, line: string): Promise<void>;
   /**
@@ -69,7 +70,7 @@ export function createSeededStore(calls: EntryCalls, { long_waits }: Places): Se
     async number(access) {
       const { key_hash } = access;
       const [row] = await calls.run<{ settings: string | null }>(access, NUMBER, [key_hash]);
-      return row!.settings;
+      return parseSettings(row!.settings);
     },
 
     async keep(access, n, line) {

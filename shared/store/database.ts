@@ -9,7 +9,7 @@
 
 import postgres from "postgres";
 import { codeOf, isLockTimeout, isUnavailable } from "../core/database_error.ts";
-import { ApiError, tryAgain } from "../core/errors.ts";
+import { ApiError, serviceUnavailable, tryAgain } from "../core/errors.ts";
 import { encryptionOf } from "./database_encryption.ts";
 import { encryptedSockets } from "./database_socket.ts";
 import { outliveLostWrites } from "./lost_write.ts";
@@ -89,7 +89,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     text: string,
     parameters: readonly (string | number | null)[],
   ): Promise<Row[]> {
-    if (!await health.admits()) throw databaseUnavailable();
+    if (!await health.admits()) throw serviceUnavailable();
     options.on_statement?.(text);
     const from = pool;
     const rows = from.run<Row>(text, parameters);
@@ -245,11 +245,6 @@ function isRefusal(error: unknown): boolean {
   return error instanceof postgres.PostgresError && !error.code.startsWith("57");
 }
 
-/** Makes the 503 for an unavailable database. */
-export function databaseUnavailable(): ApiError {
-  return tryAgain("service_unavailable", "The service is briefly unavailable: try again");
-}
-
 /** Makes the 409 for a concurrent duplicate of a request that has no response yet. */
 export function requestInProgress(): ApiError {
   return tryAgain(
@@ -270,7 +265,7 @@ export function toApiError(error: unknown): Error {
   }
   // The log shows the cause, because no retry helps against a wrong address of the database.
   return isUnavailable(error)
-    ? Object.assign(databaseUnavailable(), { cause: error })
+    ? Object.assign(serviceUnavailable(), { cause: error })
     : error as Error;
 }
 
@@ -296,7 +291,7 @@ async function withinDeadline<T>(
     const look = async () => {
       const is_late = performance.now() >= until;
       if (is_late) on_late();
-      if (is_late || !await health.responds()) reject(databaseUnavailable());
+      if (is_late || !await health.responds()) reject(serviceUnavailable());
       else if (!has_ended) timer = setTimeout(look, SLOW_AFTER_MS);
     };
     timer = setTimeout(look, SLOW_AFTER_MS);

@@ -2,6 +2,7 @@
 
 import type { Sealed } from "../core/vault.ts";
 import type { MethodKind } from "../schema/payment.ts";
+import type { SandboxSettings } from "./sandbox_settings.ts";
 
 /** Operations that the service requests from a provider. */
 export type ProviderOp =
@@ -80,7 +81,7 @@ export interface OperationRow {
   /** When it is due by the clock of its environment, RFC 3339; null: it does not wait. */
   due_at: string | null;
   /** The settings of the sandbox; null: it has none. */
-  settings: unknown;
+  settings: SandboxSettings | null;
   /** The value that the database has reserved for the connector; null: it needs none. */
   reserved: unknown;
 }

@@ -8,7 +8,9 @@ import { formatTime } from "../core/clock.ts";
 import { ApiError, tryAgain } from "../core/errors.ts";
 import type { Scope } from "../schema/api_key.ts";
 import type { StoredResponse } from "./commit_rows.ts";
+import { Retries } from "../jobs/retries.ts";
 import { requestInProgress } from "./database.ts";
+import { parseSettings, type SandboxSettings } from "./sandbox_settings.ts";
 
 /** Limits in requests a second, with bursts of twice that; 0: no limit. */
 export interface RateLimits {
@@ -43,6 +45,8 @@ export interface Access {
    * Requests that add nothing, such as a reset, are not refused.
    */
   storage: { gb: number; adds: boolean } | null;
+  /** The retries that are left to the request. */
+  retries: Retries;
   /**
    * Called with the id of the key, the smaller number of requests left to it or its account, and its
    * environment at the time of the request.
@@ -59,27 +63,28 @@ export interface Access {
  * has happened, and the request is not counted.
  */
 export class OutdatedSettings extends Error {
-  /** @param detail the present settings as JSON text; null: the sandbox has none */
-  constructor(readonly detail: string | null) {
+  /** @param settings the present ones; null: the sandbox has none */
+  constructor(readonly settings: SandboxSettings | null) {
     super("The request was decided with outdated settings of its sandbox");
   }
 }
 
 /**
  * Asks with the present settings: for the last step of a request that has already done something,
- * so that it cannot be decided again.
+ * so that it cannot be decided again. This step has retries of its own.
  */
-export async function withAnySettings<A extends { version: number; at_ms: number }, T>(
-  access: A,
-  ask: (access: A) => Promise<T>,
+export async function withAnySettings<T>(
+  access: Access,
+  ask: (access: Access) => Promise<T>,
 ): Promise<T> {
-  for (let requested = access, i = 0;; i++) {
+  const retries = new Retries();
+  for (let { version } = access;;) {
     try {
-      return await ask(requested);
+      return await ask({ ...access, version, retries });
     } catch (error) {
-      if (!(error instanceof OutdatedSettings) || i === 20) throw error;
-      const { detail } = error;
-      requested = { ...access, version: detail === null ? 0 : JSON.parse(detail).version };
+      if (!(error instanceof OutdatedSettings)) throw error;
+      version = error.settings?.version ?? 0;
+      await retries.again(() => error);
     }
   }
 }
@@ -225,48 +230,31 @@ export interface Row<Own extends string = never> {
   deliveries?: string | null;
 }
 
-/** A row whose outcome is neither a refusal nor a reset, and is not outdated. */
+/** A row whose outcome is final, and no refusal. */
 export type Admitted<T extends Row<string>> = T & {
-  outcome: Exclude<T["outcome"], Refusal | "resetting" | "outdated">;
+  outcome: Exclude<T["outcome"], Refusal | "resetting" | "outdated" | "expired">;
 };
-
-/** Most retries of a request whose idempotency key has an expired response. */
-const EXPIRED_TRIES = 3;
-
-/**
- * Longest time that a request waits for a reset of its sandbox or at the fence of a move, and the
- * pause between two tries.
- */
-const RESET_PATIENCE_MS = 3_000;
-const RESET_PAUSE_MS = 5;
 
 /**
  * Calls `ask` until the outcome is final, and returns its row. It repeats the call if the stored
  * response of the idempotency key had expired, because the call deletes such a response, and while
- * the sandbox is being reset. Throws the error of the outcome, `OutdatedSettings` if the request
- * must be decided again, and `service_unavailable` if the reset takes too long.
+ * the sandbox is being reset or its account waits at the fence of a move. Throws the error of the
+ * outcome, `OutdatedSettings` if the request must be decided again, and `service_unavailable` if
+ * that takes too long.
  */
 export async function untilFresh<T extends Row<string>>(
   access: Access,
   ask: () => Promise<T | undefined>,
 ): Promise<Admitted<T>> {
-  const once = async () => admitted(access, await ask());
-  for (let expired = 0;; expired++) {
-    let row = await once();
-    if (row.outcome === "resetting") row = await untilReset(once);
-    if (row.outcome !== "expired" || expired >= EXPIRED_TRIES) return row as Admitted<T>;
+  for (;;) {
+    const row = admitted(access, await ask());
+    if (row.outcome !== "resetting" && row.outcome !== "expired") return row as Admitted<T>;
+    await access.retries.again(row.outcome === "resetting" ? beingReset : undefined);
   }
 }
 
-/** Repeats a call while the sandbox is being reset. */
-async function untilReset<T extends Row<string>>(once: () => Promise<T>): Promise<T> {
-  const give_up_at = performance.now() + RESET_PATIENCE_MS;
-  while (performance.now() <= give_up_at) {
-    await new Promise((resolve) => setTimeout(resolve, RESET_PAUSE_MS));
-    const row = await once();
-    if (row.outcome !== "resetting") return row;
-  }
-  throw tryAgain(
+function beingReset(): ApiError {
+  return tryAgain(
     "service_unavailable",
     "This sandbox is being reset, its clock is being set, or its account is moving to another " +
       "database: try again",
@@ -280,7 +268,7 @@ function admitted<T extends Row<string>>(access: Access, row: T | undefined): T 
     access.observe(row.api_key_id, row.remaining ?? null, row.environment_id);
   }
   if (row.outcome in REFUSALS) throw REFUSALS[row.outcome as Refusal](access);
-  if (row.outcome === "outdated") throw new OutdatedSettings(row.detail ?? null);
+  if (row.outcome === "outdated") throw new OutdatedSettings(parseSettings(row.detail ?? null));
   return row;
 }
 

@@ -6,7 +6,6 @@ import {
   cardBrand,
   containsCardNumber,
   normalizeCardNumber,
-  passesLuhn,
 } from "../../shared/core/card_number.ts";
 import { stretch } from "../support/core/hostile_text.ts";
 import { findSlowness } from "../support/core/growth.ts";
@@ -60,32 +59,11 @@ Deno.test("normalizeCardNumber() removes only spaces and dashes", () => {
   assert.equal(normalizeCardNumber("4242.4242/a"), "4242.4242/a");
 });
 
-const LUHN: [text: string, passes: boolean][] = [
-  [CARD, true],
-  ["378282246310005", true],
-  ["79927398713", true],
-  ["0", true],
-  ["4242424242424241", false],
-  ["4242424242424224", false],
-  ["1", false],
-  ["", false],
-  ["4242 4242 4242 4242", false],
-  ["-4242424242424242", false],
-  ["４２４２４２４２４２４２４２４２", false],
-  [`${CARD}\n`, false],
-];
-
-for (const [text, passes] of LUHN) {
-  Deno.test(`passesLuhn() is ${passes} for ${JSON.stringify(text)}`, () => {
-    assert.equal(passesLuhn(text), passes);
-  });
-}
-
-Deno.test("passesLuhn() is false for every changed digit", () => {
+Deno.test("containsCardNumber() is false for every changed digit", () => {
   for (let at = 0; at < CARD.length; at++) {
     for (const other of "0123456789") {
       const changed = CARD.slice(0, at) + other + CARD.slice(at + 1);
-      assert.equal(passesLuhn(changed), changed === CARD, changed);
+      assert.equal(containsCardNumber(changed), changed === CARD, changed);
     }
   }
 });
@@ -203,6 +181,14 @@ for (const [name, text, contains] of TEXTS) {
   Deno.test(`containsCardNumber() is ${contains} for ${name}`, () => {
     assert.equal(containsCardNumber(text), contains);
   });
+}
+
+/** The check digit of ISO/IEC 7812-1, written without a look at the service. */
+function passesLuhn(digits: string): boolean {
+  const doubled = Array.from(digits, Number).map((digit, at) =>
+    (digits.length - at) % 2 === 0 ? (digit * 2) % 9 || digit : digit
+  );
+  return doubled.reduce((sum, digit) => sum + digit, 0) % 10 === 0;
 }
 
 /** The first digits of payment cards. */

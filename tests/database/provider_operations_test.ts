@@ -5,6 +5,7 @@
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
+import { Retries } from "../../shared/jobs/retries.ts";
 import { parseApiKey } from "../../shared/core/api_key.ts";
 import { startService, type TestService } from "../support/service/service.ts";
 import { commit, created } from "../support/database/commit_list.ts";
@@ -147,6 +148,7 @@ Deno.test("pay.commit() with operations", async (t) => {
         request_id: "req_1",
         rate_limits: null,
         storage: null,
+        retries: new Retries(),
         observe: () => {},
       };
       const served = (await reservation(live.text)).change;

@@ -5,7 +5,8 @@
 
 import assert from "node:assert/strict";
 import { faultOf } from "../../shared/http/log_line.ts";
-import { databaseUnavailable, toApiError } from "../../shared/store/database.ts";
+import { serviceUnavailable } from "../../shared/core/errors.ts";
+import { toApiError } from "../../shared/store/database.ts";
 import {
   type CallOptions,
   type TestResponse,
@@ -121,7 +122,7 @@ for (const [code, api_code] of DATABASE_ERRORS) {
     const error = Object.assign(new Error("secret"), { code, routine: "ExecInsert" });
     const shown = toApiError(error);
     if (api_code === "internal_error") assert.equal(shown, error);
-    else assert.deepEqual(shown, Object.assign(databaseUnavailable(), { cause: error }));
+    else assert.deepEqual(shown, Object.assign(serviceUnavailable(), { cause: error }));
   });
 }
 

@@ -1,6 +1,7 @@
 /** A long transcript of a seeded sandbox: each part is read when it is taken. */
 
 import assert from "node:assert/strict";
+import { Retries } from "../../shared/jobs/retries.ts";
 import { parseApiKey } from "../../shared/core/api_key.ts";
 import { bodyInParts } from "../../shared/http/body_in_parts.ts";
 import { placeBounds } from "../../shared/jobs/places.ts";
@@ -26,9 +27,10 @@ serviceCase("a transcript is read part by part, of one run", async (t, service) 
     request_id: "req_1",
     rate_limits: null,
     storage: null,
+    retries: new Retries(),
     observe() {},
   };
-  const read = () => deps.sandbox!.seeded_store.transcript(access);
+  const read = () => deps.sandbox.seeded_store.transcript(access);
   await t.step("nothing is read before it is taken", async () => {
     service.forgetStatements();
     const { begin, rest } = await read();

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
+import { Retries } from "../../shared/jobs/retries.ts";
 import type { FairQueueBounds } from "../../shared/jobs/fair_queue.ts";
 import { openDatabase } from "../../shared/store/database.ts";
 import { EntryCalls } from "../../shared/store/entry_calls.ts";
@@ -19,6 +20,7 @@ function access(key_hash: string): Access {
     request_id: "req_1",
     rate_limits: null,
     storage: null,
+    retries: new Retries(),
     observe: () => {},
   };
 }
@@ -98,5 +100,29 @@ callsCase(
     }
     assert.equal(statements.length, 3);
     assert.equal(calls.tenants.of(keys[0]!), undefined);
+  },
+);
+
+callsCase(
+  "ask() retries within the one budget of its request, whatever the cause",
+  { slots: 1, levels: [1] },
+  async (calls, statements) => {
+    const cases: [cause: string, bounds: [retries: number, within_ms: number], sent: number][] = [
+      ["resetting", [3, 60_000], 4],
+      ["expired", [3, 60_000], 4],
+      ["resetting", [100, 0], 1],
+    ];
+    for (const [cause, [retries, within_ms], sent] of cases) {
+      const requested = { ...access("a1"), retries: new Retries({ retries, within_ms }) };
+      const refusal = { code: "service_unavailable", headers: { "Retry-After": "1" } };
+      const ask = () => calls.ask(requested, `select '${cause}' as outcome`, []);
+      statements.length = 0;
+      await assert.rejects(ask(), refusal);
+      assert.equal(statements.length, sent, cause);
+      // Nothing is left for any other cause.
+      await assert.rejects(ask(), refusal);
+      await assert.rejects(requested.retries.untilDecided(() => Promise.resolve(null)), refusal);
+      assert.equal(statements.length, sent + 1, cause);
+    }
   },
 );

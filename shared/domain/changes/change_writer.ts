@@ -3,14 +3,12 @@
  * decide a change, and the store commits it whole or not at all.
  */
 
-import { ApiError } from "../../core/errors.ts";
+import { ApiError, serviceUnavailable } from "../../core/errors.ts";
 import { span } from "../../core/tracing.ts";
 import type { Change, StoredResponse } from "../../store/commit_rows.ts";
-import { databaseUnavailable } from "../../store/database.ts";
 import type { Committed, Store } from "../../store/store.ts";
 import { DecisionLoop } from "./decision_loop.ts";
 import { renderError } from "./error_body.ts";
-import { retryOnStale } from "./retry_on_stale.ts";
 import { responseOnly, type Subject } from "./change_builder.ts";
 import { readPayment } from "./read_resource.ts";
 import { type Reply, type ServiceRequest, withoutRateCount } from "./service_request.ts";
@@ -38,7 +36,7 @@ export class ChangeWriter {
    *   comes first: a card can have expired since then
    */
   create(request: ServiceRequest, decide: () => Change | Promise<Change>): Promise<Reply> {
-    return retryOnStale(async () => {
+    return request.access.retries.untilDecided(async () => {
       let change: Change;
       try {
         change = await span("decide", decide);
@@ -130,7 +128,7 @@ export function replyOf(
 
 /** Throws the 503 for a change that was not committed. Nothing was written. */
 export function unavailable(): never {
-  throw databaseUnavailable();
+  throw serviceUnavailable();
 }
 
 /**

@@ -7,7 +7,6 @@
 import { FairQueue } from "../../jobs/fair_queue.ts";
 import type { Access } from "../../store/outcome.ts";
 import type { Loaded, Store } from "../../store/store.ts";
-import { retryOnStale } from "./retry_on_stale.ts";
 import { type Reply, type ServiceRequest, withoutRateCount } from "./service_request.ts";
 
 /** Kinds of resources that requests change. */
@@ -33,7 +32,7 @@ export class DecisionLoop {
 
   /**
    * Runs a change until it is committed or refused. Only the first load counts against the rate
-   * limit. Throws the errors of `retryOnStale`.
+   * limit. Throws the errors of `Retries.again`.
    */
   run(
     request: ServiceRequest,
@@ -45,7 +44,7 @@ export class DecisionLoop {
     return this.#queue.run(
       [`${request.access.key_hash} ${id}`],
       () =>
-        retryOnStale(async (n) => {
+        request.access.retries.untilDecided(async (n) => {
           const access = n === 0 ? request.access : counted;
           const loaded = await this.#store.load(access, kind, id, request.idempotency);
           if (loaded.outcome === "replay") return { response: loaded.response, replayed: true };

@@ -1,6 +1,7 @@
 /** A request to the domain, and the domain's reply. */
 
 import type { StoredResponse } from "../../store/commit_rows.ts";
+import type { SandboxSettings } from "../../store/sandbox_settings.ts";
 import type { ReservedOperation } from "../../store/store.ts";
 import type { Access, Idempotency } from "../../store/outcome.ts";
 import type { RequestContext } from "./event.ts";
@@ -10,8 +11,8 @@ export interface ServiceRequest {
   access: Access;
   context: RequestContext;
   idempotency: Idempotency | null;
-  /** What only the world of the request reads, such as the faults that are declared there. */
-  settings?: unknown;
+  /** The settings of the sandbox; null or absent: those of a live environment. */
+  settings?: SandboxSettings | null;
 }
 
 /** The reply of the domain. */

@@ -5,14 +5,14 @@
  */
 
 import { span } from "../../core/tracing.ts";
-import { databaseUnavailable } from "../../store/database.ts";
+import { Retries } from "../../jobs/retries.ts";
+import { serviceUnavailable } from "../../core/errors.ts";
 import type { ProviderOp } from "../../store/operation_row.ts";
 import type { StoredResponse } from "../../store/commit_rows.ts";
 import type { ProviderRecord, StoredAccount } from "../../store/provider_rows.ts";
 import type { ProviderStore } from "../../store/provider_store.ts";
 import type { EventContext } from "../changes/event.ts";
 import type { Origins } from "../changes/origin.ts";
-import { retryOnStale } from "../changes/retry_on_stale.ts";
 import { portOf, type ProviderReply } from "../providers/connector.ts";
 import { type Operation, operationOf } from "../providers/operation.ts";
 import { currentResponse, decideResult, pointlessRecord } from "./decide_result.ts";
@@ -121,7 +121,8 @@ export class OperationRunner {
   record(first: Operation, reply: ProviderReply): Promise<OperationResponse> {
     let operation = first;
     let booked_minor = 0;
-    return retryOnStale(async (n) => {
+    // Of its own, because the provider has done its part.
+    return new Retries().untilDecided(async (n) => {
       const context = this.context(operation.subject.livemode, operation);
       const { record, response } = overtaken(operation, context) ??
         decideResult(operation, reply, context, { booked_minor, records_fees: n === 0 });
@@ -153,7 +154,7 @@ export class OperationRunner {
     const { environment_id, subject: { id }, refund } = operation;
     const event = "provider_events" in reply ? reply.provider_events[0] : null;
     const found = await this.#store.readSubject(environment_id, id, refund?.id ?? null, event);
-    if (!found) throw databaseUnavailable();
+    if (!found) throw serviceUnavailable();
     return [operationOf(operation, found, operation.dispute), found.booked_minor];
   }
 }

@@ -30,13 +30,6 @@ import { withDispute } from "./load_dispute.ts";
 
 /** Time for which a request has its operation to itself: the deadline, and time to record. */
 const LEASE_MS = OPERATION_DEADLINE_MS + 7_000;
-/**
- * Longest wait of a concurrent duplicate for the response, and the pause between two looks
- * (contract §5).
- */
-const DUPLICATE_PATIENCE_MS = 3_000;
-const DUPLICATE_PAUSE_MS = 50;
-
 /** The response under the idempotency key while the operation is under way. */
 const UNDER_WAY: StoredResponse = { status: 102, body: "" };
 
@@ -248,24 +241,21 @@ function addCreated(change: ResourceChange, place?: Partial<Payment>): void {
 
 /**
  * Runs a request. A concurrent duplicate waits for the response of the first request, without a
- * database connection. Throws `idempotency_in_progress` after `DUPLICATE_PATIENCE_MS`.
+ * database connection. Throws `idempotency_in_progress` when the retries are used up.
  */
 async function afterDuplicate(
   request: ServiceRequest,
   run: (request: ServiceRequest) => Promise<Reply>,
 ): Promise<Reply> {
-  const give_up_at = performance.now() + DUPLICATE_PATIENCE_MS;
-  for (
-    let requested = request;;
-    requested = { ...request, access: withoutRateCount(request.access) }
-  ) {
+  const began_ms = performance.now();
+  const counted = { ...request, access: withoutRateCount(request.access) };
+  for (let requested = request;; requested = counted) {
     try {
       return await run(requested);
     } catch (error) {
-      const waits = error instanceof ApiError && error.code === "idempotency_in_progress" &&
-        performance.now() < give_up_at;
-      if (!waits) throw error;
+      const is_duplicate = error instanceof ApiError && error.code === "idempotency_in_progress";
+      if (!is_duplicate) throw error;
+      await request.access.retries.again(() => error, began_ms);
     }
-    await new Promise((resolve) => setTimeout(resolve, DUPLICATE_PAUSE_MS));
   }
 }

@@ -6,12 +6,12 @@
 
 import type { Clock } from "../../core/clock.ts";
 import { span } from "../../core/tracing.ts";
+import { Retries } from "../../jobs/retries.ts";
 import { JobWorker, type Leased } from "../../jobs/worker.ts";
 import type { ProviderRecord, ProviderWork, RecordOutcome } from "../../store/provider_rows.ts";
 import type { ProviderStore } from "../../store/provider_store.ts";
 import { applyUnmatched } from "../providers/unmatched.ts";
 import { readRefund, readSubject } from "../changes/read_resource.ts";
-import { retryOnStale } from "../changes/retry_on_stale.ts";
 import { portOf, type ProviderReply, type StoredProviderEvent } from "../providers/connector.ts";
 import { type Operation, operationOf } from "../providers/operation.ts";
 import { pollAccount, readTotals } from "./account_reader.ts";
@@ -155,7 +155,7 @@ export class ProviderWorker {
   async #apply(work: ProviderWork, event: StoredProviderEvent, is_later: boolean): Promise<void> {
     const { store } = this.#options;
     let given = work;
-    await retryOnStale(async (n) => {
+    await new Retries().untilDecided(async (n) => {
       if (n > 0 || is_later && given.subject_body !== null) {
         const { environment_id, subject_body } = given;
         // Another worker has booked the event.

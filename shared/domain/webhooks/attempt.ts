@@ -5,6 +5,7 @@
 
 import { formatTime } from "../../core/clock.ts";
 import { callAttributes, responseAttributes, span, traceparentOf } from "../../core/tracing.ts";
+import { FAULT_HEADER } from "../../core/vocabulary.ts";
 import { signDelivery } from "../../core/webhook_signature.ts";
 import type { DeliveryAttempt } from "../../schema/webhook.ts";
 import type { AttemptLogEntry, LeasedDelivery } from "../../store/webhook_store.ts";
@@ -70,9 +71,6 @@ export function crashedAttempt(number: number, at_ms: number): EndedAttempt {
     log_entry: null,
   };
 }
-
-/** The header that names the declared fault of an attempt. It is not signed. */
-const FAULT_HEADER = "Sandbox-Fault";
 
 /** A secret of no endpoint, which signs attempts with the fault `wrong_signature`. */
 const WRONG_SECRET = "whsec_" + btoa("\0".repeat(32));

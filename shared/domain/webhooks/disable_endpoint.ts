@@ -2,6 +2,7 @@
 
 import { formatTime } from "../../core/clock.ts";
 import type { DisabledReason } from "../../schema/webhook.ts";
+import { parseSettings } from "../../store/sandbox_settings.ts";
 import type { LeasedDelivery, WebhookStore } from "../../store/webhook_store.ts";
 import { eventRow } from "../changes/event.ts";
 import type { Origins } from "../changes/origin.ts";
@@ -41,7 +42,7 @@ export async function disableEndpoint(
     disabled_reason: reason,
     updated_at: formatTime(at_ms),
   });
-  const { settings } = delivery;
+  const settings = parseSettings(delivery.settings);
   const label = () => `disabled ${endpoint_id} ${stored.revision}`;
   const origin = origins.of({ settings, livemode, at_ms, label });
   const event = eventRow({

@@ -22,6 +22,7 @@ import type { RandomSource } from "../../core/ids.ts";
 import { GivenUp, sendBatch } from "../../jobs/batcher.ts";
 import { FairTime } from "../../jobs/fair_time.ts";
 import { JobWorker, type Leased } from "../../jobs/worker.ts";
+import { parseSettings } from "../../store/sandbox_settings.ts";
 import type { AttemptResult, LeasedDelivery, WebhookStore } from "../../store/webhook_store.ts";
 import type { Origins } from "../changes/origin.ts";
 import { crashedAttempt, type EndedAttempt, makeAttempt, type Send } from "./attempt.ts";
@@ -235,7 +236,7 @@ export class Dispatcher {
   /** Makes an attempt and adds its result. Returns true if the receiver returned 2xx. */
   async #attempt(delivery: LeasedDelivery): Promise<boolean> {
     const real_ms = this.#options.clock();
-    const at_ms = this.#options.origins.at(delivery.settings);
+    const at_ms = this.#options.origins.at(parseSettings(delivery.settings));
     const ended = delivery.crashed
       ? crashedAttempt(delivery.attempt, at_ms)
       : await this.#make(delivery, real_ms, at_ms);

@@ -70,6 +70,7 @@ export class Inboxes {
         for (let left = left_ms(); isEmpty(page) && left > 0; left = left_ms()) {
           const { environment_id, position: after } = page;
           await this.readers.wait({ environment_id, endpoint_id, after }, since, left, signal);
+          access.retries.restart();
           if (signal.aborted || this.readers.is_closed || left_ms() <= 0) break;
           since = this.readers.notices;
           page = foundPage(await this.#store.read(counted, endpoint_id, position, limit));

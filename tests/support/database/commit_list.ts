@@ -5,6 +5,7 @@
 
 import assert from "node:assert/strict";
 import type postgres from "postgres";
+import { Retries } from "../../../shared/jobs/retries.ts";
 import { parseApiKey } from "../../../shared/core/api_key.ts";
 import { idGenerator, systemRandom } from "../../../shared/core/ids.ts";
 import { ChangeBuilder } from "../../../shared/domain/changes/change_builder.ts";
@@ -81,6 +82,7 @@ export async function commit(sql: postgres.Sql, list: readonly Requested[]) {
         request_id: idGenerator(at_ms)("req_"),
         rate_limits: rate_limits ?? null,
         storage: null,
+        retries: new Retries(),
         observe: () => {},
       },
       change,
