@@ -80,7 +80,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
   const notifyDispatcher = () => {
     if (webhooks) inBackground(webhooks.notify());
   };
-  const places = createPlaces(settings.http_connections);
+  const places = createPlaces();
   const calls = new EntryCalls(database);
   const store = createStore(database, reads, calls, {
     on_due: notifyDispatcher,
@@ -194,19 +194,9 @@ export function createDependencies(settings: Settings): OpenDependencies {
   };
 }
 
-/**
- * Builds the dependencies from environment variables. Throws the errors of `readSettings`.
- * @param http_connections of the server, if it has a limit
- */
-export function openDependencies(
-  env: (name: string) => string | undefined,
-  http_connections?: number,
-): OpenDependencies {
-  return createDependencies({
-    ...readSettings(env),
-    provider_secret: env,
-    ...(http_connections !== undefined && { http_connections }),
-  });
+/** Builds the dependencies from environment variables. Throws the errors of `readSettings`. */
+export function openDependencies(env: (name: string) => string | undefined): OpenDependencies {
+  return createDependencies({ ...readSettings(env), provider_secret: env });
 }
 
 function rateLimits(settings: Settings): RateLimits | null {

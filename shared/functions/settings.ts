@@ -43,8 +43,6 @@ export interface Settings {
   /** Duration of the dispatcher's lease of a delivery: longer than an attempt and its recording. */
   webhook_lease_ms?: number;
   max_connections?: number;
-  /** Connections of the server, to which the places of requests scale (shared/jobs/places.ts). */
-  http_connections?: number;
   prepare?: boolean;
   /** The database counts as unavailable if a health check takes longer. */
   unavailable_after_ms?: number;

@@ -8,8 +8,10 @@
 import type { CostlyWorkBounds } from "./costly_work.ts";
 import { FairQueue } from "./fair_queue.ts";
 
-/** Connections of a server (ADR 0024). The functions of a Supabase project count as one. */
-const CONNECTIONS = 1_024;
+/**
+ * Most open connections of a server (ADR 0024). The functions of a Supabase project count as one.
+ */
+export const CONNECTIONS = 1_024;
 
 /** The most places. */
 interface PlaceBounds {
@@ -23,65 +25,57 @@ interface PlaceBounds {
 const FEWER = "send fewer at once, and try again";
 
 /**
- * Returns the places of each kind. Together they are fewer than the connections, so new ones are
- * always accepted. `long_waits` are a part of those with a key.
+ * Requests with a key. Accounts that take all they can leave places to those that have few requests
+ * under way. A provider that hangs holds each request of a live key for 8 s, so an account at 40
+ * payments a second still finds places.
  */
-export function placeBounds(connections = CONNECTIONS) {
-  const part = (share: number) => Math.max(1, Math.floor(connections * share));
-  return {
-    /** Checks of keys that the isolate does not know: a statement each, which they share. */
-    key_checks: {
-      of_owner: part(3 / 32),
-      in_all: part(1 / 8),
-      reserved: { slots: part(1 / 64), few: part(1 / 256) },
-      refusal: `Too many new keys of this network are being checked: ${FEWER}`,
-    },
-    /** Requests of routes that take no key, with their bodies. */
-    keyless: {
-      of_owner: part(1 / 32),
-      in_all: part(1 / 16),
-      reserved: { slots: part(1 / 64), few: part(1 / 256) },
-      refusal: `Too many requests of this network are under way: ${FEWER}`,
-    },
-    /**
-     * Requests with a test key. Accounts that take all they can leave an eighth of the connections to
-     * those that have few requests under way.
-     */
-    sandboxes: {
-      of_owner: part(1 / 4),
-      in_all: part(3 / 8),
-      reserved: { slots: part(1 / 8), few: part(1 / 64) },
-      refusal: `Too many requests of this account are under way: ${FEWER}`,
-    },
-    /**
-     * Requests with a live key, apart from the others, so that no sandbox holds up money. A provider
-     * that hangs holds each for 8 s, so an account at 40 payments a second still finds places.
-     */
-    live: {
-      of_owner: part(5 / 16),
-      in_all: part(3 / 8),
-      reserved: { slots: part(1 / 16), few: part(1 / 64) },
-      refusal: `Too many requests of this account are under way: ${FEWER}`,
-    },
-    /**
-     * Requests with a key that wait for the end of a delay, or for deliveries of an inbox, or get a
-     * transcript.
-     */
-    long_waits: {
-      of_owner: part(1 / 8),
-      in_all: part(1 / 4),
-      reserved: { slots: part(1 / 16), few: part(1 / 128) },
-      refusal: `Too many requests of this account wait at the same time: ${FEWER}`,
-    },
-  } satisfies Record<string, PlaceBounds>;
-}
+const WITH_KEY: PlaceBounds = {
+  of_owner: 320,
+  in_all: 384,
+  reserved: { slots: 64, few: 16 },
+  refusal: `Too many requests of this account are under way: ${FEWER}`,
+};
+
+/**
+ * The places of each kind. Together they are fewer than the connections, so new ones are always
+ * accepted. `long_waits` are a part of those with a key.
+ */
+export const PLACE_BOUNDS = {
+  /** Checks of keys that the isolate does not know: a statement each, which they share. */
+  key_checks: {
+    of_owner: 96,
+    in_all: 128,
+    reserved: { slots: 16, few: 4 },
+    refusal: `Too many new keys of this network are being checked: ${FEWER}`,
+  },
+  /** Requests of routes that take no key, with their bodies. */
+  keyless: {
+    of_owner: 32,
+    in_all: 64,
+    reserved: { slots: 16, few: 4 },
+    refusal: `Too many requests of this network are under way: ${FEWER}`,
+  },
+  sandboxes: WITH_KEY,
+  /** Apart from the others, so that no sandbox holds up money. */
+  live: WITH_KEY,
+  /**
+   * Requests with a key that wait for the end of a delay, or for deliveries of an inbox, or get a
+   * transcript.
+   */
+  long_waits: {
+    of_owner: 128,
+    in_all: 256,
+    reserved: { slots: 64, few: 8 },
+    refusal: `Too many requests of this account wait at the same time: ${FEWER}`,
+  },
+} satisfies Record<string, PlaceBounds>;
 
 /** The places of an isolate. No request waits for one. */
-export type Places = Readonly<Record<keyof ReturnType<typeof placeBounds>, FairQueue>>;
+export type Places = Readonly<Record<keyof typeof PLACE_BOUNDS, FairQueue>>;
 
 /** Makes the places of an isolate. */
-export function createPlaces(connections?: number): Places {
-  const { key_checks, keyless, sandboxes, live, long_waits } = placeBounds(connections);
+export function createPlaces(): Places {
+  const { key_checks, keyless, sandboxes, live, long_waits } = PLACE_BOUNDS;
   return {
     key_checks: queueOf(key_checks),
     keyless: queueOf(keyless),
@@ -92,13 +86,7 @@ export function createPlaces(connections?: number): Places {
 }
 
 function queueOf({ of_owner, in_all, reserved, refusal }: PlaceBounds): FairQueue {
-  return new FairQueue({
-    slots: in_all,
-    levels: [of_owner],
-    waiting: 0,
-    refusal,
-    reserved,
-  });
+  return new FairQueue({ slots: in_all, levels: [of_owner], waiting: 0, refusal, reserved });
 }
 
 /**
@@ -118,9 +106,9 @@ export const COSTLY_READS: CostlyWorkBounds = {
 
 /**
  * Bodies that are too large to be read before the database has admitted and counted the request.
- * The longest one takes about 10 ms, so with the rest after each those of live keys use a tenth of the
- * processor that serves all accounts, and those of test keys another. 64 bodies of 10 kB of an account get their turn within `patience_ms`,
- * and 20 of the largest.
+ * The longest one takes about 10 ms, so with the rest after each those of live keys use a tenth of
+ * the processor that serves all accounts, and those of test keys another. 64 bodies of 10 kB of an
+ * account get their turn within `patience_ms`, and 20 of the largest.
  */
 export const LARGE_BODIES: CostlyWorkBounds = {
   waiting_of_owner: 64,

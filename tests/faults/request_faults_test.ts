@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { createPaymentsFunction } from "../../shared/functions/payments_function.ts";
-import { placeBounds } from "../../shared/jobs/places.ts";
+import { PLACE_BOUNDS } from "../../shared/jobs/places.ts";
 import { openLocalServer } from "../../apps/server/local/local_server.ts";
 import { until } from "../support/common/until.ts";
 import { declare, FAULTS, left } from "../support/service/declared_faults.ts";
@@ -15,7 +15,7 @@ import { startSecondService } from "../support/service/second_service.ts";
 import { assertRefused, PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
 
 const PAID = { outcome: "success" };
-const LONG_WAITS = placeBounds().long_waits;
+const LONG_WAITS = PLACE_BOUNDS.long_waits;
 
 /** The number of payments of the first sandbox. */
 async function count({ sql, key }: TestService): Promise<number> {

@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { generateApiKey } from "../../shared/core/api_key.ts";
 import { AddressLimit, type Verdict } from "../../shared/http/address_limit.ts";
 import { networkOf } from "../../shared/http/address_network.ts";
-import { placeBounds } from "../../shared/jobs/places.ts";
+import { PLACE_BOUNDS } from "../../shared/jobs/places.ts";
 import { until } from "../support/common/until.ts";
 import { NeedsInternals } from "../support/service/needs_internals.ts";
 import { IS_REMOTE } from "../support/service/product.ts";
@@ -202,7 +202,7 @@ serviceCase("requests with keys under check leave places to accounts", async (_,
   const { sql, live, deps: { places } } = service;
   const read = (key: string) => service.call("GET", PAYMENTS, { key });
   assert.equal((await read(live.text)).status, 200);
-  const { sandboxes, live: { in_all } } = placeBounds();
+  const { sandboxes, live: { in_all } } = PLACE_BOUNDS;
   const made_up = Array.from({ length: 40 }, () => generateApiKey("live"));
   let burst: Promise<{ status: number }[]> | undefined;
   await sql.begin(async (sql) => {

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { Retries } from "../../shared/jobs/retries.ts";
 import { parseApiKey } from "../../shared/core/api_key.ts";
 import { bodyInParts } from "../../shared/http/body_in_parts.ts";
-import { placeBounds } from "../../shared/jobs/places.ts";
+import { PLACE_BOUNDS } from "../../shared/jobs/places.ts";
 import { SANDBOX, serviceCase } from "../support/service/service_case.ts";
 
 const LINES = 3_000;
@@ -45,7 +45,7 @@ serviceCase("a transcript is read part by part, of one run", async (t, service) 
     assert.deepEqual([characters, parts], [LINES * 1001, 12]);
     service.assertStatements(11);
   });
-  const { of_owner } = placeBounds().long_waits;
+  const { of_owner } = PLACE_BOUNDS.long_waits;
   await t.step("one whose response a fault hides leaves its place", async () => {
     const hidden = { key: made.body.test_key, headers: { "Sandbox-Fault": "server_error_after" } };
     for (let i = 0; i < of_owner; i++) {

@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { CONNECTION_LIMITS } from "../../apps/server/local/http_connections.ts";
-import { placeBounds } from "../../shared/jobs/places.ts";
+import { PLACE_BOUNDS } from "../../shared/jobs/places.ts";
 import { until } from "../support/common/until.ts";
 import { NeedsInternals } from "../support/service/needs_internals.ts";
 import { IS_REMOTE } from "../support/service/product.ts";
@@ -36,7 +36,7 @@ interface Row {
   most: number;
 }
 
-const { keyless, sandboxes, long_waits } = placeBounds(CONNECTION_LIMITS.connections);
+const { keyless, sandboxes, long_waits } = PLACE_BOUNDS;
 
 const ROWS: Row[] = [
   {

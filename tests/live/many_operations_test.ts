@@ -2,7 +2,6 @@
 
 import assert from "node:assert/strict";
 import { startService } from "../support/service/service.ts";
-import { PAYMENTS } from "../support/service/service_case.ts";
 import { until } from "../support/common/until.ts";
 import { idGenerator } from "../../shared/core/ids.ts";
 
@@ -58,8 +57,6 @@ Deno.test("300 live creates under way hold no database connection while they wai
       ${service.live.environment_id}, 'stripe', ${["card"]},
       ${JSON.stringify({ base_url: provider.base_url })}, 'PROVIDER_STRIPE', ${[]}::text[])`;
     const card = { token: "pm_card_visa" };
-    // While a key is new to the isolate, fewer of its requests wait (contract §5).
-    await service.call("GET", PAYMENTS, { key: service.live.text });
     const paying = Array.from(
       { length: CREATES },
       () => service.pay({ card }, { key: service.live.text, unchecked: true }),

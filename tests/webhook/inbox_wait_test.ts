@@ -1,7 +1,7 @@
 /** Reads of an inbox that wait for deliveries (contract §4, ADR 0017). */
 
 import assert from "node:assert/strict";
-import { placeBounds } from "../../shared/jobs/places.ts";
+import { PLACE_BOUNDS } from "../../shared/jobs/places.ts";
 import { startSecondService } from "../support/service/second_service.ts";
 import { withServedService } from "../support/service/served_service.ts";
 import { assertRefused, SANDBOX, serviceCase } from "../support/service/service_case.ts";
@@ -10,7 +10,7 @@ import { until } from "../support/common/until.ts";
 import { addInbox, readInbox, typesIn } from "../support/webhook/inbox_reader.ts";
 import { ENDPOINTS } from "../support/webhook/recording_receiver.ts";
 
-const LONG_WAITS = placeBounds().long_waits;
+const LONG_WAITS = PLACE_BOUNDS.long_waits;
 const waiting = ({ deps }: TestService) => deps.webhooks!.inboxes.readers.size;
 
 /** Returns the result of some work and its duration. */

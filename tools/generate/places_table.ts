@@ -1,11 +1,11 @@
 /** The table of the places of requests in contract §5, from the numbers of the service. */
 
 import { renderTextTable } from "./markdown_table.ts";
-import { COSTLY_READS, LARGE_BODIES, placeBounds } from "../../shared/jobs/places.ts";
+import { COSTLY_READS, LARGE_BODIES, PLACE_BOUNDS } from "../../shared/jobs/places.ts";
 
 /** Returns the table in Markdown. */
 export function renderPlacesTable(): string {
-  const { sandboxes, live, long_waits, key_checks, keyless } = placeBounds();
+  const { sandboxes, live, long_waits, key_checks, keyless } = PLACE_BOUNDS;
   const rows: [request: string, owner: string, of_one: number, in_all: number | "–"][] = [
     ["with a test key", "account", sandboxes.of_owner, sandboxes.in_all],
     ["with a live key", "account", live.of_owner, live.in_all],

@@ -3,7 +3,6 @@
 import { openDependencies } from "../../../shared/functions/dependencies.ts";
 import { createPaymentsFunction } from "../../../shared/functions/payments_function.ts";
 import { createSandboxFunction } from "../../../shared/functions/sandbox_function.ts";
-import { CONNECTION_LIMITS } from "./http_connections.ts";
 import type { EdgeFunctions, LocalServer } from "./local_server.ts";
 import type { Shutdown } from "./shutdown.ts";
 
@@ -26,7 +25,7 @@ export function openFunctions(
   shutdown: Shutdown,
   { drain_ms, notice_ms }: StopTimes,
 ): EdgeFunctions {
-  const dependencies = openDependencies(env, CONNECTION_LIMITS.connections);
+  const dependencies = openDependencies(env);
   shutdown.add(() => dependencies.close());
   shutdown.add(() => server.stop(drain_ms, notice_ms));
   // First, because the server waits for requests in flight.

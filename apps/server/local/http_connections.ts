@@ -8,6 +8,8 @@
  * timeout for bodies.
  */
 
+import { CONNECTIONS } from "../../../shared/jobs/places.ts";
+
 /** Limits of a server. */
 export interface ConnectionLimits {
   /** Timeout from the connect until the head of the first request is complete. */
@@ -24,7 +26,7 @@ export interface ConnectionLimits {
 export const CONNECTION_LIMITS: ConnectionLimits = {
   head_ms: 10_000,
   idle_ms: 75_000,
-  connections: 1_024,
+  connections: CONNECTIONS,
 };
 
 /** What the handler of a request can do with its connection. */
