@@ -47,8 +47,8 @@ interface Waiting {
   timer: ReturnType<typeof setTimeout> | undefined;
 }
 
-/** An innermost owner. */
-interface Leaf {
+/** The jobs of an innermost owner. */
+interface OwnerQueue {
   readonly owners: Owners;
   /** The slots of all its levels, the outermost first. */
   readonly levels: readonly Slots[];
@@ -60,8 +60,8 @@ export class FairQueue {
   readonly #bounds: FairQueueBounds;
   readonly #now: () => number;
   readonly #outer: readonly SlotsByName[];
-  /** The innermost owners with jobs; the first one has the next turn. */
-  readonly #leaves = new Map<string, Leaf>();
+  /** Those of innermost owners with jobs; the first one has the next turn. */
+  readonly #queues = new Map<string, OwnerQueue>();
   #running = 0;
   #waiting = 0;
   #rests_until = 0;
@@ -75,9 +75,9 @@ export class FairQueue {
     this.#outer = bounds.levels.slice(0, -1).map((level) => new SlotsByName(boundsOf(level)));
   }
 
-  /** The innermost owners that have jobs. */
-  get leaves(): Iterable<Readonly<Leaf>> {
-    return this.#leaves.values();
+  /** The queues of innermost owners that have jobs. */
+  get owner_queues(): Iterable<Readonly<OwnerQueue>> {
+    return this.#queues.values();
   }
 
   /** Runs a job when it has its slots. Throws its errors and the refusals of `take`. */
@@ -103,14 +103,14 @@ export class FairQueue {
       const { patience_ms } = this.#bounds;
       const job: Waiting = { parts, begin: resolve, reject, timer: undefined };
       if (patience_ms !== undefined) {
-        const leave = () => this.#remove(leaf, job, this.#refusal("service_unavailable"));
+        const leave = () => this.#remove(queue, job, this.#refusal("service_unavailable"));
         job.timer = setTimeout(leave, patience_ms);
       }
       // After the timer, because a test runner lets other jobs end while it is set.
-      const leaf = this.#leafOf(owners);
-      leaf.waiting.push(job);
+      const queue = this.#queueOf(owners);
+      queue.waiting.push(job);
       this.#waiting++;
-      addLoad(leaf, parts);
+      addLoad(queue, parts);
       this.#next();
     });
   }
@@ -120,44 +120,44 @@ export class FairQueue {
    * @param is_above true: takes them above all bounds
    */
   tryTake(owners: Owners, parts = 1, is_above = false): Slot | null {
-    const leaf = this.#leafOf(owners);
-    if (is_above || (leaf.waiting.length === 0 && this.#isFree(leaf))) {
-      addLoad(leaf, parts);
-      return this.#begin(leaf, parts);
+    const queue = this.#queueOf(owners);
+    if (is_above || (queue.waiting.length === 0 && this.#isFree(queue))) {
+      addLoad(queue, parts);
+      return this.#begin(queue, parts);
     }
-    this.#forget(leaf);
+    this.#forget(queue);
     return null;
   }
 
   /** Rejects waiting jobs of one innermost owner, the newest first, until `parts` are removed. */
   cancel(name: string, error: unknown, parts = Infinity): void {
-    const leaf = this.#leaves.get(name);
-    while (leaf && leaf.waiting.length > 0 && parts > 0) {
-      const job = leaf.waiting.at(-1)!;
+    const queue = this.#queues.get(name);
+    while (queue && queue.waiting.length > 0 && parts > 0) {
+      const job = queue.waiting.at(-1)!;
       parts -= job.parts;
-      this.#remove(leaf, job, error);
+      this.#remove(queue, job, error);
     }
   }
 
   /** Rejects all waiting jobs. */
   cancelAll(error: unknown): void {
-    for (const name of [...this.#leaves.keys()]) this.cancel(name, error);
+    for (const name of [...this.#queues.keys()]) this.cancel(name, error);
   }
 
   /** Returns the slots of an innermost owner that has jobs, and of its other owners. */
   levelsOf(owners: Owners): readonly Slots[] {
-    return this.#leafOf(owners).levels;
+    return this.#queueOf(owners).levels;
   }
 
   #isFull(owners: Owners): boolean {
     const { waiting_of_owner = Infinity, waiting = Infinity } = this.#bounds;
-    const leaf = this.#leafOf(owners);
-    const outermost = leaf.levels[0]!;
-    this.#forget(leaf);
+    const queue = this.#queueOf(owners);
+    const outermost = queue.levels[0]!;
+    this.#forget(queue);
     return this.#waiting >= waiting || outermost.load - outermost.running >= waiting_of_owner;
   }
 
-  #isFree({ levels }: Leaf): boolean {
+  #isFree({ levels }: OwnerQueue): boolean {
     const { slots, reserved = { slots: 0, few: 0 } } = this.#bounds;
     const now = this.#now();
     const most = levels[0]!.running < reserved.few ? slots : slots - reserved.slots;
@@ -165,36 +165,36 @@ export class FairQueue {
       levels.every((level) => level.isFree(now));
   }
 
-  #begin(of: Leaf, parts: number): Slot {
-    let leaf = of;
+  #begin(of: OwnerQueue, parts: number): Slot {
+    let queue = of;
     let began_ms = this.#now();
-    const enter = () => leaf.levels.forEach((level) => level.enter(began_ms));
-    const leave = () => leaf.levels.forEach((level) => level.leave(began_ms));
+    const enter = () => queue.levels.forEach((level) => level.enter(began_ms));
+    const leave = () => queue.levels.forEach((level) => level.leave(began_ms));
     enter();
     this.#running++;
     return {
       endPart: (is_success) => {
         const now = this.#now();
-        for (const level of leaf.levels) level.learn(now - began_ms, is_success);
+        for (const level of queue.levels) level.learn(now - began_ms, is_success);
         leave();
         began_ms = now;
         enter();
-        addLoad(leaf, -1);
+        addLoad(queue, -1);
         parts--;
       },
       move: (owners) => {
         leave();
-        addLoad(leaf, -parts);
-        this.#forget(leaf);
-        leaf = this.#leafOf(owners);
+        addLoad(queue, -parts);
+        this.#forget(queue);
+        queue = this.#queueOf(owners);
         enter();
-        addLoad(leaf, parts);
+        addLoad(queue, parts);
       },
       leave: (rest_ms = 0) => {
         leave();
         this.#running--;
-        addLoad(leaf, -parts);
-        this.#forget(leaf);
+        addLoad(queue, -parts);
+        this.#forget(queue);
         if (rest_ms > 0) this.#rests_until = this.#now() + rest_ms;
         this.#next();
       },
@@ -213,22 +213,22 @@ export class FairQueue {
       return;
     }
     // The loop visits an owner again, because it moves to the end.
-    for (const [name, leaf] of this.#leaves) {
-      if (leaf.waiting.length === 0 || !this.#isFree(leaf)) continue;
-      this.#leaves.delete(name);
-      this.#leaves.set(name, leaf);
-      const job = leaf.waiting.shift()!;
+    for (const [name, queue] of this.#queues) {
+      if (queue.waiting.length === 0 || !this.#isFree(queue)) continue;
+      this.#queues.delete(name);
+      this.#queues.set(name, queue);
+      const job = queue.waiting.shift()!;
       clearTimeout(job.timer);
       this.#waiting--;
-      job.begin(this.#begin(leaf, job.parts));
+      job.begin(this.#begin(queue, job.parts));
     }
   }
 
-  #remove(leaf: Leaf, job: Waiting, error: unknown): void {
+  #remove(queue: OwnerQueue, job: Waiting, error: unknown): void {
     clearTimeout(job.timer);
-    leaf.waiting.splice(leaf.waiting.indexOf(job), 1);
-    addLoad(leaf, -job.parts);
-    this.#forget(leaf);
+    queue.waiting.splice(queue.waiting.indexOf(job), 1);
+    addLoad(queue, -job.parts);
+    this.#forget(queue);
     job.reject(error);
     if (--this.#waiting > 0) return;
     clearTimeout(this.#rest);
@@ -239,20 +239,20 @@ export class FairQueue {
     return tryAgain(code, this.#bounds.refusal ?? "Too many requests wait: try again");
   }
 
-  #leafOf(owners: Owners): Leaf {
+  #queueOf(owners: Owners): OwnerQueue {
     const name = owners.at(-1)!;
-    let leaf = this.#leaves.get(name);
-    if (leaf !== undefined) return leaf;
+    let queue = this.#queues.get(name);
+    if (queue !== undefined) return queue;
     const outer = this.#outer.map((level, i) => level.of(owners[i]!));
     const innermost = new Slots(boundsOf(this.#bounds.levels.at(-1)!));
-    leaf = { owners, levels: [...outer, innermost], waiting: [] };
-    this.#leaves.set(name, leaf);
-    return leaf;
+    queue = { owners, levels: [...outer, innermost], waiting: [] };
+    this.#queues.set(name, queue);
+    return queue;
   }
 
   /** Removes an idle innermost owner. The slots of the others stay. */
-  #forget({ owners, levels }: Leaf): void {
-    if (levels.at(-1)!.is_idle) this.#leaves.delete(owners.at(-1)!);
+  #forget({ owners, levels }: OwnerQueue): void {
+    if (levels.at(-1)!.is_idle) this.#queues.delete(owners.at(-1)!);
   }
 }
 
@@ -260,6 +260,6 @@ function boundsOf(level: SlotBounds | number): SlotBounds {
   return typeof level === "number" ? { first: level, most: level, least: level } : level;
 }
 
-function addLoad({ levels }: Leaf, parts: number): void {
+function addLoad({ levels }: OwnerQueue, parts: number): void {
   for (const level of levels) level.load += parts;
 }

@@ -212,8 +212,8 @@ serviceCase("requests with keys under check leave places to accounts", async (_,
       "a check waits",
       async () => (await service.sql`select from pg_locks where not granted`).length > 0,
     );
-    const held = ({ leaves }: typeof places.live) =>
-      [...leaves].reduce((sum, { levels }) => sum + levels[0]!.running, 0);
+    const held = ({ owner_queues }: typeof places.live) =>
+      [...owner_queues].reduce((sum, { levels }) => sum + levels[0]!.running, 0);
     assert.deepEqual([held(places.live), held(places.sandboxes)], [0, sandboxes.of_owner]);
     // An account with few requests finds a place.
     (await places.sandboxes.take(["an account"])).leave();

@@ -80,9 +80,9 @@ const ROWS: Row[] = [
 ];
 
 function runningIn(
-  queue: { leaves: Iterable<{ levels: readonly { running: number }[] }> },
+  queue: { owner_queues: Iterable<{ levels: readonly { running: number }[] }> },
 ): number {
-  return [...queue.leaves].reduce((sum, { levels }) => sum + levels.at(-1)!.running, 0);
+  return [...queue.owner_queues].reduce((sum, { levels }) => sum + levels.at(-1)!.running, 0);
 }
 
 for (const { name, prepare, holds, most } of ROWS) {

@@ -163,7 +163,7 @@ Deno.test("FairQueue: the parts of a job keep its slot", async () => {
   slot.leave();
   await settled();
   assert.deepEqual(begun, ["b"]);
-  assert.deepEqual([...queue.leaves].map(({ owners }) => owners), [["b"]]);
+  assert.deepEqual([...queue.owner_queues].map(({ owners }) => owners), [["b"]]);
 });
 
 Deno.test("FairQueue: a running job can move to another owner", async () => {
@@ -190,7 +190,7 @@ Deno.test("FairQueue refuses a job beyond the bound of its owner, and of all", a
   assert.deepEqual(codesOf(opened.refused), ["rate_limited 1", "rate_limited 1"]);
   for (let i = 0; i < 4; i++) await opened.end();
   assert.deepEqual(opened.begun, ["a", "a", "b", "a"]);
-  assert.deepEqual([...opened.queue.leaves], []);
+  assert.deepEqual([...opened.queue.owner_queues], []);
 });
 
 Deno.test("FairQueue refuses jobs that wait too long, and goes on", async () => {

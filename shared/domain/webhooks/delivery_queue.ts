@@ -83,7 +83,7 @@ export class DeliveryQueue {
   /** Leased deliveries that have not ended. */
   get leased(): number {
     let leased = 0;
-    for (const { levels } of this.#queue.leaves) leased += levels[2]!.load;
+    for (const { levels } of this.#queue.owner_queues) leased += levels[2]!.load;
     return leased;
   }
 
@@ -111,7 +111,7 @@ export class DeliveryQueue {
    */
   cancelSurplus(): void {
     const now = this.#now();
-    for (const { owners, levels, waiting } of [...this.#queue.leaves]) {
+    for (const { owners, levels, waiting } of [...this.#queue.owner_queues]) {
       const own = levels[2]!;
       const queue_ms = own.load * own.paceNow(now) / own.count(now);
       if (waiting.length === 0 || queue_ms <= LONGEST_QUEUE_MS) continue;
@@ -126,10 +126,10 @@ export class DeliveryQueue {
     const environments: Record<string, number> = {};
     // The operator chooses the names: an account can be called `__proto__`.
     const accounts: Record<string, number> = Object.create(null);
-    const leaves = [...this.#queue.leaves].map(({ owners, levels }) =>
+    const queues = [...this.#queue.owner_queues].map(({ owners, levels }) =>
       [owners as Names, levels as Levels] as const
     );
-    for (const [[account, public_id, endpoint_id], [of_account, of_environment, own]] of leaves) {
+    for (const [[account, public_id, endpoint_id], [of_account, of_environment, own]] of queues) {
       const most = mayLease(own, now);
       endpoints[endpoint_id] = most - own.load;
       environments[public_id] ??= of_environment.count(now) * LEASED_PER_SLOT -
@@ -140,7 +140,7 @@ export class DeliveryQueue {
       environments[public_id]! += ahead;
       accounts[account]! += ahead;
     }
-    for (const [[account], [of_account]] of leaves) {
+    for (const [[account], [of_account]] of queues) {
       accounts[account] = Math.min(accounts[account]!, MAX_LEASED_OF_ACCOUNT - of_account.load);
     }
     return {
