@@ -1156,23 +1156,23 @@ export interface FaultFields {
   delay_ms?: number | undefined;
 }
 
-/** A fault that was declared: the next matching things fail. */
+/** A fault that was declared: the next matching targets fail. */
 export interface Fault {
   /** `flt_…` */
   id: string;
   object: "fault";
   /**
-   * The kind of thing that fails: an API request, a webhook delivery, or a call to the simulated
+   * The kind of target that fails: an API request, a webhook delivery, or a call to the simulated
    * payment provider.
    */
   on: "request" | "delivery" | "provider";
-  /** The way in which the thing fails. Each kind of thing has faults of its own. */
+  /** The way in which the target fails. Each kind of target has faults of its own. */
   fault: RequestFault | DeliveryFault | ProviderFault;
   /** How often it was declared to happen. A whole number from 1 to 1000. */
   times: number;
   /** How often it will still happen. A whole number from 0 to 1000. */
   left: number;
-  /** Conditions that a thing has to match. */
+  /** Conditions that a target has to match. */
   where: RequestConditions & DeliveryConditions & ProviderConditions;
   /** The duration of a `delay` in milliseconds. A whole number from 1 to 10000. */
   delay_ms: number | null;

@@ -141,7 +141,7 @@ export class Sandbox {
     return clock;
   }
 
-  /** Declares a fault: the next matching things fail in this way. */
+  /** Declares a fault: the next matching targets fail in this way. */
   createFault(input: CreateFaultInput, options?: RequestOptions): Promise<Fault> {
     return this.#transport.send({ method: "POST", path: [FAULTS], body: input }, options);
   }

@@ -160,13 +160,13 @@ export const EVENT_PATTERNS = [
   "webhook_endpoint.*",
 ] as const;
 
-/** Kinds of things that a declared fault concerns. */
+/** Kinds of targets of declared faults. */
 export const FAULT_KINDS = ["request", "delivery", "provider"] as const;
 
 /** The header of a request that asks for a fault, and of a response or delivery that has one. */
 export const FAULT_HEADER = "Sandbox-Fault";
 
-/** Faults of each kind of thing, in the order of the contract (§7). */
+/** Faults of each kind of target, in the order of the contract (§7). */
 export const FAULTS = {
   request: [
     "rate_limited",
@@ -187,7 +187,7 @@ export const FAULT_NAMES = [
   ...FAULTS.provider,
 ] as const;
 
-/** The conditions of faults of each kind of thing. */
+/** The conditions of faults of each kind of target. */
 export const FAULT_CONDITIONS = {
   request: ["method", "path", "idempotency_key"],
   delivery: ["endpoint_id", "event_type"],

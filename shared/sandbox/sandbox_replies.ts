@@ -34,7 +34,7 @@ import {
   testCardOf,
 } from "../domain/providers/test_values.ts";
 import { challengeUrl, newChallengeToken, type PayerUrls } from "./challenge_url.ts";
-import { placeOf } from "./payer_places.ts";
+import { instructionsFor } from "./payment_instructions.ts";
 
 /**
  * Time after which an operation with a late response, and one whose response is lost, has its
@@ -334,9 +334,9 @@ export function finalEvents(operation: Operation, payment: Payment): ProviderEve
 
 /** Makes the event that the payer sends the money to a place, or returns null without one. */
 function placeEvent(operation: Operation, at_ms: number): ProviderEvent | null {
-  const place = placeOf(operation.subject as Payment, at_ms);
-  if (place === null) return null;
-  const { next_action, delay_ms } = place;
+  const instructions = instructionsFor(operation.subject as Payment, at_ms);
+  if (instructions === null) return null;
+  const { next_action, delay_ms } = instructions;
   return eventOf(operation, "pending", { next_action, later: { op: "abandon", delay_ms } });
 }
 

@@ -26,17 +26,17 @@ export const MAX_DELAY_MS = 10_000;
 /** Characters of a path in a condition. The service chose the number. */
 const MAX_FAULT_PATH = 200;
 
-/** The kind of thing that a fault concerns. */
+/** The kind of target of a fault. */
 const FaultKind = z.enum(FAULT_KINDS).describe(
-  "The kind of thing that fails: an API request, a webhook delivery, or a call to the simulated " +
+  "The kind of target that fails: an API request, a webhook delivery, or a call to the simulated " +
     "payment provider",
 );
 type FaultKind = z.infer<typeof FaultKind>;
 
-/** The way in which the thing fails. */
+/** The way in which the target fails. */
 const FaultName = mustBe(
   z.enum(FAULT_NAMES).describe(
-    "The way in which the thing fails. Each kind of thing has faults of its own",
+    "The way in which the target fails. Each kind of target has faults of its own",
   ),
   'a fault such as "rate_limited" of a request, "duplicate" of a delivery or "timeout" of the ' +
     "provider. GET /v1/openapi.json lists them",
@@ -45,7 +45,7 @@ type FaultName = z.infer<typeof FaultName>;
 
 const ID_WORDS = 'the id of a webhook endpoint, which begins with "whe_"';
 
-/** The conditions of a fault. A thing that has all of these values matches. */
+/** The conditions of a fault. A target that has all of these values matches. */
 const FaultConditions = mustBe(
   z.object({
     method: z.enum(REQUEST_METHODS).optional().describe("Requests with this method"),
@@ -70,7 +70,7 @@ const FaultConditions = mustBe(
 );
 type FaultConditions = z.infer<typeof FaultConditions>;
 
-/** Refuses a fault, conditions or a delay that do not belong to the kind of thing. */
+/** Refuses a fault, conditions or a delay that do not belong to the kind of target. */
 function checkFault(
   { on, fault, where, delay_ms }: {
     on: FaultKind;
@@ -121,11 +121,11 @@ export const CreateFaultBody = z.object({
   fault: FaultName,
   times: Times.default(1).describe("How often it happens"),
   where: FaultConditions.optional().describe(
-    "Conditions that a thing has to match. Without conditions every thing of the kind matches",
+    "Conditions that a target has to match. Without conditions every target of the kind matches",
   ),
   delay_ms: DelayMs.optional().describe("The duration of a `delay` in milliseconds"),
 }).superRefine(checkFault).describe(
-  "A fault to declare: the next matching things fail in this way",
+  "A fault to declare: the next matching targets fail in this way",
 );
 export type CreateFaultBody = z.infer<typeof CreateFaultBody>;
 
@@ -137,10 +137,10 @@ export const Fault = z.object({
   fault: FaultName,
   times: Times.describe("How often it was declared to happen"),
   left: z.number().int().min(0).max(MAX_FAULT_TIMES).describe("How often it will still happen"),
-  where: FaultConditions.describe("Conditions that a thing has to match"),
+  where: FaultConditions.describe("Conditions that a target has to match"),
   delay_ms: DelayMs.nullable().describe("The duration of a `delay` in milliseconds"),
   created_at: Instant,
-}).describe("A fault that was declared: the next matching things fail");
+}).describe("A fault that was declared: the next matching targets fail");
 export type Fault = z.infer<typeof Fault>;
 
 /** The response to a delete of a fault. */

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import type Stripe from "stripe";
 import type { ProviderEventSource } from "../../shared/connectors/stripe/stripe_provider_events.ts";
 import {
-  MOVEMENT_PLACES,
+  MOVEMENT_CATEGORIES,
   movementEvents,
 } from "../../shared/connectors/stripe/stripe_movements.ts";
 import { DISPUTE_STATUSES } from "../../shared/connectors/stripe/stripe_provider_events.ts";
@@ -30,13 +30,14 @@ type Known<Names extends string> = Names extends string ? string extends Names ?
   : never;
 
 /** An error of the type check if the package has a type or a status that is not in our tables. */
-MOVEMENT_PLACES satisfies Record<Known<Stripe.BalanceTransaction.Type>, unknown>;
+MOVEMENT_CATEGORIES satisfies Record<Known<Stripe.BalanceTransaction.Type>, unknown>;
 DISPUTE_STATUSES satisfies Record<Known<Stripe.Dispute.Status>, unknown>;
 /** The same if a table has a name that the package does not have. */
 const _OURS: {
-  [Type in keyof typeof MOVEMENT_PLACES]: Type extends Known<Stripe.BalanceTransaction.Type> ? true
+  [Type in keyof typeof MOVEMENT_CATEGORIES]: Type extends Known<Stripe.BalanceTransaction.Type>
+    ? true
     : never;
-} = Object.fromEntries(Object.keys(MOVEMENT_PLACES).map((type) => [type, true])) as never;
+} = Object.fromEntries(Object.keys(MOVEMENT_CATEGORIES).map((type) => [type, true])) as never;
 
 const ACCOUNT: ProviderEventSource = { account_id: "pac_1", livemode: true, event_seconds: null };
 const eventsOf = (members: Members) =>
@@ -170,7 +171,7 @@ Deno.test("movementEvents() name our payment and the time of the movement", () =
 /** Types whose money is in the provider events of an object. */
 const OF_OBJECTS = new Set(["charge", "refund", "refund_failure", "payout", "payout_return"]);
 
-for (const [type, place] of Object.entries(MOVEMENT_PLACES)) {
+for (const [type, place] of Object.entries(MOVEMENT_CATEGORIES)) {
   if (OF_OBJECTS.has(place)) continue;
   Deno.test(`movementEvents() of ${type} without an object move its net amount in the ledger`, () => {
     const context = requestContext(true);

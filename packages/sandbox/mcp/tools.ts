@@ -211,7 +211,7 @@ export const TOOLS: readonly Tool[] = [
       "something use faults up, and reads do not.",
     effect: "change",
     input: CreateFaultBody.shape,
-    // The API checks that the fault and its conditions belong to the kind of thing.
+    // The API checks that the fault and its conditions belong to the kind of target.
     run: (input, { client, signal }) =>
       client.sandbox.createFault(input as CreateFaultInput, { signal }),
   }),

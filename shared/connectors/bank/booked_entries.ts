@@ -68,8 +68,8 @@ interface Part {
 
 /** A part of an entry that one event is about. */
 export interface EntryPart extends Part {
-  /** The result of `toldBy`; an `adjustment` if the fields do not tell. */
-  told: Matched;
+  /** The match by its fields alone; an `adjustment` without one. */
+  match: Matched;
   /** Whether its entry names our batch or order that it does not book. */
   names_ours: boolean;
   /** Then the texts to look up (`beginningsIn`). */
@@ -84,8 +84,8 @@ type Matched = Pick<ProviderEvent, "op" | "state" | "provider_reference"> & Part
 
 /** Sub-families of ISO 20022 for what the bank charges. */
 const CHARGES: ReadonlySet<string> = new Set(["CHRG", "COMM", "FEES", "COME", "COMI", "COMT"]);
-/** Sub-families that tell nothing, so that the bank's own code decides. */
-const UNTOLD: ReadonlySet<string | null> = new Set([null, "OTHR", "NTAV"]);
+/** Sub-families without a meaning, so that the bank's own code decides. */
+const UNSPECIFIC: ReadonlySet<string | null> = new Set([null, "OTHR", "NTAV"]);
 /**
  * Codes of banks for what they charge: the types CHG and COM of SWIFT, FEE, and 808 in the German
  * list, alone or among others, such as `NCHG+808`. Sources: SWIFT MT940, field 61; DFÜ-Abkommen,
@@ -112,13 +112,13 @@ export async function partsOf(
   const is_total = entry.booked_by === "total";
   const unbooked = await mapInSlices(
     is_total ? details : [],
-    (detail) => toldBy({ ...parts[0]!, detail }).provider_reference !== null,
+    (detail) => matchByFields({ ...parts[0]!, detail }).provider_reference !== null,
   );
   const names_ours = batchOf(entry, details) !== null || unbooked.includes(true);
   return await mapInSlices(parts, (part) => {
-    const told = toldBy(part);
-    const beginnings = told.op === "adjustment" ? beginningsIn(part) : [];
-    return { ...part, told, names_ours, beginnings };
+    const match = matchByFields(part);
+    const beginnings = match.op === "adjustment" ? beginningsIn(part) : [];
+    return { ...part, match, names_ours, beginnings };
   });
 }
 
@@ -205,7 +205,7 @@ function split(entry: EntryRecord, details: readonly DetailRecord[]): Part[] {
     ...whole,
     direction: detail.direction,
     amount_minor: detail.amount_minor!,
-    bank_code: tellsNothing(detail.bank_code) ? bank_code : detail.bank_code,
+    bank_code: isUnspecific(detail.bank_code) ? bank_code : detail.bank_code,
     detail,
     information: [detail.information, whole.information].filter(Boolean).join("\n") || null,
   }));
@@ -227,8 +227,8 @@ function chargePart(charge_minor: number, currency: string): Part {
   };
 }
 
-/** Tells what a part is for by its own fields, without the texts that are looked up. */
-function toldBy(part: Part): Matched {
+/** Matches a part by its own fields, without the texts that are looked up. */
+function matchByFields(part: Part): Matched {
   const { direction, detail, bank_code } = part;
   // Its charge for an order has the id of the order, too.
   if (isCharge(bank_code)) return ofAccount("account_fee", direction);
@@ -271,12 +271,12 @@ function eventOf(
   found: FoundReferences,
   rules: BankSettings["own_business"],
 ): Matched {
-  if (part.told.op !== "adjustment") return part.told;
+  if (part.match.op !== "adjustment") return part.match;
   const named = part.beginnings.flatMap((beginning) => found.get(beginning) ?? []);
   const is_business = named.length === 0 && !part.names_ours && !isBack(part) &&
     isOwnBusiness(part, rules);
   // The money moves between the account at the provider and the rest of the merchant's money.
-  return is_business ? ofAccount("payout", part.direction) : ofText(part, named) ?? part.told;
+  return is_business ? ofAccount("payout", part.direction) : ofText(part, named) ?? part.match;
 }
 
 /**
@@ -304,12 +304,12 @@ function isBack({ detail, is_reversal }: Part): boolean {
   return detail?.return != null || is_reversal;
 }
 
-function tellsNothing({ sub_family, proprietary }: BankCode): boolean {
-  return UNTOLD.has(sub_family) && proprietary === null;
+function isUnspecific({ sub_family, proprietary }: BankCode): boolean {
+  return UNSPECIFIC.has(sub_family) && proprietary === null;
 }
 
 function isCharge({ sub_family, proprietary }: BankCode): boolean {
-  return UNTOLD.has(sub_family) ? OWN_CHARGE.test(proprietary ?? "") : CHARGES.has(sub_family!);
+  return UNSPECIFIC.has(sub_family) ? OWN_CHARGE.test(proprietary ?? "") : CHARGES.has(sub_family!);
 }
 
 /**

@@ -173,12 +173,12 @@ export class EntryReader {
       );
     if (written) throw new BankFileError("not a date like 2026-11-20", written);
     const { days, kind, noteUndated, warn } = this.#context;
-    const told = this.#details.find(({ day }) => day !== null)?.day ?? days.closing;
-    const day = told ?? days.made;
+    const stated = this.#details.find(({ day }) => day !== null)?.day ?? days.closing;
+    const day = stated ?? days.made;
     if (day === null) throw new BankFileError("a booked entry has no date", this.#entry);
     // A file that is made after midnight has the day after that of the entry, which would be another
     // entry than that of the statement.
-    if (told === null && kind !== "camt.053" && !isReference(bank_reference)) {
+    if (stated === null && kind !== "camt.053" && !isReference(bank_reference)) {
       warn(this.#entry, "a booked entry without a date and a reference: its statement books it");
       return null;
     }

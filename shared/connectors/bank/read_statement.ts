@@ -146,10 +146,10 @@ export class StatementReader implements MessageReader {
   }
 
   /** Adds the record of a statement of another account, of which nothing else is read. */
-  #isOther(place: XmlElement, account: string, told: string | null): boolean {
+  #isOther(place: XmlElement, account: string, stated: string | null): boolean {
     if (this.#own === null) return false;
     const is_own = isOwnNumber(account, this.#own);
-    const currency = told ?? onlyCurrency(place);
+    const currency = stated ?? onlyCurrency(place);
     if (is_own && (currency ?? this.#own.currency) === this.#own.currency) return false;
     const { line, element } = place;
     if (account === "") this.#sink.warn(place, "a statement without an account is left out");
@@ -166,11 +166,11 @@ export class StatementReader implements MessageReader {
   #openStatement(
     place: XmlElement,
     number: string | null,
-    told: string | null,
+    stated: string | null,
   ): OpenStatement {
     const account = this.#own?.iban ?? number;
     if (account === null) throw new BankFileError("the statement has no account", place);
-    const currency = told ?? this.#own?.currency ?? null;
+    const currency = stated ?? this.#own?.currency ?? null;
     const balances = childrenOf(place, "Bal").flatMap((element) => {
       const balance = readBalance(element, currency);
       if (balance === null) this.#sink.warn(element, "the amount of the balance cannot be read");

@@ -30,8 +30,8 @@ import {
 } from "./stripe_objects.ts";
 import { payoutEvents } from "./stripe_payouts.ts";
 
-/** The place of a movement in the ledger. */
-type Place =
+/** The category of a movement in the ledger. */
+type Category =
   /** The money of a payment is in the events of the payment; the movement has the fee. */
   | "charge"
   | "refund"
@@ -50,10 +50,10 @@ type Place =
   | "other";
 
 /**
- * The place of each type. A type that is not in the table is `other`.
+ * The category of each type. A type that is not in the table is `other`.
  * Source: docs.stripe.com/reports/balance-transaction-types.
  */
-export const MOVEMENT_PLACES = {
+export const MOVEMENT_CATEGORIES = {
   adjustment: "adjustment",
   advance: "other",
   advance_funding: "other",
@@ -106,10 +106,10 @@ export const MOVEMENT_PLACES = {
   transfer_cancel: "other",
   transfer_failure: "other",
   transfer_refund: "other",
-} as const satisfies Record<string, Place>;
+} as const satisfies Record<string, Category>;
 
 /** The operation of an account's event, for the places that have one. */
-const ACCOUNT_OPS: Partial<Record<Place, ProviderEventOp>> = {
+const ACCOUNT_OPS: Partial<Record<Category, ProviderEventOp>> = {
   fee: "account_fee",
   bank: "payout",
   reserve: "reserve",
@@ -128,7 +128,7 @@ export function movementEvents(
 ): ProviderEvent[] {
   if (moved.reporting_category === RELEASED) return [];
   const source: ProviderEventSource = { ...account, event_seconds: moved.created };
-  switch (placeOf(moved.type)) {
+  switch (categoryOf(moved.type)) {
     case "charge":
       return ofCharge(source, moved);
     case "refund":
@@ -146,9 +146,9 @@ export function movementEvents(
   }
 }
 
-function placeOf(type: string): Place {
-  return Object.hasOwn(MOVEMENT_PLACES, type)
-    ? MOVEMENT_PLACES[type as keyof typeof MOVEMENT_PLACES]
+function categoryOf(type: string): Category {
+  return Object.hasOwn(MOVEMENT_CATEGORIES, type)
+    ? MOVEMENT_CATEGORIES[type as keyof typeof MOVEMENT_CATEGORIES]
     : "other";
 }
 
@@ -222,7 +222,7 @@ function ofAccount(source: ProviderEventSource, moved: BalanceTransaction): Prov
   const event = draftEvent(source, {
     of: { id },
     reference_state: type,
-    op: ACCOUNT_OPS[placeOf(type)] ?? "adjustment",
+    op: ACCOUNT_OPS[categoryOf(type)] ?? "adjustment",
     state: amount < 0 ? "succeeded" : "returned",
     subject_id: null,
     provider_reference: null,

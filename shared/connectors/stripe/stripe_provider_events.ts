@@ -1,11 +1,10 @@
 /**
  * Stripe's objects as provider events. Pure. The reference of a provider event is object and state,
- * so the response to an operation, a notification, a poll and a sync of one thing give the same
+ * so the response to an operation, a notification, a poll and a sync of one object give the same
  * reference.
  *
- * A provider event whose amount our minor units cannot represent, or whose amount is not above
- * zero, is left
- * out: the daily totals show the difference.
+ * A provider event is left out if our minor units cannot represent its amount, or if its amount is
+ * not above zero: the daily totals show the difference.
  */
 
 import { formatTime } from "../../core/clock.ts";

@@ -40,7 +40,7 @@ export async function readTotals(
   at_ms: number,
   signal: AbortSignal,
 ): Promise<{ totals: ProviderTotal[] } | { cursor: unknown }> {
-  const { begun, after, sums } = placeOf(cursor, Math.floor(at_ms / 1000));
+  const { begun, after, sums } = readCursor(cursor, Math.floor(at_ms / 1000));
   const time = createdBetween(Math.ceil(from_ms / 1000), Math.ceil(to_ms / 1000));
   const page = await readPage(account, "/v1/balance_transactions", time, after, signal);
   if (isUnknown(page)) throw new Error(`Stripe gives no list of movements: ${page.unknown}`);
@@ -56,10 +56,10 @@ export async function readTotals(
   return { totals };
 }
 
-function placeOf(cursor: unknown, now: number): z.infer<typeof Cursor> {
+function readCursor(cursor: unknown, now: number): z.infer<typeof Cursor> {
   const first = { begun: now, after: null, sums: {} };
   if (cursor === null) return first;
-  const place = expandedOf(Cursor, cursor);
-  if (place === null) throw new Error("The cursor of the totals is not one of stripe");
-  return now - place.begun > READING_SECONDS_MAX ? first : place;
+  const read = expandedOf(Cursor, cursor);
+  if (read === null) throw new Error("The cursor of the totals is not one of stripe");
+  return now - read.begun > READING_SECONDS_MAX ? first : read;
 }

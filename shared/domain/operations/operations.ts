@@ -143,7 +143,7 @@ export class Operations {
   /** Decides which way an operation goes. */
   #decide(request: ServiceRequest, begun: Begun, decided: Decided): Change | Promise<Change> {
     decided.operation = begun.operation;
-    if (begun.is_ours) return cancelled(begun);
+    if (begun.is_internal) return cancelled(begun);
     if (request.context.livemode) return reserve(begun, this.#vault);
     const change = (replied: ReplyAtOnce) => {
       decided.headers = replied.headers;

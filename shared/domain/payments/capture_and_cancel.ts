@@ -24,7 +24,7 @@ export function cancelOf(payment: Payment, context: RequestContext): Begun {
   if (!isCancellable(payment)) throw invalidState("cancel", payment, nextStatuses(payment));
   const begun = beginOperation(new ChangeBuilder(payment, context), "cancel");
   // No provider takes part: the payer sends the money. If it comes later, it is unapplied.
-  return { ...begun, is_ours: isDeposit(payment) };
+  return { ...begun, is_internal: isDeposit(payment) };
 }
 
 /** Returns the amount to capture. Throws `ApiError` if the payment does not allow the capture. */

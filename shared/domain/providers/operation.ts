@@ -34,7 +34,7 @@ export interface Begun<C extends ResourceChange = ResourceChange> {
   /** In a sandbox the result of the verification of the payee; null: none. */
   payee_check: PayeeCheck | null;
   /** True: no provider takes part, so the service itself does it. */
-  is_ours: boolean;
+  is_internal: boolean;
   /** Of a live order to a bank: the whole details of its payer or payee, if the request has some. */
   bank_order: { details: BankDetails | null } | null;
 }
@@ -72,7 +72,7 @@ export function beginOperation<C extends ResourceChange>(
     reserved: null,
     ...more,
   };
-  return { change, operation, test: null, payee_check: null, is_ours: false, bank_order: null };
+  return { change, operation, test: null, payee_check: null, is_internal: false, bank_order: null };
 }
 
 /**

@@ -19,10 +19,7 @@ export function applyUnmatched(
   context: EventContext,
   exception: string | null = null,
 ): Effect {
-  // An object in a test mode moves no money.
-  const is_ours = event.livemode === context.livemode && !isElsewhere(event);
-  const moved = is_ours ? movedAtProvider(event) : 0;
-  const amount_minor = moved - event.booked_minor;
+  const amount_minor = movedHere(event, context) - event.booked_minor;
   const movement = amount_minor === 0 ? null : unapplied(event, amount_minor, context);
   return { outcome: "unmatched", exception, movement };
 }
@@ -46,14 +43,20 @@ export function applyForAccount(
 }
 
 /**
+ * Returns the money that an event has moved. An object in a test mode moves none, and that of
+ * another account is booked there.
+ */
+function movedHere(event: ProviderEvent, { livemode }: EventContext): number {
+  return event.livemode === livemode && !isElsewhere(event) ? movedAtProvider(event) : 0;
+}
+
+/**
  * Books the money of an event that contradicts our books for the account, so that the ledger agrees
  * with the provider while the operator looks at the exception.
  */
 function bookException(effect: Effect, event: ProviderEvent, context: EventContext): Effect {
   if (effect.outcome !== "exception") return effect;
-  // An object in a test mode moves no money, and that of another account is booked there.
-  const is_ours = event.livemode === context.livemode && !isElsewhere(event);
-  return is_ours && movedAtProvider(event) !== 0
+  return movedHere(event, context) !== 0
     ? applyForAccount(event, effect.exception, context)
     : effect;
 }

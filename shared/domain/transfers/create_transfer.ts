@@ -42,7 +42,7 @@ export function transferOf(body: CreateTransferBody, context: RequestContext): B
 export function cancelTransferOf(transfer: Transfer, context: RequestContext): Begun {
   if (transfer.status !== "pending") throw invalidTransferState("cancel", transfer);
   const begun = beginOperation(new ChangeBuilder(transfer, context), "cancel");
-  return { ...begun, is_ours: !context.livemode };
+  return { ...begun, is_internal: !context.livemode };
 }
 
 function newTransfer(

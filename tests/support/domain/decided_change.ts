@@ -46,7 +46,7 @@ export function requestContext(livemode = false): RequestContext {
 
 /** Decides an operation with the reply of the sandbox's provider. */
 function decide(begun: Begun, context: RequestContext, urls: PayerUrls = URLS): Change {
-  if (begun.is_ours) return cancelled(begun);
+  if (begun.is_internal) return cancelled(begun);
   const { at_ms, random } = context;
   return changeAtOnce(begun, { reply: replyAtOnce(begun, null, at_ms, { random, urls }) });
 }

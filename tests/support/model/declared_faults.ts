@@ -37,11 +37,11 @@ export class DeclaredFaults {
     this.#declared.push({ ...fault, at_ms, left: fault.times });
   }
 
-  /** Counts the oldest open fault that a thing matches, and returns its name; null: none matches. */
-  take(on: FaultDeclaration["on"], thing: Readonly<Record<string, string | null>>): string | null {
+  /** Counts the oldest open fault that a target matches, and returns its name; null: none matches. */
+  take(on: FaultDeclaration["on"], target: Readonly<Record<string, string | null>>): string | null {
     const found = this.#declared.find((declared) =>
       declared.on === on && declared.left > 0 &&
-      Object.entries(declared.where).every(([name, value]) => thing[name] === value)
+      Object.entries(declared.where).every(([name, value]) => target[name] === value)
     );
     if (found === undefined) return null;
     found.left--;

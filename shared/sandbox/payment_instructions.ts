@@ -1,7 +1,7 @@
 /**
- * The places to which the payers of the sandbox send money (contract §2). They look like those of a
- * live key, and none of them can take money: people scan the QR codes of a sandbox with real banking
- * apps and wallets.
+ * The payment instructions of the sandbox (contract §2). They look like those of a live key, and
+ * their accounts and addresses can take no money: people scan the QR codes of a sandbox with real
+ * banking apps and wallets.
  */
 
 import { createHash } from "node:crypto";
@@ -29,17 +29,17 @@ const SEPOLIA_CONTRACTS: Record<Stablecoin, string> = {
   USDT: addressOf("sandbox contract USDT"),
 };
 
-/** A place, and the time in which the payer can use it. */
-interface PayerPlace {
+/** Where the payer sends the money, and the time in which that is possible. */
+interface PaymentInstructions {
   next_action: NextAction;
   delay_ms: number;
 }
 
 /**
- * Returns the place to which the payer of a payment sends the money from `at_ms` on. Returns null if
- * there is none: a chain has no exchange rate.
+ * Returns the instructions for the payer of a payment from `at_ms` on. Null: there are none, because
+ * a chain has no exchange rate.
  */
-export function placeOf(payment: Payment, at_ms: number): PayerPlace | null {
+export function instructionsFor(payment: Payment, at_ms: number): PaymentInstructions | null {
   const { currency, method_kind } = payment;
   if (isByBank(payment)) {
     const account = OWN_TEST_ACCOUNTS[currency === "EUR" ? 0 : 1];
