@@ -25,7 +25,7 @@ const MAX_ADDRESS_LENGTH = { line1: 70, line2: 70, city: 35, postal_code: 16 };
 
 /** RF, two check digits and 1 to 21 letters or digits (ISO 11649). */
 const CREDITOR_REFERENCE = /^RF[0-9]{2}[A-Z0-9]{1,21}$/;
-/** Longest id of a mandate, and its characters: those of SEPA, each slash and space between others. */
+/** Longest id of a mandate, and its characters: those of SEPA, slashes and spaces inside. */
 export const MAX_MANDATE_ID_LENGTH = 35;
 export const MANDATE_ID = /^[A-Za-z0-9+?:().,'-]+(?:[/ ][A-Za-z0-9+?:().,'-]+)*$/;
 

@@ -83,7 +83,7 @@ const OWN_ID = /(?<![0-9a-z_])[a-z]{2,4}_[0-9a-hjkmnp-tv-z]{26}(?![0-9a-z])/g;
 /** Length of the shortest of these ids. */
 const MIN_ID_CHARACTERS = 24;
 
-/** Replaces ids whose characters contain a letter: some look like a card number, or like an IBAN. */
+/** Replaces ids whose characters contain a letter: some look like a card number or an IBAN. */
 export function withoutIds(text: string): string {
   if (text.length < MIN_ID_CHARACTERS) return text;
   const replaced = (id: string) => /[a-f]/i.test(id) ? "x" : id;
@@ -271,8 +271,8 @@ function luhnValue(digit: number, is_doubled: boolean): number {
 }
 
 /**
- * Characters outside ASCII whose compatibility form (NFKC) has no digit and is neither invisible nor
- * all separators. They end a number as a letter does. The single ones are symbols with digits
+ * Characters outside ASCII whose compatibility form (NFKC) has no digit and is neither invisible
+ * nor all separators. They end a number as a letter does. The single ones are symbols with digits
  * (`㋀` is 1 and an ideograph), spaces with an accent, and separators of other widths.
  */
 export const LIKE_LETTERS = new RegExp(

@@ -1,7 +1,7 @@
 /**
  * The reference that the payer of a bank transfer must give: a creditor reference (ISO 11649). It
- * is derived from the id of the payment, so it is stored nowhere else and always the same. Banks and
- * people change texts on their way, and `findReference` finds it again.
+ * is derived from the id of the payment, so it is stored nowhere else and always the same. Banks
+ * and people change texts on their way, and `findReference` finds it again.
  */
 
 import { createHash } from "node:crypto";

@@ -44,7 +44,7 @@ export function isOverdue(error: unknown): boolean {
   return error instanceof ApiError || codeOf(error) === "CONNECT_TIMEOUT";
 }
 
-/** Returns the code of an error of the driver, of the system or of PostgreSQL; null: it has none. */
+/** Returns the code of an error of the driver, the system or PostgreSQL; null: it has none. */
 export function codeOf(error: unknown): string | null {
   const { code } = error as { code?: unknown };
   return typeof code === "string" ? code : null;

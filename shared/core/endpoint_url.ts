@@ -85,8 +85,8 @@ interface EndpointUrlRules {
   /** ALLOW_PRIVATE_WEBHOOKS: also accepts http, names without a dot and private addresses. */
   allow_private: boolean;
   /**
-   * Hosts of this service, each as `host` (all ports) or `host:port`, in lower case. Only other edge
-   * functions of these hosts are accepted.
+   * Hosts of this service, each as `host` (all ports) or `host:port`, in lower case. Only other
+   * edge functions of these hosts are accepted.
    */
   own_hosts: readonly string[];
 }

@@ -8,8 +8,8 @@
  */
 
 /**
- * Country, check digits and account: 15 characters (Norway) to 34. `RF` is no country: it begins the
- * references of ISO 11649, which have the same check digits.
+ * Country, check digits and account: 15 characters (Norway) to 34. `RF` is no country: it begins
+ * the references of ISO 11649, which have the same check digits.
  */
 const SHAPE = /^(?!RF)[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}$/;
 
@@ -40,8 +40,8 @@ const SEPARATOR = /[\s\-.]/;
 
 /**
  * Reports whether free text contains an IBAN, with or without separators. It ends where a group of
- * letters and digits ends. Of the texts that have this form, one in 97 passes by chance. Takes linear
- * time.
+ * letters and digits ends. Of the texts that have this form, one in 97 passes by chance. Takes
+ * linear time.
  */
 export function containsIban(text: string): boolean {
   for (const { index } of text.matchAll(START)) {

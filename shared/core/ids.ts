@@ -52,8 +52,9 @@ export const systemRandom: RandomSource = blockwise(4096);
 
 /**
  * Returns the generator of the ids of one change, which was made at `at_ms`.
- * @param order_ms the real time, if `at_ms` is that of a sandbox whose clock can stand: it takes the
- *   place of 9 random characters, so that ids of the same `at_ms` sort in the order of the changes
+ * @param order_ms the real time, if `at_ms` is that of a sandbox whose clock can stand: it takes
+ *   the place of 9 random characters, so that ids of the same `at_ms` sort in the order of the
+ *   changes
  */
 export function idGenerator(
   at_ms: number,

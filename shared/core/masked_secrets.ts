@@ -32,14 +32,14 @@ export function withoutKeys(text: string): string {
   return text.replace(KEYS, LEFT_OUT);
 }
 
-/** Reports whether a text contains a card number, an IBAN, an API key or a secret of an endpoint. */
+/** Reports whether a text contains a card number, an IBAN, an API key or an endpoint's secret. */
 export function containsSecret(text: string): boolean {
   return containsCardNumber(text) || containsBankAccount(text) || text.search(KEYS) >= 0;
 }
 
 /**
- * Reports whether letters cut a card number in a text: `4242a4242b4242c4242`. Such a text is left out
- * of a log, but it is not refused, because texts with numbers would be too often.
+ * Reports whether letters cut a card number in a text: `4242a4242b4242c4242`. Such a text is left
+ * out of a log, but it is not refused, because texts with numbers would be too often.
  */
 export function containsCutNumber(text: string): boolean {
   const rest = withoutIds(text).replace(ON_CHAIN, "x");

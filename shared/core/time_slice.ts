@@ -1,6 +1,7 @@
 /**
- * Divides long computations into slices, so that one thread serves others meanwhile. All computations
- * of the process take turns: however many run, the event loop stands still for one slice at a time.
+ * Divides long computations into slices, so that one thread serves others meanwhile. All
+ * computations of the process take turns: however many run, the event loop stands still for one
+ * slice at a time.
  */
 
 /** A request takes several turns of the event loop, and each can wait for a slice. */

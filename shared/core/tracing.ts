@@ -1,8 +1,9 @@
 /**
  * Traces of requests, and the place in a trace (W3C Trace Context) that goes from a request to the
- * work that follows it. Deno's OpenTelemetry samples and sends the spans (docs/operations/monitoring.md). The
- * spans that Deno itself would make are off, because they have whole URLs, with keys and tokens.
- * Without `OTEL_DENO=true`, and on a runtime that has none, `span` only calls its function.
+ * work that follows it. Deno's OpenTelemetry samples and sends the spans
+ * (docs/operations/monitoring.md). The spans that Deno itself would make are off, because they have
+ * whole URLs, with keys and tokens. Without `OTEL_DENO=true`, and on a runtime that has none,
+ * `span` only calls its function.
  */
 
 /** Deno sends a number as a double, and a bigint as an integer. */
@@ -69,7 +70,7 @@ const REQUEST_BOUNDS = [
 ];
 const STATEMENT_BOUNDS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10];
 
-/** Version 00, without a trace or span of zeros. Other texts count as absent, as the standard says. */
+/** Version 00, without a trace or span of zeros. By the standard other texts count as absent. */
 const TRACEPARENT = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})$/;
 
 const telemetry = openTelemetry();

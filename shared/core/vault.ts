@@ -1,8 +1,8 @@
 /**
- * Sealed texts: bank details that have to be kept as a whole, because a payout or a collection needs
- * them later. AES-256-GCM of the runtime, with a key from the environment and its id beside the text
- * (ADR 0021). A sealed text opens only in its own context, so a row that was changed by hand opens
- * no other one's details.
+ * Sealed texts: bank details that have to be kept as a whole, because a payout or a collection
+ * needs them later. AES-256-GCM of the runtime, with a key from the environment and its id beside
+ * the text (ADR 0021). A sealed text opens only in its own context, so a row that was changed by
+ * hand opens no other one's details.
  */
 
 import { Buffer } from "node:buffer";
@@ -41,8 +41,9 @@ export class Vault {
   }
 
   /**
-   * Reads keys from the text of BANK_DETAILS_KEYS, `<id>:<base64>,<id>:<base64>`: the first one seals,
-   * the others are from before. Throws an error with a message for people, which repeats no key.
+   * Reads keys from the text of BANK_DETAILS_KEYS, `<id>:<base64>,<id>:<base64>`: the first one
+   * seals, the others are from before. Throws an error with a message for people, which repeats no
+   * key.
    */
   static read(text: string): Vault {
     const keys = new Map<string, Uint8Array>();
@@ -51,8 +52,8 @@ export class Vault {
       const key = new Uint8Array(Buffer.from(base64, "base64"));
       if (!KEY_ID.test(id) || keys.has(id) || key.length !== KEY_BYTES) {
         throw new Error(
-          `BANK_DETAILS_KEYS must be keys like "k1:<${KEY_BYTES} bytes in base64>", separated by commas, each with ` +
-            'an id of its own. "openssl rand -base64 32" makes one',
+          `BANK_DETAILS_KEYS must be keys like "k1:<${KEY_BYTES} bytes in base64>", separated by ` +
+            'commas, each with an id of its own. "openssl rand -base64 32" makes one',
         );
       }
       keys.set(id, key);
@@ -75,8 +76,8 @@ export class Vault {
 
   /**
    * Returns fingerprints of a text, one of each key with that of the first key first, each as
-   * `<key id>:<HMAC-SHA-256 in base64>`. Only equal texts of one context have equal ones, and nobody
-   * without the keys can try texts.
+   * `<key id>:<HMAC-SHA-256 in base64>`. Only equal texts of one context have equal ones, and
+   * nobody without the keys can try texts.
    */
   fingerprints(text: string, context: string): string[] {
     return [...this.#keys].map(([key_id, key]) => {

@@ -101,7 +101,7 @@ export const DELIVERY_STATUSES = [
   "cancelled",
 ] as const;
 
-/** Ways in which an endpoint gets its events: the service sends them, or the receiver reads them. */
+/** Ways in which an endpoint gets events: the service sends them, or the receiver reads them. */
 export const ENDPOINT_DELIVERIES = ["url", "inbox"] as const;
 
 /** Every status of a webhook endpoint. A disabled endpoint gets no events. */

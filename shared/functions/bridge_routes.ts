@@ -1,7 +1,7 @@
 /**
- * The routes of a bridge to a bank, a program of the operator that carries files between the service
- * and EBICS or SFTP (ADR 0021). They take no API key: the account has a token of its own, which
- * opens nothing else.
+ * The routes of a bridge to a bank, a program of the operator that carries files between the
+ * service and EBICS or SFTP (ADR 0021). They take no API key: the account has a token of its own,
+ * which opens nothing else.
  */
 
 import type { Context, Hono } from "hono";
@@ -133,8 +133,8 @@ async function hashOf(bytes: Uint8Array): Promise<string> {
 }
 
 /**
- * Returns the account whose token the request has, and counts the request. Throws `unauthorized` and
- * `rate_limited`.
+ * Returns the account whose token the request has, and counts the request. Throws `unauthorized`
+ * and `rate_limited`.
  */
 async function authenticate(
   c: Context<Env>,

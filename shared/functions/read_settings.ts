@@ -81,8 +81,8 @@ export function readSettings(env: (name: string) => string | undefined): Setting
 }
 
 /**
- * Reads the URL of the documentation. The operator's commands read it too, because they store errors
- * of requests.
+ * Reads the URL of the documentation. The operator's commands read it too, because they store
+ * errors of requests.
  * @throws {Error} if it is invalid
  */
 export function readDocsUrl(env: (name: string) => string | undefined): string | undefined {

@@ -1,6 +1,6 @@
 /**
- * Applies a schema to a value. An error names the first field at fault. The package uses this module
- * for the tools of agents, so it also runs on the oldest supported Node.js.
+ * Applies a schema to a value. An error names the first field at fault. The package uses this
+ * module for the tools of agents, so it also runs on the oldest supported Node.js.
  */
 
 import type * as z from "zod";

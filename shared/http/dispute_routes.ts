@@ -53,10 +53,11 @@ export const DISPUTE_ROUTES: readonly Route[] = [
     id: "submitEvidence",
     summary: "Send evidence",
     description:
-      "Submits evidence for a dispute that `needs_response`, once and until `evidence_due_by`. With " +
-      "`submit: false` the service only saves it. In the sandbox the text `winning_evidence` wins " +
-      "the dispute and `losing_evidence` loses it at once. Every other text leaves it " +
-      "`under_review` until an advance of the payment wins it, or until you accept it.",
+      "Submits evidence for a dispute that `needs_response`, once and until `evidence_due_by`. " +
+      "With `submit: false` the service only saves it. In the sandbox the text " +
+      "`winning_evidence` wins the dispute and `losing_evidence` loses it at once. Every other " +
+      "text leaves it `under_review` until an advance of the payment wins it, or until you " +
+      "accept it.",
     method: "POST",
     paths: ["/v1/disputes/:id/evidence"],
     scope: "payments:write",

@@ -110,7 +110,8 @@ const MOUNT = "/functions/v1";
  * a proxy that keeps `/internal/` inside.
  */
 function pathBehindMount({ url }: Request): string {
-  // No route has it, and `keyFirst` refuses it. To match a long path would cost as much as a create.
+  // No route has it, and `keyFirst` refuses it. To match a long path would cost as much as a
+  // create.
   if (url.length > MAX_URL) return "/";
   const start = url.indexOf("/", url.indexOf("://") + 3);
   const length = url.slice(start).search(/[?#]/);

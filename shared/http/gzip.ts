@@ -1,6 +1,6 @@
 /** Bodies that are compressed once and sent often. */
 
-/** Bytes in an `ArrayBuffer`, also for the types of Deno 2.1.4, where `Uint8Array` has no parameter. */
+/** Bytes in an `ArrayBuffer`. In Deno 2.1.4 the type `Uint8Array` has no parameter. */
 export type Bytes = ReturnType<Uint8Array["slice"]>;
 
 /** Tells whether an `Accept-Encoding` names gzip, and not with the quality 0. */

@@ -72,7 +72,8 @@ function admitToken(c: Context<Env>, deps: Dependencies): void {
 
 /** Renders one metric. Its help is a comment of ours, without line breaks and backslashes. */
 function gauge({ name, help, value }: Metric): string {
-  return `# HELP payments_${name} ${help}\n# TYPE payments_${name} gauge\npayments_${name} ${value}\n`;
+  const metric = `payments_${name}`;
+  return `# HELP ${metric} ${help}\n# TYPE ${metric} gauge\n${metric} ${value}\n`;
 }
 
 /** Hashes to a fixed length, so that the comparison does not reveal the length of the token. */

@@ -1,7 +1,7 @@
 /**
  * The routes that take no API key: each request takes a place of its network before its body is
- * read. Refused requests are limited by network, as failed authentications are, and where a response
- * is large also the others.
+ * read. Refused requests are limited by network, as failed authentications are, and where a
+ * response is large also the others.
  */
 
 import type { Context } from "hono";

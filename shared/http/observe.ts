@@ -119,7 +119,7 @@ export function observe(deps: Dependencies): MiddlewareHandler<Env> {
   };
 }
 
-/** Returns the attributes of a request that few values have, by the conventions of OpenTelemetry. */
+/** Returns the attributes of a request with few values, by the conventions of OpenTelemetry. */
 function attributesOf(method: string | null, url: string, status: number, route: string) {
   return {
     "http.request.method": method ?? "_OTHER",
@@ -135,7 +135,7 @@ function spanName(method: string | null, route: string): string {
   return route === UNKNOWN_ROUTE ? name : `${name} ${route}`;
 }
 
-/** Reports whether a browser sent the request for a web page. It sends no Origin to its own host. */
+/** Reports whether a web page sent the request. A browser sends no Origin to the page's host. */
 function isFromPage(headers: Headers): boolean {
   return headers.has("Origin") || headers.has("Sec-Fetch-Site");
 }

@@ -40,7 +40,7 @@ export function pathKind(path: string): PathKind | null {
   return at === -1 ? null : COLLECTIONS[steps[at - 1]!] ?? null;
 }
 
-/** Returns the path of a resource with the name of its function: `/api-v1-payments/v1/payments/…`. */
+/** Returns the path of a resource with that of its function: `/api-v1-payments/v1/payments/…`. */
 export function pathOfResource(id: string): string {
   const [collection, { home = PAYMENTS_FUNCTION }] = COLLECTION_LIST
     .find(([, { prefix }]) => id.startsWith(prefix))!;

@@ -86,8 +86,8 @@ export const PAYMENT_ROUTES: readonly Route[] = [
     id: "capturePayment",
     summary: "Capture a payment",
     description:
-      "Takes the amount of an `authorized` payment, once: the whole, or less. The service releases " +
-      "the rest.",
+      "Takes the amount of an `authorized` payment, once: the whole, or less. The service " +
+      "releases the rest.",
     method: "POST",
     paths: ["/v1/payments/:id/capture"],
     scope: "payments:write",

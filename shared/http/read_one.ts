@@ -7,7 +7,7 @@ import type { ResourceKind } from "../store/load_statement.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { PAYMENTS_FUNCTION, type Route, route } from "./route.ts";
 
-/** The parts that differ between these operations. By default both modes of the payments function. */
+/** The parts that differ between these operations. By default: payments function, both modes. */
 type Reading =
   & Pick<Route, "id" | "group" | "summary" | "scope" | "response">
   & Partial<Pick<Route, "description" | "home" | "test_only">>

@@ -53,7 +53,7 @@ export function parseBytes(bytes: Uint8Array, headers: Headers): ReadBody {
 interface Reading {
   /** Deadline for the arrival of the body. */
   deadline_ms?: number;
-  /** Called before more than `SMALL_BODY_BYTES` are read. Throws if the caller may not send them. */
+  /** Called before more than `SMALL_BODY_BYTES` are read. Throws if the caller may not send it. */
   admit?: () => Promise<void>;
 }
 
@@ -178,8 +178,8 @@ const PLACES: ReadonlyMap<string, RegExp> = new Map([
 ]);
 
 /**
- * Refuses card numbers in all fields of a valid body except `PLACES`, before the body is hashed (ADR
- * 0014). Throws `invalid_parameter`.
+ * Refuses card numbers in all fields of a valid body except `PLACES`, before the body is hashed
+ * (ADR 0014). Throws `invalid_parameter`.
  */
 export function refuseCardNumbers(value: unknown, path: string): void {
   if (typeof value === "string" || typeof value === "number") {

@@ -64,7 +64,7 @@ export interface Route {
   /** Name of the function that the operation belongs to. */
   home: string;
   scope: Scope;
-  /** Scopes that a query parameter asks for in place of `scope`, because it makes the read a write. */
+  /** Scopes in place of `scope` for query parameters that make the read a write. */
   parameter_scopes?: Readonly<Record<string, Scope>>;
   /** True: live keys are refused before the body is read. */
   test_only: boolean;

@@ -81,8 +81,8 @@ export function joined(path: string, step: PropertyKey): string {
 
 /**
  * Returns a name of the client for an error: at most 100 characters, without control characters.
- * `…` stands for a name that contains a secret, for three digits or more (a security code, or a part
- * of a card number), and for an empty name.
+ * `…` stands for a name that contains a secret, for three digits or more (a security code, or a
+ * part of a card number), and for an empty name.
  */
 function shownName(name: string): string {
   const searched = name.slice(0, MAX_SEARCHED);

@@ -27,7 +27,8 @@ export function unknownRoute(
   return new ApiError(
     "not_found",
     meant === undefined
-      ? `Nothing is served at this path. ${base_url}/api-v1-payments/v1/openapi.json lists all paths`
+      ? "Nothing is served at this path. " +
+        `${base_url}/api-v1-payments/v1/openapi.json lists all paths`
       : `Nothing is served at this path: use ${base_url}${meant}`,
   );
 }

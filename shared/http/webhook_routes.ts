@@ -174,8 +174,8 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     group: "Webhook deliveries",
     summary: "Deliver an event again",
     description:
-      "Makes a delivery `pending` again, whatever its status. One that is `available` in an inbox " +
-      "stays as it is.",
+      "Makes a delivery `pending` again, whatever its status. One that is `available` in an " +
+      "inbox stays as it is.",
     method: "POST",
     paths: ["/v1/webhook_deliveries/:id/redeliver"],
     response: WebhookDelivery,

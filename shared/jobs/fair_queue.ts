@@ -1,7 +1,7 @@
 /**
  * A queue in which nobody can make the others wait. A job takes a slot of each of its owners: its
- * account, then its environment, then its endpoint, and a slot of the queue. If one is not free, the
- * job waits, and the innermost owners take turns.
+ * account, then its environment, then its endpoint, and a slot of the queue. If one is not free,
+ * the job waits, and the innermost owners take turns.
  *
  * Everything that a tenant can make wait goes through such a queue: single statements, costly
  * lists, attempts, waiting reads of inboxes, delays. The bounds belong to the caller.

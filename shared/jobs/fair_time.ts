@@ -1,6 +1,7 @@
 /**
- * Divides the time of jobs that run one at a time between accounts. A job can take 15 s, so accounts
- * share the time, and not the number of jobs. Pure: the caller passes the times. Source: ADR 0017.
+ * Divides the time of jobs that run one at a time between accounts. A job can take 15 s, so
+ * accounts share the time, and not the number of jobs. Pure: the caller passes the times. Source:
+ * ADR 0017.
  */
 
 /** Start-time fair queuing: a new account starts level with the one that has used least time. */

@@ -1,8 +1,8 @@
 /**
  * The places of the requests of an isolate. A request under way occupies a connection and memory.
- * So each takes a place before anything is done for it: with a key that the isolate knows a place of
- * its account, without one a place of its network (shared/http/api_key_header.ts). A request that
- * finds no place gets 429 at once. Contract §5 has the numbers as a table.
+ * So each takes a place before anything is done for it: with a key that the isolate knows a place
+ * of its account, without one a place of its network (shared/http/api_key_header.ts). A request
+ * that finds no place gets 429 at once. Contract §5 has the numbers as a table.
  */
 
 import type { CostlyWorkBounds } from "./costly_work.ts";

@@ -1,4 +1,4 @@
-/** The store of sandboxes' clocks. Each call runs one entry function in one round trip (ADR 0023). */
+/** The store of sandboxes' clocks. Each call runs one entry function in a round trip (ADR 0023). */
 
 import { formatTime } from "../core/clock.ts";
 import { type ApiError, invalidParameter, tryAgain } from "../core/errors.ts";
@@ -29,7 +29,7 @@ interface SetClock {
 
 /** The state of the advance of a request after a step. */
 interface ClockStep {
-  /** `waiting`: something that is due is not done yet. `moved`: call again. `done`: it is complete. */
+  /** `waiting`: due work is not done yet. `moved`: call again. `done`: it is complete. */
   state: "waiting" | "moved" | "done";
   response: StoredResponse;
 }

@@ -66,8 +66,8 @@ export const DISPOSABLE_SANDBOX_ROUTES: readonly Route[] = [
     id: "deleteSandbox",
     summary: "Delete a disposable sandbox",
     description:
-      "Ends the sandbox and its keys at once. The service then deletes its data. Deleting it again " +
-      "within 24 hours changes nothing and returns the same.",
+      "Ends the sandbox and its keys at once. The service then deletes its data. Deleting it " +
+      "again within 24 hours changes nothing and returns the same.",
     method: "DELETE",
     paths: ["/sandboxes/:id", "/v1/sandboxes/:id"],
     run: ({ deps, request, id }) => deps.sandbox.disposable.end(request, id),

@@ -27,9 +27,10 @@ export const FAULT_ROUTES: readonly Route[] = [
     id: "createFault",
     summary: "Declare a fault",
     description:
-      "The next matching requests, deliveries or calls to the simulated provider fail in this way, " +
-      "exactly `times` times. Each response that a fault decides has the header `Sandbox-Fault`. " +
-      "A sandbox has at most 100 faults that have not happened yet; one more is 400.",
+      "The next matching requests, deliveries or calls to the simulated provider fail in this " +
+      "way, exactly `times` times. Each response that a fault decides has the header " +
+      "`Sandbox-Fault`. A sandbox has at most 100 faults that have not happened yet; one more is " +
+      "400.",
     method: "POST",
     paths: ["/faults", "/v1/faults"],
     body: CreateFaultBody,

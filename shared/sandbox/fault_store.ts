@@ -100,8 +100,8 @@ export function createFaultStore(calls: EntryCalls): FaultStore {
       if (row.outcome === "full") {
         throw invalidParameter(
           "times",
-          `Cannot declare a fault: this sandbox has ${MAX_OPEN_FAULTS} that have not happened yet. ` +
-            "Delete one first, or declare one with more times",
+          `Cannot declare a fault: this sandbox has ${MAX_OPEN_FAULTS} that have not happened ` +
+            "yet. Delete one first, or declare one with more times",
         );
       }
       if (row.outcome === "replay") return { response: responseOf(row), replayed: true };

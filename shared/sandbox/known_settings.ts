@@ -22,7 +22,7 @@ const NO_SETTINGS: SandboxSettings = {
   requests: 0,
 };
 
-/** Returns the time of a sandbox with these settings at a real time, as `pay_internal.time_ahead` does. */
+/** Returns the time of a sandbox at a real time, as `pay_internal.time_ahead` does. */
 export function timeIn(settings: SandboxSettings, real_ms: number): number {
   const { version, frozen_at, offset_ms } = settings;
   if (version === 0) return real_ms;

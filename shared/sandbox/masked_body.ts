@@ -1,7 +1,7 @@
 /**
  * Bodies of requests and responses without card numbers, security codes, bank accounts and secrets,
- * for the transcript and the log of a sandbox. Of a request they have the values of the members that
- * the operation knows, because nobody can tell what an unknown member contains.
+ * for the transcript and the log of a sandbox. Of a request they have the values of the members
+ * that the operation knows, because nobody can tell what an unknown member contains.
  */
 
 import type * as z from "zod";
@@ -45,8 +45,8 @@ const PARTS_MAX = 19;
 type Members = Record<string, unknown>;
 
 /**
- * Bytes of a body that is shown, as in the database (`requests_bodies_bounded`), and characters of a
- * text in which secrets are searched for.
+ * Bytes of a body that is shown, as in the database (`requests_bodies_bounded`), and characters of
+ * a text in which secrets are searched for.
  */
 export const MAX_BYTES = 16_384;
 /** Parameters of a query that is shown. */
@@ -57,7 +57,7 @@ export function maskedRequest(body: unknown, schema: z.ZodType | undefined): unk
   return withoutSplitNumbers(shownMember(body, schema));
 }
 
-/** Leaves out the card numbers in the texts of a response: those that messages of errors recommend. */
+/** Leaves out the card numbers of a response, which messages of errors recommend. */
 export function withoutCardNumbers(part: unknown): unknown {
   if (typeof part === "string") {
     return containsCardNumber(part) ? part.replace(CARD_NUMBERS, LEFT_OUT) : part;

@@ -36,8 +36,8 @@ interface PaymentInstructions {
 }
 
 /**
- * Returns the instructions for the payer of a payment from `at_ms` on. Null: there are none, because
- * a chain has no exchange rate.
+ * Returns the instructions for the payer of a payment from `at_ms` on. Null: there are none,
+ * because a chain has no exchange rate.
  */
 export function instructionsFor(payment: Payment, at_ms: number): PaymentInstructions | null {
   const { currency, method_kind } = payment;

@@ -41,8 +41,8 @@ function readFaultHeader({ method, headers }: Request): RequestFault | "none" | 
     if (method === "GET") return NO_FAULT;
     throw invalidParameter(
       FAULT_HEADER,
-      `"${FAULT_HEADER}: ${NO_FAULT}" is for GET requests only: leave the header out, or delete the ` +
-        "declared faults",
+      `"${FAULT_HEADER}: ${NO_FAULT}" is for GET requests only: leave the header out, or delete ` +
+        "the declared faults",
     );
   }
   const [, name, ms] = /^([a-z_]+)(?:; *delay_ms=(\d{1,6}))?$/.exec(text.trim()) ?? [];
@@ -157,8 +157,8 @@ export class FaultOfRequest {
       case "server_error_after":
         throw new ApiError(
           "internal_error",
-          "The sandbox fails because of a declared fault, after it has processed the request: send " +
-            "it again with the same Idempotency-Key",
+          "The sandbox fails because of a declared fault, after it has processed the request: " +
+            "send it again with the same Idempotency-Key",
         );
       case "connection_lost_after":
         throw new ConnectionLost();

@@ -1,8 +1,8 @@
 /**
- * The clock of a sandbox: it is read, frozen, and advanced (contract §7). An advance moves the clock
- * from one time at which something is due to the next. The dispatcher and the provider worker do
- * what is due at each of them before the clock moves on, so everything happens at its own time and
- * in order. A request takes a bounded time; the response tells how to go on (ADR 0023).
+ * The clock of a sandbox: it is read, frozen, and advanced (contract §7). An advance moves the
+ * clock from one time at which something is due to the next. The dispatcher and the provider worker
+ * do what is due at each of them before the clock moves on, so everything happens at its own time
+ * and in order. A request takes a bounded time; the response tells how to go on (ADR 0023).
  */
 
 import { invalidParameter } from "../core/errors.ts";

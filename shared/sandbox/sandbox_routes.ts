@@ -78,9 +78,9 @@ export const SANDBOX_ROUTES: readonly Route[] = [
     id: "advanceRefund",
     summary: "Advance a refund",
     description:
-      "Completes a `pending` refund or makes it fail. Refunds wait if the payment was created with " +
-      '`settlement: "manual"`. A `completed` refund can fail too, as a payer\'s bank can refuse it days ' +
-      "later: its amount can be refunded again.",
+      "Completes a `pending` refund or makes it fail. Refunds wait if the payment was created " +
+      'with `settlement: "manual"`. A `completed` refund can fail too, as a payer\'s bank can ' +
+      "refuse it days later: its amount can be refunded again.",
     paths: ["/refunds/:id/advance", "/v1/refunds/:id/advance"],
     body: AdvanceRefundBody,
     response: Refund,
@@ -92,8 +92,8 @@ export const SANDBOX_ROUTES: readonly Route[] = [
     id: "advanceTransfer",
     summary: "Advance a transfer",
     description:
-      "Moves a `pending` transfer to another status without waiting. A transfer to a bank account that " +
-      "is `completed` can fail too, as its bank can return it later.",
+      "Moves a `pending` transfer to another status without waiting. A transfer to a bank " +
+      "account that is `completed` can fail too, as its bank can return it later.",
     paths: ["/transfers/:id/advance", "/v1/transfers/:id/advance"],
     body: AdvanceTransferBody,
     response: Transfer,
@@ -106,8 +106,9 @@ export const SANDBOX_ROUTES: readonly Route[] = [
     summary: "Deliver an event now",
     description:
       "Makes one synchronous attempt, signed with the endpoint's real secret. The response is " +
-      "200 with the delivery, also if the receiver fails. No payment changes. At most 16 attempts " +
-      "of a sandbox and 32 of an account are under way at a time; one more is 429 `rate_limited`.",
+      "200 with the delivery, also if the receiver fails. No payment changes. At most 16 " +
+      "attempts of a sandbox and 32 of an account are under way at a time; one more is 429 " +
+      "`rate_limited`.",
     paths: ["/webhooks/trigger", "/v1/webhooks/trigger"],
     body: TriggerWebhookBody,
     response: WebhookDelivery,
@@ -120,8 +121,8 @@ export const SANDBOX_ROUTES: readonly Route[] = [
     method: "GET",
     summary: "Read the transcript",
     description:
-      "The run of a seeded sandbox so far, as newline-delimited JSON: compare it with a file in your " +
-      "repository. It keeps the first 10 000 requests. Reading it is no part of the run.",
+      "The run of a seeded sandbox so far, as newline-delimited JSON: compare it with a file in " +
+      "your repository. It keeps the first 10 000 requests. Reading it is no part of the run.",
     paths: ["/transcript", "/v1/transcript"],
     body: EmptyBody,
     response: Transcript,
@@ -154,8 +155,9 @@ export const SANDBOX_ROUTES: readonly Route[] = [
       "Everything of the sandbox obeys its clock, and no other sandbox notices. An advance does " +
       "what becomes due, in the order of time, and returns the numbers. A request works for " +
       "about 2 seconds. If `has_more` is true, send `to` with the value of `target` again. An " +
-      "advance that is not complete is never lost: the next request goes on from its end. A clock " +
-      "never goes back; a reset makes it the real one. Signatures always carry the real time.",
+      "advance that is not complete is never lost: the next request goes on from its end. A " +
+      "clock never goes back; a reset makes it the real one. Signatures always carry the real " +
+      "time.",
     paths: ["/clock", "/v1/clock"],
     body: SetClockBody,
     response: ClockAdvance,

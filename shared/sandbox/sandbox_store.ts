@@ -15,7 +15,7 @@ import {
   type Row,
 } from "../store/outcome.ts";
 
-/** Most disposable sandboxes of an account that have not ended, as in `pay_internal.max_sandboxes`. */
+/** Most disposable sandboxes of an account at a time, as in `pay_internal.max_sandboxes`. */
 const MAX_SANDBOXES = 1_000;
 /**
  * Most of an account with those that have ended within a day, as in
@@ -97,14 +97,14 @@ const REFUSALS = {
     new ApiError(
       "invalid_parameter",
       `Cannot make a sandbox: this account has ${MAX_SANDBOXES} disposable sandboxes that have ` +
-        `not ended, or ${MAX_KEPT_SANDBOXES} with those of the last day. Delete one first, or try ` +
-        "again later",
+        `not ended, or ${MAX_KEPT_SANDBOXES} with those of the last day. Delete one first, or ` +
+        "try again later",
     ),
   seed_taken: () =>
     new ApiError(
       "invalid_state",
-      'Cannot make a sandbox: one that has not ended has this "seed". Delete that one, or reset and ' +
-        "use it",
+      'Cannot make a sandbox: one that has not ended has this "seed". Delete that one, or reset ' +
+        "and use it",
       { param: "seed", current_status: "active", allowed: ["ended"] },
     ),
 } as const;

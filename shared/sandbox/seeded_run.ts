@@ -64,7 +64,7 @@ export async function numberRequest(
   state.request_id = idGenerator(timeIn(settings, state.at_ms), random, run.n)("req_");
 }
 
-/** Returns the values of a request: those of its sandbox's seed and its number, or else `random`. */
+/** Returns the values of a request: those of its sandbox's seed and its number, or `random`. */
 export function valuesOf(
   state: RequestState,
   settings: SandboxSettings,

@@ -24,15 +24,15 @@ export const CreateApiKeyBody = z.object({
     z.array(Scope).min(1).max(SCOPES.length)
       .transform((scopes) => [...new Set(scopes)]).optional()
       .describe(
-        "At most the scopes of the caller's key. By default all scopes, which only a key with all " +
-          "scopes can give",
+        "At most the scopes of the caller's key. By default all scopes, which only a key with " +
+          "all scopes can give",
       ),
     `a list of 1 to ${SCOPES.length} scopes, such as ["payments:read"]`,
   ),
   expires_at: Time.optional()
     .describe(
-      "Time at which the key expires. By default, and at the latest, it expires with the caller's " +
-        "key",
+      "Time at which the key expires. By default, and at the latest, it expires with the " +
+        "caller's key",
     ),
 }).describe("A test key for the caller's own sandbox");
 export type CreateApiKeyBody = z.infer<typeof CreateApiKeyBody>;

@@ -77,8 +77,8 @@ export interface PayeeInput {
 
 /** The speed of a payout to a bank account. */
 export const Speed = z.enum(["standard", "instant"]).describe(
-  "`instant` asks for SEPA Instant, for EUR to an IBAN only. If the payee's bank does not take it, " +
-    "the payout fails, and is not sent again as a standard one. By default `standard`",
+  "`instant` asks for SEPA Instant, for EUR to an IBAN only. If the payee's bank does not take " +
+    "it, the payout fails, and is not sent again as a standard one. By default `standard`",
 );
 
 /** The speed in a response. */

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { mustBe } from "./requirement.ts";
 import { Instant, Time } from "./values.ts";
 
-/** Most days by which one request moves a clock (contract §7), as in `pay_internal.longest_advance`. */
+/** Most days of an advance of a clock (contract §7), as in `pay_internal.longest_advance`. */
 export const MAX_ADVANCE_DAYS = 400;
 
 /** The latest time of a sandbox's clock (contract §7), as in `pay_internal.clock_ceiling`. */

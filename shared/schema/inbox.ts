@@ -64,8 +64,8 @@ export const RecoverDeliveriesBody = z.object({
   since: Time.describe("The first time of the period, at most 30 days ago"),
   until: Time.optional().describe("The last time of the period. By default the present"),
   status: z.enum(["failed", "all"]).default("failed").describe(
-    "`failed`: deliveries that have failed or were cancelled. `all`: also those that the endpoint " +
-      "has got",
+    "`failed`: deliveries that have failed or were cancelled. `all`: also those that the " +
+      "endpoint has got",
   ),
   starting_after: mustBe(
     id("whd_").optional().describe("The `next_cursor` of the previous response"),

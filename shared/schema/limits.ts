@@ -35,9 +35,9 @@ export const MAX_PAGE = 100;
 export const DEFAULT_PAGE = 10;
 /** Bytes of a request body (security §2, bad JSON). */
 export const MAX_BODY_BYTES = 65_536;
-/** Bytes of a body that the service reads before the database has admitted the request (contract §6). */
+/** Bytes of a body that are read before the database has admitted the request (contract §6). */
 export const SMALL_BODY_BYTES = 4_096;
-/** Characters of a URL: what servers are expected to take (RFC 9110 §4.1), and the longest filters. */
+/** Characters of a URL: as many as servers should take (RFC 9110 §4.1), and the longest filters. */
 export const MAX_URL = 8_192;
 /** Characters of an idempotency key (contract §5). */
 export const MAX_IDEMPOTENCY_KEY = 255;

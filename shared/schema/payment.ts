@@ -138,7 +138,8 @@ const CardMembers = z.object({
 /** A card in the body of a create: a token, or with a test key the number of a test card. */
 export const CardInput = mustBe(
   CardMembers.superRefine(tokenOrNumber).describe(
-    "A card: `token`, or with a test key `number`, `exp_month`, `exp_year` and `cvc` of a test card",
+    "A card: `token`, or with a test key `number`, `exp_month`, `exp_year` and `cvc` of a test " +
+      "card",
   ),
   'an object with "token", or with "number", "exp_month", "exp_year" and "cvc"',
 );
@@ -169,8 +170,8 @@ function tokenOrNumber(
 
 /** The place of a payment among those of its mandate. */
 const MandateSequence = z.enum(MANDATE_SEQUENCES).describe(
-  "The place of the payment among those of the mandate. `recurring` can be the first too. Nothing " +
-    "is collected after `final` or `one_off`",
+  "The place of the payment among those of the mandate. `recurring` can be the first too. " +
+    "Nothing is collected after `final` or `one_off`",
 );
 export type MandateSequence = z.infer<typeof MandateSequence>;
 
@@ -254,8 +255,8 @@ export const CreatePaymentBody = z.object({
   amount_minor: AmountMinor.optional(),
   currency: Currency,
   capability: Capability.optional().describe(
-    "Kind of the payment method (variant A). By default that of `card`, `iban` or `wallet`; without " +
-      "any of them `card_payment`",
+    "Kind of the payment method (variant A). By default that of `card`, `iban` or `wallet`; " +
+      "without any of them `card_payment`",
   ),
   method_kind: MethodKind.optional().describe(
     "Kind of the payment method (variant B): another name for `capability`. Send one of the two",
@@ -277,11 +278,11 @@ export const CreatePaymentBody = z.object({
   outcome: Outcome.optional(),
   settlement: Settlement.optional(),
 }).superRefine(sameAmount).superRefine(requiredAmount).describe(
-  "Variants A (`amount`, `capability`, `customer`) and B (`amount_minor`, `method_kind`, `payer`) " +
-    "can be mixed field by field. One of `amount` and `amount_minor` is required. Send at most " +
-    "one of `card`, `iban` and `wallet`. Without any of them and without `outcome` the payment " +
-    "is `pending`. By SEPA, SWIFT, USDC or USDT the payer then sends the money to the place in " +
-    "`next_action`",
+  "Variants A (`amount`, `capability`, `customer`) and B (`amount_minor`, `method_kind`, " +
+    "`payer`) can be mixed field by field. One of `amount` and `amount_minor` is required. Send " +
+    "at most one of `card`, `iban` and `wallet`. Without any of them and without `outcome` the " +
+    "payment is `pending`. By SEPA, SWIFT, USDC or USDT the payer then sends the money to the " +
+    "place in `next_action`",
 );
 export type CreatePaymentBody = z.infer<typeof CreatePaymentBody>;
 

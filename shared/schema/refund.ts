@@ -52,8 +52,8 @@ const RefundAddress = mustBe(
 /** The wallet or bank account to which a refund goes. */
 const RefundDestinationInput = mustBe(
   z.object({ address: RefundAddress.optional(), ...PAYEE }).describe(
-    "Where the refund goes: the wallet in `address`, or the bank account in `iban`. A refund by SEPA " +
-      "or SWIFT goes to the payer's account without it",
+    "Where the refund goes: the wallet in `address`, or the bank account in `iban`. A refund by " +
+      "SEPA or SWIFT goes to the payer's account without it",
   ),
   'an object with "address" or "iban"',
 );

@@ -34,7 +34,8 @@ export type IdempotencyKey = z.infer<typeof IdempotencyKey>;
 
 /** The kind of client that sent a request. */
 export const RequestSource = z.enum(["program", "web_page"]).describe(
-  "`web_page`: a browser sent the request for a page, such as the console. `program`: anything else",
+  "`web_page`: a browser sent the request for a page, such as the console. `program`: " +
+    "anything else",
 );
 
 const LoggedBody = z.record(z.string(), z.unknown()).nullable().optional();
@@ -57,8 +58,8 @@ export const LoggedRequest = z.object({
   source: RequestSource,
   created_at: Instant.describe("Time at which the request arrived"),
   request_body: LoggedBody.describe(
-    "Body with `…` in place of secrets and of unknown members. Null: not stored. Only the read of " +
-      "one request has it",
+    "Body with `…` in place of secrets and of unknown members. Null: not stored. Only the read " +
+      "of one request has it",
   ),
   response_body: LoggedBody.describe("Body of the response, as `request_body`"),
 }).describe("A request that a sandbox has received");

@@ -10,7 +10,7 @@ import { id, Instant } from "./values.ts";
 
 /** Shortest time in seconds until a disposable sandbox ends. The service chose the number. */
 export const MIN_SANDBOX_S = 60;
-/** Longest time in seconds until a disposable sandbox ends: 7 days. The service chose the number. */
+/** Longest life of a disposable sandbox in seconds: 7 days. The service chose the number. */
 export const MAX_SANDBOX_S = 604_800;
 /** Time in seconds until a disposable sandbox ends by default: one day. */
 export const DEFAULT_SANDBOX_S = 86_400;
@@ -30,9 +30,9 @@ export const CreateSandboxBody = z.object({
   ),
   seed: mustBe(
     z.string().min(1).max(MAX_SEED).nullable().optional().describe(
-      "The ids, tokens and secrets of the sandbox follow from this text and from the number of the " +
-        "request, and its clock stands at 2030-01-01T00:00:00.000Z. So the same requests in the same " +
-        "order give the same bytes. Null or left out: they are random",
+      "The ids, tokens and secrets of the sandbox follow from this text and from the number of " +
+        "the request, and its clock stands at 2030-01-01T00:00:00.000Z. So the same requests in " +
+        "the same order give the same bytes. Null or left out: they are random",
     ),
     `text of 1 to ${MAX_SEED} characters`,
   ),

@@ -22,9 +22,9 @@ export type Purged = z.infer<typeof Purged>;
 
 /** The response to `GET /transcript`. */
 export const Transcript = z.string().describe(
-  "One line of JSON for each request of the run, oldest first: its number `n`, the `request` with " +
-    "method, path, idempotency key and body, and the `answer` with status, request id and body. " +
-    "API keys are left out",
+  "One line of JSON for each request of the run, oldest first: its number `n`, the `request` " +
+    "with method, path, idempotency key and body, and the `answer` with status, request id and " +
+    "body. API keys are left out",
 );
 export type Transcript = z.infer<typeof Transcript>;
 

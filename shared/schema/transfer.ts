@@ -46,7 +46,8 @@ export const CreateTransferBody = z.object({
   destination: mustBe(
     z.object({ ...PAYEE_WITH_ADDRESS, wallet: WalletInput.optional() })
       .describe(
-        "The receiving account: send one of `iban` and `wallet`. The other members are for an `iban`",
+        "The receiving account: send one of `iban` and `wallet`. The other members are for " +
+          "an `iban`",
       ),
     'an object with either "iban" or "wallet"',
   ),

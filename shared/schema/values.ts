@@ -36,8 +36,8 @@ export const AmountMinor = mustBe(
 
 /** The amount under its second name. Responses have both. */
 export const AmountAlias = AmountMinor.describe(
-  "Amount in minor units of the currency: `1999` is 19.99 EUR. `amount_minor` is another name for " +
-    "it: a request has one of them, or both with the same value, and responses have both",
+  "Amount in minor units of the currency: `1999` is 19.99 EUR. `amount_minor` is another name " +
+    "for it: a request has one of them, or both with the same value, and responses have both",
 );
 
 const CURRENCY_WORDS = 'a currency code such as "EUR", "USD" or "USDC"';

@@ -76,8 +76,8 @@ export type EndpointStatus = z.infer<typeof EndpointStatus>;
 /** The body of `PUT /v1/webhook_endpoints/{id}`. Absent fields keep their values. */
 export const UpdateWebhookEndpointBody = z.object({
   delivery: EndpointDelivery.optional().describe(
-    "`inbox` removes the URL. `url` needs a `url`, and sends the deliveries to it that are in the " +
-      "inbox and not acknowledged",
+    "`inbox` removes the URL. `url` needs a `url`, and sends the deliveries to it that are in " +
+      "the inbox and not acknowledged",
   ),
   url: Url.optional(),
   events: Subscriptions.optional().describe("The types of events that the endpoint receives"),

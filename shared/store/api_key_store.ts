@@ -13,7 +13,7 @@ import {
   type Row,
 } from "./outcome.ts";
 
-/** Most keys of an environment that are neither revoked nor expired, as in `pay_internal.max_active_keys`. */
+/** Most active keys of an environment, as in `pay_internal.max_active_keys`. */
 export const MAX_ACTIVE_KEYS = 100;
 
 /** The parts of a new secret that are stored. The database never gets its text. */

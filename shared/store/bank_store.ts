@@ -137,8 +137,8 @@ export interface NewRows {
   provider_events: ProviderEvent[];
   checks: NewCheck[];
   /**
-   * The details of payers that were not known, to whom refunds can go back, by the reference of their
-   * payment, with the member without which none can be written; nulls: it has several payers.
+   * The details of payers that were not known, to whom refunds can go back, by the reference of
+   * their payment, with the member without which none can be written; nulls: it has several payers.
    */
   payers: ((Sealed & { lacks?: string } | { key_id: null; sealed: null }) & {
     reference: string;
@@ -174,8 +174,8 @@ export interface BankStore {
   /** Stores files. Throws if an order is in another file, or was ended meanwhile. */
   storeExports(account_id: string, exports: readonly NewExport[]): Promise<void>;
   /**
-   * Returns the files of an account whose bytes are still there: those that nobody has got, then the
-   * newest, 1 000 at most; with a name only that one.
+   * Returns the files of an account whose bytes are still there: those that nobody has got, then
+   * the newest, 1 000 at most; with a name only that one.
    */
   listExports(account_id: string, name: string | null): Promise<StoredExport[]>;
   /** Notes that somebody has got a file. */
@@ -205,7 +205,7 @@ export interface BankStore {
   importFile(account_id: string, file: NewFile): Promise<{ is_new: boolean; result: unknown }>;
   /** Returns the hash of the token of an account's bridge in hex, or null without one. */
   readBridgeHash(account_id: string): Promise<string | null>;
-  /** Counts a request of a bridge with those of the live keys. Returns false if it is one too many. */
+  /** Counts a request of a bridge with those of the live keys. False: it is one too many. */
   countBridgeRequest(account_id: string, limits: RateLimits): Promise<boolean>;
   importState(account_id: string, sha256: string): Promise<ImportState>;
 }

@@ -1,8 +1,8 @@
 /**
  * Calls of the entry functions, for one request each. Tenants alternate, and these calls
  * never use all connections of the pool. A tenant that sends too many requests delays itself, but
- * neither other tenants nor the statements that many requests share (request_batcher.ts). All sandboxes of
- * an account are one tenant (known_tenants.ts).
+ * neither other tenants nor the statements that many requests share (request_batcher.ts). All
+ * sandboxes of an account are one tenant (known_tenants.ts).
  *
  * Rate limits do not bound the number of calls: a request over its limit costs a call as well, and
  * a reset or a concurrent duplicate occupies its connection for seconds. Source: ADR 0001.

@@ -1,7 +1,7 @@
 /**
  * The tenants of the keys that the database has admitted. Queues need them to alternate between
- * tenants, because one tenant can have many keys and many sandboxes. The sandboxes of an account are
- * one tenant. Its live environment is another one, so tests never delay payments.
+ * tenants, because one tenant can have many keys and many sandboxes. The sandboxes of an account
+ * are one tenant. Its live environment is another one, so tests never delay payments.
  */
 
 import { RecentMap } from "../core/recent_map.ts";

@@ -48,8 +48,8 @@ export interface Access {
   /** The retries that are left to the request. */
   retries: Retries;
   /**
-   * Called with the id of the key, the smaller number of requests left to it or its account, and its
-   * environment at the time of the request.
+   * Called with the id of the key, the smaller number of requests left to it or its account, and
+   * its environment at the time of the request.
    */
   observe: (
     api_key_id: string,
@@ -59,8 +59,8 @@ export interface Access {
 }
 
 /**
- * The database has refused a request that was decided with outdated settings of its sandbox. Nothing
- * has happened, and the request is not counted.
+ * The database has refused a request that was decided with outdated settings of its sandbox.
+ * Nothing has happened, and the request is not counted.
  */
 export class OutdatedSettings extends Error {
   /** @param settings the present ones; null: the sandbox has none */
@@ -154,7 +154,7 @@ export function requestParameter(
   return JSON.stringify([keyedRequest(access, idempotency, response)]);
 }
 
-/** Pending deliveries of a sandbox at which requests add no more, as in `pay_internal.max_pending_deliveries`. */
+/** Most pending deliveries of a sandbox, as in `pay_internal.max_pending_deliveries`. */
 const MAX_PENDING_DELIVERIES = 20_000;
 
 /** The error of each outcome with which an entry function refuses a request. */
@@ -178,14 +178,15 @@ const REFUSALS = {
   waiting: () =>
     tryAgain(
       "rate_limited",
-      "Too many reset sandboxes of this account wait for the deletion of their data: try again in " +
-        "some minutes",
+      "Too many reset sandboxes of this account wait for the deletion of their data: try again " +
+        "in some minutes",
     ),
   backlog: () =>
     tryAgain(
       "rate_limited",
       `The sandbox has ${MAX_PENDING_DELIVERIES} pending deliveries: let its webhook endpoints ` +
-        "receive them (a clock that stands must advance), disable an endpoint, or reset the sandbox",
+        "receive them (a clock that stands must advance), disable an endpoint, or reset the " +
+        "sandbox",
     ),
   live: () => new ApiError("test_key_required", "The sandbox takes test keys only"),
   /** One response for unknown ids and for ids of other environments. */

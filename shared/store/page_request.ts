@@ -12,7 +12,7 @@ export interface PageRequest {
   kind: ListKind;
   limit: number;
   starting_after: string | null;
-  /** `pay_internal.list_condition`; `id_from` (inclusive) and `id_before` (exclusive) bound the id. */
+  /** `pay_internal.list_condition`; `id_from` (inclusive), `id_before` (exclusive) bound the id. */
   filters: Record<string, string>;
   /** A payment that must exist, else the list is 404. */
   parent_id?: string;

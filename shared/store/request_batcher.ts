@@ -1,6 +1,6 @@
 /**
- * Requests that arrive while a statement runs share the next one (ADR 0001). Tenants take turns, and
- * each request gets the outcome that it would get alone.
+ * Requests that arrive while a statement runs share the next one (ADR 0001). Tenants take turns,
+ * and each request gets the outcome that it would get alone.
  */
 
 import { Batcher } from "../jobs/batcher.ts";

@@ -3,9 +3,9 @@
  * written behind the responses, so no request waits for them.
  *
  * Entries collect for a moment, so that many requests share a statement (`pay.log_requests`). The
- * memory is bounded: when too many wait, the queue drops the new ones and counts them. It also drops
- * and counts an entry that the database refuses, without the others. `close` writes everything that
- * waits. A process that is killed loses what it has not written (ADR 0018).
+ * memory is bounded: when too many wait, the queue drops the new ones and counts them. It also
+ * drops and counts an entry that the database refuses, without the others. `close` writes
+ * everything that waits. A process that is killed loses what it has not written (ADR 0018).
  */
 
 import { isUnavailable } from "../core/database_error.ts";
@@ -83,8 +83,8 @@ const LOG_REQUESTS = `select pay.log_requests(
 
 /**
  * Sends entries to a database.
- * @param storage_gb the gigabytes that the sandboxes of an account may store; null: no limit. At the
- * limit requests are stored without their bodies
+ * @param storage_gb the gigabytes that the sandboxes of an account may store; null: no limit. At
+ * the limit requests are stored without their bodies
  */
 export function writeTo(database: Database, storage_gb: number | null): Send {
   return (requests, replays) =>

@@ -107,8 +107,8 @@ export interface Store {
     with_endpoints: boolean,
   ): Promise<Committed>;
   /**
-   * Deletes the bank details of a payment with its refunds, or of a transfer. Throws `invalid_state`
-   * while something needs them.
+   * Deletes the bank details of a payment with its refunds, or of a transfer. Throws
+   * `invalid_state` while something needs them.
    */
   deleteBankDetails(
     access: Access,
@@ -314,8 +314,8 @@ export function createStore(
 function unconfigured(method_kind: MethodKind): ApiError {
   return new ApiError(
     "provider_not_configured",
-    `No live provider is configured for "${method_kind}": use a test key, or let the operator run ` +
-      '"deno task providers add"',
+    `No live provider is configured for "${method_kind}": use a test key, or let the operator ` +
+      'run "deno task providers add"',
   );
 }
 
@@ -376,7 +376,8 @@ function detailsNeeded({ id, status }: { id: string; status: string }): ApiError
     "invalid_state",
     status === "exported"
       ? `Cannot delete: the order of ${id} is in a file that the bank has not got yet`
-      : `Cannot delete: ${id} is ${status} and can still need the bank details. Wait for its result`,
+      : `Cannot delete: ${id} is ${status} and can still need the bank details. Wait for its ` +
+        "result",
     { current_status: status, allowed: [] },
   );
 }

@@ -32,7 +32,7 @@ const VOP = ["check", "opt_out"] as const;
  * are some EUR, and banks of payees deduct up to 15.00 EUR from a returned payout by SWIFT.
  */
 const RETURN_CHARGE = { usual: 1_500, max: 100_000 };
-/** Most banks take direct debits of the next day until the afternoon. An early one costs nothing. */
+/** Most banks take direct debits of the next day until the afternoon. An early one is free. */
 const CUT_OFF = "12:00";
 
 const NAMES: readonly string[] = [
@@ -203,8 +203,8 @@ function readRules(text = ""): readonly OwnBusinessRule[] {
   if (rules !== null) return rules;
   throw refusal(
     "own_business",
-    'must have rules separated by ";", each of an IBAN, the beginning of a payee or a transaction ' +
-      'code: "iban:DE89…; name:City Rent; code:PMNT-ICDT-SALA", at most 50',
+    'must have rules separated by ";", each of an IBAN, the beginning of a payee or a ' +
+      'transaction code: "iban:DE89…; name:City Rent; code:PMNT-ICDT-SALA", at most 50',
   );
 }
 

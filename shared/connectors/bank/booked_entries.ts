@@ -281,8 +281,8 @@ function eventOf(
 
 /**
  * Tells what a part says by its texts: about the only order that they name, if the amount is that
- * of the order, or about the only payment that still waits whose reference begins like one. A payout
- * names in its text the payment that it is for, which is no return of that payment.
+ * of the order, or about the only payment that still waits whose reference begins like one. A
+ * payout names in its text the payment that it is for, which is no return of that payment.
  */
 function ofText(part: EntryPart, references: readonly FoundReference[]): Matched | null {
   const names_payments = part.direction === "credit" || isBack(part);
@@ -313,8 +313,8 @@ function isCharge({ sub_family, proprietary }: BankCode): boolean {
 }
 
 /**
- * Returns the account from which a payment by bank transfer came, if the bank names it. The payer of
- * a collection is known from its create.
+ * Returns the account from which a payment by bank transfer came, if the bank names it. The payer
+ * of a collection is known from its create.
  */
 function payerOf(
   { direction, detail }: Part,

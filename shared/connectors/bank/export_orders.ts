@@ -97,8 +97,8 @@ export function filesOf(
 
 /**
  * Reports whether the bank shall not verify the payees of a file. The bytes do not say so: banks
- * take such a file with another order type of EBICS, or another option. The verification of a single
- * payout cannot be waived (Regulation (EU) 260/2012, article 5c(6)).
+ * take such a file with another order type of EBICS, or another option. The verification of a
+ * single payout cannot be waived (Regulation (EU) 260/2012, article 5c(6)).
  */
 function isOptOut({ vop }: BankSettings, { kind, batches }: BankFile): boolean {
   const is_verified = kind === "sepa_transfers" || kind === "instant_transfers";

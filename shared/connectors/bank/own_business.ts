@@ -32,8 +32,8 @@ interface BusinessPart {
 }
 
 /**
- * Reads the rules of the setting, such as `name:City Rent GmbH; code:PMNT-ICDT-SALA`. Returns null if
- * one is wrong.
+ * Reads the rules of the setting, such as `name:City Rent GmbH; code:PMNT-ICDT-SALA`. Returns null
+ * if one is wrong.
  */
 export function readOwnBusiness(text: string): OwnBusinessRule[] | null {
   const rules = text.split(";").map((rule) => rule.trim()).filter((rule) => rule !== "")
@@ -72,7 +72,7 @@ export function isOwnBusiness(part: BusinessPart, rules: readonly OwnBusinessRul
   });
 }
 
-/** Compares a code of ISO 20022 or its beginning, or one of those of the bank's own, in whole words. */
+/** Compares a code of ISO 20022 or its beginning, or a code of the bank, in whole words. */
 function hasCode({ domain, family, sub_family, proprietary }: BankCode, value: string): boolean {
   const standard = [domain, family, sub_family].filter((each) => each !== null).join("-");
   const own = (proprietary ?? "").toUpperCase();

@@ -194,7 +194,7 @@ function sorted(balances: readonly WrittenBalance[], code: string): WrittenBalan
     .sort((a, b) => (a.record.date ?? "").localeCompare(b.record.date ?? ""));
 }
 
-/** Chooses the first opening and the last closing balance: a statement can have those of each day. */
+/** Chooses the first opening and last closing balance: a statement can have those of each day. */
 function pairOf(balances: readonly WrittenBalance[]): BalancePair | null {
   const ofCode = (code: string) => sorted(balances, code);
   for (const { opening: codes, closing: code, is_strict } of PAIRS) {

@@ -56,7 +56,7 @@ interface DetailContext {
   batch: Batch | null;
 }
 
-/** Reads a transaction. Its record has the counterparty and the direction that the entry implies. */
+/** Reads a transaction, with the counterparty and the direction that the entry implies. */
 export function readDetail(
   element: XmlElement,
   { currency, direction, batch }: DetailContext,
@@ -116,8 +116,8 @@ export function readDetail(
 }
 
 /**
- * Sets the direction of a transaction and its counterparty. A return has the parties of the original
- * transaction, in which the money moved the other way.
+ * Sets the direction of a transaction and its counterparty. A return has the parties of the
+ * original transaction, in which the money moved the other way.
  */
 export function turn(
   detail: WrittenDetail,

@@ -176,8 +176,8 @@ export class EntryReader {
     const stated = this.#details.find(({ day }) => day !== null)?.day ?? days.closing;
     const day = stated ?? days.made;
     if (day === null) throw new BankFileError("a booked entry has no date", this.#entry);
-    // A file that is made after midnight has the day after that of the entry, which would be another
-    // entry than that of the statement.
+    // A file that is made after midnight has the day after that of the entry, which would be
+    // another entry than that of the statement.
     if (stated === null && kind !== "camt.053" && !isReference(bank_reference)) {
       warn(this.#entry, "a booked entry without a date and a reference: its statement books it");
       return null;

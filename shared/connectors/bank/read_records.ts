@@ -1,7 +1,8 @@
 /**
  * The records that a bank file is read into, in the order of the file: a message, and its
  * statements, each followed by its entries, each followed by its details; or the statuses of a
- * report. Texts are as the bank wrote them. Source: ISO 20022, camt.052 to .054, pain.002, camt.029.
+ * report. Texts are as the bank wrote them. Source: ISO 20022, camt.052 to .054, pain.002,
+ * camt.029.
  */
 
 /** The messages that are read. */
@@ -35,8 +36,8 @@ export interface StatementRecord {
   page: Page | null;
   balances: BalanceRecord[];
   /**
-   * The booked balances that all entries of the statement lie between; null if it has no closing one.
-   * One page of several has no opening one.
+   * The booked balances that all entries of the statement lie between; null if it has no closing
+   * one. One page of several has no opening one.
    */
   booked: { opening: BalanceRecord | null; closing: BalanceRecord } | null;
 }

@@ -13,8 +13,8 @@ import { keep, type MessageReader, type Sink } from "./read_message.ts";
 import type { MessageKind, Page, StatementRecord } from "./read_records.ts";
 
 /**
- * Reversals, with their details, that wait for the sums of their statement. Further ones are read as
- * written.
+ * Reversals, with their details, that wait for the sums of their statement. Further ones are read
+ * as written.
  */
 const WAITING_MAX = 2_000;
 /** The containers of statements. */

@@ -10,8 +10,8 @@ import { keep, type MessageReader, type Sink } from "./read_message.ts";
 import type { StatusRecord, StatusResult } from "./read_records.ts";
 
 /**
- * The results of the verification of a payee by their codes. The code of a file, RVCM, only says that
- * they differ. Source: ISO 20022 external code sets; EPC verification of payee.
+ * The results of the verification of a payee by their codes. The code of a file, RVCM, only says
+ * that they differ. Source: ISO 20022 external code sets; EPC verification of payee.
  */
 export const PAYEE_CHECKS_BY_CODE: ReadonlyMap<string, PayeeCheck> = new Map([
   ["RCVC", "match"],
@@ -113,8 +113,8 @@ export class StatusReader implements MessageReader {
 
   /**
    * The status around a transaction that has none: banks then write only its reason. A transaction
-   * of a report without a reason tells nothing more than its batch, and one of a recall with a reason
-   * is not given back.
+   * of a report without a reason tells nothing more than its batch, and one of a recall with a
+   * reason is not given back.
    */
   #codeAround(transaction: XmlElement): string | null {
     const has_reason = childOf(transaction, `${this.#infix}StsRsnInf`) !== null;

@@ -10,7 +10,7 @@ import { bankIdentifier, idOfBankIdentifier } from "./bank_identifier.ts";
 import { PAYEE_CHECKS_BY_CODE } from "./read_status.ts";
 import type { StatusRecord } from "./read_records.ts";
 
-/** Returns the id or UETR of the order, batch or file that a status is about; null: it names none. */
+/** Returns the id or UETR of the order, batch or file of a status; null: it names none. */
 export function reportedId(status: StatusRecord): string | null {
   switch (status.level) {
     case "transaction":
@@ -35,10 +35,10 @@ const REPEATS = {
 } as const;
 
 /**
- * Reports whether a bank refuses something because it has got it before. An order is in one file, so
- * this file was handed over twice, and the bank may execute the first one.
- * @param is_all_refused whether the bank refuses the whole file or batch. Otherwise AM05 is about an
- *   order that only looks like another one, and is not executed
+ * Reports whether a bank refuses something because it has got it before. An order is in one file,
+ * so this file was handed over twice, and the bank may execute the first one.
+ * @param is_all_refused whether the bank refuses the whole file or batch. Otherwise AM05 is about
+ *   an order that only looks like another one, and is not executed
  */
 export function isRepeat({ level, reasons }: StatusRecord, is_all_refused: boolean): boolean {
   const codes: readonly string[] = REPEATS[level];
@@ -100,7 +100,7 @@ export function checkOf(
   };
 }
 
-/** Returns the result of the verification of a payee for the bank's code; null: it is another one. */
+/** Returns the result of the verification of a payee for the bank's code; null: another code. */
 export function payeeCheckOf(code: string | null): PayeeCheck | null {
   return PAYEE_CHECKS_BY_CODE.get(code ?? "") ?? null;
 }

@@ -39,7 +39,7 @@ const SEQUENCE_CODES: Readonly<Record<MandateSequence, string>> = {
   one_off: "OOFF",
 };
 
-/** Banks want a collection this number of TARGET days before its due date (EPC016-06, section 4.3). */
+/** TARGET days that banks want a collection before its due date (EPC016-06, section 4.3). */
 const DAYS_BEFORE_DUE = 1;
 
 /**

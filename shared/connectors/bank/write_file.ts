@@ -69,7 +69,7 @@ export interface Batch<Order extends WrittenOrder> {
   orders: readonly [Order, ...Order[]];
 }
 
-/** Splits orders into batches with the same key. The id of a batch is that of the file, numbered. */
+/** Splits orders into batches with the same key. The id of a batch is its file's, numbered. */
 export function splitIntoBatches<Order extends WrittenOrder>(
   { id }: FileInput,
   orders: readonly Order[],

@@ -1,8 +1,9 @@
 /**
  * Pinned values of the main networks: chain ids and token contracts. A wrong contract would credit
  * worthless tokens, so settings cannot change the contracts of a main network.
- * Sources: developers.circle.com/stablecoins/usdc-contract-addresses, tether.to/supported-protocols.
- * No test can check these values, so a person compares them with the two pages before each release.
+ * Sources: developers.circle.com/stablecoins/usdc-contract-addresses,
+ * tether.to/supported-protocols. No test can check these values, so a person compares them with the
+ * two pages before each release.
  */
 
 import type { Stablecoin } from "../../core/currency.ts";
@@ -40,8 +41,8 @@ interface MainNetwork {
  * - arbitrum 16 gwei. Its base fee begins at 0.01 gwei, but its gas contains the data on Ethereum.
  * - polygon 8 333 gwei. Its base fee is usually below 500 gwei.
  *
- * Tips are a few gwei at most on Ethereum, near zero on its rollups, and at least 25 gwei on polygon,
- * where validators drop transactions with less.
+ * Tips are a few gwei at most on Ethereum, near zero on its rollups, and at least 25 gwei on
+ * polygon, where validators drop transactions with less.
  */
 export const EVM_NETWORKS: Readonly<Record<EvmNetwork, MainNetwork>> = {
   ethereum: {

@@ -1,6 +1,6 @@
 /**
- * Settings of an account on a chain: the network, the RPC addresses, the extended public key, and the
- * signer of payouts. They are checked when an account is added, and again for each request. No
+ * Settings of an account on a chain: the network, the RPC addresses, the extended public key, and
+ * the signer of payouts. They are checked when an account is added, and again for each request. No
  * setting is a secret: `{secret}` in an RPC address stands for the key of its provider.
  */
 
@@ -163,7 +163,8 @@ function readUrl(name: string, text: string): string {
   }
   throw invalidParameter(
     name,
-    "must begin with https, or with http on this machine, without a user name, password or fragment",
+    "must begin with https, or with http on this machine, without a user name, password or " +
+      "fragment",
   );
 }
 
@@ -173,8 +174,9 @@ function readXpub(text: string | undefined): string {
   if (text !== undefined && PRIVATE_KEY.test(text)) {
     throw invalidParameter(
       "xpub",
-      "is a private key or a seed phrase. Keep it offline: no server may have it. Anybody who has " +
-        "seen it can take the money, so move the money if it was shown. Give the extended public key",
+      "is a private key or a seed phrase. Keep it offline: no server may have it. Anybody who " +
+        "has seen it can take the money, so move the money if it was shown. Give the extended " +
+        "public key",
     );
   }
   throw invalidParameter(

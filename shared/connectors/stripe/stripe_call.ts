@@ -46,7 +46,7 @@ export interface StripeUnknown {
   may_repeat: boolean;
   /** True: the response is longer than `RESPONSE_BYTES_MAX`. */
   too_long?: true;
-  /** True: this request did nothing at Stripe, because it was not sent or Stripe refused its key. */
+  /** True: this request did nothing at Stripe: it was not sent, or Stripe refused its key. */
   did_nothing?: true;
 }
 

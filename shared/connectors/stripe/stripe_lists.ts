@@ -28,8 +28,8 @@ export function createdBetween(from: number, to: number): StripeFields {
 }
 
 /**
- * Reads the page of a list that follows the object `after`. A page with too many bytes is read again
- * with half of its objects, at worst one by one. Never throws.
+ * Reads the page of a list that follows the object `after`. A page with too many bytes is read
+ * again with half of its objects, at worst one by one. Never throws.
  */
 export async function readPage(
   account: ProviderAccount,

@@ -1,6 +1,6 @@
 /**
- * Sums the movements of all balances of a day, one page of the list for each call. The cursor has the
- * sums so far, in Stripe's minor units, because only the whole sum is rounded to ours.
+ * Sums the movements of all balances of a day, one page of the list for each call. The cursor has
+ * the sums so far, in Stripe's minor units, because only the whole sum is rounded to ours.
  */
 
 import * as z from "zod";

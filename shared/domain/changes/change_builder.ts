@@ -1,7 +1,7 @@
 /**
- * Builds a change of one payment or transfer, for `pay.commit` and `pay.record`. Each event raises the `sequence` of
- * the resource by one and contains the resource as of that event. Money moves only through ledger
- * movements from one account to another. Pure.
+ * Builds a change of one payment or transfer, for `pay.commit` and `pay.record`. Each event raises
+ * the `sequence` of the resource by one and contains the resource as of that event. Money moves
+ * only through ledger movements from one account to another. Pure.
  */
 
 import { formatTime } from "../../core/clock.ts";
@@ -34,7 +34,7 @@ export type TransferChange = ChangeBuilder<Transfer>;
 /** A change of a payment or transfer. */
 export type ResourceChange = PaymentChange | TransferChange;
 
-/** Ids to reserve after a transaction's id for the entries of a leg (`pay_internal.ledger_entry_id`). */
+/** Ids after that of a transaction for the entries of a leg (`pay_internal.ledger_entry_id`). */
 const ENTRIES_PER_LEG = 2;
 
 /** The debited and the credited account of each kind of movement (contract §3). */

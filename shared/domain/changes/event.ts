@@ -97,7 +97,8 @@ export function triggeredEvent(
 /**
  * Returns the id of the deliveries of an event without the last character, which is that of the
  * endpoint's slot. The ordinal of the event stands before the two characters that
- * `pay_internal.delivery_id` sets, so the deliveries of one change sort by event and then by endpoint.
+ * `pay_internal.delivery_id` sets, so the deliveries of one change sort by event and then by
+ * endpoint.
  */
 function deliveryStem(event_id: string): string {
   const suffix = event_id.slice(event_id.indexOf("_") + 1);

@@ -89,8 +89,8 @@ function refuseLive({ context }: ServiceRequest): void {
 }
 
 /**
- * Makes the id of a key. Its random characters never follow from a seed, because the id is unique in
- * the whole database.
+ * Makes the id of a key. Its random characters never follow from a seed, because the id is unique
+ * in the whole database.
  */
 function keyId({ context }: ServiceRequest): string {
   const { at_ms, run_number, newId } = context;

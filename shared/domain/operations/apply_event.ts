@@ -82,9 +82,9 @@ export function endWait(
 }
 
 /**
- * Makes an exception of an entry of a bank that changes nothing, or nothing yet, so that its money is
- * booked for the account: unlike the events of other providers, two entries are never about the same
- * money. One that came too early is applied when its subject has changed
+ * Makes an exception of an entry of a bank that changes nothing, or nothing yet, so that its money
+ * is booked for the account: unlike the events of other providers, two entries are never about the
+ * same money. One that came too early is applied when its subject has changed
  * (`pay_internal.reopen_bank_entries`).
  */
 function booked(effect: Effect, { id, status }: ResourceChange["subject"], event: ProviderEvent) {

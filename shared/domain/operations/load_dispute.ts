@@ -1,7 +1,7 @@
 /**
- * Loads disputes for changes of their payments. Each change of a dispute changes the sequence of its
- * payment as well, so a dispute that is loaded after its payment is the present one, or the commit
- * is stale and decides again.
+ * Loads disputes for changes of their payments. Each change of a dispute changes the sequence of
+ * its payment as well, so a dispute that is loaded after its payment is the present one, or the
+ * commit is stale and decides again.
  */
 
 import { ApiError } from "../../core/errors.ts";

@@ -13,7 +13,7 @@ import type { RequestContext } from "../changes/event.ts";
 import type { PaymentChange } from "../changes/change_builder.ts";
 import { isOwnTestIban } from "../providers/test_values.ts";
 
-/** Days between the notice to the payer and the collection, unless both agree otherwise (EPC016-06). */
+/** Days from the notice to the payer to the collection, unless both agree otherwise (EPC016-06). */
 export const PRENOTIFICATION_DAYS = 14;
 
 /**

@@ -1,7 +1,7 @@
 /**
- * Disputes of a payment: their beginning, the evidence of the merchant, and their end (contract §3).
- * A payment that is charged back has disputes that are open or lost: one in a sandbox, and as many
- * as a provider reports with a live key. Pure.
+ * Disputes of a payment: their beginning, the evidence of the merchant, and their end (contract
+ * §3). A payment that is charged back has disputes that are open or lost: one in a sandbox, and as
+ * many as a provider reports with a live key. Pure.
  */
 
 import { formatTime } from "../../core/clock.ts";

@@ -55,7 +55,8 @@ export function waitForMoney(change: PaymentChange, next_action: NextAction): vo
 
 /**
  * Adds a signed amount to `amount_received`. An open payment gets the status that follows from the
- * sum: it is `processing` while a chain can undo the money. A payment that is over keeps its status.
+ * sum: it is `processing` while a chain can undo the money. A payment that is over keeps its
+ * status.
  */
 export function showReceived(change: PaymentChange, signed_minor: number): void {
   const { subject: payment } = change;

@@ -1,9 +1,9 @@
 /**
- * Money that the payer sends: by bank transfers with a reference of the payment, or to an address on
- * a chain (architecture §7, contract §2). `amount_received` is the sum of the parts that the provider
- * shows. Each final part is booked as unapplied money until the sum reaches the amount. Then one
- * change captures the amount and books the rest. Money that comes late is unapplied. The order of
- * provider events does not matter. Pure.
+ * Money that the payer sends: by bank transfers with a reference of the payment, or to an address
+ * on a chain (architecture §7, contract §2). `amount_received` is the sum of the parts that the
+ * provider shows. Each final part is booked as unapplied money until the sum reaches the amount.
+ * Then one change captures the amount and books the rest. Money that comes late is unapplied. The
+ * order of provider events does not matter. Pure.
  */
 
 import { formatAmount } from "../../core/currency.ts";
@@ -55,8 +55,8 @@ export function applyReceivedMoney(
 /**
  * Returns what the record of an event depends on. It fails if another part has become final in the
  * meantime, or if another event about this part was handled, even one that was ignored: two blocks
- * can have a part. Then "block A has it" is ignored only because of block B, and "block B is undone"
- * only because of block A.
+ * can have a part. Then "block A has it" is ignored only because of block B, and "block B is
+ * undone" only because of block A.
  */
 export function expectedOf(
   { subject }: PaymentChange,

@@ -35,7 +35,7 @@ export interface Begun<C extends ResourceChange = ResourceChange> {
   payee_check: PayeeCheck | null;
   /** True: no provider takes part, so the service itself does it. */
   is_internal: boolean;
-  /** Of a live order to a bank: the whole details of its payer or payee, if the request has some. */
+  /** Of a live order to a bank: the details of its payer or payee, if the request has some. */
   bank_order: { details: BankDetails | null } | null;
 }
 

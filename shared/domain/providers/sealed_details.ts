@@ -12,8 +12,8 @@ export function entryId({ account_id, reference }: { account_id: string; referen
 }
 
 /**
- * Returns the context of a sealed text. Files of the bank name a payment by its reference, so this is
- * the context of the details of its payer.
+ * Returns the context of a sealed text. Files of the bank name a payment by its reference, so this
+ * is the context of the details of its payer.
  *
  * @param id of the payment, refund, transfer or file, or `entryId`
  */

@@ -30,7 +30,7 @@ export class InboxReaders {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #is_polling = false;
   #notices = 0;
-  /** True if a poll must follow the one under way, because a commit may have come after it began. */
+  /** True if a poll must follow the one under way: a commit may have come after it began. */
   #is_wanted = false;
   #is_closed = false;
 

@@ -49,8 +49,8 @@ export class Inboxes {
 
   /**
    * Reads an inbox. If it has no delivery after the cursor, waits for one, but no longer than
-   * `wait` seconds or until the signal aborts. Holds no connection while it waits. Throws `ApiError`;
-   * `rate_limited` also means that too many reads wait.
+   * `wait` seconds or until the signal aborts. Holds no connection while it waits. Throws
+   * `ApiError`; `rate_limited` also means that too many reads wait.
    */
   async read(
     { access }: ServiceRequest,

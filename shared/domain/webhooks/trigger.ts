@@ -178,7 +178,7 @@ function missing(words: string): (error: unknown) => never {
   };
 }
 
-/** Returns the resource of the event: the payment, the endpoint, or a sample of a refund or dispute. */
+/** Returns the resource of the event: payment, endpoint, or a sample of a refund or dispute. */
 function objectOf(
   type: EventType,
   payment: Payment,

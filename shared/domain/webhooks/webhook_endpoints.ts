@@ -240,15 +240,15 @@ function replyOf(written: Written, livemode: boolean): Reply | null {
     case "unread":
       throw new ApiError(
         "invalid_state",
-        "Too many deliveries in the inbox are not acknowledged to send all of them to a URL: read " +
-          "the inbox first",
+        "Too many deliveries in the inbox are not acknowledged to send all of them to a URL: " +
+          "read the inbox first",
         { current_status: "inbox", allowed: ["inbox"] },
       );
     case "crowded":
       throw new ApiError(
         "invalid_parameter",
-        `The disposable sandboxes of this account have ${MAX_SANDBOX_ENDPOINTS} webhook endpoints, ` +
-          "which is the limit: delete sandboxes that you no longer use",
+        `The disposable sandboxes of this account have ${MAX_SANDBOX_ENDPOINTS} webhook ` +
+          "endpoints, which is the limit: delete sandboxes that you no longer use",
         { param: "url" },
       );
     case "full":

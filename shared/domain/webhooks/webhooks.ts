@@ -1,6 +1,6 @@
 /**
- * Connects the parts of webhooks: endpoints, inboxes, dispatcher and trigger, over one store and one
- * sender.
+ * Connects the parts of webhooks: endpoints, inboxes, dispatcher and trigger, over one store and
+ * one sender.
  */
 
 import type { Clock } from "../../core/clock.ts";
@@ -32,7 +32,7 @@ export interface Webhooks {
   recover: Recover;
   trigger: Trigger;
   dispatcher: Dispatcher;
-  /** Notifies the dispatcher and the readers of inboxes of a commit. The promise is the former's. */
+  /** Notifies the dispatcher and the readers of inboxes. The promise is that of the dispatcher. */
   notify(): Promise<void>;
   /** Ends waiting reads, waits up to 3 s for attempts under way, and closes connections. */
   close(): Promise<void>;
