@@ -70,7 +70,7 @@ const CREATE = `select * from pay.create_fault(
   p_request => $1::text, p_fault => $2::text, p_limit => $3::int)`;
 const DELETE = `select * from pay.delete_fault(p_request => $1::text, p_id => $2::text)`;
 const MATCH = `select * from pay.match_fault(
-  p_request => $1::text, p_kind => $2::text, p_thing => $3::text,
+  p_request => $1::text, p_kind => $2::text, p_target => $3::text,
   p_takes => $4::text::boolean)`;
 
 /** Creates the store over the entry functions. */

@@ -199,8 +199,8 @@ export interface ProviderRecord {
    * The response to store under the idempotency key of the operation; null: the key stays as it is.
    */
   response: StoredResponse | null;
-  /** The number of `pay.sandbox_settings.did` that counts the record; absent: none. */
-  did?: string;
+  /** The number in `pay.sandbox_settings.counts` that counts the record; absent: none. */
+  counted_as?: string;
 }
 
 /** The outcome of a record. */

@@ -317,7 +317,10 @@ function recordDocument(records: readonly ProviderRecord[]): string {
       const { account_id, reference } = event;
       return [{ account_id, reference, count: reports, payment_id: id, final_minor }];
     }),
-    counts: numberedRows(records, ({ did }) => [did === undefined ? null : { did }]),
+    counts: numberedRows(
+      records,
+      ({ counted_as }) => [counted_as === undefined ? null : { counted_as }],
+    ),
     ...changedRows(records.map(({ change }) => change ?? NO_ROWS)),
   });
 }

@@ -165,7 +165,7 @@ export interface DeliveryPoll {
   at_ms: number;
   leased_until_ms: number;
   /** Ids of endpoints to leave out. */
-  aside: readonly string[];
+  excluded: readonly string[];
 }
 
 /** An endpoint with which a poll of the dispatcher fails. */
@@ -275,7 +275,7 @@ const POLL_DELIVERIES = `select * from pay.poll_deliveries(
   p_results => $1::text, p_capacity => $2::text, p_limit => $3::int,
   p_per_endpoint => $4::int, p_per_environment => $5::int, p_per_account => $6::int,
   p_poison_ahead => $7::text, p_at => $8::text::timestamptz,
-  p_leased_until => $9::text::timestamptz, p_aside => $10::text)`;
+  p_leased_until => $9::text::timestamptz, p_excluded => $10::text)`;
 const FIND_FAILING_ENDPOINTS = `select endpoint_id, code from pay.find_failing_endpoints(
   p_at => $1::text::timestamptz, p_after => $2::text)`;
 const LOAD_ENDPOINT = `select * from pay.load_webhook_endpoint(
@@ -359,7 +359,7 @@ export function createWebhookStore(
         poll.poison_ahead && JSON.stringify(poll.poison_ahead),
         formatTime(poll.at_ms),
         formatTime(poll.leased_until_ms),
-        JSON.stringify(poll.aside),
+        JSON.stringify(poll.excluded),
       ]),
 
     async findFailingEndpoints(at_ms) {

@@ -380,7 +380,7 @@ comment on column pay_internal.document.faults is
 comment on column pay_internal.document.reports is
   '{n, account_id, reference, count, payment_id, final_minor}: the number of handled provider events about a transfer on a chain. final_minor: the sum of the final transfers of the payment; absent: any.';
 comment on column pay_internal.document.counts is
-  '{n, did}: the number of pay.sandbox_settings.did that counts the record.';
+  '{n, counted_as}: the number in pay.sandbox_settings.counts that counts the record.';
 comment on column pay_internal.document.payments is
   'Rows of pay.payments. A create leaves out the amounts that are mostly 0.';
 comment on column pay_internal.document.transfers is 'Rows of pay.transfers.';

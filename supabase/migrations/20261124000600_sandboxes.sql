@@ -18,7 +18,7 @@ create table pay.sandbox_settings (
   target_at timestamptz,
   runs_after boolean not null default false,
   is_stopping boolean not null default false,
-  did jsonb not null default '{}',
+  counts jsonb not null default '{}',
   fault_kinds text[] not null default '{}',
   seed text,
   seed_root text collate "C",
@@ -56,7 +56,7 @@ comment on column pay.sandbox_settings.target_at is 'The end of an advance that 
 comment on column pay.sandbox_settings.runs_after is 'Whether the clock runs again when it reaches target_at.';
 comment on column pay.sandbox_settings.is_stopping is
   'Whether deliveries or operations can still wait by the real time while the clock stands. The next step of an advance stops them.';
-comment on column pay.sandbox_settings.did is 'What the advance under way has done: numbers by name.';
+comment on column pay.sandbox_settings.counts is 'The numbers of the advance under way, by name.';
 comment on column pay.sandbox_settings.fault_kinds is
   'The kinds of declared faults that can still happen: request, provider. The dispatcher finds those of deliveries itself.';
 comment on column pay.sandbox_settings.seed is 'The seed of a seeded sandbox; null: its ids are random.';
@@ -136,10 +136,10 @@ create table pay.faults (
 comment on table pay.faults is 'A fault that a test has declared in its sandbox.';
 comment on column pay.faults.environment_id is 'The sandbox of the row.';
 comment on column pay.faults.id is 'The id in responses; sorts by time.';
-comment on column pay.faults.kind is 'The kind of thing that fails: request, delivery or provider ("on" in responses).';
+comment on column pay.faults.kind is 'The kind of target that fails: request, delivery or provider ("on" in responses).';
 comment on column pay.faults.fault is 'The way in which it fails.';
 comment on column pay.faults.filter is
-  'The conditions that the thing has to match, by name; empty: it matches everything ("where" in responses).';
+  'The conditions that the target has to match, by name; empty: it matches everything ("where" in responses).';
 comment on column pay.faults.delay_ms is 'The duration of a delay in milliseconds; null for other faults.';
 comment on column pay.faults.times is 'How often the fault was declared to happen.';
 comment on column pay.faults.times_left is 'How often it will still happen ("left" in responses).';

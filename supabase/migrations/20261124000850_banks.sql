@@ -62,7 +62,7 @@ comment on column pay.bank_entries.booked_on is 'The day on which the bank booke
 comment on column pay.bank_entries.stated_on is 'The day that a camt.053 has, if it is another one.';
 comment on column pay.bank_entries.amount_minor is 'The change of the balance in minor units: negative if money left.';
 comment on column pay.bank_entries.currency is 'ISO 4217 code.';
-comment on column pay.bank_entries.seen_in is 'The kinds of early files that have it under this identity: 1 is camt.052, 2 is camt.054, 3 is both, 0 is none.';
+comment on column pay.bank_entries.seen_in is 'The kinds of interim files that have it under this identity: 1 is camt.052, 2 is camt.054, 3 is both, 0 is none.';
 
 create index bank_entries_booked on pay.bank_entries (account_id, booked_on, amount_minor);
 comment on index pay.bank_entries_booked is 'pay.end_bank_file: the entries of a day. pay_internal.pair_bank_entries: those of an amount.';
@@ -80,7 +80,7 @@ comment on index pay.bank_entries_unconfirmed is 'pay_internal.unconfirmed_bank_
 
 create index bank_entries_same on pay.bank_entries (account_id, same_as)
   where same_as is not null;
-comment on index pay.bank_entries_same is 'pay_internal.confirm_bank_entries, note_early_file, pair_bank_entries: the other identities of an entry.';
+comment on index pay.bank_entries_same is 'pay_internal.confirm_bank_entries, note_interim_file, pair_bank_entries: the other identities of an entry.';
 
 create index bank_entries_batch on pay.bank_entries (batch_id, account_id)
   where batch_id is not null;

@@ -21,7 +21,7 @@ begin
     from pay.provider_accounts a
     cross join jsonb_to_recordset(p_entries) as e (
       id text, amount_minor bigint, booked_on date, kind text)
-    where a.id = p_account_id and pay_internal.early_kind(e.kind) = 0
+    where a.id = p_account_id and pay_internal.interim_kind(e.kind) = 0
   ), known as materialized (
     -- As in pay_internal.find_event_subject: only the primary key has this order.
     select b.*, e.environment_id, e.id, e.amount_minor, e.stated_on
@@ -176,12 +176,12 @@ begin
     where b.ctid = f.place;
   end if;
   with entry as materialized (
-    select a.environment_id, e.*, early.seen_in
+    select a.environment_id, e.*, interim.seen_in
     from pay.provider_accounts a
     cross join jsonb_to_recordset(p_entries) as e (
       id text, booked_on date, amount_minor bigint, currency text, is_total boolean,
       kind text, provider_events jsonb)
-    cross join lateral pay_internal.early_kind(e.kind) as early (seen_in)
+    cross join lateral pay_internal.interim_kind(e.kind) as interim (seen_in)
     where a.id = p_account_id
   ), stored as (
     insert into pay.bank_entries (environment_id, account_id, id, sha256, details_sha256,
@@ -208,7 +208,7 @@ $$;
 
 -- The new entries of a file, and the known ones of the same days and amounts that they can be
 -- (pay_internal.pair_bank_entries). low and high: the bounds of their events.
--- p_seen_in as pay_internal.early_kind returns it
+-- p_seen_in as pay_internal.interim_kind returns it
 create or replace function pay_internal.comparable_bank_entries(
   p_account_id text, p_sha256 text, p_seen_in smallint
 )
@@ -243,7 +243,7 @@ $$;
 -- Finds the new entries of a file that are known under another identity, because banks write fewer
 -- details or another reference into one kind of file. A camt.053 is complete: an entry that is new
 -- in it is the unconfirmed one of the same day and amount, if there is one. An entry that is new in
--- an early file is one that no file of its kind has: an unconfirmed one, or one of a day that is
+-- an interim file is one that no file of its kind has: an unconfirmed one, or one of a day that is
 -- complete. Equal entries of a file are paired one to one, first those that tell the same
 -- references. The details of either replace the total of the other. Returns the number of pairs.
 create or replace function pay_internal.pair_bank_entries(
@@ -255,7 +255,7 @@ set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 as $$
 declare
-  v_seen_in constant smallint := pay_internal.early_kind(p_kind);
+  v_seen_in constant smallint := pay_internal.interim_kind(p_kind);
   v_pairs jsonb;
   v_replaced text[];
 begin

@@ -52,7 +52,7 @@ begin
   v_entries := pay_internal.number_bank_entries(p_account_id, p_sha256, v_rows -> 'entries',
     v_statement);
   perform pay_internal.confirm_bank_entries(p_account_id, p_sha256, v_entries);
-  perform pay_internal.note_early_file(p_account_id, p_sha256, v_entries);
+  perform pay_internal.note_interim_file(p_account_id, p_sha256, v_entries);
   v_stored := pay_internal.store_bank_entries(p_account_id, p_sha256, v_entries);
   perform pay_internal.keep_payer_details(p_account_id, v_rows -> 'payers');
   perform pay.store_provider_events(p_account_id, v_rows ->> 'provider_events');

@@ -43,8 +43,10 @@ $$;
 -- requests before it in the list were counted. The number is negative if a limit is reached. Then
 -- the outcome is rate_limited, with two exceptions: a replay is not counted, and a forbidden
 -- request must not find a stored response before pay_internal.count_requests refuses it. Each
--- account is read once. p_key_rates, p_account_rates: for each request the limit of its key and of
--- its account; 0 or null is no limit p_counts: whether to count the requests at once
+-- account is read once.
+-- p_key_rates, p_account_rates  for each request the limit of its key and of its account; 0 or null
+--                               is no limit
+-- p_counts                      whether to count the requests at once
 create or replace function pay_internal.limit_requests(
   p_found pay.admission[], p_key_rates integer[], p_account_rates integer[], p_counts boolean
 )

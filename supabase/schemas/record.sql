@@ -5,8 +5,7 @@
 -- Outcomes: recorded
 --           stale (the payment or transfer is not at the expected sequence: load and decide again)
 --           known (the operation is settled, a provider event to apply is applied already, or the
---           sandbox was
---           reset: load and decide again, or do nothing)
+--           sandbox was reset: load and decide again, or do nothing)
 -- A record that is stale or known writes nothing, except that it can store its new provider events
 -- without an outcome, so that the worker handles them. A record is also stale if the ledger has
 -- booked another amount for a provider event than the record expects (was_booked_minor).

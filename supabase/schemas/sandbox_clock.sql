@@ -12,7 +12,7 @@
 --
 -- Order of locks: the sandbox's own lock, deliveries by id, operations by id, the row of the
 -- settings. The dispatcher and pay.record lock the row of the settings last too
--- (pay_internal.count_did).
+-- (pay_internal.count_advance).
 
 create or replace function pay_internal.longest_advance()
 returns interval
@@ -31,7 +31,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_ahead interval := coalesce(pay_internal.time_ahead(p_settings), '0');
-  v_did jsonb := case when p_is_advance then pay_internal.done_so_far(p_settings) end;
+  v_counts jsonb := case when p_is_advance then pay_internal.advance_counts(p_settings) end;
 begin
   return format('{"object":"clock","now":%s,"mode":%s,"offset_seconds":%s,"target":%s',
     to_json(pay_internal.wire_time(pay_internal.server_time() + v_ahead)),
@@ -42,10 +42,10 @@ begin
     coalesce(to_json(pay_internal.wire_time(p_settings.target_at))::text, 'null'))
     || case when p_is_advance then format(',"did":{"deliveries":%s,"expired_payments":%s,'
         '"disputes_closed":%s,"purged":%s},"has_more":%s',
-      coalesce(v_did ->> 'deliveries', '0'),
-      coalesce(v_did ->> 'expired_payments', '0'),
-      coalesce(v_did ->> 'disputes_closed', '0'),
-      coalesce(v_did ->> 'purged', '0'),
+      coalesce(v_counts ->> 'deliveries', '0'),
+      coalesce(v_counts ->> 'expired_payments', '0'),
+      coalesce(v_counts ->> 'disputes_closed', '0'),
+      coalesce(v_counts ->> 'purged', '0'),
       (p_settings.target_at is not null)::text) else '' end
     || '}';
 end
@@ -65,23 +65,23 @@ begin
 end
 $$;
 
--- The numbers of an advance. did.inboxes has the positions of the inboxes at its beginning. What
+-- The numbers of an advance. counts.inboxes has the positions of the inboxes at its beginning. What
 -- has been added to them since counts as deliveries. A fill counts nothing itself, because the
 -- dispatcher fills inboxes of several sandboxes in one transaction, and two dispatchers could wait
 -- for the settings of each other.
-create or replace function pay_internal.done_so_far(p_settings pay.sandbox_settings)
+create or replace function pay_internal.advance_counts(p_settings pay.sandbox_settings)
 returns jsonb
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_begun constant jsonb := p_settings.did -> 'inboxes';
+  v_begun constant jsonb := p_settings.counts -> 'inboxes';
 begin
   if v_begun is null then
-    return p_settings.did;
+    return p_settings.counts;
   end if;
-  return (p_settings.did - 'inboxes') || jsonb_build_object('deliveries',
-    coalesce((p_settings.did ->> 'deliveries')::bigint, 0) + (
+  return (p_settings.counts - 'inboxes') || jsonb_build_object('deliveries',
+    coalesce((p_settings.counts ->> 'deliveries')::bigint, 0) + (
       select coalesce(sum(o.value::bigint - coalesce((v_begun ->> o.key)::bigint, 0)), 0)
       from jsonb_each_text(pay_internal.inbox_positions(p_settings.environment_id)) o
     ));
@@ -116,7 +116,7 @@ grant execute on function pay.read_clock(text) to pay_api;
 
 -- Counts something that an advance has done.
 -- Concurrency: locks the row of the settings, as the last lock of its transaction.
-create or replace function pay_internal.count_did(
+create or replace function pay_internal.count_advance(
   p_environment_id text, p_name text, p_count bigint
 )
 returns void
@@ -125,7 +125,8 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   update pay.sandbox_settings w
-  set did = w.did || jsonb_build_object(p_name, coalesce((w.did ->> p_name)::bigint, 0) + p_count)
+  set counts = w.counts ||
+    jsonb_build_object(p_name, coalesce((w.counts ->> p_name)::bigint, 0) + p_count)
   where w.environment_id = p_environment_id and w.target_at is not null;
 end
 $$;
@@ -137,7 +138,7 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  perform pay_internal.count_did(r.environment_id, 'deliveries', r.attempts)
+  perform pay_internal.count_advance(r.environment_id, 'deliveries', r.attempts)
   from (
     select r.environment_id, count(*) as attempts
     from jsonb_to_recordset(p_ended) as r (environment_id text, due_at timestamptz)
@@ -156,12 +157,12 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  perform pay_internal.count_did(r.environment_id, r.did, r.records)
+  perform pay_internal.count_advance(r.environment_id, r.counted_as, r.records)
   from (
-    select caller.environment_id, c.did, count(*) as records
+    select caller.environment_id, c.counted_as, count(*) as records
     from unnest(p_callers) caller
-    join jsonb_to_recordset(p_counts) as c (n integer, did text) on c.n = caller.n
-    group by caller.environment_id, c.did order by caller.environment_id, c.did
+    join jsonb_to_recordset(p_counts) as c (n integer, counted_as text) on c.n = caller.n
+    group by caller.environment_id, c.counted_as order by caller.environment_id, c.counted_as
   ) r;
 end
 $$;
@@ -175,20 +176,20 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_did constant jsonb := case when p_settings.target_at is null then '{}'
+  v_counts constant jsonb := case when p_settings.target_at is null then '{}'
     else jsonb_build_object('inboxes', pay_internal.inbox_positions(p_settings.environment_id)) end;
   v_written pay.sandbox_settings;
 begin
   insert into pay.sandbox_settings as w
-    (environment_id, version, offset_ms, frozen_at, target_at, runs_after, is_stopping, did)
+    (environment_id, version, offset_ms, frozen_at, target_at, runs_after, is_stopping, counts)
   values (p_settings.environment_id, pay_internal.new_settings_version(), p_settings.offset_ms,
     p_settings.frozen_at, p_settings.target_at, p_settings.runs_after, p_settings.is_stopping,
-    v_did)
+    v_counts)
   on conflict on constraint sandbox_settings_pkey do update
   set version = excluded.version, offset_ms = excluded.offset_ms, frozen_at = excluded.frozen_at,
     target_at = excluded.target_at, runs_after = excluded.runs_after,
     is_stopping = excluded.is_stopping,
-    did = case when w.target_at is null then excluded.did else w.did end
+    counts = case when w.target_at is null then excluded.counts else w.counts end
   returning * into v_written;
   return v_written;
 end

@@ -82,8 +82,9 @@ $$;
 grant execute on function pay.step_clock(text, text, boolean) to pay_api;
 
 -- Stores the clock as the response of a request, and returns the response. A response that is
--- complete stays, because the numbers can be those of a later advance by now. p_response as in
--- pay.step_clock p_target the target of the request; null: its advance is complete.
+-- complete stays, because the numbers can be those of a later advance by now.
+-- p_response  as in pay.step_clock
+-- p_target    the target of the request; null: its advance is complete
 create or replace function pay_internal.step_response(
   p_clock pay.sandbox_settings, p_response json, p_target timestamptz
 )
@@ -164,7 +165,7 @@ begin
   v_changed := pay_internal.purge_environment(
     p_clock.environment_id, pay_internal.server_time(), pay_internal.clock_batch());
   if v_changed > 0 then
-    perform pay_internal.count_did(p_clock.environment_id, 'purged', v_changed);
+    perform pay_internal.count_advance(p_clock.environment_id, 'purged', v_changed);
     return 'moved';
   end if;
   v_clock.target_at := null;
@@ -199,7 +200,9 @@ begin
   set version = pay_internal.new_settings_version(), frozen_at = p_clock.frozen_at,
     target_at = p_clock.target_at, runs_after = p_clock.runs_after, offset_ms = p_clock.offset_ms,
     is_stopping = p_clock.is_stopping,
-    did = case when p_clock.target_at is null then pay_internal.done_so_far(w) else w.did end
+    counts = case
+      when p_clock.target_at is null then pay_internal.advance_counts(w) else w.counts
+    end
   where w.environment_id = p_clock.environment_id;
   return case when p_clock.target_at is null then 'done' else 'moved' end;
 end

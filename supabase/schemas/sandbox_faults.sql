@@ -1,6 +1,6 @@
--- Purpose: declared faults of sandboxes (ADR 0023). A fault names a kind of thing (a request, a
--- delivery, an operation of the simulated provider) and the conditions that the thing has to match.
--- The next things that match fail, as often as it was declared.
+-- Purpose: declared faults of sandboxes (ADR 0023). A fault names a kind of target (a request, a
+-- delivery, an operation of the simulated provider) and the conditions that the target has to
+-- match. The next targets that match fail, as often as it was declared.
 --
 -- Who asks: a request asks pay.match_fault only if the settings of its sandbox name the kind
 -- (sandbox_settings.fault_kinds), so sandboxes without faults pay nothing. The dispatcher asks once
@@ -30,9 +30,9 @@ as $$
   ) t
 $$;
 
--- Whether a thing matches the conditions of a fault. p_thing has a text, or a list of texts, for
+-- Whether a target matches the conditions of a fault. p_target has a text, or a list of texts, for
 -- each condition that a fault of its kind can have.
-create or replace function pay_internal.fault_matches(p_filter jsonb, p_thing jsonb)
+create or replace function pay_internal.fault_matches(p_filter jsonb, p_target jsonb)
 returns boolean
 language plpgsql immutable parallel safe
 set search_path = pg_catalog, pg_temp
@@ -41,16 +41,16 @@ begin
   return not exists (
     select from jsonb_each(p_filter) w
     -- A list contains each of its texts, and a text contains itself.
-    where not coalesce(p_thing -> w.key @> w.value, false)
+    where not coalesce(p_target -> w.key @> w.value, false)
   );
 end
 $$;
 
--- The oldest open fault that a thing matches; all columns are null if there is none.
+-- The oldest open fault that a target matches; all columns are null if there is none.
 -- p_takes    true: counts the fault, which waits for other transactions that count it
--- p_without  a fault that the thing cannot have; null: it can have all
+-- p_without  a fault that the target cannot have; null: it can have all
 create or replace function pay_internal.next_fault(
-  p_environment_id text, p_kind text, p_thing jsonb, p_takes boolean, p_without text default null
+  p_environment_id text, p_kind text, p_target jsonb, p_takes boolean, p_without text default null
 )
 returns pay.faults
 language plpgsql volatile
@@ -62,7 +62,7 @@ begin
   if not p_takes then
     select fault.* into v_fault from pay.faults fault
     where fault.environment_id = p_environment_id and fault.kind = p_kind and fault.times_left > 0
-      and pay_internal.fault_matches(fault.filter::jsonb, p_thing)
+      and pay_internal.fault_matches(fault.filter::jsonb, p_target)
     order by fault.id limit 1;
     return v_fault;
   end if;
@@ -70,7 +70,7 @@ begin
   select fault.* into v_fault from pay.faults fault
   where fault.environment_id = p_environment_id and fault.kind = p_kind and fault.times_left > 0
     and fault.fault is distinct from p_without
-      and pay_internal.fault_matches(fault.filter::jsonb, p_thing)
+      and pay_internal.fault_matches(fault.filter::jsonb, p_target)
   order by fault.id limit 1 for update;
   update pay.faults fault set times_left = fault.times_left - 1
   where fault.environment_id = p_environment_id and fault.id = v_fault.id;
@@ -106,7 +106,7 @@ $$;
 -- Finds the fault of a request or of an operation of the simulated provider.
 -- p_request  the request, as pay_internal.admit takes it, in a list of one
 -- p_kind     request or provider
--- p_thing    as in pay_internal.fault_matches
+-- p_target   as in pay_internal.fault_matches
 -- p_takes    true: counts the fault. An operation of the provider only looks, and the commit of its
 --            result counts (pay_internal.lock_faults)
 -- Outcomes: those of admission.sql; ok (body: {id, fault, delay_ms}; null: no fault matches).
@@ -114,7 +114,7 @@ $$;
 -- settings, so that later requests do not ask. It does not wait for the requests under way, and
 -- leaves the settings as they are if there are any.
 create or replace function pay.match_fault(
-  p_request text, p_kind text, p_thing text, p_takes boolean
+  p_request text, p_kind text, p_target text, p_takes boolean
 )
 returns pay.admission
 language plpgsql volatile security definer
@@ -129,7 +129,7 @@ begin
   if v_access.outcome <> 'ok' then
     return v_access;
   end if;
-  v_fault := pay_internal.next_fault(v_access.environment_id, p_kind, p_thing::jsonb, p_takes);
+  v_fault := pay_internal.next_fault(v_access.environment_id, p_kind, p_target::jsonb, p_takes);
   if v_fault.id is not null then
     v_access.body := json_build_object(
       'id', v_fault.id, 'fault', v_fault.fault, 'delay_ms', v_fault.delay_ms);

@@ -234,13 +234,13 @@ $$;
 
 -- Leases one poison delivery. A dispatcher has one at a time, so that a crash adds no expired lease
 -- to another poison delivery. p_poison_ahead: as in pay_internal.lock_poison. p_ahead: how far the
--- caller's clock is ahead of the server's. p_aside, p_only: as in pay.poll_deliveries.
+-- caller's clock is ahead of the server's. p_excluded, p_only: as in pay.poll_deliveries.
 create or replace function pay_internal.lease_poison(
   p_poison_ahead jsonb,
   p_at timestamptz,
   p_leased_until timestamptz,
   p_ahead interval,
-  p_aside text[],
+  p_excluded text[],
   p_only text
 )
 returns setof pay.leased_delivery
@@ -253,7 +253,7 @@ declare
   v_is_leased boolean;
 begin
   loop
-    v_due := pay_internal.lock_poison(p_poison_ahead, p_at, p_aside, p_only);
+    v_due := pay_internal.lock_poison(p_poison_ahead, p_at, p_excluded, p_only);
     exit when v_due is null;
     return query select * from pay_internal.lease_first_poison(v_due, p_leased_until, p_ahead);
     v_is_leased := found;
@@ -271,7 +271,7 @@ $$;
 -- others. Within an account the poison deliveries with the fewest expired leases come first,
 -- because the one that crashes dispatchers has the most.
 create or replace function pay_internal.lock_poison(
-  p_ahead jsonb, p_at timestamptz, p_aside text[], p_only text
+  p_ahead jsonb, p_at timestamptz, p_excluded text[], p_only text
 )
 returns pay_internal.due_delivery[]
 language plpgsql volatile
@@ -317,7 +317,7 @@ begin
       for update skip locked
     ) l
     where t.delivery is distinct from 'inbox'
-      and s.endpoint_id <> all (p_aside) and s.endpoint_id = coalesce(p_only, s.endpoint_id)
+      and s.endpoint_id <> all (p_excluded) and s.endpoint_id = coalesce(p_only, s.endpoint_id)
   );
 end
 $$;

@@ -24,7 +24,7 @@
 --                 Environments are counted by their public id, which a reset keeps.
 -- p_poison_ahead  as in pay_internal.lock_poison; null if the dispatcher has a poison delivery
 -- p_leased_until  the end of the leases; another dispatcher may lease the deliveries after it
--- p_aside         [endpoint id]: endpoints to leave out, because a poll with them fails
+-- p_excluded      [endpoint id]: endpoints to leave out, because a poll with them fails
 -- p_only          the only endpoint to serve; null: all of them
 --
 -- Order: a poll leases an event only together with all earlier pending events of its endpoint and
@@ -49,7 +49,7 @@ create or replace function pay.poll_deliveries(
   p_per_endpoint integer, p_per_environment integer, p_per_account integer, p_poison_ahead text,
   p_at timestamptz,
   p_leased_until timestamptz,
-  p_aside text default '[]',
+  p_excluded text default '[]',
   p_only text default null
 )
 returns setof pay.leased_delivery
@@ -66,7 +66,7 @@ declare
   -- By the server's time: other dispatchers would find a lease of a slow clock expired.
   v_leased_until constant timestamptz := pay_internal.server_time() + (p_leased_until - p_at);
   v_capacity constant jsonb := p_capacity::jsonb;
-  v_aside constant text[] := array(select json_array_elements_text(p_aside::json));
+  v_excluded constant text[] := array(select json_array_elements_text(p_excluded::json));
   v_waiting record;
   v_due pay_internal.due_delivery[];
   v_leased integer;
@@ -81,7 +81,7 @@ begin
 
   select * into v_waiting
   from pay_internal.find_capacity(
-    v_capacity, p_limit, p_per_endpoint, p_per_environment, p_per_account, v_aside, p_only);
+    v_capacity, p_limit, p_per_endpoint, p_per_environment, p_per_account, v_excluded, p_only);
   if v_waiting.inbox_endpoints is not null then
     perform pay_internal.fill_inboxes(v_waiting.inbox_environments, v_waiting.inbox_endpoints);
   end if;
@@ -118,7 +118,7 @@ begin
   ) then
     return query
       select * from pay_internal.lease_poison(
-        p_poison_ahead::jsonb, v_at, v_leased_until, v_ahead, v_aside, p_only);
+        p_poison_ahead::jsonb, v_at, v_leased_until, v_ahead, v_excluded, p_only);
   end if;
 end
 $$;
@@ -167,12 +167,12 @@ end
 $$;
 grant execute on function pay.find_failing_endpoints(timestamptz, text) to pay_api;
 
--- The endpoints with pending deliveries, each found by one index probe. p_aside, p_only: as in
+-- The endpoints with pending deliveries, each found by one index probe. p_excluded, p_only: as in
 -- pay.poll_deliveries.
 -- is_on         takes deliveries; is_inbox: keeps them; has_entries: and can take some now
 -- of_environment, of_account, of_all
 --               how many share the limits: those that take deliveries and are not failing
-create or replace function pay_internal.waiting_endpoints(p_aside text[], p_only text)
+create or replace function pay_internal.waiting_endpoints(p_excluded text[], p_only text)
 returns table (
   environment_id text, endpoint_id text, public_id text, account text, is_failing boolean,
   is_on boolean, is_inbox boolean, has_entries boolean,
@@ -212,7 +212,7 @@ begin
       coalesce(t.delivery = 'inbox', false) as is_inbox,
       t.status = 'enabled' and t.delivery = 'url' and t.failing_since is null as shares
   ) k
-  where w.endpoint_id <> all (p_aside) and w.endpoint_id = coalesce(p_only, w.endpoint_id);
+  where w.endpoint_id <> all (p_excluded) and w.endpoint_id = coalesce(p_only, w.endpoint_id);
 end
 $$;
 
@@ -229,7 +229,7 @@ create or replace function pay_internal.find_capacity(
   p_per_endpoint integer,
   p_per_environment integer,
   p_per_account integer,
-  p_aside text[], p_only text,
+  p_excluded text[], p_only text,
   out endpoints text[], out capacity integer[],
   out quotas integer[],
   out reads integer[],
@@ -262,7 +262,7 @@ begin
     (array_agg(w.endpoint_id) filter (where w.has_entries))[:16]
   into endpoints, capacity, quotas, reads, off_environment, off_endpoint, inbox_environments,
     inbox_endpoints
-  from pay_internal.waiting_endpoints(p_aside, p_only) w
+  from pay_internal.waiting_endpoints(p_excluded, p_only) w
   cross join lateral (
     select o.left_of_endpoint, least(
       coalesce(o.left_of_endpoint, p_per_endpoint),

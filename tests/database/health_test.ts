@@ -175,7 +175,7 @@ Deno.test("pay.health shows", async (t) => {
          values ('${environment_id}', '${id}', 'ping', 'pay_x', now(), '{}');`;
       await changes(event, { is_retention_behind: true });
       const frozen = (days: number) =>
-        `insert into pay.sandbox_settings (environment_id, version, offset_ms, frozen_at, did)
+        `insert into pay.sandbox_settings (environment_id, version, offset_ms, frozen_at, counts)
          values ('${environment_id}', 9, 0, now() - interval '${days} days', '{}');`;
       await changes(event + frozen(0), { is_retention_behind: true });
       await changes(event + frozen(2), {});

@@ -181,7 +181,7 @@ Deno.test("an entry with several identities", async (t) => {
         ["a report has both", "054", "052", "052"],
       ] as const
     ) {
-      await t.step(`equal entries of early files are different ones: ${name}`, async () => {
+      await t.step(`equal entries of interim files are different ones: ${name}`, async () => {
         const BookgDt = `<Dt>2026-11-0${first.at(-1)}</Dt>`;
         const [one, two] = [0, 1].map((i) => ({ BookgDt, AcctSvcrRef: `EQUAL${first}${i}` }));
         await send([first, one!]);
@@ -238,7 +238,7 @@ Deno.test("an entry with several identities", async (t) => {
       ];
       for (const [at, [step, made]] of files.entries()) {
         await send(step, { made, day: "2026-11-16", change: 11 });
-        // Without a reference of the bank, the day of an early file can be that after the entry.
+        // Without a reference of the bank, the day of an interim file can be that after the entry.
         assert.deepEqual(await moved(), at === 3 ? [1100, 1100] : [0, 0], `file ${at + 1}`);
       }
     });

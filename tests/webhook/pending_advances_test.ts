@@ -183,8 +183,8 @@ serviceCase("did.deliveries counts the deliveries that an inbox gets", async (t,
     await service.pay(WAITING_CARD);
     await settle(service);
     assert.equal(await didDeliver({ advance: 2 * DAY_S }), 2);
-    const [row] = await service.sql`select did from pay.sandbox_settings`;
-    assert.deepEqual(row!.did, { deliveries: 2, expired_payments: 1 });
+    const [row] = await service.sql`select counts from pay.sandbox_settings`;
+    assert.deepEqual(row!.counts, { deliveries: 2, expired_payments: 1 });
   });
 });
 

@@ -201,7 +201,7 @@ webhookCase("an advance that goes on keeps what is counted meanwhile", async (
   let next: ReturnType<typeof set>;
   await service.sql.begin(async (sql) => {
     // As the dispatcher counts, which does not hold the lock of the sandbox.
-    await sql`select pay_internal.count_did(${service.key.environment_id}, 'deliveries', 5)`;
+    await sql`select pay_internal.count_advance(${service.key.environment_id}, 'deliveries', 5)`;
     next = set(service, { to: begun.body.target });
     await untilWaiting(service.sql, { calls: "pay.set_clock" });
   });

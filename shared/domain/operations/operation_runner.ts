@@ -126,8 +126,8 @@ export class OperationRunner {
       const context = this.context(operation.subject.livemode, operation);
       const { record, response } = overtaken(operation, context) ??
         decideResult(operation, reply, context, { booked_minor, records_fees: n === 0 });
-      const did = clockOf(operation) && record.change ? COUNTED_AS[operation.op] : undefined;
-      const [result] = await this.#store.record([{ ...record, ...(did && { did }) }]);
+      const counted_as = clockOf(operation) && record.change ? COUNTED_AS[operation.op] : undefined;
+      const [result] = await this.#store.record([{ ...record, ...(counted_as && { counted_as }) }]);
       if (record.provider_events.some(({ outcome }) => outcome === null)) {
         this.#on_provider_events();
       }

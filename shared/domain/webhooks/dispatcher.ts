@@ -39,7 +39,7 @@ const WAIT_SHARE = 0.32;
 /** So many results do not wait for others. */
 const MOST_RESULTS = 16;
 /** Time for which an endpoint with which a poll fails is left out. Each try costs a failed poll. */
-const ASIDE_MS = 10 * 60_000;
+const EXCLUDED_MS = 10 * 60_000;
 
 /** The dependencies of a dispatcher. */
 export interface DispatcherOptions {
@@ -71,7 +71,7 @@ export class Dispatcher {
   /** The time of accounts whose poison deliveries were sent. */
   readonly #poison_time = new FairTime();
   /** The endpoints that are left out, with the time at which they are tried again. */
-  readonly #aside = new Map<string, number>();
+  readonly #excluded = new Map<string, number>();
 
   constructor(options: DispatcherOptions) {
     this.#options = options;
@@ -127,7 +127,7 @@ export class Dispatcher {
     at_ms: number,
   ): Promise<LeasedDelivery[]> {
     const { store, lease_ms = LEASE_MS } = this.#options;
-    for (const [id, until_ms] of this.#aside) if (until_ms <= at_ms) this.#aside.delete(id);
+    for (const [id, until_ms] of this.#excluded) if (until_ms <= at_ms) this.#excluded.delete(id);
     return store.pollDeliveries({
       results,
       limit,
@@ -138,7 +138,7 @@ export class Dispatcher {
       poison_ahead: this.#poison_time.ahead(),
       at_ms,
       leased_until_ms: at_ms + lease_ms,
-      aside: [...this.#aside.keys()],
+      excluded: [...this.#excluded.keys()],
     });
   }
 
@@ -188,7 +188,7 @@ export class Dispatcher {
     }
     const { store, on_error } = this.#options;
     for (const failing of await store.findFailingEndpoints(at_ms)) {
-      this.#aside.set(failing.endpoint_id, at_ms + ASIDE_MS);
+      this.#excluded.set(failing.endpoint_id, at_ms + EXCLUDED_MS);
       on_error(new GivenUp(`endpoint ${failing.endpoint_id}`, failing));
     }
     return await this.#poll([], limit, at_ms);

@@ -51,7 +51,7 @@ const SEEDS: Record<string, Record<string, unknown>> = {
     offset_ms: 0,
     runs_after: false,
     is_stopping: false,
-    did: {},
+    counts: {},
     fault_kinds: [],
     requests: 0,
     transcript_bytes: 0,

@@ -27,7 +27,7 @@ export async function poll(
     poison_ahead: {},
     at_ms,
     leased_until_ms: at_ms + LEASE_MS,
-    aside: [],
+    excluded: [],
     ...requested,
   });
 }

@@ -1,8 +1,8 @@
--- Purpose: early files, camt.052 and 054, whose entries a camt.053 confirms later. Each kind has an
--- entry under one identity.
+-- Purpose: interim files, camt.052 and 054, whose entries a camt.053 confirms later. Each kind has
+-- an entry under one identity.
 
--- The bit of an early file, whose entries a camt.053 confirms later; 0: it is a camt.053.
-create or replace function pay_internal.early_kind(p_kind text)
+-- The bit of an interim file, whose entries a camt.053 confirms later; 0: it is a camt.053.
+create or replace function pay_internal.interim_kind(p_kind text)
 returns smallint
 language sql immutable
 set search_path = pg_catalog, pg_temp
@@ -53,11 +53,11 @@ begin
 end
 $$;
 
--- Notes that an early file has entries under their identities, and books those by themselves that
+-- Notes that an interim file has entries under their identities, and books those by themselves that
 -- were taken for another one, if files of one kind have both, or if the file brings their details
 -- and neither had any. Then they are compared again (pay_internal.pair_bank_entries).
 -- p_entries as in pay_internal.store_bank_entries
-create or replace function pay_internal.note_early_file(
+create or replace function pay_internal.note_interim_file(
   p_account_id text, p_sha256 text, p_entries jsonb
 )
 returns void
@@ -73,7 +73,7 @@ begin
     select b.ctid as place, e.seen_in
     from pay.provider_accounts a
     cross join (
-      select o.id, pay_internal.early_kind(o.kind) as seen_in
+      select o.id, pay_internal.interim_kind(o.kind) as seen_in
       from jsonb_to_recordset(p_entries) as o (id text, kind text)
     ) e
     cross join lateral (
@@ -89,7 +89,7 @@ begin
     select a.environment_id, e.id, not e.is_total as has_details
     from pay.provider_accounts a
     cross join jsonb_to_recordset(p_entries) as e (id text, is_total boolean, kind text)
-    where a.id = p_account_id and pay_internal.early_kind(e.kind) > 0
+    where a.id = p_account_id and pay_internal.interim_kind(e.kind) > 0
   ), same as materialized (
     select e.environment_id, false as has_details, other.*
     from entry e
