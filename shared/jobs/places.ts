@@ -75,18 +75,11 @@ export type Places = Readonly<Record<keyof typeof PLACE_BOUNDS, FairQueue>>;
 
 /** Makes the places of an isolate. */
 export function createPlaces(): Places {
-  const { key_checks, keyless, sandboxes, live, long_waits } = PLACE_BOUNDS;
-  return {
-    key_checks: queueOf(key_checks),
-    keyless: queueOf(keyless),
-    sandboxes: queueOf(sandboxes),
-    live: queueOf(live),
-    long_waits: queueOf(long_waits),
-  };
-}
-
-function queueOf({ of_owner, in_all, reserved, refusal }: PlaceBounds): FairQueue {
-  return new FairQueue({ slots: in_all, levels: [of_owner], waiting: 0, refusal, reserved });
+  const bounds = Object.entries(PLACE_BOUNDS);
+  return Object.fromEntries(bounds.map(([kind, { in_all: slots, of_owner, reserved, refusal }]) => [
+    kind,
+    new FairQueue({ slots, levels: [of_owner], waiting: 0, refusal, reserved }),
+  ])) as Places;
 }
 
 /**

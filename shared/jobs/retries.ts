@@ -6,25 +6,18 @@
 
 import { serviceUnavailable } from "../core/errors.ts";
 
-/** The bounds of a budget. */
-interface RetryBounds {
-  retries: number;
-  /** Longest time from the first retry to the last one. */
-  within_ms: number;
-}
-
 /**
  * With two isolates that change the same resource, every second decision is stale. With 10 retries,
  * some of 2 600 refunds that raced on two isolates failed. A request waits 3 s for a duplicate
- * (contract §5) or a reset.
+ * (contract §5) or a reset: `within_ms` is the time from the first retry to the last one.
  */
-const BOUNDS: RetryBounds = { retries: 100, within_ms: 3_000 };
+const BOUNDS = { retries: 100, within_ms: 3_000 };
 /** Longest pause before the first retry. It doubles with each further one, up to `last`. */
 const PAUSE_MS = { first: 2, last: 64 };
 
 /** The budget of one request. */
 export class Retries {
-  readonly #bounds: RetryBounds;
+  readonly #bounds: typeof BOUNDS;
   #made = 0;
   #until_ms: number | null = null;
 
