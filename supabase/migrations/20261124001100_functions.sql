@@ -1303,120 +1303,6 @@ begin
 end
 $$;
 
-create or replace function pay_internal.early_kind(p_kind text)
-returns smallint
-language sql immutable
-set search_path = pg_catalog, pg_temp
-as $$
-  select case p_kind when 'camt.052' then 1 when 'camt.054' then 2 else 0 end::smallint
-$$;
-
-create or replace function pay_internal.release_bank_entries(
-  p_account_id text, p_sha256 text, p_ids text[], p_is_statement boolean
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp set enable_sort = off
-as $$
-declare
-  v_warnings jsonb; v_events jsonb; v_days jsonb;
-begin
-  if p_ids is null then return; end if;
-  with apart as materialized (
-    -- As in pay_internal.find_event_subject.
-    select a.environment_id, b.*
-    from pay.provider_accounts a
-    cross join unnest(p_ids) as i (id)
-    cross join lateral (
-      select b.ctid as place, b.id, b.booked_on, b.held_events from pay.bank_entries b
-      where b.environment_id = a.environment_id and b.account_id = p_account_id
-        and b.id between i.id and i.id
-      order by b.id offset 0
-    ) b
-    where a.id = p_account_id
-  ), released as (
-    update pay.bank_entries b
-    set sha256 = p_sha256, same_as = null, held_events = null,
-      statement_sha256 = case when p_is_statement then p_sha256 end
-    from apart p where b.ctid = p.place
-  )
-  select jsonb_agg(format('the entry %s of %s was taken for another one', p.id, p.booked_on)),
-    jsonb_agg(distinct p.booked_on),
-    (select jsonb_agg(event.value || jsonb_build_object('environment_id', o.environment_id,
-      'account_id', p_account_id, 'body', event.value))
-    from apart o cross join jsonb_array_elements(o.held_events) event)
-  into v_warnings, v_days, v_events
-  from apart p;
-  perform pay_internal.keep_provider_events(coalesce(v_events, '[]'));
-  perform pay_internal.keep_file_warnings(p_account_id, p_sha256, v_warnings, v_days);
-end
-$$;
-
-create or replace function pay_internal.note_early_file(
-  p_account_id text, p_sha256 text, p_entries jsonb
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_sort = off
-as $$
-declare
-  v_apart text[];
-begin
-  -- As in pay_internal.find_event_subject, here and below.
-  update pay.bank_entries b set seen_in = b.seen_in | k.seen_in
-  from (
-    select b.ctid as place, e.seen_in
-    from pay.provider_accounts a
-    cross join (
-      select o.id, pay_internal.early_kind(o.kind) as seen_in
-      from jsonb_to_recordset(p_entries) as o (id text, kind text)
-    ) e
-    cross join lateral (
-      select b.ctid from pay.bank_entries b
-      where b.environment_id = a.environment_id and b.account_id = p_account_id
-        and b.id between e.id and e.id and b.seen_in & e.seen_in = 0
-      order by b.id offset 0 for update of b
-    ) b
-    where a.id = p_account_id and e.seen_in > 0
-  ) k
-  where b.ctid = k.place;
-  with entry as materialized (
-    select a.environment_id, e.id, not e.is_total as has_details
-    from pay.provider_accounts a
-    cross join jsonb_to_recordset(p_entries) as e (id text, is_total boolean, kind text)
-    where a.id = p_account_id and pay_internal.early_kind(e.kind) > 0
-  ), same as materialized (
-    select e.environment_id, false as has_details, other.*
-    from entry e
-    cross join lateral (
-      select y.id, y.same_as, y.seen_in, y.details_sha256 from pay.bank_entries y
-      where y.account_id = p_account_id and y.same_as between e.id and e.id
-      order by y.same_as offset 0
-    ) other
-    union all
-    select e.environment_id, e.has_details, own.*
-    from entry e
-    cross join lateral (
-      select b.id, b.same_as, b.seen_in, b.details_sha256 from pay.bank_entries b
-      where b.environment_id = e.environment_id and b.account_id = p_account_id
-        and b.id between e.id and e.id and b.same_as is not null
-      order by b.id offset 0
-    ) own
-  )
-  select array_agg(distinct s.id) into v_apart
-  from same s
-  cross join lateral (
-    select b.seen_in, b.details_sha256 from pay.bank_entries b
-    where b.environment_id = s.environment_id and b.account_id = p_account_id
-      and b.id between s.same_as and s.same_as
-    order by b.id offset 0
-  ) kept
-  where kept.seen_in & s.seen_in <> 0
-    or s.has_details and s.details_sha256 is null and kept.details_sha256 is null;
-  perform pay_internal.release_bank_entries(p_account_id, p_sha256, v_apart, false);
-end
-$$;
-
 create or replace function pay_internal.confirm_bank_entries(
   p_account_id text, p_sha256 text, p_entries jsonb
 )
@@ -1432,7 +1318,7 @@ begin
     from pay.provider_accounts a
     cross join jsonb_to_recordset(p_entries) as e (
       id text, amount_minor bigint, booked_on date, kind text)
-    where a.id = p_account_id and pay_internal.early_kind(e.kind) = 0
+    where a.id = p_account_id and pay_internal.interim_kind(e.kind) = 0
   ), known as materialized (
     -- As in pay_internal.find_event_subject: only the primary key has this order.
     select b.*, e.environment_id, e.id, e.amount_minor, e.stated_on
@@ -1577,12 +1463,12 @@ begin
     where b.ctid = f.place;
   end if;
   with entry as materialized (
-    select a.environment_id, e.*, early.seen_in
+    select a.environment_id, e.*, interim.seen_in
     from pay.provider_accounts a
     cross join jsonb_to_recordset(p_entries) as e (
       id text, booked_on date, amount_minor bigint, currency text, is_total boolean,
       kind text, provider_events jsonb)
-    cross join lateral pay_internal.early_kind(e.kind) as early (seen_in)
+    cross join lateral pay_internal.interim_kind(e.kind) as interim (seen_in)
     where a.id = p_account_id
   ), stored as (
     insert into pay.bank_entries (environment_id, account_id, id, sha256, details_sha256,
@@ -1647,7 +1533,7 @@ set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 as $$
 declare
-  v_seen_in constant smallint := pay_internal.early_kind(p_kind);
+  v_seen_in constant smallint := pay_internal.interim_kind(p_kind);
   v_pairs jsonb;
   v_replaced text[];
 begin
@@ -1865,7 +1751,7 @@ begin
   v_entries := pay_internal.number_bank_entries(p_account_id, p_sha256, v_rows -> 'entries',
     v_statement);
   perform pay_internal.confirm_bank_entries(p_account_id, p_sha256, v_entries);
-  perform pay_internal.note_early_file(p_account_id, p_sha256, v_entries);
+  perform pay_internal.note_interim_file(p_account_id, p_sha256, v_entries);
   v_stored := pay_internal.store_bank_entries(p_account_id, p_sha256, v_entries);
   perform pay_internal.keep_payer_details(p_account_id, v_rows -> 'payers');
   perform pay.store_provider_events(p_account_id, v_rows ->> 'provider_events');
@@ -2060,6 +1946,120 @@ begin
 end
 $$;
 grant execute on function pay.set_bridge_hash(text, text) to pay_operator;
+
+create or replace function pay_internal.interim_kind(p_kind text)
+returns smallint
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select case p_kind when 'camt.052' then 1 when 'camt.054' then 2 else 0 end::smallint
+$$;
+
+create or replace function pay_internal.release_bank_entries(
+  p_account_id text, p_sha256 text, p_ids text[], p_is_statement boolean
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp set enable_sort = off
+as $$
+declare
+  v_warnings jsonb; v_events jsonb; v_days jsonb;
+begin
+  if p_ids is null then return; end if;
+  with apart as materialized (
+    -- As in pay_internal.find_event_subject.
+    select a.environment_id, b.*
+    from pay.provider_accounts a
+    cross join unnest(p_ids) as i (id)
+    cross join lateral (
+      select b.ctid as place, b.id, b.booked_on, b.held_events from pay.bank_entries b
+      where b.environment_id = a.environment_id and b.account_id = p_account_id
+        and b.id between i.id and i.id
+      order by b.id offset 0
+    ) b
+    where a.id = p_account_id
+  ), released as (
+    update pay.bank_entries b
+    set sha256 = p_sha256, same_as = null, held_events = null,
+      statement_sha256 = case when p_is_statement then p_sha256 end
+    from apart p where b.ctid = p.place
+  )
+  select jsonb_agg(format('the entry %s of %s was taken for another one', p.id, p.booked_on)),
+    jsonb_agg(distinct p.booked_on),
+    (select jsonb_agg(event.value || jsonb_build_object('environment_id', o.environment_id,
+      'account_id', p_account_id, 'body', event.value))
+    from apart o cross join jsonb_array_elements(o.held_events) event)
+  into v_warnings, v_days, v_events
+  from apart p;
+  perform pay_internal.keep_provider_events(coalesce(v_events, '[]'));
+  perform pay_internal.keep_file_warnings(p_account_id, p_sha256, v_warnings, v_days);
+end
+$$;
+
+create or replace function pay_internal.note_interim_file(
+  p_account_id text, p_sha256 text, p_entries jsonb
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_sort = off
+as $$
+declare
+  v_apart text[];
+begin
+  -- As in pay_internal.find_event_subject, here and below.
+  update pay.bank_entries b set seen_in = b.seen_in | k.seen_in
+  from (
+    select b.ctid as place, e.seen_in
+    from pay.provider_accounts a
+    cross join (
+      select o.id, pay_internal.interim_kind(o.kind) as seen_in
+      from jsonb_to_recordset(p_entries) as o (id text, kind text)
+    ) e
+    cross join lateral (
+      select b.ctid from pay.bank_entries b
+      where b.environment_id = a.environment_id and b.account_id = p_account_id
+        and b.id between e.id and e.id and b.seen_in & e.seen_in = 0
+      order by b.id offset 0 for update of b
+    ) b
+    where a.id = p_account_id and e.seen_in > 0
+  ) k
+  where b.ctid = k.place;
+  with entry as materialized (
+    select a.environment_id, e.id, not e.is_total as has_details
+    from pay.provider_accounts a
+    cross join jsonb_to_recordset(p_entries) as e (id text, is_total boolean, kind text)
+    where a.id = p_account_id and pay_internal.interim_kind(e.kind) > 0
+  ), same as materialized (
+    select e.environment_id, false as has_details, other.*
+    from entry e
+    cross join lateral (
+      select y.id, y.same_as, y.seen_in, y.details_sha256 from pay.bank_entries y
+      where y.account_id = p_account_id and y.same_as between e.id and e.id
+      order by y.same_as offset 0
+    ) other
+    union all
+    select e.environment_id, e.has_details, own.*
+    from entry e
+    cross join lateral (
+      select b.id, b.same_as, b.seen_in, b.details_sha256 from pay.bank_entries b
+      where b.environment_id = e.environment_id and b.account_id = p_account_id
+        and b.id between e.id and e.id and b.same_as is not null
+      order by b.id offset 0
+    ) own
+  )
+  select array_agg(distinct s.id) into v_apart
+  from same s
+  cross join lateral (
+    select b.seen_in, b.details_sha256 from pay.bank_entries b
+    where b.environment_id = s.environment_id and b.account_id = p_account_id
+      and b.id between s.same_as and s.same_as
+    order by b.id offset 0
+  ) kept
+  where kept.seen_in & s.seen_in <> 0
+    or s.has_details and s.details_sha256 is null and kept.details_sha256 is null;
+  perform pay_internal.release_bank_entries(p_account_id, p_sha256, v_apart, false);
+end
+$$;
 
 create or replace function pay_internal.lock_bank_orders(p_account_id text)
 returns text
@@ -7872,7 +7872,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_ahead interval := coalesce(pay_internal.time_ahead(p_settings), '0');
-  v_did jsonb := case when p_is_advance then pay_internal.done_so_far(p_settings) end;
+  v_counts jsonb := case when p_is_advance then pay_internal.advance_counts(p_settings) end;
 begin
   return format('{"object":"clock","now":%s,"mode":%s,"offset_seconds":%s,"target":%s',
     to_json(pay_internal.wire_time(pay_internal.server_time() + v_ahead)),
@@ -7883,10 +7883,10 @@ begin
     coalesce(to_json(pay_internal.wire_time(p_settings.target_at))::text, 'null'))
     || case when p_is_advance then format(',"did":{"deliveries":%s,"expired_payments":%s,'
         '"disputes_closed":%s,"purged":%s},"has_more":%s',
-      coalesce(v_did ->> 'deliveries', '0'),
-      coalesce(v_did ->> 'expired_payments', '0'),
-      coalesce(v_did ->> 'disputes_closed', '0'),
-      coalesce(v_did ->> 'purged', '0'),
+      coalesce(v_counts ->> 'deliveries', '0'),
+      coalesce(v_counts ->> 'expired_payments', '0'),
+      coalesce(v_counts ->> 'disputes_closed', '0'),
+      coalesce(v_counts ->> 'purged', '0'),
       (p_settings.target_at is not null)::text) else '' end
     || '}';
 end
@@ -7905,19 +7905,19 @@ begin
 end
 $$;
 
-create or replace function pay_internal.done_so_far(p_settings pay.sandbox_settings)
+create or replace function pay_internal.advance_counts(p_settings pay.sandbox_settings)
 returns jsonb
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_begun constant jsonb := p_settings.did -> 'inboxes';
+  v_begun constant jsonb := p_settings.counts -> 'inboxes';
 begin
   if v_begun is null then
-    return p_settings.did;
+    return p_settings.counts;
   end if;
-  return (p_settings.did - 'inboxes') || jsonb_build_object('deliveries',
-    coalesce((p_settings.did ->> 'deliveries')::bigint, 0) + (
+  return (p_settings.counts - 'inboxes') || jsonb_build_object('deliveries',
+    coalesce((p_settings.counts ->> 'deliveries')::bigint, 0) + (
       select coalesce(sum(o.value::bigint - coalesce((v_begun ->> o.key)::bigint, 0)), 0)
       from jsonb_each_text(pay_internal.inbox_positions(p_settings.environment_id)) o
     ));
@@ -7949,7 +7949,7 @@ end
 $$;
 grant execute on function pay.read_clock(text) to pay_api;
 
-create or replace function pay_internal.count_did(
+create or replace function pay_internal.count_advance(
   p_environment_id text, p_name text, p_count bigint
 )
 returns void
@@ -7958,7 +7958,8 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   update pay.sandbox_settings w
-  set did = w.did || jsonb_build_object(p_name, coalesce((w.did ->> p_name)::bigint, 0) + p_count)
+  set counts = w.counts ||
+    jsonb_build_object(p_name, coalesce((w.counts ->> p_name)::bigint, 0) + p_count)
   where w.environment_id = p_environment_id and w.target_at is not null;
 end
 $$;
@@ -7969,7 +7970,7 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  perform pay_internal.count_did(r.environment_id, 'deliveries', r.attempts)
+  perform pay_internal.count_advance(r.environment_id, 'deliveries', r.attempts)
   from (
     select r.environment_id, count(*) as attempts
     from jsonb_to_recordset(p_ended) as r (environment_id text, due_at timestamptz)
@@ -7987,12 +7988,12 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  perform pay_internal.count_did(r.environment_id, r.did, r.records)
+  perform pay_internal.count_advance(r.environment_id, r.counted_as, r.records)
   from (
-    select caller.environment_id, c.did, count(*) as records
+    select caller.environment_id, c.counted_as, count(*) as records
     from unnest(p_callers) caller
-    join jsonb_to_recordset(p_counts) as c (n integer, did text) on c.n = caller.n
-    group by caller.environment_id, c.did order by caller.environment_id, c.did
+    join jsonb_to_recordset(p_counts) as c (n integer, counted_as text) on c.n = caller.n
+    group by caller.environment_id, c.counted_as order by caller.environment_id, c.counted_as
   ) r;
 end
 $$;
@@ -8003,20 +8004,20 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_did constant jsonb := case when p_settings.target_at is null then '{}'
+  v_counts constant jsonb := case when p_settings.target_at is null then '{}'
     else jsonb_build_object('inboxes', pay_internal.inbox_positions(p_settings.environment_id)) end;
   v_written pay.sandbox_settings;
 begin
   insert into pay.sandbox_settings as w
-    (environment_id, version, offset_ms, frozen_at, target_at, runs_after, is_stopping, did)
+    (environment_id, version, offset_ms, frozen_at, target_at, runs_after, is_stopping, counts)
   values (p_settings.environment_id, pay_internal.new_settings_version(), p_settings.offset_ms,
     p_settings.frozen_at, p_settings.target_at, p_settings.runs_after, p_settings.is_stopping,
-    v_did)
+    v_counts)
   on conflict on constraint sandbox_settings_pkey do update
   set version = excluded.version, offset_ms = excluded.offset_ms, frozen_at = excluded.frozen_at,
     target_at = excluded.target_at, runs_after = excluded.runs_after,
     is_stopping = excluded.is_stopping,
-    did = case when w.target_at is null then excluded.did else w.did end
+    counts = case when w.target_at is null then excluded.counts else w.counts end
   returning * into v_written;
   return v_written;
 end
@@ -8248,7 +8249,7 @@ begin
   v_changed := pay_internal.purge_environment(
     p_clock.environment_id, pay_internal.server_time(), pay_internal.clock_batch());
   if v_changed > 0 then
-    perform pay_internal.count_did(p_clock.environment_id, 'purged', v_changed);
+    perform pay_internal.count_advance(p_clock.environment_id, 'purged', v_changed);
     return 'moved';
   end if;
   v_clock.target_at := null;
@@ -8281,7 +8282,9 @@ begin
   set version = pay_internal.new_settings_version(), frozen_at = p_clock.frozen_at,
     target_at = p_clock.target_at, runs_after = p_clock.runs_after, offset_ms = p_clock.offset_ms,
     is_stopping = p_clock.is_stopping,
-    did = case when p_clock.target_at is null then pay_internal.done_so_far(w) else w.did end
+    counts = case
+      when p_clock.target_at is null then pay_internal.advance_counts(w) else w.counts
+    end
   where w.environment_id = p_clock.environment_id;
   return case when p_clock.target_at is null then 'done' else 'moved' end;
 end
@@ -8497,7 +8500,7 @@ as $$
   ) t
 $$;
 
-create or replace function pay_internal.fault_matches(p_filter jsonb, p_thing jsonb)
+create or replace function pay_internal.fault_matches(p_filter jsonb, p_target jsonb)
 returns boolean
 language plpgsql immutable parallel safe
 set search_path = pg_catalog, pg_temp
@@ -8506,13 +8509,13 @@ begin
   return not exists (
     select from jsonb_each(p_filter) w
     -- A list contains each of its texts, and a text contains itself.
-    where not coalesce(p_thing -> w.key @> w.value, false)
+    where not coalesce(p_target -> w.key @> w.value, false)
   );
 end
 $$;
 
 create or replace function pay_internal.next_fault(
-  p_environment_id text, p_kind text, p_thing jsonb, p_takes boolean, p_without text default null
+  p_environment_id text, p_kind text, p_target jsonb, p_takes boolean, p_without text default null
 )
 returns pay.faults
 language plpgsql volatile
@@ -8524,7 +8527,7 @@ begin
   if not p_takes then
     select fault.* into v_fault from pay.faults fault
     where fault.environment_id = p_environment_id and fault.kind = p_kind and fault.times_left > 0
-      and pay_internal.fault_matches(fault.filter::jsonb, p_thing)
+      and pay_internal.fault_matches(fault.filter::jsonb, p_target)
     order by fault.id limit 1;
     return v_fault;
   end if;
@@ -8532,7 +8535,7 @@ begin
   select fault.* into v_fault from pay.faults fault
   where fault.environment_id = p_environment_id and fault.kind = p_kind and fault.times_left > 0
     and fault.fault is distinct from p_without
-      and pay_internal.fault_matches(fault.filter::jsonb, p_thing)
+      and pay_internal.fault_matches(fault.filter::jsonb, p_target)
   order by fault.id limit 1 for update;
   update pay.faults fault set times_left = fault.times_left - 1
   where fault.environment_id = p_environment_id and fault.id = v_fault.id;
@@ -8564,7 +8567,7 @@ end
 $$;
 
 create or replace function pay.match_fault(
-  p_request text, p_kind text, p_thing text, p_takes boolean
+  p_request text, p_kind text, p_target text, p_takes boolean
 )
 returns pay.admission
 language plpgsql volatile security definer
@@ -8579,7 +8582,7 @@ begin
   if v_access.outcome <> 'ok' then
     return v_access;
   end if;
-  v_fault := pay_internal.next_fault(v_access.environment_id, p_kind, p_thing::jsonb, p_takes);
+  v_fault := pay_internal.next_fault(v_access.environment_id, p_kind, p_target::jsonb, p_takes);
   if v_fault.id is not null then
     v_access.body := json_build_object(
       'id', v_fault.id, 'fault', v_fault.fault, 'delay_ms', v_fault.delay_ms);
@@ -11370,7 +11373,7 @@ create or replace function pay_internal.lease_poison(
   p_at timestamptz,
   p_leased_until timestamptz,
   p_ahead interval,
-  p_aside text[],
+  p_excluded text[],
   p_only text
 )
 returns setof pay.leased_delivery
@@ -11383,7 +11386,7 @@ declare
   v_is_leased boolean;
 begin
   loop
-    v_due := pay_internal.lock_poison(p_poison_ahead, p_at, p_aside, p_only);
+    v_due := pay_internal.lock_poison(p_poison_ahead, p_at, p_excluded, p_only);
     exit when v_due is null;
     return query select * from pay_internal.lease_first_poison(v_due, p_leased_until, p_ahead);
     v_is_leased := found;
@@ -11396,7 +11399,7 @@ end
 $$;
 
 create or replace function pay_internal.lock_poison(
-  p_ahead jsonb, p_at timestamptz, p_aside text[], p_only text
+  p_ahead jsonb, p_at timestamptz, p_excluded text[], p_only text
 )
 returns pay_internal.due_delivery[]
 language plpgsql volatile
@@ -11442,7 +11445,7 @@ begin
       for update skip locked
     ) l
     where t.delivery is distinct from 'inbox'
-      and s.endpoint_id <> all (p_aside) and s.endpoint_id = coalesce(p_only, s.endpoint_id)
+      and s.endpoint_id <> all (p_excluded) and s.endpoint_id = coalesce(p_only, s.endpoint_id)
   );
 end
 $$;
@@ -11506,7 +11509,7 @@ create or replace function pay.poll_deliveries(
   p_per_endpoint integer, p_per_environment integer, p_per_account integer, p_poison_ahead text,
   p_at timestamptz,
   p_leased_until timestamptz,
-  p_aside text default '[]',
+  p_excluded text default '[]',
   p_only text default null
 )
 returns setof pay.leased_delivery
@@ -11523,7 +11526,7 @@ declare
   -- By the server's time: other dispatchers would find a lease of a slow clock expired.
   v_leased_until constant timestamptz := pay_internal.server_time() + (p_leased_until - p_at);
   v_capacity constant jsonb := p_capacity::jsonb;
-  v_aside constant text[] := array(select json_array_elements_text(p_aside::json));
+  v_excluded constant text[] := array(select json_array_elements_text(p_excluded::json));
   v_waiting record;
   v_due pay_internal.due_delivery[];
   v_leased integer;
@@ -11538,7 +11541,7 @@ begin
 
   select * into v_waiting
   from pay_internal.find_capacity(
-    v_capacity, p_limit, p_per_endpoint, p_per_environment, p_per_account, v_aside, p_only);
+    v_capacity, p_limit, p_per_endpoint, p_per_environment, p_per_account, v_excluded, p_only);
   if v_waiting.inbox_endpoints is not null then
     perform pay_internal.fill_inboxes(v_waiting.inbox_environments, v_waiting.inbox_endpoints);
   end if;
@@ -11575,7 +11578,7 @@ begin
   ) then
     return query
       select * from pay_internal.lease_poison(
-        p_poison_ahead::jsonb, v_at, v_leased_until, v_ahead, v_aside, p_only);
+        p_poison_ahead::jsonb, v_at, v_leased_until, v_ahead, v_excluded, p_only);
   end if;
 end
 $$;
@@ -11619,7 +11622,7 @@ end
 $$;
 grant execute on function pay.find_failing_endpoints(timestamptz, text) to pay_api;
 
-create or replace function pay_internal.waiting_endpoints(p_aside text[], p_only text)
+create or replace function pay_internal.waiting_endpoints(p_excluded text[], p_only text)
 returns table (
   environment_id text, endpoint_id text, public_id text, account text, is_failing boolean,
   is_on boolean, is_inbox boolean, has_entries boolean,
@@ -11659,7 +11662,7 @@ begin
       coalesce(t.delivery = 'inbox', false) as is_inbox,
       t.status = 'enabled' and t.delivery = 'url' and t.failing_since is null as shares
   ) k
-  where w.endpoint_id <> all (p_aside) and w.endpoint_id = coalesce(p_only, w.endpoint_id);
+  where w.endpoint_id <> all (p_excluded) and w.endpoint_id = coalesce(p_only, w.endpoint_id);
 end
 $$;
 
@@ -11669,7 +11672,7 @@ create or replace function pay_internal.find_capacity(
   p_per_endpoint integer,
   p_per_environment integer,
   p_per_account integer,
-  p_aside text[], p_only text,
+  p_excluded text[], p_only text,
   out endpoints text[], out capacity integer[],
   out quotas integer[],
   out reads integer[],
@@ -11702,7 +11705,7 @@ begin
     (array_agg(w.endpoint_id) filter (where w.has_entries))[:16]
   into endpoints, capacity, quotas, reads, off_environment, off_endpoint, inbox_environments,
     inbox_endpoints
-  from pay_internal.waiting_endpoints(p_aside, p_only) w
+  from pay_internal.waiting_endpoints(p_excluded, p_only) w
   cross join lateral (
     select o.left_of_endpoint, least(
       coalesce(o.left_of_endpoint, p_per_endpoint),
