@@ -1,7 +1,6 @@
-/** docs/errors.md, and the messages whose `doc_url` leads to it. */
+/** Messages that callers get. */
 
 import assert from "node:assert/strict";
-import { renderErrorPage } from "../../tools/generate/error_page.ts";
 import { projectFiles, readProjectFile } from "../support/documents/project_files.ts";
 
 const PROJECT_FILE =
@@ -10,13 +9,6 @@ const PROJECT_FILE =
 const SENT = /^(?:shared|client|package|console|supabase\/functions|supabase\/schemas)\//;
 /** Lines of comments and imports. */
 const NOT_SENT = /^\s*(?:\*|\/\/|\/\*|--|\{\/\*)|\bfrom "|\bimport[ (]"/;
-
-Deno.test("docs/errors.md links only to its own headings", () => {
-  const page = renderErrorPage();
-  const links = [...page.matchAll(/\]\(#([^)]+)\)/g)].map(([, anchor]) => anchor!);
-  assert.ok(links.length > 0);
-  assert.deepEqual(links.filter((anchor) => !anchorsOf(page).includes(anchor)), []);
-});
 
 Deno.test("no message names a file of the project, which a caller does not have", async () => {
   const messages = await readProjectFile("tests/http/messages.md");
@@ -32,10 +24,3 @@ Deno.test("no message names a file of the project, which a caller does not have"
   }
   assert.deepEqual(found, []);
 });
-
-/** The anchors that Git hosts derive from headings. */
-function anchorsOf(markdown: string): string[] {
-  return [...markdown.matchAll(/^#+ (.+)$/gm)].map(([, heading]) =>
-    heading!.toLowerCase().replace(/[^\w\- ]/g, "").replaceAll(" ", "-")
-  );
-}

@@ -7,17 +7,14 @@ import assert from "node:assert/strict";
 import CLIENT from "../../packages/client/package.json" with { type: "json" };
 import PACKAGE from "../../packages/sandbox/package.json" with { type: "json" };
 import {
-  billOfParts,
   type Component,
   findLicenseProblems,
   listLicenses,
 } from "../../tools/release/bill_of_materials.ts";
 import { packagesInBundles } from "../../tools/release/package/build.ts";
 import { renderNotices } from "../../tools/release/package/notices.ts";
-import { findRepositoryProblems } from "../../tools/release/check_release.ts";
-import { publishedManifest, withAbsoluteLinks } from "../../tools/publication/publication.ts";
+import { publishedManifest } from "../../tools/publication/publication.ts";
 import { NODE_RELEASES } from "../../tools/release/try_archives.ts";
-import { readSection } from "../../tools/release/version.ts";
 import { readProjectFile } from "../support/documents/project_files.ts";
 
 /** The packages with code in the bundles of the package. */
@@ -68,35 +65,6 @@ Deno.test("publishedManifest() can be published and names the repository", () =>
   }
 });
 
-const ADDRESS = `${REPOSITORY}/blob/v1.0.0/client/README.md`;
-for (
-  const [link, absolute] of [
-    ["[a](../docs/testing.md#jest)", `[a](${REPOSITORY}/blob/v1.0.0/docs/testing.md#jest)`],
-    ["[a](mod.ts)", `[a](${REPOSITORY}/blob/v1.0.0/client/mod.ts)`],
-    ["[a](#errors)", "[a](#errors)"],
-    ["[a](https://nodejs.org)", "[a](https://nodejs.org)"],
-  ] as const
-) {
-  Deno.test(`withAbsoluteLinks() of ${link}`, () => {
-    assert.equal(withAbsoluteLinks(`x ${link} y`, ADDRESS), `x ${absolute} y`);
-  });
-}
-
-for (
-  const [stated, built_by, problem] of [
-    [REPOSITORY, REPOSITORY, null],
-    [REPOSITORY, null, null],
-    [null, null, /publication\.ts is null: write the address of the repository$/],
-    [REPOSITORY, "https://example.com/fork/name", /is .*owner\/name, but .*fork\/name makes/],
-  ] as const
-) {
-  Deno.test(`findRepositoryProblems() of ${stated}, built by ${built_by}`, () => {
-    const problems = findRepositoryProblems(stated, built_by);
-    assert.equal(problems.length, problem === null ? 0 : 1);
-    if (problem !== null) assert.match(problems[0]!, problem);
-  });
-}
-
 Deno.test("packagesInBundles() are those with code in a bundle, without their other dependencies", async () => {
   const packages = await packagesInBundles();
   assert.deepEqual(packages.map(({ name }) => name), BUNDLED);
@@ -104,41 +72,6 @@ Deno.test("packagesInBundles() are those with code in a bundle, without their ot
   const titles = notices.split(`\n${"-".repeat(80)}\n\n`).map((part) => part.split("\n")[0]);
   assert.deepEqual(titles, [...packages.map((one) => `${one.name} ${one.version}`), "a font"]);
 });
-
-Deno.test("billOfParts() has the bundled and installed packages, and no reference to others", () => {
-  const component = (name: string) => ({ name, version: "1.0.0", "bom-ref": `${name}@1.0.0` });
-  const bill = {
-    components: [component("bundled"), component("unused"), component("installed")],
-    dependencies: [
-      { ref: "package@1.0.0", dependsOn: ["bundled@1.0.0", "installed@1.0.0"] },
-      { ref: "bundled@1.0.0", dependsOn: ["unused@1.0.0"] },
-      { ref: "unused@1.0.0", dependsOn: [] },
-    ],
-  };
-  assert.deepEqual(billOfParts(bill, [component("bundled")], ["installed"]), {
-    components: [component("bundled"), component("installed")],
-    dependencies: [
-      { ref: "package@1.0.0", dependsOn: ["bundled@1.0.0", "installed@1.0.0"] },
-      { ref: "bundled@1.0.0", dependsOn: [] },
-    ],
-  });
-  const newer = { name: "bundled", version: "2.0.0" };
-  assert.throws(() => billOfParts(bill, [newer], ["installed"]), /does not: bundled 2\.0\.0$/);
-});
-
-const CHANGELOG =
-  "# Changelog\n\n## [Unreleased]\n\n- b\n\n## [1.0.0] - 2026-01-02\n\n### Added\n- a\n";
-for (
-  const [title, section] of [
-    ["Unreleased", "- b"],
-    ["1.0.0", "### Added\n- a"],
-    ["1.0.1", ""],
-  ] as const
-) {
-  Deno.test(`readSection() of ${title}`, () => {
-    assert.equal(readSection(CHANGELOG, title), section);
-  });
-}
 
 /** Licenses of a package, and whether a release may have it. */
 const LICENSES: [license: string | null, is_allowed: boolean][] = [

@@ -86,7 +86,7 @@ export async function writeBill(
  * @param installed names of the packages that the package manager installs beside the bundles
  * @throws {Error} if the bill has no bundled package of this version
  */
-export function billOfParts(
+function billOfParts(
   bill: Bill,
   bundled: readonly Part[],
   installed: readonly string[],

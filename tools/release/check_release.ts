@@ -80,7 +80,7 @@ async function findReleaseProblems(version: string): Promise<string[]> {
  * @param stated the address in the packages
  * @param built_by the address of the repository whose workflow runs. Null outside of one.
  */
-export function findRepositoryProblems(stated: string | null, built_by: string | null): string[] {
+function findRepositoryProblems(stated: string | null, built_by: string | null): string[] {
   const place = "repository in tools/publication/publication.ts";
   if (stated === null) return [`${place} is null: write the address of the repository`];
   if (built_by === null || built_by === stated) return [];

@@ -15,7 +15,7 @@ export const RELEASES_FILE = fileURLToPath(
 /**
  * For each release, oldest first: the migrations that are new in it, as SHA-256 by file name.
  */
-export type Releases = Record<string, Record<string, string>>;
+type Releases = Record<string, Record<string, string>>;
 
 /** Reads the file. */
 export async function readReleases(path: string = RELEASES_FILE): Promise<Releases> {

@@ -15,7 +15,7 @@ const PRELOADED = fileURLToPath(
 const STEP = 10;
 const NEWLINE = 0x0a;
 /** Moves the cursor to the start of the line and erases the line. */
-export const ERASE_LINE = "\r\x1b[K";
+const ERASE_LINE = "\r\x1b[K";
 
 /** A run of `deno test`. */
 interface TestRun {
