@@ -14,7 +14,7 @@
  */
 
 import { parseArgs } from "node:util";
-import { withTestServer } from "../testing/test.ts";
+import { withTestServer } from "../testing/test_server.ts";
 import { Search } from "./search.ts";
 
 if (import.meta.main) Deno.exit(await main(Deno.args));

@@ -8,10 +8,11 @@ import { posix } from "node:path";
 /** The service itself starts nothing when it is imported. */
 const SERVICE = /^(?:shared|packages\/client)\//;
 /** Another module with one of these texts needs more than its own process. */
-const NEEDS_MORE = /\bDeno\.(?:Command|serve|listen)\b|\bTEST_SERVER\b|"playwright-core"|"postgres"/;
-const IMPORT = /\b(?:from|import)\s*\(?\s*"(\.[^"]+\.tsx?)"/g;
+const NEEDS_MORE =
+  /\bDeno\.(?:Command|serve|listen)\b|\bTEST_SERVER\b|"playwright-core"|"postgres"/;
+const IMPORT = /\b(?:from |import |import\()"(\.[^"\n]+)"/g;
 /** Types alone import nothing at run time. */
-const TYPES = /\b(?:import|export) type\b[^;]*;/g;
+const TYPES = /\b(?:import|export) type [^;]*;/g;
 
 /**
  * Returns the pure files of these.

@@ -2,6 +2,7 @@
 
 import { globSync } from "node:fs";
 import { join, relative } from "node:path";
+import { pureTests } from "./pure_tests.ts";
 
 /** The parsed arguments of a run. */
 export interface TestSelection {
@@ -13,6 +14,8 @@ export interface TestSelection {
   script_args: string[];
   /** Whether to print the time of each file at the end. */
   shows_times: boolean;
+  /** Whether only pure tests run (pure_tests.ts). */
+  is_pure: boolean;
 }
 
 /** The arguments select no test. The message is for the user. */
@@ -35,6 +38,7 @@ const FLAGS_WITH_VALUE = new Set([
 ]);
 const IGNORE = "--ignore=";
 const TIMES = "--times";
+const PURE = "--pure";
 const ALL_TESTS = "tests";
 const TEST_FILE = /_test\.tsx?$/;
 /**
@@ -84,6 +88,7 @@ export async function selectTestFiles(
   const paths: string[] = [];
   const ignored = new Set<string>();
   let shows_times = false;
+  let is_pure = false;
   for (let i = 0; i < end; i++) {
     const arg = args[i]!;
     if (arg.startsWith(IGNORE)) {
@@ -92,6 +97,8 @@ export async function selectTestFiles(
       }
     } else if (arg === TIMES) {
       shows_times = true;
+    } else if (arg === PURE) {
+      is_pure = true;
     } else if (FLAGS_WITH_VALUE.has(arg)) {
       flags.push(...args.slice(i, Math.min(i + 2, end)));
       i++;
@@ -105,9 +112,13 @@ export async function selectTestFiles(
   for (const path of paths.length > 0 ? paths : [ALL_TESTS]) {
     for (const file of await filesOf(path, root)) found.add(file);
   }
-  const files = [...found.difference(ignored)].sort((a, b) => rank(a) - rank(b));
+  const selected = [...found.difference(ignored)];
+  const read = (path: string) => Deno.readTextFile(join(root, path)).catch(() => null);
+  const files = (is_pure ? await pureTests(selected, read) : selected).sort((a, b) =>
+    rank(a) - rank(b)
+  );
   if (files.length === 0) throw new NoTestFiles("The arguments exclude every test file");
-  return { files, flags, script_args: args.slice(end), shows_times };
+  return { files, flags, script_args: args.slice(end), shows_times, is_pure };
 }
 
 /** The index of a file in SLOWEST; other files come after these and keep their order. */

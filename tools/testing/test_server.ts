@@ -1,0 +1,106 @@
+/** The PostgreSQL server of test files, with the database that each copies. */
+
+import postgres from "postgres";
+import { join } from "node:path";
+import type { TestServer } from "../../tests/support/database/database.ts";
+import { makeMemoryFolder } from "../../apps/server/data_dir/memory_dir.ts";
+import { randomPassword } from "../../apps/server/data_dir/private_file.ts";
+import { migrate } from "../../apps/server/migrations/migrate.ts";
+import { startPostgres } from "../../apps/server/postgres/embedded_postgres.ts";
+import { grantFunctionsRole } from "../../apps/server/postgres/functions_role.ts";
+import { applySchemaFiles } from "../schema/schema_files.ts";
+
+/** Space in memory for the files of a run: three times what one has needed. */
+const MEMORY_BYTES = 4 * 1024 ** 3;
+/** Test files run in parallel, and each opens several connections. */
+const MAX_CONNECTIONS = "300";
+
+/** The PostgreSQL server of a run. */
+interface RunServer {
+  superuser_url: string;
+  programs_home: string;
+  /** Stops the server if this run has started it. */
+  close(): Promise<void>;
+}
+
+/**
+ * Runs `work` with a server for tests and the folder of its files. Removes the databases and the
+ * folder afterwards, also after Ctrl-C.
+ */
+export async function withTestServer<T>(
+  work: (server: TestServer, folder: string) => Promise<T>,
+): Promise<T> {
+  const external_url = Deno.env.get("TEST_DATABASE_URL");
+  // Also the temporary files of the tests: making and deleting thousands of files on a disk costs
+  // more of the processor than the tests that use them.
+  const folder = await makeMemoryFolder("payments-test-", MEMORY_BYTES);
+  const server = external_url ? externalServer(external_url, folder) : await startServer(folder);
+  const run = crypto.randomUUID().slice(0, 8);
+  try {
+    const template = await createTemplate(server.superuser_url, run);
+    const { programs_home } = server;
+    return await work({ ...template, programs_home, pooler_port: null }, folder);
+  } finally {
+    if (external_url) await dropRun(server.superuser_url, run);
+    await server.close();
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+/** Drops the databases and the role of this run from the server of TEST_DATABASE_URL. */
+async function dropRun(superuser_url: string, run: string): Promise<void> {
+  const sql = postgres(superuser_url, { max: 1, onnotice: () => {} });
+  try {
+    const databases = await sql<{ datname: string }[]>`
+      select datname from pg_database where starts_with(datname, ${`pay_test_${run}_`})`;
+    for (const { datname } of databases) await sql`drop database ${sql(datname)} with (force)`;
+    await sql`drop role if exists ${sql(`pay_functions_${run}`)}`;
+  } finally {
+    await sql.end();
+  }
+}
+
+/** Starts a server that keeps nothing after a crash, with its files in this folder. */
+export async function startServer(folder: string): Promise<RunServer> {
+  const server = await startPostgres({
+    data_dir: join(folder, "data"),
+    durable: false,
+    settings: { max_connections: MAX_CONNECTIONS },
+  });
+  return {
+    superuser_url: server.superuser_url,
+    programs_home: server.programs_home,
+    close: async () => {
+      await server.stop();
+      // For root it is elsewhere if the account of PostgreSQL cannot enter the folder.
+      await Deno.remove(server.home, { recursive: true });
+    },
+  };
+}
+
+/** The server of TEST_DATABASE_URL. */
+function externalServer(superuser_url: string, folder: string): RunServer {
+  return { superuser_url, programs_home: folder, close: () => Promise.resolve() };
+}
+
+/** Creates the database that test files copy, and the role that the functions log in as. */
+export async function createTemplate(
+  superuser_url: string,
+  run: string,
+): Promise<Omit<TestServer, "programs_home" | "pooler_port">> {
+  const template = `pay_test_${run}_template`;
+  const sql = postgres(superuser_url, { max: 1, onnotice: () => {} });
+  try {
+    await sql`create database ${sql(template)}`;
+    const url = new URL(superuser_url);
+    url.pathname = `/${template}`;
+    await migrate(url.href);
+    // So tests see a change of a function in supabase/schemas before a migration has it.
+    await applySchemaFiles(url.href);
+    const functions_role = { name: `pay_functions_${run}`, password: randomPassword() };
+    await grantFunctionsRole(sql, functions_role);
+    return { superuser_url, template, functions_role, clone_prefix: `pay_test_${run}_` };
+  } finally {
+    await sql.end();
+  }
+}
