@@ -1,5 +1,5 @@
 /**
- * The rules of `deno task release --check`. `.ci/run` runs the command itself, which makes the
+ * The rules of `deno task release --check`. `.ci/nightly` runs the command itself, which makes the
  * archives and installs them.
  */
 
