@@ -1,7 +1,8 @@
 /** The frame of the console: the navigation, the current page, and the panel of API calls. */
 
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { ApiKeyPage, ApiKeysPage } from "./pages/api_keys_page.tsx";
+import type { FunctionComponent } from "preact";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { ApiKeyPage } from "./pages/api_keys.tsx";
 import { BalancePage } from "./pages/balance_page.tsx";
 import { call_log, clearLog } from "./data/calls.ts";
 import { CallPanel } from "./parts/call_panel.tsx";
@@ -10,31 +11,30 @@ import { ClockButton } from "./parts/clock.tsx";
 import { Connect } from "./pages/connect.tsx";
 import { CreatePage } from "./pages/create_page.tsx";
 import { CreateTransferPage } from "./pages/create_transfer_page.tsx";
-import { DisputesPage } from "./pages/disputes_page.tsx";
+import { DialogButton } from "./parts/dialog.tsx";
+import { NewEndpointPage } from "./forms/endpoint_form.tsx";
 import { EndpointPage } from "./pages/endpoint_page.tsx";
-import { EntryPage } from "./pages/entry_page.tsx";
+import { DeliveryPage, DisputePage, EntryPage, RefundPage } from "./pages/owner_page.tsx";
 import { EventPage } from "./pages/event_page.tsx";
-import { EventsPage } from "./pages/events_page.tsx";
-import { FaultPage, FaultsPage, NewFaultPage } from "./pages/faults_page.tsx";
+import { NewFaultPage } from "./forms/fault_form.tsx";
+import { FaultPage } from "./pages/fault_table.tsx";
 import { clearFlashOfOtherPage } from "./data/flash.ts";
 import { Flash } from "./parts/flash.tsx";
 import { keepFocus } from "./data/focus.ts";
 import { HomePage } from "./pages/home_page.tsx";
 import { IdempotencyKeyPage } from "./pages/idempotency_key_page.tsx";
-import { LedgerPage } from "./pages/ledger_page.tsx";
-import { Logo } from "./parts/logo.tsx";
+import { type List, ListPage } from "./parts/list_page.tsx";
+import { Logo } from "./parts/page_parts.tsx";
+import { DISPUTES, LEDGER, PAYMENTS, REFUNDS, TRANSFERS } from "./pages/money_lists.tsx";
 import { Empty } from "./parts/notice.tsx";
-import { OwnerPage } from "./pages/owner_page.tsx";
+import { ENDPOINTS, EVENTS, FAULTS, KEYS, REQUESTS } from "./pages/other_lists.tsx";
 import { PaymentPage } from "./pages/payment_page.tsx";
-import { PaymentsPage } from "./pages/payments_page.tsx";
-import { RefundsPage } from "./pages/refunds_page.tsx";
-import { RequestPage } from "./pages/request_page.tsx";
-import { RequestsPage } from "./pages/requests_page.tsx";
 import { ReferenceLink } from "./parts/reference.tsx";
+import { RequestPage } from "./pages/request_page.tsx";
 import { ResetDialog } from "./forms/reset_dialog.tsx";
 import { forgetLists, go, href, place, type Route, route } from "./data/route.ts";
 import { SandboxPage } from "./pages/sandbox_page.tsx";
-import { SandboxesDialog } from "./forms/sandboxes_dialog.tsx";
+import { SandboxesDialog, TranscriptButton } from "./forms/sandboxes_dialog.tsx";
 import { SearchField } from "./parts/search_field.tsx";
 import { SearchPage } from "./pages/search_page.tsx";
 import {
@@ -48,27 +48,15 @@ import {
 import { Time } from "./parts/text.tsx";
 import { TIME_ZONE } from "./data/times.ts";
 import { pageName, sectionName } from "./data/titles.ts";
-import { TranscriptButton } from "./parts/transcript_button.tsx";
-import { EndpointsPage, NewEndpointPage } from "./pages/endpoints_page.tsx";
 import { TransferPage } from "./pages/transfer_page.tsx";
-import { TransfersPage } from "./pages/transfers_page.tsx";
 
 /** The first step of the route to the payer's page (shared/sandbox/challenge_url.ts). */
 const CHALLENGE = "challenge";
 /** The sections, in the order of the navigation. */
-const SECTIONS = [
-  "home",
-  "payments",
-  "refunds",
-  "disputes",
-  "transfers",
-  "balance",
-  "events",
-  "webhooks",
-  "requests",
-  "faults",
-  "keys",
-] as const;
+const SECTIONS =
+  "home payments refunds disputes transfers balance events webhooks requests faults keys".split(
+    " ",
+  );
 
 /**
  * The console: the page for the key, or the frame if there is a session. The payer's page of 3-D
@@ -92,8 +80,6 @@ function Frame() {
   const frame = useRef<HTMLDivElement>(null);
   const main = useRef<HTMLElement>(null);
   const sections = useRef<HTMLElement>(null);
-  const [dialog, setDialog] = useState<"reset" | "sandboxes" | null>(null);
-  const close = () => setDialog(null);
   const { api_key, disposable } = session.value!;
   const is_first = useRef(true);
 
@@ -121,7 +107,6 @@ function Frame() {
     clearLog();
     endSession();
   };
-
   const back = () => {
     leaveSandbox();
     go(["payments"]);
@@ -171,14 +156,21 @@ function Frame() {
               </>
             )
             : (
-              <button type="button" class="plain" onClick={() => setDialog("sandboxes")}>
-                Sandboxes…
-              </button>
+              <DialogButton text="Sandboxes…" class="plain">
+                {(close) => <SandboxesDialog close={close} />}
+              </DialogButton>
             )}
           <ClockButton />
-          <button type="button" class="plain" onClick={() => setDialog("reset")}>
-            Reset<span class="wide-only">&nbsp;sandbox</span>
-          </button>
+          <DialogButton
+            text={
+              <>
+                Reset<span class="wide-only">&nbsp;sandbox</span>
+              </>
+            }
+            class="plain"
+          >
+            {(close) => <ResetDialog close={close} />}
+          </DialogButton>
           <button type="button" class="plain" onClick={leave}>
             Forget<span class="wide-only">&nbsp;key</span>
           </button>
@@ -201,65 +193,71 @@ function Frame() {
         <Page route={route.value} />
       </main>
       <CallPanel />
-      {dialog === "reset" && <ResetDialog close={close} />}
-      {dialog === "sandboxes" && <SandboxesDialog close={close} />}
     </div>
   );
 }
 
+// Each list has items of its own type.
+// deno-lint-ignore no-explicit-any
+const LISTS: readonly List<any>[] = [
+  PAYMENTS,
+  REFUNDS,
+  DISPUTES,
+  TRANSFERS,
+  LEDGER,
+  EVENTS,
+  ENDPOINTS,
+  REQUESTS,
+  FAULTS,
+  KEYS,
+];
+
+/** The pages that make an item. */
+const NEW_PAGES: Readonly<Record<string, FunctionComponent>> = {
+  payments: CreatePage,
+  transfers: CreateTransferPage,
+  webhooks: NewEndpointPage,
+  faults: NewFaultPage,
+};
+
+/** The pages of items. */
+const ITEM_PAGES: Readonly<
+  Record<string, FunctionComponent<{ id: string; query: Route["query"] }>>
+> = {
+  payments: PaymentPage,
+  transfers: TransferPage,
+  events: EventPage,
+  webhooks: EndpointPage,
+  requests: RequestPage,
+  ledger: EntryPage,
+  keys: ApiKeyPage,
+  faults: FaultPage,
+  sandboxes: SandboxPage,
+  idempotency_keys: IdempotencyKeyPage,
+  refunds: RefundPage,
+  disputes: DisputePage,
+  deliveries: DeliveryPage,
+};
+
 function Page({ route: { steps, query } }: { route: Route }) {
   const [section = "home", id] = steps;
-  switch (section) {
-    case "home":
-      return <HomePage query={query} />;
-    case "search":
-      return <SearchPage text={query["q"] ?? ""} />;
-    case "payments":
-      if (id === undefined) return <PaymentsPage query={query} />;
-      return id === "new" ? <CreatePage /> : <PaymentPage key={id} id={id} />;
-    case "transfers":
-      if (id === undefined) return <TransfersPage query={query} />;
-      return id === "new" ? <CreateTransferPage /> : <TransferPage key={id} id={id} />;
-    case "balance":
-      return <BalancePage />;
-    case "events":
-      return id === undefined ? <EventsPage query={query} /> : <EventPage key={id} id={id} />;
-    case "webhooks":
-      if (id === undefined) return <EndpointsPage />;
-      return id === "new" ? <NewEndpointPage /> : <EndpointPage key={id} id={id} query={query} />;
-    case "requests":
-      return id === undefined ? <RequestsPage query={query} /> : <RequestPage key={id} id={id} />;
-    case "ledger":
-      return id === undefined ? <LedgerPage query={query} /> : <EntryPage key={id} id={id} />;
-    case "keys":
-      return id === undefined ? <ApiKeysPage query={query} /> : <ApiKeyPage key={id} id={id} />;
-    case "sandboxes":
-      return <SandboxPage key={id} id={id ?? ""} />;
-    case "idempotency_keys":
-      return <IdempotencyKeyPage key={id} id={id ?? ""} />;
-    case "refunds":
-      return id === undefined
-        ? <RefundsPage query={query} />
-        : <OwnerPage key={id} section={section} id={id} />;
-    case "disputes":
-      return id === undefined
-        ? <DisputesPage query={query} />
-        : <OwnerPage key={id} section={section} id={id} />;
-    case "deliveries":
-      return <OwnerPage key={id} section={section} id={id ?? ""} />;
-    case "faults":
-      if (id === undefined) return <FaultsPage query={query} />;
-      return id === "new" ? <NewFaultPage /> : <FaultPage key={id} id={id} />;
-    default:
-      return (
-        <>
-          <h1 tabIndex={-1}>Page not found</h1>
-          <Empty title="No such page">
-            <a href={href([])}>Go to the home page</a>
-          </Empty>
-        </>
-      );
-  }
+  if (section === "home") return <HomePage query={query} />;
+  if (section === "search") return <SearchPage text={query["q"] ?? ""} />;
+  if (section === "balance") return <BalancePage />;
+  const list = LISTS.find((list) => list.section === section);
+  if (id === undefined && list) return <ListPage key={section} list={list} query={query} />;
+  const NewPage = NEW_PAGES[section];
+  if (id === "new" && NewPage) return <NewPage />;
+  const ItemPage = ITEM_PAGES[section];
+  if (ItemPage) return <ItemPage key={`${section} ${id}`} id={id ?? ""} query={query} />;
+  return (
+    <>
+      <h1 tabIndex={-1}>Page not found</h1>
+      <Empty title="No such page">
+        <a href={href([])}>Go to the home page</a>
+      </Empty>
+    </>
+  );
 }
 
 /** Focuses the content. The default of the link would change the hash, which is the route. */

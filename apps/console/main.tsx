@@ -4,8 +4,7 @@
 
 import { render } from "preact";
 import { App } from "./app.tsx";
-import { shareKey } from "./data/shared_key.ts";
-import { storeSessions } from "./data/stored_session.ts";
+import { shareKey, storeSessions } from "./data/stored_session.ts";
 
 storeSessions();
 shareKey();

@@ -184,7 +184,7 @@ consoleCase("API keys are made, rotated and ended", async (step, { enter, start,
   await step("an ended key stays in the list, and works no more", async () => {
     await button(page, "End Reports…").click();
     await button(page, "End key").click();
-    await row("Reports").getByText("Ended").waitFor();
+    await row("Reports").getByText("Ended", { exact: true }).waitFor();
     assert.equal(await works(made), 401);
     assert.equal(await row("Reports").getByRole("button").count(), 0);
   });

@@ -1,9 +1,9 @@
 /** The next things that the clock of the sandbox brings, from the resources that name their time. */
 
-import type { Dispute, Payment, WebhookDelivery } from "../../../packages/client/mod.ts";
+import type { Dispute, Page, Payment, WebhookDelivery } from "../../../packages/client/mod.ts";
 import { AUTHENTICATION_WINDOW_MS } from "../../../shared/domain/payments/lifecycle.ts";
 import { MAX_PAGE } from "../../../shared/schema/limits.ts";
-import { call } from "./calls.ts";
+import { type Call, call } from "./calls.ts";
 import { useLive } from "./live.ts";
 import { href } from "./route.ts";
 import { COLLECTED_LATER } from "./words.ts";
@@ -40,36 +40,29 @@ const EVERY_MS = 5_000;
 
 /** Reads them, grouped by kind. The kind with the earliest thing is the first. */
 export function useDues(): Dues {
-  const every = { every_ms: EVERY_MS };
-  const read = (status: "authorized" | "requires_action" | "pending" | typeof COLLECTED_LATER) =>
-    call("payments", "list", { status, limit: MAX_PAGE });
-  const payments = [
-    useLive(read("authorized"), every),
-    useLive(read("requires_action"), every),
-    useLive(read("pending"), every),
-    useLive(read(COLLECTED_LATER), every),
+  const usePage = <T>(read: Call<Page<T>>, dueOf: (item: T) => Due[]) => {
+    const { data, error } = useLive(read, { every_ms: EVERY_MS });
+    return { due: data && data.data.flatMap(dueOf), is_cut: data?.has_more === true, error };
+  };
+  const usePayments = (
+    status: "authorized" | "requires_action" | "pending" | typeof COLLECTED_LATER,
+  ) => usePage(call("payments", "list", { status, limit: MAX_PAGE }), dueOfPayment);
+  const pages = [
+    usePayments("authorized"),
+    usePayments("requires_action"),
+    usePayments("pending"),
+    usePayments(COLLECTED_LATER),
+    usePage(call("disputes", "list", { status: "needs_response", limit: MAX_PAGE }), dueOfDispute),
+    usePage(
+      call("webhookDeliveries", "list", { status: "pending", limit: MAX_PAGE }),
+      dueOfDelivery,
+    ),
   ];
-  const disputes = useLive(
-    call("disputes", "list", { status: "needs_response", limit: MAX_PAGE }),
-    every,
-  );
-  const deliveries = useLive(
-    call("webhookDeliveries", "list", { status: "pending", limit: MAX_PAGE }),
-    every,
-  );
-  const all = [...payments, disputes, deliveries];
-  const is_read = all.every(({ data }) => data !== null);
-  const due = is_read
-    ? [
-      ...payments.flatMap(({ data }) => data!.data.flatMap(dueOfPayment)),
-      ...disputes.data!.data.flatMap(dueOfDispute),
-      ...deliveries.data!.data.flatMap(dueOfDelivery),
-    ]
-    : null;
+  const is_read = pages.every(({ due }) => due !== null);
   return {
-    groups: due && groupsOf(due),
-    is_cut: all.some(({ data }) => data?.has_more),
-    error: all.find(({ error }) => error !== null)?.error ?? null,
+    groups: is_read ? groupsOf(pages.flatMap(({ due }) => due!)) : null,
+    is_cut: pages.some(({ is_cut }) => is_cut),
+    error: pages.find(({ error }) => error !== null)?.error ?? null,
   };
 }
 

@@ -34,47 +34,57 @@ export function useLive<T>(
   call: Call<T> | null,
   options: { logged?: boolean; every_ms?: number } = {},
 ): Live<T> {
-  const { every_ms = INTERVAL_MS } = options;
+  const logged_key = useRef<string | null>(null);
   const key = JSON.stringify(call);
+  return usePolled(
+    key,
+    options.every_ms ?? INTERVAL_MS,
+    call && (() => {
+      const is_requested = options.logged === true && logged_key.current !== key;
+      logged_key.current = key;
+      return is_requested ? perform(call) : readQuietly(call);
+    }),
+  );
+}
+
+/** Repeats a read of the data of a key while the component is shown. */
+function usePolled<T>(key: string, every_ms: number, read: (() => Promise<T>) | null): Live<T> {
   const [state, setState] = useState<{ key: string; data: T | null; error: unknown }>({
     key,
     data: null,
     error: null,
   });
-  const logged_key = useRef<string | null>(null);
   const turn = revision.value;
 
   useEffect(() => {
-    if (call === null) return;
+    if (read === null) return;
     let stopped = false;
     let timer: ReturnType<typeof setTimeout> | undefined;
     let wait_ms = every_ms;
 
-    const read = async () => {
+    const poll = async () => {
       timer = undefined;
       // `wake` starts the next read when the tab is visible again.
       if (document.hidden) return;
-      const is_requested = options.logged === true && logged_key.current !== key;
-      logged_key.current = key;
       try {
-        const data = await (is_requested ? perform(call) : readQuietly(call));
+        const data = await read();
         if (stopped) return;
         wait_ms = every_ms;
         setState({ key, data, error: null });
       } catch (error) {
         if (stopped) return;
         const requested_ms = error instanceof ApiError ? error.retryAfterMs ?? 0 : 0;
-        wait_ms = Math.max(requested_ms, Math.min(wait_ms * 2, MAX_INTERVAL_MS));
+        wait_ms = Math.max(requested_ms, every_ms, Math.min(wait_ms * 2, MAX_INTERVAL_MS));
         setState((last) => ({ key, data: last.key === key ? last.data : null, error }));
       }
-      timer = setTimeout(read, wait_ms);
+      timer = setTimeout(poll, wait_ms);
     };
     const wake = () => {
-      if (!document.hidden && timer === undefined) read();
+      if (!document.hidden && timer === undefined) poll();
     };
 
     document.addEventListener("visibilitychange", wake);
-    read();
+    poll();
     return () => {
       stopped = true;
       clearTimeout(timer);
@@ -103,38 +113,21 @@ const NEWEST_PAGES = 5;
 
 /**
  * Reads the newest items of a list, several pages of it, and again after each change of the user
- * and every 15 seconds. Returns null before the first read. A failure keeps the last items: the
- * list below tells of it.
+ * and every 15 seconds. Returns null before the first read. Until the next read succeeds, another
+ * call has the last items: the charts of a next bar stay.
  */
-export function useNewest<T>(described: Call<Page<T>>): Newest<T> | null {
-  const key = JSON.stringify(described);
-  const [state, setState] = useState<{ key: string; newest: Newest<T> } | null>(null);
-  const turn = revision.value;
-  useEffect(() => {
-    let stopped = false;
-    const read = async () => {
-      if (document.hidden) return;
-      const items: T[] = [];
-      let is_cut = false;
-      let pages = 0;
-      try {
-        for await (const page of readPages(described)) {
-          if (stopped) return;
-          items.push(...page.data);
-          is_cut = page.has_more;
-          if (++pages === NEWEST_PAGES) break;
-        }
-        if (!stopped) setState({ key, newest: { items, is_cut } });
-      } catch {
-        // The next read is the retry.
-      }
-    };
-    read();
-    const timer = setInterval(read, NEWEST_INTERVAL_MS);
-    return () => {
-      stopped = true;
-      clearInterval(timer);
-    };
-  }, [key, turn]);
-  return state?.key === key ? state.newest : null;
+export function useNewest<T>(call: Call<Page<T>>): Newest<T> | null {
+  const last = useRef<Newest<T> | null>(null);
+  const { data } = usePolled(JSON.stringify(call), NEWEST_INTERVAL_MS, async () => {
+    const items: T[] = [];
+    let pages = 0;
+    let is_cut = false;
+    for await (const page of readPages(call)) {
+      items.push(...page.data);
+      is_cut = page.has_more;
+      if (++pages === NEWEST_PAGES) break;
+    }
+    return { items, is_cut };
+  });
+  return last.current = data ?? last.current;
 }

@@ -22,6 +22,11 @@ export function formatMinor(amount_minor: number, currency: string): string {
   return `${amount_minor < 0 ? "−" : ""}${whole}${fraction}`;
 }
 
+/** The same with the currency: `10.50 EUR`. */
+export function amountText(amount_minor: number, currency: string): string {
+  return `${formatMinor(amount_minor, currency)} ${currency}`;
+}
+
 /** The same without groups, for a text field. */
 export function plainMinor(amount_minor: number, currency: string): string {
   return formatMinor(amount_minor, currency).replaceAll(",", "");

@@ -1,11 +1,12 @@
 /**
  * Keeps the session in the session storage of the tab, if the user wants it, so that a reload does
  * not ask for the key again. The browser deletes the storage with the tab. Other tabs and other
- * origins cannot read it. The key is removed when the session ends (security §2, browser).
+ * origins cannot read it. The key is removed when the session ends. The reference of the same local
+ * start gets the key from page to page (security §2, browser).
  */
 
 import { batch, effect } from "@preact/signals";
-import { apiBaseUrl } from "./api_base_url.ts";
+import { apiBaseUrl, isLocalStart } from "./api_base_url.ts";
 import { linked_key } from "./route.ts";
 import {
   endSession,
@@ -64,4 +65,18 @@ function write(session: Session | null): void {
   } catch {
     // A browser can forbid the storage. Then a reload asks for the key again.
   }
+}
+
+/** The channel on which the reference asks (`scripts/sites/reference_site/page.js`). */
+const CHANNEL = "payments-console-key";
+
+/** Responds to the reference. Called once. */
+export function shareKey(): void {
+  if (!isLocalStart()) return;
+  const channel = new BroadcastChannel(CHANNEL);
+  channel.addEventListener("message", ({ data }) => {
+    if (data === "key?" && session.value !== null) {
+      channel.postMessage({ key: session.value.api_key });
+    }
+  });
 }

@@ -37,12 +37,27 @@ export function sectionName(section: string): string {
   return NAMES[section]?.list ?? section;
 }
 
+/** Returns the name of one item of a section. */
+export function itemName(section: string): string {
+  return NAMES[section]?.item ?? sectionName(section);
+}
+
+/** Returns the words for one item of a section and for several: `ledger entry`, `ledger entries`. */
+export function wordsOf(section: string): { one: string; noun: string } {
+  const one = itemName(section).replace(/^[A-Z](?=[a-z])/, (letter) => letter.toLowerCase());
+  return { one, noun: `${one}s`.replace(/ys$/, one.endsWith("ey") ? "ys" : "ies") };
+}
+
+/** Returns the name of the page that makes an item of a section. */
+export function createName(section: string): string {
+  return NAMES[section]?.create ?? sectionName(section);
+}
+
 /** Returns the name of a page, such as `Payment …k3v9q2`. */
 export function pageName({ steps: [section = "home", id], query }: Route): string {
   const names = NAMES[section];
   if (!names) return "Page not found";
   if (section === "search" && query["q"]) return `Search for ${query["q"]}`;
   if (id === undefined) return names.list;
-  if (id === "new") return names.create ?? names.list;
-  return `${names.item ?? names.list} …${id.slice(-ID_CHARACTERS)}`;
+  return id === "new" ? createName(section) : `${itemName(section)} …${id.slice(-ID_CHARACTERS)}`;
 }

@@ -8,6 +8,7 @@ import type {
   DeliveryStatus,
   DisputeStatus,
   EventType,
+  LedgerAccount,
   MethodKind,
   PayeeCheck,
   PaymentStatus,
@@ -28,40 +29,25 @@ export const COLLECTED_LATER = "processing";
 /** The look of a status: a class of content.css. */
 type Tone = "good" | "wait" | "warn" | "info" | "bad" | "off";
 
-/** The console's words for a status of a payment. */
-interface StatusWords {
-  tone: Tone;
-  /** Under the button that advances a payment to the status. */
-  advance: string;
-  /** Title of the event in the timeline, where the event's type is not clear enough. */
-  event?: string;
-}
+/**
+ * The tone of a status of a payment, the words under the button that advances to it, and the title of
+ * its event in the timeline where the type of the event is not clear enough.
+ */
+type StatusWords = readonly [tone: Tone, advance: string, event?: string];
 
 /** Every status of a payment. */
 const PAYMENT_STATUS_WORDS: Readonly<Record<PaymentStatus, StatusWords>> = {
-  pending: { tone: "wait", advance: "" },
-  requires_action: {
-    tone: "warn",
-    advance: "The payer must authenticate",
-    event: "Authentication required",
-  },
-  processing: { tone: "wait", advance: "The rail has accepted the payment", event: "Processing" },
-  authorized: { tone: "warn", advance: "The issuer holds the amount on the card" },
-  completed: { tone: "good", advance: "The money has arrived" },
-  declined: { tone: "bad", advance: "The issuer declines the payment" },
-  failed: { tone: "bad", advance: "The rail fails, or the bank returns the money" },
-  cancelled: { tone: "off", advance: "The payment is cancelled" },
-  partially_refunded: {
-    tone: "info",
-    advance: "Half of the rest is refunded",
-    event: "Partially refunded",
-  },
-  refunded: { tone: "info", advance: "All of the rest is refunded", event: "Fully refunded" },
-  chargeback: {
-    tone: "bad",
-    advance: "The payer disputes the payment",
-    event: "Disputed by the payer",
-  },
+  pending: ["wait", ""],
+  requires_action: ["warn", "The payer must authenticate", "Authentication required"],
+  processing: ["wait", "The rail has accepted the payment", "Processing"],
+  authorized: ["warn", "The issuer holds the amount on the card"],
+  completed: ["good", "The money has arrived"],
+  declined: ["bad", "The issuer declines the payment"],
+  failed: ["bad", "The rail fails, or the bank returns the money"],
+  cancelled: ["off", "The payment is cancelled"],
+  partially_refunded: ["info", "Half of the rest is refunded", "Partially refunded"],
+  refunded: ["info", "All of the rest is refunded", "Fully refunded"],
+  chargeback: ["bad", "The payer disputes the payment", "Disputed by the payer"],
 };
 
 /** Words under the buttons that advance a payment from a certain status. */
@@ -172,7 +158,7 @@ export function payeeCheckText(check: CheckToApprove): string {
 
 /** The tone of a status. A newer service may send a status that is not listed here. */
 export function toneOf(status: PaymentStatus | OtherStatus): Tone {
-  return wordsOf(status)?.tone ?? OTHER_TONES[status as OtherStatus] ?? "off";
+  return wordsOf(status)?.[0] ?? OTHER_TONES[status as OtherStatus] ?? "off";
 }
 
 /** The words under the button that advances a payment to another status. */
@@ -184,7 +170,7 @@ export function advanceText(
   const is_sent = isDeposit(payment) && (status === "pending" || status === "processing");
   const sent = isByBank(payment) ? TRANSFER_IN_ADVANCES : DEPOSIT_ADVANCES;
   return (is_sent ? sent[to] : ADVANCES_FROM[status]?.[to]) ??
-    PAYMENT_STATUS_WORDS[to].advance;
+    PAYMENT_STATUS_WORDS[to][1];
 }
 
 /** The words under the button that advances a transfer to a status. */
@@ -200,7 +186,7 @@ function eventTitle(type: EventType, before?: EventType): string {
   // Only a won dispute ends a chargeback. The payment's event has the type of its earlier status.
   if (before === "payment.chargeback") return "Chargeback reversed";
   const [subject, change] = type.split(".");
-  return (subject === "payment" && wordsOf(change)?.event) || label(type);
+  return (subject === "payment" && wordsOf(change)?.[2]) || label(type);
 }
 
 /** The title of an event if it says more than the type of the event, else null. */
@@ -220,3 +206,17 @@ export function eventTone(type: EventType): "good" | "warn" | "bad" | "neutral" 
 function wordsOf(status: string | undefined): StatusWords | undefined {
   return PAYMENT_STATUS_WORDS[status as PaymentStatus];
 }
+
+/** The money that each account holds. */
+export const ACCOUNT_TEXTS: Readonly<Record<LedgerAccount, string>> = {
+  available: "Your money: it can be transferred and refunded. Negative if refunds exceed it.",
+  in_transit: "Transfers that are on their way.",
+  external: "Transfers that have arrived at their destination.",
+  chargebacks: "Money that the payers’ banks have taken back.",
+  processor: "Negative: the money that the payment provider has received for you.",
+  bank: "Negative: the money that the provider has paid out to your bank account.",
+  unapplied: "Money that the provider has received and that matches no payment.",
+  reserve: "Negative: your money that the provider holds back.",
+};
+/** Every account. */
+export const ACCOUNTS = Object.keys(ACCOUNT_TEXTS) as readonly LedgerAccount[];

@@ -1,21 +1,27 @@
-/** The dialogs that rotate and end an API key. */
+/** The dialogs that make and rotate an API key. */
 
-import { useState } from "preact/hooks";
-import type { ApiKey, ApiKeyWithSecret } from "../../../packages/client/mod.ts";
+import type { ApiKey, ApiKeyWithSecret, Scope } from "../../../packages/client/mod.ts";
+import { SCOPES } from "../../../shared/core/vocabulary.ts";
 import { call } from "../data/calls.ts";
-import { ConfirmDialog } from "../parts/confirm_dialog.tsx";
-import { Dialog } from "../parts/dialog.tsx";
-import { SelectField } from "../parts/fields.tsx";
-import { Form } from "../parts/form.tsx";
+import { useDraft } from "../data/draft.ts";
+import { Boxes, Choices, OverlapField, TextField } from "../parts/fields.tsx";
+import { FormDialog } from "../parts/form.tsx";
 import { replaceSecret, session } from "../data/session.ts";
+import { EXAMPLE_TIME, timeOf } from "../data/times.ts";
 
-/** Seconds that the older secrets of a rotated key still work, with labels. */
-const OVERLAPS: readonly (readonly [string, string])[] = [
-  ["0", "Now"],
-  ["3600", "After one hour"],
-  ["86400", "After one day"],
-  ["604800", "After 7 days"],
-];
+/** `done` gets the key with its secret, and returns the message. */
+interface KeyDialogProps {
+  done: (key: ApiKeyWithSecret) => string;
+  close: () => void;
+}
+
+/** The values of a new key. It has all scopes, or those in `scopes`. */
+const FIRST = {
+  name: "",
+  wants: "all" as "all" | "some",
+  scopes: ["payments:read"] as readonly Scope[],
+  expires_at: "",
+};
 
 /** Whether the page uses a secret of the key. */
 export function isOwn({ secrets }: ApiKey): boolean {
@@ -23,71 +29,75 @@ export function isOwn({ secrets }: ApiKey): boolean {
   return secrets.some(({ prefix, last4 }) => api_key.startsWith(prefix) && api_key.endsWith(last4));
 }
 
-/** Adds a secret to a key. `done` gets the key with its new secret. */
-export function RotateKeyDialog(props: {
-  of: ApiKey;
-  done: (key: ApiKeyWithSecret) => void;
-  close: () => void;
-}) {
-  const { of: key, done, close } = props;
-  const [expires_in, setExpiresIn] = useState("86400");
-  const is_own = isOwn(key);
+/** Makes a key for the same sandbox. */
+export function NewKeyDialog(props: KeyDialogProps) {
+  const { draft: { name, wants, scopes, expires_at }, change, field } = useDraft(FIRST);
   return (
-    <Dialog title="Rotate the API key" close={close}>
-      <Form
-        build={(options) => ({
-          ...call("apiKeys", "rotate", key.id, { expires_in: Number(expires_in) }, options),
-          ...(is_own && { take: ({ secret }: ApiKeyWithSecret) => replaceSecret(secret) }),
-        })}
-        done={done}
-        actions={(sending) => (
-          <>
-            <button type="submit" class="primary" aria-disabled={sending}>
-              {sending ? "Rotating…" : "Rotate key"}
-            </button>
-            <button type="button" onClick={close}>Cancel</button>
-          </>
-        )}
-      >
-        <p>
-          {key.name} gets a new secret. Its idempotency keys stay valid.
-          {is_own && " This page uses the key, and continues with the new secret."}
-        </p>
-        <SelectField
-          label="Older secrets end"
-          params={["expires_in"]}
-          value={expires_in}
-          set={setExpiresIn}
-          options={OVERLAPS}
-          hint="At most 5 secrets of a key work: a sixth ends the oldest."
+    <FormDialog
+      {...props}
+      title="Make an API key"
+      build={(options) =>
+        call("apiKeys", "create", {
+          name,
+          ...(wants === "some" && { scopes: [...scopes] }),
+          ...(expires_at.trim() !== "" && { expires_at: timeOf("expires_at", expires_at) }),
+        }, options)}
+      act="Make key"
+      acting="Making it…"
+    >
+      <TextField {...field("name", "Name")} placeholder="Reports" />
+      <Choices
+        label="Scopes"
+        name="scopes"
+        value={wants}
+        set={(wants) => change({ wants })}
+        options={[
+          ["all", "All scopes"],
+          ["some", "Chosen scopes"],
+        ]}
+      />
+      {wants === "some" && (
+        <Boxes
+          label="Scopes"
+          param="scopes"
+          names={SCOPES}
+          chosen={scopes}
+          set={(scopes) => change({ scopes })}
         />
-      </Form>
-    </Dialog>
+      )}
+      <TextField
+        {...field("expires_at", "Ends at")}
+        placeholder={EXAMPLE_TIME}
+        hint="By default, and at the latest, with the key of this page."
+        optional
+      />
+    </FormDialog>
   );
 }
 
-/** Asks for confirmation, then ends a key. */
-export function EndKeyDialog({ of: key, close }: { of: ApiKey; close: () => void }) {
+/** Adds a secret to a key. */
+export function RotateKeyDialog({ of: key, ...props }: KeyDialogProps & { of: ApiKey }) {
+  const { draft, field } = useDraft({ expires_in: "86400" });
+  const is_own = isOwn(key);
   return (
-    <ConfirmDialog
-      title={`End ${key.name}?`}
-      keep="Keep key"
-      act="End key"
-      acting="Ending…"
-      build={(options) => call("apiKeys", "revoke", key.id, options)}
-      done={`API key ${key.name} ended.`}
-      close={close}
+    <FormDialog
+      {...props}
+      title="Rotate the API key"
+      build={(options) => ({
+        ...call("apiKeys", "rotate", key.id, { expires_in: Number(draft.expires_in) }, options),
+        ...(is_own && { take: ({ secret }: ApiKeyWithSecret) => replaceSecret(secret) }),
+      })}
+      act="Rotate key"
+      acting="Rotating…"
     >
       <p>
-        Every program with this key gets 401 at once. An ended key stays ended. The data of the
-        sandbox stays.
+        {key.name} gets a new secret. Its idempotency keys stay valid.
+        {is_own && " This page uses the key, and continues with the new secret."}
       </p>
-      {isOwn(key) && (
-        <p class="notice warn">
-          This page uses the key: it will ask for another one. Store another key of this sandbox
-          before.
-        </p>
-      )}
-    </ConfirmDialog>
+      <OverlapField
+        {...field("expires_in", "Older secrets end")}
+        hint="At most 5 secrets of a key work: a sixth ends the oldest."
+      />
+    </FormDialog>
   );
 }

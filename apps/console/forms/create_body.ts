@@ -18,7 +18,15 @@ import type {
   Stablecoin,
   WalletInput,
 } from "../../../packages/client/mod.ts";
+import { MANDATE_SEQUENCES, OUTCOMES } from "../../../shared/core/vocabulary.ts";
+import {
+  TEST_CARDS,
+  TEST_IBANS,
+  TEST_TOKENS,
+  TEST_WALLETS,
+} from "../../../shared/domain/providers/test_values.ts";
 import { FieldError } from "../data/failure.ts";
+import type { MetadataRows } from "./metadata_fields.tsx";
 import { parseAmount } from "../data/money.ts";
 
 /**
@@ -27,45 +35,52 @@ import { parseAmount } from "../data/money.ts";
  */
 export type Instrument = "card" | "token" | "iban" | "transfer" | "wallet" | "address" | "outcome";
 
-/** The fields of the form. Each is a text; an empty one is left out. */
-export interface Draft {
-  variant: "A" | "B";
-  instrument: Instrument;
-  amount: string;
-  currency: string;
-  card_number: string;
-  exp_month: string;
-  exp_year: string;
-  cvc: string;
-  /** Of the card, or of the address. */
-  postal_code: string;
-  token: string;
-  iban: string;
-  bic: string;
-  holder_name: string;
-  line1: string;
-  line2: string;
-  city: string;
-  country: string;
-  rail: string;
-  mandate_id: string;
-  signed_at: string;
-  sequence: string;
-  address: string;
-  network: string;
-  asset: string;
-  outcome: string;
-  method_kind: string;
-  capture: string;
-  settlement: string;
-  return_url: string;
-  email: string;
-  name: string;
-  customer_id: string;
-  description: string;
-  reference: string;
-  metadata: readonly (readonly [name: string, value: string])[];
-}
+/** The fields of a bank account, with the address of its holder, and of a wallet. */
+export const FIRST_ACCOUNT = {
+  iban: TEST_IBANS[0]!.value,
+  bic: "",
+  holder_name: "",
+  line1: "",
+  line2: "",
+  city: "",
+  /** Also that of a card. */
+  postal_code: "",
+  country: "",
+  address: TEST_WALLETS[0]!.value,
+  network: "",
+  asset: "",
+};
+export type AccountDraft = typeof FIRST_ACCOUNT;
+
+/** The first values of the form. Each is a text; an empty one is left out. */
+export const FIRST_DRAFT = {
+  ...FIRST_ACCOUNT,
+  variant: "A" as "A" | "B",
+  instrument: "card" as Instrument,
+  amount: "19.99",
+  currency: "EUR",
+  card_number: TEST_CARDS[0]!.value,
+  exp_month: "12",
+  exp_year: String(new Date().getFullYear() + 4),
+  cvc: "123",
+  token: Object.keys(TEST_TOKENS)[0]!,
+  rail: TEST_IBANS[0]!.kind as string,
+  mandate_id: "",
+  signed_at: new Date().toISOString().slice(0, 10),
+  sequence: MANDATE_SEQUENCES[0] as string,
+  outcome: OUTCOMES[0] as string,
+  method_kind: "card",
+  capture: "",
+  settlement: "",
+  return_url: "",
+  email: "ada@example.com",
+  name: "",
+  customer_id: "",
+  description: "",
+  reference: "",
+  metadata: [] as MetadataRows,
+};
+export type Draft = typeof FIRST_DRAFT;
 
 /**
  * Builds the body.
@@ -102,13 +117,17 @@ export function createBody(draft: Draft): CreatePaymentInput {
 
 /**
  * The amount in minor units.
+ * @param param the name of the field in errors
  * @throws {FieldError}
  */
-export function amountOf({ amount, currency }: Pick<Draft, "amount" | "currency">): number {
+export function amountOf(
+  { amount, currency }: Pick<Draft, "amount" | "currency">,
+  param = "amount",
+): number {
   try {
     return parseAmount(amount, currency);
   } catch (error) {
-    throw new FieldError("amount", (error as Error).message);
+    throw new FieldError(param, (error as Error).message);
   }
 }
 
@@ -151,12 +170,6 @@ function instrumentOf(draft: Draft): Partial<PaymentFields> {
   }
 }
 
-/** The fields of a bank account. */
-type AccountDraft = Pick<
-  Draft,
-  "iban" | "bic" | "holder_name" | "line1" | "line2" | "city" | "postal_code" | "country"
->;
-
 /** The bank account. */
 export function ibanOf({ iban, bic, holder_name, ...draft }: AccountDraft): IbanInput {
   const { line1, line2, city, postal_code, country } = draft;
@@ -174,9 +187,7 @@ function mandateOf(
 }
 
 /** The wallet. */
-export function walletOf(
-  { address, network, asset }: Pick<Draft, "address" | "network" | "asset">,
-): WalletInput {
+export function walletOf({ address, network, asset }: AccountDraft): WalletInput {
   return {
     address,
     ...(network !== "" && { network: network as Network }),

@@ -1,55 +1,51 @@
-/** The fields of a webhook endpoint, for a new and for an existing one. */
+/**
+ * The forms of a webhook endpoint: the page for a new one, and the dialogs that edit one and rotate
+ * its secret.
+ */
 
 import type {
   CreateWebhookEndpointInput,
   EndpointDelivery,
-  EventType,
   Subscription,
   WebhookEndpoint,
 } from "../../../packages/client/mod.ts";
 import { EVENT_PATTERNS, EVENT_TYPES } from "../../../shared/core/vocabulary.ts";
-import { useContext } from "preact/hooks";
+import { call } from "../data/calls.ts";
 import { metadataOf } from "./create_body.ts";
-import { concerns } from "../data/failure.ts";
-import { Choices, FieldFault, FormFailure, TextField } from "../parts/fields.tsx";
+import { type Change, fieldsOf, useDraft } from "../data/draft.ts";
+import { Boxes, Choices, OverlapField, TextField } from "../parts/fields.tsx";
+import { showFlash } from "../data/flash.ts";
+import { FormDialog, FormPage } from "../parts/form.tsx";
 import { MetadataFields, type MetadataRows } from "./metadata_fields.tsx";
+import { go } from "../data/route.ts";
+import { new_secret } from "../parts/secret_card.tsx";
 
-/** The values of the fields. */
-interface EndpointDraft {
-  delivery: EndpointDelivery;
-  url: string;
-  description: string;
-  /** All event types, or those in `events`. */
-  wants: "all" | "some";
-  events: readonly string[];
-  metadata: MetadataRows;
-}
-
-/** The checked event types when the user begins to choose. */
-const FIRST_CHOICE = ["payment.completed"] satisfies EventType[];
+/** A new endpoint. It wants all events, or the types and patterns in `events`. */
+const FIRST = {
+  delivery: "url" as EndpointDelivery,
+  url: "",
+  description: "",
+  wants: "all" as "all" | "some",
+  events: ["payment.completed"] as readonly Subscription[],
+  metadata: [] as MetadataRows,
+};
+type EndpointDraft = typeof FIRST;
 
 /** The patterns and types to choose from. The pattern of all events is a choice of its own. */
-const CHOICES = [...EVENT_PATTERNS.filter((pattern) => pattern !== "*"), ...EVENT_TYPES];
+const CHOICES: readonly Subscription[] = [
+  ...EVENT_PATTERNS.filter((pattern) => pattern !== "*"),
+  ...EVENT_TYPES,
+];
 
-/** Returns the values of an existing endpoint, or of a new one. */
-export function draftOf(endpoint?: WebhookEndpoint): EndpointDraft {
-  if (!endpoint) {
-    return {
-      delivery: "url",
-      url: "",
-      description: "",
-      wants: "all",
-      events: FIRST_CHOICE,
-      metadata: [],
-    };
-  }
+/** Returns the values of an existing endpoint. */
+export function draftOf(endpoint: WebhookEndpoint): EndpointDraft {
   const wants_all = endpoint.events.includes("*");
   return {
     delivery: endpoint.delivery ?? "url",
     url: endpoint.url ?? "",
     description: endpoint.description ?? "",
     wants: wants_all ? "all" : "some",
-    events: wants_all ? FIRST_CHOICE : endpoint.events,
+    events: wants_all ? FIRST.events : endpoint.events,
     metadata: Object.entries(endpoint.metadata),
   };
 }
@@ -63,38 +59,58 @@ export function endpointBody(draft: EndpointDraft): CreateWebhookEndpointInput {
     ...(draft.delivery === "inbox"
       ? { delivery: "inbox" }
       : { delivery: "url", url: draft.url.trim() }),
-    events: (draft.wants === "all" ? ["*"] : draft.events) as Subscription[],
+    events: draft.wants === "all" ? ["*"] : [...draft.events],
     ...(draft.description !== "" && { description: draft.description }),
     ...metadataOf(draft),
   };
 }
 
+function tellSecret(of: string, secret: string): void {
+  const about = "Store it in the settings of your receiver.";
+  new_secret.value = { of, name: "Signing secret", about, secret };
+}
+
+/** The page for a new endpoint. */
+export function NewEndpointPage() {
+  const { draft, change } = useDraft(FIRST);
+  return (
+    <FormPage
+      section="webhooks"
+      label="Add an endpoint"
+      build={(options) => call("webhookEndpoints", "create", endpointBody(draft), options)}
+      done={({ id, secret }) => {
+        tellSecret(id, secret);
+        go(["webhooks", id]);
+        showFlash("Endpoint added.");
+      }}
+      act="Add endpoint"
+      acting="Adding…"
+    >
+      <EndpointFields draft={draft} change={change} />
+    </FormPage>
+  );
+}
+
 /** The fields, inside a form. */
-export function EndpointFields(props: {
-  draft: EndpointDraft;
-  change: (changed: Partial<EndpointDraft>) => void;
-}) {
+export function EndpointFields(props: { draft: EndpointDraft; change: Change<EndpointDraft> }) {
   const { draft, change } = props;
+  const field = fieldsOf(draft, change);
   return (
     <>
       <Choices
         label="Delivery"
         name="delivery"
-        class="segments"
         value={draft.delivery}
         set={(delivery) => change({ delivery })}
         options={[
-          { value: "url", label: "To your server" },
-          { value: "inbox", label: "Inbox" },
+          ["url", "To your server"],
+          ["inbox", "Inbox"],
         ]}
       />
       {draft.delivery === "url"
         ? (
           <TextField
-            label="URL"
-            params={["url"]}
-            value={draft.url}
-            set={(url) => change({ url })}
+            {...field("url", "URL")}
             inputMode="url"
             placeholder="https://example.com/webhooks"
             hint="An https URL of a public host. The local start also allows http and private hosts."
@@ -102,55 +118,84 @@ export function EndpointFields(props: {
           />
         )
         : <p class="quiet">Your program reads the events from the API. It needs no URL.</p>}
-      <TextField
-        label="Description"
-        params={["description"]}
-        value={draft.description}
-        set={(description) => change({ description })}
-        optional
-      />
+      <TextField {...field("description", "Description")} optional />
       <Choices
         label="Events"
         name="wants"
-        class="segments"
         value={draft.wants}
         set={(wants) => change({ wants })}
         options={[
-          { value: "all", label: "All events" },
-          { value: "some", label: "Chosen events" },
+          ["all", "All events"],
+          ["some", "Chosen events"],
         ]}
       />
-      {draft.wants === "some" && <EventBoxes {...props} />}
+      {draft.wants === "some" && (
+        <Boxes
+          label="Event types and patterns"
+          param="events"
+          names={CHOICES}
+          chosen={draft.events}
+          set={(events) => change({ events })}
+        />
+      )}
       <MetadataFields rows={draft.metadata} set={(metadata) => change({ metadata })} />
     </>
   );
 }
 
-function EventBoxes({ draft, change }: {
-  draft: EndpointDraft;
-  change: (changed: Partial<EndpointDraft>) => void;
-}) {
-  const failure = useContext(FormFailure);
-  const fault = concerns(failure, ["events"]) ? failure : null;
-  const toggle = (name: string, is_on: boolean) =>
-    change({
-      events: is_on ? [...draft.events, name] : draft.events.filter((other) => other !== name),
-    });
+/** The endpoint of a dialog. */
+interface EndpointDialog {
+  endpoint: WebhookEndpoint;
+  close: () => void;
+}
+
+/** Changes the settings of an endpoint. */
+export function EditDialog({ endpoint, close }: EndpointDialog) {
+  const { draft, change } = useDraft(() => draftOf(endpoint));
   return (
-    <fieldset class="boxes">
-      <legend>Event types and patterns</legend>
-      {CHOICES.map((name) => (
-        <label key={name}>
-          <input
-            type="checkbox"
-            checked={draft.events.includes(name)}
-            aria-invalid={fault ? "true" : undefined}
-            onChange={(event) => toggle(name, event.currentTarget.checked)}
-          />
-          <code>{name}</code>
-        </label>
-      ))}
-      {fault && <FieldFault id="events-error" failure={fault} />}
-    </fieldset>
+    <FormDialog
+      title="Edit the endpoint"
+      close={close}
+      build={(options) => {
+        const body = {
+          // An update without metadata keeps the old one.
+          metadata: {},
+          ...endpointBody(draft),
+          description: draft.description || null,
+        };
+        return call("webhookEndpoints", "update", endpoint.id, body, options);
+      }}
+      done="Endpoint changed."
+      act="Save"
+      acting="Saving…"
+    >
+      <EndpointFields draft={draft} change={change} />
+    </FormDialog>
+  );
+}
+
+/** Adds a secret to an endpoint. */
+export function RotateDialog({ endpoint, close }: EndpointDialog) {
+  const { draft, field } = useDraft({ expires_in: "0" });
+  return (
+    <FormDialog
+      title="Rotate the signing secret"
+      close={close}
+      build={(options) => {
+        const body = { expires_in: Number(draft.expires_in) };
+        return call("webhookEndpoints", "rotateSecret", endpoint.id, body, options);
+      }}
+      done={({ id, secret }) => {
+        tellSecret(id, secret);
+        return "Signing secret rotated.";
+      }}
+      act="Rotate secret"
+      acting="Rotating…"
+    >
+      <OverlapField
+        {...field("expires_in", "Older secrets expire")}
+        hint="Until then each delivery is signed with them too. At most 5 secrets are valid."
+      />
+    </FormDialog>
   );
 }

@@ -1,4 +1,4 @@
-/** The fields of a fault. */
+/** The form that declares a fault. */
 
 import type { CreateFaultInput } from "../../../packages/client/mod.ts";
 import {
@@ -9,27 +9,44 @@ import {
   PROVIDER_OPERATIONS,
   REQUEST_METHODS,
 } from "../../../shared/core/vocabulary.ts";
-import { Choices, SelectField, TextField } from "../parts/fields.tsx";
+import { call } from "../data/calls.ts";
+import { useDraft } from "../data/draft.ts";
+import { Choices, optionsOf, SelectField, TextField } from "../parts/fields.tsx";
+import { showFlash } from "../data/flash.ts";
+import { FormPage } from "../parts/form.tsx";
+import { go } from "../data/route.ts";
 import { label } from "../data/words.ts";
 
 type Kind = CreateFaultInput["on"];
 
-/** The values of the fields. An empty condition is left out. */
-interface FaultDraft {
-  on: Kind;
-  fault: string;
-  times: string;
-  delay_ms: string;
-  where: Readonly<Record<string, string>>;
-}
+/** The values of a new fault. An empty condition is left out. */
+const FIRST = {
+  on: "request" as Kind,
+  fault: FAULTS.request[0] as string,
+  times: "1",
+  delay_ms: "1000",
+  where: {} as Readonly<Record<string, string>>,
+};
 
-/** Returns the values of a new fault. */
-export function draftOf(): FaultDraft {
-  return { on: "request", fault: FAULTS.request[0], times: "1", delay_ms: "1000", where: {} };
-}
+/** A condition: its name, its label, and the values of a list or the text of an empty field. */
+type Condition = readonly [name: string, label: string, values?: readonly string[] | string];
+
+/** The conditions of each kind. */
+const CONDITIONS: Readonly<Record<Kind, readonly Condition[]>> = {
+  request: [
+    ["method", "Method", REQUEST_METHODS],
+    ["path", "Path", "/v1/payments/{id}/refund"],
+    ["idempotency_key", "Idempotency key"],
+  ],
+  delivery: [["endpoint_id", "Endpoint", "whe_…"], ["event_type", "Event type", EVENT_TYPES]],
+  provider: [
+    ["method_kind", "Payment method", METHOD_KINDS],
+    ["operation", "Operation", PROVIDER_OPERATIONS],
+  ],
+};
 
 /** Returns the body of the request. */
-export function faultBody({ on, fault, times, delay_ms, where }: FaultDraft): CreateFaultInput {
+function faultBody({ on, fault, times, delay_ms, where }: typeof FIRST): CreateFaultInput {
   const conditions = Object.entries(where).filter(([, value]) => value !== "");
   return {
     on,
@@ -45,74 +62,38 @@ function numberOf(text: string): number {
   return (/^\d+$/.test(text.trim()) ? Number(text) : text) as number;
 }
 
-/** A condition with a list of values. */
-function options(values: readonly string[]): (readonly [string, string])[] {
-  return [["", "Any"], ...values.map((value) => [value, value] as const)];
-}
-
-/** The conditions of each kind: the name, the label, and the values of a list. */
-const CONDITIONS: Readonly<
-  Record<Kind, readonly (readonly [name: string, label: string, values?: readonly string[]])[]>
-> = {
-  request: [
-    ["method", "Method", REQUEST_METHODS],
-    ["path", "Path"],
-    ["idempotency_key", "Idempotency key"],
-  ],
-  delivery: [["endpoint_id", "Endpoint"], ["event_type", "Event type", EVENT_TYPES]],
-  provider: [
-    ["method_kind", "Payment method", METHOD_KINDS],
-    ["operation", "Operation", PROVIDER_OPERATIONS],
-  ],
-};
-
-/** Texts in empty fields. */
-const PLACEHOLDERS: Readonly<Record<string, string>> = {
-  path: "/v1/payments/{id}/refund",
-  endpoint_id: "whe_…",
-};
-
-/** The fields, inside a form. */
-export function FaultFields({ draft, change }: {
-  draft: FaultDraft;
-  change: (changed: Partial<FaultDraft>) => void;
-}) {
+/** The page for a new fault. */
+export function NewFaultPage() {
+  const { draft, change, field } = useDraft(FIRST);
   const { on, fault, where } = draft;
   return (
-    <>
+    <FormPage
+      section="faults"
+      build={(options) => call("sandbox", "createFault", faultBody(draft), options)}
+      done={() => {
+        go(["faults"]);
+        showFlash("Fault declared.");
+      }}
+      act="Declare fault"
+      acting="Declaring…"
+    >
       <Choices
         label="Fails"
         name="on"
-        class="segments"
         value={on}
         set={(kind) => change({ on: kind, fault: FAULTS[kind][0], where: {} })}
-        options={FAULT_KINDS.map((kind) => ({ value: kind, label: label(kind) }))}
+        options={FAULT_KINDS.map((kind) => [kind, label(kind)])}
       />
-      <SelectField
-        label="Fault"
-        params={["fault"]}
-        value={fault}
-        set={(name) => change({ fault: name })}
-        options={FAULTS[on].map((name) => [name, label(name)] as const)}
-      />
+      <SelectField {...field("fault", "Fault")} options={optionsOf(FAULTS[on], label)} />
       {fault === "delay" && (
-        <TextField
-          label="Delay in milliseconds"
-          params={["delay_ms"]}
-          value={draft.delay_ms}
-          set={(delay_ms) => change({ delay_ms })}
-          inputMode="numeric"
-        />
+        <TextField {...field("delay_ms", "Delay in milliseconds")} inputMode="numeric" />
       )}
       <TextField
-        label="Times"
-        params={["times"]}
-        value={draft.times}
-        set={(times) => change({ times })}
+        {...field("times", "Times")}
         inputMode="numeric"
         hint="How often it happens: 1 to 1000."
       />
-      {CONDITIONS[on].map(([name, title, values]) => {
+      {CONDITIONS[on].map(([name, title, values = ""]) => {
         const shared = {
           label: title,
           params: [`where.${name}`],
@@ -120,10 +101,10 @@ export function FaultFields({ draft, change }: {
           set: (value: string) => change({ where: { ...where, [name]: value } }),
           optional: true,
         };
-        return values
-          ? <SelectField key={name} {...shared} options={options(values)} />
-          : <TextField key={name} {...shared} placeholder={PLACEHOLDERS[name] ?? ""} mono />;
+        return typeof values === "string"
+          ? <TextField key={name} {...shared} placeholder={values} mono />
+          : <SelectField key={name} {...shared} options={[["", "Any"], ...optionsOf(values)]} />;
       })}
-    </>
+    </FormPage>
   );
 }

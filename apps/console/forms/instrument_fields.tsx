@@ -14,13 +14,14 @@ import {
   TEST_TOKENS,
   TEST_WALLETS,
 } from "../../../shared/domain/providers/test_values.ts";
-import { type Draft, hasSettlement, kindOf } from "./create_body.ts";
-import { SelectField, TextField } from "../parts/fields.tsx";
+import { type AccountDraft, type Draft, hasSettlement, kindOf } from "./create_body.ts";
+import { type Change, fieldsOf } from "../data/draft.ts";
+import { type Option, optionsOf, SelectField, TextField } from "../parts/fields.tsx";
 import { TestValues, tileOf } from "../parts/test_values.tsx";
 import { label, METHOD_NAMES } from "../data/words.ts";
 
 /** Method kinds, to be picked. */
-const RAILS = METHOD_KINDS.map((kind) => [kind, METHOD_NAMES[kind]] as const);
+const RAILS: readonly Option[] = METHOD_KINDS.map((kind) => [kind, METHOD_NAMES[kind]]);
 
 const OUTCOME_TILES = OUTCOMES.map((value) => ({
   value,
@@ -33,83 +34,79 @@ const TOKEN_TILES = Object.entries(TEST_TOKENS).map(([token, number]) => ({
   value: token,
 }));
 
-/** A change of some fields. */
-export type ChangeDraft = (change: Partial<Draft>) => void;
+/** The form of a payment. */
+interface PaymentForm {
+  draft: Draft;
+  change: Change<Draft>;
+}
 
-/** The fields of an instrument that payments and transfers share. */
-interface InstrumentProps<Fields> {
+/** The fields of an account. `param` is the name of the account in errors of the API. */
+interface AccountForm {
   param: string;
-  draft: Fields;
-  change: (change: Partial<Fields>) => void;
+  draft: AccountDraft;
+  change: Change<AccountDraft>;
 }
 
 /** The fields of the chosen instrument, with the capture and the settlement. */
-export function InstrumentFields(props: { draft: Draft; change: ChangeDraft }) {
+export function InstrumentFields(props: PaymentForm) {
+  const { draft } = props;
+  const field = fieldsOf(draft, props.change);
+  const is_card = kindOf(draft) === "card";
+  const manual = is_card
+    ? "Manual: refunds wait until you advance them"
+    : "Manual: pending until you advance it";
   return (
     <>
       <ChosenInstrument {...props} />
       <div class="row">
-        {kindOf(props.draft) === "card" && <Capture {...props} />}
-        {hasSettlement(props.draft) && <Settlement {...props} />}
+        {is_card && (
+          <SelectField
+            {...field("capture", "Capture")}
+            options={[["", "Automatic"], ["manual", "Manual: authorize now, capture later"]]}
+          />
+        )}
+        {hasSettlement(draft) && (
+          <SelectField
+            {...field("settlement", "Settlement")}
+            options={[["", "Instant"], ["manual", manual]]}
+          />
+        )}
       </div>
     </>
   );
 }
 
-function ChosenInstrument({ draft, change }: { draft: Draft; change: ChangeDraft }) {
-  const set = (name: keyof Draft) => (value: string) => change({ [name]: value });
+function ChosenInstrument({ draft, change }: PaymentForm) {
+  const field = fieldsOf(draft, change);
   switch (draft.instrument) {
     case "card":
       return (
         <>
           <TestValues
-            label="Test cards"
-            name="card"
+            {...field("card_number", "Test cards", "card")}
             values={TEST_CARDS.map(tileOf)}
-            value={draft.card_number}
             pick={({ value }) =>
               change({ card_number: value, cvc: value.startsWith("37") ? "1234" : "123" })}
           />
           <div class="row">
             <TextField
-              label="Card number"
+              {...field("card_number", "Card number", "card.number")}
               class="wide"
-              params={["card.number"]}
-              value={draft.card_number}
-              set={set("card_number")}
               inputMode="numeric"
               mono
             />
+            {([["exp_month", "Month"], ["exp_year", "Year"], ["cvc", "CVC"]] as const)
+              .map(([name, label]) => (
+                <TextField
+                  key={name}
+                  {...field(name, label, `card.${name}`)}
+                  class="tiny"
+                  inputMode="numeric"
+                />
+              ))}
             <TextField
-              label="Month"
-              class="tiny"
-              params={["card.exp_month"]}
-              value={draft.exp_month}
-              set={set("exp_month")}
-              inputMode="numeric"
-            />
-            <TextField
-              label="Year"
-              class="tiny"
-              params={["card.exp_year"]}
-              value={draft.exp_year}
-              set={set("exp_year")}
-              inputMode="numeric"
-            />
-            <TextField
-              label="CVC"
-              class="tiny"
-              params={["card.cvc"]}
-              value={draft.cvc}
-              set={set("cvc")}
-              inputMode="numeric"
-            />
-            <TextField
-              label="Postal code"
+              {...field("postal_code", "Postal code", "card.postal_code")}
               class="short"
-              params={["card.postal_code"]}
-              value={draft.postal_code}
-              set={set("postal_code")}
               optional
             />
           </div>
@@ -118,76 +115,16 @@ function ChosenInstrument({ draft, change }: { draft: Draft; change: ChangeDraft
     case "token":
       return (
         <>
-          <TestValues
-            label="Test tokens"
-            name="token"
-            values={TOKEN_TILES}
-            value={draft.token}
-            pick={({ value }) => change({ token: value })}
-          />
+          <TestValues {...field("token", "Test tokens")} values={TOKEN_TILES} />
           <TextField
-            label="Token"
-            params={["card.token"]}
-            value={draft.token}
-            set={set("token")}
+            {...field("token", "Token", "card.token")}
             hint="In a shop, the provider’s form in the browser makes the token"
             mono
           />
         </>
       );
     case "iban":
-      return (
-        <>
-          <TestValues
-            label="Test IBANs"
-            name="iban"
-            values={TEST_IBANS.map((iban) => ({ ...tileOf(iban), rail: iban.kind }))}
-            value={draft.iban}
-            pick={({ value, rail }) =>
-              change({ iban: value, rail, currency: rail === "sepa" ? "EUR" : draft.currency })}
-          />
-          <div class="row">
-            <TextField
-              label="IBAN"
-              class="wide"
-              params={["iban.iban"]}
-              value={draft.iban}
-              set={set("iban")}
-              mono
-            />
-            <BankRail draft={draft} change={change} />
-          </div>
-          <HolderFields param="iban" draft={draft} change={change} />
-          {draft.rail === "sepa" && (
-            <div class="row">
-              <TextField
-                label="Mandate"
-                params={["mandate", "mandate.id"]}
-                value={draft.mandate_id}
-                set={set("mandate_id")}
-                hint="With one, the payment is collected in 14 days"
-                optional
-                mono
-              />
-              <TextField
-                label="Signed"
-                class="short"
-                params={["mandate.signed_at"]}
-                value={draft.signed_at}
-                set={set("signed_at")}
-              />
-              <SelectField
-                label="Sequence"
-                params={["mandate.sequence"]}
-                value={draft.sequence}
-                set={set("sequence")}
-                options={MANDATE_SEQUENCES.map((name) => [name, name] as const)}
-              />
-            </div>
-          )}
-          {draft.mandate_id !== "" && <AddressFields param="iban" draft={draft} change={change} />}
-        </>
-      );
+      return <Account draft={draft} change={change} />;
     case "transfer":
       return (
         <>
@@ -199,25 +136,7 @@ function ChosenInstrument({ draft, change }: { draft: Draft; change: ChangeDraft
         </>
       );
     case "wallet":
-      return (
-        <>
-          <TestValues
-            label="Test wallets"
-            name="wallet"
-            values={TEST_WALLETS.map(tileOf)}
-            value={draft.address}
-            pick={({ value }) => change({ address: value })}
-          />
-          <TextField
-            label="Address"
-            params={["wallet.address", "wallet"]}
-            value={draft.address}
-            set={set("address")}
-            mono
-          />
-          <WalletFields param="wallet" draft={draft} change={change} />
-        </>
-      );
+      return <WalletFields param="wallet" draft={draft} change={change} />;
     case "address":
       return (
         <p class="quiet">
@@ -228,18 +147,9 @@ function ChosenInstrument({ draft, change }: { draft: Draft; change: ChangeDraft
     case "outcome":
       return (
         <>
-          <TestValues
-            label="Outcomes"
-            name="outcome"
-            values={OUTCOME_TILES}
-            value={draft.outcome}
-            pick={({ value }) => change({ outcome: value })}
-          />
+          <TestValues {...field("outcome", "Outcomes")} values={OUTCOME_TILES} />
           <SelectField
-            label="Rail"
-            params={["method_kind", "capability", "outcome"]}
-            value={draft.method_kind}
-            set={set("method_kind")}
+            {...field("method_kind", "Rail", "method_kind", "capability", "outcome")}
             options={RAILS}
             hint="The sandbox function creates the payment and returns 201 for every outcome."
           />
@@ -248,38 +158,59 @@ function ChosenInstrument({ draft, change }: { draft: Draft; change: ChangeDraft
   }
 }
 
-function BankRail({ draft, change }: { draft: Draft; change: ChangeDraft }) {
+/** An IBAN with its holder, and for SEPA a mandate. */
+function Account({ draft, change }: PaymentForm) {
+  const field = fieldsOf(draft, change);
+  return (
+    <>
+      <TestValues
+        {...field("iban", "Test IBANs")}
+        values={TEST_IBANS.map((iban) => ({ ...tileOf(iban), rail: iban.kind }))}
+        pick={({ value, rail }) =>
+          change({ iban: value, rail, currency: rail === "sepa" ? "EUR" : draft.currency })}
+      />
+      <div class="row">
+        <TextField {...field("iban", "IBAN", "iban.iban")} class="wide" mono />
+        <BankRail draft={draft} change={change} />
+      </div>
+      <HolderFields param="iban" draft={draft} change={change} />
+      {draft.rail === "sepa" && (
+        <div class="row">
+          <TextField
+            {...field("mandate_id", "Mandate", "mandate", "mandate.id")}
+            hint="With one, the payment is collected in 14 days"
+            optional
+            mono
+          />
+          <TextField {...field("signed_at", "Signed", "mandate.signed_at")} class="short" />
+          <SelectField
+            {...field("sequence", "Sequence", "mandate.sequence")}
+            options={optionsOf(MANDATE_SEQUENCES)}
+          />
+        </div>
+      )}
+      {draft.mandate_id !== "" && <AddressFields param="iban" draft={draft} change={change} />}
+    </>
+  );
+}
+
+function BankRail({ draft, change }: PaymentForm) {
   return (
     <SelectField
-      label="Rail"
-      params={["method_kind", "capability"]}
-      value={draft.rail}
-      set={(rail) => change({ rail })}
+      {...fieldsOf(draft, change)("rail", "Rail", "method_kind", "capability")}
       options={RAILS.filter(([kind]) => kind === "sepa" || kind === "swift")}
     />
   );
 }
 
-/** The bank and the holder of an IBAN. `param` is the name of the account in errors of the API. */
-export function HolderFields(
-  { param, draft, change }: InstrumentProps<Pick<Draft, "bic" | "holder_name">>,
-) {
+/** The bank and the holder of an IBAN. */
+export function HolderFields({ param, draft, change }: AccountForm) {
+  const field = fieldsOf(draft, change);
   return (
     <div class="row">
+      <TextField {...field("bic", "BIC", `${param}.bic`)} class="short" optional mono />
       <TextField
-        label="BIC"
-        class="short"
-        params={[`${param}.bic`]}
-        value={draft.bic}
-        set={(bic) => change({ bic })}
-        optional
-        mono
-      />
-      <TextField
-        label="Account holder"
-        params={[`${param}.holder_name`]}
-        value={draft.holder_name}
-        set={(holder_name) => change({ holder_name })}
+        {...field("holder_name", "Account holder", `${param}.holder_name`)}
         optional
       />
     </div>
@@ -295,21 +226,17 @@ const ADDRESS = [
   ["country", "Country code"],
 ] as const;
 
-/** The address of the holder. `param` is the name of the account in errors of the API. */
-export function AddressFields(
-  { param, draft, change }: InstrumentProps<Pick<Draft, typeof ADDRESS[number][0]>>,
-) {
+/** The address of the holder. */
+export function AddressFields({ param, draft, change }: AccountForm) {
+  const field = fieldsOf(draft, change);
   const whole = [`${param}.address`, `${param.replace(/\.iban$/, "")}.address`];
   return (
     <div class="row">
       {ADDRESS.map(([name, label]) => (
         <TextField
           key={name}
-          label={label}
+          {...field(name, label, `${param}.address.${name}`, ...name === "city" ? whole : [])}
           class="short"
-          params={[`${param}.address.${name}`, ...name === "city" ? whole : []]}
-          value={draft[name]}
-          set={(value) => change({ [name]: value })}
           optional
         />
       ))}
@@ -317,53 +244,27 @@ export function AddressFields(
   );
 }
 
-/** The network and the asset of a wallet. `param` is the name of the wallet in errors of the API. */
-export function WalletFields(
-  { param, draft, change }: InstrumentProps<Pick<Draft, "network" | "asset">>,
-) {
+/** A wallet with its network and its asset. */
+export function WalletFields({ param, draft, change }: AccountForm) {
+  const field = fieldsOf(draft, change);
+  const [root] = param.split(".");
   return (
-    <div class="row">
-      <SelectField
-        label="Network"
-        params={[`${param}.network`]}
-        value={draft.network}
-        set={(network) => change({ network })}
-        options={[["", "From the address"], ...NETWORKS.map((name) => [name, name] as const)]}
+    <>
+      <TestValues
+        {...field("address", "Test wallets", "wallet")}
+        values={TEST_WALLETS.map(tileOf)}
       />
-      <SelectField
-        label="Asset"
-        params={[`${param}.asset`]}
-        value={draft.asset}
-        set={(asset) => change({ asset })}
-        options={[["", "From the currency"], ...STABLECOINS.map((coin) => [coin, coin] as const)]}
-      />
-    </div>
-  );
-}
-
-function Capture({ draft, change }: { draft: Draft; change: ChangeDraft }) {
-  return (
-    <SelectField
-      label="Capture"
-      params={["capture"]}
-      value={draft.capture}
-      set={(capture) => change({ capture })}
-      options={[["", "Automatic"], ["manual", "Manual: authorize now, capture later"]]}
-    />
-  );
-}
-
-function Settlement({ draft, change }: { draft: Draft; change: ChangeDraft }) {
-  const manual = kindOf(draft) === "card"
-    ? "Manual: refunds wait until you advance them"
-    : "Manual: pending until you advance it";
-  return (
-    <SelectField
-      label="Settlement"
-      params={["settlement"]}
-      value={draft.settlement}
-      set={(settlement) => change({ settlement })}
-      options={[["", "Instant"], ["manual", manual]]}
-    />
+      <TextField {...field("address", "Address", `${param}.address`, param, root!)} mono />
+      <div class="row">
+        <SelectField
+          {...field("network", "Network", `${param}.network`)}
+          options={[["", "From the address"], ...optionsOf(NETWORKS)]}
+        />
+        <SelectField
+          {...field("asset", "Asset", `${param}.asset`)}
+          options={[["", "From the currency"], ...optionsOf(STABLECOINS)]}
+        />
+      </div>
+    </>
   );
 }

@@ -1,8 +1,6 @@
 /** The fields for metadata: rows of names and values. */
 
-import { useContext } from "preact/hooks";
-import { concerns } from "../data/failure.ts";
-import { FieldFault, FormFailure } from "../parts/fields.tsx";
+import { FieldFault, useFault } from "../parts/fields.tsx";
 
 type Row = readonly [name: string, value: string];
 /** The rows of a form. */
@@ -13,8 +11,7 @@ export function MetadataFields(
   props: { rows: MetadataRows; set: (rows: MetadataRows) => void },
 ) {
   const { rows, set } = props;
-  const failure = useContext(FormFailure);
-  const fault = concerns(failure, ["metadata"]) ? failure : null;
+  const fault = useFault(["metadata"]);
   const replace = (index: number, row: Row) => set(rows.with(index, row));
   const attributes = fault
     ? { "aria-invalid": "true", "aria-describedby": "metadata-error" } as const

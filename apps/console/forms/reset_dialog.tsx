@@ -2,51 +2,43 @@
 
 import { useState } from "preact/hooks";
 import { call } from "../data/calls.ts";
-import { Dialog } from "../parts/dialog.tsx";
-import { showFlash } from "../data/flash.ts";
-import { Form } from "../parts/form.tsx";
+import { FormDialog } from "../parts/form.tsx";
 import { forgetLists, go } from "../data/route.ts";
 
 /** Asks for confirmation, then deletes the data of the sandbox. */
 export function ResetDialog({ close }: { close: () => void }) {
   const [with_endpoints, setWithEndpoints] = useState(false);
   return (
-    <Dialog title="Reset the sandbox?" close={close}>
-      <Form
-        build={(options) =>
-          call("sandbox", "reset", with_endpoints ? { webhook_endpoints: true } : {}, options)}
-        done={({ deleted }) => {
-          close();
-          forgetLists();
-          go(["payments"]);
-          const { payments, ledger_entries, webhook_deliveries } = deleted;
-          showFlash(
-            `Reset: ${payments} payments, ${ledger_entries} ledger entries and ` +
-              `${webhook_deliveries} deliveries deleted.`,
-          );
-        }}
-        actions={(sending) => (
-          <>
-            <button type="button" onClick={close} autoFocus>Keep everything</button>
-            <button type="submit" class="danger" aria-disabled={sending}>
-              {sending ? "Deleting…" : "Delete everything"}
-            </button>
-          </>
-        )}
-      >
-        <p>
-          This deletes every payment, refund, transfer, ledger entry, event and delivery of this
-          key’s sandbox and cannot be undone. Keys stay.
-        </p>
-        <label class="inline">
-          <input
-            type="checkbox"
-            checked={with_endpoints}
-            onChange={(event) => setWithEndpoints(event.currentTarget.checked)}
-          />
-          Delete the webhook endpoints too
-        </label>
-      </Form>
-    </Dialog>
+    <FormDialog
+      title="Reset the sandbox?"
+      close={close}
+      build={(options) =>
+        call("sandbox", "reset", with_endpoints ? { webhook_endpoints: true } : {}, options)}
+      done={({ deleted }) => {
+        forgetLists();
+        go(["payments"]);
+        const { payments, ledger_entries, webhook_deliveries } = deleted;
+        return `Reset: ${payments} payments, ${ledger_entries} ledger entries and ` +
+          `${webhook_deliveries} deliveries deleted.`;
+      }}
+      before={<button type="button" onClick={close} autoFocus>Keep everything</button>}
+      act="Delete everything"
+      acting="Deleting…"
+      act_class="danger"
+      after={null}
+    >
+      <p>
+        This deletes every payment, refund, transfer, ledger entry, event and delivery of this key’s
+        sandbox and cannot be undone. Keys stay.
+      </p>
+      <label class="inline">
+        <input
+          type="checkbox"
+          checked={with_endpoints}
+          onChange={(event) => setWithEndpoints(event.currentTarget.checked)}
+        />
+        Delete the webhook endpoints too
+      </label>
+    </FormDialog>
   );
 }

@@ -3,11 +3,9 @@
 import { useState } from "preact/hooks";
 import type { LoggedRequest } from "../../../packages/client/mod.ts";
 import { call_log, requestCall } from "../data/calls.ts";
-import { Dialog } from "../parts/dialog.tsx";
 import { FieldError } from "../data/failure.ts";
-import { showFlash } from "../data/flash.ts";
 import { Choices, TextAreaField } from "../parts/fields.tsx";
-import { Form } from "../parts/form.tsx";
+import { FormDialog } from "../parts/form.tsx";
 import { bodyToSend, endOfPath, isChange, LEFT_OUT, requestOf } from "../data/logged_request.ts";
 import { go } from "../data/route.ts";
 
@@ -28,68 +26,57 @@ export function SendAgainDialog({ request, close }: { request: LoggedRequest; cl
     const { response } = call_log.value[0]!.exchange!;
     const { status, headers } = response!;
     const id = headers["request-id"];
-    close();
     if (is_change && id !== undefined) go(["requests", id]);
-    showFlash(
-      headers["idempotent-replayed"] === undefined
-        ? `Sent again: ${status}.`
-        : `Sent again: ${status}, the stored response of the first request. Nothing happened twice.`,
-    );
+    return headers["idempotent-replayed"] === undefined
+      ? `Sent again: ${status}.`
+      : `Sent again: ${status}, the stored response of the first request. Nothing happened twice.`;
   };
   return (
-    <Dialog title="Send again" close={close}>
-      <Form
-        label="Send again"
-        chooses_key
-        build={(options) =>
-          requestCall(
-            requestOf(request, bodyOf(text)),
-            key === "same" ? { idempotencyKey: idempotency_key! } : options,
-          )}
-        done={done}
-        actions={(sending) => (
-          <>
-            <button type="submit" class="primary" aria-disabled={sending}>
-              {sending ? "Sending…" : "Send"}
-            </button>
-            <button type="button" onClick={close}>Cancel</button>
-          </>
+    <FormDialog
+      title="Send again"
+      close={close}
+      chooses_key
+      build={(options) =>
+        requestCall(
+          requestOf(request, bodyOf(text)),
+          key === "same" ? { idempotencyKey: idempotency_key! } : options,
         )}
-      >
-        <p>
-          <code>{method}</code> <code>{endOfPath(request)}</code>
-        </p>
-        {idempotency_key !== null && (
-          <Choices
-            label="Idempotency key"
-            name="key"
-            class="segments"
-            value={key}
-            set={setKey}
-            options={[
-              { value: "same", label: "The same key" },
-              { value: "new", label: "A new key" },
-            ]}
-          />
-        )}
-        <p class="quiet">{effectOf(is_change, key)}</p>
-        {has_body && (
-          <TextAreaField
-            label="Body"
-            params={["body"]}
-            value={text}
-            set={setText}
-            rows={Math.min(text.split("\n").length, BODY_LINES)}
-            mono
-            hint="The log leaves out card numbers, security codes and IBANs. Test values with the same
-              last digits stand in their place: check them."
-          />
-        )}
-        {is_change && request.request_body === null && (
-          <p class="notice warn">The log has not stored the body, so the request has none.</p>
-        )}
-      </Form>
-    </Dialog>
+      done={done}
+      act="Send"
+      acting="Sending…"
+    >
+      <p>
+        <code>{method}</code> <code>{endOfPath(request)}</code>
+      </p>
+      {idempotency_key !== null && (
+        <Choices
+          label="Idempotency key"
+          name="key"
+          value={key}
+          set={setKey}
+          options={[
+            ["same", "The same key"],
+            ["new", "A new key"],
+          ]}
+        />
+      )}
+      <p class="quiet">{effectOf(is_change, key)}</p>
+      {has_body && (
+        <TextAreaField
+          label="Body"
+          params={["body"]}
+          value={text}
+          set={setText}
+          rows={Math.min(text.split("\n").length, BODY_LINES)}
+          mono
+          hint="The log leaves out card numbers, security codes and IBANs. Test values with the same
+            last digits stand in their place: check them."
+        />
+      )}
+      {is_change && request.request_body === null && (
+        <p class="notice warn">The log has not stored the body, so the request has none.</p>
+      )}
+    </FormDialog>
   );
 }
 

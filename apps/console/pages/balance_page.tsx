@@ -1,26 +1,24 @@
 /** The page "Balance": the accounts of each currency. */
 
 import type { Balance } from "../../../packages/client/mod.ts";
-import { ACCOUNT_TEXTS } from "../data/accounts.ts";
+import { ACCOUNT_TEXTS, label } from "../data/words.ts";
 import { call } from "../data/calls.ts";
-import { LinkedRow } from "../parts/linked_row.tsx";
-import { ListTable } from "../parts/list_table.tsx";
+import { type Column, ListTable } from "../parts/list_table.tsx";
 import { useLive } from "../data/live.ts";
 import { formatMinor } from "../data/money.ts";
 import { Empty, Reading } from "../parts/notice.tsx";
+import { Title } from "../parts/page_parts.tsx";
 import { href } from "../data/route.ts";
 import { Money } from "../parts/text.tsx";
-import { label } from "../data/words.ts";
 
 /** The balance by currency. */
 export function BalancePage() {
   const live = useLive(call("balance", "retrieve"), { logged: true });
   return (
     <>
-      <div class="title">
-        <h1 tabIndex={-1}>Balance</h1>
+      <Title title="Balance">
         <a class="button" href={href(["ledger"])}>All ledger entries</a>
-      </div>
+      </Title>
       <p class="about-page">
         The ledger books each movement of money twice: as a debit of one account and as a credit of
         another. The balance of an account is its credits less its debits, so the balances of a
@@ -52,31 +50,39 @@ function CurrencyBalance(props: { currency: string; accounts: Balance["balances"
           <Money amount_minor={available} currency={currency} class="large" />
         </h2>
       </div>
-      <ListTable label={`Accounts in ${currency}`}>
-        <thead>
-          <tr>
-            <th scope="col">Account</th>
-            <th scope="col" class="right wide-only">Debits</th>
-            <th scope="col" class="right wide-only">Credits</th>
-            <th scope="col" class="right">Balance</th>
-          </tr>
-        </thead>
-        <tbody>
-          {accounts.map(({ account, debits_minor, credits_minor, amount_minor }) => (
-            <LinkedRow key={account}>
-              <th scope="row">
-                <a class="row-link" href={href(["ledger"], { account, currency })}>
-                  {label(account)}
-                </a>
-                <p class="quiet">{ACCOUNT_TEXTS[account]}</p>
-              </th>
-              <td class="right wide-only">{formatMinor(debits_minor, currency)}</td>
-              <td class="right wide-only">{formatMinor(credits_minor, currency)}</td>
-              <td class="right strong">{formatMinor(amount_minor, currency)}</td>
-            </LinkedRow>
-          ))}
-        </tbody>
-      </ListTable>
+      <ListTable
+        label={`Accounts in ${currency}`}
+        items={accounts.map((account) => ({ ...account, id: account.account }))}
+        columns={COLUMNS}
+      />
     </section>
   );
 }
+
+const COLUMNS: readonly Column<Balance["balances"][number] & { id: string }>[] = [
+  {
+    heading: "Account",
+    is_name: true,
+    cell: ({ account, currency }) => (
+      <>
+        <a class="row-link" href={href(["ledger"], { account, currency })}>{label(account)}</a>
+        <p class="quiet">{ACCOUNT_TEXTS[account]}</p>
+      </>
+    ),
+  },
+  {
+    heading: "Debits",
+    class: "right wide-only",
+    cell: ({ debits_minor, currency }) => formatMinor(debits_minor, currency),
+  },
+  {
+    heading: "Credits",
+    class: "right wide-only",
+    cell: ({ credits_minor, currency }) => formatMinor(credits_minor, currency),
+  },
+  {
+    heading: "Balance",
+    class: "right strong",
+    cell: ({ amount_minor, currency }) => formatMinor(amount_minor, currency),
+  },
+];

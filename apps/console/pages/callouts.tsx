@@ -1,17 +1,17 @@
 /** The decision that a payment waits for, with the buttons that make it. */
 
-import { useState } from "preact/hooks";
 import { isChallengeUrl } from "../../../shared/sandbox/challenge_url.ts";
 import { advancesOf, isDeposit } from "../../../shared/domain/payments/lifecycle.ts";
 import { MAX_PAGE } from "../../../shared/schema/limits.ts";
 import type { Payment } from "../../../shared/schema/payment.ts";
-import { useAction } from "../data/action.ts";
+import { ActionButton, useAction } from "../parts/action.tsx";
 import { CaptureDialog } from "../forms/amount_dialogs.tsx";
-import { Callout } from "../parts/callout.tsx";
 import { call } from "../data/calls.ts";
+import { Callout } from "../parts/page_parts.tsx";
 import { DepositCallout } from "./deposit_callout.tsx";
+import { DialogButton } from "../parts/dialog.tsx";
 import { useLive } from "../data/live.ts";
-import { FailureNotice } from "../parts/notice.tsx";
+import type { Build } from "../data/retry_key.ts";
 import { Money, Time } from "../parts/text.tsx";
 
 /** The decision. Renders nothing if the payment waits for none. */
@@ -34,46 +34,38 @@ export function PaymentCallout({ payment }: { payment: Payment }) {
 
 /** The buttons that complete 3-D Secure for the payer. */
 function AuthenticationCallout({ payment }: { payment: Payment }) {
-  const { failure, running, run } = useAction();
-  const then = payment.capture === "manual" ? "authorized" : "completed";
-  const { next_action } = payment;
-  const page = next_action?.type === "authenticate" && isChallengeUrl(next_action.url)
-    ? next_action.url
-    : null;
-  const authenticate = (result: "success" | "failure") =>
-    run(
-      (options) => call("sandbox", "authenticate", payment.id, { result }, options),
-      `Authenticated: the payment is ${then}.`,
-    );
+  const action = useAction();
+  const { id, capture, next_action } = payment;
+  const done = `Authenticated: the payment is ${
+    capture === "manual" ? "authorized" : "completed"
+  }.`;
+  const authenticate = (result: "success" | "failure"): Build<unknown> => (options) =>
+    call("sandbox", "authenticate", id, { result }, options);
   return (
     <Callout title="3-D Secure is waiting">
       <p>
         The payer’s bank asks the payer to authenticate. In the sandbox you decide for the payer.
       </p>
       <div class="actions">
-        <button
-          type="button"
-          class="primary"
-          aria-disabled={running}
-          onClick={() => authenticate("success")}
-        >
+        <ActionButton of={action} class="primary" build={authenticate("success")} done={done}>
           Authenticate
-        </button>
-        <button type="button" aria-disabled={running} onClick={() => authenticate("failure")}>
+        </ActionButton>
+        <ActionButton of={action} build={authenticate("failure")} done={done}>
           Fail authentication
-        </button>
-        {page !== null && (
-          <a class="button" href={page} target="_blank" rel="noreferrer">Open the payer’s page</a>
+        </ActionButton>
+        {next_action?.type === "authenticate" && isChallengeUrl(next_action.url) && (
+          <a class="button" href={next_action.url} target="_blank" rel="noreferrer">
+            Open the payer’s page
+          </a>
         )}
       </div>
-      {failure && <FailureNotice failure={failure} />}
+      {action.notice}
     </Callout>
   );
 }
 
 /** The button that captures an authorized payment. */
 function CaptureCallout({ payment }: { payment: Payment }) {
-  const [capturing, setCapturing] = useState(false);
   const { amount_minor, currency, capture_before } = payment;
   return (
     <Callout title="The payment waits for its capture">
@@ -83,16 +75,17 @@ function CaptureCallout({ payment }: { payment: Payment }) {
         {capture_before && <Time at={capture_before} />}. Otherwise the service cancels the payment.
       </p>
       <div class="actions">
-        <button type="button" class="primary" onClick={() => setCapturing(true)}>Capture…</button>
+        <DialogButton text="Capture…" class="primary">
+          {(close) => <CaptureDialog payment={payment} close={close} />}
+        </DialogButton>
       </div>
-      {capturing && <CaptureDialog payment={payment} close={() => setCapturing(false)} />}
     </Callout>
   );
 }
 
 /** The button that decides a dispute for the merchant. Renders nothing if the dispute is lost. */
 function DisputeCallout({ payment }: { payment: Payment }) {
-  const { failure, running, run } = useAction();
+  const action = useAction();
   const [to] = advancesOf(payment);
   const { data } = useLive(call("disputes", "list", { payment_id: payment.id, limit: MAX_PAGE }));
   if (data?.data.some(({ status }) => status === "lost")) return null;
@@ -104,20 +97,16 @@ function DisputeCallout({ payment }: { payment: Payment }) {
         dispute, the money comes back. In the sandbox you decide the dispute, here or by evidence.
       </p>
       <div class="actions">
-        <button
-          type="button"
+        <ActionButton
+          of={action}
           class="primary"
-          aria-disabled={running}
-          onClick={() =>
-            run(
-              (options) => call("sandbox", "advance", payment.id, { to: to! }, options),
-              "Dispute won.",
-            )}
+          build={(options) => call("sandbox", "advance", payment.id, { to: to! }, options)}
+          done="Dispute won."
         >
           Win the dispute
-        </button>
+        </ActionButton>
       </div>
-      {failure && <FailureNotice failure={failure} />}
+      {action.notice}
     </Callout>
   );
 }

@@ -1,25 +1,25 @@
 /**
  * The page on which the payer of a sandbox payment completes 3-D Secure, in place of the bank's
- * page. It shows the payment, approves it or makes it fail, and sends the payer back to the shop.
+ * page. It shows the payment, approves it or makes it fail, and sends the payer back to the shop. Its
+ * calls have the token of the page and no API key, so they do not use the client.
  */
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Challenge } from "../../../shared/schema/challenge.ts";
-import { ChallengeRefused, completeChallenge, readChallenge } from "../data/challenge_calls.ts";
+import { apiBaseUrl } from "../data/api_base_url.ts";
 import { cardText } from "../data/instrument_text.ts";
-import { Logo } from "../parts/logo.tsx";
+import { Logo } from "../parts/page_parts.tsx";
 import { Fact, Facts, Money } from "../parts/text.tsx";
 
 /** A view of the page. */
 type View =
-  | { state: "loading" }
-  | { state: "asking"; challenge: Challenge }
-  /** The payer has completed it just now. */
-  | { state: "completed"; challenge: Challenge }
-  /** The payment waits for nobody: it was completed before, advanced or cancelled. */
-  | { state: "over"; challenge: Challenge }
-  | { state: "unknown" };
+  | { state: "loading" | "unknown"; challenge: null }
+  /**
+   * `completed`: the payer has completed it just now. `over`: the payment waits for nobody, because
+   * it was completed before, advanced or cancelled.
+   */
+  | { state: "asking" | "completed" | "over"; challenge: Challenge };
 
 /** Titles for the statuses in which a payment can leave its challenge. */
 const OUTCOMES: Readonly<Partial<Record<Challenge["status"], string>>> = {
@@ -34,7 +34,7 @@ const UNREACHABLE = "The service cannot be reached. Try again in a moment.";
 
 /** The payer's page for the token of a payment. */
 export function ChallengePage({ token }: { token: string }) {
-  const [view, setView] = useState<View>({ state: "loading" });
+  const [view, setView] = useState<View>({ state: "loading", challenge: null });
   const [failure, setFailure] = useState<string | null>(null);
   const [running, setRunning] = useState(false);
   const heading = useRef<HTMLHeadingElement>(null);
@@ -47,7 +47,7 @@ export function ChallengePage({ token }: { token: string }) {
       setView(await ask());
     } catch (error) {
       const code = error instanceof ChallengeRefused ? error.code : null;
-      if (code === "not_found") setView({ state: "unknown" });
+      if (code === "not_found") setView({ state: "unknown", challenge: null });
       else if (code === "invalid_state") return await run(() => show(token));
       else setFailure(code === null ? UNREACHABLE : (error as Error).message);
     } finally {
@@ -57,7 +57,7 @@ export function ChallengePage({ token }: { token: string }) {
   const complete = (result: "success" | "failure") => {
     if (running) return;
     return run(async () => {
-      const challenge = await completeChallenge(token, result);
+      const challenge = await callChallenge(token, { result });
       if (challenge.return_url !== null) leaveFor(challenge.return_url);
       return { state: "completed", challenge };
     });
@@ -91,7 +91,7 @@ export function ChallengePage({ token }: { token: string }) {
             The link is not complete, or the sandbox was reset and its payments are gone.
           </p>
         )}
-        {"challenge" in view && <Bill challenge={view.challenge} />}
+        {view.challenge && <Bill challenge={view.challenge} />}
         {view.state === "asking" && (
           <>
             <div class="actions">
@@ -112,8 +112,12 @@ export function ChallengePage({ token }: { token: string }) {
             </p>
           </>
         )}
-        {view.state === "completed" && <Way {...view}>You are sent back to the shop.</Way>}
-        {view.state === "over" && <Way {...view}>There is nothing to approve any more.</Way>}
+        {view.state === "completed" && (
+          <Way to={view.challenge.return_url}>You are sent back to the shop.</Way>
+        )}
+        {view.state === "over" && (
+          <Way to={view.challenge.return_url}>There is nothing to approve any more.</Way>
+        )}
       </div>
     </main>
   );
@@ -121,7 +125,7 @@ export function ChallengePage({ token }: { token: string }) {
 
 /** Reads the payment and decides whether it still waits for the payer. */
 async function show(token: string): Promise<View> {
-  const challenge = await readChallenge(token);
+  const challenge = await callChallenge(token);
   return { state: challenge.status === "requires_action" ? "asking" : "over", challenge };
 }
 
@@ -130,18 +134,12 @@ function leaveFor(return_url: string): void {
   location.replace(return_url);
 }
 
-function titleOf(view: View): string {
-  switch (view.state) {
-    case "loading":
-      return "Loading the payment…";
-    case "asking":
-      return "Approve this payment?";
-    case "completed":
-    case "over":
-      return OUTCOMES[view.challenge.status] ?? "The payment is over";
-    case "unknown":
-      return "This link leads to no payment";
+function titleOf({ state, challenge }: View): string {
+  if (challenge === null) {
+    return state === "loading" ? "Loading the payment…" : "This link leads to no payment";
   }
+  if (state === "asking") return "Approve this payment?";
+  return OUTCOMES[challenge.status] ?? "The payment is over";
 }
 
 /** The payment, as the payer knows it. */
@@ -165,15 +163,46 @@ function Bill({ challenge }: { challenge: Challenge }) {
 }
 
 /** The way back to the shop, or the advice to close the window. */
-function Way(props: { challenge: Challenge; children: ComponentChildren }) {
-  const { return_url } = props.challenge;
-  if (return_url === null) return <p class="lead">You can close this window.</p>;
+function Way({ to, children }: { to: string | null; children: ComponentChildren }) {
+  if (to === null) return <p class="lead">You can close this window.</p>;
   return (
     <>
-      <p class="lead">{props.children}</p>
+      <p class="lead">{children}</p>
       <p>
-        <a href={return_url}>Back to the shop</a>
+        <a href={to}>Back to the shop</a>
       </p>
     </>
   );
+}
+
+/** The API has refused a call of the payer's page. */
+class ChallengeRefused extends Error {
+  constructor(readonly code: string, message: string) {
+    super(message);
+  }
+}
+
+/** Longest wait for a response. */
+const DEADLINE_MS = 30_000;
+
+/**
+ * Reads the challenge of a token, or completes it with a result.
+ * @throws {ChallengeRefused} if the API refuses the call; with any other error there was no response
+ */
+async function callChallenge(
+  token: string,
+  body?: { result: "success" | "failure" },
+): Promise<Challenge> {
+  const url = `${apiBaseUrl()}/api-v1-sandbox/challenges/${encodeURIComponent(token)}`;
+  const response = await fetch(url, {
+    ...(body && {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(body),
+    }),
+    signal: AbortSignal.timeout(DEADLINE_MS),
+  });
+  const received = await response.json();
+  if (response.ok) return received;
+  throw new ChallengeRefused(received.error.code, received.error.message);
 }

@@ -6,7 +6,7 @@ import { apiBaseUrl, isLocalStart } from "../data/api_base_url.ts";
 import { clearLog, openClient } from "../data/calls.ts";
 import { type Failure, failureOf } from "../data/failure.ts";
 import { FieldFault } from "../parts/fields.tsx";
-import { Logo } from "../parts/logo.tsx";
+import { Logo } from "../parts/page_parts.tsx";
 import { linked_key } from "../data/route.ts";
 import { is_stored, judgeKey, session, session_end } from "../data/session.ts";
 
@@ -138,8 +138,7 @@ export function Connect() {
         </p>
         {isLocalStart() && (
           <p>
-            <a href="../../../docs/">Documentation</a> ·{" "}
-            <a href="../docs/reference/">API reference</a>
+            <a href="../docs/">Documentation</a> · <a href="../docs/reference/">API reference</a>
           </p>
         )}
       </div>

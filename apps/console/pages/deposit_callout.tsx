@@ -1,12 +1,18 @@
 /** The account or address to which the payer sends a payment, and what the payer sends there. */
 
+import { useState } from "preact/hooks";
+import encodeQR from "qr";
 import { epcQr } from "../../../shared/core/epc_qr.ts";
 import { type Deposit, missingAmount } from "../../../shared/domain/payments/lifecycle.ts";
-import type { NextAction, Payment } from "../../../shared/schema/payment.ts";
-import { Callout } from "../parts/callout.tsx";
-import { QrCode } from "../parts/qr_code.tsx";
-import { SendForm } from "../forms/send_form.tsx";
-import { Fact, Facts, Id, Money, Time } from "../parts/text.tsx";
+import type { NextAction, Payment, PaymentStatus } from "../../../shared/schema/payment.ts";
+import { call } from "../data/calls.ts";
+import { Callout, Card } from "../parts/page_parts.tsx";
+import { amountOf } from "../forms/create_body.ts";
+import { TextField } from "../parts/fields.tsx";
+import { showFlash } from "../data/flash.ts";
+import { Form } from "../parts/form.tsx";
+import { amountText, plainMinor } from "../data/money.ts";
+import { Fact, Facts, Id, Money } from "../parts/text.tsx";
 import { ARRIVING_STATUS } from "../data/words.ts";
 
 type SendAction = Exclude<NextAction, { type: "authenticate" }>;
@@ -35,32 +41,15 @@ export function DepositCallout(
                 <Money amount_minor={amount_received} currency={currency} />
               </Fact>
             )}
+            {targetOf(action).map(([name, id]) => (
+              <Fact key={name} name={name}>
+                <Id id={id} />
+              </Fact>
+            ))}
             {is_bank
-              ? (
-                <>
-                  <Fact name="Reference">
-                    <Id id={action.reference} />
-                  </Fact>
-                  <Fact name="IBAN">
-                    <Id id={action.iban} />
-                  </Fact>
-                  <Fact name="BIC">
-                    <Id id={action.bic} />
-                  </Fact>
-                  <Fact name="Account holder">{action.holder_name}</Fact>
-                </>
-              )
-              : (
-                <>
-                  <Fact name="Network">{action.network}</Fact>
-                  <Fact name="Address">
-                    <Id id={action.address} />
-                  </Fact>
-                </>
-              )}
-            <Fact name="Expires">
-              <Time at={action.expires_at} />
-            </Fact>
+              ? <Fact name="Account holder">{action.holder_name}</Fact>
+              : <Fact name="Network">{action.network}</Fact>}
+            <Fact name="Expires" at={action.expires_at} />
           </Facts>
           <p class="quiet">{is_bank ? BANK_NOTE : CHAIN_NOTE}</p>
         </div>
@@ -75,6 +64,13 @@ export function DepositCallout(
       />
     </Callout>
   );
+}
+
+/** Returns the texts that the payer copies. */
+function targetOf(action: SendAction): [name: string, text: string][] {
+  return action.type === "bank_transfer"
+    ? [["Reference", action.reference], ["IBAN", action.iban], ["BIC", action.bic]]
+    : [["Address", action.address]];
 }
 
 const BANK_NOTE = "The payer must give the reference. Banking apps read the QR code of a payment " +
@@ -93,14 +89,70 @@ function codeOf(action: SendAction, missing: number): string | null {
 /** The card that simulates a transfer to a payment that is over. */
 export function LateMoney({ payment }: { payment: Payment & Deposit }) {
   return (
-    <section class="card" aria-labelledby="late">
-      <h2 id="late">Late money</h2>
+    <Card title="Late money">
       <SendForm
         payment={payment}
         to={payment.status}
         missing={0}
         hint="The payer can still send money. It becomes a part of the unapplied balance."
       />
-    </section>
+    </Card>
+  );
+}
+
+/** The fields. The default amount is the missing one; 0: there is no default. */
+export function SendForm({ payment, to, missing, hint }: {
+  payment: Payment;
+  /** The status that the transfer gives the payment. */
+  to: PaymentStatus;
+  missing: number;
+  hint: string;
+}) {
+  const { id, currency } = payment;
+  const [typed, setTyped] = useState<string | null>(null);
+  const amount = typed ?? (missing > 0 ? plainMinor(missing, currency) : "");
+  const amount_received = () => amountOf({ amount, currency }, "amount_received");
+  return (
+    <Form
+      label="Simulate a transfer"
+      build={(options) => {
+        const body = { to, amount_received: amount_received() };
+        return call("sandbox", "advance", id, body, options);
+      }}
+      done={() => {
+        setTyped(null);
+        showFlash(`${amountText(amount_received(), currency)} sent.`);
+      }}
+      act="Simulate the transfer"
+      acting="Sending…"
+      act_class=""
+    >
+      <TextField
+        label={`Amount in ${currency}`}
+        params={["amount_received"]}
+        value={amount}
+        set={setTyped}
+        inputMode="decimal"
+        hint={hint}
+      />
+    </Form>
+  );
+}
+
+/** Modules around the code that stay light (ISO/IEC 18004). */
+const QUIET_ZONE = 4;
+
+/** The code. `label` is its name for screen readers. */
+export function QrCode({ text, label }: { text: string; label: string }) {
+  const rows = encodeQR(text, "raw", { ecc: "medium", border: QUIET_ZONE });
+  const dark = rows.flatMap((row, y) => row.flatMap((is_dark, x) => is_dark ? [[x, y]] : []));
+  return (
+    <svg class="qr" role="img" aria-label={label} viewBox={`0 0 ${rows.length} ${rows.length}`}>
+      <path
+        d={dark.map(([x, y]) =>
+          `M${x} ${y}h1v1h-1z`
+        ).join("")}
+      />
+    </svg>
   );
 }

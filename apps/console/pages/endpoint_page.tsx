@@ -1,6 +1,5 @@
 /** The page of a webhook endpoint: its settings, its new secret and its deliveries. */
 
-import { useEffect, useState } from "preact/hooks";
 import type {
   DeliveryStatus,
   ListParams,
@@ -9,117 +8,82 @@ import type {
 } from "../../../packages/client/mod.ts";
 import { DELIVERY_STATUSES } from "../../../shared/core/vocabulary.ts";
 import { MAX_PAGE } from "../../../shared/schema/limits.ts";
-import { useAction } from "../data/action.ts";
+import { ActionButton, useAction } from "../parts/action.tsx";
 import { call } from "../data/calls.ts";
-import { Crumb } from "../parts/crumb.tsx";
+import { Card, resourcePage, Title } from "../parts/page_parts.tsx";
+import { ConfirmButton } from "../parts/confirm_dialog.tsx";
 import { Deliveries } from "../parts/deliveries.tsx";
-import { DeleteDialog, EditDialog, RotateDialog } from "../forms/endpoint_dialogs.tsx";
+import { DialogButton } from "../parts/dialog.tsx";
+import { EditDialog, RotateDialog } from "../forms/endpoint_form.tsx";
 import { EndpointHealth } from "../parts/endpoint_health.tsx";
-import { new_secret, NewSecret } from "../parts/endpoint_secret.tsx";
+import { NewSecret } from "../parts/secret_card.tsx";
 import { ExportButton } from "../parts/export_button.tsx";
+import { InlineSelect, optionsOf } from "../parts/fields.tsx";
 import { InboxCard } from "../parts/inbox_card.tsx";
 import { useLive, useNewest } from "../data/live.ts";
-import { FailureNotice, Reading } from "../parts/notice.tsx";
-import { Pager } from "../parts/pager.tsx";
-import { RecoverDialog } from "../forms/recover_dialog.tsx";
-import { go } from "../data/route.ts";
-import { Fact, Facts, Id, Status, Time } from "../parts/text.tsx";
-import { TriggerDialog } from "../forms/trigger_dialog.tsx";
+import { Pager } from "../parts/list_page.tsx";
+import { RecoverDialog, TriggerDialog } from "../forms/delivery_dialogs.tsx";
+import { go, type Route } from "../data/route.ts";
+import { Fact, Facts, Id, MetadataFacts, Status } from "../parts/text.tsx";
 import { endpointName, label } from "../data/words.ts";
 
 /** Number of deliveries on a page. */
 const PAGE_SIZE = 20;
 /** The columns of the file of deliveries. */
 const COLUMNS = [
-  "id",
-  "created_at",
-  "event_type",
-  "event_id",
-  "payment_id",
-  "status",
-  "attempts.length",
-  "next_attempt_at",
-  "blocked_by",
-  "attempts",
+  ..."id created_at event_type event_id payment_id status".split(" "),
+  ..."attempts.length next_attempt_at blocked_by attempts".split(" "),
 ];
 
-type Open = "edit" | "rotate" | "delete" | "trigger" | "recover" | null;
-
-/** The page of one endpoint. */
-export function EndpointPage(props: { id: string; query: Readonly<Record<string, string>> }) {
-  const { id, query } = props;
-  const live = useLive(call("webhookEndpoints", "retrieve", id), { logged: true });
-  useEffect(() => () => {
-    new_secret.value = null;
-  }, []);
-  return (
-    <>
-      <Crumb section="webhooks" label="Webhooks" />
-      {live.data === null && <h1 tabIndex={-1}>Endpoint</h1>}
-      <Reading label="this endpoint" live={live} rows={4}>
-        {(endpoint) => <EndpointView endpoint={endpoint} query={query} />}
-      </Reading>
-    </>
-  );
-}
-
-function EndpointView(props: {
-  endpoint: WebhookEndpoint;
-  query: Readonly<Record<string, string>>;
-}) {
-  const { endpoint, query } = props;
-  const [open, setOpen] = useState<Open>(null);
-  const { failure, running, run } = useAction();
-  const close = () => setOpen(null);
-  const read = (params: ListParams) =>
-    call("webhookDeliveries", "list", {
-      endpoint_id: endpoint.id,
-      ...(query["status"] && { status: query["status"] as DeliveryStatus }),
-      ...params,
-    });
-  const { starting_after } = query;
-  const deliveries = useLive(read({ limit: PAGE_SIZE, ...(starting_after && { starting_after }) }));
+function EndpointView({ of: endpoint, query }: { of: WebhookEndpoint; query: Route["query"] }) {
+  const action = useAction();
   const newest = useNewest(
     call("webhookDeliveries", "list", { endpoint_id: endpoint.id, limit: MAX_PAGE }),
   );
-  const setStatus = (status: "enabled" | "disabled") =>
-    run(
-      (options) => call("webhookEndpoints", "update", endpoint.id, { status }, options),
-      `Endpoint ${status}.`,
-    );
+  const since = firstMissed(newest?.items ?? []) ?? endpoint.created_at;
   const is_on = endpoint.status === "enabled";
+  const next = is_on ? "disabled" : "enabled";
   return (
     <>
-      <div class="title payment-title">
-        <div>
-          <h1 tabIndex={-1} class="url">{endpointName(endpoint)}</h1>
-          <p class="under-title">
+      <Title
+        title={endpointName(endpoint)}
+        is_long
+        under={
+          <>
             <Status of={endpoint.status} />
             {endpoint.failing && <span class="status bad">Failing</span>}
             {endpoint.disabled_reason && <span>{label(endpoint.disabled_reason)}</span>}
             <Id id={endpoint.id} />
-          </p>
-        </div>
+          </>
+        }
+      >
         <div class="title-actions">
-          <button type="button" onClick={() => setOpen("trigger")}>Trigger an event…</button>
+          <DialogButton text="Trigger an event…">
+            {(close) => <TriggerDialog endpoint_id={endpoint.id} close={close} />}
+          </DialogButton>
           {is_on && (
-            <button type="button" onClick={() => setOpen("recover")}>
-              Recover since…
-            </button>
+            <DialogButton text="Recover since…">
+              {(close) => <RecoverDialog endpoint={endpoint} since={since} close={close} />}
+            </DialogButton>
           )}
-          <button type="button" onClick={() => setOpen("edit")}>Edit…</button>
-          <button
-            type="button"
-            aria-disabled={running}
-            onClick={() => setStatus(is_on ? "disabled" : "enabled")}
+          <DialogButton text="Edit…">
+            {(close) => <EditDialog endpoint={endpoint} close={close} />}
+          </DialogButton>
+          <ActionButton
+            of={action}
+            build={(options) =>
+              call("webhookEndpoints", "update", endpoint.id, { status: next }, options)}
+            done={`Endpoint ${next}.`}
           >
             {is_on ? "Disable" : "Enable"}
-          </button>
-          <button type="button" onClick={() => setOpen("rotate")}>Rotate secret…</button>
-          <button type="button" class="danger" onClick={() => setOpen("delete")}>Delete…</button>
+          </ActionButton>
+          <DialogButton text="Rotate secret…">
+            {(close) => <RotateDialog endpoint={endpoint} close={close} />}
+          </DialogButton>
+          <DeleteButton endpoint={endpoint} />
         </div>
-      </div>
-      {failure && <FailureNotice failure={failure} />}
+      </Title>
+      {action.notice}
       {endpoint.failing && (
         <div class="notice warn">
           <p>
@@ -128,74 +92,96 @@ function EndpointView(props: {
           </p>
         </div>
       )}
-      <NewSecret endpoint_id={endpoint.id} />
+      <NewSecret of={endpoint.id} />
       {endpoint.url === null && <InboxCard endpoint_id={endpoint.id} />}
       {newest && <EndpointHealth deliveries={newest.items} is_cut={newest.is_cut} />}
       <div class="columns">
-        <section class="card main-column" aria-labelledby="deliveries">
-          <div class="card-title">
-            <h2 id="deliveries">Deliveries</h2>
-            <div class="actions">
-              <label class="inline">
-                <span>Status</span>
-                <select
-                  value={query["status"] ?? ""}
-                  onChange={(event) =>
-                    go(["webhooks", endpoint.id], { status: event.currentTarget.value }, true)}
-                >
-                  <option value="">Any</option>
-                  {DELIVERY_STATUSES.map((status) => (
-                    <option key={status} value={status}>{label(status)}</option>
-                  ))}
-                </select>
-              </label>
-              <ExportButton noun="deliveries" read={read} columns={COLUMNS} />
-            </div>
-          </div>
-          <Deliveries live={deliveries} shows="payment" grouped />
-          {deliveries.data && (
-            <Pager page={deliveries.data} steps={["webhooks", endpoint.id]} query={query} />
-          )}
-        </section>
-        <section class="card side-column details" aria-labelledby="details">
-          <h2 id="details">Details</h2>
-          <Facts>
-            <Fact name="Description">{endpoint.description ?? "None"}</Fact>
-            <Fact name="Events">
-              {endpoint.events.includes("*") ? "All events" : (
-                <ul class="plain-list">
-                  {endpoint.events.map((name) => (
-                    <li key={name}>
-                      <code>{name}</code>
-                    </li>
-                  ))}
-                </ul>
-              )}
-            </Fact>
-            <Fact name="Created">
-              <Time at={endpoint.created_at} />
-            </Fact>
-            <Fact name="Updated">
-              <Time at={endpoint.updated_at} />
-            </Fact>
-            {Object.entries(endpoint.metadata).map(([name, value]) => (
-              <Fact key={name} name={`metadata.${name}`}>{value}</Fact>
-            ))}
-          </Facts>
-        </section>
+        <DeliveriesCard endpoint={endpoint} query={query} />
+        <Card title="Details" class="side-column details">
+          <Details endpoint={endpoint} />
+        </Card>
       </div>
-      {open === "trigger" && <TriggerDialog endpoint_id={endpoint.id} close={close} />}
-      {open === "recover" && (
-        <RecoverDialog
-          endpoint={endpoint}
-          since={firstMissed(newest?.items ?? []) ?? endpoint.created_at}
-          close={close}
-        />
-      )}
-      {open === "edit" && <EditDialog endpoint={endpoint} close={close} />}
-      {open === "rotate" && <RotateDialog endpoint={endpoint} close={close} />}
-      {open === "delete" && <DeleteDialog endpoint={endpoint} close={close} />}
     </>
+  );
+}
+
+/** The deliveries, with a filter, pages and a CSV file. */
+function DeliveriesCard(
+  { endpoint, query }: { endpoint: WebhookEndpoint; query: Route["query"] },
+) {
+  const steps = ["webhooks", endpoint.id];
+  const { status = "", starting_after } = query;
+  const read = (params: ListParams) =>
+    call("webhookDeliveries", "list", {
+      endpoint_id: endpoint.id,
+      ...(status !== "" && { status: status as DeliveryStatus }),
+      ...params,
+    });
+  const live = useLive(read({ limit: PAGE_SIZE, ...(starting_after && { starting_after }) }));
+  return (
+    <Card
+      title="Deliveries"
+      class="main-column"
+      actions={
+        <div class="actions">
+          <InlineSelect
+            label="Status"
+            value={status}
+            set={(status) => go(steps, { status }, true)}
+            options={[["", "Any"], ...optionsOf(DELIVERY_STATUSES, label)]}
+          />
+          <ExportButton noun="deliveries" read={read} columns={COLUMNS} />
+        </div>
+      }
+    >
+      <Deliveries live={live} shows="payment" grouped is_paged />
+      {live.data && <Pager page={live.data} steps={steps} query={query} />}
+    </Card>
+  );
+}
+
+function DeleteButton({ endpoint }: { endpoint: WebhookEndpoint }) {
+  return (
+    <ConfirmButton
+      ask="Delete…"
+      class="danger"
+      title="Delete the endpoint?"
+      keep="Keep endpoint"
+      act="Delete endpoint"
+      acting="Deleting…"
+      build={(options) => call("webhookEndpoints", "delete", endpoint.id, options)}
+      done={() => {
+        go(["webhooks"]);
+        return "Endpoint deleted.";
+      }}
+    >
+      <p>
+        The API cancels the deliveries that <code>{endpointName(endpoint)}</code>{" "}
+        has not got, and sends nothing more.
+      </p>
+    </ConfirmButton>
+  );
+}
+
+function Details({ endpoint }: { endpoint: WebhookEndpoint }) {
+  return (
+    <Facts>
+      <Fact name="Description">{endpoint.description ?? "None"}</Fact>
+      <Fact name="Events">
+        {endpoint.events.includes("*") ? "All events" : (
+          <ul class="plain-list">
+            {endpoint.events.map((name) => (
+              <li key={name}>
+                <code>{name}</code>
+              </li>
+            ))}
+          </ul>
+        )}
+      </Fact>
+      <Fact name="Created" at={endpoint.created_at} />
+      <Fact name="Updated" at={endpoint.updated_at} />
+      <MetadataFacts of={endpoint.metadata} />
+    </Facts>
   );
 }
 
@@ -204,3 +190,10 @@ function firstMissed(deliveries: readonly WebhookDelivery[]): string | null {
   return deliveries.findLast(({ status }) => status === "failed" || status === "cancelled")
     ?.created_at ?? null;
 }
+
+/** The page of one endpoint. */
+export const EndpointPage = resourcePage(
+  "webhooks",
+  (id) => call("webhookEndpoints", "retrieve", id),
+  EndpointView,
+);

@@ -3,15 +3,15 @@
 import type { Event } from "../../../packages/client/mod.ts";
 import { MAX_PAGE } from "../../../shared/schema/limits.ts";
 import { call } from "../data/calls.ts";
-import { Crumb } from "../parts/crumb.tsx";
+import { Card, resourcePage, Title } from "../parts/page_parts.tsx";
 import { Deliveries } from "../parts/deliveries.tsx";
-import { Json } from "../parts/json.tsx";
-import { type JsonChange, jsonChanges } from "../data/json_changes.ts";
+import { Json, type JsonChange, jsonChanges } from "../parts/json.tsx";
 import { useLive } from "../data/live.ts";
 import { Mention } from "../parts/mention.tsx";
-import { Cut, Reading } from "../parts/notice.tsx";
+import { Reading } from "../parts/notice.tsx";
 import { href } from "../data/route.ts";
 import { CopyButton, Fact, Facts, Id, Money, Time } from "../parts/text.tsx";
+import { ownerOf } from "../parts/timeline.tsx";
 import { eventNote, eventTone } from "../data/words.ts";
 
 type Resource = Event["data"]["object"];
@@ -21,64 +21,46 @@ const ALWAYS: ReadonlySet<string> = new Set(["sequence", "updated_at"]);
 /** Words for the kinds of resources. */
 const NOUNS: Readonly<Record<string, string>> = { webhook_endpoint: "webhook endpoint" };
 
-/** The page of an event. */
-export function EventPage({ id }: { id: string }) {
-  const live = useLive(call("events", "retrieve", id), { logged: true });
-  return (
-    <>
-      <Crumb section="events" label="Events" />
-      {live.data === null && <h1 tabIndex={-1}>Event</h1>}
-      <Reading label="this event" live={live} rows={5}>
-        {(event) => <EventView event={event} />}
-      </Reading>
-    </>
-  );
-}
-
-function EventView({ event }: { event: Event }) {
+function EventView({ of: event }: { of: Event }) {
   const { id, type, data: { object } } = event;
-  const deliveries = useLive(
-    call("webhookDeliveries", "list", { event_id: id, limit: MAX_PAGE }),
-  );
-  const note = eventNote(type);
+  const deliveries = useLive(call("webhookDeliveries", "list", { event_id: id, limit: MAX_PAGE }));
   return (
     <>
-      <div class="title payment-title">
-        <div>
-          <h1 tabIndex={-1} class="url">{type}</h1>
-          <p class="under-title">
-            <span class={`status ${eventTone(type)}`}>{note ?? nounOf(object)}</span>
+      <Title
+        title={type}
+        is_long
+        under={
+          <>
+            <span class={`status ${eventTone(type)}`}>{eventNote(type) ?? nounOf(object)}</span>
             {event.triggered && <span class="tag">triggered</span>}
             <Time at={event.created_at} />
             <Id id={id} />
-          </p>
-        </div>
-      </div>
+          </>
+        }
+      />
       <div class="columns">
         <div class="main-column">
-          <section class="card" aria-labelledby="changes">
-            <h2 id="changes">What changed</h2>
+          <Card title="What changed">
             <Changes event={event} />
-          </section>
-          <section class="card" aria-labelledby="deliveries">
-            <h2 id="deliveries">Webhook deliveries</h2>
+          </Card>
+          <Card title="Webhook deliveries">
             <Deliveries live={deliveries} shows="endpoint" />
-            {deliveries.data && <Cut page={deliveries.data} />}
-          </section>
-          <section class="card body" aria-labelledby="payload">
-            <div class="card-title">
-              <h2 id="payload">Payload</h2>
+          </Card>
+          <Card
+            title="Payload"
+            class="body"
+            actions={
               <CopyButton text={JSON.stringify(event, null, 2)} label="Copy the payload">
                 Copy
               </CopyButton>
-            </div>
+            }
+          >
             <Json value={event} label={`Payload of ${type}`} />
-          </section>
+          </Card>
         </div>
-        <section class="card side-column details" aria-labelledby="details">
-          <h2 id="details">Details</h2>
+        <Card title="Details" class="side-column details">
           <Details event={event} />
-        </section>
+        </Card>
       </div>
     </>
   );
@@ -184,21 +166,13 @@ function Value({ of }: { of: unknown }) {
     : <code>{typeof of === "string" ? of : JSON.stringify(of)}</code>;
 }
 
-/** The payment or the transfer that a resource is or belongs to; null: it is an endpoint. */
-function ownerOf(object: Resource): { section: "payments" | "transfers"; id: string } | null {
-  switch (object.object) {
-    case "payment":
-      return { section: "payments", id: object.id };
-    case "transfer":
-      return { section: "transfers", id: object.id };
-    case "refund":
-    case "dispute":
-      return { section: "payments", id: object.payment_id };
-    default:
-      return null;
-  }
-}
-
 function nounOf({ object }: Resource): string {
   return NOUNS[object] ?? object;
 }
+
+/** The page of an event. */
+export const EventPage = resourcePage(
+  "events",
+  (id) => call("events", "retrieve", id),
+  EventView,
+);

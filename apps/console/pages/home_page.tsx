@@ -3,8 +3,9 @@
 import type { LoggedRequest, WebhookEndpoint } from "../../../packages/client/mod.ts";
 import { MAX_PAGE } from "../../../shared/schema/limits.ts";
 import { call } from "../data/calls.ts";
+import { Card, Title } from "../parts/page_parts.tsx";
 import { DueCard } from "../parts/due_card.tsx";
-import { PaymentCharts } from "../parts/payment_charts.tsx";
+import { PaymentCharts } from "./payment_charts.tsx";
 import { useLive } from "../data/live.ts";
 import { endOfPath, statusTone } from "../data/logged_request.ts";
 import { Empty, Reading } from "../parts/notice.tsx";
@@ -23,14 +24,11 @@ const OFF_BY_SERVICE: ReadonlySet<string> = new Set(["gone", "failing"]);
 export function HomePage({ query }: { query: Readonly<Record<string, string>> }) {
   return (
     <>
-      <div class="title">
-        <h1 tabIndex={-1}>Home</h1>
+      <Title title="Home">
         <a class="button primary" href={href(["payments", "new"])}>Create payment</a>
-      </div>
+      </Title>
       <div class="home-page">
-        <section class="card wide-card" aria-labelledby="history">
-          <PaymentCharts span={query["span"]} />
-        </section>
+        <PaymentCharts span={query["span"]} />
         <EndpointsCard />
         <ErrorsCard />
         <DueCard />
@@ -45,8 +43,7 @@ function EndpointsCard() {
     every_ms: EVERY_MS,
   });
   return (
-    <section class="card" aria-labelledby="failing">
-      <h2 id="failing">Failing endpoints</h2>
+    <Card title="Failing endpoints">
       <Reading label="endpoints" live={live} rows={2}>
         {({ data }) => {
           const failing = data.filter(isFailing);
@@ -67,7 +64,7 @@ function EndpointsCard() {
           );
         }}
       </Reading>
-    </section>
+    </Card>
   );
 }
 
@@ -85,13 +82,8 @@ function ErrorsCard() {
   const data = refused.data && failed.data && [...refused.data.data, ...failed.data.data]
     .sort((a, b) => a.id < b.id ? 1 : -1).slice(0, ERRORS);
   return (
-    <section class="card" aria-labelledby="errors">
-      <h2 id="errors">Last errors</h2>
-      <Reading
-        label="errors"
-        live={{ data, error: refused.error ?? failed.error }}
-        rows={2}
-      >
+    <Card title="Last errors">
+      <Reading label="errors" live={{ data, error: refused.error ?? failed.error }} rows={2}>
         {(errors) =>
           errors.length === 0 ? <Empty title="None" /> : (
             <ul class="records">
@@ -99,7 +91,7 @@ function ErrorsCard() {
             </ul>
           )}
       </Reading>
-    </section>
+    </Card>
   );
 }
 

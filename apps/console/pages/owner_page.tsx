@@ -1,12 +1,15 @@
 /**
  * The way from a resource without a page of its own to the page that shows it: from a refund or a
- * dispute to its payment, and from a delivery to its payment or its endpoint.
+ * dispute to its payment, from a delivery to its payment or its endpoint, and from a ledger entry to
+ * the list of its transaction.
  */
 
 import { useLayoutEffect } from "preact/hooks";
+import { ALPHABET } from "../../../shared/core/ids.ts";
 import { type Call, call } from "../data/calls.ts";
 import { useLive } from "../data/live.ts";
-import { Reading } from "../parts/notice.tsx";
+import { Empty, Reading } from "../parts/notice.tsx";
+import { Crumb } from "../parts/page_parts.tsx";
 import { go } from "../data/route.ts";
 
 /** The parts of a refund, a dispute or a delivery that name the page. */
@@ -15,19 +18,9 @@ interface Owned {
   endpoint_id?: string;
 }
 
-/** The reads, by the section of the route, with the words of the page. */
-const READS: Readonly<
-  Record<"refunds" | "disputes" | "deliveries", [name: string, read: (id: string) => Call<Owned>]>
-> = {
-  refunds: ["Refund", (id) => call("refunds", "retrieve", id)],
-  disputes: ["Dispute", (id) => call("disputes", "retrieve", id)],
-  deliveries: ["Delivery", (id) => call("webhookDeliveries", "retrieve", id)],
-};
-
-/** Reads the resource and opens the page that shows it. Shows the failure if there is none. */
-export function OwnerPage({ section, id }: { section: keyof typeof READS; id: string }) {
-  const [name, read] = READS[section];
-  const live = useLive(read(id), { logged: true });
+/** Opens the page that shows a resource. Shows the failure if there is none. */
+function OwnerPage({ name, read }: { name: string; read: Call<Owned> }) {
+  const live = useLive(read, { logged: true });
   const owner = live.data;
   useLayoutEffect(() => {
     if (owner?.payment_id) go(["payments", owner.payment_id], {}, true);
@@ -37,6 +30,57 @@ export function OwnerPage({ section, id }: { section: keyof typeof READS; id: st
     <>
       <h1 tabIndex={-1}>{name}</h1>
       <Reading label={`this ${name.toLowerCase()}`} live={live}>{() => null}</Reading>
+    </>
+  );
+}
+
+/** The way from a refund. */
+export function RefundPage({ id }: { id: string }) {
+  return <OwnerPage name="Refund" read={call("refunds", "retrieve", id)} />;
+}
+
+/** The way from a dispute. */
+export function DisputePage({ id }: { id: string }) {
+  return <OwnerPage name="Dispute" read={call("disputes", "retrieve", id)} />;
+}
+
+/** The way from a delivery. */
+export function DeliveryPage({ id }: { id: string }) {
+  return <OwnerPage name="Delivery" read={call("webhookDeliveries", "retrieve", id)} />;
+}
+
+/** Distances of the ordinals of a debit and of a credit from that of their transaction. */
+const [DEBIT, CREDIT] = [1, 2];
+
+/**
+ * Opens the transaction of an entry. The API has no read of one entry, so the page reads the two
+ * transactions whose entry it can be.
+ */
+export function EntryPage({ id }: { id: string }) {
+  const ordinal = ALPHABET.indexOf(id.slice(-1));
+  const read = (distance: number) =>
+    call("ledgerEntries", "list", {
+      transaction_id: id.replace(/^le_/, "txn_").slice(0, -1) +
+        ALPHABET[Math.max(0, ordinal - distance)],
+    });
+  const first = useLive(read(DEBIT), { logged: true });
+  const second = useLive(read(CREDIT), { logged: true });
+  const entries = first.data && second.data && [...first.data.data, ...second.data.data];
+  const found = entries?.find((entry) => entry.id === id);
+  useLayoutEffect(() => {
+    if (found) go(["ledger"], { transaction_id: found.transaction_id, entry: id }, true);
+  }, [found]);
+  return (
+    <>
+      <Crumb section="ledger" label="Ledger" />
+      <h1 tabIndex={-1}>Ledger entry</h1>
+      <Reading
+        label="this ledger entry"
+        live={{ data: entries, error: first.error ?? second.error }}
+        rows={1}
+      >
+        {() => !found && <Empty title="No ledger entry has this id" />}
+      </Reading>
     </>
   );
 }

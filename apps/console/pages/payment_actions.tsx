@@ -13,9 +13,9 @@ import type { Payment } from "../../../shared/schema/payment.ts";
 import { RefundDialog } from "../forms/amount_dialogs.tsx";
 import { call } from "../data/calls.ts";
 import { ConfirmDialog } from "../parts/confirm_dialog.tsx";
-import { formatMinor } from "../data/money.ts";
+import { optionsOf } from "../parts/fields.tsx";
+import { amountText } from "../data/money.ts";
 import { Moves } from "../parts/moves.tsx";
-import type { Build } from "../data/retry_key.ts";
 import { advanceText, label } from "../data/words.ts";
 
 /** The buttons to refund and to cancel, if the status allows it. */
@@ -43,7 +43,7 @@ export function PaymentActions({ payment }: { payment: Payment }) {
 }
 
 function CancelDialog({ payment, close }: { payment: Payment; close: () => void }) {
-  const amount = `${formatMinor(payment.amount_minor, payment.currency)} ${payment.currency}`;
+  const amount = amountText(payment.amount_minor, payment.currency);
   return (
     <ConfirmDialog
       title="Cancel the payment?"
@@ -63,31 +63,32 @@ function CancelDialog({ payment, close }: { payment: Payment; close: () => void 
   );
 }
 
+/** The reasons of a dispute. The first one is the default of the API. */
+const REASONS = {
+  label: "Reason",
+  options: optionsOf(
+    ["general", ...DISPUTE_REASONS.filter((reason) => reason !== "general")],
+    label,
+  ),
+};
+
 /** The buttons that advance the payment to another status. */
 export function PaymentMoves({ payment }: { payment: Payment }) {
+  const { id } = payment;
   return (
     <Moves
       moves={advancesOf(payment).map((to) => ({
         to,
         text: advanceText(payment, to),
-        ...(to === "chargeback"
-          ? { build: (reason) => dispute(payment, reason as DisputeReason), choice: REASONS }
-          : { build: () => (options) => call("sandbox", "advance", payment.id, { to }, options) }),
+        ...(to === "chargeback" && { choice: REASONS }),
+        build: (chosen) => (options) => {
+          const reason = chosen === "" ? {} : { reason: chosen as DisputeReason };
+          return call("sandbox", "advance", id, { to, ...reason }, options);
+        },
       }))}
       none={whyNoMove(payment)}
     />
   );
-}
-
-/** The reasons of a dispute. The first one is the default of the API. */
-const REASONS = {
-  label: "Reason",
-  options: ["general" as const, ...DISPUTE_REASONS.filter((reason) => reason !== "general")]
-    .map((reason) => [reason, label(reason)] as const),
-};
-
-function dispute({ id }: Payment, reason: DisputeReason): Build<unknown> {
-  return (options) => call("sandbox", "advance", id, { to: "chargeback", reason }, options);
 }
 
 function whyNoMove({ status, amount_refunding }: Payment): string {

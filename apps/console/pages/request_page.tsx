@@ -1,10 +1,10 @@
 /** The page of a request of the log: its bodies, its events, and the way to send it again. */
 
-import { useState } from "preact/hooks";
 import type { LoggedRequest } from "../../../packages/client/mod.ts";
 import { MAX_PAGE } from "../../../shared/schema/limits.ts";
 import { call } from "../data/calls.ts";
-import { Crumb } from "../parts/crumb.tsx";
+import { Card, resourcePage, Title } from "../parts/page_parts.tsx";
+import { DialogButton } from "../parts/dialog.tsx";
 import { Json } from "../parts/json.tsx";
 import { useLive } from "../data/live.ts";
 import {
@@ -16,9 +16,9 @@ import {
   subjectOf,
 } from "../data/logged_request.ts";
 import { Mention } from "../parts/mention.tsx";
-import { Empty, Reading } from "../parts/notice.tsx";
-import { RequestTags } from "./requests_page.tsx";
 import { hrefOf } from "../data/resource_link.ts";
+import { Empty, Reading } from "../parts/notice.tsx";
+import { RequestTags } from "./other_lists.tsx";
 import { href } from "../data/route.ts";
 import { SendAgainDialog } from "../forms/send_again_dialog.tsx";
 import { session } from "../data/session.ts";
@@ -27,94 +27,66 @@ import { curlOf, fetchOf, pythonOf } from "../data/snippets.ts";
 import { CopyButton, Fact, Facts, Id, Time } from "../parts/text.tsx";
 import { Events } from "../parts/timeline.tsx";
 
-/** The page of a request. */
-export function RequestPage({ id }: { id: string }) {
-  const live = useLive(call("sandbox", "retrieveRequest", id), { logged: true });
+function RequestView({ of: request }: { of: LoggedRequest }) {
   return (
     <>
-      <Crumb section="requests" label="Requests" />
-      {live.data === null && <h1 tabIndex={-1}>Request</h1>}
-      <Reading label="this request" live={live} rows={5}>
-        {(request) => <RequestView request={request} />}
-      </Reading>
-    </>
-  );
-}
-
-function RequestView({ request }: { request: LoggedRequest }) {
-  const [sending, setSending] = useState(false);
-  return (
-    <>
-      <div class="title payment-title">
-        <div>
-          <h1 tabIndex={-1} class="url">
+      <Title
+        title={
+          <>
             <code>{request.method}</code> <code>{endOfPath(request)}</code>
-          </h1>
-          <p class="under-title">
+          </>
+        }
+        is_long
+        under={
+          <>
             <span class={`status ${statusTone(request.status)}`}>{request.status}</span>
             <RequestTags request={request} />
             <Time at={request.created_at} />
             <Id id={request.id} />
-          </p>
-        </div>
+          </>
+        }
+      >
         {isWhole(request) && (
           <div class="title-actions">
-            <button type="button" class="primary" onClick={() => setSending(true)}>
-              Send again…
-            </button>
+            <DialogButton text="Send again…" class="primary">
+              {(close) => <SendAgainDialog request={request} close={close} />}
+            </DialogButton>
           </div>
         )}
-      </div>
+      </Title>
       <div class="columns">
         <div class="main-column">
-          {isChange(request) && (
-            <Body title="Request body" id="request-body" body={request.request_body} />
-          )}
-          <Body title="Response body" id="response-body" body={request.response_body} />
-          <section class="card" aria-labelledby="events">
-            <h2 id="events">Events</h2>
+          {isChange(request) && <Body title="Request body" body={request.request_body} />}
+          <Body title="Response body" body={request.response_body} />
+          <Card title="Events">
             <RequestEvents request={request} />
-          </section>
-          <section class="card snippets" aria-labelledby="snippets">
-            <h2 id="snippets">The request as code</h2>
+          </Card>
+          <Card title="The request as code" class="snippets">
             <Snippets request={request} />
-          </section>
+          </Card>
         </div>
-        <section class="card side-column details" aria-labelledby="details">
-          <h2 id="details">Details</h2>
+        <Card title="Details" class="side-column details">
           <Details request={request} />
-        </section>
+        </Card>
       </div>
-      {sending && <SendAgainDialog request={request} close={() => setSending(false)} />}
     </>
   );
 }
 
-function Body(props: {
-  title: string;
-  id: string;
-  body: Record<string, unknown> | null | undefined;
-}) {
-  const { title, id, body = null } = props;
+function Body({ title, body }: { title: string; body: LoggedRequest["request_body"] }) {
+  const copy = body && (
+    <CopyButton text={JSON.stringify(body, null, 2)} label={`Copy the ${title.toLowerCase()}`}>
+      Copy
+    </CopyButton>
+  );
   return (
-    <section class="card body" aria-labelledby={id}>
-      <div class="card-title">
-        <h2 id={id}>{title}</h2>
-        {body && (
-          <CopyButton
-            text={JSON.stringify(body, null, 2)}
-            label={`Copy the ${title.toLowerCase()}`}
-          >
-            Copy
-          </CopyButton>
-        )}
-      </div>
+    <Card title={title} class="body" actions={copy ?? null}>
       {body ? <Json value={body} label={`${title} as JSON`} /> : (
         <p class="quiet">
           The log has no body. It stores JSON up to 16 KiB, of at most 20 requests a second.
         </p>
       )}
-    </section>
+    </Card>
   );
 }
 
@@ -175,10 +147,8 @@ function Details({ request }: { request: LoggedRequest }) {
           <Mention id={resource} />
         </Fact>
       )}
-      <Fact name="Path">
-        <code>{path}</code>
-      </Fact>
-      <Fact name="Query">{query && <code>{query}</code>}</Fact>
+      <Fact name="Path" code={path} />
+      <Fact name="Query" code={query} />
       {idempotency_key !== null && (
         <Fact name="Idempotency key">
           <a href={href(["requests"], { source: "any", idempotency_key })}>
@@ -188,9 +158,14 @@ function Details({ request }: { request: LoggedRequest }) {
       )}
       <Fact name="Duration">{Math.max(1, Math.round(duration_ms))} ms</Fact>
       <Fact name="Sent by">{source === "web_page" ? "A web page" : "A program"}</Fact>
-      <Fact name="API key">
-        <code>{api_key_id}</code>
-      </Fact>
+      <Fact name="API key" code={api_key_id} />
     </Facts>
   );
 }
+
+/** The page of a request. */
+export const RequestPage = resourcePage(
+  "requests",
+  (id) => call("sandbox", "retrieveRequest", id),
+  RequestView,
+);

@@ -1,13 +1,13 @@
 /** The page of a disposable sandbox. The sandbox of a key that the operator has made has none. */
 
-import { useState } from "preact/hooks";
 import type { DisposableSandbox } from "../../../packages/client/mod.ts";
 import { call } from "../data/calls.ts";
-import { DeleteSandboxDialog, openSandbox, sandboxName } from "../parts/disposable_sandbox.tsx";
+import { Card, Title } from "../parts/page_parts.tsx";
+import { DeleteSandboxButton, openSandbox, sandboxName } from "../forms/sandboxes_dialog.tsx";
 import { useLive } from "../data/live.ts";
 import { Reading } from "../parts/notice.tsx";
 import { known_sandboxes, session } from "../data/session.ts";
-import { Fact, Facts, Id, Time } from "../parts/text.tsx";
+import { Fact, Facts, Id } from "../parts/text.tsx";
 
 /** The page. A disposable sandbox cannot read itself, so the session tells of the present one. */
 export function SandboxPage({ id }: { id: string }) {
@@ -33,20 +33,20 @@ export function SandboxPage({ id }: { id: string }) {
 
 function SandboxView({ sandbox, is_own }: { sandbox: DisposableSandbox; is_own: boolean }) {
   const { id, seed, created_at, expires_at } = sandbox;
-  const [deleting, setDeleting] = useState(false);
   const test_key = known_sandboxes.value.get(id);
   const is_over = Date.parse(expires_at) <= Date.now();
   return (
     <>
-      <div class="title payment-title">
-        <div>
-          <h1 tabIndex={-1}>{sandboxName(sandbox)}</h1>
-          <p class="under-title">
+      <Title
+        title={sandboxName(sandbox)}
+        under={
+          <>
             <span class={`status ${is_over ? "off" : "good"}`}>{is_over ? "Ended" : "Works"}</span>
             {is_own && <span class="status info">This page</span>}
             <Id id={id} />
-          </p>
-        </div>
+          </>
+        }
+      >
         {!is_own && !is_over && (
           <div class="title-actions">
             {test_key !== undefined && (
@@ -57,23 +57,17 @@ function SandboxView({ sandbox, is_own }: { sandbox: DisposableSandbox; is_own: 
                 Switch
               </button>
             )}
-            <button type="button" class="danger" onClick={() => setDeleting(true)}>Delete…</button>
+            <DeleteSandboxButton sandbox={sandbox} class="danger" />
           </div>
         )}
-      </div>
-      <section class="card details" aria-labelledby="details">
-        <h2 id="details">Details</h2>
+      </Title>
+      <Card title="Details" class="details">
         <Facts>
           <Fact name="Seed">{seed ?? "None"}</Fact>
-          <Fact name="Created">
-            <Time at={created_at} />
-          </Fact>
-          <Fact name={is_over ? "Ended" : "Ends"}>
-            <Time at={expires_at} />
-          </Fact>
+          <Fact name="Created" at={created_at} />
+          <Fact name={is_over ? "Ended" : "Ends"} at={expires_at} />
         </Facts>
-      </section>
-      {deleting && <DeleteSandboxDialog sandbox={sandbox} close={() => setDeleting(false)} />}
+      </Card>
     </>
   );
 }

@@ -3,11 +3,11 @@
 import { MAX_SEARCH, MIN_SEARCH } from "../../../shared/schema/limits.ts";
 import { call } from "../data/calls.ts";
 import { useLive } from "../data/live.ts";
-import { Cut, Empty, NoItems, Reading } from "../parts/notice.tsx";
-import { PaymentTable } from "./payments_page.tsx";
-import { RequestTable } from "./requests_page.tsx";
+import { PAYMENTS, TRANSFERS } from "./money_lists.tsx";
+import { Empty, ReadingList } from "../parts/notice.tsx";
+import { REQUESTS } from "./other_lists.tsx";
+import { Title } from "../parts/page_parts.tsx";
 import { whyNoPage } from "../data/resource_link.ts";
-import { TransferTable } from "./transfers_page.tsx";
 
 /** Number of matches in each list. */
 const SHOWN = 20;
@@ -19,10 +19,7 @@ export function SearchPage({ text }: { text: string }) {
   const reason = whyNoPage(text);
   return (
     <>
-      <div class="title">
-        <h1 tabIndex={-1}>Search</h1>
-        {text !== "" && <p class="quiet">For “{text}”</p>}
-      </div>
+      <Title title="Search">{text !== "" && <p class="quiet">For “{text}”</p>}</Title>
       {reason !== null
         ? (
           <Empty title="This id has no page">
@@ -55,48 +52,27 @@ function Matches({ text }: { text: string }) {
     <div class="matches">
       <section aria-labelledby="payments">
         <h2 id="payments">Payments</h2>
-        <Reading label="payments" live={payments} rows={3}>
-          {(page) =>
-            page.data.length === 0
-              ? (
-                <NoItems page={page}>
-                  <Empty title="No payment matches" />
-                </NoItems>
-              )
-              : (
-                <>
-                  <PaymentTable payments={page.data} busy={payments.is_stale} />
-                  <Cut page={page} />
-                </>
-              )}
-        </Reading>
+        <ReadingList label="payments" live={payments} rows={3} none="No payment matches">
+          {(items) => PAYMENTS.show(items, payments.is_stale, {})}
+        </ReadingList>
       </section>
       <section aria-labelledby="transfers">
         <h2 id="transfers">Transfers</h2>
-        <Reading label="transfers" live={transfers} rows={1}>
-          {(page) =>
-            page.data.length === 0
-              ? (
-                <NoItems page={page}>
-                  <Empty title="No transfer matches" />
-                </NoItems>
-              )
-              : (
-                <>
-                  <TransferTable transfers={page.data} busy={transfers.is_stale} />
-                  <Cut page={page} />
-                </>
-              )}
-        </Reading>
+        <ReadingList label="transfers" live={transfers} rows={1} none="No transfer matches">
+          {(items) => TRANSFERS.show(items, transfers.is_stale, {})}
+        </ReadingList>
       </section>
       <section aria-labelledby="requests">
         <h2 id="requests">Requests with this idempotency key</h2>
-        <Reading label="requests" live={requests} rows={1}>
-          {(page) =>
-            page.data.length === 0
-              ? <Empty title="No request has this key" />
-              : <RequestTable requests={page.data} busy={requests.is_stale} />}
-        </Reading>
+        <ReadingList
+          label="requests"
+          live={requests}
+          rows={1}
+          none="No request has this key"
+          is_paged
+        >
+          {(items) => REQUESTS.show(items, requests.is_stale, {})}
+        </ReadingList>
       </section>
     </div>
   );

@@ -1,11 +1,15 @@
 /** A chart of stacked bars over time, with the same figures as a table. */
 
-import type { Bar } from "../data/payment_history.ts";
-
 /** A kind of part of the bars. Its `tone` is a class of content.css. */
 export interface Series {
   name: string;
   tone: "good" | "wait" | "bad" | "warn";
+}
+
+/** A bar: the span of time that it stands for, and the value of each series. */
+export interface Bar {
+  label: string;
+  values: readonly number[];
 }
 
 /** Height of the plot and width of a bar with its gap, in the units of the drawing. */
@@ -24,6 +28,7 @@ export function BarChart(props: {
   const sums = bars.map(({ values }) => sumOf(values));
   const most = Math.max(1, ...sums);
   const totals = series.map((_, n) => sumOf(bars.map(({ values }) => values[n]!)));
+  const sums_text = series.map(({ name }, n) => `${name} ${format(totals[n]!)}`).join(", ");
   return (
     <figure class="chart">
       <figcaption>
@@ -42,7 +47,7 @@ export function BarChart(props: {
           viewBox={`0 0 ${bars.length} ${HEIGHT}`}
           preserveAspectRatio="none"
           role="img"
-          aria-label={`${title}: ${summaryOf(props, totals)}`}
+          aria-label={`${title}: ${sums_text}`}
         >
           {bars.map((bar, at) => (
             <g key={bar.label}>
@@ -96,14 +101,6 @@ export function BarChart(props: {
 
 function sumOf(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0);
-}
-
-/** The whole chart in one sentence. */
-function summaryOf(
-  { series, format }: Pick<Parameters<typeof BarChart>[0], "series" | "format">,
-  totals: readonly number[],
-): string {
-  return series.map(({ name }, n) => `${name} ${format(totals[n]!)}`).join(", ");
 }
 
 /** The text of a bar, which a pointer shows. */

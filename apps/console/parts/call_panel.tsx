@@ -1,16 +1,12 @@
 /** The panel of API calls, with the request, the response, curl and TypeScript of each call. */
 
 import { useEffect, useState } from "preact/hooks";
-import type { Exchange } from "../../../packages/client/mod.ts";
 import { call_log, type LoggedCall, REQUEST } from "../data/calls.ts";
 import { jsonText } from "./json.tsx";
 import { shortened } from "../data/resource_link.ts";
 import { href } from "../data/route.ts";
 import { SnippetTabs } from "./snippet_tabs.tsx";
 import { curlOf, fetchOf, typescriptOf } from "../data/snippets.ts";
-
-const TABS = ["Request", "Response", "curl", "TypeScript"] as const;
-type Tab = typeof TABS[number];
 
 /** A bar with the newest call. It opens a list of the logged calls. */
 export function CallPanel() {
@@ -89,11 +85,16 @@ function pathOf(url: string): string {
 function CallDetail({ logged }: { logged: LoggedCall }) {
   const { exchange, call, base_url } = logged;
   if (!exchange) return <p class="quiet call-detail">Waiting for a response.</p>;
-  const typescript = call.resource === REQUEST
-    ? fetchOf(exchange.request)
-    : typescriptOf(call, base_url);
-  const texts = Object.fromEntries(TABS.map((tab) => [tab, textOf(tab, exchange, typescript)]));
-  const key = exchange.request.headers["Idempotency-Key"];
+  const { request, response, error } = exchange;
+  const texts = {
+    Request: message(`${request.method} ${pathOf(request.url)}`, request.headers, request.body),
+    Response: response === null
+      ? `No response: ${error?.message ?? "the connection failed"}`
+      : message(`HTTP ${response.status}`, response.headers, response.body),
+    curl: curlOf(request),
+    TypeScript: call.resource === REQUEST ? fetchOf(request) : typescriptOf(call, base_url),
+  };
+  const key = request.headers["Idempotency-Key"];
   return (
     <div class="call-detail">
       <SnippetTabs
@@ -109,21 +110,6 @@ function CallDetail({ logged }: { logged: LoggedCall }) {
       />
     </div>
   );
-}
-
-function textOf(tab: Tab, { request, response, error }: Exchange, typescript: string): string {
-  switch (tab) {
-    case "Request":
-      return message(`${request.method} ${pathOf(request.url)}`, request.headers, request.body);
-    case "Response":
-      return response === null
-        ? `No response: ${error?.message ?? "the connection failed"}`
-        : message(`HTTP ${response.status}`, response.headers, response.body);
-    case "curl":
-      return curlOf(request);
-    case "TypeScript":
-      return typescript;
-  }
 }
 
 function message(first: string, headers: Record<string, string>, body: string | null): string {

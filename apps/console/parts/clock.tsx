@@ -2,8 +2,9 @@
 
 import { useState } from "preact/hooks";
 import { call } from "../data/calls.ts";
-import { AdvanceEffect, textOfAdvance } from "./clock_effect.tsx";
+import { AdvanceEffect, textOfAdvance } from "./due_card.tsx";
 import { ConfirmDialog } from "./confirm_dialog.tsx";
+import { useDraft } from "../data/draft.ts";
 import { SelectField, TextField } from "./fields.tsx";
 import { useLive } from "../data/live.ts";
 import { EXAMPLE_TIME, parseTime, TIME_ZONE, timeOf } from "../data/times.ts";
@@ -49,9 +50,11 @@ function ClockDialog({ now, mode, target, close }: {
   target: string | null;
   close: () => void;
 }) {
-  const [seconds, setSeconds] = useState("86400");
-  const [to, setTo] = useState("");
-  const [next, setNext] = useState<string>(mode);
+  const { draft: { seconds, to, next }, field } = useDraft({
+    seconds: "86400",
+    to: "",
+    next: mode as string,
+  });
   const from_ms = Date.parse(target ?? now);
   const to_ms = seconds === "to"
     ? Date.parse(parseTime(to) ?? "")
@@ -84,28 +87,16 @@ function ClockDialog({ now, mode, target, close }: {
         {target !== null && `It is on its way to ${target}. `}
         Everything of this sandbox obeys it.
       </p>
-      <SelectField
-        label="Advance by"
-        params={["advance"]}
-        value={seconds}
-        set={setSeconds}
-        options={ADVANCES}
-      />
+      <SelectField {...field("seconds", "Advance by", "advance")} options={ADVANCES} />
       {seconds === "to" && (
         <TextField
-          label="Time"
-          params={["to"]}
-          value={to}
-          set={setTo}
+          {...field("to", "Time")}
           placeholder={EXAMPLE_TIME}
           hint={`In the time zone ${TIME_ZONE}, or RFC 3339. At most 400 days ahead.`}
         />
       )}
       <SelectField
-        label="After that"
-        params={["mode"]}
-        value={next}
-        set={setNext}
+        {...field("next", "After that", "mode")}
         options={[["real", "the clock runs"], ["frozen", "the clock is frozen"]]}
       />
       {to_ms > from_ms && <AdvanceEffect to_ms={to_ms} />}

@@ -1,15 +1,24 @@
-/** A list of webhook deliveries with their attempts. */
+/**
+ * A list of webhook deliveries with their attempts: what each sent, and the beginning of the
+ * response.
+ */
 
-import type { DeliveryAttempt, Page, WebhookDelivery } from "../../../packages/client/mod.ts";
-import { useAction } from "../data/action.ts";
+import { useRef, useState } from "preact/hooks";
+import type {
+  DeliveryAttempt,
+  DeliveryExchange,
+  Page,
+  WebhookDelivery,
+} from "../../../packages/client/mod.ts";
+import { ActionButton, useAction } from "./action.tsx";
 import { isTaken } from "../data/attempts.ts";
 import { call } from "../data/calls.ts";
-import { Exchanges } from "./exchanges.tsx";
+import { Json, jsonText } from "./json.tsx";
 import { type Live, useLive } from "../data/live.ts";
+import { Reading, ReadingList } from "./notice.tsx";
 import { Mention } from "./mention.tsx";
-import { Empty, FailureNotice, NoItems, Reading } from "./notice.tsx";
 import { href } from "../data/route.ts";
-import { Status, Time } from "./text.tsx";
+import { CopyButton, Status, Time } from "./text.tsx";
 
 /** The resource that the list shows for each delivery, because the page is about the other one. */
 type OtherEnd = "endpoint" | "payment";
@@ -30,33 +39,31 @@ export function Deliveries(props: {
   live: Live<Page<WebhookDelivery>>;
   shows: OtherEnd;
   grouped?: boolean;
+  /** Whether a pager follows. */
+  is_paged?: boolean;
 }) {
-  const { live, shows, grouped = false } = props;
+  const { live, shows, grouped = false, is_paged = false } = props;
   return (
-    <Reading label="deliveries" live={live} rows={2}>
-      {(page) =>
-        page.data.length === 0
-          ? (
-            <NoItems page={page}>
-              <Empty title="No deliveries">
-                <p>
-                  The API sends an event to the <a href={href(["webhooks"])}>webhook endpoints</a>
-                  {" "}
-                  that exist at that time.
-                </p>
-              </Empty>
-            </NoItems>
-          )
-          : (
-            <ul class="records">
-              {groupsOf(page.data, grouped).map(({ id, delivery, waiting }) =>
-                delivery
-                  ? <Delivery key={id} delivery={delivery} waiting={waiting} shows={shows} />
-                  : <Blocker key={id} id={id} waiting={waiting} shows={shows} />
-              )}
-            </ul>
-          )}
-    </Reading>
+    <ReadingList
+      label="deliveries"
+      live={live}
+      none="No deliveries"
+      about_none={
+        <p>
+          The API sends an event to the <a href={href(["webhooks"])}>webhook endpoints</a>{" "}
+          that exist at that time.
+        </p>
+      }
+      is_paged={is_paged}
+    >
+      {(deliveries) => (
+        <ul class="records">
+          {groupsOf(deliveries, grouped).map((group) => (
+            <GroupItem key={group.id} group={group} shows={shows} />
+          ))}
+        </ul>
+      )}
+    </ReadingList>
   );
 }
 
@@ -74,15 +81,20 @@ function groupsOf(deliveries: readonly WebhookDelivery[], grouped: boolean): Gro
   return [...groups.values()];
 }
 
-/** A delivery that blocks others of the page and is on another page. */
-function Blocker(
-  { id, waiting, shows }: { id: string; waiting: WebhookDelivery[]; shows: OtherEnd },
-) {
-  const live = useLive(call("webhookDeliveries", "retrieve", id));
-  if (live.data) return <Delivery delivery={live.data} waiting={waiting} shows={shows} />;
+/**
+ * A group. The delivery that blocks others can be on another page, and newer deliveries can move it
+ * there while the user reads it: the same component then reads it, so that nothing closes.
+ */
+function GroupItem({ group, shows }: { group: Group; shows: OtherEnd }) {
+  const { id, waiting } = group;
+  const live = useLive(group.delivery ? null : call("webhookDeliveries", "retrieve", id));
+  const last = useRef<WebhookDelivery | null>(null);
+  const delivery = last.current = group.delivery ?? live.data ?? last.current;
   return (
     <li>
-      <Reading label="the delivery that blocks" live={live} rows={1}>{() => null}</Reading>
+      {delivery === null
+        ? <Reading label="the delivery that blocks" live={live} rows={1}>{() => null}</Reading>
+        : <Delivery delivery={delivery} waiting={waiting} shows={shows} />}
     </li>
   );
 }
@@ -93,28 +105,24 @@ function Delivery({ delivery, waiting, shows }: {
   waiting: readonly WebhookDelivery[];
   shows: OtherEnd;
 }) {
-  const { failure, running, run } = useAction();
+  const action = useAction();
   return (
-    <li>
+    <>
       <div class="record">
         <Status of={delivery.status} />
         <code>{delivery.event_type}</code>
         {shows === "endpoint"
           ? <Mention section="webhooks" id={delivery.endpoint_id} />
           : delivery.payment_id && <Mention section="payments" id={delivery.payment_id} />}
-        <button
-          type="button"
+        <ActionButton
+          of={action}
           class="small"
-          aria-label={`Redeliver ${delivery.event_type}, ${delivery.id}`}
-          aria-disabled={running}
-          onClick={() =>
-            run(
-              (options) => call("webhookDeliveries", "redeliver", delivery.id, options),
-              "The API sends the event again.",
-            )}
+          label={`Redeliver ${delivery.event_type}, ${delivery.id}`}
+          build={(options) => call("webhookDeliveries", "redeliver", delivery.id, options)}
+          done="The API sends the event again."
         >
           Redeliver
-        </button>
+        </ActionButton>
       </div>
       <ol class="attempts">
         {delivery.attempts.map((attempt) => (
@@ -137,8 +145,8 @@ function Delivery({ delivery, waiting, shows }: {
       </ol>
       {waiting.length > 0 && <WaitingList waiting={waiting} />}
       {delivery.attempts.length > 0 && <Exchanges delivery={delivery} />}
-      {failure && <FailureNotice failure={failure} />}
-    </li>
+      {action.notice}
+    </>
   );
 }
 
@@ -179,4 +187,59 @@ export function resultOf({ response_status, error }: DeliveryAttempt): string {
   return response_status === null
     ? (error ?? "no response").replaceAll("_", " ")
     : `${response_status}`;
+}
+
+/** A part of a delivery that opens. It reads the delivery only while it is open. */
+export function Exchanges({ delivery }: { delivery: WebhookDelivery }) {
+  const [open, setOpen] = useState(false);
+  return (
+    <details class="exchanges" onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+      <summary>Requests and responses</summary>
+      {open && <ExchangeList id={delivery.id} />}
+    </details>
+  );
+}
+
+function ExchangeList({ id }: { id: string }) {
+  const live = useLive(call("webhookDeliveries", "retrieve", id), { logged: true });
+  return (
+    <Reading label="the requests and responses" live={live} rows={3}>
+      {({ exchanges = [] }) =>
+        exchanges.length === 0
+          ? (
+            <p class="quiet">
+              None is kept. The API keeps those of the newest 5 attempts for 7 days.
+            </p>
+          )
+          : exchanges.toReversed().map((exchange) => (
+            <ExchangeView key={exchange.attempt} id={id} exchange={exchange} />
+          ))}
+    </Reading>
+  );
+}
+
+function ExchangeView(props: { id: string; exchange: DeliveryExchange }) {
+  const { id, exchange: { attempt, request, response } } = props;
+  const { url, headers, body } = request;
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+  return (
+    <>
+      <div class="record-line">
+        <span>Request of attempt {attempt}</span>
+        <CopyButton text={body} label={`Copy body of attempt ${attempt}, ${id}`}>
+          Copy body
+        </CopyButton>
+      </div>
+      <Json
+        value={[`POST ${url}`, ...lines, "", jsonText(body)].join("\n")}
+        label={`Request of attempt ${attempt}, ${id}`}
+      />
+      <p class="record-line">
+        {response === null
+          ? "There was no response."
+          : `Response to attempt ${attempt}${response.truncated ? ": the first kilobyte" : ""}`}
+      </p>
+      {response && <Json value={response.text} label={`Response to attempt ${attempt}, ${id}`} />}
+    </>
+  );
 }

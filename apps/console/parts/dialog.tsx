@@ -1,7 +1,7 @@
 /** A modal dialog in front of the page. */
 
 import type { ComponentChildren } from "preact";
-import { useId, useLayoutEffect, useRef } from "preact/hooks";
+import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 /** The dialog is open while it is rendered. It keeps the focus inside; Escape closes it. */
 export function Dialog(props: {
@@ -36,5 +36,28 @@ export function Dialog(props: {
       <h2 id={id}>{props.title}</h2>
       {props.children}
     </dialog>
+  );
+}
+
+/** A button that opens a dialog. */
+export function DialogButton(props: {
+  text: ComponentChildren;
+  class?: string | undefined;
+  label?: string | undefined;
+  children: (close: () => void) => ComponentChildren;
+}) {
+  const [open, setOpen] = useState(false);
+  return (
+    <>
+      <button
+        type="button"
+        class={props.class}
+        aria-label={props.label}
+        onClick={() => setOpen(true)}
+      >
+        {props.text}
+      </button>
+      {open && props.children(() => setOpen(false))}
+    </>
   );
 }

@@ -1,16 +1,18 @@
 /** The disputes of a payment, with the form that sends evidence for an open one. */
 
-import { useRef, useState } from "preact/hooks";
+import { useRef } from "preact/hooks";
 import type { Dispute } from "../../../packages/client/mod.ts";
 import { MAX_PAGE } from "../../../shared/schema/limits.ts";
 import { call } from "../data/calls.ts";
-import { ConfirmDialog } from "./confirm_dialog.tsx";
+import { Card } from "./page_parts.tsx";
+import { ConfirmButton } from "./confirm_dialog.tsx";
+import { useDraft } from "../data/draft.ts";
 import { showFlash } from "../data/flash.ts";
 import { TextAreaField } from "./fields.tsx";
 import { Form } from "./form.tsx";
 import { useLive } from "../data/live.ts";
-import { formatMinor } from "../data/money.ts";
-import { Cut, Reading } from "./notice.tsx";
+import { amountText } from "../data/money.ts";
+import { ReadingList } from "./notice.tsx";
 import { Id, Money, Status, Time } from "./text.tsx";
 import { label } from "../data/words.ts";
 
@@ -19,17 +21,15 @@ export function Disputes({ payment_id }: { payment_id: string }) {
   const live = useLive(call("disputes", "list", { payment_id, limit: MAX_PAGE }));
   if (live.data?.data.length === 0) return null;
   return (
-    <section class="card" aria-labelledby="disputes">
-      <h2 id="disputes">Disputes</h2>
-      <Reading label="disputes" live={live} rows={1}>
-        {({ data }) => (
+    <Card title="Disputes">
+      <ReadingList label="disputes" live={live} rows={1} none="No disputes">
+        {(disputes) => (
           <ul class="records" aria-label="Disputes">
-            {data.map((dispute) => <DisputeItem key={dispute.id} dispute={dispute} />)}
+            {disputes.map((dispute) => <DisputeItem key={dispute.id} dispute={dispute} />)}
           </ul>
         )}
-      </Reading>
-      {live.data && <Cut page={live.data} />}
-    </section>
+      </ReadingList>
+    </Card>
   );
 }
 
@@ -46,11 +46,7 @@ function DisputeItem({ dispute }: { dispute: Dispute }) {
         <Id id={id} />
         <Time at={dispute.created_at} />
       </div>
-      {evidence && status !== "needs_response" && (
-        <p class="about">
-          Evidence: {evidence.text}
-        </p>
-      )}
+      {evidence && status !== "needs_response" && <p class="about">Evidence: {evidence.text}</p>}
       {status === "needs_response" && evidence_due_by && (
         <p class="about">
           Without evidence the dispute is lost at <Time at={evidence_due_by} />.
@@ -62,17 +58,19 @@ function DisputeItem({ dispute }: { dispute: Dispute }) {
   );
 }
 
+/** The name of the button that only saves the evidence. */
+const SAVE = "save";
+
 /** The form that submits evidence. */
 function EvidenceForm({ dispute: { id, evidence } }: { dispute: Dispute }) {
-  const [text, setText] = useState(evidence?.text ?? "");
-  // The button that was pressed last.
+  const { draft: { text }, field } = useDraft({ text: evidence?.text ?? "" });
   const submit = useRef(true);
-  const press = (is_submit: boolean) => () => {
-    submit.current = is_submit;
-  };
   return (
     <Form
       label="Evidence"
+      pressed={(name) => {
+        submit.current = name !== SAVE;
+      }}
       build={(options) =>
         call("disputes", "submitEvidence", id, {
           text,
@@ -84,22 +82,14 @@ function EvidenceForm({ dispute: { id, evidence } }: { dispute: Dispute }) {
             ? `Evidence submitted: the dispute is ${DONE[status]}.`
             : "Evidence saved. The payer’s bank does not see it before you submit it.",
         )}
-      actions={(sending) => (
-        <>
-          <button type="submit" class="primary" aria-disabled={sending} onClick={press(true)}>
-            {sending ? "Sending…" : "Submit evidence"}
-          </button>
-          <button type="submit" aria-disabled={sending} onClick={press(false)}>
-            Save for later
-          </button>
-        </>
+      act="Submit evidence"
+      acting="Sending…"
+      after={(sending) => (
+        <button type="submit" name={SAVE} aria-disabled={sending}>Save for later</button>
       )}
     >
       <TextAreaField
-        label="Evidence"
-        params={["text"]}
-        value={text}
-        set={setText}
+        {...field("text", "Evidence")}
         hint="In the sandbox winning_evidence wins the dispute and losing_evidence loses it. Every
           other text is under review until the payment is advanced."
       />
@@ -117,28 +107,23 @@ const DONE: Readonly<Record<Dispute["status"], string>> = {
 
 /** The button that gives up a dispute. */
 function Accept({ dispute: { id, amount_minor, currency } }: { dispute: Dispute }) {
-  const [open, setOpen] = useState(false);
   return (
     <div class="record-buttons">
-      <button type="button" class="small" onClick={() => setOpen(true)}>
-        Accept the dispute…
-      </button>
-      {open && (
-        <ConfirmDialog
-          title="Accept the dispute?"
-          keep="Keep the dispute open"
-          act="Accept the dispute"
-          acting="Accepting…"
-          build={(options) => call("disputes", "accept", id, options)}
-          done="Dispute accepted: it is lost."
-          close={() => setOpen(false)}
-        >
-          <p>
-            The dispute is lost at once: the payer keeps {formatMinor(amount_minor, currency)}{" "}
-            {currency}, and no evidence is possible any more.
-          </p>
-        </ConfirmDialog>
-      )}
+      <ConfirmButton
+        ask="Accept the dispute…"
+        class="small"
+        title="Accept the dispute?"
+        keep="Keep the dispute open"
+        act="Accept the dispute"
+        acting="Accepting…"
+        build={(options) => call("disputes", "accept", id, options)}
+        done="Dispute accepted: it is lost."
+      >
+        <p>
+          The dispute is lost at once: the payer keeps{" "}
+          {amountText(amount_minor, currency)}, and no evidence is possible any more.
+        </p>
+      </ConfirmButton>
     </div>
   );
 }

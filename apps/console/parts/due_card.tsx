@@ -1,13 +1,17 @@
-/** The next things that the clock of the sandbox brings, and the button that advances it to one. */
+/**
+ * The next things that the clock of the sandbox brings, the button that advances it to one, and the
+ * effect of an advance: what it will do, and what it has done.
+ */
 
 import { useState } from "preact/hooks";
+import type { ClockAdvance } from "../../../packages/client/mod.ts";
 import { call } from "../data/calls.ts";
-import { AdvanceEffect, textOfAdvance } from "./clock_effect.tsx";
+import { Card } from "./page_parts.tsx";
 import { ConfirmDialog } from "./confirm_dialog.tsx";
-import { type DueGroup, useDues } from "../data/due.ts";
+import { type DueGroup, dueUntil, useDues } from "../data/due.ts";
 import { useLive } from "../data/live.ts";
-import { Mention } from "./mention.tsx";
 import { Empty, Reading } from "./notice.tsx";
+import { Mention } from "./mention.tsx";
 import { Time } from "./text.tsx";
 
 /** Number of kinds that the card shows. */
@@ -23,8 +27,7 @@ export function DueCard() {
   const clock = useLive(call("sandbox", "clock"), { every_ms: EVERY_MS });
   const { groups, is_cut, error } = useDues();
   return (
-    <section class="card" aria-labelledby="due">
-      <h2 id="due">What comes next</h2>
+    <Card title="What comes next">
       <Reading
         label="what comes next"
         live={{ data: clock.data && groups, error: clock.error ?? error }}
@@ -48,7 +51,7 @@ export function DueCard() {
           )}
       </Reading>
       {chosen !== null && <AdvanceDialog to_ms={chosen} close={() => setChosen(null)} />}
-    </section>
+    </Card>
   );
 }
 
@@ -99,4 +102,48 @@ function AdvanceDialog({ to_ms, close }: { to_ms: number; close: () => void }) {
       <AdvanceEffect to_ms={to_ms} />
     </ConfirmDialog>
   );
+}
+
+/** Number of kinds of things that the effect names. */
+const NAMED = 6;
+
+/** Says what an advance to a time will do, before it is made. */
+export function AdvanceEffect({ to_ms }: { to_ms: number }) {
+  const { groups, is_cut, error } = useDues();
+  const due = groups && dueUntil(groups, to_ms);
+  return (
+    <div class="effect">
+      <p>
+        The clock goes to{" "}
+        <Time at={new Date(to_ms).toISOString()} />, and never goes back: only a reset makes it the
+        real one. Data that is older than 30 days then is deleted.
+      </p>
+      <Reading label="what is due until then" live={{ data: due, error }} rows={2}>
+        {(due) =>
+          due.length === 0 ? <p>Nothing that waits now is due until then.</p> : (
+            <>
+              <p>{is_cut ? "At least this" : "This"} happens:</p>
+              <ul class="plain-list">
+                {due.slice(0, NAMED).map(({ text, list, items }) => (
+                  <li key={`${text} ${list}`}>{items.length} × {text}</li>
+                ))}
+                {due.length > NAMED && <li>{due.length - NAMED} other kinds of things</li>}
+              </ul>
+            </>
+          )}
+      </Reading>
+    </div>
+  );
+}
+
+/** Says where the clock stands after an advance, and what became due. */
+export function textOfAdvance({ now, did }: ClockAdvance): string {
+  const done = ([
+    [did.deliveries, "attempt", "to deliver"],
+    [did.expired_payments, "payment", "ended"],
+    [did.disputes_closed, "dispute", "closed"],
+    [did.purged, "row", "deleted"],
+  ] as const).filter(([count]) => count !== 0)
+    .map(([count, noun, what]) => `${count} ${noun}${count === 1 ? "" : "s"} ${what}`);
+  return `The clock shows ${now}. ${done.length > 0 ? done.join(", ") : "Nothing was due"}.`;
 }

@@ -3,6 +3,7 @@
 import type { WebhookDelivery } from "../../../packages/client/mod.ts";
 import { type Attempt, attemptsOf, bucketsOf, healthOf } from "../data/attempts.ts";
 import { BarChart, type Series } from "./bar_chart.tsx";
+import { Card } from "./page_parts.tsx";
 import { resultOf } from "./deliveries.tsx";
 import { Mention } from "./mention.tsx";
 import { Time } from "./text.tsx";
@@ -28,11 +29,7 @@ export function EndpointHealth({ deliveries, is_cut }: {
   const { percent, median_ms, slow_ms } = healthOf(attempts);
   return (
     <div class="health">
-      <section class="card" aria-labelledby="success">
-        <div class="card-title">
-          <h2 id="success">Success</h2>
-          <strong class="large">{percent} %</strong>
-        </div>
+      <Card title="Success" actions={<strong class="large">{percent} %</strong>}>
         <BarChart
           title="Attempts"
           series={SERIES}
@@ -49,9 +46,8 @@ export function EndpointHealth({ deliveries, is_cut }: {
           {" "}
           {median_ms} ms, and 95 % at most {slow_ms} ms.
         </p>
-      </section>
-      <section class="card" aria-labelledby="failures">
-        <h2 id="failures">Newest failures</h2>
+      </Card>
+      <Card title="Newest failures">
         {failures.length === 0 ? <p class="quiet">No attempt has failed.</p> : (
           <ul class="failures">
             {failures.slice(0, SHOWN).map((failure) => (
@@ -59,7 +55,7 @@ export function EndpointHealth({ deliveries, is_cut }: {
             ))}
           </ul>
         )}
-      </section>
+      </Card>
     </div>
   );
 }

@@ -14,19 +14,34 @@ interface ControlAttributes {
   "aria-describedby"?: string;
 }
 
-/** A labelled control with its hint and its error. */
-function Field(props: {
+/** The parts of every field. */
+interface FieldProps {
   label: string;
   /** The names of the field in errors of the API. */
   params: readonly string[];
   hint?: ComponentChildren;
   optional?: boolean;
   class?: string;
-  children: (attributes: ControlAttributes) => ComponentChildren;
-}) {
-  const id = useId();
+}
+
+/** A field whose caller stores its value. */
+interface ValueProps extends FieldProps {
+  value: string;
+  set: (value: string) => void;
+}
+
+/** Returns the failure of the form if it is about a field. */
+export function useFault(params: readonly string[]): Failure | null {
   const failure = useContext(FormFailure);
-  const fault = concerns(failure, props.params) ? failure : null;
+  return concerns(failure, params) ? failure : null;
+}
+
+/** A labelled control with its hint and its error. */
+function Field(
+  props: FieldProps & { children: (attributes: ControlAttributes) => ComponentChildren },
+) {
+  const id = useId();
+  const fault = useFault(props.params);
   const described = [fault && `${id}-error`, props.hint && `${id}-hint`].filter(Boolean).join(" ");
   return (
     <div class={`field ${props.class ?? ""}`}>
@@ -55,20 +70,15 @@ export function FieldFault({ id, failure }: { id: string; failure: Failure }) {
   );
 }
 
-/** A text field. The caller stores its value. */
-export function TextField(props: {
-  label: string;
-  params: readonly string[];
-  value: string;
-  set: (value: string) => void;
-  hint?: ComponentChildren;
-  optional?: boolean;
-  class?: string;
-  mono?: boolean;
-  inputMode?: "decimal" | "numeric" | "email" | "url";
-  list?: string;
-  placeholder?: string;
-}) {
+/** A text field. */
+export function TextField(
+  props: ValueProps & {
+    mono?: boolean;
+    inputMode?: "decimal" | "numeric" | "email" | "url";
+    list?: string | undefined;
+    placeholder?: string;
+  },
+) {
   return (
     <Field {...props}>
       {(attributes) => (
@@ -89,17 +99,8 @@ export function TextField(props: {
   );
 }
 
-/** A text field of several lines. The caller stores its value. */
-export function TextAreaField(props: {
-  label: string;
-  params: readonly string[];
-  value: string;
-  set: (value: string) => void;
-  hint?: ComponentChildren;
-  /** Visible lines. By default 4. */
-  rows?: number;
-  mono?: boolean;
-}) {
+/** A text field of several lines; `rows` of them are visible. */
+export function TextAreaField(props: ValueProps & { rows?: number; mono?: boolean }) {
   return (
     <Field {...props}>
       {(attributes) => (
@@ -117,17 +118,19 @@ export function TextAreaField(props: {
   );
 }
 
+/** A value with its label. */
+export type Option = readonly [value: string, label: string];
+
+/** Returns options whose labels are the values, or `textOf` them. */
+export function optionsOf(
+  values: readonly string[],
+  textOf: (value: string) => string = String,
+): Option[] {
+  return values.map((value) => [value, textOf(value)]);
+}
+
 /** A select field. The empty value means that nothing is chosen. */
-export function SelectField(props: {
-  label: string;
-  params: readonly string[];
-  value: string;
-  set: (value: string) => void;
-  options: readonly (readonly [value: string, label: string])[];
-  hint?: ComponentChildren;
-  optional?: boolean;
-  class?: string;
-}) {
+export function SelectField(props: ValueProps & { options: readonly Option[] }) {
   return (
     <Field {...props}>
       {(attributes) => (
@@ -145,6 +148,96 @@ export function SelectField(props: {
   );
 }
 
+/** A list to choose from beside its label, outside of forms. */
+export function InlineSelect(
+  props: Pick<ValueProps, "label" | "value" | "set"> & { options: readonly Option[] },
+) {
+  return (
+    <label class="inline">
+      <span>{props.label}</span>
+      <select value={props.value} onChange={(event) => props.set(event.currentTarget.value)}>
+        {props.options.map(([value, label]) => <option key={value} value={value}>{label}</option>)}
+      </select>
+    </label>
+  );
+}
+
+/** Seconds that the older secrets of a key or an endpoint still work, with labels. */
+const OVERLAPS: readonly Option[] = [
+  ["0", "Now"],
+  ["3600", "After one hour"],
+  ["86400", "After one day"],
+  ["604800", "After 7 days"],
+];
+
+/** The time after which older secrets end. */
+export function OverlapField(props: ValueProps) {
+  return <SelectField {...props} options={OVERLAPS} />;
+}
+
+/**
+ * The amount and the currency of a form. `field` returns the properties of a field of its draft.
+ * @param props.currencies suggestions; the user can type any other
+ */
+export function AmountFields(props: {
+  field: (name: "amount" | "currency", label: string, ...params: string[]) => ValueProps;
+  hint: ComponentChildren;
+  currencies?: readonly string[];
+}) {
+  const { field, hint, currencies } = props;
+  return (
+    <div class="row">
+      <TextField
+        {...field("amount", "Amount", "amount", "amount_minor")}
+        inputMode="decimal"
+        hint={hint}
+      />
+      <TextField
+        {...field("currency", "Currency")}
+        class="short"
+        list={currencies && "currencies"}
+        hint="ISO code, USDC, USDT"
+      />
+      {currencies && (
+        <datalist id="currencies">
+          {currencies.map((code) => <option key={code} value={code} />)}
+        </datalist>
+      )}
+    </div>
+  );
+}
+
+/** A group of boxes to check. */
+export function Boxes<N extends string>(props: {
+  label: string;
+  /** The name of the list in errors of the API. */
+  param: string;
+  names: readonly N[];
+  chosen: readonly N[];
+  set: (chosen: readonly N[]) => void;
+}) {
+  const { label, param, names, chosen, set } = props;
+  const fault = useFault([param]);
+  return (
+    <fieldset class="boxes">
+      <legend>{label}</legend>
+      {names.map((name) => (
+        <label key={name}>
+          <input
+            type="checkbox"
+            checked={chosen.includes(name)}
+            aria-invalid={fault ? "true" : undefined}
+            onChange={({ currentTarget: { checked } }) =>
+              set(checked ? [...chosen, name] : chosen.filter((other) => other !== name))}
+          />
+          <code>{name}</code>
+        </label>
+      ))}
+      {fault && <FieldFault id={`${param}-error`} failure={fault} />}
+    </fieldset>
+  );
+}
+
 /** A group of radio buttons. With `heading` its label is a visible heading. */
 export function Choices<V extends string>(props: {
   label: string;
@@ -152,14 +245,15 @@ export function Choices<V extends string>(props: {
   name: string;
   value: V;
   set: (value: V) => void;
-  options: readonly { value: V; label: ComponentChildren }[];
+  options: readonly (readonly [value: V, label: ComponentChildren])[];
+  /** The look, by default `segments`. */
   class?: string;
 }) {
   return (
-    <fieldset class={`choices ${props.class ?? ""}`}>
+    <fieldset class={`choices ${props.class ?? "segments"}`}>
       <legend>{props.heading ? <h2>{props.label}</h2> : props.label}</legend>
       <div class="options">
-        {props.options.map(({ value, label }) => (
+        {props.options.map(([value, label]) => (
           <label key={value} class="option">
             <input
               type="radio"

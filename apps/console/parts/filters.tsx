@@ -6,6 +6,7 @@ import { concerns, type Failure, failureOf, FieldError } from "../data/failure.t
 import { FieldFault } from "./fields.tsx";
 import { go } from "../data/route.ts";
 import { EXAMPLE_TIME, formatTime, NOT_A_TIME, parseTime, TIME_ZONE } from "../data/times.ts";
+import { label as wordsOf } from "../data/words.ts";
 
 /** A filter of a list. */
 export interface Filter {
@@ -28,6 +29,16 @@ export const CREATED_FILTERS: readonly Filter[] = [
   { name: "created_after", label: "Created after", is_time: true },
   { name: "created_before", label: "Created before", is_time: true },
 ];
+
+/** Returns a filter with these values to choose from. */
+export function choiceOf(
+  name: string,
+  label: string,
+  values: readonly string[],
+  textOf: (value: string) => string = wordsOf,
+): Filter {
+  return { name, label, options: values.map((value) => [value, textOf(value)]) };
+}
 
 /** Returns the values of the filters in a query, and the failure of one that cannot be sent. */
 export function readFilters(
@@ -64,7 +75,7 @@ export function Filters(props: {
   };
   return (
     <form
-      class="filters one-row"
+      class="filters"
       role="search"
       aria-label={label}
       onSubmit={(event) => event.preventDefault()}

@@ -1,8 +1,7 @@
-/** Shows the message about the last action. */
+/** The message about the last action, on the page that the action has opened. */
 
 import { flash } from "../data/flash.ts";
 import { href, place, route } from "../data/route.ts";
-import { Notice } from "./notice.tsx";
 
 /** The message of the current page, if there is one. */
 export function Flash() {
@@ -10,7 +9,7 @@ export function Flash() {
   return (
     <div aria-live="polite">
       {said && (
-        <Notice kind={said.kind}>
+        <div class={`notice ${said.kind}`} role="status">
           {said.text !== "" && (
             <p>
               {said.text}
@@ -23,7 +22,7 @@ export function Flash() {
               <a href={href(["idempotency_keys", said.retry.key])}>Show the stored record</a>
             </p>
           )}
-        </Notice>
+        </div>
       )}
     </div>
   );

@@ -6,28 +6,45 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { Dialog } from "./dialog.tsx";
 import { type Failure, failureOf } from "../data/failure.ts";
 import { FormFailure } from "./fields.tsx";
-import { addRetry } from "../data/flash.ts";
+import { addRetry, showFlash } from "../data/flash.ts";
 import { FIRST_CHOICE, IdempotencyFields, ownKey, send } from "./idempotency.tsx";
 import { FailureNotice } from "./notice.tsx";
+import { Title } from "./page_parts.tsx";
 import { type Build, retryKey } from "../data/retry_key.ts";
+import { hrefOfList } from "../data/route.ts";
+import { createName } from "../data/titles.ts";
 
-/**
- * A form. `build` returns the call with the given options. The heading of the page or of the
- * dialog names the form; `label` is for another form on the same page.
- */
-export function Form<T>(props: {
+/** The parts of a form. */
+interface FormProps<T> {
+  /** The name of the form, if neither the heading of the page nor that of the dialog names it. */
   label?: string;
+  /** Returns the call with the given options. */
   build: Build<T>;
   done: (response: T) => void;
   /** Handles errors that are a result for this form. Returns true if it has handled the error. */
   settle?: (error: unknown) => boolean;
-  actions: (sending: boolean) => ComponentChildren;
+  /** The button that sends the form, and its text meanwhile. */
+  act: string;
+  acting: string;
+  /** The class of this button, by default `primary`. */
+  act_class?: string;
+  /** Gets the name of the button that was pressed, if there are several. */
+  pressed?: (name: string) => void;
+  /** The buttons before and after this one. */
+  before?: ComponentChildren;
+  after?: ComponentChildren | ((sending: boolean) => ComponentChildren);
+  /** Whether the button that sends the form has the focus at the beginning. */
+  begins_at_act?: boolean;
   /** True: the form itself chooses the idempotency key, so it has no fields for it. */
   chooses_key?: boolean;
-  children: ComponentChildren;
-}) {
+  children?: ComponentChildren;
+}
+
+/** A form. */
+export function Form<T>(props: FormProps<T>) {
   const [failure, setFailure] = useState<Failure | null>(null);
   const [sending, setSending] = useState(false);
   const [choice, setChoice] = useState(FIRST_CHOICE);
@@ -39,9 +56,10 @@ export function Form<T>(props: {
     (fault ?? form.current?.querySelector<HTMLElement>('[role="alert"]'))?.focus();
   }, [failure]);
 
-  const submit = async (event: Event) => {
+  const submit = async (event: SubmitEvent) => {
     event.preventDefault();
     if (sending) return;
+    props.pressed?.((event.submitter as HTMLButtonElement | null)?.name ?? "");
     setSending(true);
     setFailure(null);
     try {
@@ -60,14 +78,65 @@ export function Form<T>(props: {
     }
   };
 
+  const { label, act, acting, act_class = "primary", before, after } = props;
   return (
-    <form ref={form} class="form" aria-label={props.label} noValidate onSubmit={submit}>
+    <form ref={form} class="form" aria-label={label} noValidate onSubmit={submit}>
       <FormFailure.Provider value={failure}>
         {failure && <FailureNotice failure={failure} retries />}
         {props.children}
         {!props.chooses_key && <IdempotencyFields choice={choice} set={setChoice} />}
       </FormFailure.Provider>
-      <div class="actions">{props.actions(sending)}</div>
+      <div class="actions">
+        {before}
+        <button
+          type="submit"
+          class={act_class}
+          aria-disabled={sending}
+          autoFocus={props.begins_at_act ?? false}
+        >
+          {sending ? acting : act}
+        </button>
+        {typeof after === "function" ? after(sending) : after}
+      </div>
     </form>
+  );
+}
+
+/** A form in a dialog. */
+export interface FormDialogProps<T> extends Omit<FormProps<T>, "done"> {
+  title: string;
+  /** The message after the call, which closes the dialog. Null: the dialog stays open. */
+  done: string | ((response: T) => string | null);
+  close: () => void;
+}
+
+/** A form in a dialog, with a button that closes it. */
+export function FormDialog<T>({ title, done, close, ...form }: FormDialogProps<T>) {
+  const end = (response: T) => {
+    const said = typeof done === "string" ? done : done(response);
+    if (said === null) return;
+    close();
+    showFlash(said);
+  };
+  return (
+    <Dialog title={title} close={close}>
+      <Form after={<button type="button" onClick={close}>Cancel</button>} {...form} done={end} />
+    </Dialog>
+  );
+}
+
+/** The page that makes an item of a section. `preview` stands beside the form. */
+export function FormPage<T>(
+  props: FormProps<T> & { section: string; preview?: ComponentChildren },
+) {
+  const { section, preview, ...form } = props;
+  return (
+    <>
+      <Title crumb={section} title={createName(section)} />
+      <div class={preview ? "beside" : "narrow"}>
+        <Form after={<a class="button" href={hrefOfList(section)}>Cancel</a>} {...form} />
+        {preview}
+      </div>
+    </>
   );
 }

@@ -9,7 +9,8 @@ import { FAULTS } from "../../../shared/core/vocabulary.ts";
 import { MAX_IDEMPOTENCY_KEY } from "../../../shared/schema/limits.ts";
 import { type Call, change } from "../data/calls.ts";
 import { FieldError } from "../data/failure.ts";
-import { SelectField, TextField } from "./fields.tsx";
+import { fieldsOf } from "../data/draft.ts";
+import { optionsOf, SelectField, TextField } from "./fields.tsx";
 import type { Build } from "../data/retry_key.ts";
 import { href } from "../data/route.ts";
 import { label } from "../data/words.ts";
@@ -19,25 +20,17 @@ const HEADER = "Idempotency-Key";
 const FAULT_HEADER = "Sandbox-Fault";
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
 
-/** The choice of the user. */
-interface IdempotencyChoice {
-  /** Whether the fields are shown. Otherwise they have no effect. */
-  is_open: boolean;
-  /** Empty: the form makes a new key. */
-  key: string;
-  twice: boolean;
-  /** The fault of the first attempt. Empty: none. */
-  fault: typeof FAULTS.request[number] | "";
-  delay_ms: string;
-}
-
-export const FIRST_CHOICE: IdempotencyChoice = {
+/** The first choice of the user. The fields have an effect only while they are open. */
+export const FIRST_CHOICE = {
   is_open: false,
+  /** Empty: the form makes a new key. */
   key: "",
   twice: false,
-  fault: "",
+  /** The fault of the first attempt. Empty: none. */
+  fault: "" as typeof FAULTS.request[number] | "",
   delay_ms: "1000",
 };
+type IdempotencyChoice = typeof FIRST_CHOICE;
 
 /** The end of a call: its response, or the error that it has thrown. */
 type Outcome<T> = { value: T } | { error: unknown };
@@ -148,7 +141,8 @@ export function IdempotencyFields(props: {
   set: (choice: IdempotencyChoice) => void;
 }) {
   const { choice, set } = props;
-  const { is_open, key, twice, fault, delay_ms } = choice;
+  const { is_open, key, twice, fault } = choice;
+  const field = fieldsOf(choice, (changed) => set({ ...choice, ...changed }));
   const typed = key.trim();
   return (
     <details
@@ -160,10 +154,7 @@ export function IdempotencyFields(props: {
       {is_open && (
         <div class="idempotency-fields">
           <TextField
-            label="Idempotency key"
-            params={[HEADER]}
-            value={key}
-            set={(text) => set({ ...choice, key: text })}
+            {...field("key", "Idempotency key", HEADER)}
             placeholder="A new UUID"
             hint="The same request with the same key has one effect within 24 hours."
             optional
@@ -178,20 +169,14 @@ export function IdempotencyFields(props: {
             Send the request twice, with one key
           </label>
           <SelectField
-            label="Fault of this request"
-            params={[FAULT_HEADER]}
-            value={fault}
-            set={(name) => set({ ...choice, fault: name as IdempotencyChoice["fault"] })}
-            options={[["", "None"], ...FAULTS.request.map((name) => [name, label(name)] as const)]}
+            {...field("fault", "Fault of this request", FAULT_HEADER)}
+            options={[["", "None"], ...optionsOf(FAULTS.request, label)]}
             hint="The first attempt gets it. After a failure the page retries with the same key."
             optional
           />
           {fault === "delay" && (
             <TextField
-              label="Delay in milliseconds"
-              params={[FAULT_HEADER]}
-              value={delay_ms}
-              set={(text) => set({ ...choice, delay_ms: text })}
+              {...field("delay_ms", "Delay in milliseconds", FAULT_HEADER)}
               inputMode="numeric"
             />
           )}

@@ -1,35 +1,30 @@
 /** The deliveries in the inbox of an endpoint that its receiver has not acknowledged. */
 
 import type { InboxDelivery, InboxPage } from "../../../packages/client/mod.ts";
-import { useAction } from "../data/action.ts";
+import { type Action, ActionButton, useAction } from "./action.tsx";
 import { call } from "../data/calls.ts";
+import { Card } from "./page_parts.tsx";
 import { Json } from "./json.tsx";
 import { type Live, useLive } from "../data/live.ts";
-import { Empty, FailureNotice, Reading } from "./notice.tsx";
+import { Empty, Reading } from "./notice.tsx";
 
 /** Most deliveries that the card shows. */
 const SHOWN = 20;
 
 /** The card. It reads without a cursor, so it acknowledges nothing until the user asks for it. */
 export function InboxCard({ endpoint_id }: { endpoint_id: string }) {
-  const { failure, running, run } = useAction();
-  const acknowledge = (count: number, after: string) =>
-    run(
-      () => call("webhookEndpoints", "inbox", endpoint_id, { after, limit: 1 }),
-      count === 1 ? "1 delivery acknowledged." : `${count} deliveries acknowledged.`,
-    );
+  const action = useAction();
   const live: Live<InboxPage> = useLive(
     call("webhookEndpoints", "inbox", endpoint_id, { limit: SHOWN }),
   );
   return (
-    <section class="card" aria-labelledby="inbox">
-      <div class="card-title">
-        <h2 id="inbox">Inbox</h2>
-        {live.data && live.data.data.length > 0 && (
-          <AcknowledgeButton page={live.data} running={running} acknowledge={acknowledge} />
-        )}
-      </div>
-      {failure && <FailureNotice failure={failure} />}
+    <Card
+      title="Inbox"
+      actions={live.data && live.data.data.length > 0
+        ? <AcknowledgeButton endpoint_id={endpoint_id} page={live.data} action={action} />
+        : null}
+    >
+      {action.notice}
       <Reading label="the inbox" live={live} rows={2}>
         {({ data, has_more }) =>
           data.length === 0
@@ -47,26 +42,22 @@ export function InboxCard({ endpoint_id }: { endpoint_id: string }) {
               </>
             )}
       </Reading>
-    </section>
+    </Card>
   );
 }
 
 /** The button that acknowledges the shown deliveries, as a receiver does with its next read. */
-function AcknowledgeButton(props: {
-  page: InboxPage;
-  running: boolean;
-  acknowledge: (count: number, after: string) => void;
-}) {
-  const { page: { data, next_cursor }, running, acknowledge } = props;
+function AcknowledgeButton(props: { endpoint_id: string; page: InboxPage; action: Action }) {
+  const { endpoint_id, page: { data: { length: count }, next_cursor: after }, action } = props;
   return (
-    <button
-      type="button"
-      aria-disabled={running}
+    <ActionButton
+      of={action}
       title="They become delivered, and the receiver does not get them any more"
-      onClick={() => acknowledge(data.length, next_cursor)}
+      build={() => call("webhookEndpoints", "inbox", endpoint_id, { after, limit: 1 })}
+      done={count === 1 ? "1 delivery acknowledged." : `${count} deliveries acknowledged.`}
     >
-      {data.length === 1 ? "Acknowledge it" : `Acknowledge these ${data.length}`}
-    </button>
+      {count === 1 ? "Acknowledge it" : `Acknowledge these ${count}`}
+    </ActionButton>
   );
 }
 

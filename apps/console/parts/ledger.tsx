@@ -8,7 +8,7 @@ import { MAX_PAGE } from "../../../shared/schema/limits.ts";
 import { call } from "../data/calls.ts";
 import { useLive } from "../data/live.ts";
 import { formatMinor } from "../data/money.ts";
-import { Cut, Empty, NoItems, Reading } from "./notice.tsx";
+import { ReadingList } from "./notice.tsx";
 import { Time } from "./text.tsx";
 import { label } from "../data/words.ts";
 
@@ -39,23 +39,15 @@ const REFUND_NAMES: Readonly<Record<string, string>> = {
 export function Ledger({ of }: { of: Subject }) {
   const live = useLive(call("ledgerEntries", "list", { ...of, limit: MAX_PAGE }));
   return (
-    <Reading label="ledger entries" live={live} rows={2}>
-      {(page) =>
-        page.data.length === 0
-          ? (
-            <NoItems page={page}>
-              <Empty title="No money has moved" />
-            </NoItems>
-          )
-          : (
-            <div class="transactions">
-              {transactionsOf(page.data).map((entries) => (
-                <LedgerTransaction key={entries[0]!.transaction_id} entries={entries} />
-              ))}
-              <Cut page={page} />
-            </div>
-          )}
-    </Reading>
+    <ReadingList label="ledger entries" live={live} none="No money has moved">
+      {(entries) => (
+        <div class="transactions">
+          {transactionsOf(entries).map((entries) => (
+            <LedgerTransaction key={entries[0]!.transaction_id} entries={entries} />
+          ))}
+        </div>
+      )}
+    </ReadingList>
   );
 }
 

@@ -3,61 +3,90 @@
 import type { ComponentChildren } from "preact";
 import type { ListParams, Page } from "../../../packages/client/mod.ts";
 import type { Call } from "../data/calls.ts";
-import type { Column } from "../data/csv.ts";
 import { ExportButton } from "./export_button.tsx";
 import { concerns, failureOf } from "../data/failure.ts";
 import { type Filter, Filters, readFilters } from "./filters.tsx";
+import { type Column, ListTable, type RowAttributes } from "./list_table.tsx";
 import { useLive } from "../data/live.ts";
 import { Empty, NoItems, Reading } from "./notice.tsx";
-import { Pager } from "./pager.tsx";
+import { Crumb, Title } from "./page_parts.tsx";
 import { href } from "../data/route.ts";
+import { sectionName, wordsOf } from "../data/titles.ts";
 
-/** Number of items on a page. */
+/** Number of items on a page, unless the list has another one. */
 const PAGE_SIZE = 20;
 
-/** The page. `children` renders the table; `busy` means that another page is on its way. */
-export function ListPage<T extends object>(props: {
+type Query = Readonly<Record<string, string>>;
+
+/** A list of the console. */
+export interface List<T> {
   /** The first step of the route. */
   section: string;
-  title: string;
-  /** The items in the plural, in the words of the messages: `ledger entries`. */
-  noun: string;
-  /** One item, in the words of an empty list: `ledger entry`. */
-  one: string;
-  query: Readonly<Record<string, string>>;
-  filters: readonly Filter[];
+  /** The heading, if it is not the name of the section. */
+  title?: (query: Query) => string;
+  /** The section to which the page leads back. */
+  crumb?: string;
+  filters?: (query: Query) => readonly Filter[];
+  /** The query of the whole list. Its filters alone do not make a list a filtered one. */
+  all?: Query;
+  page_size?: number;
   read: (params: ListParams) => Call<Page<T>>;
-  /** The columns of the CSV file. */
-  columns: readonly Column[];
+  /** The columns of the CSV file, separated by spaces. Absent: the page saves no file. */
+  csv?: string;
   /** The way to make an item. */
   action?: ComponentChildren;
   /** Text above the filters. */
-  about?: ComponentChildren;
+  about?: (query: Query) => ComponentChildren;
   /** The content of an empty list without filters. */
-  empty: ComponentChildren;
-  children: (items: readonly T[], busy: boolean) => ComponentChildren;
-}) {
-  const { section, noun, one, query, filters, read } = props;
-  const { values, failure: unsent } = readFilters(filters, query);
-  const filtered = unsent ? null : (params: ListParams) => read({ ...values, ...params });
-  const { starting_after } = query;
-  const live = useLive(
-    filtered && filtered({ limit: PAGE_SIZE, ...(starting_after && { starting_after }) }),
-    { logged: true },
+  empty: (query: Query) => ComponentChildren;
+  /** The items; `busy` means that another page is on its way. */
+  show: (items: readonly T[], busy: boolean, query: Query) => ComponentChildren;
+}
+
+/** Returns the content of a list as a table with these columns. */
+export function tableOf<T extends { id: string }>(
+  label: string,
+  columns: readonly Column<T>[],
+  row?: (item: T, query: Query) => RowAttributes,
+): List<T>["show"] {
+  return (items, busy, query) => (
+    <ListTable
+      label={label}
+      items={items}
+      busy={busy}
+      columns={columns}
+      row={(item) => row?.(item, query) ?? {}}
+    />
   );
+}
+
+/** The page. */
+export function ListPage<T extends object>({ list, query }: { list: List<T>; query: Query }) {
+  const { section, all = {}, csv } = list;
+  const { one, noun } = wordsOf(section);
+  const filters = list.filters?.(query) ?? [];
+  const { values, failure: unsent } = readFilters(filters, query);
+  const read = unsent ? null : (params: ListParams) => list.read({ ...values, ...params });
+  const { starting_after } = query;
+  const limit = list.page_size ?? PAGE_SIZE;
+  const live = useLive(read && read({ limit, ...(starting_after && { starting_after }) }), {
+    logged: true,
+  });
   const failure = unsent ?? (live.error === null ? null : failureOf(live.error));
   const is_refused = concerns(failure, filters.map(({ name }) => name));
-  const is_filtered = Object.keys(values).length > 0;
+  const is_filtered = Object.keys(values).some((name) => !(name in all));
   return (
     <>
-      <div class="title">
-        <h1 tabIndex={-1}>{props.title}</h1>
-        <div class="title-actions">
-          <ExportButton noun={noun} read={is_refused ? null : filtered} columns={props.columns} />
-          {props.action}
-        </div>
-      </div>
-      {props.about}
+      {list.crumb !== undefined && <Crumb section={list.crumb} />}
+      <Title title={list.title?.(query) ?? sectionName(section)}>
+        {csv === undefined ? list.action : (
+          <div class="title-actions">
+            <ExportButton noun={noun} read={is_refused ? null : read} columns={csv.split(" ")} />
+            {list.action}
+          </div>
+        )}
+      </Title>
+      {list.about?.(query)}
       {filters.length > 0 && (
         <Filters
           label={`Filter ${noun}`}
@@ -74,16 +103,16 @@ export function ListPage<T extends object>(props: {
             {(page) => (
               <>
                 {page.data.length > 0
-                  ? props.children(page.data, live.is_stale)
+                  ? list.show(page.data, live.is_stale, query)
                   : (
                     <NoItems page={page}>
                       {is_filtered
                         ? (
                           <Empty title={`No ${one} matches`}>
-                            <a href={href([section])}>Show all {noun}</a>
+                            <a href={href([section], all)}>Show all {noun}</a>
                           </Empty>
                         )
-                        : <Empty title={`No ${noun} yet`}>{props.empty}</Empty>}
+                        : <Empty title={`No ${noun} yet`}>{list.empty(query)}</Empty>}
                     </NoItems>
                   )}
                 <Pager page={page} query={query} steps={[section]} />
@@ -92,5 +121,33 @@ export function ListPage<T extends object>(props: {
           </Reading>
         )}
     </>
+  );
+}
+
+/** The cursor of the previous page, by cursor. The API has cursors in one direction only. */
+const previous_of = new Map<string, string>();
+
+/** Links to the newest, the newer and the older page. */
+export function Pager<T>(props: {
+  page: Page<T>;
+  steps: readonly string[];
+  query: Readonly<Record<string, string>>;
+}) {
+  const { page: { next_cursor, has_more }, steps } = props;
+  const { starting_after = "", ...query } = props.query;
+  const older = has_more && next_cursor !== null ? next_cursor : null;
+  if (older === null && starting_after === "") return null;
+  if (older !== null) previous_of.set(older, starting_after);
+  const newer = previous_of.get(starting_after);
+  return (
+    <nav class="pager" aria-label="Pages">
+      {starting_after !== "" && <a class="button" href={href(steps, query)}>Newest</a>}
+      {newer !== undefined && newer !== "" && (
+        <a class="button" href={href(steps, { ...query, starting_after: newer })}>Newer</a>
+      )}
+      {older !== null && (
+        <a class="button" href={href(steps, { ...query, starting_after: older })}>Older</a>
+      )}
+    </nav>
   );
 }

@@ -1,31 +1,50 @@
 /** Messages on a page: failures, results, empty lists, and data that is loading. */
 
 import type { ComponentChildren } from "preact";
-import type { Page } from "../../../packages/client/mod.ts";
+import type { Page, Payment, Transfer } from "../../../packages/client/mod.ts";
 import { type Failure, failureOf } from "../data/failure.ts";
 
 /** A failure. It can get the focus, and screen readers read it at once. */
-export function FailureNotice({ failure, retries }: { failure: Failure; retries?: boolean }) {
+export function FailureNotice(props: {
+  failure: Failure;
+  tone?: "bad" | "warn";
+  retries?: boolean;
+  children?: ComponentChildren;
+}) {
+  const { failure: { message, code, kind, request_id }, tone = "bad", retries, children } = props;
   return (
-    <div class="notice bad" role="alert" tabIndex={-1}>
+    <div class={`notice ${tone}`} role="alert" tabIndex={-1}>
       <p>
-        <strong>{failure.message}</strong>
-        {failure.code && <code>{failure.code}</code>}
+        <strong>{message}</strong>
+        {code && <code>{code}</code>}
       </p>
-      {retries && failure.kind === "undecided" && (
+      {retries && kind === "undecided" && (
         <p>
           Nothing that you typed is lost. Send it again: the request has the same idempotency key,
           so it takes effect at most once.
         </p>
       )}
-      {failure.request_id && <p class="quiet">Request {failure.request_id}</p>}
+      {children}
+      {request_id && <p class="quiet">Request {request_id}</p>}
     </div>
   );
 }
 
-/** The result of an action. */
-export function Notice(props: { kind: "good" | "bad"; children: ComponentChildren }) {
-  return <div class={`notice ${props.kind}`} role="status">{props.children}</div>;
+/** The reason why a payment or a transfer has failed. Renders nothing for any other one. */
+export function FailedNotice(props: {
+  of: Pick<Payment | Transfer, "failure_code" | "failure_message" | "return_code">;
+  /** The text if there is no message. */
+  otherwise: string;
+  children?: ComponentChildren;
+}) {
+  const { of: { failure_code, failure_message, return_code }, otherwise, children } = props;
+  return failure_code && (
+    <p class="notice bad">
+      {failure_message ?? otherwise} <code>{failure_code}</code>
+      {return_code && <code>{return_code}</code>}
+      {children}
+    </p>
+  );
 }
 
 /** A place without content. */
@@ -54,6 +73,38 @@ export function NoItems(props: { page: Page<unknown>; children: ComponentChildre
     <Empty title="None found yet">
       <p>The API has searched the newest ones. Continue with the older ones.</p>
     </Empty>
+  );
+}
+
+/** Shows the items of a list, or that there are none. `none` is the title then. */
+export function ReadingList<T>(props: {
+  label: string;
+  live: { data: Page<T> | null; error: unknown };
+  rows?: number;
+  none: string;
+  /** The content of an empty list. */
+  about_none?: ComponentChildren;
+  /** Whether a pager follows. Otherwise the list says that it is cut. */
+  is_paged?: boolean;
+  children: (items: readonly T[]) => ComponentChildren;
+}) {
+  const { label, live, rows = 2, none, about_none, is_paged = false, children } = props;
+  return (
+    <Reading label={label} live={live} rows={rows}>
+      {(page) =>
+        page.data.length > 0
+          ? (
+            <>
+              {children(page.data)}
+              {!is_paged && <Cut page={page} />}
+            </>
+          )
+          : (
+            <NoItems page={page}>
+              <Empty title={none}>{about_none}</Empty>
+            </NoItems>
+          )}
+    </Reading>
   );
 }
 
@@ -91,17 +142,12 @@ function ReadingFailure({ label, error }: { label: string; error: unknown }) {
   const failure = failureOf(error);
   const is_repeated = failure.kind === "undecided";
   return (
-    <div class={`notice ${is_repeated ? "warn" : "bad"}`} role="alert">
-      <p>
-        <strong>{failure.message}</strong>
-        {failure.code && <code>{failure.code}</code>}
-      </p>
+    <FailureNotice failure={failure} tone={is_repeated ? "warn" : "bad"}>
       <p>
         {is_repeated
           ? `The console requests ${label} again until the API responds.`
           : `Cannot show ${label}.`}
       </p>
-      {failure.request_id && <p class="quiet">Request {failure.request_id}</p>}
-    </div>
+    </FailureNotice>
   );
 }

@@ -2,10 +2,10 @@
 
 import type { Refund, Transfer } from "../../../packages/client/mod.ts";
 import { type CheckToApprove, needsApproval } from "../../../shared/domain/payments/lifecycle.ts";
-import { useAction } from "../data/action.ts";
-import { Callout } from "./callout.tsx";
+import { ActionButton, useAction } from "./action.tsx";
 import { call } from "../data/calls.ts";
-import { FailureNotice } from "./notice.tsx";
+import { Callout } from "./page_parts.tsx";
+import type { Build } from "../data/retry_key.ts";
 import { payeeCheckLabel, payeeCheckText } from "../data/words.ts";
 
 /** A transfer or a refund. */
@@ -35,32 +35,28 @@ export function PayeeNote({ of }: { of: Payout }) {
 
 /** The buttons that decide about a transfer. Renders nothing if it waits for no approval. */
 export function PayeeCallout({ transfer }: { transfer: Transfer }) {
-  const { failure, running, run } = useAction();
+  const action = useAction();
   const check = checkToApprove(transfer);
   if (check === null) return null;
-  const decide = (to: "completed" | "failed", said: string) =>
-    run((options) => call("sandbox", "advanceTransfer", transfer.id, { to }, options), said);
+  const decide = (to: "completed" | "failed"): Build<unknown> => (options) =>
+    call("sandbox", "advanceTransfer", transfer.id, { to }, options);
   return (
     <Callout title={payeeCheckLabel(check)}>
       <PayeeNote of={transfer} />
       <div class="actions">
-        <button
-          type="button"
+        <ActionButton
+          of={action}
           class="primary"
-          aria-disabled={running}
-          onClick={() => decide("completed", "Transfer approved.")}
+          build={decide("completed")}
+          done="Transfer approved."
         >
           Approve
-        </button>
-        <button
-          type="button"
-          aria-disabled={running}
-          onClick={() => decide("failed", "Transfer rejected.")}
-        >
+        </ActionButton>
+        <ActionButton of={action} build={decide("failed")} done="Transfer rejected.">
           Reject
-        </button>
+        </ActionButton>
       </div>
-      {failure && <FailureNotice failure={failure} />}
+      {action.notice}
     </Callout>
   );
 }

@@ -1,28 +1,39 @@
 /** A new secret. The API shows it only once, so the page shows it until the user dismisses it. */
 
+import { signal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { Card } from "./page_parts.tsx";
 import { CopyButton } from "./text.tsx";
 
-/**
- * The card.
- * @param props.name the name of the secret: `Signing secret`
- * @param props.about where to store it
- */
-export function SecretCard(props: {
+/** A secret of a section or of a resource. */
+interface NewSecretText {
+  of: string;
+  /** The name of the secret: `Signing secret`. */
   name: string;
+  /** Where to store it. */
   about: string;
   secret: string;
-  dismiss: () => void;
-}) {
-  const { name, about, secret, dismiss } = props;
+}
+
+/** The newest secret. */
+export const new_secret = signal<NewSecretText | null>(null);
+
+/** Shows the newest secret of `of`, until the user dismisses it or leaves the page. */
+export function NewSecret({ of }: { of: string }) {
+  const dismiss = () => {
+    new_secret.value = null;
+  };
+  useEffect(() => dismiss, []);
+  const told = new_secret.value;
+  if (told?.of !== of) return null;
   return (
-    <section class="card callout" aria-labelledby="secret">
-      <h2 id="secret">{name}</h2>
-      <p>{about} It is shown only once.</p>
+    <Card title={told.name} class="callout">
+      <p>{told.about} It is shown only once.</p>
       <p class="secret">
-        <code>{secret}</code>
-        <CopyButton text={secret} label={`Copy the ${name.toLowerCase()}`} />
+        <code>{told.secret}</code>
+        <CopyButton text={told.secret} label={`Copy the ${told.name.toLowerCase()}`} />
       </p>
       <button type="button" onClick={dismiss}>I have stored it</button>
-    </section>
+    </Card>
   );
 }

@@ -1,5 +1,6 @@
 /** A choice of test values: tiles with the result that each value has. */
 
+import { Fragment } from "preact";
 import {
   TEST_RESULTS,
   TEST_TOKENS,
@@ -20,31 +21,35 @@ export function tileOf({ value, name, behaviour }: TestValue): Tile {
   return { value, name, result: TEST_RESULTS[behaviour].result };
 }
 
-/** A choice of test values. The user can change the chosen value in the fields below. */
+/**
+ * A choice of test values, named after the field that it fills. The user can change the chosen value
+ * in the fields below.
+ */
 export function TestValues<V extends Tile>(props: {
   label: string;
-  name: string;
+  params: readonly string[];
   values: readonly V[];
   value: string;
-  pick: (value: V) => void;
+  set: (value: string) => void;
+  /** Changes more than the field. */
+  pick?: (value: V) => void;
 }) {
+  const { label: name, params: [param], values, value, set, pick } = props;
   return (
     <Choices
-      label={props.label}
-      name={props.name}
+      label={name}
+      name={param!}
       class="tiles"
-      value={props.value}
-      set={(chosen) => props.pick(props.values.find(({ value }) => value === chosen)!)}
-      options={props.values.map(({ value, name, result }) => ({
+      value={value}
+      set={(chosen) => pick ? pick(values.find(({ value }) => value === chosen)!) : set(chosen)}
+      options={values.map(({ value, name, result }) => [
         value,
-        label: (
-          <>
-            <span class="tile-name">{name}</span>
-            {value.toLowerCase() !== name.toLowerCase() && <code>{shortValue(value)}</code>}
-            {label(result) !== name && <span class="tile-result">{label(result)}</span>}
-          </>
-        ),
-      }))}
+        <Fragment key={value}>
+          <span class="tile-name">{name}</span>
+          {value.toLowerCase() !== name.toLowerCase() && <code>{shortValue(value)}</code>}
+          {label(result) !== name && <span class="tile-result">{label(result)}</span>}
+        </Fragment>,
+      ])}
     />
   );
 }

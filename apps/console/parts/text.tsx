@@ -3,7 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { formatMinor } from "../data/money.ts";
-import { formatTime, TIME_ZONE } from "../data/times.ts";
+import { formatTime } from "../data/times.ts";
 import { label, toneOf } from "../data/words.ts";
 
 /** An amount with its currency. */
@@ -25,15 +25,6 @@ export function Time({ at }: { at: string }) {
     <time dateTime={at} title={FULL.format(date)}>
       {formatTime(date)}
     </time>
-  );
-}
-
-/** The head of a column with times, with the time zone of all times. By default of the creation. */
-export function TimeColumn({ name = "Created" }: { name?: string }) {
-  return (
-    <th scope="col" class="wide-only">
-      {name} <span class="zone">{TIME_ZONE}</span>
-    </th>
   );
 }
 
@@ -80,13 +71,31 @@ export function Facts({ children }: { children: ComponentChildren }) {
   return <dl class="facts">{children}</dl>;
 }
 
-/** A name and its value. Renders nothing if there is no value. */
-export function Fact({ name, children }: { name: string; children: ComponentChildren }) {
-  if (children === null || children === undefined) return null;
+/** A name and its value: a time, a code or other content. Renders nothing if there is no value. */
+export function Fact(props: {
+  name: string;
+  at?: string | null;
+  code?: string | null;
+  children?: ComponentChildren;
+}) {
+  const { name, at, code, children } = props;
+  const value = at ? <Time at={at} /> : code ? <code>{code}</code> : children;
+  if (value === null || value === undefined) return null;
   return (
     <div>
       <dt>{name}</dt>
-      <dd>{children}</dd>
+      <dd>{value}</dd>
     </div>
+  );
+}
+
+/** The metadata of a resource, as facts. */
+export function MetadataFacts({ of }: { of: Readonly<Record<string, string>> }) {
+  return (
+    <>
+      {Object.entries(of).map(([name, value]) => (
+        <Fact key={name} name={`metadata.${name}`}>{value}</Fact>
+      ))}
+    </>
   );
 }

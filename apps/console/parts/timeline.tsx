@@ -9,7 +9,7 @@ import { Json } from "./json.tsx";
 import type { Subject } from "./ledger.tsx";
 import { useLive } from "../data/live.ts";
 import { Mention } from "./mention.tsx";
-import { Cut, Empty, NoItems, Reading } from "./notice.tsx";
+import { ReadingList } from "./notice.tsx";
 import { href } from "../data/route.ts";
 import { Money, Time } from "./text.tsx";
 import { eventNote, eventTone } from "../data/words.ts";
@@ -18,21 +18,9 @@ import { eventNote, eventTone } from "../data/words.ts";
 export function Timeline({ of }: { of: Subject }) {
   const live = useLive(call("events", "list", { ...of, limit: MAX_PAGE }));
   return (
-    <Reading label="events" live={live} rows={2}>
-      {(page) =>
-        page.data.length === 0
-          ? (
-            <NoItems page={page}>
-              <Empty title="No events" />
-            </NoItems>
-          )
-          : (
-            <>
-              <Events events={page.data} />
-              <Cut page={page} />
-            </>
-          )}
-    </Reading>
+    <ReadingList label="events" live={live} none="No events">
+      {(events) => <Events events={events} />}
+    </ReadingList>
   );
 }
 
@@ -66,6 +54,7 @@ function EventItem(props: { event: Event; note: string | null; is_elsewhere: boo
   const { event, note, is_elsewhere } = props;
   const [open, setOpen] = useState(false);
   const { object } = event.data;
+  const owner = ownerOf(object);
   return (
     <li class={eventTone(event.type)}>
       <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
@@ -81,7 +70,11 @@ function EventItem(props: { event: Event; note: string | null; is_elsewhere: boo
         </summary>
         {open && (
           <p class="about">
-            {is_elsewhere && <About object={object} />}
+            {is_elsewhere && owner && (
+              <span>
+                About <Mention {...owner} />
+              </span>
+            )}
             <a href={href(["events", event.id])}>Open the event</a>
           </p>
         )}
@@ -92,16 +85,21 @@ function EventItem(props: { event: Event; note: string | null; is_elsewhere: boo
   );
 }
 
-/** A link to the payment or the transfer of an event. */
-function About({ object }: { object: Event["data"]["object"] }) {
-  const link = object.object === "payment"
-    ? <Mention section="payments" id={object.id} />
-    : object.object === "transfer"
-    ? <Mention section="transfers" id={object.id} />
-    : object.object === "refund" || object.object === "dispute"
-    ? <Mention section="payments" id={object.payment_id} />
-    : null;
-  return link && <span>About {link}</span>;
+/** The payment or the transfer that a resource is or belongs to; null: it is an endpoint. */
+export function ownerOf(
+  object: Event["data"]["object"],
+): { section: "payments" | "transfers"; id: string } | null {
+  switch (object.object) {
+    case "payment":
+      return { section: "payments", id: object.id };
+    case "transfer":
+      return { section: "transfers", id: object.id };
+    case "refund":
+    case "dispute":
+      return { section: "payments", id: object.payment_id };
+    default:
+      return null;
+  }
 }
 
 /** The deliveries of an event, one for each endpoint. */

@@ -1,0 +1,273 @@
+/** The lists of payments, refunds, disputes, transfers and ledger entries. */
+
+import type {
+  Dispute,
+  LedgerEntry,
+  Payment,
+  Refund,
+  Transfer,
+} from "../../../packages/client/mod.ts";
+import {
+  DISPUTE_STATUSES,
+  METHOD_KINDS,
+  PAYMENT_STATUSES,
+  REFUND_STATUSES,
+  TRANSFER_STATUSES,
+} from "../../../shared/core/vocabulary.ts";
+import { ACCOUNT_TEXTS, ACCOUNTS, label, METHOD_NAMES } from "../data/words.ts";
+import { call } from "../data/calls.ts";
+import { choiceOf, CREATED_FILTERS, type Filter } from "../parts/filters.tsx";
+import { destinationText, instrumentText } from "../data/instrument_text.ts";
+import { type List, tableOf } from "../parts/list_page.tsx";
+import { type Column, timeColumn } from "../parts/list_table.tsx";
+import { Mention } from "../parts/mention.tsx";
+import { PayeeMark } from "../parts/payee_check.tsx";
+import { href } from "../data/route.ts";
+import { Money, Status, Time } from "../parts/text.tsx";
+
+const CURRENCY: Filter = { name: "currency", label: "Currency", placeholder: "EUR" };
+const PAYMENT: Filter = { name: "payment_id", label: "Payment", placeholder: "pay_…" };
+
+/** The columns of a list of money: the amount, which is the link, the status, others and the time. */
+function moneyColumns<T extends Payment | Refund | Dispute | Transfer>(
+  link: (item: T) => string,
+  others: readonly Column<T>[],
+): Column<T>[] {
+  return [
+    {
+      heading: "Amount",
+      class: "right",
+      cell: (item) => (
+        <>
+          <a class="row-link" href={link(item)}>
+            <Money amount_minor={item.amount_minor} currency={item.currency} />
+          </a>
+          <span class="phone-only">
+            <Time at={item.created_at} />
+          </span>
+        </>
+      ),
+    },
+    {
+      heading: "Status",
+      cell: (item) => (
+        <>
+          <Status of={item.status} />
+          {"payee_check" in item && <PayeeMark of={item} />}
+        </>
+      ),
+    },
+    ...others,
+    timeColumn(),
+  ];
+}
+
+/** Returns the columns of a list whose rows lead to a payment. */
+function ofPayment<T extends Refund | Dispute>(others: readonly Column<T>[]): Column<T>[] {
+  return moneyColumns(({ payment_id }) => href(["payments", payment_id]), [
+    {
+      heading: "Payment",
+      cell: ({ payment_id }) => <Mention section="payments" id={payment_id} />,
+    },
+    ...others,
+  ]);
+}
+
+const PAYMENT_COLUMNS: readonly Column<Payment>[] = moneyColumns(
+  ({ id }) => href(["payments", id]),
+  [
+    { heading: "Method", cell: instrumentText },
+    { heading: "Reference", class: "cut wide-only", cell: ({ reference }) => reference },
+    {
+      heading: "Description and customer",
+      class: "grow wide-only",
+      cell: ({ id, description, customer }) => (
+        <>
+          {description && <span>{description}</span>}
+          {customer && <span class="quiet">{customer.email}</span>}
+          {!description && !customer && <code class="quiet">{id}</code>}
+        </>
+      ),
+    },
+  ],
+);
+
+const TRANSFER_COLUMNS: readonly Column<Transfer>[] = moneyColumns(
+  ({ id }) => href(["transfers", id]),
+  [
+    { heading: "Destination", cell: ({ destination }) => destinationText(destination) },
+    {
+      heading: "Description",
+      class: "grow wide-only",
+      cell: ({ id, description }) => description ?? <code class="quiet">{id}</code>,
+    },
+  ],
+);
+
+export const PAYMENTS: List<Payment> = {
+  section: "payments",
+  filters: ({ customer_id }) => [
+    choiceOf("status", "Status", PAYMENT_STATUSES),
+    choiceOf(
+      "method_kind",
+      "Method",
+      METHOD_KINDS,
+      (kind) => METHOD_NAMES[kind as Payment["method_kind"]],
+    ),
+    CURRENCY,
+    { name: "reference", label: "Reference", placeholder: "order-1001" },
+    { name: "customer", label: "Customer’s e-mail", placeholder: "ada@example.com" },
+    ...CREATED_FILTERS,
+    // The page of a payment leads to it. The row has no width for it otherwise.
+    ...(customer_id ? [{ name: "customer_id", label: "Customer’s id" }] : []),
+  ],
+  read: (params) => call("payments", "list", params),
+  csv: "id created_at status amount_decimal currency amount_minor amount_captured " +
+    "amount_refunded amount_disputed method_kind customer.id customer.email customer.name " +
+    "reference description failure_code advice metadata",
+  action: <a class="button primary" href={href(["payments", "new"])}>Create payment</a>,
+  empty: () => (
+    <>
+      <p>Create a payment with a test card and watch its status.</p>
+      <a class="button" href={href(["payments", "new"])}>Create the first payment</a>
+    </>
+  ),
+  show: tableOf("Payments", PAYMENT_COLUMNS),
+};
+
+export const REFUNDS: List<Refund> = {
+  section: "refunds",
+  filters: () => [choiceOf("status", "Status", REFUND_STATUSES), PAYMENT],
+  read: (params) => call("refunds", "list", params),
+  csv: "id created_at status amount_decimal currency amount_minor payment_id payment_status " +
+    "reason failure_code payee_check metadata",
+  empty: () => <p>You refund a completed payment on its page.</p>,
+  show: tableOf(
+    "Refunds",
+    ofPayment([{
+      heading: "Reason",
+      class: "grow wide-only",
+      cell: ({ reason, failure_code, return_code }) => (
+        <>
+          {reason && <span>{label(reason)}</span>}
+          {failure_code && <code class="quiet">{failure_code}</code>}
+          {return_code && <code class="quiet">{return_code}</code>}
+        </>
+      ),
+    }]),
+  ),
+};
+
+export const DISPUTES: List<Dispute> = {
+  section: "disputes",
+  filters: () => [choiceOf("status", "Status", DISPUTE_STATUSES), PAYMENT],
+  read: (params) => call("disputes", "list", params),
+  csv: "id created_at status amount_decimal currency amount_minor payment_id reason " +
+    "evidence_due_by evidence.submitted_at evidence.text closed_at",
+  empty: () => (
+    <p>
+      A payer disputes a payment when you advance it to “Chargeback”, and at once with the test card
+      that ends with 0259.
+    </p>
+  ),
+  show: tableOf(
+    "Disputes",
+    ofPayment([
+      { heading: "Reason", class: "grow wide-only", cell: ({ reason }) => label(reason) },
+      {
+        heading: "Evidence until",
+        class: "when wide-only",
+        cell: ({ status, evidence_due_by }) =>
+          status === "needs_response" && evidence_due_by && <Time at={evidence_due_by} />,
+      },
+    ]),
+  ),
+};
+
+export const TRANSFERS: List<Transfer> = {
+  section: "transfers",
+  filters: () => [choiceOf("status", "Status", TRANSFER_STATUSES), CURRENCY, ...CREATED_FILTERS],
+  read: (params) => call("transfers", "list", params),
+  csv: "id created_at status amount_decimal currency amount_minor destination description " +
+    "failure_code payee_check completed_at metadata",
+  action: <a class="button primary" href={href(["transfers", "new"])}>Create transfer</a>,
+  empty: () => (
+    <>
+      <p>A transfer moves money of the available balance to a bank account or a wallet.</p>
+      <a class="button" href={href(["transfers", "new"])}>Create the first transfer</a>
+    </>
+  ),
+  show: tableOf("Transfers", TRANSFER_COLUMNS),
+};
+
+const accountOf = (query: { account?: string }) => ACCOUNTS.find((name) => name === query.account);
+
+const LEDGER_COLUMNS: readonly Column<LedgerEntry>[] = [
+  {
+    heading: "Account",
+    cell: (entry) => (
+      <>
+        {label(entry.account)}
+        <span class="phone-only">
+          <OwnerOf entry={entry} /> <Time at={entry.created_at} />
+        </span>
+      </>
+    ),
+  },
+  sideColumn("Debit", "debit"),
+  sideColumn("Credit", "credit"),
+  { heading: "Of", class: "wide-only", cell: (entry) => <OwnerOf entry={entry} /> },
+  {
+    heading: "Transaction",
+    class: "grow wide-only",
+    cell: ({ transaction_id }) => (
+      <a href={href(["ledger"], { transaction_id })} title="Both sides of the transaction">
+        <code>{transaction_id}</code>
+      </a>
+    ),
+  },
+  timeColumn(),
+];
+
+export const LEDGER: List<LedgerEntry> = {
+  section: "ledger",
+  crumb: "balance",
+  title: (query) => {
+    const account = accountOf(query);
+    return account ? `Ledger: ${label(account).toLowerCase()}` : "Ledger";
+  },
+  filters: () => [
+    choiceOf("account", "Account", ACCOUNTS),
+    CURRENCY,
+    PAYMENT,
+    { name: "transfer_id", label: "Transfer", placeholder: "tr_…" },
+    { name: "transaction_id", label: "Transaction", placeholder: "txn_…" },
+  ],
+  read: (params) => call("ledgerEntries", "list", params),
+  csv: "id created_at transaction_id account direction amount_decimal currency amount_minor " +
+    "payment_id refund_id transfer_id",
+  about: (query) => {
+    const account = accountOf(query);
+    return account && <p class="about-page">{ACCOUNT_TEXTS[account]}</p>;
+  },
+  empty: () => <p>The first completed payment creates ledger entries.</p>,
+  show: tableOf("Ledger entries", LEDGER_COLUMNS, ({ id }, { entry }) => ({
+    title: id,
+    "aria-current": id === entry ? "true" : undefined,
+  })),
+};
+
+function sideColumn(heading: string, side: LedgerEntry["direction"]): Column<LedgerEntry> {
+  return {
+    heading,
+    class: "right",
+    cell: ({ direction, amount_minor, currency }) =>
+      direction === side && <Money amount_minor={amount_minor} currency={currency} />,
+  };
+}
+
+/** A link to the payment or the transfer of an entry. */
+function OwnerOf({ entry: { payment_id, transfer_id } }: { entry: LedgerEntry }) {
+  if (payment_id !== null) return <Mention section="payments" id={payment_id} />;
+  return transfer_id === null ? null : <Mention section="transfers" id={transfer_id} />;
+}

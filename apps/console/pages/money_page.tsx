@@ -1,0 +1,106 @@
+/** The page of a payment or a transfer: its status, its records, and the actions on it. */
+
+import type { ComponentChildren } from "preact";
+import type { Payment, Transfer } from "../../../packages/client/mod.ts";
+import { isByBank } from "../../../shared/domain/payments/lifecycle.ts";
+import { MAX_PAGE } from "../../../shared/schema/limits.ts";
+import { call } from "../data/calls.ts";
+import { Card, Title } from "../parts/page_parts.tsx";
+import { ConfirmButton } from "../parts/confirm_dialog.tsx";
+import { Deliveries } from "../parts/deliveries.tsx";
+import { Ledger, type Subject } from "../parts/ledger.tsx";
+import { useLive } from "../data/live.ts";
+import { FailedNotice } from "../parts/notice.tsx";
+import { Facts, Id, MetadataFacts, Money, Status } from "../parts/text.tsx";
+import { Timeline } from "../parts/timeline.tsx";
+
+/** The page. */
+export function MoneyPage(props: {
+  of: Payment | Transfer;
+  subject: Subject;
+  /** The instrument or the destination in words. */
+  text: string;
+  actions: ComponentChildren;
+  callout: ComponentChildren;
+  /** What follows the reason of a failure. */
+  advice?: ComponentChildren;
+  /** Cards below the ledger. */
+  records?: ComponentChildren;
+  /** The button of the deliveries. */
+  trigger?: ComponentChildren;
+  moves: ComponentChildren;
+  details: ComponentChildren;
+}) {
+  const { of, subject, trigger } = props;
+  const deliveries = useLive(call("webhookDeliveries", "list", { ...subject, limit: MAX_PAGE }));
+  return (
+    <>
+      <Title
+        title={<Money amount_minor={of.amount_minor} currency={of.currency} />}
+        under={
+          <>
+            <Status of={of.status} />
+            <span>{props.text}</span>
+            <Id id={of.id} />
+          </>
+        }
+      >
+        {props.actions}
+      </Title>
+      {props.callout}
+      <FailedNotice of={of} otherwise={`The ${of.object} did not succeed`}>
+        {props.advice}
+      </FailedNotice>
+      <div class="columns">
+        <div class="main-column">
+          <Card title="Timeline">
+            <Timeline of={subject} />
+          </Card>
+          <Card title="Ledger">
+            <Ledger of={subject} />
+          </Card>
+          {props.records}
+          <Card title="Webhook deliveries" actions={trigger}>
+            <Deliveries live={deliveries} shows="endpoint" grouped />
+          </Card>
+        </div>
+        <aside class="side-column" aria-label={`About this ${of.object}`}>
+          {props.moves}
+          <Card title="Details" class="details">
+            <Facts>
+              {props.details}
+              <MetadataFacts of={of.metadata} />
+            </Facts>
+            <BankDetailsButton of={of} />
+          </Card>
+        </aside>
+      </div>
+    </>
+  );
+}
+
+/** The button, if the payment or transfer is one of a bank. */
+export function BankDetailsButton({ of }: { of: Payment | Transfer }) {
+  const { id } = of;
+  const is_by_bank = of.object === "payment" ? isByBank(of) : of.destination.type !== "wallet";
+  if (!is_by_bank) return null;
+  return (
+    <ConfirmButton
+      ask="Delete bank details…"
+      title="Delete the bank details?"
+      keep="Keep them"
+      act="Delete bank details"
+      acting="Deleting…"
+      build={(options) =>
+        of.object === "payment"
+          ? call("payments", "deleteBankDetails", id, options)
+          : call("transfers", "deleteBankDetails", id, options)}
+      done="Bank details deleted."
+    >
+      <p>
+        IBAN, name and address are deleted. Country and last four characters stay.
+        {of.object === "payment" && " A later refund must name its destination."}
+      </p>
+    </ConfirmButton>
+  );
+}

@@ -1,0 +1,115 @@
+/** The parts of pages: the heading, the way back, cards, the page of one resource, the logo. */
+
+import type { ComponentChildren, FunctionComponent } from "preact";
+import { useId } from "preact/hooks";
+import type { Call } from "../data/calls.ts";
+import { useLive } from "../data/live.ts";
+import { hrefOfList, type Route } from "../data/route.ts";
+import { itemName, sectionName, wordsOf } from "../data/titles.ts";
+import { Reading } from "./notice.tsx";
+
+/** A link to a list, with the filters and the page that it last had. */
+export function Crumb({ section, label }: { section: string; label?: string }) {
+  return (
+    <p class="crumb">
+      <a href={hrefOfList(section)}>{label ?? sectionName(section)}</a>
+    </p>
+  );
+}
+
+/** The heading of a page with its actions. */
+export function Title(props: {
+  title: ComponentChildren;
+  /** The section to which the page leads back. */
+  crumb?: string;
+  /** The status and the id of a resource. */
+  under?: ComponentChildren;
+  /** Whether the title is a long text, such as a URL. */
+  is_long?: boolean;
+  /** The actions. */
+  children?: ComponentChildren;
+}) {
+  const { title, crumb, under, is_long, children } = props;
+  const heading = <h1 tabIndex={-1} class={is_long ? "url" : undefined}>{title}</h1>;
+  if (under === undefined) {
+    return (
+      <div class="title">
+        {crumb !== undefined && <Crumb section={crumb} />}
+        {heading}
+        {children}
+      </div>
+    );
+  }
+  return (
+    <div class="title payment-title">
+      <div>
+        {heading}
+        <p class="under-title">{under}</p>
+      </div>
+      {children}
+    </div>
+  );
+}
+
+/**
+ * Returns the page of a resource. Until it is read, its heading is the name of its kind.
+ * @param read describes the read of an id
+ * @param View renders the resource
+ */
+export function resourcePage<T>(
+  section: string,
+  read: (id: string) => Call<T>,
+  View: FunctionComponent<{ of: T; query: Route["query"] }>,
+) {
+  return function ResourcePage({ id, query }: { id: string; query: Route["query"] }) {
+    const live = useLive(read(id), { logged: true });
+    return (
+      <>
+        <Crumb section={section} />
+        {live.data === null && <h1 tabIndex={-1}>{itemName(section)}</h1>}
+        <Reading label={`this ${wordsOf(section).one}`} live={live} rows={5}>
+          {(resource) => <View of={resource} query={query} />}
+        </Reading>
+      </>
+    );
+  };
+}
+
+/** A card. `actions` stand beside its heading. */
+export function Card(props: {
+  title: string;
+  class?: string;
+  actions?: ComponentChildren;
+  children: ComponentChildren;
+}) {
+  const id = useId();
+  const heading = <h2 id={id}>{props.title}</h2>;
+  return (
+    <section class={`card ${props.class ?? ""}`} aria-labelledby={id}>
+      {props.actions === undefined
+        ? heading
+        : <div class="card-title">{heading}{props.actions}</div>}
+      {props.children}
+    </section>
+  );
+}
+
+/** The card above a payment or a transfer that waits for a decision. */
+export function Callout({ title, children }: { title: string; children: ComponentChildren }) {
+  return <Card title={title} class="callout">{children}</Card>;
+}
+
+/** The symbol and the name of the product. */
+export function Logo() {
+  return (
+    <span class="logo">
+      <svg viewBox="0 0 32 32" width="24" height="24" aria-hidden="true">
+        <rect width="32" height="32" rx="8" class="logo-ground" />
+        <path d="M9 12h14M9 20h8" class="logo-lines" />
+        <circle cx="22" cy="20" r="2.4" class="logo-dot" />
+      </svg>
+      <span>Payments</span>
+      <span class="mode">Sandbox</span>
+    </span>
+  );
+}
