@@ -2,7 +2,14 @@
 
 import assert from "node:assert/strict";
 import type { Page } from "../../packages/client/mod.ts";
-import { csvCell, csvHead, csvRows, MAX_ROWS, MAX_ROWS_IN_MEMORY, writeCsv } from "../../apps/console/data/csv.ts";
+import {
+  csvCell,
+  csvHead,
+  csvRows,
+  MAX_ROWS,
+  MAX_ROWS_IN_MEMORY,
+  writeCsv,
+} from "../../apps/console/data/csv.ts";
 import type { FileSink } from "../../apps/console/data/save_file.ts";
 import { findSlowText } from "../support/core/growth.ts";
 
