@@ -6,24 +6,26 @@ import { ARROWS } from "../lint/imports.ts";
 const nameOf = (folder: string) =>
   folder.startsWith("supabase/") ? "index" : folder.split("/").at(-1)!;
 
-/** Returns the diagram in Markdown. */
+/** Returns the diagram in Markdown. A node has its label where it stands first. */
 export function renderFoldersDiagram(): string {
+  const named = new Set<string>();
+  const node = (folder: string) => {
+    if (named.has(folder)) return nameOf(folder);
+    named.add(folder);
+    return `${nameOf(folder)}["${folder}"]`;
+  };
   const isInner = (folder: string) => folder.startsWith("shared/domain/");
-  const folders = Object.keys(ARROWS);
-  const node = (folder: string) => `${nameOf(folder)}["${folder}"]`;
-  const draw = (from: string) => ARROWS[from]!.map((to) => `  ${nameOf(from)} --> ${nameOf(to)}`);
-  const outer = folders.filter((folder) => !isInner(folder));
-  const inner = folders.filter(isInner);
+  const draw = (is_inner: boolean) =>
+    Object.entries(ARROWS).filter(([from]) => isInner(from) === is_inner).flatMap((
+      [from, targets],
+    ) => targets.map((to) => `  ${node(from)} --> ${node(to)}`));
   return [
     "```mermaid",
     "flowchart LR",
-    ...outer.map((folder) => `  ${node(folder)}`),
-    '  database[("supabase/schemas<br>supabase/migrations")]',
-    ...outer.flatMap(draw),
-    "  store -->|SQL| database",
+    ...draw(false),
+    '  store -->|SQL| database[("supabase/schemas<br>supabase/migrations")]',
     '  subgraph inside ["inside shared/domain"]',
-    ...inner.map((folder) => `    ${node(folder)}`),
-    ...inner.flatMap(draw).map((line) => `  ${line}`),
+    ...draw(true).map((line) => `  ${line}`),
     "  end",
     "```",
   ].join("\n");

@@ -112,8 +112,7 @@ const OF_FUNCTIONS: readonly Setting[] = [
     "ALLOW_PRIVATE_WEBHOOKS",
     "`false`; locally `true`",
     "`true` allows `http` and private addresses for endpoints of test keys, which can then " +
-    "read the beginning of what such an address " +
-    "[returns](monitoring.md#the-log-of-attempts)",
+    "read the [first bytes](monitoring.md#the-log-of-attempts) that such an address returns",
   ],
   [
     "RATE_LIMIT_PER_SECOND",
