@@ -7,19 +7,27 @@
 import assert from "node:assert/strict";
 import type postgres from "postgres";
 import { idGenerator } from "../../shared/core/ids.ts";
-import { readArrival } from "./arrival.ts";
-import { auditRun } from "./audit.ts";
-import type { Evidence } from "./evidence.ts";
-import type { ApiResponse } from "./client_process.ts";
-import { type Action, isRead, planOf, type Sandbox, SANDBOXES } from "./plan.ts";
-import { changed, requestOf } from "./request.ts";
-import { StoryIds } from "./story_ids.ts";
-import { startService, type TestService } from "../support/service/service.ts";
+import { type ServedService, withServedService } from "../support/service/served_service.ts";
 import { addEndpoint, openRecorder, settle } from "../support/webhook/recording_receiver.ts";
+import { RepeatingClient } from "./harness/client.ts";
+import { readArrival } from "./harness/receiver.ts";
+import { makeEnvironment } from "./harness/stage.ts";
+import { auditRun } from "./worlds/sandbox/audit.ts";
+import { PlanClients, type Received } from "./worlds/sandbox/clients.ts";
+import type { Evidence } from "./worlds/sandbox/evidence.ts";
+import {
+  type Action,
+  isRead,
+  keyOf,
+  planOf,
+  type Sandbox,
+  SANDBOXES,
+} from "./worlds/sandbox/plan.ts";
 
-const SEED = 61;
-const OPERATIONS = 400;
-const DUPLICATES = 2;
+const PLAN = planOf(61, 400, 0);
+for (const operation of PLAN.stories.flatMap(({ groups }) => groups.flat())) {
+  if (!isRead(operation.action)) operation.duplicates = 2;
+}
 
 /** An endpoint for each sandbox, subscribed to every event. */
 const ENDPOINTS: Evidence["endpoints"] = Object.fromEntries(
@@ -34,7 +42,7 @@ const CASES: [defect: string, promise: string, breach: RegExp, breakRun: Break][
     const { operation } = responseTo(run, "cancel", 200);
     await tx`
       delete from pay.events
-      where idempotency_key = ${`chaos-${SEED}-${operation}`}`;
+      where idempotency_key = ${keyOf(PLAN, operation)}`;
   }],
   ["a refused change has happened", "R1", /but its change exists/, (run) => {
     refuse(responseTo(run, "cancel", 200));
@@ -62,7 +70,7 @@ const CASES: [defect: string, promise: string, breach: RegExp, breakRun: Break][
       insert into pay.events select (json_populate_record(e,
         json_build_object('id', ${newId("evt_")}::text, 'subject_id', ${newId("pay_")}::text))).*
       from pay.events e where type = 'payment.created'
-        and idempotency_key = ${`chaos-${SEED}-${operation}`}`;
+        and idempotency_key = ${keyOf(PLAN, operation)}`;
   }],
   ["a refund has completed twice", "R2", /re_.* refund.completed, refund.completed/, (_, tx) => {
     const newId = idGenerator(Date.now());
@@ -222,10 +230,10 @@ const CASES: [defect: string, promise: string, breach: RegExp, breakRun: Break][
   }],
 ];
 
-Deno.test("auditRun()", async (t) => {
-  const service = await startService();
-  try {
-    const run = await tellPlan(service);
+Deno.test("auditRun()", (t) =>
+  withServedService(async (served) => {
+    const { service } = served;
+    const run = await tellPlan(served);
     await t.step("finds nothing in a run without faults", async () => {
       const whole = { ...run, endpoints: ENDPOINTS, sql: service.sql };
       for (const { promise, breaches } of await auditRun(whole)) {
@@ -243,10 +251,7 @@ Deno.test("auditRun()", async (t) => {
         assert.ok(breaches.some((text) => breach.test(text)), breaches.join("\n"));
       });
     }
-  } finally {
-    await service.close();
-  }
-});
+  }));
 
 /** Copies a movement of a kind, as if the service had booked it twice. */
 async function bookAgain(
@@ -272,64 +277,35 @@ async function bookAgain(
 /** The evidence of a run without its database. */
 type Told = Omit<Evidence, "sql" | "endpoints">;
 
-/** Plays the plan of the seed, one request after the other. */
-async function tellPlan(service: TestService) {
-  const plan = planOf(SEED, OPERATIONS, 0);
-  const keys = {} as Record<Sandbox, { text: string; environment_id: string }>;
-  const secrets: Record<string, string> = {};
+/** Plays the plan, one story after the other. */
+async function tellPlan({ service, base_url }: ServedService): Promise<Told> {
+  const [environments, keys, secrets] = [{}, {}, {}] as Record<Sandbox, string>[];
   const hooks = openRecorder();
-  const newId = idGenerator(Date.now());
   for (const name of SANDBOXES) {
-    const environment_id = newId("env_");
-    await service.sql`select pay.create_environment(${environment_id}, 'chaos', false, ${name})`;
-    keys[name] = await service.issueKey(environment_id);
-    const path = `/${name}`;
-    const added = await addEndpoint(service, hooks.url(path), {}, { key: keys[name].text });
-    secrets[path] = added.secret;
+    const { environment_id, key } = await makeEnvironment(service.sql, name, "chaos", false);
+    const { secret } = await addEndpoint(service, hooks.url(`/${name}`), {}, { key });
+    environments![name] = environment_id;
+    keys![name] = key;
+    secrets![name] = secret;
   }
-  const journal: Evidence["journal"] = [];
-  for (const { sandbox, number: story, groups } of plan.stories) {
-    const ids = new StoryIds();
-    for (const { number: operation, action, is_changed } of groups.flat()) {
-      const id = ids.idFor(action);
-      const ask = async (kind: ApiResponse["kind"], duplicate: number) => {
-        const planned = requestOf(action, id);
-        const { method, path, body } = kind === "changed" ? changed(planned) : planned;
-        const { status, text, headers } = await service.call(method, path, {
-          key: keys[sandbox].text,
-          ...(body !== null && { body, idempotency_key: `chaos-${SEED}-${operation}` }),
-        });
-        const is_replay = headers.has("Idempotent-Replayed");
-        journal.push({ kind, operation, story, duplicate, status, body: text, is_replay });
-        return { status, body: text };
-      };
-      journal.push({ kind: "send", operation, story, id });
-      const { status, body } = await ask("response", 0);
-      for (let duplicate = 1; duplicate < DUPLICATES && !isRead(action); duplicate++) {
-        await ask("response", duplicate);
-      }
-      if (is_changed && status < 300) await ask("changed", DUPLICATES);
-      ids.learn(action, status, body);
-      if (ids.subject === null) break;
-    }
-  }
+  const ends: (() => unknown)[] = [];
+  const client = new RepeatingClient({ atEnd: (end) => ends.push(end) }, { urls: [base_url] });
+  const onFinished = () => {};
+  const clients = new PlanClients({ plan: PLAN, client, keys: keys!, clients: 1, onFinished });
+  await clients.tell();
   await settle(service);
   const arrivals = await Promise.all(
-    hooks.arrivals.map((arrival) => readArrival(arrival, secrets[arrival.path]!)),
+    hooks.arrivals.map((one) => readArrival(one, secrets![one.path.slice(1) as Sandbox])),
   );
   await hooks.close();
+  for (const end of ends) end();
   return {
-    plan,
-    journal,
-    arrivals,
-    environments: Object.fromEntries(
-      SANDBOXES.map((name) => [name, keys[name].environment_id]),
-    ) as Record<Sandbox, string>,
+    ...{ plan: PLAN, journal: clients.journal, arrivals, environments: environments! },
     replays: { replayed: 1, faults: [] },
     meanwhile: { audits: 1, breaches: [] },
     altered_movements: [],
     drained: { redelivered: 0, faults: [] },
-  } satisfies Told;
+  };
 }
 
 /** The verdict on a promise after the run was broken. The change of the database is rolled back. */
@@ -354,8 +330,8 @@ async function judgeBroken(
   return await verdict.promise;
 }
 
-function responsesOf({ journal }: Evidence, operation: number): ApiResponse[] {
-  return journal.filter((record): record is ApiResponse =>
+function responsesOf({ journal }: Evidence, operation: number): Received[] {
+  return journal.filter((record): record is Received =>
     record.kind === "response" && record.operation === operation
   );
 }
@@ -369,7 +345,7 @@ function responseTo(
   kind: Action["do"],
   status: number,
   of: Sandbox | null = null,
-): ApiResponse {
+): Received {
   const operations = run.plan.stories
     .filter(({ sandbox }) => of === null ? sandbox !== "resets" : sandbox === of)
     .flatMap(({ groups }) => groups.flat())
@@ -380,43 +356,43 @@ function responseTo(
   return responses.at(-1)!;
 }
 
-function changedResponse({ journal }: Evidence): ApiResponse {
-  return journal.find((record): record is ApiResponse => record.kind === "changed")!;
+function changedResponse({ journal }: Evidence): Received {
+  return journal.find((record): record is Received => record.kind === "changed")!;
 }
 
 /** A page in the middle of a sandbox's payments. */
-function lastListOfPayments(run: Evidence): ApiResponse {
+function lastListOfPayments(run: Evidence): Received {
   const list = responseTo(run, "list", 200);
   assert.ok(JSON.parse(list.body).has_more);
   return list;
 }
 
 /** A list of refunds that is not empty. No refund was requested at the same time. */
-function filledListOfRefunds({ journal, plan }: Evidence): ApiResponse {
+function filledListOfRefunds({ journal, plan }: Evidence): Received {
   const lists = new Set(
     plan.stories.filter(({ sandbox }) => sandbox !== "resets")
       .flatMap(({ groups }) => groups.filter(({ length }) => length === 1).flat())
       .filter(({ action }) => action.do === "list_refunds").map(({ number }) => number),
   );
-  return journal.find((record): record is ApiResponse =>
+  return journal.find((record): record is Received =>
     record.kind === "response" && lists.has(record.operation) && record.body.includes('"re_')
   )!;
 }
 
 /** Replaces a response by that of an unknown id. */
-function refuse(response: ApiResponse): void {
+function refuse(response: Received): void {
   response.status = 404;
   response.body = '{"error":{"code":"not_found"}}';
 }
 
-function dropResponse(response: ApiResponse): void {
+function dropResponse(response: Received): void {
   response.status = 0;
   response.body = "no response in 120000 ms";
 }
 
 /** Changes the body of a response. */
 // deno-lint-ignore no-explicit-any
-function alter(response: ApiResponse, change: (body: any) => unknown): void {
+function alter(response: Received, change: (body: any) => unknown): void {
   const body = JSON.parse(response.body);
   change(body);
   response.body = JSON.stringify(body);

@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { auditBank } from "./bank_audit.ts";
+import { auditBank } from "./worlds/banks/audit.ts";
 
 /** Breaks the good run. */
 type Break = (run: ReturnType<typeof goodRun>) => unknown;

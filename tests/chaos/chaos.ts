@@ -5,30 +5,35 @@
  */
 
 import { parseArgs } from "node:util";
-import type { Verdict } from "./evidence.ts";
-import { runBank } from "./bank_run.ts";
-import { runChain } from "./chain_run.ts";
-import { runHostile } from "./hostile_run.ts";
-import { KILL_POINTS } from "./live_faults.ts";
-import { runLive } from "./live_run.ts";
-import { type MainRunReport, runMain } from "./main_run.ts";
-import { isCutOff } from "./meanwhile.ts";
-import { runMoves } from "./moves_run.ts";
-import { runOutage } from "./outage_run.ts";
-import { setStage, type Stage } from "./stage.ts";
-import { runSandboxes } from "./sandbox_run.ts";
+import type { Verdict } from "./harness/audit.ts";
+import { setStage, type Stage } from "./harness/stage.ts";
+import { type Judged, readCommit, renderRun, writePage } from "./report.ts";
+import { runBank } from "./worlds/banks/run.ts";
+import { KILL_POINTS } from "./worlds/cards/faults.ts";
+import { runCards } from "./worlds/cards/run.ts";
+import { runChain } from "./worlds/chains/run.ts";
+import { runMoves } from "./worlds/moves/run.ts";
+import { runHostile } from "./worlds/sandbox/hostile_run.ts";
+import { runMain } from "./worlds/sandbox/main_run.ts";
+import { isCutOff } from "./worlds/sandbox/meanwhile.ts";
+import { runOutage } from "./worlds/sandbox/outage_run.ts";
+import { runSandboxes } from "./worlds/sandbox/sandboxes_run.ts";
 
+const KILL_POINT_COUNT = Object.keys(KILL_POINTS).length;
 const USAGE = `Usage: deno task chaos [--seed N] [--ops N] [--kills N] [--clients N] [--promise rN]
        deno task chaos --live [--operations N] [--kills N] [--seed N]
+       deno task chaos --full [--write] [--seed N]
 
   --seed        decides operations, duplicates, faults and kills; random by default
   --ops         operations of the main run (5000)
-  --kills       kills in the main run (10), and in the live run, at least ${KILL_POINTS.length} there
+  --kills       kills in the main run (10), and in the live run, at least ${KILL_POINT_COUNT} there
   --clients     stories that run at the same time (64)
   --promise     main (R1 to R8), r8, r13, r15, live, chain and bank (R14), r16, or several, with
                 commas; by default all but r16
   --live        only the live run
   --operations  operations of the live run; by default a tenth of --ops, and 300 to 10000
+  --full        every run at its full size: 100000 operations and 200 kills
+  --write       writes the report to tests/chaos/last_runs.md
 `;
 
 /** The command line. */
@@ -39,34 +44,41 @@ interface ChaosOptions {
   clients: number;
   live_operations: number;
   promises: string[];
+  is_written: boolean;
 }
 
-const BREACHES_SHOWN = 10;
 /** From this number of operations on, each run has its full size. */
 const FULL_SIZE = 100_000;
+const FULL = { ops: String(FULL_SIZE), kills: "200" };
+/** From this number of kills on, the runs of single promises have their full number. */
+const MANY_KILLS = 20;
 /** A run. It calls `onCalm` when it only waits. */
 type Run = (stage: Stage, options: ChaosOptions, onCalm: () => void) => Promise<Verdict[]>;
 
 /** The runs, by their names for `--promise`. */
 const RUNS: Record<string, Run> = {
-  main: async (stage, options, onCalm) => judgeMain(await runMain(stage, { ...options, onCalm })),
+  main: (stage, options, onCalm) => runMain(stage, { ...options, onCalm }),
   r8: (stage, { operations }) => {
     const is_real = operations >= FULL_SIZE;
     return runOutage(stage, { backlog: is_real ? operations : operations / 5, is_real });
   },
   r13: (stage, { operations }) => runHostile(stage, scaled(operations, 3, 15)),
-  r15: (stage, { kills }) => runSandboxes(stage, kills >= 20 ? 20 : 3),
+  r15: (stage, { kills }) => runSandboxes(stage, kills >= MANY_KILLS ? 20 : 3),
   live: (stage, { seed, live_operations: operations, kills }) =>
-    runLive(stage, { seed, operations, kills: Math.max(kills, KILL_POINTS.length) }),
+    runCards(stage, { seed, operations, kills: Math.max(kills, KILL_POINT_COUNT) }),
   chain: (stage, { seed, operations, kills }) =>
-    runChain(stage, { seed, payments: scaled(operations, 60, 900), kills: kills >= 20 ? 20 : 3 }),
+    runChain(stage, {
+      ...{ seed, payments: scaled(operations, 60, 900), kills: kills >= MANY_KILLS ? 20 : 3 },
+    }),
   bank: (stage, { seed, operations, kills }) =>
-    runBank(stage, { seed, days: scaled(operations, 4, 60), kills: kills >= 20 ? 10 : 1 }),
+    runBank(stage, {
+      ...{ seed, days: scaled(operations, 4, 60), kills: kills >= MANY_KILLS ? 10 : 1 },
+    }),
   r16: (stage, { seed, operations, kills }) =>
     runMoves(stage, {
       seed,
       payments: operations >= FULL_SIZE ? operations : operations / 20,
-      kills: kills >= 20 ? 6 : 0,
+      kills: kills >= MANY_KILLS ? 6 : 0,
       // Otherwise the payments of a long run outnumber those it begins with.
       pause_ms: operations >= FULL_SIZE ? 100 : 0,
     }),
@@ -89,8 +101,28 @@ async function main(args: readonly string[]): Promise<number> {
     console.error(`${(error as Error).message}\n\n${USAGE}`);
     return 2;
   }
-  console.log(`seed ${options.seed}, commit ${await commit()}, ${new Date().toISOString()}`);
-  const broken: string[] = [];
+  const { seed, is_written } = options;
+  const [started, started_at, commit] = [performance.now(), new Date(), await readCommit()];
+  console.log(`seed ${seed}, commit ${commit}, ${started_at.toISOString()}`);
+  const judged = await playAll(options);
+  // Once more at the end, where a log that is cut off still has it.
+  const broken = judged.flatMap(({ run, verdicts }) =>
+    verdicts.filter(({ breaches }) => breaches.length > 0)
+      .map(({ promise, breaches }) => `broken ${run} ${promise}: ${breaches[0]}`)
+  );
+  for (const breach of broken) console.log(breach);
+  if (is_written) {
+    const seconds = (performance.now() - started) / 1_000;
+    const rest = args.filter((arg) => arg !== "--write").join(" ");
+    const command = rest.includes("--seed") ? rest : `--seed ${seed} ${rest}`.trim();
+    await writePage(judged, { args: command, commit, started_at, seconds });
+  }
+  console.log(broken.length === 0 ? "Every promise held" : `Broken: repeat it with --seed ${seed}`);
+  return broken.length === 0 ? 0 : 1;
+}
+
+/** Plays each run on a stage of its own, and prints its verdicts. */
+async function playAll(options: ChaosOptions): Promise<Judged[]> {
   const stages = new Set<Stage>();
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
     Deno.addSignalListener(signal, () => {
@@ -98,18 +130,15 @@ async function main(args: readonly string[]): Promise<number> {
       Promise.all([...stages].map((stage) => stage.end())).then(() => Deno.exit(130));
     });
   }
-  const play = async (name: string, onCalm: () => void) => {
+  const play = async (run: string, onCalm: () => void): Promise<Judged> => {
     const started = performance.now();
     const stage = await setStage();
     stages.add(stage);
     try {
-      const verdicts = await RUNS[name]!(stage, options, onCalm);
-      const seconds = ((performance.now() - started) / 1_000).toFixed(1);
-      console.log([...verdicts.map(render), `       ${name}: ${seconds} s`].join("\n"));
-      // Once more at the end, where a log that is cut off still has it.
-      for (const { promise, breaches } of verdicts) {
-        if (breaches.length > 0) broken.push(`${name} ${promise}: ${breaches[0]}`);
-      }
+      const verdicts = await RUNS[run]!(stage, options, onCalm);
+      const judged = { run, seconds: (performance.now() - started) / 1_000, verdicts };
+      console.log(renderRun(judged));
+      return judged;
     } finally {
       await stage.end();
       stages.delete(stage);
@@ -122,59 +151,16 @@ async function main(args: readonly string[]): Promise<number> {
     if (is_ended || isCutOff(event.reason)) event.preventDefault();
   });
   // The next run starts while the main run only waits for its last deliveries.
-  let before: Promise<void> = Promise.resolve();
-  const playing: Promise<void>[] = [];
-  for (const name of options.promises) {
+  let before: Promise<unknown> = Promise.resolve();
+  const playing: Promise<Judged>[] = [];
+  for (const run of options.promises) {
     await before;
     const calm = Promise.withResolvers<void>();
-    const played = play(name, calm.resolve);
+    const played = play(run, calm.resolve);
     playing.push(played);
     before = Promise.race([calm.promise, played]);
   }
-  await Promise.all(playing);
-  for (const breach of broken) console.log(`broken ${breach}`);
-  const is_good = broken.length === 0;
-  console.log(is_good ? "Every promise held" : `Broken: repeat it with --seed ${options.seed}`);
-  return is_good ? 0 : 1;
-}
-
-function render({ promise, says, breaches }: Verdict): string {
-  const more = breaches.length > BREACHES_SHOWN
-    ? [`       and ${breaches.length - BREACHES_SHOWN} more`]
-    : [];
-  return [
-    `${breaches.length === 0 ? "ok    " : "BROKEN"} ${promise.padEnd(4)} ${says}`,
-    ...breaches.slice(0, BREACHES_SHOWN).map((breach) => `       ${breach}`),
-    ...more,
-  ].join("\n");
-}
-
-/** The verdicts of the main run, with its figures. Each kind of fault must have happened. */
-function judgeMain(report: MainRunReport): Verdict[] {
-  const { verdicts, faults, recoveries, counts, seconds, redelivered } = report;
-  const missing = Object.entries(faults).filter(([, count]) => count === 0);
-  const slowest = Object.entries(recoveries).map(([victim, ms]) =>
-    `${victim} ${Math.round(Math.max(0, ...ms))} ms`
-  );
-  return [
-    ...verdicts,
-    {
-      promise: "load",
-      says: `${counts.requests} requests in ${seconds.told.toFixed(1)} s, ` +
-        `${counts.broken} broken off, ${counts.unavailable} times 503, ` +
-        `${counts.in_progress} responses "in progress" to duplicates, slowest response ` +
-        `${Math.round(counts.slowest_ms)} ms; last delivery ${
-          seconds.delivered.toFixed(1)
-        } s later, ${redelivered} redelivered`,
-      breaches: [],
-    },
-    {
-      promise: "kill",
-      says: Object.entries(faults).map(([kind, count]) => `${kind} ${count}`).join(", "),
-      breaches: missing.map(([kind]) => `no ${kind} happened; a larger run has every kind`),
-    },
-    { promise: "well", says: `longest recovery: ${slowest.join(", ")}`, breaches: [] },
-  ];
+  return await Promise.all(playing);
 }
 
 function readOptions(args: readonly string[]): ChaosOptions {
@@ -182,12 +168,14 @@ function readOptions(args: readonly string[]): ChaosOptions {
     args: [...args],
     options: {
       seed: { type: "string" },
-      ops: { type: "string", default: "5000" },
-      kills: { type: "string", default: "10" },
+      ops: { type: "string" },
+      kills: { type: "string" },
       clients: { type: "string", default: "64" },
       promise: { type: "string" },
       live: { type: "boolean", default: false },
       operations: { type: "string" },
+      full: { type: "boolean", default: false },
+      write: { type: "boolean", default: false },
     },
     strict: true,
   });
@@ -199,30 +187,22 @@ function readOptions(args: readonly string[]): ChaosOptions {
     throw new UsageError("--live is one promise: leave --promise out");
   }
   // A move waits for 20 s until no request is left, and tests/cells/move_test.ts makes one.
-  const usual = Object.keys(RUNS).filter((name) => name !== "r16").join(",");
+  const usual = Object.keys(RUNS).filter((name) => values.full || name !== "r16").join(",");
   const named = values.live ? "live" : values.promise ?? usual;
   const promises = named.toLowerCase().split(",");
   const unknown = promises.find((name) => !Object.hasOwn(RUNS, name));
   if (unknown !== undefined) throw new UsageError(`--promise "${unknown}" is unknown`);
-  const operations = number("ops", values.ops);
+  const sizes = values.full ? FULL : { ops: "5000", kills: "10" };
+  const operations = number("ops", values.ops ?? sizes.ops);
   return {
     seed: number("seed", values.seed ?? String(Math.floor(Math.random() * 1e9))),
     operations,
-    kills: number("kills", values.kills),
+    kills: number("kills", values.kills ?? sizes.kills),
     clients: number("clients", values.clients),
     live_operations: values.operations === undefined
       ? scaled(operations, 300, 10_000)
       : number("operations", values.operations),
     promises,
+    is_written: values.write,
   };
-}
-
-async function commit(): Promise<string> {
-  try {
-    const { stdout } = await new Deno.Command("git", { args: ["rev-parse", "--short", "HEAD"] })
-      .output();
-    return new TextDecoder().decode(stdout).trim() || "unknown";
-  } catch {
-    return "unknown";
-  }
 }

@@ -6,7 +6,7 @@
 
 import assert from "node:assert/strict";
 import { PROBE_DEADLINE_MS } from "../../shared/store/database_health.ts";
-import { TcpProxy } from "../chaos/tcp_proxy.ts";
+import { TcpProxy } from "../support/proxy/tcp_proxy.ts";
 import { startSecondService } from "../support/service/second_service.ts";
 import { startService } from "../support/service/service.ts";
 import { assertError } from "../support/http/error_envelope.ts";

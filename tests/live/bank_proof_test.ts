@@ -7,9 +7,8 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { callApi } from "../chaos/api_call.ts";
-import { makeLiveEnvironment } from "../chaos/sandbox.ts";
-import { type ApiServer, setStage, type Stage, untilWell } from "../chaos/stage.ts";
+import { callApi } from "../chaos/harness/client.ts";
+import { type ApiServer, setStage, type Stage, untilWell } from "../chaos/harness/stage.ts";
 import { creditorReference } from "../../shared/core/creditor_reference.ts";
 import { idGenerator } from "../../shared/core/ids.ts";
 import { KEYS, written } from "../support/bank/bank.ts";
@@ -239,14 +238,14 @@ class Proof {
   }
 
   static async open(stage: Stage): Promise<Proof> {
-    const { environment_id, text } = await makeLiveEnvironment(stage.sql, "proof");
+    const { environment_id, key } = await stage.makeLiveEnvironment("proof");
     const id = idGenerator(Date.now())("pac_");
     const settings = { iban: IBAN, bic: "COBADEFFXXX", holder_name: "Shop GmbH", currency: "EUR" };
     await stage.sql`select pay.add_provider_account(${id}, ${environment_id}, 'bank', ${["sepa"]},
       ${JSON.stringify(settings)}, null, ${[]})`;
     const server = await stage.startServer({ bank_details_keys: KEYS });
     await untilWell(server);
-    return new Proof(stage, server, text, id);
+    return new Proof(stage, server, key, id);
   }
 
   /** Creates a payment by bank transfer. */

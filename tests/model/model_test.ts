@@ -7,9 +7,9 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { INSTRUMENTS, OUTCOMES } from "../chaos/instruments.ts";
-import { type DisputeMove, STATUSES } from "../chaos/payment_model.ts";
-import { requestOf } from "../chaos/request.ts";
+import { INSTRUMENTS, OUTCOMES } from "../support/model/instruments.ts";
+import { type DisputeMove, STATUSES } from "../support/model/payment_model.ts";
+import { requestOf } from "../chaos/worlds/sandbox/request.ts";
 import { checkBooks } from "../../apps/operator/check_books.ts";
 import { idGenerator } from "../../shared/core/ids.ts";
 import { serviceCase } from "../support/service/service_case.ts";

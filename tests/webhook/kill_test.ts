@@ -5,8 +5,8 @@
  */
 
 import assert from "node:assert/strict";
-import { readArrival } from "../chaos/arrival.ts";
-import { SIGNATURE_AGE_MS, SIGNATURE_AHEAD_MS } from "../chaos/delivery_audit.ts";
+import { readArrival } from "../chaos/harness/receiver.ts";
+import { SIGNATURE_AGE_MS, SIGNATURE_AHEAD_MS } from "../chaos/worlds/sandbox/delivery_audit.ts";
 import { launchServer } from "../support/service/server_process.ts";
 import { startService } from "../support/service/service.ts";
 import { addEndpoint, openRecorder } from "../support/webhook/recording_receiver.ts";

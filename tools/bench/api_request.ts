@@ -34,9 +34,6 @@ export const CREATE_B = {
   metadata: { order: "18151210", channel: "web" },
 };
 
-/** A payment without an instrument: it stays pending, so it can be cancelled. */
-export const CREATE_PENDING = { amount: 1050, currency: "EUR" };
-
 /** The complete request to the product as text. */
 export function toWire(product: Product, request: ApiRequest): string {
   const { method, path, body } = request;

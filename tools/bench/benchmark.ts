@@ -1,43 +1,35 @@
 /**
- * `deno task bench`: puts load on the product, in turns with other programs, with pgbench and with
- * variants of the product. Prints the lines, the figures and the targets. Exits with 1 if a run did
- * not count. STRIPE_MOCK, LOCALSTRIPE_PYTHON and FORMANCE name the other programs.
+ * `deno task bench`: puts load on the product, in turns with other programs and with pgbench. Prints
+ * the lines, the figures, and the ratios with those of the last complete run as bounds. Exits with 1
+ * if a run did not count. STRIPE_MOCK, LOCALSTRIPE_PYTHON and FORMANCE name the other programs.
  *
  *   --quick            one short repetition: checks the benchmark itself, says nothing about speed
  *   --seconds N        measured time of a run (2)
  *   --repetitions N    repetitions of each line (3)
  *   --only TEXT        only lines whose name contains the text
- *   --rows N           a database with N payments beside a fresh one (filled.ts)
- *   --growth           the cost of requests at more connections, tenants, endpoints, bytes and
- *                      payments; --rows N is the most payments (growth.ts)
- *   --month N          retention on a database with N payments of 30 days (month.ts); a repetition is
- *                      a day
- *   --data DIR         a folder that keeps the database of --month for the next run
- *   --write            writes the tables of a complete run into docs/benchmarks.md
+ *   --write            writes the tables of a complete run into docs/benchmarks.md, and makes the
+ *                      run the bound of the following ones
  */
 
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { checkBooks } from "../../apps/operator/check_books.ts";
+import { judge, readLastRun, writeLastRun } from "./bounds.ts";
 import { writeDocument } from "./document.ts";
-import { measureFilled } from "./filled.ts";
-import { measureGrowth } from "./growth.ts";
 import { type AtEnd, type Bench, counts, startLoad } from "./measure.ts";
-import { measureMonth } from "./month.ts";
 import { peerLines } from "./peers.ts";
 import { findPgbench } from "./pgbench.ts";
 import { PROJECT_DIR, readDurability } from "./product.ts";
 import {
   type Circumstances,
+  renderBounds,
   renderCircumstances,
   renderFigures,
   renderLines,
   renderPeers,
-  renderTargets,
   warnOfOthers,
 } from "./report.ts";
 import { measureStandard } from "./standard.ts";
-import { judgeFilled, judgeGrowth, judgeMonth, judgeStandard } from "./targets.ts";
 
 /** The command line. */
 interface Options {
@@ -45,10 +37,6 @@ interface Options {
   repetitions: number;
   quick: boolean;
   only: string;
-  growth: boolean;
-  rows: number | null;
-  month: number | null;
-  data: string | null;
   write: boolean;
 }
 
@@ -60,25 +48,18 @@ function readOptions(args: readonly string[]): Options {
     options: {
       quick: { type: "boolean", default: false },
       write: { type: "boolean", default: false },
-      growth: { type: "boolean", default: false },
       only: { type: "string", default: "" },
-      rows: { type: "string" },
-      month: { type: "string" },
-      data: { type: "string" },
       seconds: { type: "string" },
       repetitions: { type: "string" },
     },
   });
-  const { quick, only, write, growth } = values;
+  const { quick, only, write } = values;
   if (write && (quick || only !== "")) {
     console.error("--write needs a complete run, without --quick and --only");
     Deno.exit(2);
   }
   return {
-    ...{ quick, only, write, growth },
-    rows: values.rows === undefined ? null : positive("--rows", values.rows),
-    month: values.month === undefined ? null : positive("--month", values.month),
-    data: values.data ?? null,
+    ...{ quick, only, write },
     seconds: positive("--seconds", values.seconds ?? (quick ? "0.25" : "2")),
     repetitions: positive("--repetitions", values.repetitions ?? (quick ? "1" : "3")),
   };
@@ -125,77 +106,60 @@ async function measureAndReport(options: Options, atEnd: AtEnd): Promise<boolean
     console.error("pgbench IS MISSING: no floor is measured (Debian: package postgresql)");
   }
   const discarded: string[] = [];
-  const { growth, rows, month, data: data_dir, repetitions: days } = options;
   const load = await startLoad(atEnd);
-  const { measured, benches } = month !== null
-    ? await measureMonth({ ...options, payments: month, days, data_dir }, load, discarded, atEnd)
-    : growth
-    ? await measureGrowth(options, load, discarded, atEnd)
-    : rows !== null
-    ? await measureFilled({ ...options, rows }, load, discarded, atEnd)
-    : await measureStandard({ ...options, has_pgbench: pgbench !== null }, load, discarded, atEnd);
+  const { measured, benches } = await measureStandard(
+    { ...options, has_pgbench: pgbench !== null },
+    load,
+    discarded,
+    atEnd,
+  );
   console.error("Checking the invariants");
-  // A database that is kept is large: `deno task check-books` checks it, within minutes.
-  for (const bench of data_dir === null ? benches : []) {
-    // A month has a clock of its own, which looks wrong to the invariants that are no alarm.
-    const broken = (await checkBooks(bench.sql)).filter(({ breaches, severity }) =>
-      breaches > 0 && (severity !== "note" || month === null)
-    );
+  for (const bench of benches) {
+    const broken = (await checkBooks(bench.sql)).filter(({ breaches }) => breaches > 0);
     const problems = broken.map(({ invariant, breaches, examples }) =>
       `${invariant}: ${breaches} breaches, such as ${examples[0]}`
     );
     counts(bench, "the books at the end", problems);
   }
-  const circumstances = renderCircumstances(
-    await readCircumstances(options, pgbench, benches[0]!),
-  );
+  const described = await readCircumstances(options, pgbench, benches[0]!);
+  const circumstances = renderCircumstances(described);
   const peers = renderPeers(measured);
   const lines = renderLines(measured);
   const figures = renderFigures(measured.figures);
-  const targets = renderTargets(
-    month !== null
-      ? judgeMonth(measured)
-      : growth
-      ? judgeGrowth(measured)
-      : rows !== null
-      ? judgeFilled(measured, rows)
-      : judgeStandard(measured),
-  );
-  console.log(["# Benchmarks\n", `${circumstances}\n`, peers, lines, figures, targets].join("\n"));
+  const last = await readLastRun();
+  const judged = judge(measured, last);
+  const bounds = renderBounds(judged, last);
+  console.log(["# Benchmarks\n", `${circumstances}\n`, peers, lines, figures, bounds].join("\n"));
   const warning = warnOfOthers(measured.measurements);
   if (warning !== null) console.log(warning);
   if (discarded.length > 0) {
     console.log(`Runs that do not count: ${discarded.length}\n${discarded.join("\n")}`);
   }
   if (options.write) {
-    const judged = `${circumstances}\n\n${targets}`;
-    const beside = `${circumstances}\n\n${peers}`;
+    await writeLastRun(judged, described);
     const has_peers = peerLines(measured.measurements).length > 0;
-    await writeDocument(
-      month !== null
-        ? { month: `${judged}\n${figures}` }
-        : growth
-        ? { growth: `${judged}\n${lines}` }
-        : rows !== null
-        ? { filled: [judged, lines, figures].join("\n") }
-        : { ...(has_peers && { peers: beside }), targets: judged, lines, figures },
-    );
+    await writeDocument({
+      ...(has_peers && { peers: `${circumstances}\n\n${peers}` }),
+      bounds: `${circumstances} ${bounds}`,
+      ...{ lines, figures },
+    });
   }
   return discarded.length === 0;
 }
 
 async function readCircumstances(
-  { seconds, repetitions, rows, month }: Options,
+  { seconds, repetitions }: Options,
   pgbench: string | null,
   { sql }: Bench,
 ): Promise<Circumstances> {
   return {
     commit: await readCommit(),
+    date: new Date().toISOString().slice(0, 10),
     cpus: availableParallelism(),
     deno: Deno.version.deno,
     postgres: await readDurability(sql),
     pgbench,
-    ...{ seconds, repetitions, rows: rows ?? month },
+    ...{ seconds, repetitions },
   };
 }
 

@@ -9,7 +9,6 @@ import type { Arrival } from "./webhook_receiver.ts";
 /** New rows in each table. */
 export interface Rows {
   payments: number;
-  refunds: number;
   events: number;
   ledger_movements: number;
   idempotency_keys: number;
@@ -18,7 +17,6 @@ export interface Rows {
 /** The rows of a request that writes nothing. */
 export const NO_ROWS: Rows = {
   payments: 0,
-  refunds: 0,
   events: 0,
   ledger_movements: 0,
   idempotency_keys: 0,
@@ -52,8 +50,7 @@ export async function readBooks(sql: Sql, since_ms: number): Promise<Rows> {
     await sql`select set_config('enable_' || name, 'off', true)
       from unnest(array['seqscan', 'hashjoin', 'mergejoin']) name`;
     const [row] = await sql<[Rows]>`
-      select ${count("payments", "pay_")} as payments, ${count("refunds", "re_")} as refunds,
-        ${count("events", "evt_")} as events,
+      select ${count("payments", "pay_")} as payments, ${count("events", "evt_")} as events,
         ${count("ledger_movements", "txn_", "transaction_id")} as ledger_movements,
         (select count(*)::int from pay.idempotency_keys
           where created_at >= ${at}::text::timestamptz) as idempotency_keys`;
@@ -76,7 +73,6 @@ type Outbox = Partial<Record<string, number>>;
 /** An event as the receiver got it. */
 export interface ArrivedEvent {
   at_ms: number;
-  /** The path to which it was sent, and its own id. The same holds for the payment. */
   id: string;
   payment_id: string;
   sequence: number;
@@ -86,26 +82,18 @@ export interface ArrivedEvent {
 
 /** Reads the events from the bodies. */
 export function readArrivals(arrivals: readonly Arrival[]): ArrivedEvent[] {
-  return arrivals.map(({ at_ms, to, body }) => {
+  return arrivals.map(({ at_ms, body }) => {
     const { id, sequence, created_at, data } = JSON.parse(body);
-    const payment_id = arrivalId(to, data.object.id);
-    return {
-      ...{ at_ms, id: arrivalId(to, id), payment_id, sequence },
-      created_ms: Date.parse(created_at),
-    };
+    const payment_id = data.object.id;
+    return { at_ms, id, payment_id, sequence, created_ms: Date.parse(created_at) };
   });
 }
 
-/** The id of an object that was sent to a path. */
-export function arrivalId(to: string, id: string): string {
-  return `${to} ${id}`;
-}
-
-/** Reads the outbox of endpoints. */
-export async function readOutbox(sql: Sql, endpoint_ids: readonly string[]): Promise<Outbox> {
+/** Reads the outbox of an endpoint. */
+export async function readOutbox(sql: Sql, endpoint_id: string): Promise<Outbox> {
   const rows = await sql<{ status: string; count: string }[]>`
     select status, count(*) as count from pay.webhook_deliveries
-    where endpoint_id = any (${endpoint_ids}::text[]) group by status`;
+    where endpoint_id = ${endpoint_id} group by status`;
   return Object.fromEntries(rows.map(({ status, count }) => [status, Number(count)]));
 }
 
@@ -114,7 +102,7 @@ export async function readOutbox(sql: Sql, endpoint_ids: readonly string[]): Pro
  * in order. The receiver accepted every attempt, so a second attempt is a problem here, although the
  * contract allows it.
  * @param arrivals in the order of their arrival
- * @param due ids of the events for each path
+ * @param due ids of the events
  */
 export function auditDeliveries(
   arrivals: readonly ArrivedEvent[],

@@ -3,14 +3,7 @@
  * and the statements for pgbench.
  */
 
-import {
-  type ApiRequest,
-  CREATE_A,
-  CREATE_B,
-  CREATE_PENDING,
-  toRequest,
-  toWire,
-} from "./api_request.ts";
+import { type ApiRequest, CREATE_A, CREATE_B, toRequest, toWire } from "./api_request.ts";
 import { NO_ROWS, type Rows } from "./books.ts";
 import { ID_PLACE, KEY_PLACE } from "./load_order.ts";
 import { type Bench, type LoadPlan, measureServer } from "./measure.ts";
@@ -23,10 +16,9 @@ export interface Line {
   each: Rows;
   /** Each number of connections is measured separately. */
   connections: readonly number[];
-  /** For pgbench; null if a request is more than one statement. */
-  statements: readonly RecordedStatement[] | null;
-  /** Prepares one run, before its measured time. */
-  plan(): Promise<LoadPlan>;
+  /** For pgbench. */
+  statements: readonly RecordedStatement[];
+  plan: LoadPlan;
 }
 
 /** Rows of a completed create. */
@@ -37,8 +29,6 @@ export const CREATE_ROWS: Rows = {
   ledger_movements: 1,
   idempotency_keys: 1,
 };
-/** Rows of a create that stays pending. */
-const PENDING_ROWS: Rows = { ...NO_ROWS, payments: 1, events: 1, idempotency_keys: 1 };
 /** Payments that reads and replays, and their floors, use in turn. */
 const READ_ITEMS = 8;
 /** Connections of every line except create: a busy server. */
@@ -47,7 +37,7 @@ const CREATE_CONNECTIONS = [1, 64, 128];
 const PAYMENTS = "/v1/payments";
 
 /** Existing payments: their ids for reads, and their idempotency keys for replays. */
-export interface Pool {
+interface Pool {
   ids: string[];
   keys: string[];
 }
@@ -56,7 +46,7 @@ export interface Pool {
 export async function prepareLines(forge: RequestForge, recorder: Recorder): Promise<Line[]> {
   const record = (request: ApiRequest) => recorder.record(toRequest(forge.bench.product, request));
   // This warms up the server and fills the tables, so that statistics exist.
-  await forge.makeIds(forge.creates, CREATE_ROWS);
+  await forge.warmUp();
   // The first request of a key has one statement more, which checks it.
   await record({ method: "GET", path: PAYMENTS });
   const create = one(await record(createOf(CREATE_A, RECORDED_KEY)));
@@ -74,17 +64,7 @@ export async function prepareLines(forge: RequestForge, recorder: Recorder): Pro
     gets.push(one(await record({ method: "GET", path: `${PAYMENTS}/${id}` })));
   }
   const list = one(await record({ method: "GET", path: PAYMENTS }));
-  return linesOf(forge, pool, CREATE_CONNECTIONS, {
-    create: [create],
-    replays,
-    gets,
-    list: [list],
-  });
-}
-
-/** The lines on a filled product, without statements for pgbench. */
-export function prepareFilledLines(forge: RequestForge, pool: Pool): Line[] {
-  return linesOf(forge, pool, [CONNECTIONS], {});
+  return linesOf(forge, pool, { create: [create], replays, gets, list: [list] });
 }
 
 /** Makes the load's requests, and payments for the lines that need some. */
@@ -100,10 +80,8 @@ export class RequestForge {
   }
 
   /** Makes payments in a run that is audited and not measured. */
-  async makeIds(requests: string[], each: Rows): Promise<string[]> {
-    const plan = { requests, expected_status: 201, collect: true };
-    const run = await measureServer(this.bench, "preparation", CONNECTIONS, plan, each);
-    return run?.result.ids ?? [];
+  async warmUp(): Promise<void> {
+    await measureServer(this.bench, "preparation", CONNECTIONS, createPlan(this), CREATE_ROWS);
   }
 }
 
@@ -121,13 +99,9 @@ export function getPlan(forge: RequestForge, ids: string[]): LoadPlan {
   };
 }
 
-/** Lists: the first page, or the page after an id. */
-export function listPlan(forge: RequestForge, starting_after: string | null): LoadPlan {
-  const query = starting_after === null ? "" : `?starting_after=${starting_after}`;
-  return {
-    requests: [forge.wire({ method: "GET", path: PAYMENTS + query })],
-    expected_status: 200,
-  };
+/** Lists of the first page. */
+export function listPlan(forge: RequestForge): LoadPlan {
+  return { requests: [forge.wire({ method: "GET", path: PAYMENTS })], expected_status: 200 };
 }
 
 /** A create with an idempotency key. */
@@ -135,82 +109,24 @@ export function createOf(body: Record<string, unknown>, idempotency_key: string)
   return { method: "POST", path: PAYMENTS, body, idempotency_key };
 }
 
-type Statements = Partial<Record<"create" | "replays" | "gets" | "list", RecordedStatement[]>>;
+type Statements = Record<"create" | "replays" | "gets" | "list", RecordedStatement[]>;
 
-function linesOf(
-  forge: RequestForge,
-  { ids, keys }: Pool,
-  create_connections: readonly number[],
-  statements: Statements,
-): Line[] {
-  const line = (
-    name: string,
-    each: Rows,
-    plan: LoadPlan,
-    recorded?: RecordedStatement[],
-    connections: readonly number[] = [CONNECTIONS],
-  ): Line => {
-    return {
-      ...{ name, each, connections },
-      statements: recorded ?? null,
-      plan: () => Promise.resolve(plan),
-    };
-  };
+function linesOf(forge: RequestForge, { ids, keys }: Pool, statements: Statements): Line[] {
   const replay: LoadPlan = {
     requests: [forge.wire(createOf(CREATE_A, KEY_PLACE))],
     keys,
     expected_status: 201,
     expected_head: "idempotent-replayed: true",
   };
+  const read = { each: NO_ROWS, connections: [CONNECTIONS] };
   return [
-    line("create", CREATE_ROWS, createPlan(forge), statements.create, create_connections),
-    line("replay", NO_ROWS, replay, statements.replays),
-    line("get", NO_ROWS, getPlan(forge, ids), statements.gets),
-    line("list of 10", NO_ROWS, listPlan(forge, null), statements.list),
-    ...changeLines(forge),
-  ];
-}
-
-/** Lines that change payments. They send two statements, so there is no floor of one statement. */
-function changeLines(forge: RequestForge): Line[] {
-  const makeCompleted = () => forge.makeIds(forge.creates, CREATE_ROWS);
-  const makePending = () =>
-    forge.makeIds([forge.wire(createOf(CREATE_PENDING, KEY_PLACE))], PENDING_ROWS);
-  /** Each request changes another one of the payments that `makeIds` makes. */
-  const line = (
-    name: string,
-    rows: Partial<Rows>,
-    [path, body, expected_status]: [string, ApiRequest["body"], number],
-    makeIds: () => Promise<string[]>,
-  ): Line => {
-    const request = { method: "POST", path, body, idempotency_key: KEY_PLACE } as ApiRequest;
-    return {
-      name,
-      each: { ...NO_ROWS, idempotency_keys: 1, ...rows },
-      connections: [CONNECTIONS],
-      statements: null,
-      plan: async () => ({
-        requests: [forge.wire(request)],
-        expected_status,
-        ids_once: true,
-        ids: await makeIds(),
-      }),
-    };
-  };
-  return [
-    line(
-      "refund of a part",
-      { refunds: 1, events: 3, ledger_movements: 1 },
-      [`${PAYMENTS}/${ID_PLACE}/refund`, { amount: 50 }, 201],
-      makeCompleted,
-    ),
-    line("cancel", { events: 1 }, [`${PAYMENTS}/${ID_PLACE}/cancel`, {}, 200], makePending),
-    line(
-      "advance",
-      { events: 1, ledger_movements: 1 },
-      [`/v1/sandbox/${ID_PLACE}/advance`, { to: "completed" }, 200],
-      makePending,
-    ),
+    {
+      ...{ name: "create", each: CREATE_ROWS, connections: CREATE_CONNECTIONS },
+      ...{ statements: statements.create, plan: createPlan(forge) },
+    },
+    { name: "replay", ...read, statements: statements.replays, plan: replay },
+    { name: "get", ...read, statements: statements.gets, plan: getPlan(forge, ids) },
+    { name: "list of 10", ...read, statements: statements.list, plan: listPlan(forge) },
   ];
 }
 

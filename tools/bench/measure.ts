@@ -4,7 +4,7 @@
  */
 
 import postgres, { type Sql } from "postgres";
-import { launch } from "../../tests/chaos/process.ts";
+import { launch } from "../../tests/support/common/process.ts";
 import { auditBooks, markBooks, readBooks, type Rows } from "./books.ts";
 import { type CpuTime, cpuTimeBetween, type Pids, readCpuTime } from "./cpu_time.ts";
 import { type LoadOrder, type LoadResult, PLAIN_ORDER } from "./load_order.ts";
@@ -43,11 +43,6 @@ export interface Run {
   cpu: CpuTime | null;
   /** Responses in the time of `cpu`. */
   responses: number;
-}
-
-/** A run of the server under the load generator. */
-interface ServerRun extends Run {
-  result: LoadResult;
 }
 
 /** A server under load: the product, or a peer. */
@@ -124,7 +119,7 @@ export function putLoad(
 }
 
 /** The result of a load as a run. */
-export function runOf(result: LoadResult, cpu: Run["cpu"]): Run {
+function runOf(result: LoadResult, cpu: Run["cpu"]): Run {
   const { measured, elapsed_ms, p50_ms, p99_ms, responses } = result;
   return { per_second: measured / elapsed_ms * 1000, p50_ms, p99_ms, cpu, responses };
 }
@@ -140,7 +135,7 @@ export async function measureServer(
   plan: LoadPlan,
   each: Rows,
   responder: Responder = bench.product,
-): Promise<ServerRun | null> {
+): Promise<Run | null> {
   const { product, load, sql } = bench;
   const pids: Pids = { load: load.pid, server: responder.pid, postgres: product.postgres_pid };
   const since_ms = await markBooks();
@@ -152,7 +147,7 @@ export async function measureServer(
   if (!counts(bench, `${name}, ${connections} connections`, [...result.errors, ...problems])) {
     return null;
   }
-  return { ...runOf(result, cpu), result };
+  return runOf(result, cpu);
 }
 
 /** Runs the statements with pgbench, then audits the books. Null if the run does not count. */

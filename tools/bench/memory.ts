@@ -31,7 +31,11 @@ export async function measureMemory(forge: RequestForge, creates: number): Promi
     median(samples.slice(samples.length * n / PARTS, samples.length * (n + 1) / PARTS));
   return [
     { name: `memory of the server, ${name}`, unit: "MB", values: [part(PARTS - 1)] },
-    { name: `growth of its memory, ${name}`, unit: "MB", values: [part(PARTS - 1) - part(1)] },
+    {
+      name: `memory after a fifth ÷ after ${name}`,
+      unit: "×",
+      values: [part(1) / part(PARTS - 1)],
+    },
   ];
 }
 

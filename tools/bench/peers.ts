@@ -8,6 +8,7 @@ import { freePort } from "../../tests/support/common/free_port.ts";
 import { until } from "../../tests/support/common/until.ts";
 import { has_localstripe, startLocalstripe } from "../../tests/support/stripe/localstripe.ts";
 import { startStripeMock } from "../../tests/support/stripe/stripe_mock.ts";
+import { DEMO_ENVIRONMENTS } from "../../apps/operator/demo_account.ts";
 import { wireText } from "./api_request.ts";
 import { NO_ROWS } from "./books.ts";
 import {
@@ -21,7 +22,6 @@ import {
 import { KEY_PLACE } from "./load_order.ts";
 import { type AtEnd, type Bench, counts, measureServer, putLoad } from "./measure.ts";
 import type { Measurement, Pair } from "./measurement.ts";
-import { readIds } from "./server_pairs.ts";
 
 /** The requests that every peer has. */
 const REQUESTS = ["create", "get", "list of 10"] as const;
@@ -80,8 +80,8 @@ export async function preparePeerPairs(forge: RequestForge, atEnd: AtEnd): Promi
   };
   const plans = {
     create: createPlan(forge),
-    get: getPlan(forge, await readIds(bench, GET_ITEMS)),
-    "list of 10": listPlan(forge, null),
+    get: getPlan(forge, await readIds(bench)),
+    "list of 10": listPlan(forge),
   };
   return REQUESTS.flatMap((request) =>
     Object.entries(peers).flatMap(([program, peer]): Pair[] => {
@@ -96,6 +96,17 @@ export async function preparePeerPairs(forge: RequestForge, atEnd: AtEnd): Promi
       }];
     })
   );
+}
+
+/** Ids spread evenly over the payments of the product's environment. */
+async function readIds({ sql }: Bench): Promise<string[]> {
+  const rows = await sql<{ id: string }[]>`
+    select id from (
+      select id, row_number() over (order by id) as n, count(*) over () as all_rows
+      from pay.payments where environment_id = ${DEMO_ENVIRONMENTS.test.id}
+    ) p
+    where n % greatest(1, all_rows / ${GET_ITEMS}) = 0`;
+  return rows.map(({ id }) => id);
 }
 
 /** The lines with peers among the measurements, by request. */

@@ -14,8 +14,6 @@ import { START_COMMAND } from "../../apps/server/local/start_command.ts";
 
 /** The project's folder. */
 export const PROJECT_DIR = fileURLToPath(new URL("../..", import.meta.url));
-/** The variable with the secret of the product's provider, for lines with live keys. */
-export const PROVIDER_SECRET = { name: "PROVIDER_STRIPE", value: "sk_live_benchmark" };
 /** Time for unpacking, initdb and migrations on a slow machine. */
 const START_DEADLINE_MS = 120_000;
 const POLL_MS = 10;
@@ -52,10 +50,7 @@ export async function startProduct(
   const child = new Deno.Command(Deno.execPath(), {
     args: [...START_COMMAND],
     cwd: PROJECT_DIR,
-    env: {
-      ...{ DATA_DIR: folder, PORT: "0", DATABASE_URL: "", LOG: "" },
-      [PROVIDER_SECRET.name]: PROVIDER_SECRET.value,
-    },
+    env: { DATA_DIR: folder, PORT: "0", DATABASE_URL: "", LOG: "" },
     stdin: "null",
     stdout: "null",
     stderr: "inherit",

@@ -14,11 +14,13 @@ import {
   spreadOf,
 } from "./measurement.ts";
 import { OURS, peerLines } from "./peers.ts";
-import type { JudgedTarget } from "./targets.ts";
+import type { JudgedRatio, LastRun } from "./bounds.ts";
 
 /** The machine and the settings of a run of the benchmark. */
 export interface Circumstances {
   commit: string;
+  /** In UTC. */
+  date: string;
   cpus: number;
   deno: string;
   /** PostgreSQL's settings, read from the server. */
@@ -26,8 +28,6 @@ export interface Circumstances {
   pgbench: string | null;
   seconds: number;
   repetitions: number;
-  /** Payments of the filled database; null if the run had none. */
-  rows: number | null;
 }
 
 /** On a quiet machine other programs take less than this share of the CPU time. */
@@ -36,11 +36,11 @@ const NONE = "–";
 
 /** The commit and the settings as one paragraph. */
 export function renderCircumstances(circumstances: Circumstances): string {
-  const { commit, cpus, deno, postgres, pgbench, seconds, repetitions, rows } = circumstances;
+  const { commit, date, cpus, deno, postgres, pgbench, seconds, repetitions } = circumstances;
   const settings = Object.entries(postgres).map(([name, value]) => `${name} ${value}`).join(", ");
-  return `Commit ${commit}, ${cpus} CPUs, Deno ${deno}; PostgreSQL: ${settings}; ` +
+  return `Commit ${commit}, ${date}, ${cpus} CPUs, Deno ${deno}; PostgreSQL: ${settings}; ` +
     `${pgbench ?? "no pgbench"}. Median (minimum–maximum) of ${repetitions} repetitions of ` +
-    `${seconds} s.${rows === null ? "" : ` The filled database has ${rows} payments.`}`;
+    `${seconds} s.`;
 }
 
 /** The rates of the product and of its peers, by request. */
@@ -98,15 +98,16 @@ export function renderFigures(figures: readonly Figure[]): string {
   return table(["figure", "unit", "measured"], rows);
 }
 
-/** The targets, the measured values, and whether the values reach the targets. */
-export function renderTargets(targets: readonly JudgedTarget[]): string {
-  const rows = targets.map(({ name, target, values, is_reached }) => [
+/** The ratios, their bounds, and whether the ratios reach them. */
+export function renderBounds(judged: readonly JudgedRatio[], last: LastRun): string {
+  const rows = judged.map(({ name, values, bound, is_reached }) => [
     name,
-    target,
+    bound === null ? NONE : `≥ ${bound.toFixed(2)}`,
     spread(values, 2),
-    is_reached === null ? "not measured" : is_reached ? "yes" : "**no**",
+    is_reached === null ? NONE : is_reached ? "yes" : "**no**",
   ]);
-  return table(["target", "bound", "measured", "reached"], rows);
+  return `The bounds are those of commit ${last.commit}, ${last.date}.\n\n` +
+    table(["ratio", "bound", "measured", "reached"], rows);
 }
 
 /** A warning if other programs took so much CPU time that the figures mean little. */

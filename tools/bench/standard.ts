@@ -1,7 +1,6 @@
-/** A run of the benchmark on a fresh database: starts, bundles, memory, lines and pairs. */
+/** A run of the benchmark: sizes, memory, lines beside pgbench, and pairs. */
 
 import { measureFootprint } from "./footprint.ts";
-import { prepareHostileReaderPair } from "./hostile_reader.ts";
 import { type Line, prepareLines, RequestForge } from "./line.ts";
 import {
   type AtEnd,
@@ -12,17 +11,12 @@ import {
   openBench,
 } from "./measure.ts";
 import { type Figure, type Measured, type Measurement, measurePair } from "./measurement.ts";
-import { prepareLivePairs } from "./live_pairs.ts";
 import { measureMemory } from "./memory.ts";
 import { preparePeerPairs } from "./peers.ts";
-import { measureReadyTimes } from "./ready_times.ts";
 import { openRecorder } from "./recorded_statement.ts";
-import { prepareResetPair } from "./reset_pair.ts";
-import { prepareServerPairs } from "./server_pairs.ts";
-import { measureSpace } from "./space.ts";
 import { prepareWebhookPairs } from "./webhook_pairs.ts";
 
-/** The options of a run on a fresh database. */
+/** The options of a run. */
 interface StandardOptions {
   seconds: number;
   repetitions: number;
@@ -33,16 +27,8 @@ interface StandardOptions {
 
 /** Clients of pgbench; the better rate is the floor of lines with many connections. */
 const FLOOR_CLIENTS = [8, 16];
-/** Payments of the sandbox that is reset (performance targets). */
-const RESET_PAYMENTS = { standard: 100_000, quick: 1_000 };
-/** Payments of the hostile reader's sandbox: more than one page reads (ADR 0004). */
-const HOSTILE_PAYMENTS = { standard: 200_000, quick: 5_000 };
-/** Live creates that wait for the provider at once (performance targets). */
-const LIVE_CREATES = { standard: 300, quick: 20 };
 /** Creates of the memory line. */
 const MEMORY_CREATES = { standard: 1_000_000, quick: 2_000 };
-/** Payments whose space is measured; with webhooks, fewer than a sandbox may have pending. */
-const SPACE_PAYMENTS = { standard: 20_000, quick: 1_000 };
 
 /** Measures every line whose name contains `only`. */
 export async function measureStandard(
@@ -51,15 +37,7 @@ export async function measureStandard(
   discarded: string[],
   atEnd: AtEnd,
 ): Promise<{ measured: Measured; benches: Bench[] }> {
-  const size = quick ? "quick" : "standard";
-  // Starts and bundles come first, while nothing else runs.
-  const figures: Figure[] = [];
-  if ("ready".includes(only)) figures.push(...await measureReadyTimes(repetitions, atEnd));
-  if ("bundle".includes(only)) {
-    const footprint = await measureFootprint(repetitions);
-    figures.push(...footprint.figures);
-    for (const problem of footprint.problems) console.error(`NOT MEASURED: ${problem}`);
-  }
+  const figures: Figure[] = "start".includes(only) ? await measureFootprint() : [];
   const benches: Bench[] = [];
   const open = async () => {
     const bench = await openBench({ load, seconds, discarded }, atEnd);
@@ -67,26 +45,18 @@ export async function measureStandard(
     return new RequestForge(bench);
   };
   if ("memory".includes(only)) {
-    figures.push(...await measureMemory(await open(), MEMORY_CREATES[size]));
+    const creates = MEMORY_CREATES[quick ? "quick" : "standard"];
+    figures.push(...await measureMemory(await open(), creates));
   }
   const forge = await open();
-  if ("space".includes(only)) {
-    figures.push(...await measureSpace(forge, SPACE_PAYMENTS[size], atEnd));
-  }
   const { product, sql } = forge.bench;
   const recorder = openRecorder(product.superuser_url, product.base_url);
   atEnd(() => recorder.close());
   const chosen = ({ name }: { name: string }) => name.includes(only);
   const lines = (await prepareLines(forge, recorder)).filter(chosen);
-  const reset = prepareResetPair(forge, RESET_PAYMENTS[size]);
-  const live = prepareLivePairs(forge, LIVE_CREATES[size], atEnd);
   const pairs = [
     ...await preparePeerPairs(forge, atEnd),
-    ...await prepareServerPairs(forge, atEnd),
     ...await prepareWebhookPairs(forge, atEnd),
-    reset.pair,
-    prepareHostileReaderPair(forge, HOSTILE_PAYMENTS[size]),
-    ...live.pairs,
   ].filter(chosen);
   // Otherwise autovacuum would analyze the tables during a run.
   await sql`analyze`;
@@ -108,7 +78,6 @@ export async function measureStandard(
       of_pairs[index]!.repetitions.push(await measurePair(pair));
     }
   }
-  figures.push(...[reset.figure, live.figure].filter(({ values }) => values.length > 0));
   return { measured: { measurements: [...of_lines.flat(), ...of_pairs], figures }, benches };
 }
 
@@ -126,7 +95,6 @@ async function measureLine(
 ): Promise<void> {
   const floors = new Map<number, number>();
   const measure = async (clients: number) => {
-    if (line.statements === null) return;
     const rate = await measureFloor(bench, line.name, clients, line.statements, line.each);
     if (rate !== null) floors.set(clients, rate);
   };
@@ -136,7 +104,7 @@ async function measureLine(
   for (const connections of line.connections) {
     const next = connections === 1 && floor_clients.length > 0 ? 1 : waiting.shift();
     if (next !== undefined) await measure(next);
-    runs.push(await measureServer(bench, line.name, connections, await line.plan(), line.each));
+    runs.push(await measureServer(bench, line.name, connections, line.plan, line.each));
   }
   for (const clients of waiting) await measure(clients);
   const of_many = [...floors].filter(([clients]) => clients > 1).map(([, floor]) => floor);

@@ -8,7 +8,6 @@
 import { formatTime } from "../../shared/core/clock.ts";
 import { ask, CREATE_A } from "./api_request.ts";
 import {
-  arrivalId,
   type ArrivedEvent,
   auditBooks,
   auditDeliveries,
@@ -37,7 +36,7 @@ import { type Pair, quantile } from "./measurement.ts";
 const CONCURRENCY = 16;
 /** Payments of the backlog for each second of a run; each has two events. */
 const BACKLOG_PER_SECOND = 1000;
-/** Creates per second of the open loop (performance targets), and the factor of its duration. */
+/** Creates per second of the open loop (performance bounds), and the factor of its duration. */
 const LOW_RATE = 100;
 const LOW_RATE_STRETCH = 2;
 /** Interval between looks at the outbox, and the longest wait for it. */
@@ -141,7 +140,7 @@ async function postByFetch(
   await Promise.all(Array.from({ length: CONCURRENCY }, loop));
   const arrivals = await takeArrivals(receiver);
   const arrived = new Set(arrivals.map(({ id }) => id));
-  const missing = backlog.filter(({ id }) => !arrived.has(arrivalId("/", id))).length;
+  const missing = backlog.filter(({ id }) => !arrived.has(id)).length;
   const problems = missing === 0 ? [] : [`${missing} posts did not arrive`];
   return counts(bench, "fetch loop", problems) ? rateOf(arrivals) : null;
 }
@@ -180,15 +179,14 @@ async function createSlowly(bench: Bench, receiver: Responder): Promise<Run | nu
   };
 }
 
-/** Creates at full speed with endpoints, counted until their last event has arrived. */
-export async function createUntilArrived(
+/** Creates at full speed with an endpoint, counted until their last event has arrived. */
+async function createUntilArrived(
   bench: Bench,
   receiver: Responder,
   plan: LoadPlan,
-  endpoints = 1,
 ): Promise<Run | null> {
   const began_ms = await markBooks();
-  const name = `with endpoints: ${endpoints}`;
+  const name = "with an endpoint";
   let [responses, ended_ms] = [0, NaN];
   const work = async () => {
     responses = (await createAtFullSpeed(bench, name, plan))?.responses ?? 0;
@@ -202,7 +200,7 @@ export async function createUntilArrived(
         on true`;
     return { responses, ids: events.map(({ id }) => id) };
   };
-  const run = await measureDeliveries(bench, receiver, name, CREATE_ROWS, work, endpoints);
+  const run = await measureDeliveries(bench, receiver, name, CREATE_ROWS, work);
   if (run === null || responses === 0) return null;
   const { arrivals, cpu } = run;
   const per_second = responses / ((arrivals.at(-1)?.at_ms ?? ended_ms) - began_ms) * 1000;
@@ -214,9 +212,9 @@ function createAtFullSpeed(bench: Bench, name: string, plan: LoadPlan): Promise<
 }
 
 /**
- * Makes endpoints, calls `work`, waits until no delivery is pending, and audits. Null if the run
+ * Makes an endpoint, calls `work`, waits until no delivery is pending, and audits. Null if the run
  * does not count.
- * @param work makes events for every endpoint; it gets the id of the first one
+ * @param work makes events for the endpoint
  */
 async function measureDeliveries(
   bench: Bench,
@@ -224,47 +222,38 @@ async function measureDeliveries(
   name: string,
   each: Rows,
   work: (endpoint_id: string) => Promise<Work>,
-  endpoints = 1,
 ): Promise<DeliveryRun | null> {
   const { product, sql } = bench;
   const path = "/v1/webhook_endpoints";
-  const paths = Array.from({ length: endpoints }, (_, i) => `/${i}`);
-  const endpoint_ids: string[] = [];
-  for (const to of paths) {
-    const url = new URL(to, urlOf(receiver)).href;
-    endpoint_ids.push((await ask(product, { method: "POST", path, body: { url } })).id);
-  }
+  const body = { url: urlOf(receiver) };
+  const { id: endpoint_id } = await ask(product, { method: "POST", path, body });
   const pids = { load: receiver.pid, server: product.pid, postgres: product.postgres_pid };
   const since_ms = await markBooks();
   const cpu_before = await readCpuTime(pids);
-  const { responses, ids } = await work(endpoint_ids[0] ?? "");
-  await waitForEmptyOutbox(bench, endpoint_ids);
+  const { responses, ids } = await work(endpoint_id);
+  await waitForEmptyOutbox(bench, endpoint_id);
   const cpu = cpuTimeBetween(cpu_before, await readCpuTime(pids));
   const arrivals = await takeArrivals(receiver);
-  const due = new Set(paths.flatMap((to) => ids.map((id) => arrivalId(to, id))));
   const problems = [
-    ...auditDeliveries(arrivals, due, await readOutbox(sql, endpoint_ids)),
+    ...auditDeliveries(arrivals, new Set(ids), await readOutbox(sql, endpoint_id)),
     ...auditBooks(await readBooks(sql, since_ms), responses, each),
   ];
-  for (const id of endpoint_ids) await ask(product, { method: "DELETE", path: `${path}/${id}` });
+  await ask(product, { method: "DELETE", path: `${path}/${endpoint_id}` });
   return counts(bench, name, problems) ? { arrivals, cpu } : null;
 }
 
 /** Waits until no delivery is pending or the deadline is over. The audit reports the rest. */
-export async function waitForEmptyOutbox(
-  { sql }: Bench,
-  endpoint_ids: readonly string[],
-): Promise<void> {
+async function waitForEmptyOutbox({ sql }: Bench, endpoint_id: string): Promise<void> {
   for (const deadline = performance.now() + DEADLINE_MS; performance.now() < deadline;) {
     const pending = await sql`
       select from pay.webhook_deliveries
-      where endpoint_id = any (${endpoint_ids}::text[]) and status = 'pending' limit 1`;
+      where endpoint_id = ${endpoint_id} and status = 'pending' limit 1`;
     if (pending.length === 0) return;
     await waitUntil(performance.now() + POLL_MS);
   }
 }
 
-export async function takeArrivals(receiver: Responder): Promise<ArrivedEvent[]> {
+async function takeArrivals(receiver: Responder): Promise<ArrivedEvent[]> {
   return readArrivals(await (await fetch(urlOf(receiver))).json());
 }
 
@@ -275,7 +264,7 @@ function rateOf(arrivals: readonly ArrivedEvent[]): number {
   return (arrivals.length - 1) / (last.at_ms - first.at_ms) * 1000;
 }
 
-export function urlOf({ port }: Responder): string {
+function urlOf({ port }: Responder): string {
   return `http://127.0.0.1:${port}/`;
 }
 

@@ -1,16 +1,14 @@
 /**
- * A fast webhook receiver: it keeps each body with its path and the time of its arrival and returns
+ * A fast webhook receiver: it keeps each body with the time of its arrival and returns
  * 200. `GET` returns the arrivals since the last `GET`.
  */
 
-import { onLines, tell } from "../../tests/chaos/process.ts";
+import { onLines, tell } from "../../tests/support/common/process.ts";
 
 /** A received POST. */
 export interface Arrival {
   /** Milliseconds since 1970, with fractions. */
   at_ms: number;
-  /** The path of the endpoint's URL. */
-  to: string;
   /** The text of the event. */
   body: string;
 }
@@ -25,7 +23,7 @@ if (import.meta.main) {
     if (request.method === "POST") {
       const body = await request.text();
       const at_ms = performance.timeOrigin + performance.now();
-      arrivals.push({ at_ms, to: new URL(request.url).pathname, body });
+      arrivals.push({ at_ms, body });
       return new Response();
     }
     const taken = arrivals;

@@ -6,7 +6,7 @@
 import postgres from "postgres";
 import { fileURLToPath } from "node:url";
 import CONFIG from "../../../deno.json" with { type: "json" };
-import type { Stage } from "../../chaos/stage.ts";
+import type { Stage } from "../../chaos/harness/stage.ts";
 import { until } from "../common/until.ts";
 import { KEYS } from "./bank.ts";
 

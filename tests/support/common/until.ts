@@ -19,3 +19,8 @@ export async function until(
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
 }
+
+/** Resolves after a time. Tests wait for a state instead. */
+export function pause(delay_ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, delay_ms));
+}

@@ -2,7 +2,7 @@
  * Finds texts for which a reader takes more than linear time.
  */
 
-import { randomOf } from "../../chaos/random.ts";
+import { randomOf } from "./random.ts";
 import { type HostileShape, hostileShapes, stretch } from "./hostile_text.ts";
 
 /** A text that takes no longer than this, at its greatest length, needs no comparison. */

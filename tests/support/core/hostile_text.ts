@@ -4,7 +4,7 @@
  * nested loop takes more than linear time on some of them.
  */
 
-import type { Random } from "../../chaos/random.ts";
+import type { Random } from "./random.ts";
 
 /** Characters that separate, quote, escape, pad or end something in some format. */
 const SPECIAL = Array.from(

@@ -3,8 +3,8 @@
  * them. It shares no code with the product.
  */
 
-import type { Expected, Standing } from "../../chaos/payment_model.ts";
-import type { TransferStanding } from "../../chaos/transfer_model.ts";
+import type { Expected, Standing } from "./payment_model.ts";
+import type { TransferStanding } from "./transfer_model.ts";
 
 /** A fault as a test declares it. */
 export interface FaultDeclaration {

@@ -3,7 +3,7 @@
  * §3, §7).
  */
 
-import type { Move, Standing } from "../../chaos/payment_model.ts";
+import type { Move, Standing } from "./payment_model.ts";
 import { TIMEOUT_MS } from "./declared_faults.ts";
 import type { Due, Made } from "./model_steps.ts";
 

@@ -1,7 +1,7 @@
 /** The steps of a workload on one sandbox, and what its model keeps of them. */
 
-import type { DisputeMove, Move, Standing } from "../../chaos/payment_model.ts";
-import type { TransferStanding } from "../../chaos/transfer_model.ts";
+import type { DisputeMove, Move, Standing } from "./payment_model.ts";
+import type { TransferStanding } from "./transfer_model.ts";
 import type { FaultDeclaration } from "./declared_faults.ts";
 
 /** A request that changes something. `target` counts back from the newest resource, which is 0. */

@@ -1,7 +1,7 @@
 /**
  * A model of one sandbox as the contract describes it, in memory and in virtual time. It gives the
- * expected response to each step and the expected state after it. tests/chaos/payment_model.ts
- * and tests/chaos/transfer_model.ts have the transitions, declared_faults.ts has the faults; this module
+ * expected response to each step and the expected state after it. payment_model.ts and
+ * transfer_model.ts have the transitions, declared_faults.ts has the faults; this module
  * has keys, balances, clocks, retention and reset. It shares no code with the product.
  */
 
@@ -12,13 +12,9 @@ import {
   type Move,
   nameNewestRefund,
   type Standing,
-} from "../../chaos/payment_model.ts";
-import {
-  expectTransfer,
-  expectTransferMove,
-  type TransferStanding,
-} from "../../chaos/transfer_model.ts";
-import { INSTRUMENTS, MANDATE } from "../../chaos/instruments.ts";
+} from "./payment_model.ts";
+import { expectTransfer, expectTransferMove, type TransferStanding } from "./transfer_model.ts";
+import { INSTRUMENTS, MANDATE } from "./instruments.ts";
 import {
   DeclaredFaults,
   expectFaultyCreate,

@@ -1,0 +1,185 @@
+/** Calls the API: once, or again and again with the same idempotency key, as a merchant does. */
+
+import { pause } from "../../support/common/until.ts";
+import type { Stage } from "./stage.ts";
+
+/** The parts of a request besides its path. */
+export interface ApiRequest {
+  /** By default POST if there is a body, otherwise GET. */
+  method?: string;
+  /** Sent as JSON; a text is sent as XML. */
+  body?: unknown;
+  key?: string;
+}
+
+/** A response. Status 0: there was none in time. */
+export class ApiResponse {
+  constructor(
+    readonly status: number,
+    readonly text: string,
+    readonly is_replay: boolean,
+    /** The declared fault that has caused it. */
+    readonly fault: string | null,
+  ) {}
+
+  // deno-lint-ignore no-explicit-any -- the caller knows the shape
+  get body(): any {
+    return JSON.parse(this.text);
+  }
+}
+
+/** Paths of the API. */
+export const [V1, SANDBOX] = ["/api-v1-payments/v1", "/api-v1-sandbox"];
+/** A body for `SANDBOX/payments`: a completed payment, which has two events. */
+export const COMPLETED = { amount_minor: 100, currency: "EUR", outcome: "success" };
+
+/**
+ * Sends a request once.
+ * @param path after the base URL, such as `/api-v1-payments/v1/payments`
+ * @throws {Error} if the connection breaks before the response, or after `timeout_ms`
+ */
+export async function callApi(
+  base_url: string,
+  token: string,
+  path: string,
+  { method, body, key }: ApiRequest = {},
+  { client, timeout_ms = 60_000 }: { client?: Deno.HttpClient; timeout_ms?: number } = {},
+): Promise<ApiResponse> {
+  const is_text = typeof body === "string";
+  const response = await fetch(base_url + path, {
+    method: method ?? (body === undefined ? "GET" : "POST"),
+    ...(client !== undefined && { client }),
+    signal: AbortSignal.timeout(timeout_ms),
+    headers: {
+      Authorization: `Bearer ${token}`,
+      ...(body !== undefined &&
+        { "Content-Type": is_text ? "application/xml" : "application/json" }),
+      ...(key !== undefined && { "Idempotency-Key": key }),
+    },
+    ...(body !== undefined && { body: is_text ? body : JSON.stringify(body) }),
+  });
+  const is_replay = response.headers.get("Idempotent-Replayed") === "true";
+  const fault = response.headers.get("Sandbox-Fault");
+  return new ApiResponse(response.status, await response.text(), is_replay, fault);
+}
+
+/** Where a client sends its requests, and when it gives up. */
+interface ClientOptions {
+  /** Base URLs. Each try goes to the next one. */
+  urls: readonly string[];
+  /** Longest time of one try. */
+  timeout_ms?: number;
+  /** An operation without a final response after this time is a breach. */
+  give_up_ms?: number;
+}
+
+/** A client that repeats its requests, without waiting for `Retry-After`. */
+export class RepeatingClient {
+  readonly counts = { requests: 0, broken: 0, unavailable: 0, in_progress: 0, slowest_ms: 0 };
+  /** The responses that a declared fault has caused, by the fault. */
+  readonly faults: Record<string, number> = {};
+  /** Responses of 5xx except 503, and operations without a response. */
+  readonly breaches: string[] = [];
+  readonly #http = Deno.createHttpClient({ poolMaxIdlePerHost: 128 });
+  readonly #options: Required<ClientOptions>;
+  #sent = 0;
+
+  constructor(stage: Pick<Stage, "atEnd">, options: ClientOptions) {
+    this.#options = { timeout_ms: 15_000, give_up_ms: 300_000, ...options };
+    stage.atEnd(() => this.#http.close());
+  }
+
+  /** The requests that were repeated, without those of declared faults. */
+  get repeated(): number {
+    const { broken, unavailable, in_progress } = this.counts;
+    return broken + unavailable + in_progress;
+  }
+
+  /**
+   * Sends a request until it has a final response. A request without a key gets one, unless it reads.
+   * @param first number of the first base URL; by default they take turns
+   * @param is_over ends the repetitions of a read
+   */
+  async send(
+    token: string,
+    path: string,
+    request: ApiRequest = {},
+    first = this.#sent++,
+    is_over: () => boolean = () => false,
+  ): Promise<ApiResponse> {
+    const { urls, timeout_ms, give_up_ms } = this.#options;
+    const is_read = (request.method ?? "GET") === "GET" && request.body === undefined;
+    const keyed = is_read ? request : { key: crypto.randomUUID(), ...request };
+    const started = performance.now();
+    for (let tries = 0; !is_over(); tries++) {
+      this.counts.requests++;
+      const url = urls[(first + tries) % urls.length]!;
+      const response = await callApi(url, token, path, keyed, { client: this.#http, timeout_ms })
+        .catch(() => null);
+      const took_ms = performance.now() - started;
+      if (this.#isFinal(path, response)) {
+        this.counts.slowest_ms = Math.max(this.counts.slowest_ms, took_ms);
+        return response!;
+      }
+      if (took_ms > give_up_ms) {
+        const text = `no response in ${give_up_ms} ms: ${response?.status} ${response?.text}`;
+        this.breaches.push(`${path}: ${text}`);
+        return new ApiResponse(0, text, false, null);
+      }
+      // Shorter than Retry-After, to put more load on the service.
+      const [least, more] = response === null ? [5, 45] : [50, 200];
+      if (!response?.fault) await pause(least + Math.random() * more);
+    }
+    return new ApiResponse(0, "not needed any more", false, null);
+  }
+
+  /** Whether a response is final: no 5xx or 429, and no duplicate that is still under way. */
+  #isFinal(path: string, response: ApiResponse | null): boolean {
+    if (response === null) {
+      this.counts.broken++;
+      return false;
+    }
+    const { status, text, fault } = response;
+    const is_under_way = status === 409 && text.includes('"idempotency_in_progress"');
+    if (status < 500 && status !== 429 && !is_under_way) return true;
+    if (fault !== null) this.faults[fault] = (this.faults[fault] ?? 0) + 1;
+    else if (is_under_way) this.counts.in_progress++;
+    else {
+      this.counts.unavailable++;
+      if (status >= 500 && status !== 503) this.breaches.push(`${path}: ${status} ${text}`);
+    }
+    return false;
+  }
+
+  /**
+   * Creates something, by two requests at once under one key. Returns the body.
+   * @throws {Error} if a response is another than 201
+   */
+  // deno-lint-ignore no-explicit-any -- the caller knows the shape
+  async createTwice(token: string, path: string, body: object, key: string): Promise<any> {
+    const [one, other] = await Promise.all([0, 1].map(async (duplicate) => {
+      const { status, text } = await this.send(token, path, { body, key }, duplicate);
+      if (status !== 201) throw new Error(`${path}: ${status} ${text}`);
+      return JSON.parse(text);
+    }));
+    // A response can lack the next action, if the server died before it was recorded.
+    const [action, same] = [one, other].map(({ next_action }) =>
+      JSON.stringify(next_action ?? null)
+    );
+    const is_one = action === same || action === "null" || same === "null";
+    if (one.id !== other.id || !is_one) {
+      this.breaches.push(`${one.id} and ${other.id} have one key: ${action}, ${same}`);
+    }
+    return one;
+  }
+
+  /** Makes a webhook endpoint with a URL, or an inbox. Returns its id and secret. */
+  async addEndpoint(
+    token: string,
+    endpoint: { url: string; events: string[] } | { delivery: "inbox" },
+  ): Promise<{ id: string; secret: string }> {
+    const { status, text } = await this.send(token, `${V1}/webhook_endpoints`, { body: endpoint });
+    if (status !== 201) throw new Error(`no endpoint: ${text}`);
+    return JSON.parse(text);
+  }
+}

@@ -1,0 +1,139 @@
+/**
+ * The judge of the run with a bank. It compares the books of the bank with the payments, refunds and
+ * transfers, with the entries and with the provider events. It shares no rule with the product.
+ */
+
+import type postgres from "postgres";
+import type { BankBooks } from "../../../support/bank/double.ts";
+import { brokenInvariants, sumOf } from "../../harness/audit.ts";
+import type { BankOrder, PushPayment } from "./clients.ts";
+
+/** A payment, refund or transfer as it is stored. */
+interface StoredSubject {
+  id: string;
+  status: string;
+  amount_received: number | null;
+}
+
+/** The evidence of a run that has come to rest. */
+interface BankEvidence {
+  payments: readonly PushPayment[];
+  orders: readonly BankOrder[];
+  books: BankBooks;
+  subjects: readonly StoredSubject[];
+  /** The amounts of the stored entries. */
+  entries: readonly number[];
+  /** The money that provider events have booked, by the reference of their subject. */
+  booked: ReadonlyMap<string | null, number>;
+  /** Breaches of the invariants. */
+  broken: readonly string[];
+}
+
+/** Statuses here, by the state of an order at the bank that has decided about it. */
+const STATUSES: Readonly<Record<string, readonly string[]>> = {
+  booked: ["completed", "partially_refunded", "refunded"],
+  rejected: ["failed"],
+  returned: ["failed"],
+};
+const DECIDED = new Set(Object.values(STATUSES).flat());
+
+/** Exceptions that are no fault: money without a purpose, which the operator handles. */
+const TOLERATED = /too much|was sent to a payment that is|outside of payments/;
+
+/** Reads everything about the account that is stored. */
+export async function readBankRows(
+  sql: postgres.Sql,
+  account_id: string,
+): Promise<Pick<BankEvidence, "subjects" | "entries" | "booked" | "broken">> {
+  const subjects = await sql<StoredSubject[]>`
+    select id, status, (body::json ->> 'amount_received')::int as amount_received
+    from pay.payments
+    union all select id, status, null from pay.refunds
+    union all select id, status, null from pay.transfers`;
+  const entries = await sql<{ amount: number }[]>`
+    select amount_minor::int as amount from pay.bank_entries where account_id = ${account_id}`;
+  const booked = await sql<{ reference: string | null; sum: number }[]>`
+    select provider_reference as reference, sum(booked_minor)::int as sum
+    from pay.provider_events where account_id = ${account_id} group by provider_reference`;
+  return {
+    subjects,
+    entries: entries.map(({ amount }) => amount),
+    booked: new Map(booked.map(({ reference, sum }) => [reference, sum])),
+    broken: await brokenInvariants(sql, TOLERATED),
+  };
+}
+
+/** Returns the breaches of a run. */
+export function auditBank(evidence: BankEvidence): string[] {
+  const { books, entries, booked } = evidence;
+  const count = books.entries.length;
+  const balance = sumOf(books.entries, ({ amount }) => amount);
+  const [stored, ledger] = [entries, [...booked.values()]]
+    .map((amounts) => sumOf(amounts, (amount) => amount));
+  const checks: [holds: boolean, breach: string][] = [
+    [entries.length === count, `${entries.length} entries are stored, and the bank has ${count}`],
+    [stored === balance, `the entries are ${stored}, at the bank ${balance}`],
+    [ledger === balance, `the ledger has ${ledger}, the statement ${balance}`],
+  ];
+  return [
+    ...checks.filter(([holds]) => !holds).map(([, breach]) => breach),
+    ...auditOrders(evidence),
+    ...auditMoney(evidence),
+    ...evidence.broken,
+  ];
+}
+
+/** Each order is at the bank, and has the status that the bank has given it. */
+function auditOrders({ orders, books, subjects }: BankEvidence): string[] {
+  const statuses = new Map(subjects.map(({ id, status }) => [id, status]));
+  const known = new Set(orders.map(({ id }) => written(id)));
+  return [
+    ...orders.flatMap(({ id }) => {
+      const [state, status] = [books.orders[written(id)], statuses.get(id)];
+      if (state === undefined) return [`${id} is ${status}, and the bank never got it`];
+      const is_right = status !== undefined &&
+        (state === "taken" ? !DECIDED.has(status) : STATUSES[state]?.includes(status));
+      return is_right ? [] : [`${id} is ${status}, at the bank ${state}`];
+    }),
+    ...Object.keys(books.orders).filter((id) => !known.has(id))
+      .map((id) => `the bank has got ${id}, which nobody has ordered`),
+  ];
+}
+
+/** The money of each order and payment is that of its entries, to the cent. */
+function auditMoney({ payments, orders, books, subjects, booked }: BankEvidence): string[] {
+  const moved = new Map<string | null, number>();
+  for (const { amount, parts } of books.entries) {
+    for (const part of parts.length === 0 ? [{ amount, of: null }] : parts) {
+      moved.set(part.of, (moved.get(part.of) ?? 0) + part.amount);
+    }
+  }
+  const stored = new Map(subjects.map((subject) => [subject.id, subject]));
+  const of_payments = payments.flatMap(({ id, reference, amount }) => {
+    const theirs = moved.get(reference) ?? 0;
+    const { status = "pending", amount_received = null } = stored.get(id) ?? {};
+    const is_paid = !["pending", "failed"].includes(status);
+    return [
+      ...amount_received === theirs
+        ? []
+        : [`${id} has received ${amount_received}, at the bank ${theirs}`],
+      ...is_paid === theirs >= amount ? [] : [`${id} of ${amount} is ${status} with ${theirs}`],
+    ];
+  });
+  const references = [
+    ...payments.map(({ reference }) => reference),
+    ...orders.map(({ id }) => written(id)),
+    null,
+  ];
+  const of_references = references.flatMap((reference) => {
+    const [ours, theirs] = [booked, moved].map((sums) => sums.get(reference) ?? 0);
+    const name = reference ?? "other money";
+    return ours === theirs ? [] : [`${name}: booked ${ours}, at the bank ${theirs}`];
+  });
+  return [...of_payments, ...of_references];
+}
+
+/** Our id as bank files have it. */
+function written(id: string): string {
+  return id.replace("_", "-");
+}

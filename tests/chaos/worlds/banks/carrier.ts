@@ -1,0 +1,113 @@
+/**
+ * Carries the files of the run between the service and its bank, by the operator's command or by
+ * the routes of a bridge. A process that was killed is started again and repeats its work.
+ */
+
+import { join } from "node:path";
+import { type RunningCommand, startBankCommand } from "../../../support/bank/killed_command.ts";
+import { until } from "../../../support/common/until.ts";
+import type { RepeatingClient } from "../../harness/client.ts";
+import type { Stage } from "../../harness/stage.ts";
+
+const GIVE_UP_MS = 60_000;
+
+/** Where the files go. */
+interface CarrierOptions {
+  stage: Stage;
+  client: RepeatingClient;
+  account_id: string;
+  bridge_token: string;
+}
+
+/** The operator with the command, and the bridge. */
+export class BankCarrier {
+  readonly #options: CarrierOptions;
+  readonly #folder: string;
+  /** Files that the bridge has got, by their names. */
+  readonly #got = new Map<string, string>();
+  #command: RunningCommand | null = null;
+  #files = 0;
+
+  constructor(options: CarrierOptions) {
+    this.#options = options;
+    this.#folder = join(options.stage.folder, "bank");
+  }
+
+  /** Kills the command, if it runs. */
+  killCommand(): void {
+    try {
+      this.#command?.kill();
+    } catch {
+      // It has ended.
+    }
+  }
+
+  /** Makes files of the orders that wait, without getting them. */
+  async prepare(): Promise<void> {
+    await this.#request("POST", "files");
+  }
+
+  /** Exports by the command. Returns every file that it has ever written. */
+  async exportByCommand(): Promise<string[]> {
+    const out = join(this.#folder, "out");
+    await this.#run("export", "--out", out);
+    const texts: string[] = [];
+    for await (const { name } of Deno.readDir(out)) {
+      // A command that is killed leaves a part of a file under another name.
+      if (name.endsWith(".xml")) texts.push(await Deno.readTextFile(join(out, name)));
+    }
+    return texts;
+  }
+
+  /** Exports by the bridge. Returns every file that it has ever got. */
+  async exportByBridge(): Promise<string[]> {
+    await this.prepare();
+    const { data } = JSON.parse(await this.#request("GET", "files"));
+    for (const { name } of data) {
+      if (!this.#got.has(name)) this.#got.set(name, await this.#request("GET", `files/${name}`));
+    }
+    return [...this.#got.values()];
+  }
+
+  /** Imports a file by the command. */
+  async importByCommand(text: string): Promise<void> {
+    await Deno.mkdir(this.#folder, { recursive: true });
+    const path = join(this.#folder, `${++this.#files}.xml`);
+    await Deno.writeTextFile(path, text);
+    await this.#run("import", path);
+  }
+
+  /** Imports a file by the bridge. */
+  async importByBridge(text: string): Promise<void> {
+    await this.#request("POST", "statements", text);
+  }
+
+  /** Runs the command until it succeeds. */
+  async #run(...args: string[]): Promise<void> {
+    const { stage, account_id } = this.#options;
+    let said = "";
+    await until(`deno task bank ${args[0]}`, async () => {
+      this.#command = startBankCommand(stage, ...args, "--account", account_id, "--json");
+      const { code, output, errors } = await this.#command.ended;
+      this.#command = null;
+      said = output + errors;
+      return code === 0;
+    }, GIVE_UP_MS).catch((error) => {
+      throw new Error(`${error.message}: ${said.slice(0, 1_000)}`);
+    });
+  }
+
+  /** Sends a request of the bridge until it succeeds. @throws {Error} if a file is refused */
+  async #request(method: string, path: string, body?: string): Promise<string> {
+    const { client, account_id, bridge_token } = this.#options;
+    const route = `/api-v1-payments/providers/${account_id}/${path}`;
+    let text = "";
+    await until(`the response to ${method} ${path}`, async () => {
+      const response = await client.send(bridge_token, route, { method, body });
+      text = response.text;
+      if (response.status === 400) throw new Error(`the service refuses ${path}: ${text}`);
+      return response.status === 200;
+    }, GIVE_UP_MS);
+    return text;
+  }
+}

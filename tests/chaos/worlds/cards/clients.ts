@@ -1,0 +1,165 @@
+/**
+ * The clients of live cards. They tell stories of live payments, and repeat each change with its key
+ * until it has a final response. Between two changes of a payment they wait for its result.
+ */
+
+import { pause } from "../../../support/common/until.ts";
+import { type RepeatingClient, V1 } from "../../harness/client.ts";
+import { type CardAction, type CardOperation, cardStory, RESULTS } from "./plan.ts";
+
+/** A final response. Status 0: there was none in time. */
+export interface CardResponse {
+  status: number;
+  text: string;
+  is_replay: boolean;
+}
+
+/** A change and the responses to its duplicates. */
+export interface CardFinished extends CardOperation {
+  /** Null for a create without a payment in its response. */
+  payment_id: string | null;
+  responses: CardResponse[];
+}
+
+interface CardClientsOptions {
+  seed: number;
+  clients: number;
+  client: RepeatingClient;
+  key: string;
+  /** Whether the clients tell a further story, and how long one waits before it. */
+  next: (operations: number) => { is_over: boolean; pause_ms: number };
+  /** Describes the operations and provider events of a payment that has no result. */
+  explain: (payment_id: string) => Promise<string>;
+}
+
+/** A result that comes later is a fault. */
+const DEADLINE_MS = 300_000;
+const PAUSE_MS = 150;
+const VISIT_MS = 15_000;
+
+/** Tells stories. */
+export class CardClients {
+  /** The operations that are over. */
+  readonly operations: CardFinished[] = [];
+  /** Results that did not come in time. */
+  readonly faults: string[] = [];
+  readonly #options: CardClientsOptions;
+  #stories = 0;
+
+  constructor(options: CardClientsOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves when every story is over. */
+  async tell(): Promise<void> {
+    const next = () => this.#options.next(this.operations.length);
+    await Promise.all(Array.from({ length: this.#options.clients }, async () => {
+      for (let { is_over, pause_ms } = next(); !is_over; { is_over, pause_ms } = next()) {
+        await pause(pause_ms);
+        await this.#tellStory(this.#stories++);
+      }
+    }));
+  }
+
+  /** Sends every stored key again, and compares the replays with the first responses. */
+  async replay(): Promise<{ replayed: number; faults: string[] }> {
+    const faults: string[] = [];
+    const stored = this.operations.filter(({ responses: [first] }) => isStored(first!));
+    let at = 0;
+    await Promise.all(Array.from({ length: this.#options.clients }, async () => {
+      while (at < stored.length) {
+        const one = stored[at++]!;
+        const { status, text } = one.responses[0]!;
+        const again = await this.#change(one, one.payment_id, 0);
+        if (again.is_replay && again.status === status && again.text === text) continue;
+        faults.push(`${one.key}: ${status} ${text}, then ${again.status} ${again.text}`);
+      }
+    }));
+    return { replayed: stored.length, faults };
+  }
+
+  async #tellStory(number: number): Promise<void> {
+    const { groups, is_authenticated } = cardStory(this.#options.seed, number);
+    let payment_id: string | null = null;
+    for (const group of groups) {
+      const ids: (string | null)[] = await Promise.all(group.map(async (operation) => {
+        const responses = await Promise.all(
+          Array.from(
+            { length: operation.duplicates },
+            (_, duplicate) => this.#change(operation, payment_id, duplicate),
+          ),
+        );
+        const id = payment_id ?? paymentOf(responses[0]!);
+        this.operations.push({ ...operation, payment_id: id, responses });
+        return id;
+      }));
+      payment_id = ids[0]!;
+      if (payment_id === null) return;
+      const status = await this.#result(payment_id, group[0]!.action, is_authenticated);
+      // Without money the rest of the story is impossible.
+      if (status === "declined" || status === null) return;
+    }
+  }
+
+  #change({ key, action }: CardOperation, payment_id: string | null, duplicate: number) {
+    const { client, key: token } = this.#options;
+    const verb = action.do === "create" ? "" : `/${payment_id}/${action.do}`;
+    return client.send(token, `${V1}/payments${verb}`, { body: bodyOf(action), key }, duplicate);
+  }
+
+  /** Waits for the result of a change. Returns the status of the payment, or null without one. */
+  async #result(id: string, action: CardAction, is_authenticated: boolean): Promise<string | null> {
+    const { client, key, explain } = this.#options;
+    for (const end = performance.now() + DEADLINE_MS; performance.now() < end;) {
+      const response = await client.send(key, `${V1}/payments/${id}`);
+      if (response.status === 200) {
+        const payment = response.body;
+        const { status, next_action } = payment;
+        if (status === "requires_action") await visit(next_action.url, is_authenticated);
+        else if (isOver(payment, action)) return status;
+      }
+      await pause(PAUSE_MS);
+    }
+    this.faults.push(`${id}: no result of ${action.do} in ${DEADLINE_MS} ms: ${await explain(id)}`);
+    return null;
+  }
+}
+
+/** Whether the service stores a response under its key. */
+export function isStored({ status }: CardResponse): boolean {
+  return status === 402 || (status >= 200 && status < 300);
+}
+
+/** Returns the payment that a response to a create shows. */
+export function paymentOf({ text }: CardResponse): string | null {
+  try {
+    const { id, error } = JSON.parse(text);
+    return id ?? error?.payment?.id ?? null;
+  } catch {
+    return null;
+  }
+}
+
+function bodyOf(action: CardAction): unknown {
+  if (action.do === "cancel") return {};
+  if (action.do !== "create") return { amount_minor: action.amount_minor };
+  const { do: _, token, ...terms } = action;
+  return { ...terms, currency: "EUR", card: { token } };
+}
+
+/** Whether a payment shows the result of a change. */
+function isOver(
+  { status, amount_refunding }: { status: string; amount_refunding: number },
+  action: CardAction,
+): boolean {
+  if (!Object.hasOwn(RESULTS, status) || amount_refunding > 0) return false;
+  return !(status === "authorized" && (action.do === "capture" || action.do === "cancel"));
+}
+
+/** The payer visits the page of the bank, which can be away. */
+async function visit(url: string, is_authenticated: boolean): Promise<void> {
+  const page = `${url}?result=${is_authenticated ? "success" : "failure"}`;
+  const signal = AbortSignal.timeout(VISIT_MS);
+  const response = await fetch(page, { redirect: "manual", signal }).catch(() => null);
+  await response?.body?.cancel().catch(() => {});
+}

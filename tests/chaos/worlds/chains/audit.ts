@@ -1,0 +1,162 @@
+/**
+ * The judge of the run on a chain. It compares the transfers that the chain has with the payments,
+ * their ledger and the provider events. It shares no rule with the product.
+ */
+
+import type postgres from "postgres";
+import { brokenInvariants, sumOf } from "../../harness/audit.ts";
+import type { ChainLog } from "./node.ts";
+
+/** A payment as its client knows it. Without an id, its create got no response. */
+export interface ChainPayment {
+  id: string | null;
+  address: string | null;
+  amount_minor: number;
+}
+
+/** A refund or transfer as its client knows it. Its wallet receives nothing else. */
+export interface ChainPayout {
+  id: string;
+  address: string;
+  amount: number;
+}
+
+/** The evidence of a run that has come to rest. */
+interface ChainEvidence {
+  sql: postgres.Sql;
+  environment_id: string;
+  payments: readonly ChainPayment[];
+  payouts: readonly ChainPayout[];
+  signer: string;
+  transfers: readonly ChainLog[];
+}
+
+/** A payment as it is stored. */
+interface StoredPayment {
+  id: string;
+  status: string;
+  failure_code: string | null;
+  amount_captured: number;
+  amount_refunded: number;
+  /** By the ledger: the money at the chain, and the parts of it. */
+  at_chain: number;
+  available: number;
+  unapplied: number;
+}
+
+/** Exceptions that are no fault: money without a purpose, which the operator handles. */
+const TOLERATED = /was sent to a payment that is|the payer sent .* too much/;
+
+/** Compares the chain with the books. */
+export async function auditChain(
+  { sql, environment_id, payments, payouts, signer, transfers }: ChainEvidence,
+): Promise<{ says: string; breaches: string[] }> {
+  const rows = await readPayments(sql, environment_id);
+  const stored = new Map(rows.map((row) => [row.id, row]));
+  const sent = Map.groupBy(transfers, ({ to }) => to.toLowerCase());
+  const addresses = new Set(payments.map(({ address }) => address?.toLowerCase()));
+  const received = transfers.filter(({ to }) => addresses.has(to.toLowerCase()));
+  const sum = sumOf(received, ({ amount }) => amount);
+  const refunded = sumOf(rows, ({ amount_refunded }) => amount_refunded);
+  const booked = sumOf(rows, ({ at_chain }) => at_chain);
+  const checks: [holds: boolean, breach: string][] = [
+    [addresses.size === payments.length, "two payments have one address"],
+    [
+      stored.size === payments.length,
+      `${stored.size} payments are stored, and ${payments.length} were created`,
+    ],
+    [
+      sum - refunded === booked,
+      `the chain has ${sum} less ${refunded} refunded, and the ledger ${booked}`,
+    ],
+  ];
+  const counts = Map.groupBy(rows, ({ status, failure_code }) => failure_code ?? status);
+  const states = [...counts].map(([status, all]) => `${all.length} ${status}`).join(", ");
+  return {
+    says: `${states}; ${received.length} transfers of ${sum}, ${payouts.length} payouts`,
+    breaches: [
+      ...payments.flatMap((payment) => auditPayment(payment, stored, sent)),
+      ...checks.filter(([holds]) => !holds).map(([, breach]) => breach),
+      ...await auditPayouts(sql, payouts, signer, transfers),
+      ...await brokenInvariants(sql, TOLERATED),
+    ],
+  };
+}
+
+async function readPayments(sql: postgres.Sql, environment_id: string): Promise<StoredPayment[]> {
+  return await sql<StoredPayment[]>`
+    select p.id, p.status, p.body::json ->> 'failure_code' as failure_code,
+      (p.body::json ->> 'amount_captured')::int as amount_captured,
+      p.amount_refunded::int as amount_refunded, coalesce(l.at_chain, 0)::int as at_chain,
+      coalesce(l.available, 0)::int as available, coalesce(l.unapplied, 0)::int as unapplied
+    from pay.payments p
+    left join (
+      select subject_id,
+        sum(signed) filter (where account = 'processor') as at_chain,
+        -sum(signed) filter (where account = 'available') as available,
+        -sum(signed) filter (where account = 'unapplied') as unapplied
+      from (
+        select subject_id, account,
+          case direction when 'debit' then amount_minor else -amount_minor end as signed
+        from pay.ledger_entries where environment_id = ${environment_id}
+      ) e
+      group by subject_id
+    ) l on l.subject_id = p.id
+    where p.environment_id = ${environment_id} and p.method_kind = 'stablecoin'`;
+}
+
+function auditPayment(
+  { id, address, amount_minor }: ChainPayment,
+  stored: ReadonlyMap<string, StoredPayment>,
+  sent: ReadonlyMap<string, ChainLog[]>,
+): string[] {
+  const row = stored.get(id ?? "");
+  if (!row || address === null) return [`${id} is not stored`];
+  const sum = sumOf(sent.get(address.toLowerCase()) ?? [], ({ amount }) => amount);
+  const { status, failure_code, amount_captured, amount_refunded, unapplied } = row;
+  // Refunds leave from the wallet of the signer, and the ledger takes them from the payment.
+  const at_chain = row.at_chain + amount_refunded;
+  const available = row.available + amount_refunded;
+  const is_paid = ["completed", "partially_refunded", "refunded"].includes(status);
+  const checks: [holds: boolean, fault: string][] = [
+    [at_chain === sum, `the chain has ${sum}, and the ledger ${at_chain}`],
+    [available + unapplied === sum, `${available} available and ${unapplied} unapplied`],
+    [is_paid || status === "failed", "no end"],
+    [amount_captured === (is_paid ? amount_minor : amount_captured), `took ${amount_captured}`],
+    [available === (is_paid ? amount_minor : 0), `${available} available`],
+    [!is_paid || sum >= amount_minor, `completed with ${sum}`],
+    // Money that came in time decides, and late money does not.
+    [failure_code !== "underpaid" || sum > 0 && sum < amount_minor, `underpaid with ${sum}`],
+  ];
+  return checks.filter(([holds]) => !holds).map(([, fault]) =>
+    `${id} (${failure_code ?? status}, requested ${amount_minor}): ${fault}`
+  );
+}
+
+/** Checks that each completed payout was paid once, and that no other was paid. */
+async function auditPayouts(
+  sql: postgres.Sql,
+  payouts: readonly ChainPayout[],
+  signer: string,
+  transfers: readonly ChainLog[],
+): Promise<string[]> {
+  const rows = await sql<{ id: string; status: string }[]>`
+    select id, status from pay.refunds union all select id, status from pay.transfers`;
+  const statuses = new Map(rows.map(({ id, status }) => [id, status]));
+  const sent = Map.groupBy(
+    transfers.filter(({ from }) => from.toLowerCase() === signer.toLowerCase()),
+    ({ to }) => to.toLowerCase(),
+  );
+  const known = new Set(payouts.map(({ address }) => address));
+  return [
+    ...payouts.flatMap(({ id, address, amount }) => {
+      const amounts = (sent.get(address) ?? []).map((each) => each.amount);
+      const status = statuses.get(id);
+      const is_right = status === "completed"
+        ? amounts.length === 1 && amounts[0] === amount
+        : status === "failed" && amounts.length === 0;
+      return is_right ? [] : [`${id} of ${amount} is ${status}, and was paid ${amounts}`];
+    }),
+    ...[...sent.keys()].filter((to) => !known.has(to)).map((to) => `${to} was paid by no payout`),
+  ];
+}

@@ -1,0 +1,178 @@
+/**
+ * The clients of an account that moves: they pay in its sandbox, and in disposable sandboxes with
+ * clocks. A receiver counts the webhooks.
+ */
+
+import type postgres from "postgres";
+import { pause } from "../../../support/common/until.ts";
+import { type RepeatingClient, SANDBOX, V1 } from "../../harness/client.ts";
+import type { Stage } from "../../harness/stage.ts";
+
+const CLOCK = `${SANDBOX}/clock`;
+const BUYERS = 4;
+const FILLERS = 64;
+/** Between two disposable sandboxes. */
+const EVERY_MS = 2_000;
+/** An account has 1 000 disposable sandboxes at most. */
+const DISPOSABLES_MAX = 900;
+/** Long enough that the authorization of a payment expires. */
+const ADVANCE_S = 8 * 86_400;
+const CARD = { number: "4242424242424242", exp_month: 12, exp_year: 2040, cvc: "123" };
+
+/** The clients. */
+export class MoveClients {
+  readonly #client: RepeatingClient;
+  readonly #key: string;
+  readonly #pause_ms: number;
+  /** The payments that were acknowledged, by their idempotency keys. */
+  readonly #paid = new Map<string, string>();
+  /** Disposable sandboxes, each with its only payment, and its clock when that had ended. */
+  readonly #disposables: { key: string; payment_id: string; now: string }[] = [];
+  readonly #faults: string[] = [];
+  /** How often each event has arrived. */
+  readonly #arrivals = new Map<string, number>();
+  readonly #url: string;
+  #is_over = false;
+
+  /** @param pause_ms between two payments of a buyer */
+  constructor(stage: Stage, client: RepeatingClient, key: string, pause_ms: number) {
+    this.#client = client;
+    this.#key = key;
+    this.#pause_ms = pause_ms;
+    const abort = new AbortController();
+    const receiver = Deno.serve(
+      { hostname: "127.0.0.1", port: 0, signal: abort.signal, onListen: () => {} },
+      async (request) => {
+        const { id } = await request.json();
+        this.#arrivals.set(id, (this.#arrivals.get(id) ?? 0) + 1);
+        return new Response();
+      },
+    );
+    this.#url = `http://127.0.0.1:${receiver.addr.port}/hook`;
+    stage.atEnd(() => {
+      abort.abort();
+      return receiver.finished;
+    });
+  }
+
+  /** Makes an endpoint, and the first payments. */
+  async fill(payments: number): Promise<void> {
+    await this.#client.addEndpoint(this.#key, { url: this.#url, events: ["payment.completed"] });
+    await Promise.all(Array.from({ length: FILLERS }, async (_, i) => {
+      for (let n = i; n < payments; n += FILLERS) await this.#pay();
+    }));
+  }
+
+  /** Pays until `stop`. */
+  async buy(): Promise<void> {
+    const repeat = async (act: () => Promise<unknown>, pause_ms: number) => {
+      for (; !this.#is_over; await pause(pause_ms)) await act();
+    };
+    await Promise.all([
+      ...Array.from({ length: BUYERS }, () => repeat(() => this.#pay(), this.#pause_ms)),
+      repeat(() => this.#useDisposable(), EVERY_MS),
+    ]);
+  }
+
+  stop(): void {
+    this.#is_over = true;
+  }
+
+  /** Compares what was acknowledged with the rows of the cell that has the account. */
+  async audit(sql: postgres.Sql): Promise<{ says: string; breaches: string[] }> {
+    const twice = this.#arrivals.values().reduce((sum, times) => sum + (times > 1 ? 1 : 0), 0);
+    const breaches = [
+      ...await this.#auditPayments(sql),
+      ...await this.#auditDeliveries(sql),
+      ...await this.#auditDisposables(),
+      ...this.#faults,
+    ];
+    return {
+      says: `${this.#paid.size} payments acknowledged, ${this.#client.repeated} requests ` +
+        `repeated, ${this.#arrivals.size} webhooks, ${twice} of them sent again, ` +
+        `${this.#disposables.length} disposable sandboxes`,
+      breaches,
+    };
+  }
+
+  async #auditPayments(sql: postgres.Sql): Promise<string[]> {
+    const stored = await sql<{ id: string }[]>`
+      select p.id from pay.payments p
+      join pay.environments e on e.id = p.environment_id and not e.livemode and e.ends_at is null`;
+    // Joined here: without statistics, PostgreSQL would compare each payment with each key.
+    const keys = await sql<{ id: string; key: string }[]>`
+      select subject_id as id, key from pay.idempotency_keys where subject_id is not null`;
+    const ids = new Set(stored.map(({ id }) => id));
+    const key_of = new Map(keys.map(({ id, key }) => [id, key]));
+    const size = this.#paid.size;
+    return [
+      ...[...this.#paid].filter(([, id]) => !ids.has(id))
+        .map(([key, id]) => `${id} of ${key} is not in the cell`),
+      ...[...this.#paid].filter(([key, id]) => ids.has(id) && key_of.get(id) !== key)
+        .map(([key, id]) => `${id} of ${key} has ${key_of.get(id)}`),
+      ...stored.length === size
+        ? []
+        : [`${stored.length} payments are stored, ${size} were acknowledged`],
+    ];
+  }
+
+  async #auditDeliveries(sql: postgres.Sql): Promise<string[]> {
+    const deliveries = await sql<{ event_id: string; status: string; attempts: number }[]>`
+      select d.event_id, d.status, d.attempt_count as attempts from pay.webhook_deliveries d
+      join pay.environments e on e.id = d.environment_id and not e.livemode`;
+    const known = new Set(deliveries.map(({ event_id }) => event_id));
+    const timesOf = (id: string) => this.#arrivals.get(id) ?? 0;
+    return [
+      // A kill can take the result of an attempt, and never the attempt.
+      ...deliveries.filter(({ event_id, status, attempts }) =>
+        status !== "delivered" || timesOf(event_id) < 1 || timesOf(event_id) > attempts
+      ).map(({ event_id: id, status, attempts }) =>
+        `${id} is ${status}, arrived ${timesOf(id)} times in ${attempts} attempts`
+      ),
+      ...known.size === deliveries.length ? [] : ["an event has two deliveries to one endpoint"],
+      ...[...this.#arrivals.keys()].filter((id) => !known.has(id))
+        .map((id) => `${id} has arrived, and its delivery is not stored`),
+    ];
+  }
+
+  async #auditDisposables(): Promise<string[]> {
+    const breaches: string[] = [];
+    for (const { key, payment_id, now } of this.#disposables) {
+      const payment = await this.#client.send(key, `${V1}/payments/${payment_id}`);
+      const clock = await this.#client.send(key, CLOCK);
+      const is_right = payment.status === 200 && payment.body.status === "cancelled" &&
+        clock.status === 200 && clock.body.now >= now;
+      if (is_right) continue;
+      breaches.push(`a disposable sandbox has ${payment.text}, ${clock.text}, not ${now}`);
+    }
+    return breaches;
+  }
+
+  async #pay(): Promise<void> {
+    const key = crypto.randomUUID();
+    const body = { amount: 1999, currency: "EUR", outcome: "success" };
+    const paid = await this.#client.send(this.#key, `${V1}/payments`, { body, key });
+    if (paid.status === 201) this.#paid.set(key, paid.body.id);
+    else this.#faults.push(`a payment: ${paid.status} ${paid.text}`);
+  }
+
+  /** Makes a disposable sandbox, pays there, and moves its clock. */
+  async #useDisposable(): Promise<unknown> {
+    if (this.#disposables.length === DISPOSABLES_MAX) return;
+    const fail = (name: string, { status, text }: { status: number; text: string }) =>
+      this.#faults.push(`${name}: ${status} ${text}`);
+    const made = await this.#client.send(this.#key, `${SANDBOX}/sandboxes`, { body: {} });
+    if (made.status !== 201) return fail("a sandbox", made);
+    const { test_key: key } = made.body;
+    const body = { amount: 500, currency: "EUR", capture: "manual", card: CARD };
+    const paid = await this.#client.send(key, `${V1}/payments`, { body });
+    if (paid.status !== 201) return fail("in it", paid);
+    for (let body: unknown = { advance: ADVANCE_S };;) {
+      const moved = await this.#client.send(key, CLOCK, { body });
+      if (moved.status !== 200) return fail("its clock", moved);
+      const { now, target, has_more } = moved.body;
+      if (!has_more) return this.#disposables.push({ key, payment_id: paid.body.id, now });
+      body = { to: target };
+    }
+  }
+}

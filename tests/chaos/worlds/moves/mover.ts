@@ -1,0 +1,112 @@
+/** The operator's command that moves an account, as a process that is killed at its steps. */
+
+import { fileURLToPath } from "node:url";
+import { pause } from "../../../support/common/until.ts";
+import type { CellsProxy } from "../../../support/proxy/cells_proxy.ts";
+import { Tally } from "../../harness/audit.ts";
+import { killPostgres } from "../../harness/killer.ts";
+import type { ApiServer, Stage } from "../../harness/stage.ts";
+
+/** A cell: its database, its servers and its name at the proxy. */
+export interface Cell {
+  name: "a" | "b";
+  stage: Stage;
+  servers: ApiServer[];
+}
+
+/** The steps of a move, as the mover reports them. */
+export const STEPS = [
+  ...["copy", "drain", "fence", "seal"],
+  ...["compare", "switch", "wake", "delete"],
+] as const;
+export const VICTIMS = ["mover", "source", "target"] as const;
+export const ACCOUNT = "chaos";
+
+/** A kill that has not happened yet. */
+export interface DueKill {
+  step: string;
+  victim: typeof VICTIMS[number];
+}
+
+/** Returns a random time up to the longest one. */
+export type Delay = (most_ms: number) => number;
+
+const COMMAND = fileURLToPath(new URL("../../../../apps/operator/cells.ts", import.meta.url));
+/** The longest time from the line of a step to a kill: longer where the step takes longer. */
+const DELAYS_MS: Readonly<Record<string, number>> = { copy: 3_000, delete: 300 };
+const DELAY_MS = 60;
+
+/** Moves an account from one cell to the other, or gives its move up. */
+export class Mover {
+  /** Kills by victim and step. */
+  readonly kills = new Tally([]);
+  /** Milliseconds from fence to wake of each move without a kill between. */
+  readonly fences_ms: number[] = [];
+  readonly #proxy: CellsProxy;
+
+  constructor(proxy: CellsProxy) {
+    this.#proxy = proxy;
+  }
+
+  /** Starts the mover, and kills when it reports a step. Removes the kills from `left`. */
+  async move(from: Cell, to: Cell, left: DueKill[], delay: Delay) {
+    let fenced_at: number | null = null;
+    let killing: Promise<void> | null = null;
+    const mover = this.start("move", from, to, (line) => {
+      if (line.startsWith("fence:")) fenced_at = performance.now();
+      if (line.startsWith("wake:") && fenced_at !== null) {
+        this.fences_ms.push(performance.now() - fenced_at);
+      }
+      const index = left.findIndex(({ step }) => line.startsWith(`${step}:`));
+      // One after the other: a database that recovers cannot be killed.
+      if (index < 0 || killing !== null) return;
+      const [due] = left.splice(index, 1) as [DueKill];
+      fenced_at = null;
+      killing = (async () => {
+        const { step, victim } = due;
+        await pause(delay(DELAYS_MS[step] ?? DELAY_MS));
+        if (!mover.isUnderWay()) left.push(due);
+        else {
+          this.kills.add(`${victim} at ${step}`);
+          if (victim === "mover") mover.kill();
+          else await killPostgres((victim === "source" ? from : to).stage);
+        }
+        killing = null;
+      })();
+    });
+    const ended = await mover.ended;
+    await killing;
+    return ended;
+  }
+
+  /** Starts the command. */
+  start(action: "move" | "abort", from: Cell, to: Cell, onLine: (line: string) => void = () => {}) {
+    const { map_file, socket } = this.#proxy;
+    const flags = action === "abort"
+      ? []
+      : ["--map", map_file, "--cell", to.name, "--socket", socket, "--run"];
+    const child = new Deno.Command(Deno.execPath(), {
+      args: ["run", "-A", COMMAND, action, "--account", ACCOUNT, ...flags],
+      env: { CELLS_FROM_URL: from.stage.operator_url, CELLS_TO_URL: to.stage.operator_url },
+      stdin: "null",
+      stdout: "null",
+      stderr: "piped",
+    }).spawn();
+    let [output, rest, is_over] = ["", "", false];
+    const read = (async () => {
+      for await (const text of child.stderr.pipeThrough(new TextDecoderStream())) {
+        output += text;
+        const lines = (rest + text).split("\n");
+        rest = lines.pop()!;
+        for (const line of lines) onLine(line);
+      }
+    })();
+    const ended = (async () => {
+      const { code } = await child.status;
+      is_over = true;
+      await read;
+      return { code, output };
+    })();
+    return { isUnderWay: () => !is_over, kill: () => is_over || child.kill("SIGKILL"), ended };
+  }
+}

@@ -1,0 +1,155 @@
+/**
+ * The clients of the main run. They send the stories of the plan through proxies that break
+ * connections, and repeat each operation with its key until it has a final response. At the end,
+ * without faults, they send every key again and expect the first response byte for byte.
+ */
+
+import type { ApiResponse, RepeatingClient } from "../../harness/client.ts";
+import {
+  type Action,
+  isRead,
+  keyOf,
+  type Operation,
+  type Plan,
+  type Sandbox,
+  type Story,
+} from "./plan.ts";
+import { changed, type PlannedRequest, requestOf, StoryIds } from "./request.ts";
+
+/** The record of an operation before its first request. */
+export interface Sent {
+  kind: "send";
+  operation: number;
+  /** The id in its path: of the payment or transfer, or of a refund. */
+  id: string;
+}
+
+/** The record of a final response. Status 0: there was none in time. */
+export interface Received {
+  kind: "response" | "changed";
+  operation: number;
+  duplicate: number;
+  status: number;
+  body: string;
+  is_replay: boolean;
+}
+
+/** The replays at the end: their number, and those that differ from the first response. */
+export interface Replays {
+  replayed: number;
+  faults: string[];
+}
+
+interface ClientsOptions {
+  plan: Plan;
+  /** The client for the faulty part of the run. */
+  client: RepeatingClient;
+  keys: Record<Sandbox, string>;
+  /** Stories that run at the same time. */
+  clients: number;
+  /** Gets the number of operations that are over. */
+  onFinished: (operations: number) => void;
+}
+
+/** Tells the stories of a plan. */
+export class PlanClients {
+  /** The records, in the order in which things happened. */
+  readonly journal: (Sent | Received)[] = [];
+  readonly #options: ClientsOptions;
+  /** The keyed operations, for the replays. */
+  readonly #kept: { request: PlannedRequest; sandbox: Sandbox; response: Received }[] = [];
+  #finished = 0;
+
+  constructor(options: ClientsOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves when every story is over. */
+  async tell(): Promise<void> {
+    await this.#forEach(this.#options.plan.stories, (story) => this.#tellStory(story));
+  }
+
+  /** Sends every key whose response is stored again, and compares the responses. */
+  async replay(calm: RepeatingClient): Promise<Replays> {
+    const faults: string[] = [];
+    const stored = this.#kept.filter(({ response: { status } }) =>
+      status > 0 && status < 300 || status === 402 || status === 409
+    );
+    await this.#forEach(stored, async ({ request, sandbox, response }) => {
+      const { operation, status, body } = response;
+      const again = await this.#send(calm, request, sandbox, operation, 0);
+      if (again.is_replay && again.status === status && again.text === body) return;
+      faults.push(`operation ${operation}: ${status}, then ${again.status}`);
+    });
+    return { replayed: stored.length, faults };
+  }
+
+  async #forEach<T>(items: readonly T[], work: (item: T) => Promise<unknown>): Promise<void> {
+    let next = 0;
+    await Promise.all(Array.from({ length: this.#options.clients }, async () => {
+      while (next < items.length) await work(items[next++]!);
+    }));
+  }
+
+  async #tellStory({ sandbox, groups }: Story): Promise<void> {
+    const ids = new StoryIds();
+    for (const group of groups) {
+      const responses = await Promise.all(
+        group.map((operation) => this.#perform(sandbox, operation, ids.idFor(operation.action))),
+      );
+      for (const [i, { action }] of group.entries()) {
+        ids.learn(action, responses[i]!.status, responses[i]!.body);
+      }
+      // Without its payment or transfer the rest of the story is impossible.
+      if (ids.subject === null) return;
+    }
+  }
+
+  /** Sends all duplicates of an operation; returns the response to the first duplicate. */
+  async #perform(sandbox: Sandbox, operation: Operation, id: string): Promise<Received> {
+    const { number, action, duplicates, is_changed } = operation;
+    const request = requestOf(action, id);
+    this.journal.push({ kind: "send", operation: number, id });
+    const perform = async (kind: Received["kind"], request: PlannedRequest, duplicate: number) => {
+      const { client } = this.#options;
+      const { status, text, is_replay } = await this.#send(
+        ...[client, request, sandbox, number, duplicate, isRead(action)] as const,
+      );
+      const response = { kind, operation: number, duplicate, status, body: text, is_replay };
+      this.journal.push(response);
+      return response;
+    };
+    const [first] = await Promise.all(
+      Array.from({ length: duplicates }, (_, i) => perform("response", request, i)),
+    ) as [Received];
+    if (is_changed && isStored(action, first)) {
+      await perform("changed", changed(request), duplicates);
+    }
+    if (!isRead(action) && sandbox !== "resets") {
+      this.#kept.push({ request, sandbox, response: first });
+    }
+    this.#options.onFinished(++this.#finished);
+    return first;
+  }
+
+  #send(
+    client: RepeatingClient,
+    { method, path, body }: PlannedRequest,
+    sandbox: Sandbox,
+    operation: number,
+    duplicate: number,
+    is_read = false,
+  ): Promise<ApiResponse> {
+    return client.send(this.#options.keys[sandbox], path, {
+      method,
+      ...(body !== null && { body }),
+      ...(!is_read && { key: keyOf(this.#options.plan, operation) }),
+    }, operation + duplicate);
+  }
+}
+
+/** Whether the service stores a response under its key (contract §5). */
+function isStored(action: Action, { status, body }: Received): boolean {
+  return action.do !== "reset" && status > 0 &&
+    (status < 300 || status === 402 || (status === 409 && body.includes('"invalid_state"')));
+}

@@ -1,0 +1,51 @@
+/** The evidence of the main run, which its audits read. */
+
+import type postgres from "postgres";
+import type { Arrival } from "../../harness/receiver.ts";
+import type { Received, Replays, Sent } from "./clients.ts";
+import type { Plan, Sandbox } from "./plan.ts";
+
+/** The evidence of a run. */
+export interface Evidence {
+  plan: Plan;
+  sql: postgres.Sql;
+  /** The records of the clients, in the order of the journal. */
+  journal: (Sent | Received)[];
+  arrivals: Arrival[];
+  environments: Record<Sandbox, string>;
+  /** Endpoints by the path of their URL. */
+  endpoints: Record<string, { sandbox: Sandbox; takes: (type: string) => boolean }>;
+  replays: Replays;
+  /** Number of audits during the run, and their breaches. */
+  meanwhile: { audits: number; breaches: string[] };
+  /** Ledger transactions that were deleted or changed after the middle of the run. */
+  altered_movements: string[];
+  /** Number of redeliveries, and deliveries that did not follow the schedule. */
+  drained: { redelivered: number; faults: string[] };
+}
+
+/** An event in the database. */
+export interface StoredEvent {
+  /** The public id. */
+  environment_id: string;
+  id: string;
+  type: string;
+  subject_id: string;
+  sequence: number;
+  /** The refund that the event shows; null for events of other types. */
+  refund_id: string | null;
+  key: string | null;
+  /** SHA-256 of the body, in hex. */
+  body_hash: string;
+}
+
+/** The responses of a kind, in the order of the journal. */
+export function responsesOf({ journal }: Evidence, kind: Received["kind"]): Received[] {
+  return journal.filter((record): record is Received => record.kind === kind);
+}
+
+/** The first response to each operation. */
+export function firstResponses(evidence: Evidence): Map<number, Received> {
+  // A later entry of a Map replaces an earlier one.
+  return new Map(responsesOf(evidence, "response").reverse().map((one) => [one.operation, one]));
+}

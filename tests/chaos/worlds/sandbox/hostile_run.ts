@@ -1,0 +1,221 @@
+/**
+ * R13: hostile endpoints delay no other. The run makes payments at a steady rate in sandboxes with
+ * 49 healthy endpoints. In turn it adds and removes a fiftieth endpoint that accepts connections
+ * and never responds, and an account that tries to take all slots of the dispatcher. It compares the
+ * time from event to arrival at the healthy endpoints.
+ */
+
+import { pause, until } from "../../../support/common/until.ts";
+import { sumOf, type Verdict } from "../../harness/audit.ts";
+import { COMPLETED, RepeatingClient, SANDBOX, V1 } from "../../harness/client.ts";
+import { type KeyedEnvironment, type Stage, untilWell } from "../../harness/stage.ts";
+
+const SANDBOXES = 4;
+const HEALTHY = 49;
+const PAYMENTS_PER_S = 12;
+/** Pauses of the machine cause latencies up to this. A tarpit causes seconds. */
+const FLOOR_MS = 100;
+const EVENTS = ["payment.completed"];
+/**
+ * Timeout of an attempt, and its lease. Both are close to those of the product, so that an attacker
+ * with all slots would hold them for a long time. The attacker's receiver responds just before the
+ * timeout.
+ */
+const TIMEOUTS = { attempt_ms: 10_000, lease_ms: 18_000 };
+const ATTACKER_RESPONSES_MS = 9_000;
+/** Longest wait for the last deliveries of a phase: two retries and the tarpit's timeouts. */
+const DRAIN_MS = 45_000;
+/** Two rounds of the attacker a second fill a dispatcher without quotas, with little load. */
+const ROUND = { endpoints: 4, payments: 20, every_ms: 500 };
+/** Rounds after which a dispatcher without quotas has no slot left: each takes 64 of 256. */
+const FILLING_ROUNDS = 6;
+
+/**
+ * Compares phases with and without hostile endpoints.
+ * @param seconds duration of each of four phases
+ */
+export async function runHostile(stage: Stage, seconds: number): Promise<Verdict[]> {
+  const server = await stage.startServer(TIMEOUTS);
+  await untilWell(server);
+  const client = new RepeatingClient(stage, { urls: [server.base_url] });
+  /** Milliseconds from event to first arrival at healthy endpoints, by path and event. */
+  const arrived = new Map<string, number>();
+  const healthy = serve(stage, async (request) => {
+    const now = Date.now();
+    const { id, created_at } = await request.json();
+    const name = `${new URL(request.url).pathname} ${id}`;
+    if (!arrived.has(name)) arrived.set(name, now - Date.parse(created_at));
+  });
+  const tarpit = openTarpit(stage);
+  const sandboxes: KeyedEnvironment[] = [];
+  for (let i = 0; i < SANDBOXES; i++) sandboxes.push(await stage.makeSandbox(`tenant ${i}`));
+  const keyOf = (i: number) => sandboxes[i % SANDBOXES]!.key;
+  for (let i = 0; i < HEALTHY; i++) {
+    await client.addEndpoint(keyOf(i), { url: `${healthy}${i}`, events: EVENTS });
+  }
+  // The tarpit belongs to the last sandbox, which has 12 healthy endpoints.
+  const { id } = await client.addEndpoint(keyOf(SANDBOXES - 1), {
+    url: tarpit.url,
+    events: EVENTS,
+  });
+  const { key: attacker_key } = await stage.makeSandbox("attacker", "attacker");
+  const attacker = new Attacker(stage, client, attacker_key);
+  const turn = async (status: "enabled" | "disabled") => {
+    if (status === "disabled") await attacker.stop();
+    const put = { method: "PUT", body: { status } };
+    const path = `${V1}/webhook_endpoints/${id}`;
+    const response = await client.send(keyOf(SANDBOXES - 1), path, put);
+    if (response.status !== 200) throw new Error(`the tarpit is not ${status}`);
+    if (status === "enabled") return await attacker.start();
+    const isIdle = () => tarpit.hanging === 0 && attacker.held.now === 0;
+    await until("nothing is under way", isIdle, DRAIN_MS);
+  };
+  const pay = async (i: number) => {
+    const { status } = await client.send(keyOf(i), `${SANDBOX}/payments`, { body: COMPLETED });
+    if (status !== 201) throw new Error(`a payment got ${status}`);
+  };
+
+  let due = 0;
+  const breaches: string[] = [];
+  /** The 99th percentile of each phase. */
+  const latencies: Record<"calm" | "hostile", number[]> = { calm: [], hostile: [] };
+  // The first calm phase warms up and is not measured.
+  for (const [n, name] of (["calm", "calm", "hostile", "calm", "hostile"] as const).entries()) {
+    await turn(name === "calm" ? "disabled" : "enabled");
+    arrived.clear();
+    const paid: Promise<void>[] = [];
+    for (let i = 0; i < Math.ceil((n === 0 ? 1 : seconds) * PAYMENTS_PER_S); i++) {
+      paid.push(pay(i));
+      await pause(1_000 / PAYMENTS_PER_S);
+    }
+    await Promise.all(paid);
+    // A late delivery counts in the phase of its payment.
+    const due_here = sumOf([...paid.keys()], (i) => healthyOf(i % SANDBOXES));
+    await until("all have arrived", () => arrived.size >= due_here, DRAIN_MS).catch(() => {});
+    if (arrived.size !== due_here) breaches.push(`${arrived.size} of ${due_here} have arrived`);
+    if (n === 0) continue;
+    latencies[name].push(p99([...arrived.values()]));
+    due += due_here;
+  }
+  // A payment is more than 1 % of a phase, so one pause of the machine decides a phase. It does not
+  // decide two, and a hostile endpoint delays others in both.
+  const [calm, hostile] = [Math.min(...latencies.calm), Math.min(...latencies.hostile)];
+  const limit = Math.max(FLOOR_MS, 2 * calm);
+  if (hostile >= limit) breaches.push(`p99 of ${hostile} ms, ${limit} ms is the limit`);
+  if (tarpit.caught === 0) breaches.push("the tarpit got no connection");
+  const { most, all } = attacker.held;
+  if (all === 0) breaches.push("the attacker got no delivery");
+  return [{
+    promise: "R13",
+    says: `${HEALTHY} healthy endpoints, ${due} deliveries: p99 ${calm} ms at best, ` +
+      `beside a tarpit (${tarpit.caught} connections caught) and an attacker (${most} of its ` +
+      `attempts under way at most, ${all} in all) ${hostile} ms`,
+    breaches: [...breaches, ...client.breaches],
+  }];
+}
+
+/** Healthy endpoints of a sandbox. */
+function healthyOf(sandbox: number): number {
+  return Math.floor(HEALTHY / SANDBOXES) + (sandbox < HEALTHY % SANDBOXES ? 1 : 0);
+}
+
+function p99(values: number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length * 0.99)] ?? Infinity;
+}
+
+/** Starts a receiver that responds with 200 after `receive`. Returns its URL. */
+function serve(stage: Stage, receive: (request: Request) => Promise<void>): string {
+  const server = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, onListen: () => {} },
+    async (request) => {
+      await receive(request);
+      return new Response();
+    },
+  );
+  stage.atEnd(() => server.shutdown());
+  return `http://127.0.0.1:${server.addr.port}/`;
+}
+
+/** Starts a receiver that accepts connections and never responds. */
+function openTarpit(stage: Stage): { url: string; caught: number; hanging: number } {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const tarpit = { url: `http://127.0.0.1:${listener.addr.port}/`, caught: 0, hanging: 0 };
+  (async () => {
+    for await (const connection of listener) {
+      tarpit.caught++;
+      tarpit.hanging++;
+      // The connection stays open until the dispatcher closes it.
+      connection.readable.pipeTo(new WritableStream()).catch(() => {})
+        .finally(() => tarpit.hanging--);
+    }
+  })().catch(() => {});
+  stage.atEnd(() => listener.close());
+  return tarpit;
+}
+
+/**
+ * A tenant that tries to take all slots of the dispatcher. In a loop it creates endpoints whose
+ * receiver returns 200 slowly, creates payments, resets its sandbox and deletes the endpoints.
+ */
+class Attacker {
+  /** Attempts at its receiver: under way now, most under way at once, and in total. */
+  readonly held = { now: 0, most: 0, all: 0 };
+  readonly #client: RepeatingClient;
+  readonly #key: string;
+  readonly #url: string;
+  #is_at_work = false;
+  #work = Promise.resolve();
+
+  constructor(stage: Stage, client: RepeatingClient, key: string) {
+    this.#client = client;
+    this.#key = key;
+    this.#url = serve(stage, async (request) => {
+      this.held.all++;
+      this.held.most = Math.max(this.held.most, ++this.held.now);
+      await request.body?.cancel();
+      await pause(ATTACKER_RESPONSES_MS);
+      this.held.now--;
+    });
+    stage.atEnd(() => this.stop().catch(() => {}));
+  }
+
+  /** Resolves after `FILLING_ROUNDS` rounds. */
+  start(): Promise<void> {
+    this.#is_at_work = true;
+    const filled = Promise.withResolvers<void>();
+    this.#work = (async () => {
+      for (let round = 1; this.#is_at_work; round++) {
+        const next = pause(ROUND.every_ms);
+        await this.#attack();
+        if (round === FILLING_ROUNDS) filled.resolve();
+        await next;
+      }
+    })();
+    // A round that fails also ends the wait.
+    return Promise.race([filled.promise, this.#work]);
+  }
+
+  /** Resolves after its last round; attempts may still be under way. */
+  async stop(): Promise<void> {
+    this.#is_at_work = false;
+    await this.#work;
+  }
+
+  async #attack(): Promise<void> {
+    const send = (path: string, request: { method?: string; body?: unknown }) =>
+      this.#client.send(this.#key, path, request);
+    const ids: string[] = [];
+    for (let i = 0; i < ROUND.endpoints; i++) {
+      const endpoint = { url: this.#url, events: ["*"] };
+      ids.push((await this.#client.addEndpoint(this.#key, endpoint)).id);
+    }
+    await Promise.all(
+      Array.from(
+        { length: ROUND.payments },
+        () => send(`${SANDBOX}/payments`, { body: COMPLETED }),
+      ),
+    );
+    await send(`${SANDBOX}/reset`, { body: {} });
+    for (const id of ids) await send(`${V1}/webhook_endpoints/${id}`, { method: "DELETE" });
+  }
+}

@@ -1,0 +1,111 @@
+/**
+ * R8: a receiver is down for ten minutes. After its return every delivery of the backlog must arrive,
+ * in order and with a fresh signature. In small runs the clocks of servers and receiver skip the ten
+ * minutes after the first two attempts have failed in real time. Large runs wait.
+ */
+
+import { join } from "node:path";
+import { freePort } from "../../../support/common/free_port.ts";
+import { pause } from "../../../support/common/until.ts";
+import type { Verdict } from "../../harness/audit.ts";
+import { COMPLETED, RepeatingClient, SANDBOX } from "../../harness/client.ts";
+import { readJournal } from "../../harness/journal.ts";
+import { launch } from "../../../support/common/process.ts";
+import type { Arrival, ReceiverSettings } from "../../harness/receiver.ts";
+import { type Stage, untilWell } from "../../harness/stage.ts";
+import { untilNone } from "../../harness/time.ts";
+import { judgeArrivals } from "./delivery_audit.ts";
+
+const OUTAGE_MS = 600_000;
+/** The attempts of each delivery at 0 and 5 s fail before the receiver starts. */
+const REAL_START_MS = 7_000;
+const CLIENTS = 16;
+/** Longest time until the backlog is delivered: at least, and for each thousand deliveries. */
+const DRAIN_MS = { least: 60_000, per_thousand: 9_000 };
+
+/**
+ * Makes the backlog, starts the receiver, and judges the arrivals.
+ * @param backlog number of deliveries
+ * @param is_real whether the run waits for ten minutes
+ */
+export async function runOutage(
+  stage: Stage,
+  { backlog, is_real }: { backlog: number; is_real: boolean },
+): Promise<Verdict[]> {
+  const server = await stage.startServer();
+  await untilWell(server);
+  const { key } = await stage.makeSandbox("outage");
+  const client = new RepeatingClient(stage, { urls: [server.base_url] });
+  const port = freePort();
+  const url = `http://127.0.0.1:${port}/`;
+  const { secret } = await client.addEndpoint(key, { url, events: ["*"] });
+  const started = performance.now();
+  const breaches: string[] = [];
+  let next = 0;
+  await Promise.all(Array.from({ length: CLIENTS }, async () => {
+    // Each payment has two events.
+    while (next < backlog / 2) {
+      const name = `outage-${next++}`;
+      const { status } = await client.send(key, `${SANDBOX}/payments`, {
+        ...{ body: COMPLETED, key: name },
+      });
+      if (status !== 201) breaches.push(`${name} got ${status}`);
+    }
+  }));
+  const due = 2 * next;
+  const wait_ms = (is_real ? OUTAGE_MS : REAL_START_MS) - (performance.now() - started);
+  await pause(Math.max(0, wait_ms));
+  const [waiting] = await stage.sql<{ pending: number; tried: number }[]>`
+    select count(*) filter (where status = 'pending')::int as pending,
+      count(*) filter (where cardinality(attempts) > 0)::int as tried
+    from pay.webhook_deliveries`;
+  const { pending, tried } = waiting!;
+  const journal = join(stage.folder, "outage.journal");
+  const ahead_ms = is_real ? 0 : OUTAGE_MS;
+  const settings: ReceiverSettings = {
+    ...{ port, seed: 0, journal, fail: 0, secrets: { "/": secret }, ahead_ms },
+  };
+  const receiver = await launch(import.meta.resolve("../../harness/receiver.ts"), settings);
+  stage.atEnd(() => receiver.kill());
+  await setDatabaseAhead(stage.sql, ahead_ms);
+  await server.setAhead(ahead_ms);
+  const back = performance.now();
+  const deadline_ms = Math.max(DRAIN_MS.least, DRAIN_MS.per_thousand * backlog / 1_000);
+  // The comparison below reports missing deliveries.
+  await untilNone(
+    "the backlog is delivered",
+    () => stage.sql`select from pay.webhook_deliveries where status = 'pending' limit 1`,
+    deadline_ms,
+  )
+    .catch(() => {});
+  const drained_s = (performance.now() - back) / 1_000;
+  const all = await readJournal<Arrival>(journal);
+  // The receiver refused deliveries that were signed before the jump of the clocks.
+  const arrivals = all.filter(({ is_taken }) => is_taken);
+  const { taken, disordered, stale, oldest_ms } = judgeArrivals(arrivals);
+  if (taken.size !== due) {
+    const refused = all.length - arrivals.length;
+    breaches.push(`${taken.size} of ${due} arrived, ${refused} attempts were refused`);
+  }
+  if (pending < due || tried === 0) {
+    breaches.push(`only ${pending} were waiting, ${tried} of them tried`);
+  }
+  return [{
+    promise: "R8",
+    says:
+      `${pending} deliveries waited ten minutes (${
+        is_real ? "of real time" : "by the clock"
+      }), ${tried} of them with attempts; all arrived ${
+        drained_s.toFixed(1)
+      } s after the return, ` +
+      `signatures at most ${oldest_ms} ms old`,
+    breaches: [...breaches, ...stale, ...disordered.map((name) => `out of order: ${name}`)],
+  }];
+}
+
+/** The database decides which deliveries are due, so its clock jumps too (ADR 0010). */
+async function setDatabaseAhead(sql: Stage["sql"], ahead_ms: number): Promise<void> {
+  await sql.unsafe(`create or replace function pay_internal.server_time() returns timestamptz
+    language sql stable parallel safe set search_path = pg_catalog, pg_temp
+    as $$ select now() + interval '${ahead_ms} milliseconds' $$`);
+}
