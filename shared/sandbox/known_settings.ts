@@ -4,8 +4,13 @@
  * settings, and the function decides again (supabase/schemas/sandbox_settings.sql, ADR 0023).
  */
 
+import type { Context } from "hono";
 import { RecentMap } from "../core/recent_map.ts";
+import { accessOf } from "../http/request_environment.ts";
+import type { Env } from "../http/request_state.ts";
+import type { Scope } from "../schema/api_key.ts";
 import { CLOCK_CEILING_MS } from "../schema/clock.ts";
+import { type Access, OutdatedSettings } from "../store/outcome.ts";
 import type { SandboxSettings } from "../store/sandbox_settings.ts";
 
 /** Most keys in the cache. */
@@ -35,14 +40,49 @@ export function timeIn(settings: SandboxSettings, real_ms: number): number {
 export class KnownSettings {
   readonly #settings = new RecentMap<string, SandboxSettings>(KEYS_MAX);
 
-  /** Returns the settings that the key's sandbox had at the last response. */
-  of(key_hash: string): SandboxSettings {
-    return this.#settings.get(key_hash) ?? NO_SETTINGS;
-  }
-
   /** Stores the settings of a response; null: the sandbox has none. */
   learn(key_hash: string, settings: SandboxSettings | null): void {
     if (settings === null) this.#settings.delete(key_hash);
     else this.#settings.set(key_hash, settings);
+  }
+
+  /** Makes the access of a request, by the settings that its sandbox had at the last response. */
+  accessOf(c: Context<Env>, scope: Scope | null): Access {
+    return this.#known(c, scope)[0];
+  }
+
+  /**
+   * Runs `decide` with the access of the request until its settings are the present ones. Throws
+   * the errors of `decide`, and `service_unavailable` when the retries are used up, because
+   * somebody sets the clock again and again; then nothing has happened.
+   */
+  async decide<T>(
+    c: Context<Env>,
+    scope: Scope | null,
+    decide: (access: Access, settings: SandboxSettings) => Promise<T>,
+  ): Promise<T> {
+    const { key, retries } = c.get("state");
+    for (;;) {
+      try {
+        return await decide(...this.#known(c, scope));
+      } catch (error) {
+        if (!(error instanceof OutdatedSettings)) throw error;
+        this.learn(key!.hash, error.settings);
+        await retries.again();
+      }
+    }
+  }
+
+  #known(c: Context<Env>, scope: Scope | null): [access: Access, settings: SandboxSettings] {
+    const { key, at_ms, route } = c.get("state");
+    const { storage_gb: gb } = c.get("deps");
+    const settings = this.#settings.get(key!.hash) ?? NO_SETTINGS;
+    const adds = (route?.method === "POST" || route?.method === "PUT") && !route.frees_storage;
+    const access = accessOf(c, scope, {
+      version: settings.version,
+      at_ms: timeIn(settings, at_ms),
+      storage: gb === null ? null : { gb, adds },
+    });
+    return [access, settings];
   }
 }

@@ -5,7 +5,6 @@
 
 import type { RequestEnvironment } from "../http/request_environment.ts";
 import { LoggedBodies } from "./logged_bodies.ts";
-import { withPresentSettings } from "./present_settings.ts";
 import { breakOff, ConnectionLost, FaultOfRequest } from "./request_faults.ts";
 import { requestLogEntry } from "./request_log_entry.ts";
 import type { SandboxDependencies } from "./sandbox.ts";
@@ -21,7 +20,7 @@ export function sandboxEnvironment(deps: SandboxDependencies): RequestEnvironmen
     read(c, requested) {
       const fault = new FaultOfRequest(c, faults, requested);
       return (scope, decide) =>
-        withPresentSettings(c, known_settings, scope, (access, settings) =>
+        known_settings.decide(c, scope, (access, settings) =>
           fault.decide(
             access,
             settings,
@@ -29,7 +28,7 @@ export function sandboxEnvironment(deps: SandboxDependencies): RequestEnvironmen
           ));
     },
 
-    admit: (c, scope, ask) => withPresentSettings(c, known_settings, scope, ask),
+    admit: (c, scope, ask) => known_settings.decide(c, scope, ask),
 
     responseTo: (c, error) => error instanceof ConnectionLost ? breakOff(c) : null,
 

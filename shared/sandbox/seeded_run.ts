@@ -9,10 +9,8 @@ import { hasSeededPrefix } from "../core/api_key.ts";
 import { idGenerator, type RandomSource } from "../core/ids.ts";
 import type { EnvironmentValues } from "../http/request_environment.ts";
 import { seededRandom } from "./seeded_random.ts";
-import { type KnownSettings, timeIn } from "./known_settings.ts";
+import { timeIn } from "./known_settings.ts";
 import type { SandboxSettings } from "../store/sandbox_settings.ts";
-import type { Access } from "../store/outcome.ts";
-import { sandboxAccess } from "./present_settings.ts";
 import type { Env, RequestState } from "../http/request_state.ts";
 import { faultOf } from "../http/log_line.ts";
 import { transcriptLine } from "./transcript_line.ts";
@@ -37,7 +35,7 @@ export async function storeTranscript(
   if (run === undefined) return;
   try {
     const line = await transcriptLine(c, run.n);
-    await seeded_store.keep(presentAccess(c, known_settings), run.n, line);
+    await seeded_store.keep(known_settings.accessOf(c, null), run.n, line);
   } catch (error) {
     // The request is done, so it gets its response.
     state.fault = faultOf(error);
@@ -55,7 +53,7 @@ export async function numberRequest(
   const state = c.get("state");
   const { hash, text } = state.key!;
   if (!hasSeededPrefix(text) || TRANSCRIPT.test(c.req.path)) return;
-  const settings = await seeded_store.number(presentAccess(c, known_settings));
+  const settings = await seeded_store.number(known_settings.accessOf(c, null));
   if (settings === null) return;
   known_settings.learn(hash, settings);
   const run = { n: settings.requests, root: settings.seed_root! };
@@ -77,9 +75,4 @@ export function valuesOf(
   }
   const { n, root } = run;
   return { random: seededRandom(root, `request ${n}`), order_ms: n, run_number: n, settings };
-}
-
-/** The access of a request with a seeded key. */
-function presentAccess(c: Context<Env>, known: KnownSettings): Access {
-  return sandboxAccess(c, null, known.of(c.get("state").key!.hash));
 }
