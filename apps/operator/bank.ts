@@ -34,8 +34,7 @@ import type { ProviderAccount } from "../../shared/domain/providers/connector.ts
 import { needsApproval } from "../../shared/domain/payments/lifecycle.ts";
 import {
   type BankOrder,
-  type BankStore,
-  createBankStore,
+  BankStore,
   type ImportState,
   type StoredExport,
 } from "../../shared/store/bank_store.ts";
@@ -393,7 +392,7 @@ async function findAccount(sql: postgres.Sql, id: string): Promise<ProviderAccou
 }
 
 function storeOf(sql: postgres.Sql | postgres.TransactionSql): BankStore {
-  return createBankStore(databaseOf(sql as postgres.Sql));
+  return new BankStore(databaseOf(sql as postgres.Sql));
 }
 
 async function hashOf(file: string): Promise<string> {

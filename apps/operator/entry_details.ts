@@ -8,7 +8,7 @@ import type { EntryAbout } from "../../shared/connectors/bank/booked_entries.ts"
 import { payersToKeep } from "../../shared/connectors/bank/payers_to_keep.ts";
 import { type BankDetails, payerDetails } from "../../shared/domain/providers/bank_details.ts";
 import { entryId, sealContextOf } from "../../shared/domain/providers/sealed_details.ts";
-import { createBankStore } from "../../shared/store/bank_store.ts";
+import { BankStore } from "../../shared/store/bank_store.ts";
 import { readVault } from "./command_line.ts";
 import { databaseOf } from "./operator_database.ts";
 
@@ -37,7 +37,7 @@ export class EntryDetails {
   async read(event: EntryEvent): Promise<EntryAbout | "sealed" | null> {
     const { environment_id, subject_id } = event;
     const id = entryId(event);
-    const store = createBankStore(databaseOf(this.#sql));
+    const store = new BankStore(databaseOf(this.#sql));
     const found = await store.readSealed(environment_id, [id, ...subject_id ? [subject_id] : []]);
     const text = found.find((each) => each.id === id) ?? found[0];
     if (text === undefined) return null;
@@ -61,7 +61,7 @@ export class EntryDetails {
    */
   async payers(event: EntryEvent, payment_id: string | null): Promise<unknown[]> {
     const { environment_id, account_id } = event;
-    const store = createBankStore(databaseOf(this.#sql));
+    const store = new BankStore(databaseOf(this.#sql));
     const [text] = await store.readSealed(environment_id, [entryId(event)]);
     if (text === undefined || payment_id === null) return [];
     const vault = readVault(this.#env);

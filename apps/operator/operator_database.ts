@@ -9,8 +9,8 @@ import postgres from "postgres";
 import { join } from "node:path";
 import { createConnectors } from "../../shared/functions/connectors.ts";
 import type { ConnectorFinder } from "../../shared/domain/providers/connector.ts";
-import { createBankStore } from "../../shared/store/bank_store.ts";
-import { createChainStore } from "../../shared/store/chain_store.ts";
+import { BankStore } from "../../shared/store/bank_store.ts";
+import { ChainStore } from "../../shared/store/chain_store.ts";
 import type { Database } from "../../shared/store/database.ts";
 import { driverEncryption } from "../../shared/store/database_encryption.ts";
 import { startPostgres } from "../server/postgres/embedded_postgres.ts";
@@ -67,7 +67,7 @@ export function databaseOf(sql: postgres.Sql): Database {
 /** Creates the connectors over a connection. */
 export function connectorsOf(sql: postgres.Sql): ConnectorFinder {
   const database = databaseOf(sql);
-  return createConnectors(createChainStore(database), createBankStore(database));
+  return createConnectors(new ChainStore(database), new BankStore(database));
 }
 
 /** Starts the embedded server. `close` stops it and releases the lock. */

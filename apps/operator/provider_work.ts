@@ -35,11 +35,10 @@ import { readDocsUrl } from "../../shared/functions/read_settings.ts";
 import type { Payment } from "../../shared/schema/payment.ts";
 import type { Refund } from "../../shared/schema/refund.ts";
 import type { Transfer } from "../../shared/schema/transfer.ts";
-import { createBankStore } from "../../shared/store/bank_store.ts";
+import { BankStore } from "../../shared/store/bank_store.ts";
 import type { ProviderRecord, ProviderWork } from "../../shared/store/provider_rows.ts";
 import {
-  createProviderStore,
-  type ProviderStore,
+  ProviderStore,
   readWork,
   WORK_COLUMNS,
   type WorkRow,
@@ -136,7 +135,7 @@ class Desk {
   constructor(surroundings: WorkSurroundings, is_json: boolean) {
     this.#surroundings = surroundings;
     this.#is_json = is_json;
-    this.#store = createProviderStore(databaseOf(surroundings.sql));
+    this.#store = new ProviderStore(databaseOf(surroundings.sql));
     this.#docs_url = readDocsUrl(surroundings.env) ?? null;
     this.#details = new EntryDetails(surroundings.sql, surroundings.env);
   }
@@ -284,7 +283,7 @@ class Desk {
     const is_credit = state === "returned";
     const orders = new Map<string, number>();
     for (const target of targets) {
-      const found = (await createBankStore(databaseOf(this.#surroundings.sql))
+      const found = (await new BankStore(databaseOf(this.#surroundings.sql))
         .findOrders(account.id, target))
         .filter((order) =>
           order.state === "exported" && order.currency === currency &&

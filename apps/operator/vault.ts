@@ -10,7 +10,7 @@ import { parseArgs } from "node:util";
 import { fileURLToPath } from "node:url";
 import type { Sealed, Vault } from "../../shared/core/vault.ts";
 import { sealContextOf } from "../../shared/domain/providers/sealed_details.ts";
-import { createBankStore } from "../../shared/store/bank_store.ts";
+import { BankStore } from "../../shared/store/bank_store.ts";
 import { readSettings } from "../server/data_dir/settings.ts";
 import { print, printMessage, readVault, reportFailure, UsageError } from "./command_line.ts";
 import { databaseOf, openOperatorDatabase } from "./operator_database.ts";
@@ -131,7 +131,7 @@ async function rotateBatch(
   unreadable: Unreadable,
 ): Promise<number> {
   const { environment_id } = batch[0]!;
-  const store = createBankStore(databaseOf(sql));
+  const store = new BankStore(databaseOf(sql));
   const texts: (Sealed & { id: string; was: string })[] = [];
   for (const { id, ...was } of await store.readSealed(environment_id, batch.map(({ id }) => id))) {
     // Another rotation has done it.

@@ -9,8 +9,8 @@ import { systemRandom } from "../core/ids.ts";
 import { createApiKeys } from "../domain/keys/api_keys.ts";
 import { Origins } from "../domain/changes/origin.ts";
 import { ChangeWriter } from "../domain/changes/change_writer.ts";
-import { createBankStore } from "../store/bank_store.ts";
-import { createChainStore } from "../store/chain_store.ts";
+import { BankStore } from "../store/bank_store.ts";
+import { ChainStore } from "../store/chain_store.ts";
 import type { BridgeDependencies } from "./bridge_routes.ts";
 import { createConnectors } from "./connectors.ts";
 import { OperationRunner } from "../domain/operations/operation_runner.ts";
@@ -24,22 +24,22 @@ import { Operations } from "../domain/operations/operations.ts";
 import { createSandboxes } from "../sandbox/disposable_sandboxes.ts";
 import { createSandboxClock } from "../sandbox/sandbox_clock.ts";
 import { createWebhooks } from "../domain/webhooks/webhooks.ts";
-import { createApiKeyStore } from "../store/api_key_store.ts";
-import { createClockStore } from "../sandbox/clock_store.ts";
+import { ApiKeyStore } from "../store/api_key_store.ts";
+import { ClockStore } from "../sandbox/clock_store.ts";
 import { openDatabase } from "../store/database.ts";
 import { CostlyWork } from "../jobs/costly_work.ts";
 import { createPlaces, LARGE_BODIES } from "../jobs/places.ts";
 import { EntryCalls } from "../store/entry_calls.ts";
 import { KnownSettings } from "../sandbox/known_settings.ts";
-import { createFaultStore } from "../sandbox/fault_store.ts";
-import { createProviderStore } from "../store/provider_store.ts";
-import { createSeededStore } from "../sandbox/seeded_store.ts";
+import { FaultStore } from "../sandbox/fault_store.ts";
+import { ProviderStore } from "../store/provider_store.ts";
+import { SeededStore } from "../sandbox/seeded_store.ts";
 import type { RateLimits } from "../store/outcome.ts";
-import { createSandboxStore } from "../sandbox/sandbox_store.ts";
+import { SandboxStore } from "../sandbox/sandbox_store.ts";
 import { RequestLog, writeTo } from "../store/request_log.ts";
-import { createInboxStore } from "../store/inbox_store.ts";
-import { createStore } from "../store/store.ts";
-import { createWebhookStore } from "../store/webhook_store.ts";
+import { InboxStore } from "../store/inbox_store.ts";
+import { Store } from "../store/store.ts";
+import { WebhookStore } from "../store/webhook_store.ts";
 import { inBackground } from "../http/background.ts";
 import { readSettings } from "./read_settings.ts";
 import { attemptLine, failedPoll, lostEntries, writeLogLine } from "../http/log_line.ts";
@@ -82,18 +82,18 @@ export function createDependencies(settings: Settings): OpenDependencies {
   };
   const places = createPlaces();
   const calls = new EntryCalls(database);
-  const store = createStore(database, reads, calls, {
+  const store = new Store(database, reads, calls, {
     on_due: notifyDispatcher,
     on_later: (delay_ms) => provider_worker.notifyAt(clock() + delay_ms),
   });
-  const faults = createFaultStore(calls);
+  const faults = new FaultStore(calls);
   const changes = new ChangeWriter(store);
-  const webhook_store = createWebhookStore(database, calls, notifyDispatcher);
+  const webhook_store = new WebhookStore(database, calls, notifyDispatcher);
   const { webhook_master_secret: master_secret, webhook_sender, webhook_lease_ms } = settings;
   const webhooks = master_secret === undefined ? null : createWebhooks({
     store,
     webhook_store,
-    inbox_store: createInboxStore(database, calls, notifyDispatcher),
+    inbox_store: new InboxStore(database, calls, notifyDispatcher),
     settings: {
       master_secret,
       allow_private: settings.allow_private_webhooks ?? false,
@@ -108,11 +108,11 @@ export function createDependencies(settings: Settings): OpenDependencies {
     ...(webhook_sender && { sender: webhook_sender }),
     ...(webhook_lease_ms !== undefined && { lease_ms: webhook_lease_ms }),
   });
-  const provider_store = createProviderStore(database, notifyDispatcher);
-  const bank_store = createBankStore(database);
+  const provider_store = new ProviderStore(database, notifyDispatcher);
+  const bank_store = new BankStore(database);
   const vault = settings.vault ?? null;
   const provider_accounts = new ProviderAccounts(
-    createConnectors(createChainStore(database), bank_store),
+    createConnectors(new ChainStore(database), bank_store),
     settings.provider_secret ?? (() => undefined),
     isLoopback(new URL(settings.base_url).hostname),
   );
@@ -149,9 +149,9 @@ export function createDependencies(settings: Settings): OpenDependencies {
   const sandbox: Sandbox = {
     moves: createSandboxMoves({ store, changes, urls }),
     challenges: createChallenges({ store: provider_store, origins }),
-    disposable: createSandboxes(createSandboxStore(calls)),
+    disposable: createSandboxes(new SandboxStore(calls)),
     clock: createSandboxClock({
-      store: createClockStore(calls, known_settings),
+      store: new ClockStore(calls, known_settings),
       sends: webhooks !== null,
       work: (longest_ms) =>
         Promise.all([provider_worker.idle(longest_ms), webhooks?.dispatcher.idle(longest_ms)]),
@@ -159,7 +159,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
     }),
     faults,
     known_settings,
-    seeded_store: createSeededStore(calls, places),
+    seeded_store: new SeededStore(calls, places),
     logs_requests: settings.request_log ?? false,
   };
   return {
@@ -171,7 +171,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
     bank_store,
     vault,
     operations,
-    api_keys: createApiKeys(createApiKeyStore(calls)),
+    api_keys: createApiKeys(new ApiKeyStore(calls)),
     webhooks,
     sandbox,
     relay_token: settings.relay_token ?? null,

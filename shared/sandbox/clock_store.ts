@@ -34,25 +34,6 @@ interface ClockStep {
   response: StoredResponse;
 }
 
-/** The store of clocks. Each method throws `ApiError`. */
-export interface ClockStore {
-  /** Returns the clock as JSON text. */
-  read(access: Access): Promise<string>;
-  /** Sets the clock, or begins an advance. Throws `invalid_parameter` for a time out of range. */
-  set(access: Access, command: SetClockBody, idempotency: Idempotency | null): Promise<SetClock>;
-  /**
-   * Makes one step of an advance, and stores its response under the idempotency key of the request.
-   * Throws `service_unavailable` if the sandbox was reset.
-   * @param sends whether this service sends webhooks; if not, the advance does not wait for them
-   */
-  step(
-    access: Access,
-    begun: SetClock,
-    sends: boolean,
-    idempotency: Idempotency | null,
-  ): Promise<ClockStep>;
-}
-
 const READ = `select * from pay.read_clock(p_request => $1::text)`;
 const SET = `select * from pay.set_clock(p_request => $1::text, p_command => $2::text)`;
 const STEP = `select * from pay.step_clock(
@@ -64,62 +45,81 @@ type OutOfRange = "behind" | "beyond" | "too_far";
 /** A row of `pay.set_clock`. */
 type SetRow = Row<OutOfRange> & { environment_id: string };
 
-/**
- * Creates the store over the entry functions.
- * @param calls the single calls of the database
- * @param known learns the settings that a key has written
- */
-export function createClockStore(
-  calls: EntryCalls,
-  known: KnownSettings,
-): ClockStore {
-  return {
-    async read(access) {
-      const row = await calls.ask(access, READ, [requestParameter(access)]);
-      return row.body!;
-    },
+/** The store of clocks. Each method throws `ApiError`. */
+export class ClockStore {
+  readonly #calls: EntryCalls;
+  readonly #known: KnownSettings;
 
-    async set(access, { to, advance, mode }, idempotency) {
-      const row = await calls.ask<SetRow>(access, SET, [
-        requestParameter(access, idempotency),
-        JSON.stringify({ to: to && formatTime(to), advance_s: advance, mode }),
-      ]);
-      const { outcome } = row;
-      if (outcome === "behind" || outcome === "beyond" || outcome === "too_far") {
-        throw outOfRange(outcome, row.detail!, advance === undefined ? "to" : "advance");
-      }
-      const replayed = row.outcome === "replay";
-      const settings = replayed ? null : parseSettings(row.detail!);
-      if (settings !== null) known.learn(access.key_hash, settings);
-      const { environment_id, api_key_id } = row;
-      return {
-        environment_id,
-        api_key_id: api_key_id!,
-        target: settings?.target_at ?? null,
-        response: responseOf(row),
-        replayed,
-      };
-    },
+  /**
+   * @param calls the single calls of the database
+   * @param known learns the settings that a key has written
+   */
+  constructor(calls: EntryCalls, known: KnownSettings) {
+    this.#calls = calls;
+    this.#known = known;
+  }
 
-    async step(access, { environment_id, api_key_id, target }, sends, idempotency) {
-      type StepRow = { state: ClockStep["state"]; body: string; detail: string };
-      const { request_id } = access;
-      const response = { api_key_id, request_id, idempotency_key: idempotency?.key, target };
-      const [row] = await calls.run<StepRow>(access, STEP, [
-        environment_id,
-        JSON.stringify(response),
-        String(sends),
-      ]);
-      if (!row) {
-        throw tryAgain(
-          "service_unavailable",
-          "The sandbox was reset during the advance, and its clock is the real one again",
-        );
-      }
-      known.learn(access.key_hash, parseSettings(row.detail));
-      return { state: row.state, response: { status: 200, body: row.body } };
-    },
-  };
+  /** Returns the clock as JSON text. */
+  async read(access: Access): Promise<string> {
+    const row = await this.#calls.ask(access, READ, [requestParameter(access)]);
+    return row.body!;
+  }
+
+  /** Sets the clock, or begins an advance. Throws `invalid_parameter` for a time out of range. */
+  async set(
+    access: Access,
+    { to, advance, mode }: SetClockBody,
+    idempotency: Idempotency | null,
+  ): Promise<SetClock> {
+    const row = await this.#calls.ask<SetRow>(access, SET, [
+      requestParameter(access, idempotency),
+      JSON.stringify({ to: to && formatTime(to), advance_s: advance, mode }),
+    ]);
+    const { outcome } = row;
+    if (outcome === "behind" || outcome === "beyond" || outcome === "too_far") {
+      throw outOfRange(outcome, row.detail!, advance === undefined ? "to" : "advance");
+    }
+    const replayed = row.outcome === "replay";
+    const settings = replayed ? null : parseSettings(row.detail!);
+    if (settings !== null) this.#known.learn(access.key_hash, settings);
+    const { environment_id, api_key_id } = row;
+    return {
+      environment_id,
+      api_key_id: api_key_id!,
+      target: settings?.target_at ?? null,
+      response: responseOf(row),
+      replayed,
+    };
+  }
+
+  /**
+   * Makes one step of an advance, and stores its response under the idempotency key of the request.
+   * Throws `service_unavailable` if the sandbox was reset.
+   * @param sends whether this service sends webhooks; if not, the advance does not wait for them
+   */
+  async step(
+    access: Access,
+    { environment_id, api_key_id, target }: SetClock,
+    sends: boolean,
+    idempotency: Idempotency | null,
+  ): Promise<ClockStep> {
+    type StepRow = { state: ClockStep["state"]; body: string; detail: string };
+    const { request_id } = access;
+    const response = { api_key_id, request_id, idempotency_key: idempotency?.key, target };
+    const [row] = await this.#calls.run<StepRow>(access, STEP, [
+      environment_id,
+      JSON.stringify(response),
+      String(sends),
+    ]);
+    if (!row) {
+      throw tryAgain(
+        "service_unavailable",
+        "The sandbox was reset during the advance, and its clock is the real one again",
+      );
+    }
+    this.#known.learn(access.key_hash, parseSettings(row.detail));
+    return { state: row.state, response: { status: 200, body: row.body } };
+  }
 }
 
 function outOfRange(

@@ -47,25 +47,6 @@ interface WrittenResponse {
   replayed: boolean;
 }
 
-/** The store of faults. Each method throws `ApiError`. */
-export interface FaultStore {
-  /** Throws `invalid_parameter` if the sandbox has `MAX_OPEN_FAULTS` already. */
-  create(
-    access: Access,
-    fault: FaultRow,
-    idempotency: Idempotency | null,
-  ): Promise<WrittenResponse>;
-  /** Throws `not_found`. */
-  delete(access: Access, id: string, idempotency: Idempotency | null): Promise<WrittenResponse>;
-  /** Counts the fault of a request, and returns it. Null: no fault matches. */
-  take(access: Access, request: FaultTarget<"request">): Promise<MatchedFault<"request"> | null>;
-  /** Finds the fault of an operation of the provider. The commit of its result counts it. */
-  find(
-    access: Access,
-    operation: FaultTarget<"provider">,
-  ): Promise<MatchedFault<"provider"> | null>;
-}
-
 const CREATE = `select * from pay.create_fault(
   p_request => $1::text, p_fault => $2::text, p_limit => $3::int)`;
 const DELETE = `select * from pay.delete_fault(p_request => $1::text, p_id => $2::text)`;
@@ -73,15 +54,67 @@ const MATCH = `select * from pay.match_fault(
   p_request => $1::text, p_kind => $2::text, p_target => $3::text,
   p_takes => $4::text::boolean)`;
 
-/** Creates the store over the entry functions. */
-export function createFaultStore(calls: EntryCalls): FaultStore {
-  async function match<Kind extends RequestedKind>(
+/** The store of faults. Each method throws `ApiError`. */
+export class FaultStore {
+  readonly #calls: EntryCalls;
+
+  constructor(calls: EntryCalls) {
+    this.#calls = calls;
+  }
+
+  /** Throws `invalid_parameter` if the sandbox has `MAX_OPEN_FAULTS` already. */
+  async create(
+    access: Access,
+    fault: FaultRow,
+    idempotency: Idempotency | null,
+  ): Promise<WrittenResponse> {
+    const row = await this.#calls.ask<Row<"full">>(access, CREATE, [
+      requestParameter(access, idempotency, { status: 201, body: "" }),
+      JSON.stringify(fault),
+      MAX_OPEN_FAULTS,
+    ]);
+    if (row.outcome === "full") {
+      throw invalidParameter(
+        "times",
+        `Cannot declare a fault: this sandbox has ${MAX_OPEN_FAULTS} that have not happened ` +
+          "yet. Delete one first, or declare one with more times",
+      );
+    }
+    if (row.outcome === "replay") return { response: responseOf(row), replayed: true };
+    return { response: { status: 201, body: row.body! }, replayed: false };
+  }
+
+  /** Throws `not_found`. */
+  async delete(
+    access: Access,
+    id: string,
+    idempotency: Idempotency | null,
+  ): Promise<WrittenResponse> {
+    const row = await this.#calls.ask(access, DELETE, [requestParameter(access, idempotency), id]);
+    if (row.outcome === "replay") return { response: responseOf(row), replayed: true };
+    return { response: { status: 200, body: row.body! }, replayed: false };
+  }
+
+  /** Counts the fault of a request, and returns it. Null: no fault matches. */
+  take(access: Access, request: FaultTarget<"request">): Promise<MatchedFault<"request"> | null> {
+    return this.#match(access, "request", request, true);
+  }
+
+  /** Finds the fault of an operation of the provider. The commit of its result counts it. */
+  find(
+    access: Access,
+    operation: FaultTarget<"provider">,
+  ): Promise<MatchedFault<"provider"> | null> {
+    return this.#match(access, "provider", operation, false);
+  }
+
+  async #match<Kind extends RequestedKind>(
     access: Access,
     kind: Kind,
     target: FaultTarget<Kind>,
     takes: boolean,
   ): Promise<MatchedFault<Kind> | null> {
-    const row = await calls.ask(access, MATCH, [
+    const row = await this.#calls.ask(access, MATCH, [
       requestParameter(access),
       kind,
       JSON.stringify(target),
@@ -89,32 +122,4 @@ export function createFaultStore(calls: EntryCalls): FaultStore {
     ]);
     return row.body === null ? null : JSON.parse(row.body);
   }
-
-  return {
-    async create(access, fault, idempotency) {
-      const row = await calls.ask<Row<"full">>(access, CREATE, [
-        requestParameter(access, idempotency, { status: 201, body: "" }),
-        JSON.stringify(fault),
-        MAX_OPEN_FAULTS,
-      ]);
-      if (row.outcome === "full") {
-        throw invalidParameter(
-          "times",
-          `Cannot declare a fault: this sandbox has ${MAX_OPEN_FAULTS} that have not happened ` +
-            "yet. Delete one first, or declare one with more times",
-        );
-      }
-      if (row.outcome === "replay") return { response: responseOf(row), replayed: true };
-      return { response: { status: 201, body: row.body! }, replayed: false };
-    },
-
-    async delete(access, id, idempotency) {
-      const row = await calls.ask(access, DELETE, [requestParameter(access, idempotency), id]);
-      if (row.outcome === "replay") return { response: responseOf(row), replayed: true };
-      return { response: { status: 200, body: row.body! }, replayed: false };
-    },
-
-    take: (access, request) => match(access, "request", request, true),
-    find: (access, operation) => match(access, "provider", operation, false),
-  };
 }

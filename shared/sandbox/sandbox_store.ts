@@ -40,45 +40,43 @@ interface Changed {
   replayed: boolean;
 }
 
+const CREATE = `select * from pay.make_sandbox(
+  p_request => $1::text, p_sandbox => $2::text, p_secret => $3::text)`;
+const END = `select * from pay.end_sandbox(p_request => $1::text, p_id => $2::text)`;
+
 /** The store of disposable sandboxes. */
-export interface SandboxStore {
+export class SandboxStore {
+  readonly #calls: EntryCalls;
+
+  constructor(calls: EntryCalls) {
+    this.#calls = calls;
+  }
+
   /**
    * Makes a sandbox. Throws `permission_denied` if the caller's own sandbox is disposable, and
    * `invalid_parameter` if the account has `MAX_SANDBOXES` already, and `invalid_state` if one of
    * them has the same seed.
    */
-  create(
+  async create(
     access: Access,
-    sandbox: NewSandbox,
+    { key, ...sandbox }: NewSandbox,
     idempotency: Idempotency | null,
-  ): Promise<Changed>;
+  ): Promise<Changed> {
+    const status = 201;
+    const row = await this.#calls.ask<Row<Refused>>(access, CREATE, [
+      requestParameter(access, idempotency, { status, body: "" }),
+      JSON.stringify(sandbox),
+      JSON.stringify(key),
+    ]);
+    if (row.outcome in REFUSALS) throw REFUSALS[row.outcome as Refused]();
+    return changed(row, status);
+  }
+
   /** Ends a sandbox. Throws `not_found` for an id that the caller's sandbox has not made. */
-  end(access: Access, id: string, idempotency: Idempotency | null): Promise<Changed>;
-}
-
-const CREATE = `select * from pay.make_sandbox(
-  p_request => $1::text, p_sandbox => $2::text, p_secret => $3::text)`;
-const END = `select * from pay.end_sandbox(p_request => $1::text, p_id => $2::text)`;
-
-/** Creates the store over the entry functions. */
-export function createSandboxStore(calls: EntryCalls): SandboxStore {
-  return {
-    async create(access, { key, ...sandbox }, idempotency) {
-      const status = 201;
-      const row = await calls.ask<Row<Refused>>(access, CREATE, [
-        requestParameter(access, idempotency, { status, body: "" }),
-        JSON.stringify(sandbox),
-        JSON.stringify(key),
-      ]);
-      if (row.outcome in REFUSALS) throw REFUSALS[row.outcome as Refused]();
-      return changed(row, status);
-    },
-
-    async end(access, id, idempotency) {
-      const request = requestParameter(access, idempotency, { status: 200, body: "" });
-      return changed(await calls.ask(access, END, [request, id]), 200);
-    },
-  };
+  async end(access: Access, id: string, idempotency: Idempotency | null): Promise<Changed> {
+    const request = requestParameter(access, idempotency, { status: 200, body: "" });
+    return changed(await this.#calls.ask(access, END, [request, id]), 200);
+  }
 }
 
 function changed(row: Row<string>, status: number): Changed {

@@ -41,47 +41,49 @@ interface ApiKeyChange {
   refusal?: StoredResponse;
 }
 
-/** The store of API keys. */
-export interface ApiKeyStore {
-  /**
-   * Writes a change. Throws `permission_denied` if the key has more scopes or a later expiry than
-   * the caller's key, and `invalid_parameter` if the environment has `MAX_ACTIVE_KEYS` already.
-   */
-  change(
-    access: Access,
-    change: ApiKeyChange,
-    idempotency: Idempotency | null,
-  ): Promise<{ response: StoredResponse; replayed: boolean }>;
-}
-
 const CHANGE = `select * from pay.change_api_key(
   p_request => $1::text, p_action => $2::text, p_id => $3::text, p_key => $4::text,
   p_secret => $5::text, p_older_expire_at => $6::text::timestamptz, p_refusal => $7::text)`;
 
-/** Creates the store over the entry functions. */
-export function createApiKeyStore(calls: EntryCalls): ApiKeyStore {
-  const time = (at_ms: number | undefined) => at_ms === undefined ? null : formatTime(at_ms);
-  return {
-    async change(access, change, idempotency) {
-      const row = await calls.ask<Row<Refused | "ended">>(access, CHANGE, [
-        requestParameter(access, idempotency, { status: change.status, body: "" }),
-        change.action,
-        change.id,
-        JSON.stringify({
-          name: change.name,
-          scopes: change.scopes,
-          expires_at: time(change.expires_at_ms),
-        }),
-        change.secret ? JSON.stringify(change.secret) : null,
-        time(change.older_expire_at_ms),
-        change.refusal?.body ?? null,
-      ]);
-      if (row.outcome in REFUSALS) throw REFUSALS[row.outcome as Refused]();
-      if (row.outcome === "replay") return { response: responseOf(row), replayed: true };
-      const status = row.outcome === "ended" ? change.refusal!.status : change.status;
-      return { response: { status, body: row.body! }, replayed: false };
-    },
-  };
+/** The store of API keys. */
+export class ApiKeyStore {
+  readonly #calls: EntryCalls;
+
+  constructor(calls: EntryCalls) {
+    this.#calls = calls;
+  }
+
+  /**
+   * Writes a change. Throws `permission_denied` if the key has more scopes or a later expiry than
+   * the caller's key, and `invalid_parameter` if the environment has `MAX_ACTIVE_KEYS` already.
+   */
+  async change(
+    access: Access,
+    change: ApiKeyChange,
+    idempotency: Idempotency | null,
+  ): Promise<{ response: StoredResponse; replayed: boolean }> {
+    const row = await this.#calls.ask<Row<Refused | "ended">>(access, CHANGE, [
+      requestParameter(access, idempotency, { status: change.status, body: "" }),
+      change.action,
+      change.id,
+      JSON.stringify({
+        name: change.name,
+        scopes: change.scopes,
+        expires_at: timeOf(change.expires_at_ms),
+      }),
+      change.secret ? JSON.stringify(change.secret) : null,
+      timeOf(change.older_expire_at_ms),
+      change.refusal?.body ?? null,
+    ]);
+    if (row.outcome in REFUSALS) throw REFUSALS[row.outcome as Refused]();
+    if (row.outcome === "replay") return { response: responseOf(row), replayed: true };
+    const status = row.outcome === "ended" ? change.refusal!.status : change.status;
+    return { response: { status, body: row.body! }, replayed: false };
+  }
+}
+
+function timeOf(at_ms: number | undefined): string | null {
+  return at_ms === undefined ? null : formatTime(at_ms);
 }
 
 /** Errors of the outcomes after which nothing has changed and no response is stored. */

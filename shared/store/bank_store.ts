@@ -162,109 +162,143 @@ export interface ImportState {
 }
 
 /** The store of banks. Each method throws `ApiError`. */
-export interface BankStore {
-  ordersToExport(account_id: string, limit: number): Promise<OrderToExport[]>;
+export class BankStore {
+  readonly #database: Pick<Database, "query">;
+
+  constructor(database: Pick<Database, "query">) {
+    this.#database = database;
+  }
+
+  ordersToExport(account_id: string, limit: number): Promise<OrderToExport[]> {
+    return this.#rows("pay.bank_orders_to_export($, $::int)", account_id, String(limit));
+  }
+
   /** Returns the sealed texts of payments, refunds, transfers and files. */
-  readSealed(environment_id: string, ids: readonly string[]): Promise<(Sealed & { id: string })[]>;
+  readSealed(environment_id: string, ids: readonly string[]): Promise<(Sealed & { id: string })[]> {
+    return this.#rows("pay.read_sealed_texts($, $::text[])", environment_id, arrayOf(ids));
+  }
+
   /** Returns the sealed details of the payers of payments with these references. */
   readPayers(
     account_id: string,
     references: readonly string[],
-  ): Promise<(Sealed & { reference: string })[]>;
+  ): Promise<(Sealed & { reference: string })[]> {
+    return this.#rows("pay.read_payer_details($, $::text[])", account_id, arrayOf(references));
+  }
+
   /** Stores files. Throws if an order is in another file, or was ended meanwhile. */
-  storeExports(account_id: string, exports: readonly NewExport[]): Promise<void>;
+  async storeExports(account_id: string, exports: readonly NewExport[]): Promise<void> {
+    await this.#value("pay.store_bank_exports($, $)", account_id, JSON.stringify(exports));
+  }
+
   /**
    * Returns the files of an account whose bytes are still there: those that nobody has got, then
    * the newest, 1 000 at most; with a name only that one.
    */
-  listExports(account_id: string, name: string | null): Promise<StoredExport[]>;
+  listExports(account_id: string, name: string | null): Promise<StoredExport[]> {
+    return this.#rows("pay.list_bank_exports($, $)", account_id, name);
+  }
+
   /** Notes that somebody has got a file. */
-  noteExport(account_id: string, id: string): Promise<void>;
+  async noteExport(account_id: string, id: string): Promise<void> {
+    await this.#value("pay.note_bank_export($, $)", account_id, id);
+  }
+
   /** Returns the orders without a result. */
-  listOrders(account_id: string): Promise<BankOrder[]>;
+  listOrders(account_id: string): Promise<BankOrder[]> {
+    return this.#rows("pay.list_bank_orders($)", account_id);
+  }
+
   /** Returns the order of an id or a UETR, and those of a batch or file with it. */
-  findOrders(account_id: string, id: string): Promise<BankOrder[]>;
+  findOrders(account_id: string, id: string): Promise<BankOrder[]> {
+    return this.#rows("pay.find_bank_orders($, $)", account_id, id);
+  }
+
   /** Returns the references of an account that begin with one of these texts. */
-  findReferences(account_id: string, beginnings: readonly string[]): Promise<FoundReference[]>;
+  findReferences(account_id: string, beginnings: readonly string[]): Promise<FoundReference[]> {
+    return this.#rows("pay.find_bank_references($, $::text[])", account_id, arrayOf(beginnings));
+  }
+
   /** Ends an order that waits. Returns the state that it has then; null: there is no such order. */
   endOrder(
     account_id: string,
     id: string,
     state: "withdrawn" | "rejected",
-  ): Promise<BankOrder["state"] | null>;
-  /** Notes that the operator approves an order. Returns false if somebody has done so before. */
-  approveOrder(account_id: string, id: string): Promise<boolean>;
-  /** Begins an import. Returns null if the file is new, else the result of its import. */
-  beginFile(account_id: string, sha256: string, name: string): Promise<unknown>;
-  /** Stores rows of a file. Returns the number of new entries. */
-  storeRows(account_id: string, sha256: string, rows: NewRows): Promise<number>;
-  storeEvents(account_id: string, provider_events: readonly ProviderEvent[]): Promise<void>;
-  /** Ends an import. Returns its result, with the warnings about entries of other files. */
-  endFile(account_id: string, sha256: string, result: unknown): Promise<unknown>;
-  /** Imports a whole file. Returns the result of its import, now or earlier. */
-  importFile(account_id: string, file: NewFile): Promise<{ is_new: boolean; result: unknown }>;
-  /** Returns the hash of the token of an account's bridge in hex, or null without one. */
-  readBridgeHash(account_id: string): Promise<string | null>;
-  /** Counts a request of a bridge with those of the live keys. False: it is one too many. */
-  countBridgeRequest(account_id: string, limits: RateLimits): Promise<boolean>;
-  importState(account_id: string, sha256: string): Promise<ImportState>;
-}
+  ): Promise<BankOrder["state"] | null> {
+    return this.#value("pay.end_bank_order($, $, $)", account_id, id, state);
+  }
 
-/** Creates the store over one database. */
-export function createBankStore(database: Pick<Database, "query">): BankStore {
+  /** Notes that the operator approves an order. Returns false if somebody has done so before. */
+  approveOrder(account_id: string, id: string): Promise<boolean> {
+    return this.#value("pay.approve_bank_order($, $)", account_id, id);
+  }
+
+  /** Begins an import. Returns null if the file is new, else the result of its import. */
+  beginFile(account_id: string, sha256: string, name: string): Promise<unknown> {
+    return this.#value("pay.begin_bank_file($, $, $)", account_id, sha256, name);
+  }
+
+  /** Stores rows of a file. Returns the number of new entries. */
+  storeRows(account_id: string, sha256: string, rows: NewRows): Promise<number> {
+    return this.#value("pay.store_bank_rows($, $, $)", account_id, sha256, JSON.stringify(rows));
+  }
+
+  async storeEvents(account_id: string, provider_events: readonly ProviderEvent[]): Promise<void> {
+    await this.#value(
+      "pay.store_provider_events($, $)",
+      account_id,
+      JSON.stringify(provider_events),
+    );
+  }
+
+  /** Ends an import. Returns its result, with the warnings about entries of other files. */
+  endFile(account_id: string, sha256: string, result: unknown): Promise<unknown> {
+    return this.#value("pay.end_bank_file($, $, $)", account_id, sha256, JSON.stringify(result));
+  }
+
+  /** Imports a whole file. Returns the result of its import, now or earlier. */
+  importFile(
+    account_id: string,
+    { parts, ...file }: NewFile,
+  ): Promise<{ is_new: boolean; result: unknown }> {
+    const text = `${JSON.stringify(file).slice(0, -1)},"parts":[${parts.join(",")}]}`;
+    return this.#value("pay.import_bank_file($, $)", account_id, text);
+  }
+
+  /** Returns the hash of the token of an account's bridge in hex, or null without one. */
+  readBridgeHash(account_id: string): Promise<string | null> {
+    return this.#value("pay.read_bridge_hash($)", account_id);
+  }
+
+  /** Counts a request of a bridge with those of the live keys. False: it is one too many. */
+  countBridgeRequest(account_id: string, { key, account }: RateLimits): Promise<boolean> {
+    return this.#value(
+      "pay.count_bridge_request($, $::int, $::int)",
+      account_id,
+      `${key}`,
+      `${account}`,
+    );
+  }
+
+  importState(account_id: string, sha256: string): Promise<ImportState> {
+    return this.#value("pay.bank_file_state($, $)", account_id, sha256);
+  }
+
   /** Runs an entry function, and returns its rows as objects. */
-  async function rows<T>(call: string, ...parameters: (string | null)[]): Promise<T[]> {
+  async #rows<T>(call: string, ...parameters: (string | null)[]): Promise<T[]> {
     const texts = parameters.map((_, i) => `$${i + 1}::text`);
     const list = call.replace(/\$/g, () => texts.shift()!);
-    const found = await database.query<{ found: string }>(
+    const found = await this.#database.query<{ found: string }>(
       `select to_jsonb(t)::text as found from ${list} t`,
       parameters,
     );
     return found.map(({ found }) => JSON.parse(found));
   }
-  async function value<T>(call: string, ...parameters: (string | null)[]): Promise<T> {
-    const [row] = await rows<T>(call, ...parameters);
+
+  async #value<T>(call: string, ...parameters: (string | null)[]): Promise<T> {
+    const [row] = await this.#rows<T>(call, ...parameters);
     return row as T;
   }
-  return {
-    ordersToExport: (account_id, limit) =>
-      rows("pay.bank_orders_to_export($, $::int)", account_id, String(limit)),
-    readSealed: (environment_id, ids) =>
-      rows("pay.read_sealed_texts($, $::text[])", environment_id, arrayOf(ids)),
-    readPayers: (account_id, references) =>
-      rows("pay.read_payer_details($, $::text[])", account_id, arrayOf(references)),
-    async storeExports(account_id, exports) {
-      await value("pay.store_bank_exports($, $)", account_id, JSON.stringify(exports));
-    },
-    listExports: (account_id, name) => rows("pay.list_bank_exports($, $)", account_id, name),
-    async noteExport(account_id, id) {
-      await value("pay.note_bank_export($, $)", account_id, id);
-    },
-    listOrders: (account_id) => rows("pay.list_bank_orders($)", account_id),
-    findOrders: (account_id, id) => rows("pay.find_bank_orders($, $)", account_id, id),
-    findReferences: (account_id, beginnings) =>
-      rows("pay.find_bank_references($, $::text[])", account_id, arrayOf(beginnings)),
-    endOrder: (account_id, id, state) =>
-      value("pay.end_bank_order($, $, $)", account_id, id, state),
-    approveOrder: (account_id, id) => value("pay.approve_bank_order($, $)", account_id, id),
-    beginFile: (account_id, sha256, name) =>
-      value("pay.begin_bank_file($, $, $)", account_id, sha256, name),
-    storeRows: (account_id, sha256, rows) =>
-      value("pay.store_bank_rows($, $, $)", account_id, sha256, JSON.stringify(rows)),
-    async storeEvents(account_id, provider_events) {
-      await value("pay.store_provider_events($, $)", account_id, JSON.stringify(provider_events));
-    },
-    endFile: (account_id, sha256, result) =>
-      value("pay.end_bank_file($, $, $)", account_id, sha256, JSON.stringify(result)),
-    importFile(account_id, { parts, ...file }) {
-      const text = `${JSON.stringify(file).slice(0, -1)},"parts":[${parts.join(",")}]}`;
-      return value("pay.import_bank_file($, $)", account_id, text);
-    },
-    readBridgeHash: (account_id) => value("pay.read_bridge_hash($)", account_id),
-    countBridgeRequest: (account_id, { key, account }) =>
-      value("pay.count_bridge_request($, $::int, $::int)", account_id, `${key}`, `${account}`),
-    importState: (account_id, sha256) => value("pay.bank_file_state($, $)", account_id, sha256),
-  };
 }
 
 /** Makes the text of an array of ids. */

@@ -67,55 +67,6 @@ export interface PaidPayout {
   amount_minor: number;
 }
 
-/** The store of chains. Each method throws `ApiError`. */
-export interface ChainStore {
-  /** Returns watched addresses in the order of their indexes, after an index; null begins. */
-  watchedDeposits(
-    account_id: string,
-    after: number | null,
-    limit: number,
-  ): Promise<WatchedDeposit[]>;
-  /** Stores the payout of an operation, unless it is stored, and returns it. */
-  storePayout(account_id: string, operation_id: string, destination: string): Promise<ChainPayout>;
-  /**
-   * Assigns a payout its permanent nonce, and returns it; null if the payout was exported.
-   * @param signer.count the number of transactions that the chain has of the signer
-   */
-  assignNonce(
-    account_id: string,
-    operation_id: string,
-    signer: { chain_id: number; address: string; count: number },
-  ): Promise<number | null>;
-  /** Stores the fees, in wei, of the transaction that is sent next. */
-  storePayoutFees(
-    account_id: string,
-    operation_id: string,
-    fees: { max_fee: number; priority_fee: number },
-  ): Promise<void>;
-  /** Stores the hash of a transaction that was sent. */
-  storePayoutHash(account_id: string, operation_id: string, tx_hash: string): Promise<void>;
-  /**
-   * Returns the payouts without an event of the chain, oldest first: those whose operations have no
-   * result, and those with a nonce that the operator has settled as failed in the last days.
-   */
-  openPayouts(account_id: string): Promise<ChainPayout[]>;
-  /** Returns the references of the transfers that belong to another payout, of any account. */
-  takenTransfers(
-    account_id: string,
-    transfers: readonly { reference: string; nonce: number | null }[],
-  ): Promise<string[]>;
-  /**
-   * Returns the payouts that became final from `from_ms` on and before `to_ms`, in the order of
-   * their references, after a reference; "" begins.
-   */
-  paidPayouts(
-    account_id: string,
-    time: { from_ms: number; to_ms: number },
-    after: string,
-    limit: number,
-  ): Promise<PaidPayout[]>;
-}
-
 const WATCHED_DEPOSITS = `select d.xpub_index::text, d.payment_id, d.address, d.currency,
     d.expires_at, d.is_open, d.has_open_events, d.unfinal::text
   from pay.watched_deposits(
@@ -137,61 +88,116 @@ const PAID = `select p::text as payout from pay.paid_payouts(
   p_account_id => $1::text, p_from => $2::text::timestamptz, p_to => $3::text::timestamptz,
   p_after => $4::text, p_limit => $5::text::int) p`;
 
-/** Creates the store over one database. */
-export function createChainStore(database: Pick<Database, "query">): ChainStore {
-  async function list<T>(query: string, parameters: readonly string[]): Promise<T[]> {
-    const rows = await database.query<{ payout: string }>(query, [...parameters]);
+/** The store of chains. Each method throws `ApiError`. */
+export class ChainStore {
+  readonly #database: Pick<Database, "query">;
+
+  constructor(database: Pick<Database, "query">) {
+    this.#database = database;
+  }
+
+  /** Returns watched addresses in the order of their indexes, after an index; null begins. */
+  async watchedDeposits(
+    account_id: string,
+    after: number | null,
+    limit: number,
+  ): Promise<WatchedDeposit[]> {
+    type Row = Omit<WatchedDeposit, "index" | "unfinal"> & {
+      xpub_index: string;
+      unfinal: string;
+    };
+    const parameters = [account_id, after === null ? null : String(after), String(limit)];
+    const rows = await this.#database.query<Row>(WATCHED_DEPOSITS, parameters);
+    return rows.map(({ xpub_index, unfinal, ...row }) => ({
+      ...row,
+      index: Number(xpub_index),
+      unfinal: JSON.parse(unfinal),
+    }));
+  }
+
+  /** Stores the payout of an operation, unless it is stored, and returns it. */
+  async storePayout(
+    account_id: string,
+    operation_id: string,
+    destination: string,
+  ): Promise<ChainPayout> {
+    const [payout] = await this.#list<ChainPayout>(STORE_PAYOUT, [
+      account_id,
+      operation_id,
+      destination,
+    ]);
+    return payout!;
+  }
+
+  /**
+   * Assigns a payout its permanent nonce, and returns it; null if the payout was exported.
+   * @param signer.count the number of transactions that the chain has of the signer
+   */
+  async assignNonce(
+    account_id: string,
+    operation_id: string,
+    { chain_id, address, count }: { chain_id: number; address: string; count: number },
+  ): Promise<number | null> {
+    const parameters = [account_id, operation_id, String(chain_id), address, String(count)];
+    const [row] = await this.#database.query<{ nonce: string | null }>(ASSIGN_NONCE, parameters);
+    return row!.nonce === null ? null : Number(row!.nonce);
+  }
+
+  /** Stores the fees, in wei, of the transaction that is sent next. */
+  async storePayoutFees(
+    account_id: string,
+    operation_id: string,
+    { max_fee, priority_fee }: { max_fee: number; priority_fee: number },
+  ): Promise<void> {
+    const parameters = [account_id, operation_id, String(max_fee), String(priority_fee)];
+    await this.#database.query(STORE_FEES, parameters);
+  }
+
+  /** Stores the hash of a transaction that was sent. */
+  async storePayoutHash(account_id: string, operation_id: string, tx_hash: string): Promise<void> {
+    await this.#database.query(STORE_HASH, [account_id, operation_id, tx_hash]);
+  }
+
+  /**
+   * Returns the payouts without an event of the chain, oldest first: those whose operations have no
+   * result, and those with a nonce that the operator has settled as failed in the last days.
+   */
+  openPayouts(account_id: string): Promise<ChainPayout[]> {
+    return this.#list(OPEN, [account_id]);
+  }
+
+  /** Returns the references of the transfers that belong to another payout, of any account. */
+  async takenTransfers(
+    account_id: string,
+    transfers: readonly { reference: string; nonce: number | null }[],
+  ): Promise<string[]> {
+    if (transfers.length === 0) return [];
+    const parameters = [account_id, JSON.stringify(transfers)];
+    const rows = await this.#database.query<{ reference: string }>(TAKEN, parameters);
+    return rows.map(({ reference }) => reference);
+  }
+
+  /**
+   * Returns the payouts that became final from `from_ms` on and before `to_ms`, in the order of
+   * their references, after a reference; "" begins.
+   */
+  paidPayouts(
+    account_id: string,
+    { from_ms, to_ms }: { from_ms: number; to_ms: number },
+    after: string,
+    limit: number,
+  ): Promise<PaidPayout[]> {
+    return this.#list(PAID, [
+      account_id,
+      formatTime(from_ms),
+      formatTime(to_ms),
+      after,
+      String(limit),
+    ]);
+  }
+
+  async #list<T>(query: string, parameters: readonly string[]): Promise<T[]> {
+    const rows = await this.#database.query<{ payout: string }>(query, [...parameters]);
     return rows.map(({ payout }) => JSON.parse(payout));
   }
-  return {
-    async watchedDeposits(account_id, after, limit) {
-      type Row = Omit<WatchedDeposit, "index" | "unfinal"> & {
-        xpub_index: string;
-        unfinal: string;
-      };
-      const parameters = [account_id, after === null ? null : String(after), String(limit)];
-      const rows = await database.query<Row>(WATCHED_DEPOSITS, parameters);
-      return rows.map(({ xpub_index, unfinal, ...row }) => ({
-        ...row,
-        index: Number(xpub_index),
-        unfinal: JSON.parse(unfinal),
-      }));
-    },
-
-    async storePayout(account_id, operation_id, destination) {
-      const [payout] = await list<ChainPayout>(STORE_PAYOUT, [
-        account_id,
-        operation_id,
-        destination,
-      ]);
-      return payout!;
-    },
-
-    async assignNonce(account_id, operation_id, { chain_id, address, count }) {
-      const parameters = [account_id, operation_id, String(chain_id), address, String(count)];
-      const [row] = await database.query<{ nonce: string | null }>(ASSIGN_NONCE, parameters);
-      return row!.nonce === null ? null : Number(row!.nonce);
-    },
-
-    async storePayoutFees(account_id, operation_id, { max_fee, priority_fee }) {
-      const parameters = [account_id, operation_id, String(max_fee), String(priority_fee)];
-      await database.query(STORE_FEES, parameters);
-    },
-
-    async storePayoutHash(account_id, operation_id, tx_hash) {
-      await database.query(STORE_HASH, [account_id, operation_id, tx_hash]);
-    },
-
-    openPayouts: (account_id) => list(OPEN, [account_id]),
-
-    async takenTransfers(account_id, transfers) {
-      if (transfers.length === 0) return [];
-      const parameters = [account_id, JSON.stringify(transfers)];
-      const rows = await database.query<{ reference: string }>(TAKEN, parameters);
-      return rows.map(({ reference }) => reference);
-    },
-
-    paidPayouts: (account_id, { from_ms, to_ms }, after, limit) =>
-      list(PAID, [account_id, formatTime(from_ms), formatTime(to_ms), after, String(limit)]),
-  };
 }

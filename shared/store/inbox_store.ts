@@ -57,31 +57,6 @@ interface MissedDeliveries {
   statuses: readonly string[];
 }
 
-/** The store of inboxes and of recovery. The first and the last throw `ApiError`. */
-export interface InboxStore {
-  /**
-   * Reads deliveries after a position and acknowledges those up to it. `no_inbox`: the endpoint has
-   * a URL. `unknown_position`: the position is beyond the newest delivery.
-   * @param after null: the position that the receiver has acknowledged
-   */
-  read(
-    access: Access,
-    endpoint_id: string,
-    after: number | null,
-    limit: number,
-  ): Promise<InboxPage | "no_inbox" | "unknown_position">;
-  /** Returns the ids of the endpoints whose inboxes have changed, one statement for all readers. */
-  changed(readers: readonly WaitingReader[]): Promise<string[]>;
-  /** Makes missed deliveries pending. Returns `refusal` if the endpoint is disabled. */
-  recover(
-    access: Access,
-    endpoint_id: string,
-    missed: MissedDeliveries,
-    refusal: StoredResponse,
-    idempotency: Idempotency | null,
-  ): Promise<{ response: StoredResponse; replayed: boolean }>;
-}
-
 const READ = `select * from pay.read_inbox(
   p_request => $1::text, p_id => $2::text, p_after => $3::text::bigint, p_most => $4::int)`;
 const CHANGED = `select endpoint_id from pay.changed_inboxes(p_waiting => $1::text)`;
@@ -92,44 +67,71 @@ const RECOVER = `select * from pay.recover_deliveries(
 /** A row of `pay.read_inbox`. */
 type ReadRow = Row<"no_inbox" | "unknown_position"> & { environment_id: string };
 
-/**
- * Creates the store over one database.
- * @param calls the single calls of the same database
- * @param on_due called after a call that made a delivery due
- */
-export function createInboxStore(
-  database: Database,
-  calls: EntryCalls,
-  on_due: () => void,
-): InboxStore {
-  return {
-    async read(access, endpoint_id, after, limit) {
-      const request = JSON.stringify([listedAccess(access, 0)]);
-      const position = after === null ? null : String(after);
-      const row = await calls.ask<ReadRow>(access, READ, [request, endpoint_id, position, limit]);
-      if (row.outcome === "no_inbox" || row.outcome === "unknown_position") return row.outcome;
-      return { environment_id: row.environment_id, ...JSON.parse(row.body!) };
-    },
+/** The store of inboxes and of recovery. The first and the last throw `ApiError`. */
+export class InboxStore {
+  readonly #database: Database;
+  readonly #calls: EntryCalls;
+  readonly #on_due: () => void;
 
-    async changed(readers) {
-      const rows = await database.query<{ endpoint_id: string }>(CHANGED, [
-        JSON.stringify(readers),
-      ]);
-      return rows.map(({ endpoint_id }) => endpoint_id);
-    },
+  /**
+   * @param calls the single calls of the same database
+   * @param on_due called after a call that made a delivery due
+   */
+  constructor(database: Database, calls: EntryCalls, on_due: () => void) {
+    this.#database = database;
+    this.#calls = calls;
+    this.#on_due = on_due;
+  }
 
-    async recover(access, endpoint_id, { from, before, after, statuses }, refusal, idempotency) {
-      const row = await calls.ask<Row<"off">>(access, RECOVER, [
-        requestParameter(access, idempotency, { status: 202, body: "" }),
-        endpoint_id,
-        from,
-        before,
-        after,
-        `{${statuses.join()}}`,
-        refusal.body,
-      ]);
-      if (row.outcome === "committed") on_due();
-      return { response: responseOf(row), replayed: row.outcome === "replay" };
-    },
-  };
+  /**
+   * Reads deliveries after a position and acknowledges those up to it. `no_inbox`: the endpoint has
+   * a URL. `unknown_position`: the position is beyond the newest delivery.
+   * @param after null: the position that the receiver has acknowledged
+   */
+  async read(
+    access: Access,
+    endpoint_id: string,
+    after: number | null,
+    limit: number,
+  ): Promise<InboxPage | "no_inbox" | "unknown_position"> {
+    const request = JSON.stringify([listedAccess(access, 0)]);
+    const position = after === null ? null : String(after);
+    const row = await this.#calls.ask<ReadRow>(access, READ, [
+      request,
+      endpoint_id,
+      position,
+      limit,
+    ]);
+    if (row.outcome === "no_inbox" || row.outcome === "unknown_position") return row.outcome;
+    return { environment_id: row.environment_id, ...JSON.parse(row.body!) };
+  }
+
+  /** Returns the ids of the endpoints whose inboxes have changed, one statement for all readers. */
+  async changed(readers: readonly WaitingReader[]): Promise<string[]> {
+    const rows = await this.#database.query<{ endpoint_id: string }>(CHANGED, [
+      JSON.stringify(readers),
+    ]);
+    return rows.map(({ endpoint_id }) => endpoint_id);
+  }
+
+  /** Makes missed deliveries pending. Returns `refusal` if the endpoint is disabled. */
+  async recover(
+    access: Access,
+    endpoint_id: string,
+    { from, before, after, statuses }: MissedDeliveries,
+    refusal: StoredResponse,
+    idempotency: Idempotency | null,
+  ): Promise<{ response: StoredResponse; replayed: boolean }> {
+    const row = await this.#calls.ask<Row<"off">>(access, RECOVER, [
+      requestParameter(access, idempotency, { status: 202, body: "" }),
+      endpoint_id,
+      from,
+      before,
+      after,
+      `{${statuses.join()}}`,
+      refusal.body,
+    ]);
+    if (row.outcome === "committed") this.#on_due();
+    return { response: responseOf(row), replayed: row.outcome === "replay" };
+  }
 }

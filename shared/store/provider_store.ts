@@ -21,62 +21,6 @@ import type {
   StoredProviderEvent,
 } from "./provider_rows.ts";
 
-/** The store of the live flow. Each method throws `ApiError`. */
-export interface ProviderStore {
-  /**
-   * Writes each record whole or not at all. A list is one transaction; single records share one.
-   */
-  record(records: readonly ProviderRecord[]): Promise<RecordOutcome[]>;
-  /**
-   * Stores the provider events of an account that are new, for the worker. Returns their number. If
-   * the database refuses one, stores the others and throws: the provider event can be money, so its
-   * sender has to send it again, and a poll stays at its page.
-   */
-  storeProviderEvents(
-    account_id: string,
-    provider_events: readonly ProviderEvent[],
-  ): Promise<number>;
-  /**
-   * Stores where the next poll begins. `is_done`: the provider has no more provider events at
-   * present.
-   */
-  saveCursor(account_id: string, cursor: unknown, is_done: boolean): Promise<void>;
-  /** Stores the place and the sums so far in a day (`YYYY-MM-DD`) whose totals are being read. */
-  saveTotalsCursor(account_id: string, day: string, cursor: unknown): Promise<void>;
-  /** Ends the lease of a reading that is not done, a second later. Another job reads on. */
-  pauseReading(account_id: string): Promise<void>;
-  /** Records for the operator that a poll has failed. The next page that is read clears it. */
-  stallReading(account_id: string, error: string): Promise<void>;
-  /** Stores the totals of a day. */
-  storeTotals(account_id: string, day: string, totals: readonly ProviderTotal[]): Promise<void>;
-  /**
-   * Leases due work, `asking_limit` pieces that ask a provider at most. Another worker can lease it
-   * after `lease_ms`. `given_up`: pieces that the database cannot read, which come again as late.
-   */
-  leaseWork(
-    limit: number,
-    asking_limit: number,
-    lease_ms: number,
-    at_ms: number,
-  ): Promise<{ work: ProviderWork[]; given_up: GivenUp[] }>;
-  /** Counts a signed notification about another account of the provider. */
-  countIgnored(account_id: string): Promise<void>;
-  /**
-   * Reads a payment or transfer as it is now, with a refund and the booking of a provider event, or
-   * null.
-   */
-  readSubject(
-    environment_id: string,
-    subject_id: string,
-    refund_id: string | null,
-    event: Pick<ProviderEvent, "account_id" | "reference"> | null,
-  ): Promise<PresentSubject | null>;
-  /** Reads the sandbox payment whose challenge has this token, or null. */
-  readChallenge(token: string): Promise<StoredChallenge | null>;
-  /** Returns an account, also a disabled one, or null. */
-  readAccount(id: string): Promise<StoredAccount | null>;
-}
-
 /** A payment with a challenge. */
 interface StoredChallenge {
   environment_id: string;
@@ -142,116 +86,162 @@ const NO_ROWS = {
 /** The second statement runs while the first waits for a lock. */
 const RECORD_LIMITS = { concurrency: 2, most: 32 };
 
-/**
- * Creates the store over one database.
- * @param on_due called after a record that made webhook deliveries due
- */
-export function createProviderStore(
-  database: Database,
-  on_due: () => void = () => {},
-): ProviderStore {
-  async function send(records: readonly ProviderRecord[]): Promise<RecordOutcome[]> {
+/** The store of the live flow. Each method throws `ApiError`. */
+export class ProviderStore {
+  readonly #database: Database;
+  readonly #on_due: () => void;
+  readonly #batcher: Batcher<ProviderRecord, RecordOutcome>;
+
+  /** @param on_due called after a record that made webhook deliveries due */
+  constructor(database: Database, on_due: () => void = () => {}) {
+    this.#database = database;
+    this.#on_due = on_due;
+    this.#batcher = new Batcher({ ...RECORD_LIMITS, send: (records) => this.#send(records) });
+  }
+
+  /**
+   * Writes each record whole or not at all. A list is one transaction; single records share one.
+   */
+  async record(records: readonly ProviderRecord[]): Promise<RecordOutcome[]> {
+    // A list has an order, which a single record does not need.
+    const sent = () =>
+      records.length === 1
+        ? this.#batcher.add(records[0]!).then((outcome) => [outcome])
+        : this.#send(records);
+    return await databaseSpan("record", "pay.record", sent).catch((error) => {
+      throw toApiError(error);
+    });
+  }
+
+  /**
+   * Stores the provider events of an account that are new, for the worker. Returns their number. If
+   * the database refuses one, stores the others and throws: the provider event can be money, so its
+   * sender has to send it again, and a poll stays at its page.
+   */
+  async storeProviderEvents(
+    account_id: string,
+    provider_events: readonly ProviderEvent[],
+  ): Promise<number> {
+    let stored = 0;
+    const refused: unknown[] = [];
+    await sendBatch(provider_events, {
+      send: async (part) => {
+        const parameters = [account_id, JSON.stringify(part)];
+        const [row] = await this.#database.attempt<{ stored: number }>(
+          STORE_PROVIDER_EVENTS,
+          parameters,
+        );
+        stored += row!.stored;
+      },
+      refuse: (_, error) => refused.push(error),
+      in_order: true,
+    });
+    if (refused.length > 0) throw toApiError(refused[0]);
+    return stored;
+  }
+
+  /**
+   * Stores where the next poll begins. `is_done`: the provider has no more provider events at
+   * present.
+   */
+  async saveCursor(account_id: string, cursor: unknown, is_done: boolean): Promise<void> {
+    await this.#database.query(SAVE_CURSOR, [account_id, JSON.stringify(cursor), String(is_done)]);
+  }
+
+  /** Stores the place and the sums so far in a day (`YYYY-MM-DD`) whose totals are being read. */
+  async saveTotalsCursor(account_id: string, day: string, cursor: unknown): Promise<void> {
+    await this.#database.query(SAVE_TOTALS_CURSOR, [account_id, day, JSON.stringify(cursor)]);
+  }
+
+  /** Ends the lease of a reading that is not done, a second later. Another job reads on. */
+  async pauseReading(account_id: string): Promise<void> {
+    await this.#database.query(PAUSE_READING, [account_id]);
+  }
+
+  /** Records for the operator that a poll has failed. The next page that is read clears it. */
+  async stallReading(account_id: string, error: string): Promise<void> {
+    await this.#database.query(STALL_READING, [account_id, error]);
+  }
+
+  /** Stores the totals of a day. */
+  async storeTotals(
+    account_id: string,
+    day: string,
+    totals: readonly ProviderTotal[],
+  ): Promise<void> {
+    await this.#database.query(STORE_TOTALS, [account_id, day, JSON.stringify(totals)]);
+  }
+
+  /**
+   * Leases due work, `asking_limit` pieces that ask a provider at most. Another worker can lease it
+   * after `lease_ms`. `given_up`: pieces that the database cannot read, which come again as late.
+   */
+  async leaseWork(
+    limit: number,
+    asking_limit: number,
+    lease_ms: number,
+    at_ms: number,
+  ): Promise<{ work: ProviderWork[]; given_up: GivenUp[] }> {
+    const parameters = [limit, asking_limit, lease_ms, formatTime(at_ms)];
+    type Leased = WorkRow | { kind: "given_up"; operation: string };
+    const rows = await this.#database.query<Leased>(LEASE, parameters);
+    const given_up: GivenUp[] = [];
+    const work = rows.flatMap((row) => {
+      if (row.kind !== "given_up") return [readWork(row)];
+      const { kind, id, code } = JSON.parse(row.operation);
+      given_up.push(new GivenUp(`${kind} ${id}`, { code }));
+      return [];
+    });
+    return { work, given_up };
+  }
+
+  /** Counts a signed notification about another account of the provider. */
+  async countIgnored(account_id: string): Promise<void> {
+    await this.#database.query(COUNT_IGNORED, [account_id]);
+  }
+
+  /**
+   * Reads a payment or transfer as it is now, with a refund and the booking of a provider event, or
+   * null.
+   */
+  async readSubject(
+    environment_id: string,
+    subject_id: string,
+    refund_id: string | null,
+    event: Pick<ProviderEvent, "account_id" | "reference"> | null,
+  ): Promise<PresentSubject | null> {
+    type Row = Omit<PresentSubject, "booked_minor" | "deposit"> & {
+      booked_minor: string;
+      deposit: string | null;
+    };
+    const named = [event?.account_id ?? null, event?.reference ?? null];
+    const parameters = [environment_id, subject_id, refund_id, ...named];
+    const [row] = await this.#database.query<Row>(READ_SUBJECT, parameters);
+    if (!row) return null;
+    const { booked_minor, deposit, ...bodies } = row;
+    return { ...bodies, booked_minor: Number(booked_minor), deposit: parseOrNull(deposit) };
+  }
+
+  /** Reads the sandbox payment whose challenge has this token, or null. */
+  async readChallenge(token: string): Promise<StoredChallenge | null> {
+    const [row] = await this.#database.query<StoredChallenge>(READ_CHALLENGE, [token]);
+    return row ?? null;
+  }
+
+  /** Returns an account, also a disabled one, or null. */
+  async readAccount(id: string): Promise<StoredAccount | null> {
+    const [row] = await this.#database.query<{ account: string | null }>(READ_ACCOUNT, [id]);
+    return parseOrNull<StoredAccount>(row!.account);
+  }
+
+  async #send(records: readonly ProviderRecord[]): Promise<RecordOutcome[]> {
     type Row = RecordOutcome & { n: number; deliveries: string };
-    const rows = await database.attempt<Row>(RECORD, [recordDocument(records)]);
-    if (rows.some(({ deliveries }) => Number(deliveries) > 0)) on_due();
+    const rows = await this.#database.attempt<Row>(RECORD, [recordDocument(records)]);
+    if (rows.some(({ deliveries }) => Number(deliveries) > 0)) this.#on_due();
     const outcomes: RecordOutcome[] = [];
     for (const { n, outcome, is_settled } of rows) outcomes[n - 1] = { outcome, is_settled };
     return outcomes;
   }
-  const batcher = new Batcher<ProviderRecord, RecordOutcome>({ ...RECORD_LIMITS, send });
-
-  return {
-    async record(records) {
-      // A list has an order, which a single record does not need.
-      const sent = () =>
-        records.length === 1
-          ? batcher.add(records[0]!).then((outcome) => [outcome])
-          : send(records);
-      return await databaseSpan("record", "pay.record", sent).catch((error) => {
-        throw toApiError(error);
-      });
-    },
-
-    async storeProviderEvents(account_id, provider_events) {
-      let stored = 0;
-      const refused: unknown[] = [];
-      await sendBatch(provider_events, {
-        async send(part) {
-          const parameters = [account_id, JSON.stringify(part)];
-          const [row] = await database.attempt<{ stored: number }>(
-            STORE_PROVIDER_EVENTS,
-            parameters,
-          );
-          stored += row!.stored;
-        },
-        refuse: (_, error) => refused.push(error),
-        in_order: true,
-      });
-      if (refused.length > 0) throw toApiError(refused[0]);
-      return stored;
-    },
-
-    async saveCursor(account_id, cursor, is_done) {
-      await database.query(SAVE_CURSOR, [account_id, JSON.stringify(cursor), String(is_done)]);
-    },
-
-    async saveTotalsCursor(account_id, day, cursor) {
-      await database.query(SAVE_TOTALS_CURSOR, [account_id, day, JSON.stringify(cursor)]);
-    },
-
-    async pauseReading(account_id) {
-      await database.query(PAUSE_READING, [account_id]);
-    },
-
-    async stallReading(account_id, error) {
-      await database.query(STALL_READING, [account_id, error]);
-    },
-
-    async storeTotals(account_id, day, totals) {
-      await database.query(STORE_TOTALS, [account_id, day, JSON.stringify(totals)]);
-    },
-
-    async leaseWork(limit, asking_limit, lease_ms, at_ms) {
-      const parameters = [limit, asking_limit, lease_ms, formatTime(at_ms)];
-      type Leased = WorkRow | { kind: "given_up"; operation: string };
-      const rows = await database.query<Leased>(LEASE, parameters);
-      const given_up: GivenUp[] = [];
-      const work = rows.flatMap((row) => {
-        if (row.kind !== "given_up") return [readWork(row)];
-        const { kind, id, code } = JSON.parse(row.operation);
-        given_up.push(new GivenUp(`${kind} ${id}`, { code }));
-        return [];
-      });
-      return { work, given_up };
-    },
-
-    async countIgnored(account_id) {
-      await database.query(COUNT_IGNORED, [account_id]);
-    },
-
-    async readSubject(environment_id, subject_id, refund_id, event) {
-      type Row = Omit<PresentSubject, "booked_minor" | "deposit"> & {
-        booked_minor: string;
-        deposit: string | null;
-      };
-      const named = [event?.account_id ?? null, event?.reference ?? null];
-      const parameters = [environment_id, subject_id, refund_id, ...named];
-      const [row] = await database.query<Row>(READ_SUBJECT, parameters);
-      if (!row) return null;
-      const { booked_minor, deposit, ...bodies } = row;
-      return { ...bodies, booked_minor: Number(booked_minor), deposit: parseOrNull(deposit) };
-    },
-
-    async readChallenge(token) {
-      const [row] = await database.query<StoredChallenge>(READ_CHALLENGE, [token]);
-      return row ?? null;
-    },
-
-    async readAccount(id) {
-      const [row] = await database.query<{ account: string | null }>(READ_ACCOUNT, [id]);
-      return parseOrNull<StoredAccount>(row!.account);
-    },
-  };
 }
 
 /** Reads a row with `WORK_COLUMNS`. */

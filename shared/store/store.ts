@@ -32,6 +32,7 @@ import { CostlyWork } from "../jobs/costly_work.ts";
 import { COSTLY_READS } from "../jobs/places.ts";
 import {
   type Access,
+  type Admitted,
   type Idempotency,
   requestParameter,
   responseOf,
@@ -78,50 +79,6 @@ export interface Metric {
   value: number;
 }
 
-/** The store of payments, transfers and lists. Each method throws `ApiError`. */
-export interface Store {
-  /** The tenants of the keys that the database has admitted. */
-  readonly tenants: KnownTenants;
-  /** Checks the key, and counts the request. Throws `unauthorized` or `permission_denied`. */
-  authenticate(access: Access): Promise<void>;
-  /** Loads a resource. Throws `not_found` for an id that is not in the key's environment. */
-  load(
-    access: Access,
-    kind: ResourceKind,
-    id: string,
-    idempotency?: Idempotency | null,
-  ): Promise<Loaded>;
-  /** Reads a page of a list. */
-  list(access: Access, request: PageRequest): Promise<Page>;
-  /**
-   * Writes a change whole or not at all, and stores its response under the idempotency key. Throws
-   * `provider_not_configured` if the change has an operation and there is no provider for it.
-   */
-  commit(access: Access, change: Change, idempotency: Idempotency | null): Promise<Committed>;
-  /** Returns the response to `GET /v1/balance` as JSON text. */
-  balance(access: Access): Promise<string>;
-  /** Deletes the data of the key's sandbox (ADR 0022). */
-  resetSandbox(
-    access: Access,
-    idempotency: Idempotency | null,
-    with_endpoints: boolean,
-  ): Promise<Committed>;
-  /**
-   * Deletes the bank details of a payment with its refunds, or of a transfer. Throws
-   * `invalid_state` while something needs them.
-   */
-  deleteBankDetails(
-    access: Access,
-    idempotency: Idempotency | null,
-    id: string,
-    response: StoredResponse,
-  ): Promise<{ response: StoredResponse; replayed: boolean }>;
-  /** Reads the columns of `pay.health`. */
-  readMetrics(): Promise<Metric[]>;
-  /** Checks that the database responds. Throws `service_unavailable`. */
-  ping(): Promise<void>;
-}
-
 const BALANCE = `select * from pay.balance(p_request => $1::text)`;
 const RESET = `select * from pay.reset_sandbox(
   p_request => $1::text, p_environment_id => $2::text, p_with_endpoints => $3::text::boolean)`;
@@ -148,166 +105,220 @@ const QUOTA = "select * from pay.read_pending_quota(p_request => $1::text)";
 /** Upper estimate of the characters of a payment. */
 const PAYMENT_CHARACTERS = 1_000;
 
-/**
- * Creates the store over one database.
- * @param reads the same database over a separate connection, for costly reads
- * @param calls the single calls of the same database
- * @param on_due called after a commit that made webhook deliveries due
- * @param on_later called after a commit that made operations of the provider worker due in some
- * time
- * @param limits of statements that requests share; only measurements pass them
- */
-export function createStore(
-  database: Database,
-  reads: Database,
-  calls: EntryCalls,
-  { on_due = () => {}, on_later = () => {} }: {
-    on_due?: () => void;
-    on_later?: (delay_ms: number) => void;
-  } = {},
-  limits?: BatchLimits,
-): Store {
-  const { tenants } = calls;
-  const costly_reads = new CostlyWork(COSTLY_READS);
-  const quotas = new PendingQuota();
-  let pinging: Promise<unknown> | null = null;
-  const cost = new ChangeCost();
-  const commit = batchRequests<RequestedChange, CommitRow>(
-    tenants,
-    async (list, is_alone) => {
-      const parameters = commitParameters(list, is_alone ? null : HURRIED_MS);
-      const rows = await database.attempt<CommitRow>(COMMIT, parameters);
-      cost.learn(list, rows);
-      return rows;
-    },
-    (requested) => cost.of(requested),
-    limits,
-  );
-  const loadPayment = batchRequests<RequestedResource>(
-    tenants,
-    (list) => database.attempt(LOAD, [loadParameter(list)]),
-    () => 0,
-    limits,
-  );
-  const readPage = batchRequests<RequestedPage, PageRow>(
-    tenants,
-    (list) => database.attempt(LIST, [listParameter(list)]),
-    ({ page }) => page.limit * PAYMENT_CHARACTERS,
-    limits,
-  );
+/** Receivers of what a commit has made due. */
+interface Listeners {
+  /** Called after a commit that made webhook deliveries due. */
+  on_due?: () => void;
+  /** Called after a commit that made operations of the provider worker due in some time. */
+  on_later?: (delay_ms: number) => void;
+}
+
+/** The store of payments, transfers and lists. Each method throws `ApiError`. */
+export class Store {
+  /** The tenants of the keys that the database has admitted. */
+  readonly tenants: KnownTenants;
+  readonly #database: Database;
+  readonly #reads: Database;
+  readonly #calls: EntryCalls;
+  readonly #listeners: Listeners;
+  readonly #costly_reads = new CostlyWork(COSTLY_READS);
+  readonly #quotas = new PendingQuota();
+  readonly #cost = new ChangeCost();
+  readonly #commit: (requested: RequestedChange) => Promise<CommitRow>;
+  readonly #loadPayment: (requested: RequestedResource) => Promise<Row>;
+  readonly #readPage: (requested: RequestedPage) => Promise<PageRow>;
+  #pinging: Promise<unknown> | null = null;
+
+  /**
+   * @param reads the same database over a separate connection, for costly reads
+   * @param calls the single calls of the same database
+   * @param limits of statements that requests share; only measurements pass them
+   */
+  constructor(
+    database: Database,
+    reads: Database,
+    calls: EntryCalls,
+    listeners: Listeners = {},
+    limits?: BatchLimits,
+  ) {
+    this.tenants = calls.tenants;
+    this.#database = database;
+    this.#reads = reads;
+    this.#calls = calls;
+    this.#listeners = listeners;
+    this.#commit = batchRequests<RequestedChange, CommitRow>(
+      this.tenants,
+      async (list, is_alone) => {
+        const parameters = commitParameters(list, is_alone ? null : HURRIED_MS);
+        const rows = await database.attempt<CommitRow>(COMMIT, parameters);
+        this.#cost.learn(list, rows);
+        return rows;
+      },
+      (requested) => this.#cost.of(requested),
+      limits,
+    );
+    this.#loadPayment = batchRequests<RequestedResource>(
+      this.tenants,
+      (list) => database.attempt(LOAD, [loadParameter(list)]),
+      () => 0,
+      limits,
+    );
+    this.#readPage = batchRequests<RequestedPage, PageRow>(
+      this.tenants,
+      (list) => database.attempt(LIST, [listParameter(list)]),
+      ({ page }) => page.limit * PAYMENT_CHARACTERS,
+      limits,
+    );
+  }
+
+  /** Checks the key, and counts the request. Throws `unauthorized` or `permission_denied`. */
+  authenticate(access: Access): Promise<void> {
+    return databaseSpan("load", "pay.load", () => this.#calls.authenticate(access));
+  }
+
+  /** Loads a resource. Throws `not_found` for an id that is not in the key's environment. */
+  async load(
+    access: Access,
+    kind: ResourceKind,
+    id: string,
+    idempotency: Idempotency | null = null,
+  ): Promise<Loaded> {
+    const requested = { access, kind, id, idempotency };
+    const row = await databaseSpan(
+      "load",
+      "pay.load",
+      () =>
+        kind === "payments"
+          ? untilFresh(access, () => this.#loadPayment(requested))
+          : this.#calls.ask(access, LOAD, [loadParameter([requested])]),
+    );
+    if (row.outcome === "replay") return { outcome: "replay", response: responseOf(row) };
+    return { outcome: "found", body: row.body!, detail: row.detail ?? null };
+  }
+
+  /** Reads a page of a list. */
+  async list(access: Access, page: PageRequest): Promise<Page> {
+    const requested = { access, page };
+    const { data, has_more, next_cursor } = await databaseSpan(
+      "list",
+      "pay.list",
+      () =>
+        isPlain(page)
+          ? untilFresh(access, () => this.#readPage(requested))
+          : isCheap(page)
+          ? this.#calls.ask<PageRow>(access, LIST, [listParameter([requested])])
+          : this.#readCostly(requested),
+    );
+    return { data, has_more, next_cursor };
+  }
+
+  /**
+   * Writes a change whole or not at all, and stores its response under the idempotency key. Throws
+   * `provider_not_configured` if the change has an operation and there is no provider for it.
+   */
+  async commit(
+    access: Access,
+    change: Change,
+    idempotency: Idempotency | null,
+  ): Promise<Committed> {
+    const row = await databaseSpan(
+      "commit",
+      "pay.commit",
+      () => this.#commitCounted({ access, change, idempotency }),
+    );
+    const { on_due, on_later } = this.#listeners;
+    if (Number(row.deliveries) > 0) on_due?.();
+    if (row.outcome === "committed") {
+      for (const { delay_ms } of change.operations) if (delay_ms !== null) on_later?.(delay_ms);
+      const operation = row.detail ? JSON.parse(row.detail) as ReservedOperation : null;
+      return { outcome: "committed", response: change.response, operation };
+    }
+    if (row.outcome === "unconfigured") throw unconfigured(change.operations[0]!.method_kind);
+    if (row.outcome === "incomplete") throw tokenRequired();
+    if (row.outcome === "undirected") throw destinationRequired(row.detail as string | null);
+    if (row.outcome === "mandate") throw MANDATE_REFUSALS[row.detail as "over"]();
+    if (row.outcome === "replay") return { outcome: "replay", response: responseOf(row) };
+    return { outcome: row.outcome === "insufficient" ? "insufficient" : "stale" };
+  }
+
+  /** Returns the response to `GET /v1/balance` as JSON text. */
+  async balance(access: Access): Promise<string> {
+    const row = await this.#calls.ask(access, BALANCE, [requestParameter(access)]);
+    return row.body!;
+  }
+
+  /** Deletes the data of the key's sandbox (ADR 0022). */
+  async resetSandbox(
+    access: Access,
+    idempotency: Idempotency | null,
+    with_endpoints: boolean,
+  ): Promise<Committed> {
+    const row = await this.#calls.ask(access, RESET, [
+      requestParameter(access, idempotency),
+      idGenerator(access.at_ms)("env_"),
+      String(with_endpoints),
+    ]);
+    if (row.outcome === "replay") return { outcome: "replay", response: responseOf(row) };
+    return { outcome: "committed", response: { status: 200, body: row.body! }, operation: null };
+  }
+
+  /**
+   * Deletes the bank details of a payment with its refunds, or of a transfer. Throws
+   * `invalid_state` while something needs them.
+   */
+  async deleteBankDetails(
+    access: Access,
+    idempotency: Idempotency | null,
+    id: string,
+    response: StoredResponse,
+  ): Promise<{ response: StoredResponse; replayed: boolean }> {
+    const row = await this.#calls.ask<Row<"needed">>(access, DELETE_BANK_DETAILS, [
+      requestParameter(access, idempotency, response),
+      id,
+    ]);
+    if (row.outcome === "needed") throw detailsNeeded(JSON.parse(row.detail!));
+    const replayed = row.outcome === "replay";
+    return { response: replayed ? responseOf(row) : response, replayed };
+  }
+
+  /** Reads the columns of `pay.health`. */
+  readMetrics(): Promise<Metric[]> {
+    return this.#database.query<Metric>(READ_METRICS, []);
+  }
+
+  /** Checks that the database responds. Throws `service_unavailable`. */
+  async ping(): Promise<void> {
+    // Concurrent callers share a statement, because the health route has no key and no limit.
+    this.#pinging ??= this.#database.query("select 1", []).finally(() => this.#pinging = null);
+    await this.#pinging;
+  }
 
   /** Like `calls.ask`, but as a costly read. */
-  function readCostly(requested: RequestedPage): Promise<PageRow> {
+  #readCostly(requested: RequestedPage): Promise<Admitted<PageRow>> {
     const { access } = requested;
     return untilFresh(access, async () => {
-      const [row] = await costly_reads.run(
-        tenants.nameOf(access.key_hash),
-        () => reads.query<PageRow>(LIST, [listParameter([requested])]),
+      const [row] = await this.#costly_reads.run(
+        this.tenants.nameOf(access.key_hash),
+        () => this.#reads.query<PageRow>(LIST, [listParameter([requested])]),
       );
       return row;
     });
   }
 
   /** Commits a change. Before that it counts the deliveries of a sandbox if the change needs it. */
-  async function commitCounted(requested: Omit<RequestedChange, "has_quota">) {
+  async #commitCounted(
+    requested: Omit<RequestedChange, "has_quota">,
+  ): Promise<Admitted<CommitRow>> {
     const send = (access: Access, has_quota: boolean) =>
-      untilFresh(access, () => commit({ ...requested, access, has_quota }));
+      untilFresh(access, () => this.#commit({ ...requested, access, has_quota }));
     const { access } = requested;
-    const row = await send(access, quotas.has(access.key_hash));
+    const row = await send(access, this.#quotas.has(access.key_hash));
     if (row.outcome !== "uncounted") return row;
     // Counts against the rate limits, in place of the commit.
-    const { body } = await calls.ask(access, QUOTA, [requestParameter(access)]);
-    quotas.note(access.key_hash, Number(body));
+    const { body } = await this.#calls.ask(access, QUOTA, [requestParameter(access)]);
+    this.#quotas.note(access.key_hash, Number(body));
     return await send({ ...access, rate_limits: null }, true);
   }
-
-  return {
-    tenants,
-
-    authenticate: (access) => databaseSpan("load", "pay.load", () => calls.authenticate(access)),
-
-    async load(access, kind, id, idempotency = null) {
-      const requested = { access, kind, id, idempotency };
-      const row = await databaseSpan(
-        "load",
-        "pay.load",
-        () =>
-          kind === "payments"
-            ? untilFresh(access, () => loadPayment(requested))
-            : calls.ask(access, LOAD, [loadParameter([requested])]),
-      );
-      if (row.outcome === "replay") return { outcome: "replay", response: responseOf(row) };
-      return { outcome: "found", body: row.body!, detail: row.detail ?? null };
-    },
-
-    async list(access, page) {
-      const requested = { access, page };
-      const { data, has_more, next_cursor } = await databaseSpan(
-        "list",
-        "pay.list",
-        () =>
-          isPlain(page)
-            ? untilFresh(access, () => readPage(requested))
-            : isCheap(page)
-            ? calls.ask<PageRow>(access, LIST, [listParameter([requested])])
-            : readCostly(requested),
-      );
-      return { data, has_more, next_cursor };
-    },
-
-    async commit(access, change, idempotency) {
-      const row = await databaseSpan(
-        "commit",
-        "pay.commit",
-        () => commitCounted({ access, change, idempotency }),
-      );
-      if (Number(row.deliveries) > 0) on_due();
-      if (row.outcome === "committed") {
-        for (const { delay_ms } of change.operations) if (delay_ms !== null) on_later(delay_ms);
-        const operation = row.detail ? JSON.parse(row.detail) as ReservedOperation : null;
-        return { outcome: "committed", response: change.response, operation };
-      }
-      if (row.outcome === "unconfigured") throw unconfigured(change.operations[0]!.method_kind);
-      if (row.outcome === "incomplete") throw tokenRequired();
-      if (row.outcome === "undirected") throw destinationRequired(row.detail as string | null);
-      if (row.outcome === "mandate") throw MANDATE_REFUSALS[row.detail as "over"]();
-      if (row.outcome === "replay") return { outcome: "replay", response: responseOf(row) };
-      return { outcome: row.outcome === "insufficient" ? "insufficient" : "stale" };
-    },
-
-    async balance(access) {
-      const row = await calls.ask(access, BALANCE, [requestParameter(access)]);
-      return row.body!;
-    },
-
-    async resetSandbox(access, idempotency, with_endpoints) {
-      const row = await calls.ask(access, RESET, [
-        requestParameter(access, idempotency),
-        idGenerator(access.at_ms)("env_"),
-        String(with_endpoints),
-      ]);
-      if (row.outcome === "replay") return { outcome: "replay", response: responseOf(row) };
-      return { outcome: "committed", response: { status: 200, body: row.body! }, operation: null };
-    },
-
-    async deleteBankDetails(access, idempotency, id, response) {
-      const row = await calls.ask<Row<"needed">>(access, DELETE_BANK_DETAILS, [
-        requestParameter(access, idempotency, response),
-        id,
-      ]);
-      if (row.outcome === "needed") throw detailsNeeded(JSON.parse(row.detail!));
-      const replayed = row.outcome === "replay";
-      return { response: replayed ? responseOf(row) : response, replayed };
-    },
-
-    readMetrics: () => database.query<Metric>(READ_METRICS, []),
-
-    async ping() {
-      // Concurrent callers share a statement, because the health route has no key and no limit.
-      pinging ??= database.query("select 1", []).finally(() => pinging = null);
-      await pinging;
-    },
-  };
 }
 
 /** Makes the 503 for a method that no provider serves. */

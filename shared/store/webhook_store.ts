@@ -204,52 +204,6 @@ interface EndedTrigger {
   log_entry: AttemptLogEntry | null;
 }
 
-/** The store of webhooks. Each method throws `ApiError`. */
-export interface WebhookStore {
-  /** Writes a change of an endpoint whole or not at all. */
-  changeEndpoint(
-    access: Access,
-    change: EndpointChange,
-    idempotency: Idempotency | null,
-  ): Promise<Written>;
-  /** Makes a delivery due again. Returns `refusal` if its endpoint is deleted or disabled. */
-  redeliver(
-    access: Access,
-    id: string,
-    refusal: StoredResponse,
-    idempotency: Idempotency | null,
-  ): Promise<Written>;
-  /**
-   * Records a triggered event with its delivery and claims the idempotency key. Returns null if the
-   * caller must make the attempt, else the response: that of the first request, or the delivery if
-   * it is in an inbox. Throws `idempotency_in_progress` while a request with its key is under way.
-   */
-  beginTrigger(
-    access: Access,
-    delivery: TriggeredDelivery,
-    idempotency: Idempotency | null,
-  ): Promise<Responded | null>;
-  /** Records the attempt. Returns the delivery, and stores it as the response of the key. */
-  endTrigger(
-    access: Access,
-    ended: EndedTrigger,
-    idempotency: Idempotency | null,
-  ): Promise<StoredResponse>;
-  /** Records results and leases due deliveries, of all environments. */
-  pollDeliveries(poll: DeliveryPoll): Promise<LeasedDelivery[]>;
-  /** Finds the endpoints with which a poll fails. Takes as long as a poll for each of them. */
-  findFailingEndpoints(at_ms: number): Promise<FailingEndpoint[]>;
-  /** Loads an endpoint for the dispatcher; null if it is deleted. */
-  loadEndpoint(
-    environment_id: string,
-    id: string,
-  ): Promise<LoadedEndpoint | null>;
-  /** Disables an endpoint. Returns false if it has changed meanwhile. */
-  disableEndpoint(disabled: DisabledEndpoint): Promise<boolean>;
-  /** Deletes a batch of rows after their retention. Returns the number of rows. */
-  purge(at_ms: number): Promise<number>;
-}
-
 /** An endpoint that the dispatcher disables, with the event for that. */
 interface DisabledEndpoint {
   environment_id: string;
@@ -292,115 +246,150 @@ type ChangeRow = Row<"stale" | "full" | "crowded" | "calling_off" | "unread" | "
 /** The stored response of an idempotency key while its triggered attempt is under way. */
 const IN_PROGRESS: StoredResponse = { status: 102, body: "" };
 
-/**
- * Creates the store over one database.
- * @param calls the single calls of the same database
- * @param on_due called after a call that made a delivery due
- */
-export function createWebhookStore(
-  database: Database,
-  calls: EntryCalls,
-  on_due: () => void,
-): WebhookStore {
-  return {
-    async changeEndpoint(access, change, idempotency) {
-      const row = await calls.ask<ChangeRow>(access, CHANGE_ENDPOINT, [
-        requestParameter(access, idempotency, change.response),
-        change.id,
-        change.expects_revision,
-        change.endpoint && JSON.stringify(change.endpoint),
+/** The store of webhooks. Each method throws `ApiError`. */
+export class WebhookStore {
+  readonly #database: Database;
+  readonly #calls: EntryCalls;
+  readonly #on_due: () => void;
+
+  /**
+   * @param calls the single calls of the same database
+   * @param on_due called after a call that made a delivery due
+   */
+  constructor(database: Database, calls: EntryCalls, on_due: () => void) {
+    this.#database = database;
+    this.#calls = calls;
+    this.#on_due = on_due;
+  }
+
+  /** Writes a change of an endpoint whole or not at all. */
+  async changeEndpoint(
+    access: Access,
+    change: EndpointChange,
+    idempotency: Idempotency | null,
+  ): Promise<Written> {
+    const row = await this.#calls.ask<ChangeRow>(access, CHANGE_ENDPOINT, [
+      requestParameter(access, idempotency, change.response),
+      change.id,
+      change.expects_revision,
+      change.endpoint && JSON.stringify(change.endpoint),
+    ]);
+    return written(row, change.response);
+  }
+
+  /** Makes a delivery due again. Returns `refusal` if its endpoint is deleted or disabled. */
+  async redeliver(
+    access: Access,
+    id: string,
+    refusal: StoredResponse,
+    idempotency: Idempotency | null,
+  ): Promise<Written> {
+    const parameters = [requestParameter(access, idempotency), id, refusal.body];
+    const row = await this.#calls.ask<ChangeRow>(access, REDELIVER, parameters);
+    if (row.outcome === "off") return { outcome: "committed", response: refusal };
+    if (row.outcome === "committed") this.#on_due();
+    return written(row, { status: 200, body: row.body ?? "" });
+  }
+
+  /**
+   * Records a triggered event with its delivery and claims the idempotency key. Returns null if the
+   * caller must make the attempt, else the response: that of the first request, or the delivery if
+   * it is in an inbox. Throws `idempotency_in_progress` while a request with its key is under way.
+   */
+  async beginTrigger(
+    access: Access,
+    delivery: TriggeredDelivery,
+    idempotency: Idempotency | null,
+  ): Promise<Responded | null> {
+    const { leased_until_ms, ...trigger } = delivery;
+    const row = await this.#calls.ask(access, BEGIN_TRIGGER, [
+      requestParameter(access, idempotency, IN_PROGRESS),
+      JSON.stringify({
+        ...trigger,
+        ...(leased_until_ms !== null && { leased_until: formatTime(leased_until_ms) }),
+      }),
+    ]);
+    if (row.outcome === "replay") return { response: responseOf(row), replayed: true };
+    if (leased_until_ms !== null) return null;
+    this.#on_due();
+    return { response: responseOf(row), replayed: false };
+  }
+
+  /** Records the attempt. Returns the delivery, and stores it as the response of the key. */
+  async endTrigger(
+    access: Access,
+    { delivery_id, delivered, record, log_entry }: EndedTrigger,
+    idempotency: Idempotency | null,
+  ): Promise<StoredResponse> {
+    const row = await withAnySettings(access, (access) =>
+      this.#calls.ask(access, END_TRIGGER, [
+        requestParameter(access, idempotency),
+        delivery_id,
+        String(delivered),
+        record,
+        log_entry && JSON.stringify(log_entry),
+      ]));
+    return { status: 200, body: row.body! };
+  }
+
+  /** Records results and leases due deliveries, of all environments. */
+  pollDeliveries(poll: DeliveryPoll): Promise<LeasedDelivery[]> {
+    return this.#database.query<LeasedDelivery>(POLL_DELIVERIES, [
+      resultsParameter(poll.results),
+      JSON.stringify(poll.capacity),
+      poll.limit,
+      poll.per_endpoint,
+      poll.per_environment,
+      poll.per_account,
+      poll.poison_ahead && JSON.stringify(poll.poison_ahead),
+      formatTime(poll.at_ms),
+      formatTime(poll.leased_until_ms),
+      JSON.stringify(poll.excluded),
+    ]);
+  }
+
+  /** Finds the endpoints with which a poll fails. Takes as long as a poll for each of them. */
+  async findFailingEndpoints(at_ms: number): Promise<FailingEndpoint[]> {
+    const failing: FailingEndpoint[] = [];
+    for (let after: string | undefined = ""; after !== undefined;) {
+      type Row = { endpoint_id: string; code: string | null };
+      const rows: Row[] = await this.#database.query<Row>(FIND_FAILING_ENDPOINTS, [
+        formatTime(at_ms),
+        after,
       ]);
-      return written(row, change.response);
-    },
-
-    async redeliver(access, id, refusal, idempotency) {
-      const parameters = [requestParameter(access, idempotency), id, refusal.body];
-      const row = await calls.ask<ChangeRow>(access, REDELIVER, parameters);
-      if (row.outcome === "off") return { outcome: "committed", response: refusal };
-      if (row.outcome === "committed") on_due();
-      return written(row, { status: 200, body: row.body ?? "" });
-    },
-
-    async beginTrigger(access, delivery, idempotency) {
-      const { leased_until_ms, ...trigger } = delivery;
-      const row = await calls.ask(access, BEGIN_TRIGGER, [
-        requestParameter(access, idempotency, IN_PROGRESS),
-        JSON.stringify({
-          ...trigger,
-          ...(leased_until_ms !== null && { leased_until: formatTime(leased_until_ms) }),
-        }),
-      ]);
-      if (row.outcome === "replay") return { response: responseOf(row), replayed: true };
-      if (leased_until_ms !== null) return null;
-      on_due();
-      return { response: responseOf(row), replayed: false };
-    },
-
-    async endTrigger(access, { delivery_id, delivered, record, log_entry }, idempotency) {
-      const row = await withAnySettings(access, (access) =>
-        calls.ask(access, END_TRIGGER, [
-          requestParameter(access, idempotency),
-          delivery_id,
-          String(delivered),
-          record,
-          log_entry && JSON.stringify(log_entry),
-        ]));
-      return { status: 200, body: row.body! };
-    },
-
-    pollDeliveries: (poll) =>
-      database.query<LeasedDelivery>(POLL_DELIVERIES, [
-        resultsParameter(poll.results),
-        JSON.stringify(poll.capacity),
-        poll.limit,
-        poll.per_endpoint,
-        poll.per_environment,
-        poll.per_account,
-        poll.poison_ahead && JSON.stringify(poll.poison_ahead),
-        formatTime(poll.at_ms),
-        formatTime(poll.leased_until_ms),
-        JSON.stringify(poll.excluded),
-      ]),
-
-    async findFailingEndpoints(at_ms) {
-      const failing: FailingEndpoint[] = [];
-      for (let after: string | undefined = ""; after !== undefined;) {
-        type Row = { endpoint_id: string; code: string | null };
-        const rows: Row[] = await database.query<Row>(FIND_FAILING_ENDPOINTS, [
-          formatTime(at_ms),
-          after,
-        ]);
-        for (const { endpoint_id, code } of rows) {
-          if (code !== null) failing.push({ endpoint_id, code });
-        }
-        after = rows.find(({ code }) => code === null)?.endpoint_id;
+      for (const { endpoint_id, code } of rows) {
+        if (code !== null) failing.push({ endpoint_id, code });
       }
-      return failing;
-    },
+      after = rows.find(({ code }) => code === null)?.endpoint_id;
+    }
+    return failing;
+  }
 
-    async loadEndpoint(environment_id, id) {
-      const [row] = await database.query<LoadedEndpoint>(LOAD_ENDPOINT, [environment_id, id]);
-      return row ?? null;
-    },
+  /** Loads an endpoint for the dispatcher; null if it is deleted. */
+  async loadEndpoint(environment_id: string, id: string): Promise<LoadedEndpoint | null> {
+    const [row] = await this.#database.query<LoadedEndpoint>(LOAD_ENDPOINT, [environment_id, id]);
+    return row ?? null;
+  }
 
-    async disableEndpoint(disabled) {
-      const [row] = await database.query<{ outcome: "committed" | "stale" }>(DISABLE_ENDPOINT, [
-        disabled.environment_id,
-        disabled.id,
-        disabled.expects_revision,
-        formatTime(disabled.at_ms),
-        disabled.body,
-        disabled.event_id,
-        disabled.delivery_id,
-      ]);
-      return row!.outcome === "committed";
-    },
+  /** Disables an endpoint. Returns false if it has changed meanwhile. */
+  async disableEndpoint(disabled: DisabledEndpoint): Promise<boolean> {
+    const [row] = await this.#database.query<{ outcome: "committed" | "stale" }>(DISABLE_ENDPOINT, [
+      disabled.environment_id,
+      disabled.id,
+      disabled.expects_revision,
+      formatTime(disabled.at_ms),
+      disabled.body,
+      disabled.event_id,
+      disabled.delivery_id,
+    ]);
+    return row!.outcome === "committed";
+  }
 
-    async purge(at_ms) {
-      const [row] = await database.query<{ purged: string }>(PURGE, [formatTime(at_ms)]);
-      return Number(row!.purged);
-    },
-  };
+  /** Deletes a batch of rows after their retention. Returns the number of rows. */
+  async purge(at_ms: number): Promise<number> {
+    const [row] = await this.#database.query<{ purged: string }>(PURGE, [formatTime(at_ms)]);
+    return Number(row!.purged);
+  }
 }
 
 function written(row: Admitted<ChangeRow>, response: StoredResponse): Written {

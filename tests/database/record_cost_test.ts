@@ -6,7 +6,8 @@
  */
 
 import assert from "node:assert/strict";
-import { createProviderStore } from "../../shared/store/provider_store.ts";
+import type { Database } from "../../shared/store/database.ts";
+import { ProviderStore } from "../../shared/store/provider_store.ts";
 import { addAccount, completion, reserve } from "../support/database/provider_flow.ts";
 import { pagesRead } from "../support/database/pages_read.ts";
 import { serviceCase } from "../support/service/service_case.ts";
@@ -23,13 +24,13 @@ serviceCase("pay.record() reads few pages of many rows", async (_t, service) => 
   const connection = await sql.reserve();
   try {
     let pages = 0;
-    const store = createProviderStore(
+    const store = new ProviderStore(
       {
         async attempt(text: string, parameters: (string | null)[]) {
           pages = await pagesRead(connection, text, parameters);
           return [{ n: 1, outcome: "recorded", is_settled: true, deliveries: "0" }];
         },
-      } as unknown as Parameters<typeof createProviderStore>[0],
+      } as unknown as Database,
     );
     const record = async () => {
       await store.record([completion(await reserve(sql, live))]);

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { creditorReference } from "../../shared/core/creditor_reference.ts";
 import { Vault } from "../../shared/core/vault.ts";
 import { rejectionOf } from "../../shared/connectors/bank/reported_statuses.ts";
-import { createBankStore } from "../../shared/store/bank_store.ts";
+import { BankStore } from "../../shared/store/bank_store.ts";
 import { databaseOf } from "../../apps/operator/operator_database.ts";
 import { runBankCommand } from "../../apps/operator/bank.ts";
 import { readBankCommand } from "../../apps/operator/bank_command.ts";
@@ -280,7 +280,7 @@ async function rejectsInBatch(
   const [good, bad] = ids as [string, string];
   const file = await exportOrders(bridge);
   const stored = await sql.begin(async (transaction) => {
-    const store = createBankStore(databaseOf(transaction as unknown as TestService["sql"]));
+    const store = new BankStore(databaseOf(transaction as unknown as TestService["sql"]));
     const [order] = await store.findOrders(account_id, bad);
     const at = new Date().toISOString();
     await transaction`savepoint before`;

@@ -9,7 +9,7 @@ import { databaseOf } from "../../apps/operator/operator_database.ts";
 import { importBankFile } from "../../shared/connectors/bank/import_bank_file.ts";
 import { Vault } from "../../shared/core/vault.ts";
 import type { ProviderAccount } from "../../shared/domain/providers/connector.ts";
-import { createBankStore } from "../../shared/store/bank_store.ts";
+import { BankStore } from "../../shared/store/bank_store.ts";
 import { KEYS } from "../support/bank/bank.ts";
 import {
   ACCOUNT,
@@ -84,7 +84,7 @@ async function readByImport(
   const sha256 = crypto.randomUUID().replaceAll("-", "").repeat(2);
   const bytes = ReadableStream.from([new TextEncoder().encode(text)]);
   return await sql.begin(async (transaction) => {
-    const store = createBankStore(databaseOf(transaction as unknown as postgres.Sql));
+    const store = new BankStore(databaseOf(transaction as unknown as postgres.Sql));
     const before = await readsOfTransaction(transaction);
     await store.beginFile(account.id, sha256, "file");
     const source = { bytes, bytes_max: text.length, rows_max: Infinity, sha256 };

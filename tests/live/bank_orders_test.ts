@@ -310,18 +310,19 @@ async function sendOrders(
 
   await t.step("of two exports at once, one has the order", async () => {
     const { id } = await transfer();
-    const { ordersToExport } = service.deps.bank_store;
+    const store = service.deps.bank_store;
+    const ordersToExport = store.ordersToExport.bind(store);
     // Both read before one of them stores.
     let readers = 0;
     const both = Promise.withResolvers<void>();
-    service.deps.bank_store.ordersToExport = async (...given) => {
+    store.ordersToExport = async (...given) => {
       const orders = await ordersToExport(...given);
       if (++readers === 2) both.resolve();
       await both.promise;
       return orders;
     };
     const responses = await Promise.all([bridge("POST", "files"), bridge("POST", "files")]);
-    service.deps.bank_store.ordersToExport = ordersToExport;
+    store.ordersToExport = ordersToExport;
     assert.deepEqual(responses.map(({ status }) => status).sort(), [200, 503]);
     const files = await bank.takeOrders();
     assert.deepEqual(files.map(({ orders }) => orders), [[written(id)]]);

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { Vault } from "../../shared/core/vault.ts";
-import { createProviderStore } from "../../shared/store/provider_store.ts";
+import { ProviderStore } from "../../shared/store/provider_store.ts";
 import { addBankAccount, KEYS } from "../support/bank/bank.ts";
 import { ACCOUNT } from "../support/connectors/bank_file.ts";
 import { databaseOf } from "../../apps/operator/operator_database.ts";
@@ -24,7 +24,7 @@ Deno.test("each event of a payment is decided once, however many are due", async
       body: { amount: 100 * PARTS, currency: "EUR", method_kind: "sepa" },
     });
     const at = new Date().toISOString();
-    await createProviderStore(databaseOf(sql)).storeProviderEvents(
+    await new ProviderStore(databaseOf(sql)).storeProviderEvents(
       account_id,
       Array.from({ length: PARTS }, (_, n) => ({
         account_id,

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import postgres from "postgres";
 import { openDatabase } from "../../shared/store/database.ts";
-import { createProviderStore } from "../../shared/store/provider_store.ts";
+import { ProviderStore } from "../../shared/store/provider_store.ts";
 import {
   addAccount,
   completion,
@@ -22,7 +22,7 @@ Deno.test("results that arrive together share statements", async (t) => {
     url: service.database.functions_url,
     on_statement: (text) => statements.push(text),
   });
-  const store = createProviderStore(database);
+  const store = new ProviderStore(database);
   const reserveAll = async () => {
     const made: Reserved[] = [];
     for (let i = 0; i < RECORDS; i++) made.push(await reserve(functions, service.live));

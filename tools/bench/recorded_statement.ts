@@ -6,7 +6,7 @@
 import { formatTime } from "../../shared/core/clock.ts";
 import { type Database, openDatabase } from "../../shared/store/database.ts";
 import { EntryCalls } from "../../shared/store/entry_calls.ts";
-import { createStore } from "../../shared/store/store.ts";
+import { Store } from "../../shared/store/store.ts";
 import { sandboxOperations } from "./sandbox_operations.ts";
 import { createDependencies } from "../../shared/functions/dependencies.ts";
 import { createPaymentsFunction } from "../../shared/functions/payments_function.ts";
@@ -55,7 +55,7 @@ export function openRecorder(database_url: string, base_url: string): Recorder {
       return database.attempt(text, parameters);
     },
   };
-  const store = createStore(recording, recording, new EntryCalls(recording));
+  const store = new Store(recording, recording, new EntryCalls(recording));
   const own = createDependencies({
     database_url,
     base_url,

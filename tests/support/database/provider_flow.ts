@@ -3,11 +3,11 @@
 import assert from "node:assert/strict";
 import type postgres from "postgres";
 import { idGenerator } from "../../../shared/core/ids.ts";
-import { type ChainStore, createChainStore } from "../../../shared/store/chain_store.ts";
+import { ChainStore } from "../../../shared/store/chain_store.ts";
 import { openDatabase } from "../../../shared/store/database.ts";
 import type { NewOperationRow } from "../../../shared/store/operation_row.ts";
 import type { HandledProviderEvent, ProviderRecord } from "../../../shared/store/provider_rows.ts";
-import { createProviderStore, type ProviderStore } from "../../../shared/store/provider_store.ts";
+import { ProviderStore } from "../../../shared/store/provider_store.ts";
 import type { ReservedOperation } from "../../../shared/store/store.ts";
 import type { Payment } from "../../../shared/schema/payment.ts";
 import { commit, completed, created, type Requested } from "./commit_list.ts";
@@ -20,7 +20,7 @@ export function openProviderStore(
   { database: { functions_url } }: { database: { functions_url: string } },
 ): { store: ProviderStore; chain_store: ChainStore; close: () => Promise<void> } {
   const database = openDatabase({ url: functions_url });
-  const [store, chain_store] = [createProviderStore(database), createChainStore(database)];
+  const [store, chain_store] = [new ProviderStore(database), new ChainStore(database)];
   return { store, chain_store, close: () => database.close() };
 }
 
