@@ -10,7 +10,7 @@
 import { isPrivateAddress, isPublicAddress } from "./public_address.ts";
 
 /** Longest URL in characters, as given and as stored (contract §4). */
-const ENDPOINT_URL_LENGTH_MAX = 2048;
+export const ENDPOINT_URL_LENGTH_MAX = 2048;
 
 /** Longest host name in characters (RFC 1035 §2.3.4). */
 const HOST_LENGTH_MAX = 253;

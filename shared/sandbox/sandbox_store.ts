@@ -16,12 +16,12 @@ import {
 } from "../store/outcome.ts";
 
 /** Most disposable sandboxes of an account at a time, as in `pay_internal.max_sandboxes`. */
-const MAX_SANDBOXES = 1_000;
+export const MAX_SANDBOXES = 1_000;
 /**
  * Most of an account with those that have ended within a day, as in
  * `pay_internal.max_stored_sandboxes`.
  */
-const MAX_KEPT_SANDBOXES = 10_000;
+export const MAX_KEPT_SANDBOXES = 10_000;
 
 /** A new sandbox, with its first key. */
 interface NewSandbox {

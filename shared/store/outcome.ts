@@ -155,7 +155,7 @@ export function requestParameter(
 }
 
 /** Most pending deliveries of a sandbox, as in `pay_internal.max_pending_deliveries`. */
-const MAX_PENDING_DELIVERIES = 20_000;
+export const MAX_PENDING_DELIVERIES = 20_000;
 
 /** The error of each outcome with which an entry function refuses a request. */
 const REFUSALS = {

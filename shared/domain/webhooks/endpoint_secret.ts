@@ -30,7 +30,7 @@ const REFERENCE = /"secret":"whsec_reference:(\d+):([0-9a-f]+)"\}$/;
  * to every delivery, so this bounds the headers. API keys have the same limit
  * (pay_internal.max_live_secrets).
  */
-const MAX_ACTIVE_SECRETS = 5;
+export const MAX_ACTIVE_SECRETS = 5;
 
 /** The time of an environment, and the real one. They differ in a sandbox with its own clock. */
 interface Now {

@@ -39,7 +39,7 @@ const MAX_ENDPOINTS = { test: 64, live: 16 };
  * Most endpoints of the disposable sandboxes of an account (contract §5), as in
  * `pay_internal.max_sandbox_endpoints`.
  */
-const MAX_SANDBOX_ENDPOINTS = 2000;
+export const MAX_SANDBOX_ENDPOINTS = 2000;
 
 /** The operator's settings of webhooks. */
 export interface WebhookSettings {
