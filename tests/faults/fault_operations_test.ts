@@ -36,16 +36,6 @@ serviceCase("POST /faults declares a fault", async (t, service) => {
     const fault = await declare(service, body);
     assert.deepEqual(fault, { ...fault, ...body, left: 1000 });
   });
-  await t.step("once under an idempotency key", async () => {
-    const body = { on: "delivery", fault: "duplicate" };
-    const options = { body, idempotency_key: "declared" };
-    const first = await service.call("POST", FAULTS, options);
-    const second = await service.call("POST", FAULTS, options);
-    assert.deepEqual([second.text, second.headers.get("Idempotent-Replayed")], [
-      first.text,
-      "true",
-    ]);
-  });
   await t.step("lists the newest first, in pages", async () => {
     const all = await service.call("GET", `${FAULTS}?limit=100`);
     const page = await service.call("GET", `${FAULTS}?limit=2`);

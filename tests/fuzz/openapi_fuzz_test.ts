@@ -100,7 +100,7 @@ function requestsOf(path: string, operation: any, pool: Pool): fc.Arbitrary<Fuzz
   const known = knownTexts(pool);
   const schema = operation.requestBody?.content["application/json"].schema;
   const mixed = schema ? valueOf(schema, DOCUMENT, known) : fc.constant({});
-  const sound = soundBody(schema?.$ref && lastOf(schema.$ref), mixed);
+  const sound = soundBody(operation.operationId, mixed);
   const parameters: { name: string; in: string; schema: unknown }[] = (operation.parameters ?? [])
     // deno-lint-ignore no-explicit-any
     .map((named: any) => named.$ref ? DOCUMENT.components.parameters[lastOf(named.$ref)] : named);

@@ -13,19 +13,12 @@ Deno.test("API keys", async (t) => {
     service.call("POST", KEYS, { body: { name: "made", ...body }, ...options });
   const works = async (key: string) => (await service.call("GET", PAYMENTS, { key })).status;
   try {
-    await t.step(
-      "POST /v1/api_keys creates a key that works, and replays the response",
-      async () => {
-        const made = await make({}, { idempotency_key: "k" });
-        assert.equal(made.status, 201, made.text);
-        assert.match(made.body.secret, /^sk_test_[0-9A-Za-z]{49}$/);
-        assert.equal(await works(made.body.secret), 200);
-        const again = await make({}, { idempotency_key: "k" });
-        assert.equal(again.text, made.text);
-        const rows = await service.sql`select body from pay.idempotency_keys`;
-        assert.ok(rows.every(({ body }) => !body.includes(made.body.secret)));
-      },
-    );
+    await t.step("POST /v1/api_keys creates a key that works", async () => {
+      const made = await make();
+      assert.equal(made.status, 201, made.text);
+      assert.match(made.body.secret, /^sk_test_[0-9A-Za-z]{49}$/);
+      assert.equal(await works(made.body.secret), 200);
+    });
     await t.step("rotate adds a secret and the older one expires; DELETE ends both", async () => {
       const made = await make();
       const path = `${KEYS}/${made.body.id}`;

@@ -54,7 +54,7 @@ serviceCase("a malformed path", async (t, service) => {
   for (const route of ROUTES.filter(([, path]) => path.includes(":"))) {
     await t.step(`${route[0]} ${route[1]} with ${IDS.length} ids that do not exist`, async () => {
       for (const [name, id] of IDS) {
-        const body = route[0] === "GET" ? undefined : bodyOf(route[1]);
+        const body = route[0] === "GET" ? undefined : bodyOf(route[0], route[1]);
         const response = await service.call(route[0], pathOf(route, id), { body });
         assert.equal(
           response.status,

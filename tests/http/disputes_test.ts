@@ -328,20 +328,6 @@ serviceCase("POST /v1/disputes/{id}/evidence saves, submits and refuses", async 
     assert.equal((await recordOf(service, payment.id)).text, before.text);
     await service.setClock(MADE_AT);
   });
-  await t.step("a request that is sent again is replayed, and decides once", async () => {
-    const { payment, dispute } = await disputed(service);
-    const options = { idempotency_key: "evidence" };
-    const first = await send(service, dispute.id, { text: "winning_evidence" }, options);
-    const again = await send(service, dispute.id, { text: "winning_evidence" }, options);
-    assert.equal(again.text, first.text);
-    assert.equal(again.headers.get("Idempotent-Replayed"), "true");
-    assert.equal((await recordOf(service, payment.id)).ledger.size, 3);
-    const other = await send(service, dispute.id, { text: "losing_evidence" }, options);
-    assertRefused(other, 409, "idempotency_conflict");
-    const key = { idempotency_key: "accept" };
-    const refused = await accept(service, dispute.id, key);
-    assert.equal((await accept(service, dispute.id, key)).text, refused.text);
-  });
   await t.step("races: one of many decides", async () => {
     const { payment, dispute } = await disputed(service);
     const responses = await Promise.all(

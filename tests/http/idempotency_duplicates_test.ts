@@ -1,11 +1,11 @@
 /**
  * Duplicates: a keyed request is repeated while the first one is still in progress (contract §5). A
- * duplicate waits for the first and replays its response. It runs itself if the first is rolled
- * back, and gives up after 3 s.
+ * duplicate waits for the first and replays its response (idempotency_catalogue_test.ts). It runs
+ * itself if the first is rolled back, and gives up after 3 s.
  */
 
 import assert from "node:assert/strict";
-import postgres from "postgres";
+import type postgres from "postgres";
 import { fingerprint } from "../../shared/core/canonical_json.ts";
 import type { TestResponse, TestService } from "../support/service/service.ts";
 import { rowCounts } from "../support/database/payment_records.ts";
@@ -16,6 +16,7 @@ import {
   SANDBOX,
   serviceCase,
 } from "../support/service/service_case.ts";
+import { claimKey } from "../support/database/idempotency_keys.ts";
 import { untilWaiting } from "../support/database/lock_waits.ts";
 
 const CREATE = { amount: 700, currency: "EUR" };
@@ -49,50 +50,8 @@ async function prepare(service: TestService, [, path, body, from]: Request) {
     send: (idempotency_key: string) =>
       service.call("POST", url, { body, idempotency_key, unchecked: true }),
     fingerprint: fingerprint("POST", url, body as never),
-    request_line: `POST ${url}`,
   };
 }
-
-/** Claims a key in a transaction that stays open, as a first request on another server does. */
-async function claim(service: TestService, key: string, hash: string): Promise<postgres.Sql> {
-  const connection = postgres(service.database.url, { max: 1, onnotice: () => {} });
-  await connection`begin`;
-  await connection`insert into pay.idempotency_keys
-    (environment_id, api_key_id, key, fingerprint, request_id, request_line, status, body,
-      created_at)
-    values (${service.key.environment_id}, ${service.key.id}, ${key}, decode(${hash}, 'hex'),
-      ${`req_${"0".repeat(26)}`}, 'POST /', 201, ${FIRST_RESPONSE}, now())`;
-  return connection;
-}
-
-serviceCase(
-  "Idempotency-Key: a duplicate waits and replays the first response",
-  async (t, service) => {
-    for (const request of REQUESTS) {
-      await t.step(request[0], async () => {
-        const { send, fingerprint } = await prepare(service, request);
-        const first = await claim(service, "replayed", fingerprint);
-        try {
-          const before = await rowCounts(service);
-          let is_done = false;
-          const duplicate = send("replayed").finally(() => is_done = true);
-          await untilWaiting(service.sql);
-          assert.equal(is_done, false);
-          await first`commit`;
-          const response = await duplicate;
-          assert.deepEqual([response.status, response.text], [201, FIRST_RESPONSE]);
-          assert.equal(response.headers.get("Idempotent-Replayed"), "true");
-          const { idempotency_keys = 0, ...rows } = before;
-          const kept = { ...rows, idempotency_keys: idempotency_keys + 1 };
-          assert.deepEqual(await rowCounts(service), kept);
-          await service.sql`delete from pay.idempotency_keys`;
-        } finally {
-          await first.end();
-        }
-      });
-    }
-  },
-);
 
 serviceCase(
   "Idempotency-Key: a duplicate that waits for the payment's row replays",
@@ -102,7 +61,7 @@ serviceCase(
     for (const request of REQUESTS.filter(([, , , from]) => from !== null)) {
       await t.step(request[0], async () => {
         const { send, fingerprint } = await prepare(service, request);
-        const first = await claim(service, "moved", fingerprint);
+        const first = await claimKey(service, "moved", fingerprint, FIRST_RESPONSE);
         try {
           // Increments the sequence, as the change of the first request does.
           await first`update pay.payments set sequence = sequence + 1`;
@@ -122,33 +81,12 @@ serviceCase(
 );
 
 serviceCase(
-  "Idempotency-Key: a waiting request with another body is a conflict",
-  async (t, service) => {
-    for (const request of REQUESTS) {
-      await t.step(request[0], async () => {
-        const { send } = await prepare(service, request);
-        const first = await claim(service, "conflict", "00".repeat(32));
-        try {
-          const duplicate = send("conflict");
-          await untilWaiting(service.sql);
-          await first`commit`;
-          assertRefused(await duplicate, 409, "idempotency_conflict");
-          await service.sql`delete from pay.idempotency_keys`;
-        } finally {
-          await first.end();
-        }
-      });
-    }
-  },
-);
-
-serviceCase(
   "Idempotency-Key: a duplicate runs after the first is rolled back",
   async (t, service) => {
     for (const request of REQUESTS) {
       await t.step(request[0], async () => {
         const { send, fingerprint } = await prepare(service, request);
-        const first = await claim(service, "undone", fingerprint);
+        const first = await claimKey(service, "undone", fingerprint, FIRST_RESPONSE);
         try {
           const duplicate = send("undone");
           await untilWaiting(service.sql);
@@ -177,7 +115,12 @@ serviceCase("Idempotency-Key: a duplicate gives up after 3 s", async (t, service
   for (const [i, request] of REQUESTS.entries()) {
     const { send, fingerprint } = await prepare(service, request);
     const key = `slow_${i}`;
-    duplicates.push({ name: request[0], key, send, first: await claim(service, key, fingerprint) });
+    duplicates.push({
+      name: request[0],
+      key,
+      send,
+      first: await claimKey(service, key, fingerprint, FIRST_RESPONSE),
+    });
   }
   try {
     const timed = async (call: Promise<TestResponse>) => {

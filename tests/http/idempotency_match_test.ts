@@ -6,7 +6,6 @@
 import assert from "node:assert/strict";
 import { recordOf, rowCounts } from "../support/database/payment_records.ts";
 import {
-  ADVANCE_ADDRESSES,
   assertRefused,
   paymentIn,
   PAYMENTS,
@@ -116,33 +115,4 @@ serviceCase("Idempotency-Key conflicts on another path", async (t, service) => {
     });
     assertRefused(response, 409, "idempotency_conflict");
   });
-});
-
-serviceCase("Idempotency-Key is shared by the aliases of an operation", async (t, service) => {
-  const create = { amount: 1, currency: "EUR", outcome: "success" };
-  const aliases: [string, from: string | null, paths: ((id: string) => string)[], unknown][] = [
-    ["advance", "pending", [...ADVANCE_ADDRESSES], { to: "completed" }],
-    ["create", null, [() => `${SANDBOX}/payments`, () => `${SANDBOX}/v1/payments`], create],
-    ["reset", null, [() => `${SANDBOX}/reset`, () => `${SANDBOX}/v1/reset`], {}],
-    ["authenticate", "requires_action", [
-      (id) => `${SANDBOX}/payments/${id}/authenticate`,
-      (id) => `${SANDBOX}/v1/payments/${id}/authenticate`,
-    ], {}],
-  ];
-  for (const [name, from, paths, body] of aliases) {
-    for (const [i, path] of paths.entries()) {
-      for (const [j, alias] of paths.entries()) {
-        if (i === j) continue;
-        await t.step(`${name}: ${path("{id}")}, then ${alias("{id}")}`, async () => {
-          const id = from === null ? "" : (await paymentIn(service, from)).id;
-          const options = { body, idempotency_key: crypto.randomUUID() };
-          const first = await service.call("POST", path(id), options);
-          assert.ok(first.status < 300, first.text);
-          const again = await service.call("POST", alias(id), options);
-          assert.deepEqual([again.status, again.text], [first.status, first.text]);
-          assert.equal(again.headers.get("Idempotent-Replayed"), "true");
-        });
-      }
-    }
-  }
 });

@@ -1,14 +1,13 @@
 /**
- * Idempotency keys (contract §5): a repeated request gets the first response byte for
- * byte and changes nothing. Some errors are stored under the key, others are not.
+ * Idempotency keys (contract §5): the responses that are stored, those that are not,
+ * for how long, and for which API key. idempotency_catalogue_test.ts repeats every operation.
  */
 
 import assert from "node:assert/strict";
 import type { TestResponse, TestService } from "../support/service/service.ts";
-import { recordOf, rowCounts } from "../support/database/payment_records.ts";
+import { rowCounts } from "../support/database/payment_records.ts";
 import {
   advance,
-  ADVANCE_ADDRESSES,
   assertRefused,
   card,
   paymentIn,
@@ -18,68 +17,8 @@ import {
 } from "../support/service/service_case.ts";
 
 const CREATE = { amount: 700, currency: "EUR" };
-
-/** A request, the status that its payment is in, and the HTTP status of the response. */
-type Request = [name: string, path: string, body: unknown, from: string | null, http: number];
-
-const REQUESTS: Request[] = [
-  ["POST /v1/payments", PAYMENTS, CREATE, null, 201],
-  ["… declined", PAYMENTS, { ...CREATE, ...card("4000 0000 0000 0002") }, null, 402],
-  ["… without funds", PAYMENTS, { ...CREATE, ...card("4000 0000 0000 9995") }, null, 402],
-  ["… blocked", PAYMENTS, { ...CREATE, ...card("4100 0000 0000 0019") }, null, 402],
-  ["… 3-D Secure", PAYMENTS, { ...CREATE, ...card("4000 0025 0000 3155") }, null, 201],
-  ["… by a declined outcome", PAYMENTS, { ...CREATE, outcome: "declined" }, null, 402],
-  ["POST /payments", `${SANDBOX}/payments`, { ...CREATE, outcome: "refunded" }, null, 201],
-  ["POST /v1/payments in the sandbox", `${SANDBOX}/v1/payments`, CREATE, null, 201],
-  ["POST /v1/payments/{id}/cancel", `${PAYMENTS}/{id}/cancel`, undefined, "pending", 200],
-  ["… refused", `${PAYMENTS}/{id}/cancel`, undefined, "completed", 409],
-  ["POST /v1/payments/{id}/refund", `${PAYMENTS}/{id}/refund`, undefined, "completed", 201],
-  ["… of a part", `${PAYMENTS}/{id}/refund`, { amount: 5 }, "completed", 201],
-  ["… refused", `${PAYMENTS}/{id}/refund`, { amount: 5 }, "pending", 409],
-  ...ADVANCE_ADDRESSES.flatMap((address): Request[] => [
-    [`POST ${address("{id}")}`, address("{id}"), { to: "completed" }, "pending", 200],
-    ["… to a partial refund", address("{id}"), { to: "partially_refunded" }, "completed", 200],
-    ["… to where it is", address("{id}"), { to: "pending" }, "pending", 200],
-    ["… refused", address("{id}"), { to: "completed" }, "declined", 409],
-  ]),
-  [
-    "POST /payments/{id}/authenticate",
-    `${SANDBOX}/payments/{id}/authenticate`,
-    undefined,
-    "requires_action",
-    200,
-  ],
-  [
-    "… failing",
-    `${SANDBOX}/payments/{id}/authenticate`,
-    { result: "failure" },
-    "requires_action",
-    402,
-  ],
-  ["… refused", `${SANDBOX}/v1/payments/{id}/authenticate`, {}, "completed", 409],
-  ["POST /reset", `${SANDBOX}/reset`, undefined, "completed", 200],
-  ["POST /v1/reset", `${SANDBOX}/v1/reset`, {}, "completed", 200],
-];
-
-serviceCase("Idempotency-Key replays the first response", async (t, service) => {
-  for (const [name, path, body, from, http] of REQUESTS) {
-    await t.step(`${name} → ${http}, twice`, async () => {
-      const id = from === null ? "" : (await paymentIn(service, from)).id;
-      const idempotency_key = crypto.randomUUID();
-      const send = () => service.call("POST", path.replace("{id}", id), { body, idempotency_key });
-      const first = await send();
-      assert.equal(first.status, http, first.text);
-      assert.equal(first.headers.get("Idempotent-Replayed"), null);
-      const rows = await rowCounts(service);
-      const payment = id && await recordOf(service, id);
-      for (const again of [await send(), await send()]) {
-        assertReplay(again, first);
-      }
-      assert.deepEqual(await rowCounts(service), rows);
-      if (payment) assert.equal((await recordOf(service, id)).text, payment.text);
-    });
-  }
-});
+const FIRST_AT = Date.parse("2026-03-01T12:00:00.000Z");
+const DAY_MS = 24 * 60 * 60 * 1000;
 
 function assertReplay(again: TestResponse, first: TestResponse): void {
   assert.deepEqual([again.status, again.text], [first.status, first.text]);
@@ -208,5 +147,27 @@ serviceCase("Idempotency-Key belongs to one API key", async (t, service) => {
       idempotency_key: "own",
     });
     assert.equal(response.status, 201);
+  });
+});
+
+serviceCase("Idempotency-Key is stored for 24 hours from the first request", async (t, service) => {
+  await t.step("a replay does not extend the 24 hours", async () => {
+    const send = () => service.pay({}, { idempotency_key: "length" });
+    await service.setClock(FIRST_AT);
+    const first = await send();
+    await service.setClock(FIRST_AT + DAY_MS - 1);
+    assert.equal((await send()).text, first.text);
+    await service.setClock(FIRST_AT + DAY_MS);
+    assert.notEqual((await send()).body.id, first.body.id);
+  });
+  await t.step("an expired key accepts a different request", async () => {
+    await service.setClock(FIRST_AT);
+    await service.pay({}, { idempotency_key: "reuse" });
+    await service.setClock(FIRST_AT + DAY_MS - 1);
+    const early = await service.pay({ amount: 5 }, { idempotency_key: "reuse" });
+    assertRefused(early, 409, "idempotency_conflict");
+    await service.setClock(FIRST_AT + DAY_MS);
+    const late = await service.pay({ amount: 5 }, { idempotency_key: "reuse" });
+    assert.deepEqual([late.status, late.body.amount], [201, 5]);
   });
 });

@@ -5,6 +5,7 @@
 
 import assert from "node:assert/strict";
 import type { TestService } from "../support/service/service.ts";
+import { bodyOf } from "../support/http/routes.ts";
 import { APPROVED, assertRefused, PAYMENTS, serviceCase } from "../support/service/service_case.ts";
 
 // deno-lint-ignore no-explicit-any
@@ -71,20 +72,10 @@ interface Field {
   values: string[];
 }
 
-/** A valid body of each schema that has such fields. */
+/** Bodies to which every such field can be added, where those of the catalogue exclude some. */
 const BODIES: Record<string, Json> = {
-  CreateApiKeyBody: { name: "range" },
-  RotateApiKeyBody: {},
-  CreatePaymentBody: { amount: 1000, currency: "EUR" },
-  CreateSandboxPaymentBody: { amount_minor: 1000, currency: "EUR" },
-  CapturePaymentBody: {},
-  CreateRefundBody: {},
   AdvancePaymentBody: { to: "processing" },
-  CreateTransferBody: { amount: 1, currency: "EUR", destination: APPROVED.sepa },
-  RotateWebhookSecretBody: {},
-  RecoverDeliveriesBody: { since: "2026-01-01T00:00:00Z" },
   SetClockBody: {},
-  CreateSandboxBody: {},
   CreateFaultBody: { on: "request", fault: "delay", delay_ms: 1 },
 };
 
@@ -181,8 +172,7 @@ serviceCase("times and numbers at the limits of their types", async (t, service)
   for (const { method, path, schema, name, members, values } of FIELDS) {
     await t.step(`${method.toUpperCase()} ${path}, ${name}: no 5xx`, async () => {
       const id = path.includes("{id}") ? await resourceIn(service, path) : "";
-      const body = schema && BODIES[schema];
-      assert.notEqual(body, undefined, `no sound body of ${schema}`);
+      const body = schema && (BODIES[schema] ?? bodyOf(method.toUpperCase(), path));
       for (const value of values) {
         const query = schema ? "" : `?${name}=${encodeURIComponent(value)}`;
         const response = await service.call(

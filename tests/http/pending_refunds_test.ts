@@ -233,27 +233,6 @@ serviceCase("an advance of a refund that has ended", async (t, service) => {
     assert.ok(before.length > 0);
     assert.deepEqual(await shown(service, id), ["partially_refunded", 0, 10]);
   });
-  await t.step("the same key replays the advance", async () => {
-    const { body } = await refund(service, id, { amount: 10 });
-    const options = { idempotency_key: "advance_1" };
-    const first = await settle(service, body.id, "completed", options);
-    const again = await settle(service, body.id, "completed", options);
-    assert.deepEqual([again.status, again.text], [200, first.text]);
-    assert.equal(again.headers.get("Idempotent-Replayed"), "true");
-    const other = await settle(service, body.id, "failed", options);
-    assertRefused(other, 409, "idempotency_conflict");
-    assert.deepEqual(await shown(service, id), ["partially_refunded", 0, 20]);
-  });
-  await t.step("the same key at the other address replays it too", async () => {
-    const { body } = await refund(service, id, { amount: 10 });
-    const call = (at: 0 | 1) =>
-      service.call("POST", ADDRESSES[at](body.id), {
-        body: { to: "completed" },
-        idempotency_key: "advance_2",
-      });
-    const first = await call(0);
-    assert.equal((await call(1)).text, first.text);
-  });
   await t.step("ten advances at once give the refund each end once at most", async () => {
     const { body } = await refund(service, id, { amount: 10 });
     const responses = await Promise.all(

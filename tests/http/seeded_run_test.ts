@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { PAYMENTS_FUNCTION_ROUTES } from "../../shared/functions/payments_function.ts";
 import { SANDBOX_ROUTES } from "../../shared/sandbox/sandbox_routes.ts";
 import type { Route } from "../../shared/http/route.ts";
-import { runRound, type Send } from "../support/http/seeded_run.ts";
+import { LEFT_OUT, runRound, type Send } from "../support/http/seeded_run.ts";
 import { callAsPayer, challengePath, CONSOLE_URL } from "../support/service/payer_page.ts";
 import { startService, type TestService } from "../support/service/service.ts";
 import { assertRefused, PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
@@ -15,14 +15,6 @@ const ENDPOINTS = "/api-v1-payments/v1/webhook_endpoints";
 /** The transcript of the long run. `UPDATE_TRANSCRIPT=1` writes it again. */
 const KEPT = new URL("../vectors/seeded_run.ndjson.gz", import.meta.url);
 const REQUESTS = 400;
-/** Operations that the run leaves out. */
-const LEFT_OUT: Record<string, string> = {
-  listRequests: "it has real times, and requests are written behind their responses",
-  getRequest: "it is an entry of that list",
-  readTranscript: "it is no part of a run",
-  resetSandbox: "it begins the run again, so no transcript has it",
-};
-
 async function makeSeeded(service: Pick<TestService, "call">, seed: string): Promise<string> {
   const made = await service.call("POST", SANDBOXES, { body: { seed, expires_in: 3600 } });
   assert.equal(made.status, 201, made.text);

@@ -6,14 +6,11 @@
 
 import assert from "node:assert/strict";
 import type { TestResponse, TestService } from "../support/service/service.ts";
+import { CATALOGUE } from "../support/catalogue/requests.ts";
+import { fill, firstValues, keep } from "../support/catalogue/run_catalogue.ts";
 import { bodyOf, ROUTES, servedRoutes } from "../support/http/routes.ts";
-import {
-  APPROVED,
-  LEDGER,
-  paymentIn,
-  SANDBOX,
-  serviceCase,
-} from "../support/service/service_case.ts";
+import { contentOf } from "../support/database/environment_content.ts";
+import { LEDGER, SANDBOX, serviceCase } from "../support/service/service_case.ts";
 
 const V1 = "/api-v1-payments/v1";
 
@@ -49,7 +46,6 @@ const FILTERS: [path: string, parameter: string, prefix: string][] = [
 /** Tables of the operator, and those of providers, which these requests do not reach. */
 const WITHOUT_ROWS = [
   "archives",
-  "bank_details",
   "bank_entries",
   "bank_exports",
   "bank_files",
@@ -68,7 +64,7 @@ const WITHOUT_ROWS = [
 ];
 
 serviceCase("ids and rows of another environment", async (t, service) => {
-  const foreign = await fill(service);
+  const foreign = await fillOther(service);
   const before = await contentOf(service, service.other.environment_id);
   const routes = servedRoutes().map((route) => route.split(" ") as [string, string]);
 
@@ -81,7 +77,7 @@ serviceCase("ids and rows of another environment", async (t, service) => {
       await t.step(`${method} ${path} with a foreign ${prefix}_`, async () => {
         const ask = (id: string) =>
           service.call(method, path.replace(":id", id), {
-            ...(method !== "GET" && { body: bodyOf(path) }),
+            ...(method !== "GET" && { body: bodyOf(method, path) }),
           });
         const response = await ask(id);
         assert.equal(response.status, 404, response.text);
@@ -135,7 +131,7 @@ serviceCase("ids and rows of another environment", async (t, service) => {
   for (const [method, path] of routes.filter(([, path]) => !path.includes(":id"))) {
     await t.step(`${method} ${path} shows nothing of another environment`, async () => {
       const response = await service.call(method, path, {
-        ...(method !== "GET" && { body: bodyOf(path) }),
+        ...(method !== "GET" && { body: bodyOf(method, path) }),
       });
       // The log shows the foreign ids that the requests of this test have sent themselves.
       const ids = path.endsWith("/requests") ? [foreign.req!] : Object.values(foreign);
@@ -156,84 +152,21 @@ serviceCase("ids and rows of another environment", async (t, service) => {
   });
 }, { request_log: true });
 
-/** Creates one resource of each kind in the other environment. Returns an id of each kind. */
-async function fill(service: TestService): Promise<Record<string, string>> {
-  const options = { key: service.other.text };
-  const post = async (path: string, body: unknown = {}) => {
-    const response = await service.call("POST", path, { ...options, body });
-    assert.ok(response.status < 300, response.text);
-    return response.body;
-  };
-  await post(`${V1}/webhook_endpoints`, { url: "http://127.0.0.1:47999/hook" });
-  const endpoint = await post(`${V1}/webhook_endpoints`, { delivery: "inbox" });
-  const paid = await post(`${SANDBOX}/payments`, {
-    amount: 1000,
-    currency: "EUR",
-    outcome: "success",
-  });
-  const refund = await post(`${V1}/payments/${paid.id}/refund`, { amount: 1 });
-  await post(`${SANDBOX}/payments`, { amount: 5, currency: "EUR", outcome: "chargeback" });
-  const transfer = await post(`${V1}/transfers`, {
-    amount: 1,
-    currency: "EUR",
-    destination: APPROVED.sepa,
-    settlement: "manual",
-  });
-  await service.pay({}, { ...options, idempotency_key: "theirs" });
-  const fault = await post(`${SANDBOX}/faults`, {
-    on: "provider",
-    fault: "failed",
-    where: { operation: "cancel" },
-  });
-  await paymentIn(service, "completed");
-  const sandbox = await post(`${SANDBOX}/sandboxes`, {});
-  const first = async (path: string) => (await service.call("GET", path, options)).body.data[0];
-  const entry = await first(LEDGER);
-  // Gives all deliveries their positions, so that nothing changes in the inbox later.
-  await service.call("GET", `${V1}/webhook_endpoints/${endpoint.id}/inbox`, options);
-  return {
-    pay: paid.id,
-    re: refund.id,
-    dp: (await first(`${V1}/disputes`)).id,
-    tr: transfer.id,
-    evt: (await first(`${V1}/events`)).id,
-    whe: endpoint.id,
-    whd: (await first(`${V1}/webhook_deliveries`)).id,
-    le: entry.id,
-    txn: entry.transaction_id,
-    key: service.other.id,
-    env: sandbox.id,
-    req: (await first(`${SANDBOX}/requests`)).id,
-    flt: fault.id,
-  };
-}
-
-/** The columns to compare in tables that the dispatcher changes meanwhile. */
-const CHANGED_BY_DISPATCHER: Record<string, string> = {
-  webhook_deliveries: "t.id",
-  webhook_endpoints: "t.body",
-};
-
-/**
- * All rows of an environment, without the times at which its secrets were used, and without the
- * logged attempts that the dispatcher adds meanwhile.
- */
-async function contentOf(service: TestService, environment_id: string) {
-  const tables = await service.sql<{ name: string }[]>`
-    select table_name as name from information_schema.columns
-    where table_schema = 'pay' and column_name = 'environment_id'
-      and table_name not in ('api_key_secrets', 'rate_counters', 'attempt_log')
-      and table_name in (select tablename from pg_tables where schemaname = 'pay') order by 1`;
-  const content: Record<string, string[]> = {};
-  for (const { name } of tables) {
-    const shown = CHANGED_BY_DISPATCHER[name] ?? "t::text";
-    const rows = await service.sql.unsafe(
-      `select ${shown} as row from pay.${name} t where environment_id = $1 order by 1`,
-      [environment_id],
-    );
-    content[name] = rows.map(({ row }) => row);
+/** Sends the catalogue in the other environment. Returns an id of each kind. */
+async function fillOther(service: TestService): Promise<Record<string, string>> {
+  const saved = firstValues();
+  const key = service.other.text;
+  const reset_at = CATALOGUE.findIndex(({ operation }) => operation === "resetSandbox");
+  for (const request of CATALOGUE.slice(0, reset_at)) {
+    const { method, path, options } = fill(request, saved);
+    keep(request, await service.call(method, path, { ...options, key }), saved);
   }
-  return content;
+  const entries = await service.call("GET", LEDGER, { key });
+  await service.deps.request_log.flush();
+  const [{ id: le, transaction_id: txn }] = entries.body.data;
+  // The fault, the endpoint and the key that were saved last are there; the first are deleted.
+  const ids = [...saved.values()].filter((value) => /^[a-z]+_[0-9a-z]{26}$/.test(value));
+  return { ...Object.fromEntries(ids.map((id) => [id.split("_")[0]!, id])), le, txn };
 }
 
 function unknownOf(prefix: string): string {

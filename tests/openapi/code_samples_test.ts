@@ -17,7 +17,8 @@ import {
   sampleCall,
 } from "../../tools/site/reference_document.ts";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
-import { EXAMPLE_REQUESTS, idInPath } from "../support/openapi/example_requests.ts";
+import { CATALOGUE } from "../support/catalogue/requests.ts";
+import { fill, firstValues, saveId } from "../support/catalogue/run_catalogue.ts";
 import { type Printed, SAMPLE_LANGUAGES } from "../support/openapi/sample_runners.ts";
 import { RELAY_TOKEN } from "../support/service/service.ts";
 import { type ServedService, withServedService } from "../support/service/served_service.ts";
@@ -25,7 +26,6 @@ import { openRecorder } from "../support/webhook/recording_receiver.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 const BASE_URL = "http://127.0.0.1:54321/functions/v1";
-const HOUR_MS = 3_600_000;
 const runs_in_ci = Deno.env.get("CI") !== undefined;
 
 const { paths } = await buildReferenceDocument(BASE_URL, BASE_URL) as {
@@ -100,48 +100,25 @@ async function runExamples(
 ): Promise<void> {
   const receiver = openRecorder();
   try {
-    const saved = new Map<string, string>();
+    const saved = firstValues(receiver.url("/webhooks"));
     const shown = new Set<string>();
-    for (const { operation, body, query, of, key, save } of EXAMPLE_REQUESTS) {
-      if (operation === "triggerWebhook" && !saved.has("receiver")) {
-        const { body } = await service.call("POST", "/api-v1-payments/v1/webhook_endpoints", {
-          body: { url: receiver.url("/webhooks"), events: ["ping"] },
-        });
-        saved.set("receiver", body.id);
-      }
-      const address = ADDRESSES.find(({ id }) => id === operation)!;
-      const { method } = address.operation;
-      const documented = DOCUMENTED.find((own) => own.operation.operationId === operation)!;
-      const call = sampleCall(documented.operation, method, address.path, base_url, EXAMPLES);
-      const id = idInPath(address.path, { of, key }, saved);
-      const sent = body && Object.fromEntries(
-        Object.entries(body).map(([member, value]) => [
-          member,
-          typeof value === "string" && value.startsWith("$") ? saved.get(value.slice(1)) : value,
-        ]),
-      );
-      // The recorded time gets older than the 30 days that a recovery accepts.
-      if (sent && "since" in sent) sent["since"] = new Date(Date.now() - HOUR_MS).toISOString();
+    for (const request of CATALOGUE) {
+      const { operation } = request;
+      const { method, path, id, body, options } = fill(request, saved);
       let response: Printed;
       if (shown.has(operation)) {
-        const path = address.path.replace("{id}", id ?? "") + (query ? `?${query}` : "");
-        const options = {
-          ...(sent && { body: sent }),
-          ...(sent && key && { idempotency_key: key }),
-        };
         response = (await service.call(method, path, options)).body;
       } else {
         shown.add(operation);
-        const path = id === null ? call.path : call.path.replace(call.id!, id);
-        response = await run({ ...call, path, id, body: sent ?? null });
+        const address = ADDRESSES.find(({ id }) => id === operation)!;
+        const documented = DOCUMENTED.find((own) => own.operation.operationId === operation)!;
+        const call = sampleCall(documented.operation, method, address.path, base_url, EXAMPLES);
+        const sent_to = id === null ? call.path : call.path.replace(call.id!, id);
+        response = await run({ ...call, path: sent_to, id, body: body ?? null });
         const [recorded] = Object.values(EXAMPLES.operations[mainOperation(operation)]!.responses!);
         assert.deepEqual(Object.keys(response), Object.keys(recorded!.value), operation);
       }
-      if (save) {
-        // deno-lint-ignore no-explicit-any
-        const { id, data, error } = response as any;
-        saved.set(save, id ?? data?.[0].id ?? error.payment.id);
-      }
+      saveId(request, response, saved);
     }
   } finally {
     await receiver.close();

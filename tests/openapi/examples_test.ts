@@ -28,7 +28,8 @@ import {
   type TestResponse,
   type TestService,
 } from "../support/service/service.ts";
-import { EXAMPLE_REQUESTS, idInPath } from "../support/openapi/example_requests.ts";
+import { CATALOGUE, type CatalogueRequest } from "../support/catalogue/requests.ts";
+import { fill, keep, type Saved } from "../support/catalogue/run_catalogue.ts";
 import postgres from "postgres";
 
 const FILE = new URL("../../docs/openapi.json", import.meta.url);
@@ -50,7 +51,7 @@ const NO_DATABASE = "postgres://nobody@127.0.0.1:1/none";
 interface Exchange {
   operation: string;
   name: string;
-  summary: string;
+  summary?: string;
   request: Json | undefined;
   status: number;
   response: Json;
@@ -70,7 +71,7 @@ Deno.test("the examples of the OpenAPI document are the service's responses", as
 });
 
 Deno.test("every operation has an example of its response, and of its body if it has one", () => {
-  const shown = new Set(EXAMPLE_REQUESTS.map(({ operation }) => operation));
+  const shown = new Set(CATALOGUE.map(({ operation }) => operation));
   // A transcript is text, and shows other examples.
   const missing = ADDRESSES.filter(({ operation }) =>
     operation.media_type === undefined && !shown.has(operation.id)
@@ -89,20 +90,17 @@ async function record(receiver_url: string): Promise<Examples> {
   try {
     // Disposable sandboxes and idempotency keys show times of the database.
     await setServerTime(service.sql, STARTED_AT);
-    const saved = new Map<string, string>();
+    const saved: Saved = new Map([["url", receiver_url], ["since", "2026-11-20T09:00:00Z"]]);
     const exchanges: Exchange[] = [];
-    for (const request of EXAMPLE_REQUESTS) {
-      if (request.operation === "triggerWebhook" && !saved.has("receiver")) {
-        saved.set("receiver", await registerReceiver(service, receiver_url));
-      }
-      // The reset deletes all earlier events.
-      if (request.operation === "resetSandbox") break;
-      at += 1000;
+    const reset_at = CATALOGUE.findIndex(({ operation }) => operation === "resetSandbox");
+    for (const request of CATALOGUE.slice(0, reset_at)) {
+      if (request.summary !== undefined) at += 1000;
       exchanges.push(await exchange(service, request, saved));
     }
+    // The reset deletes all earlier events.
     const events = await recordEvents(service);
     at += 1000;
-    const [reset, ...last] = EXAMPLE_REQUESTS.slice(exchanges.length);
+    const [reset, ...last] = CATALOGUE.slice(reset_at);
     exchanges.push(await exchange(service, reset!, saved));
     at += 1000;
     const errors = await recordErrors(service);
@@ -127,7 +125,9 @@ async function record(receiver_url: string): Promise<Examples> {
 }
 
 function examplesOf(operation: string, exchanges: readonly Exchange[]): OperationExamples {
-  const own = exchanges.filter((exchange) => exchange.operation === operation);
+  const own = exchanges.filter((exchange): exchange is Exchange & { summary: string } =>
+    exchange.operation === operation && exchange.summary !== undefined
+  );
   const sent = own.filter(({ request }) => request !== undefined);
   const responses_max = WITH_ONE_RESPONSE.includes(operation) ? 1 : RESPONSES_MAX;
   const successes = own.filter(({ status }) => status < 300).slice(0, responses_max);
@@ -147,36 +147,13 @@ function named(
 
 async function exchange(
   service: TestService,
-  { operation, name, summary, body, query, of, key, save }: typeof EXAMPLE_REQUESTS[number],
-  saved: Map<string, string>,
+  request: CatalogueRequest,
+  saved: Saved,
 ): Promise<Exchange> {
-  const address = ADDRESSES.find(({ id }) => id === operation)!;
-  const id = idInPath(address.path, { of, key }, saved);
-  const path = address.path.replace(/\{(id|key)\}/, id ?? "") + (query ? `?${query}` : "");
-  const request = body && Object.fromEntries(
-    Object.entries(body).map(([member, value]) => [
-      member,
-      typeof value === "string" && value.startsWith("$") ? saved.get(value.slice(1)) : value,
-    ]),
-  );
-  const response = await service.call(address.operation.method, path, {
-    ...(request && { body: request }),
-    ...(request && key && { idempotency_key: key }),
-  });
-  assert.ok(
-    response.status < 300 || response.status === 402,
-    `${operation} ${name}: ${response.text}`,
-  );
-  if (save) saved.set(save, response.body.id ?? response.body.data[0].id);
-  return { operation, name, summary, request, status: response.status, response: response.body };
-}
-
-async function registerReceiver(service: TestService, url: string): Promise<string> {
-  const response = await service.call("POST", "/api-v1-payments/v1/webhook_endpoints", {
-    // The endpoint gets only triggered events, so the dispatcher sends nothing.
-    body: { url, events: ["ping"] },
-  });
-  return response.body.id;
+  const { method, path, body, options } = fill(request, saved);
+  const response = await service.call(method, path, options);
+  keep(request, response, saved);
+  return { ...request, request: body, status: response.status, response: response.body };
 }
 
 async function recordEvents(service: TestService): Promise<Examples["components"]> {

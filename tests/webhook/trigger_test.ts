@@ -189,24 +189,6 @@ webhookCase("POST /webhooks/trigger refuses invalid requests", async (t, service
   });
 });
 
-webhookCase("POST /webhooks/trigger sends nothing on a replay", async (_, service, hooks) => {
-  const { id: endpoint_id } = await addEndpoint(service, hooks.url("/"), { events: ["ping"] });
-  const payment_id = (await service.make()).body.id;
-  const body = { endpoint_id, event: "payment.refunded", payment_id };
-  const first = await service.call("POST", TRIGGER, { body, idempotency_key: "once" });
-  for (const path of [TRIGGER, ALIAS]) {
-    const again = await service.call("POST", path, { body, idempotency_key: "once" });
-    assert.equal(again.text, first.text);
-    assert.equal(again.headers.get("Idempotent-Replayed"), "true");
-  }
-  const other = await service.call("POST", TRIGGER, {
-    body: { ...body, event: "ping" },
-    idempotency_key: "once",
-  });
-  assertRefused(other, 409, "idempotency_conflict");
-  assert.equal(hooks.arrivals.length, 1);
-});
-
 webhookCase("POST /webhooks/trigger makes one attempt for duplicates at the same time", async (
   t,
   service,

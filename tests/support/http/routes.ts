@@ -6,14 +6,16 @@
 
 import { PAYMENTS_FUNCTION_ROUTES } from "../../../shared/functions/payments_function.ts";
 import { PAYMENTS_FUNCTION, SANDBOX_FUNCTION } from "../../../shared/http/route.ts";
-import { APPROVED } from "../service/service_case.ts";
 import { SANDBOX_ROUTES } from "../../../shared/sandbox/sandbox_routes.ts";
+import { ADDRESSES } from "../../../tools/generate/openapi/operations.ts";
+import { CATALOGUE } from "../catalogue/requests.ts";
+import { fill, firstValues } from "../catalogue/run_catalogue.ts";
 
 /** A route. `:pay` stands for the id of a payment, and so on. */
 export type ListedRoute = [method: string, path: string, scope: string];
 
-/** All routes that take a key. */
-export const ROUTES: ListedRoute[] = [
+/** All routes that take a key, without the aliases of the sandbox. */
+const OWN_ROUTES: ListedRoute[] = [
   ["POST", "/api-v1-payments/v1/payments", "payments:write"],
   ["GET", "/api-v1-payments/v1/payments", "payments:read"],
   ["GET", "/api-v1-payments/v1/payments/:pay", "payments:read"],
@@ -56,46 +58,34 @@ export const ROUTES: ListedRoute[] = [
   ["GET", "/api-v1-payments/v1/events", "events:read"],
   ["GET", "/api-v1-payments/v1/events/:evt", "events:read"],
   ["POST", "/api-v1-sandbox/payments", "sandbox:write"],
-  ["POST", "/api-v1-sandbox/v1/payments", "sandbox:write"],
   ["POST", "/api-v1-sandbox/payments/:pay/advance", "sandbox:write"],
-  ["POST", "/api-v1-sandbox/v1/payments/:pay/advance", "sandbox:write"],
   ["POST", "/api-v1-sandbox/payments/:pay/authenticate", "sandbox:write"],
-  ["POST", "/api-v1-sandbox/v1/payments/:pay/authenticate", "sandbox:write"],
   ["POST", "/api-v1-sandbox/refunds/:re/advance", "sandbox:write"],
-  ["POST", "/api-v1-sandbox/v1/refunds/:re/advance", "sandbox:write"],
   ["POST", "/api-v1-sandbox/transfers/:tr/advance", "sandbox:write"],
-  ["POST", "/api-v1-sandbox/v1/transfers/:tr/advance", "sandbox:write"],
   ["POST", "/api-v1-sandbox/webhooks/trigger", "sandbox:write"],
-  ["POST", "/api-v1-sandbox/v1/webhooks/trigger", "sandbox:write"],
   ["GET", "/api-v1-sandbox/clock", "sandbox:write"],
-  ["GET", "/api-v1-sandbox/v1/clock", "sandbox:write"],
   ["POST", "/api-v1-sandbox/clock", "sandbox:write"],
-  ["POST", "/api-v1-sandbox/v1/clock", "sandbox:write"],
   ["GET", "/api-v1-sandbox/transcript", "sandbox:write"],
-  ["GET", "/api-v1-sandbox/v1/transcript", "sandbox:write"],
   ["POST", "/api-v1-sandbox/reset", "sandbox:write"],
-  ["POST", "/api-v1-sandbox/v1/reset", "sandbox:write"],
   ["POST", "/api-v1-sandbox/sandboxes", "sandbox:write"],
-  ["POST", "/api-v1-sandbox/v1/sandboxes", "sandbox:write"],
   ["GET", "/api-v1-sandbox/sandboxes", "sandbox:write"],
-  ["GET", "/api-v1-sandbox/v1/sandboxes", "sandbox:write"],
   ["GET", "/api-v1-sandbox/sandboxes/:env", "sandbox:write"],
-  ["GET", "/api-v1-sandbox/v1/sandboxes/:env", "sandbox:write"],
   ["DELETE", "/api-v1-sandbox/sandboxes/:env", "sandbox:write"],
-  ["DELETE", "/api-v1-sandbox/v1/sandboxes/:env", "sandbox:write"],
   ["GET", "/api-v1-sandbox/requests", "sandbox:write"],
-  ["GET", "/api-v1-sandbox/v1/requests", "sandbox:write"],
   ["GET", "/api-v1-sandbox/requests/:req", "sandbox:write"],
-  ["GET", "/api-v1-sandbox/v1/requests/:req", "sandbox:write"],
   ["POST", "/api-v1-sandbox/faults", "sandbox:write"],
-  ["POST", "/api-v1-sandbox/v1/faults", "sandbox:write"],
   ["GET", "/api-v1-sandbox/faults", "sandbox:write"],
-  ["GET", "/api-v1-sandbox/v1/faults", "sandbox:write"],
   ["GET", "/api-v1-sandbox/faults/:flt", "sandbox:write"],
-  ["GET", "/api-v1-sandbox/v1/faults/:flt", "sandbox:write"],
   ["DELETE", "/api-v1-sandbox/faults/:flt", "sandbox:write"],
-  ["DELETE", "/api-v1-sandbox/v1/faults/:flt", "sandbox:write"],
 ];
+
+/** All routes that take a key. Those of the sandbox have an alias with `/v1`. */
+export const ROUTES: ListedRoute[] = OWN_ROUTES.flatMap(([method, path, scope]): ListedRoute[] => [
+  [method, path, scope],
+  ...path.startsWith("/api-v1-sandbox/")
+    ? [[method, path.replace("sandbox/", "sandbox/v1/"), scope] as ListedRoute]
+    : [],
+]);
 
 /** Every scope of a key (contract §5). */
 export const SCOPES = [
@@ -117,21 +107,15 @@ export function mutatingRoutes(): ListedRoute[] {
   return ROUTES.filter(([method]) => method !== "GET");
 }
 
-/** Bodies that are valid if the id in the path is that of a resource of the caller. */
-const BODIES: [RegExp, Record<string, unknown>][] = [
-  [/advance$/, { to: "completed" }],
-  [/\/transfers$/, { amount: 1, currency: "EUR", destination: APPROVED.sepa }],
-  [/\/payments$/, { amount: 1, currency: "EUR" }],
-  [/\/evidence$/, { text: "winning_evidence" }],
-  [/\/api_keys$/, { name: "made" }],
-  [/\/webhook_endpoints$/, { url: "https://example.com/hook" }],
-  [/\/recover$/, { since: new Date(Date.now() - 3_600_000).toISOString() }],
-  [/\/faults$/, { on: "provider", fault: "failed", where: { operation: "transfer" } }],
-];
-
-/** Returns a valid body for a path: an empty one if the operation requires no field. */
-export function bodyOf(path: string): Record<string, unknown> {
-  return BODIES.find(([form]) => form.test(path))?.[1] ?? {};
+/** Returns a body that is valid if the ids in it and in the path are those of the caller. */
+export function bodyOf(method: string, path: string): Record<string, unknown> {
+  const form = path.replace(/:\w+/, "{id}");
+  const address = ADDRESSES.find((address) =>
+    address.operation.method === method && address.path.replace("{key}", "{id}") === form
+  )!;
+  const main = ADDRESSES.find(({ operation }) => operation === address.operation)!;
+  const request = CATALOGUE.find(({ operation, body }) => operation === main.id && body);
+  return request ? fill(request, firstValues()).body! : {};
 }
 
 /** Returns the path of a route with this id, by default an unknown id of the right kind. */

@@ -1,16 +1,18 @@
 /**
- * The requests that the OpenAPI document shows as examples, in the order in which the test sends
- * them. A request can use resources that earlier ones made.
+ * The catalogue: valid requests of every operation, in an order in which they succeed, because a
+ * request can use resources that earlier ones made. The OpenAPI document shows them as examples, and
+ * tests that concern every operation send them.
  */
 
 import { APPROVED_CARD } from "../service/service.ts";
 
 /** A request to an operation. */
-interface ExampleRequest {
+export interface CatalogueRequest {
   operation: string;
   name: string;
-  summary: string;
-  /** A text that begins with `$` stands for the id that was saved under that name. */
+  /** The words of the document; without them the document does not show the request. */
+  summary?: string;
+  /** A text that begins with `$` stands for the value that was saved under that name. */
   body?: Record<string, unknown>;
   query?: string;
   /** Name of the saved id that goes into the path. */
@@ -28,8 +30,11 @@ const forced = (outcome: string) => ({ amount_minor: 2500, currency: "EUR", outc
 const NO_MATCH = { iban: "DE89 3704 0044 0532 0130 00", holder_name: "No match Ltd" };
 const one = "limit=1";
 
-/** All example requests. */
-export const EXAMPLE_REQUESTS: readonly ExampleRequest[] = [
+/**
+ * All requests. A run begins with two saved values: `url`, a URL that receives webhooks, and
+ * `since`, a time before the run.
+ */
+export const CATALOGUE: readonly CatalogueRequest[] = [
   {
     operation: "createPayment",
     name: "card",
@@ -489,6 +494,13 @@ export const EXAMPLE_REQUESTS: readonly ExampleRequest[] = [
     body: { expires_in: 86_400 },
   },
   {
+    // It gets only triggered events, so the dispatcher sends nothing.
+    operation: "createWebhookEndpoint",
+    name: "receiver",
+    body: { url: "$url", events: ["ping"] },
+    save: "receiver",
+  },
+  {
     operation: "triggerWebhook",
     name: "completed",
     summary: "A payment was completed",
@@ -536,7 +548,7 @@ export const EXAMPLE_REQUESTS: readonly ExampleRequest[] = [
     name: "all",
     summary: "Every delivery since a time",
     of: "inbox",
-    body: { since: "2026-11-20T09:00:00Z", status: "all" },
+    body: { since: "$since", status: "all" },
   },
   {
     operation: "getWebhookDelivery",
@@ -581,6 +593,7 @@ export const EXAMPLE_REQUESTS: readonly ExampleRequest[] = [
       times: 3,
       where: { event_type: "payment.completed" },
     },
+    save: "declared",
   },
   {
     operation: "createFault",
@@ -605,13 +618,3 @@ export const EXAMPLE_REQUESTS: readonly ExampleRequest[] = [
   },
   { operation: "setClock", name: "real", summary: "The clock runs again", body: { mode: "real" } },
 ];
-
-/** The id or the idempotency key in the path of a request; null without one. */
-export function idInPath(
-  path: string,
-  { of, key }: { of: string | undefined; key: string | undefined },
-  saved: ReadonlyMap<string, string>,
-): string | null {
-  if (of !== undefined) return saved.get(of)!;
-  return path.includes("{key}") ? key! : null;
-}

@@ -1,0 +1,43 @@
+/** Idempotency keys that a test stores itself, as a request of another server does. */
+
+import postgres from "postgres";
+import type { TestService } from "../service/service.ts";
+
+/** Claims a key in a transaction that stays open. The caller ends the connection. */
+export async function claimKey(
+  service: TestService,
+  key: string,
+  hash: string,
+  body: string,
+): Promise<postgres.Sql> {
+  const connection = postgres(service.database.url, { max: 1, onnotice: () => {} });
+  await connection`begin`;
+  await insertKey(connection, service, key, hash, body, Date.now());
+  return connection;
+}
+
+/** Stores the response of a request at a time. */
+export async function storeKey(
+  service: TestService,
+  key: string,
+  hash: string,
+  body: string,
+  at_ms: number,
+): Promise<void> {
+  await insertKey(service.sql, service, key, hash, body, at_ms);
+}
+
+async function insertKey(
+  sql: postgres.Sql,
+  { key: { environment_id, id } }: TestService,
+  key: string,
+  hash: string,
+  body: string,
+  at_ms: number,
+): Promise<void> {
+  await sql`insert into pay.idempotency_keys
+    (environment_id, api_key_id, key, fingerprint, request_id, request_line, status, body,
+      created_at)
+    values (${environment_id}, ${id}, ${key}, decode(${hash}, 'hex'), ${`req_${"0".repeat(26)}`},
+      'POST /', 201, ${body}, ${new Date(at_ms)})`;
+}
