@@ -5,7 +5,7 @@ import { STABLECOINS } from "../../../shared/core/currency.ts";
 import type { ProviderAccount, ProviderEvent } from "../../../shared/domain/providers/connector.ts";
 import type { ChainStore, WatchedDeposit } from "../../../shared/store/chain_store.ts";
 import { evmConnector } from "../../../shared/connectors/evm/evm_connector.ts";
-import { NO_CHAIN } from "./no_chain.ts";
+import { noChain } from "./no_chain.ts";
 import { depositAddress } from "../../../shared/connectors/evm/evm_address.ts";
 
 const seed = new Uint8Array(32).fill(7);
@@ -30,11 +30,10 @@ export class WatchedBooks {
   readonly provider_events = new Map<string, ProviderEvent>();
   cursor: unknown = null;
   /** The books as a connector reads them. */
-  readonly store: ChainStore = {
-    ...NO_CHAIN,
-    watchedDeposits: (_account_id, after, limit) =>
+  readonly store: ChainStore = Object.assign(noChain(), {
+    watchedDeposits: (_account_id: string, after: number | null, limit: number) =>
       Promise.resolve(this.list.filter(({ index }) => index > (after ?? -1)).slice(0, limit)),
-  };
+  });
 
   constructor(count: number, expires_at = "2999-01-01T00:00:00.000Z") {
     this.list = Array.from({ length: count }, (_, index) => ({
