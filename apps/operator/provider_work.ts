@@ -43,6 +43,7 @@ import {
   WORK_COLUMNS,
   type WorkRow,
 } from "../../shared/store/provider_store.ts";
+import { Retries } from "../../shared/jobs/retries.ts";
 import { CommandError } from "./command_line.ts";
 import { databaseOf } from "./operator_database.ts";
 import { EntryDetails } from "./entry_details.ts";
@@ -59,9 +60,6 @@ import {
 const SYNC_DEADLINE_MS = 20_000;
 /** The statuses of orders that a bank can take back, as in `pay.split_bank_entry`. */
 const CAN_COME_BACK: ReadonlySet<string> = new Set(["completed", "partially_refunded", "refunded"]);
-/** Most decisions about one result. Others change the same payment at the same time. */
-const MAX_DECISIONS = 10;
-
 /** The surroundings of a command. */
 interface WorkSurroundings {
   sql: postgres.Sql;
@@ -221,7 +219,7 @@ class Desk {
   }
 
   async #matchOne({ event: name, fee }: MatchCommand, target: string): Promise<void> {
-    for (let i = 0; i < MAX_DECISIONS; i++) {
+    for (const retries = new Retries();; await retries.again(() => busy(nameOf(name)))) {
       const work = await this.#readEvent(name, target);
       const subject = readSubject(work.subject_body!);
       const refund = work.refund_body === null ? null : readRefund(work.refund_body);
@@ -268,7 +266,6 @@ class Desk {
         return this.#report({ matched: nameOf(name), target, subject_id: subject.id, status });
       }
     }
-    throw busy(nameOf(name));
   }
 
   /** Books an entry of a bank as the orders that the operator has chosen. */
@@ -327,11 +324,11 @@ class Desk {
     provider_events: ProviderEvents,
   ): Promise<void> {
     const { id, environment_id, refund } = operation;
-    for (let i = 0; i < MAX_DECISIONS; i++) {
+    for (const retries = new Retries();; await retries.again(() => busy(id))) {
       const refund_id = refund?.id ?? null;
       const present = await this.#store
         .readSubject(environment_id, operation.subject.id, refund_id, provider_events[0]);
-      if (!present) break;
+      if (!present) throw busy(id);
       const { booked_minor } = present;
       const current = operationOf(operation, present, operation.dispute);
       const context = this.#contextOf(work);
@@ -359,7 +356,6 @@ class Desk {
         });
       }
     }
-    throw busy(id);
   }
 
   async #write(record: ProviderRecord): Promise<"recorded" | "stale" | "known"> {
