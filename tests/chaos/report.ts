@@ -49,7 +49,7 @@ export async function writePage(
 }
 
 /** The page about a run in Markdown. */
-export function renderPage(
+function renderPage(
   judged: readonly Judged[],
   { args, commit, started_at, seconds }: Circumstances,
 ): string {

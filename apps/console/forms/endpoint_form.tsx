@@ -38,7 +38,7 @@ const CHOICES: readonly Subscription[] = [
 ];
 
 /** Returns the values of an existing endpoint. */
-export function draftOf(endpoint: WebhookEndpoint): EndpointDraft {
+function draftOf(endpoint: WebhookEndpoint): EndpointDraft {
   const wants_all = endpoint.events.includes("*");
   return {
     delivery: endpoint.delivery ?? "url",
@@ -54,7 +54,7 @@ export function draftOf(endpoint: WebhookEndpoint): EndpointDraft {
  * Returns the body of the request.
  * @throws {FieldError} if a name of metadata occurs twice
  */
-export function endpointBody(draft: EndpointDraft): CreateWebhookEndpointInput {
+function endpointBody(draft: EndpointDraft): CreateWebhookEndpointInput {
   return {
     ...(draft.delivery === "inbox"
       ? { delivery: "inbox" }
@@ -92,7 +92,7 @@ export function NewEndpointPage() {
 }
 
 /** The fields, inside a form. */
-export function EndpointFields(props: { draft: EndpointDraft; change: Change<EndpointDraft> }) {
+function EndpointFields(props: { draft: EndpointDraft; change: Change<EndpointDraft> }) {
   const { draft, change } = props;
   const field = fieldsOf(draft, change);
   return (

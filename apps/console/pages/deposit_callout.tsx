@@ -101,7 +101,7 @@ export function LateMoney({ payment }: { payment: Payment & Deposit }) {
 }
 
 /** The fields. The default amount is the missing one; 0: there is no default. */
-export function SendForm({ payment, to, missing, hint }: {
+function SendForm({ payment, to, missing, hint }: {
   payment: Payment;
   /** The status that the transfer gives the payment. */
   to: PaymentStatus;
@@ -143,7 +143,7 @@ export function SendForm({ payment, to, missing, hint }: {
 const QUIET_ZONE = 4;
 
 /** The code. `label` is its name for screen readers. */
-export function QrCode({ text, label }: { text: string; label: string }) {
+function QrCode({ text, label }: { text: string; label: string }) {
   const rows = encodeQR(text, "raw", { ecc: "medium", border: QUIET_ZONE });
   const dark = rows.flatMap((row, y) => row.flatMap((is_dark, x) => is_dark ? [[x, y]] : []));
   return (

@@ -80,7 +80,7 @@ export function MoneyPage(props: {
 }
 
 /** The button, if the payment or transfer is one of a bank. */
-export function BankDetailsButton({ of }: { of: Payment | Transfer }) {
+function BankDetailsButton({ of }: { of: Payment | Transfer }) {
   const { id } = of;
   const is_by_bank = of.object === "payment" ? isByBank(of) : of.destination.type !== "wallet";
   if (!is_by_bank) return null;

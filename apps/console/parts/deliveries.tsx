@@ -190,7 +190,7 @@ export function resultOf({ response_status, error }: DeliveryAttempt): string {
 }
 
 /** A part of a delivery that opens. It reads the delivery only while it is open. */
-export function Exchanges({ delivery }: { delivery: WebhookDelivery }) {
+function Exchanges({ delivery }: { delivery: WebhookDelivery }) {
   const [open, setOpen] = useState(false);
   return (
     <details class="exchanges" onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>

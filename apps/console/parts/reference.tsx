@@ -15,13 +15,13 @@ const GROUPS: Readonly<Record<string, string>> = {
 };
 
 /** The attributes of links that leave the console. In the same tab the page would lose its key. */
-export const NEW_TAB = { target: "_blank", rel: "noreferrer" } as const;
+const NEW_TAB = { target: "_blank", rel: "noreferrer" } as const;
 
 /**
  * Returns the URL of a place in the reference page, which the local start serves beside the console.
  * @param place a group, or an operation: `payments/POST/api-v1-payments/v1/payments`
  */
-export function referenceUrl(place: string): string {
+function referenceUrl(place: string): string {
   return `../docs/reference/#tag/${place}`;
 }
 

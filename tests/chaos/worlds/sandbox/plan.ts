@@ -60,7 +60,7 @@ export interface Story {
 
 /** The processes that are killed. */
 export const VICTIMS = ["postmaster", "backend", "server", "receiver"] as const;
-export type Victim = typeof VICTIMS[number];
+type Victim = typeof VICTIMS[number];
 
 /** A kill after this many operations with a response. `which` selects one process, 0 to 1. */
 export interface PlannedKill {
