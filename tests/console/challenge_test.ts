@@ -5,12 +5,11 @@
 
 import assert from "node:assert/strict";
 import axe from "axe-core";
-import type { Page } from "playwright-core";
 import type { Payment } from "../../packages/client/mod.ts";
-import { consoleCase, keepScreenshot, PHONE } from "../support/console/console_case.ts";
+import { consoleCase } from "../support/console/console_case.ts";
+import { look } from "../support/console/look.ts";
 import { until } from "../support/common/until.ts";
 
-const DESKTOP = { width: 1280, height: 900 };
 const SECURE = { number: "4000002500003155", exp_month: 12, exp_year: 2034, cvc: "123" };
 
 /** A shop on loopback: the page to return to, and the receiver of webhooks. */
@@ -31,72 +30,43 @@ function openShop() {
   return { origin, webhooks, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
 }
 
-/** Checks the accessibility and the width of the page, and saves pictures in both themes. */
-async function look(page: Page, name: string): Promise<void> {
-  for (const colorScheme of ["light", "dark"] as const) {
-    await page.emulateMedia({ colorScheme });
-    for (const [width, viewport] of Object.entries({ desktop: DESKTOP, phone: PHONE })) {
-      await page.setViewportSize(viewport);
-      const found = await page.evaluate(async () => {
-        // deno-lint-ignore no-explicit-any
-        const { axe, document } = globalThis as any;
-        const { violations } = await axe.run();
-        const { scrollWidth, clientWidth } = document.documentElement;
-        return [
-          ...(violations as axe.Result[]).map(({ id }) => id),
-          ...(scrollWidth > clientWidth ? ["wider than the screen"] : []),
-        ];
-      });
-      assert.deepEqual(found, [], `${name} ${colorScheme} ${width}`);
-      await keepScreenshot(page, `challenge-${name}-${colorScheme}-${width}`);
-    }
-  }
-  await page.setViewportSize(DESKTOP);
-}
-
-consoleCase("the payer completes 3-D Secure on a page", async (step, { open, enter, start }) => {
+consoleCase("the payer completes 3-D Secure on a page", async (step, place) => {
+  const { open, enter, start, send } = place;
   await using shop = openShop();
-  await start.call("POST", "/api-v1-payments/v1/webhook_endpoints", {
+  await send("POST", "webhook_endpoints", {
     url: `${shop.origin}/webhooks`,
     events: ["payment.completed", "payment.declined"],
   });
   const pay = async (more: Record<string, unknown> = {}) => {
-    const { body } = await start.call("POST", "/api-v1-payments/v1/payments", {
-      amount: 123_456,
-      currency: "EUR",
-      reference: "Order 6735",
-      card: SECURE,
-      ...more,
-    });
-    const payment = body as Payment;
+    const order = { amount: 123_456, currency: "EUR", reference: "Order 6735", card: SECURE };
+    const payment: Payment = await send("POST", "payments", { ...order, ...more });
     assert.equal(payment.next_action?.type, "authenticate");
     return { id: payment.id, url: payment.next_action.url };
   };
-  const read = async (id: string) =>
-    (await start.call("GET", `/api-v1-payments/v1/payments/${id}`)).body as Payment;
+  const read = (id: string): Promise<Payment> => send("GET", `payments/${id}`);
   const heard = (type: string, id: string) =>
     until(
       `the webhook ${type}`,
       () => shop.webhooks.some((event) => event.type === type && event.data.object.id === id),
     );
   const visit = async (url: string) => {
-    const { page, requests } = await open("", { url, viewport: DESKTOP });
-    await page.getByRole("heading", { name: "Approve this payment?" }).waitFor();
-    return { page, requests };
+    const opened = await open("", { url });
+    await opened.heading("Approve this payment?").waitFor();
+    return opened;
   };
   const back_url = `${shop.origin}/return?order=6735#thanks`;
 
   await step("Approve: back at the shop with payment_id, completed, webhook", async () => {
     const { id, url } = await pay({ return_url: back_url });
-    const { page, requests } = await visit(url);
+    const { page, requests, heading, link, press } = await visit(url);
     await page.evaluate(axe.source);
     for (const text of ["1,234.56 EUR", "demo", "Order 6735", "Visa ···· 3155", id]) {
       assert.ok((await page.getByRole("main").innerText()).includes(text), text);
     }
-    await look(page, "asking");
-    await page.getByRole("button", { name: "Approve" }).click();
+    assert.deepEqual(await look(page, "challenge-asking"), []);
+    await press("Approve");
     await page.waitForURL(`${shop.origin}/return?order=6735&payment_id=${id}#thanks`);
-    await page.getByRole("heading", { name: "Thank you" }).waitFor();
+    await heading("Thank you").waitFor();
     assert.equal((await read(id)).status, "completed");
     await heard("payment.completed", id);
     assert.ok(!requests.some((request) => request.includes(start.test_key)));
@@ -105,15 +75,14 @@ consoleCase("the payer completes 3-D Secure on a page", async (step, { open, ent
     await page.goBack();
     assert.ok(!page.url().includes("challenge"), page.url());
     await page.goto(url);
-    await page.getByRole("heading", { name: "The payment is approved" }).waitFor();
-    const link = page.getByRole("link", { name: "Back to the shop" });
+    await heading("The payment is approved").waitFor();
     assert.equal(
-      await link.getAttribute("href"),
+      await link("Back to the shop").getAttribute("href"),
       `${shop.origin}/return?order=6735&payment_id=${id}#thanks`,
     );
     assert.equal(await page.getByRole("button").count(), 0);
     await page.evaluate(axe.source);
-    await look(page, "over");
+    assert.deepEqual(await look(page, "challenge-over"), []);
   });
 
   await step("Fail: back at the shop, declined, webhook", async () => {
@@ -141,13 +110,13 @@ consoleCase("the payer completes 3-D Secure on a page", async (step, { open, ent
       .and(page.locator(":focus")).waitFor();
     assert.equal((await read(id)).status, "authorized");
     await page.evaluate(axe.source);
-    await look(page, "completed");
+    assert.deepEqual(await look(page, "challenge-completed"), []);
   });
 
   await step("a payment that ends meanwhile: the page shows its end", async () => {
     const { id, url } = await pay();
     const { page } = await visit(url);
-    await start.call("POST", `/api-v1-payments/v1/payments/${id}/cancel`);
+    await send("POST", `payments/${id}/cancel`);
     await page.getByRole("button", { name: "Approve" }).click();
     await page.getByRole("heading", { name: "The payment is cancelled" }).waitFor();
     assert.equal((await read(id)).status, "cancelled");
@@ -159,7 +128,7 @@ consoleCase("the payer completes 3-D Secure on a page", async (step, { open, ent
     await page.getByRole("heading", { name: "This link leads to no payment" }).waitFor();
     assert.equal(await page.getByRole("button").count(), 0);
     await page.evaluate(axe.source);
-    await look(page, "unknown");
+    assert.deepEqual(await look(page, "challenge-unknown"), []);
   });
 
   await step("the console's page of a payment links to the payer's page", async () => {

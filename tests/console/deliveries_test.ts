@@ -4,62 +4,70 @@
  */
 
 import assert from "node:assert/strict";
+import type { WebhookDelivery } from "../../packages/client/mod.ts";
 import { openRecorder } from "../support/webhook/recording_receiver.ts";
 import { consoleCase } from "../support/console/console_case.ts";
 
-consoleCase("a failed delivery is explained", async (step, { enter, start, origin }) => {
+const PAID = { amount_minor: 900, currency: "EUR", outcome: "success" };
+
+consoleCase("a failed delivery is explained", async (step, { enter, make }) => {
   const receiver = openRecorder(() =>
     new Response("<h1>Bad signature</h1>", { status: 401, headers: { "X-Reason": "signature" } })
   );
-  const endpoint = await start.call("POST", "/api-v1-payments/v1/webhook_endpoints", {
-    url: receiver.url("/hook"),
-  });
-  const { id } = endpoint.body as { id: string };
-  const { page } = await enter();
+  const id = await make("webhook_endpoints", { url: receiver.url("/hook") });
+  const { page, go, see, press, region } = await enter();
+  const response = page.getByRole("region", { name: /^Response to attempt 1/ });
   try {
-    await start.call("POST", "/api-v1-sandbox/payments", {
-      amount_minor: 900,
-      currency: "EUR",
-      outcome: "success",
-    });
-    await step("the list says that the endpoint fails", async () => {
-      await page.goto(`${origin}/console/#/webhooks`);
+    await make("/api-v1-sandbox/payments", PAID);
+    await step("the list and the page say that the endpoint fails", async () => {
+      await go("webhooks");
       await page.getByRole("cell", { name: "Failing" }).waitFor();
-    });
-    await step("its page says what that means", async () => {
-      await page.goto(`${origin}/console/#/webhooks/${id}`);
-      await page.getByText("The newest attempt to deliver an event failed.").waitFor();
+      await go(`webhooks/${id}`);
+      await see("The newest attempt to deliver an event failed.");
     });
     await step("a failed delivery names the event that waits for it", async () => {
-      await page.getByText("1 later event waits for it: payment.completed").waitFor();
+      await see("1 later event waits for it: payment.completed");
     });
     await step("the request and the response are shown as they were", async () => {
-      const failed = page.getByRole("region", { name: "Deliveries", exact: true })
-        .getByRole("listitem").filter({ hasText: "Attempt 1" }).first();
-      await failed.getByText("Requests and responses").click();
-      const response = page.getByRole("region", { name: "Response to attempt 1" });
+      const failed = region("Deliveries").getByRole("listitem").filter({ hasText: "Attempt 1" });
+      await failed.first().getByText("Requests and responses").click();
       await response.waitFor();
       const text = await response.innerText();
       assert.match(text, /^HTTP\/1\.1 401 [^]*x-reason: signature[^]*<h1>Bad signature<\/h1>$/i);
-      const request = await page.getByRole("region", { name: "Request of attempt 1" }).innerText();
+      const request = await region(/^Request of attempt 1/).innerText();
       const [arrival] = receiver.arrivals;
       assert.ok(request.startsWith(`POST ${receiver.url("/hook")}\n`), request);
       assert.ok(request.includes(arrival!.headers.get("Payment-Signature")!), request);
       assert.ok(request.includes(arrival!.event.id), request);
       assert.equal(await page.locator("h1", { hasText: "Bad signature" }).count(), 0);
     });
+    await step(
+      "they stay open when newer deliveries move the delivery to another page",
+      async () => {
+        await page.route("**/webhook_deliveries?*limit=20*", async (route) => {
+          const response = await route.fetch();
+          const body = await response.json();
+          const data = body.data.filter((it: WebhookDelivery) => it.blocked_by);
+          await route.fulfill({ response, json: { ...body, data } });
+        });
+        for (let i = 0; i < 2; i++) {
+          await page.waitForResponse(/webhook_deliveries\?.*limit=20/);
+          assert.ok(await response.isVisible());
+        }
+        await page.unrouteAll({ behavior: "wait" });
+      },
+    );
     await step("an event on the page of events shows its deliveries", async () => {
-      await page.goto(`${origin}/console/#/events`);
+      await go("events");
       await page.locator(".timeline summary").first().click();
-      const deliveries = page.getByRole("region", { name: "Deliveries of this event" });
-      await deliveries.getByText(
-        "Waits for payment.created of the same payment, whose attempt 1 failed: 401",
+      await region("Deliveries of this event").getByText(
+        /^Waits for payment.created of the same payment, whose attempt \d failed: 401$/,
       ).waitFor();
     });
     await step("nothing fails after a success", async () => {
       receiver.judge = () => 200;
-      await page.goto(`${origin}/console/#/webhooks/${id}`);
-      await page.getByRole("button", { name: /^Redeliver payment.created/ }).click();
+      await go(`webhooks/${id}`);
+      await press(/^Redeliver payment.created/);
       await page.getByText("Failing").waitFor({ state: "detached" });
       await page.getByText(/waits for it/).waitFor({ state: "detached" });
     });
@@ -68,12 +76,11 @@ consoleCase("a failed delivery is explained", async (step, { enter, start, origi
   }
 });
 
-consoleCase("requests of programs appear by themselves", async (step, { enter, start }) => {
-  const { page } = await enter("#/requests");
-  const rows = page.getByRole("table", { name: "Requests" }).locator("tbody tr");
-  const pay = (currency: string) =>
-    start.call("POST", "/api-v1-payments/v1/payments", { amount: 700, currency });
-  await step("there is none before", () => page.getByText("No requests yet").waitFor());
+consoleCase("requests of programs appear by themselves", async (step, { enter, send }) => {
+  const { link, press, see, field, ...on } = await enter("#/requests");
+  const rows = on.rows("Requests");
+  const pay = (currency: string) => send("POST", "payments", { amount: 700, currency });
+  await step("there is none before", () => see("No requests yet"));
   await step("a request of a program appears without a reload", async () => {
     await pay("EUR");
     await rows.filter({ hasText: "POST /payments" }).waitFor();
@@ -84,14 +91,14 @@ consoleCase("requests of programs appear by themselves", async (step, { enter, s
     assert.equal(await rows.count(), 2);
   });
   await step("a request of this page is in the list only on request", async () => {
-    await page.getByRole("link", { name: "Faults" }).click();
-    await page.getByRole("link", { name: /Declare/ }).first().click();
-    await page.getByRole("button", { name: "Declare fault" }).click();
-    await page.getByText("0 of 1").or(page.getByText("1 of 1")).first().waitFor();
-    await page.getByRole("link", { name: "Requests" }).click();
+    await link("Faults").click();
+    await link(/Declare/).first().click();
+    await press("Declare fault");
+    await see(/[01] of 1/);
+    await link("Requests").click();
     await rows.nth(1).waitFor();
     assert.equal(await rows.filter({ hasText: "web page" }).count(), 0);
-    await page.getByLabel("Sent by").selectOption("Any");
+    await field("Sent by").selectOption("Any");
     await rows.filter({ hasText: "web page" }).first().waitFor();
   });
 });

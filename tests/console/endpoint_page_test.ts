@@ -10,8 +10,6 @@ import { openRecorder } from "../support/webhook/recording_receiver.ts";
 import { until } from "../support/common/until.ts";
 import { consoleCase } from "../support/console/console_case.ts";
 
-const V1 = "/api-v1-payments/v1";
-
 /** Deliveries with one attempt each, by its second and its status; null: there was no response. */
 function deliveriesOf(...attempts: [second: number, status: number | null][]): WebhookDelivery[] {
   return attempts.map(([second, response_status], i) => ({
@@ -57,26 +55,24 @@ Deno.test("bucketsOf() counts each attempt once, the first and the last at the e
   assert.equal(buckets.at(-1)!.failed, 1);
 });
 
-consoleCase("the page of an endpoint", async (step, { enter, start, origin }) => {
+consoleCase("the page of an endpoint", async (step, { enter, make }) => {
   const receiver = openRecorder(() => 503);
-  const make = async (path: string, body: unknown): Promise<string> =>
-    ((await start.call("POST", path, body)).body as { id: string }).id;
-  const endpoint = await make(`${V1}/webhook_endpoints`, { url: receiver.url("/hook") });
+  const endpoint = await make("webhook_endpoints", { url: receiver.url("/hook") });
   const pay = () =>
     make("/api-v1-sandbox/payments", { amount_minor: 900, currency: "EUR", outcome: "refunded" });
   await pay();
-  const { page } = await enter(`#/webhooks/${endpoint}`);
-  const region = (name: string) => page.getByRole("region", { name, exact: true });
+  const { page, region, press, see, submit, fault, go, button } = await enter(
+    `#/webhooks/${endpoint}`,
+  );
+  const items = region("Deliveries").locator(".records > li");
   try {
     await step("the newest failures name their result, and nothing has succeeded", async () => {
-      const failures = region("Newest failures");
-      await failures.getByText("503").first().waitFor();
-      await failures.getByText("payment.created").first().waitFor();
+      await region("Newest failures").getByText("503").first().waitFor();
+      await region("Newest failures").getByText("payment.created").first().waitFor();
       assert.match(await region("Success").innerText(), /^Success\s+0 %/);
       await region("Success").getByRole("img", { name: /Succeeded 0, Failed [1-9]\d*$/ }).waitFor();
     });
     await step("the deliveries that wait are below the one that blocks them", async () => {
-      const items = region("Deliveries").locator(".records > li");
       await items.getByText(/^4 later events wait for it: payment.completed, /).waitFor();
       assert.equal(await items.count(), 1);
     });
@@ -84,34 +80,27 @@ consoleCase("the page of an endpoint", async (step, { enter, start, origin }) =>
       await page.route("**/webhook_deliveries?*limit=20*", async (route) => {
         const response = await route.fetch();
         const body = await response.json();
-        await route.fulfill({
-          response,
-          json: { ...body, data: body.data.filter((it: WebhookDelivery) => it.blocked_by) },
-        });
+        const data = body.data.filter((it: WebhookDelivery) => it.blocked_by);
+        await route.fulfill({ response, json: { ...body, data } });
       });
       await page.waitForRequest(/webhook_deliveries\/whd_/);
-      const items = region("Deliveries").locator(".records > li");
       await items.getByText("payment.created", { exact: true }).waitFor();
       assert.equal(await items.count(), 1);
       await page.unrouteAll({ behavior: "wait" });
     });
     await step("what was missed is recovered, from a time on", async () => {
       // The disabled endpoint cancels what waits.
-      await page.getByRole("button", { name: "Disable" }).click();
-      await page.getByText("Endpoint disabled.").waitFor();
-      const recover = page.getByRole("button", { name: "Recover since…" });
-      await recover.waitFor({ state: "detached" });
-      await page.getByRole("button", { name: "Enable" }).click();
+      await press("Disable");
+      await see("Endpoint disabled.");
+      await button("Recover since…").waitFor({ state: "detached" });
+      await press("Enable");
       receiver.judge = () => 204;
       receiver.arrivals.length = 0;
-      await recover.click();
-      const dialog = page.getByRole("dialog", { name: "Recover deliveries" });
-      await dialog.getByLabel("Since").fill("last week");
-      await dialog.getByRole("button", { name: "Recover" }).click();
-      await dialog.locator(".fault").getByText(/^Not a time/).waitFor();
-      await dialog.getByLabel("Since").fill(new Date(Date.now() - 3_600_000).toISOString());
-      await dialog.getByRole("button", { name: "Recover" }).click();
-      await page.getByText("5 deliveries are pending again.").waitFor();
+      await button("Recover since…").click();
+      await submit({ Since: "last week" }, "Recover");
+      await fault(/^Not a time/).waitFor();
+      const since = new Date(Date.now() - 3_600_000).toISOString();
+      await submit({ Since: since }, "Recover", "5 deliveries are pending again.");
       await until("they arrive", () => receiver.arrivals.length === 5);
       await region("Success").getByText(/^[1-9][\d.]* %$/).waitFor();
     });
@@ -119,39 +108,27 @@ consoleCase("the page of an endpoint", async (step, { enter, start, origin }) =>
       const bodies: Record<string, unknown>[] = [];
       await page.route("**/recover", (route) => {
         bodies.push(route.request().postDataJSON());
-        const is_first = bodies.length === 1;
-        return route.fulfill({
-          status: 202,
-          json: {
-            object: "recovery",
-            endpoint_id: endpoint,
-            count: is_first ? 5_000 : 7,
-            has_more: is_first,
-            next_cursor: is_first ? "whd_1" : null,
-          },
-        });
+        const has_more = bodies.length === 1;
+        const recovery = { object: "recovery", endpoint_id: endpoint, has_more };
+        const rest = has_more ? { count: 5_000, next_cursor: "whd_1" } : { count: 7 };
+        return route.fulfill({ status: 202, json: { next_cursor: null, ...recovery, ...rest } });
       });
-      await page.getByRole("button", { name: "Recover since…" }).click();
-      const dialog = page.getByRole("dialog", { name: "Recover deliveries" });
-      await dialog.getByRole("button", { name: "Recover", exact: true }).click();
-      await dialog.getByText("5,000 deliveries recovered. The period has more.").waitFor();
-      await dialog.getByRole("button", { name: "Recover the rest" }).click();
-      await page.getByText("5,007 deliveries are pending again.").waitFor();
+      await press("Recover since…", "Recover");
+      await see("5,000 deliveries recovered. The period has more.");
+      await press("Recover the rest");
+      await see("5,007 deliveries are pending again.");
       const [first, second] = bodies;
       assert.deepEqual(second, { ...first, starting_after: "whd_1" });
       await page.unrouteAll({ behavior: "wait" });
     });
     await step("an inbox is acknowledged", async () => {
-      const inbox = await make(`${V1}/webhook_endpoints`, {
-        delivery: "inbox",
-        metadata: { team: "shop" },
-      });
+      const metadata = { team: "shop" };
+      const inbox = await make("webhook_endpoints", { delivery: "inbox", metadata });
       await pay();
-      await page.goto(`${origin}/console/#/webhooks/${inbox}`);
-      await region("Details").getByText("metadata.team").waitFor();
-      await page.getByRole("button", { name: "Acknowledge these 5" }).click();
-      await page.getByText("5 deliveries acknowledged.").waitFor();
-      await page.getByText("The inbox is empty").waitFor();
+      await go(`webhooks/${inbox}`);
+      await see("metadata.team");
+      await press("Acknowledge these 5");
+      await see("5 deliveries acknowledged.", "The inbox is empty");
     });
   } finally {
     await receiver.close();

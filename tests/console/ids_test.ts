@@ -4,12 +4,9 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { PROJECT_DIR } from "../support/local/local_start.ts";
-import { consoleCase } from "../support/console/console_case.ts";
+import { type ConsoleCase, consoleCase } from "../support/console/console_case.ts";
 
-const V1 = "/api-v1-payments/v1";
 const SANDBOX = "/api-v1-sandbox";
-
-type Call = (method: string, path: string, body?: unknown) => Promise<{ body: unknown }>;
 
 /** The prefixes of the texts that the API calls an id, a cursor or a token. */
 async function prefixesOfApi(): Promise<string[]> {
@@ -21,39 +18,32 @@ async function prefixesOfApi(): Promise<string[]> {
 }
 
 /** Makes one of each kind. Returns their ids by prefix. */
-async function makeAll(call: Call): Promise<Record<string, string>> {
-  const make = async (path: string, body: unknown) =>
-    ((await call("POST", path, body)).body as { id: string }).id;
-  const first = async (path: string) =>
-    ((await call("GET", path)).body as { data: { id: string; transaction_id: string }[] }).data[0]!;
-  const whe_ = await make(`${V1}/webhook_endpoints`, { delivery: "inbox" });
+async function makeAll({ make, send }: ConsoleCase): Promise<Record<string, string>> {
+  const first = async (path: string) => (await send("GET", path)).data[0];
+  const whe_ = await make("webhook_endpoints", { delivery: "inbox" });
   const payment = { amount: 5_000, currency: "EUR", outcome: "success" };
-  const pay_ = await make(`${V1}/payments`, payment);
-  const disputed = await make(`${V1}/payments`, { ...payment, outcome: "chargeback" });
-  const entry = await first(`${V1}/ledger_entries?payment_id=${pay_}`);
-  const inbox = (await call("GET", `${V1}/webhook_endpoints/${whe_}/inbox`)).body;
+  const pay_ = await make("payments", payment);
+  const disputed = await make("payments", { ...payment, outcome: "chargeback" });
+  const entry = await first(`ledger_entries?payment_id=${pay_}`);
+  const destination = { iban: "DE89 3704 0044 0532 0130 00" };
   return {
     pay_,
-    re_: await make(`${V1}/payments/${pay_}/refund`, { amount: 100 }),
-    dp_: (await first(`${V1}/disputes?payment_id=${disputed}`)).id,
-    tr_: await make(`${V1}/transfers`, {
-      amount: 100,
-      currency: "EUR",
-      destination: { iban: "DE89 3704 0044 0532 0130 00" },
-    }),
-    evt_: (await first(`${V1}/events`)).id,
+    re_: await make(`payments/${pay_}/refund`, { amount: 100 }),
+    dp_: (await first(`disputes?payment_id=${disputed}`)).id,
+    tr_: await make("transfers", { amount: 100, currency: "EUR", destination }),
+    evt_: (await first("events")).id,
     whe_,
-    whd_: (await first(`${V1}/webhook_deliveries?endpoint_id=${whe_}`)).id,
+    whd_: (await first(`webhook_deliveries?endpoint_id=${whe_}`)).id,
     le_: entry.id,
     txn_: entry.transaction_id,
-    key_: (await first(`${V1}/api_keys`)).id,
+    key_: (await first("api_keys")).id,
     req_: (await first(`${SANDBOX}/requests`)).id,
     // Of an event that never happens here, so that it stays.
     flt_: await make(`${SANDBOX}/faults`, {
       ...{ on: "delivery", fault: "duplicate", where: { event_type: "transfer.cancelled" } },
     }),
     env_: await make(`${SANDBOX}/sandboxes`, { name: "PR 34" }),
-    inb_: (inbox as { next_cursor: string }).next_cursor,
+    inb_: (await send("GET", `webhook_endpoints/${whe_}/inbox`)).next_cursor,
     pm_: "pm_card_visa",
   };
 }
@@ -86,15 +76,16 @@ async function search(page: Page, text: string): Promise<void> {
   await page.keyboard.press("Enter");
 }
 
-consoleCase("an id of every kind opens its page", async (step, { enter, start, origin }) => {
-  const ids = await makeAll((...request) => start.call(...request));
-  const { page } = await enter();
+consoleCase("an id of every kind opens its page", async (step, place) => {
+  const { enter, send } = place;
+  const ids = await makeAll(place);
+  const { page, button, go, rows, see, press } = await enter();
   await step("the table has every prefix of the API", async () => {
     assert.deepEqual(Object.keys(PAGES).sort(), await prefixesOfApi());
   });
   /** Searches on a page that shows nothing of the search before. */
   const searchAnew = async (text: string) => {
-    await page.goto(`${origin}/console/#/balance`);
+    await go("balance");
     await page.getByRole("heading", { name: "Balance", level: 1 }).waitFor();
     await search(page, text);
   };
@@ -107,9 +98,9 @@ consoleCase("an id of every kind opens its page", async (step, { enter, start, o
   }
   await step("the entry is marked in its transaction", async () => {
     await search(page, ids["le_"]!);
-    const rows = page.getByRole("table", { name: "Ledger entries" }).locator("tbody tr");
-    await rows.and(page.locator("[aria-current]")).waitFor();
-    assert.equal(await rows.count(), 2);
+    const entries = rows("Ledger entries");
+    await entries.and(page.locator("[aria-current]")).waitFor();
+    assert.equal(await entries.count(), 2);
     const marked = page.locator("tr[aria-current]");
     assert.equal(await marked.getAttribute("title"), ids["le_"]);
     await marked.getByRole("link").first().click();
@@ -117,9 +108,8 @@ consoleCase("an id of every kind opens its page", async (step, { enter, start, o
   });
   for (const [direction, side] of [["debit", 1], ["credit", 2]] as const) {
     await step(`the ${direction} of a transaction is found`, async () => {
-      const { body } = await start.call("GET", `${V1}/ledger_entries?limit=100`);
-      const { id } = (body as { data: { id: string; direction: string }[] }).data
-        .find((entry) => entry.direction === direction)!;
+      const { data } = await send("GET", "ledger_entries?limit=100");
+      const { id } = data.find((entry: { direction: string }) => entry.direction === direction);
       await search(page, id);
       await page.locator(`tr[aria-current][title="${id}"] td:nth-child(${side + 1})`)
         .getByText("EUR").waitFor();
@@ -133,32 +123,29 @@ consoleCase("an id of every kind opens its page", async (step, { enter, start, o
   }
   await step("a prefix that the API does not have", async () => {
     await search(page, "ab_" + "0".repeat(26));
-    await page.getByText("The API has no resource with this prefix.").waitFor();
+    await see("The API has no resource with this prefix.");
   });
   await step("an unknown sandbox: the page says which ones have a page", async () => {
     await search(page, "env_" + "0".repeat(26));
-    await page.getByText("Only a disposable sandbox has a page").waitFor();
+    await see("Only a disposable sandbox has a page");
   });
   await step("the sandbox of this page has its page too, without a delete", async () => {
-    await page.getByRole("button", { name: "Sandboxes…" }).click();
+    await press("Sandboxes…");
     await page.getByLabel("Name").fill("PR 35");
-    await page.getByRole("button", { name: "Make and switch" }).click();
-    await page.getByText("This is the disposable sandbox PR 35").waitFor();
-    const { body } = await start.call("GET", `${SANDBOX}/sandboxes?limit=1`);
-    const [own] = (body as { data: { id: string }[] }).data;
-    await search(page, own!.id);
+    await press("Make and switch");
+    await see("This is the disposable sandbox PR 35");
+    const { data: [own] } = await send("GET", `${SANDBOX}/sandboxes?limit=1`);
+    await search(page, own.id);
     await page.getByRole("heading", { level: 1, name: "PR 35" }).waitFor();
     await page.getByRole("main").getByText("This page").waitFor();
-    assert.equal(await page.getByRole("button", { name: "Delete…" }).count(), 0);
-    await page.getByRole("button", { name: /^Back/ }).click();
+    assert.equal(await button("Delete…").count(), 0);
+    await press(/^Back/);
   });
   await step("the page of a sandbox switches to it and deletes it", async () => {
-    const { body } = await start.call("GET", `${SANDBOX}/sandboxes?limit=1`);
-    const [other] = (body as { data: { id: string }[] }).data;
-    await search(page, other!.id);
-    await page.getByRole("button", { name: "Switch" }).waitFor();
-    await page.getByRole("button", { name: "Delete…" }).click();
-    await page.getByRole("button", { name: "Delete sandbox" }).click();
+    const { data: [other] } = await send("GET", `${SANDBOX}/sandboxes?limit=1`);
+    await search(page, other.id);
+    await button("Switch").waitFor();
+    await press("Delete…", "Delete sandbox");
     await page.getByRole("main").getByText("Ended").first().waitFor();
   });
 });

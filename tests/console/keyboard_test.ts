@@ -6,8 +6,8 @@ import { consoleCase } from "../support/console/console_case.ts";
 /** More than the number of elements on any page. */
 const MAX_TABS = 60;
 
-consoleCase("the keyboard is enough to pay and to refund", async (step, { open, start }) => {
-  const { page } = await open();
+consoleCase("the keyboard is enough to pay and to refund", async (step, { open, start, make }) => {
+  const { page, button, heading, dialog, status, go } = await open();
   const press = (key: string) => page.keyboard.press(key);
   /** The name of the focused element, and whether its focus is visible. */
   const focused = () =>
@@ -50,7 +50,7 @@ consoleCase("the keyboard is enough to pay and to refund", async (step, { open, 
     await page.locator("#key:focus").waitFor();
     await page.keyboard.insertText(start.test_key);
     await press("Enter");
-    await page.getByRole("heading", { name: "Home" }).waitFor();
+    await heading("Home").waitFor();
   });
 
   await step("the skip link skips the navigation", async () => {
@@ -61,7 +61,7 @@ consoleCase("the keyboard is enough to pay and to refund", async (step, { open, 
 
   await step("a payment: arrows choose the test value, Enter sends the form", async () => {
     await press("Enter");
-    await page.getByRole("heading", { name: "Create a payment" }).waitFor();
+    await heading("Create a payment").waitFor();
     await tabTo("Amount");
     await press("Control+A");
     await page.keyboard.insertText("48.00");
@@ -72,32 +72,32 @@ consoleCase("the keyboard is enough to pay and to refund", async (step, { open, 
     await press("ArrowLeft");
     await tabTo("Create payment");
     await press("Enter");
-    await page.getByRole("heading", { name: "48.00 EUR" }).waitFor();
+    await heading("48.00 EUR").waitFor();
     await headingHasFocus("48.00 EUR");
   });
 
   await step("Escape closes a dialog and returns the focus", async () => {
     await tabTo("Refund…");
     await press("Enter");
-    await page.getByRole("dialog", { name: "Refund" }).waitFor();
+    await dialog("Refund").waitFor();
     await press("Escape");
-    await page.getByRole("dialog", { name: "Refund" }).waitFor({ state: "detached" });
+    await dialog("Refund").waitFor({ state: "detached" });
     await hasFocus("Refund…");
   });
 
   await step("the dialog's own button does the same", async () => {
     await press("Enter");
-    await page.getByRole("dialog", { name: "Refund" }).waitFor();
+    await dialog("Refund").waitFor();
     await tabTo("Cancel");
     await press("Enter");
-    await page.getByRole("dialog", { name: "Refund" }).waitFor({ state: "detached" });
+    await dialog("Refund").waitFor({ state: "detached" });
     await hasFocus("Refund…");
   });
 
   await step("Enter opens it again at once after Escape", async () => {
     for (let i = 0; i < 10; i++) {
       await press("Enter");
-      await page.getByRole("dialog", { name: "Refund" }).waitFor();
+      await dialog("Refund").waitFor();
       await press("Escape");
     }
     await hasFocus("Refund…");
@@ -105,22 +105,21 @@ consoleCase("the keyboard is enough to pay and to refund", async (step, { open, 
 
   await step("a refund in the dialog, which keeps the focus inside", async () => {
     await press("Enter");
-    await page.getByRole("dialog", { name: "Refund" }).waitFor();
+    await dialog("Refund").waitFor();
     await press("Control+A");
     await page.keyboard.insertText("8");
     await tabTo("Reason");
     await press("ArrowDown");
     await tabTo("Refund");
     await press("Enter");
-    await page.locator(".under-title").getByText("Partially refunded").waitFor();
+    await status("Partially refunded").waitFor();
   });
 
   await step("the API calls open, and arrows change their tabs", async () => {
     await tabTo("API calls");
     await press("Enter");
     await tabTo("Request");
-    await press("ArrowRight");
-    await press("ArrowRight");
+    for (let i = 0; i < 2; i++) await press("ArrowRight");
     assert.equal((await focused()).name, "curl");
     assert.match(await page.getByRole("tabpanel").innerText(), /^curl -X POST/);
   });
@@ -128,16 +127,12 @@ consoleCase("the keyboard is enough to pay and to refund", async (step, { open, 
   await step(
     "the focus moves to the heading when an action removes its button",
     async () => {
-      const { body } = await start.call("POST", "/api-v1-payments/v1/payments", {
-        amount: 700,
-        currency: "EUR",
-        outcome: "pending",
-      });
-      await page.goto(`${page.url().replace(/#.*/, "")}#/payments/${(body as { id: string }).id}`);
+      const pending = { amount: 700, currency: "EUR", outcome: "pending" };
+      await go(`payments/${await make("payments", pending)}`);
       await headingHasFocus("7.00 EUR");
       await tabTo(/^Completed/);
       await press("Enter");
-      await page.getByRole("button", { name: /^Completed/ }).waitFor({ state: "detached" });
+      await button(/^Completed/).waitFor({ state: "detached" });
       await headingHasFocus("7.00 EUR");
     },
   );
@@ -145,9 +140,9 @@ consoleCase("the keyboard is enough to pay and to refund", async (step, { open, 
   await step("the focus moves to the heading when a dialog's opener is gone", async () => {
     await tabTo("Refund…");
     await press("Enter");
-    await page.getByRole("dialog", { name: "Refund" }).waitFor();
+    await dialog("Refund").waitFor();
     await press("Enter");
-    await page.getByRole("button", { name: "Refund…" }).waitFor({ state: "detached" });
+    await button("Refund…").waitFor({ state: "detached" });
     await headingHasFocus("7.00 EUR");
   });
 

@@ -14,8 +14,8 @@ async function boxOf(element: Locator) {
   return (await element.boundingBox())!;
 }
 
-consoleCase("narrow views show their parts apart", async (step, { enter, start }) => {
-  const { page } = await enter("#/faults", { viewport: PHONE });
+consoleCase("narrow views show their parts apart", async (step, { enter, start, make, send }) => {
+  const { page, go, button } = await enter("#/faults", { viewport: PHONE });
   const sections = page.getByRole("navigation", { name: "Sections" });
   for (const name of ["Faults", "Payments", "Webhooks"]) {
     await step(`a phone shows that the section is ${name}`, async () => {
@@ -34,11 +34,10 @@ consoleCase("narrow views show their parts apart", async (step, { enter, start }
   await step("the badges of an endpoint begin at the same edge", async () => {
     const url = `http://127.0.0.1:${freePort()}/`;
     const endpoint = { url, events: ["*"] };
-    await start.call("POST", "/api-v1-payments/v1/webhook_endpoints", endpoint);
-    await start.call("POST", "/api-v1-payments/v1/payments", { amount: 500, currency: "EUR" });
+    await make("webhook_endpoints", endpoint);
+    await make("payments", { amount: 500, currency: "EUR" });
     await until("the first attempt has failed", async () => {
-      const { body } = await start.call("GET", "/api-v1-payments/v1/webhook_endpoints");
-      return (body as { data: { failing?: boolean }[] }).data[0]?.failing === true;
+      return (await send("GET", "webhook_endpoints")).data[0].failing === true;
     });
     await page.reload();
     await pasteKey(page, start.test_key);
@@ -50,10 +49,9 @@ consoleCase("narrow views show their parts apart", async (step, { enter, start }
   });
   await step("the buttons of a dispute do not touch each other", async () => {
     const dispute = { amount: 5000, currency: "EUR", outcome: "chargeback" };
-    const { body } = await start.call("POST", "/api-v1-payments/v1/payments", dispute);
-    await page.goto(new URL(`#/payments/${(body as { id: string }).id}`, page.url()).href);
-    const submit = await boxOf(page.getByRole("button", { name: "Submit evidence" }));
-    const accept = await boxOf(page.getByRole("button", { name: "Accept the dispute" }));
+    await go(`payments/${await make("payments", dispute)}`);
+    const submit = await boxOf(button("Submit evidence"));
+    const accept = await boxOf(button("Accept the dispute…"));
     assert.ok(accept.y - submit.y - submit.height >= DISTANCE_PX, "the buttons touch each other");
   });
 });

@@ -4,14 +4,10 @@
  */
 
 import assert from "node:assert/strict";
-import type { Page } from "playwright-core";
 import { consoleCase } from "../support/console/console_case.ts";
 
-const V1 = "/api-v1-payments/v1";
 /** Attempts that the client makes before it gives up. */
 const ATTEMPTS = 3;
-
-const said = (page: Page) => page.locator("[aria-live] .notice");
 
 /** A button outside of the forms, the page that has it, and the path of its request. */
 const ACTIONS: readonly (readonly [
@@ -26,17 +22,12 @@ const ACTIONS: readonly (readonly [
 ];
 
 consoleCase("a button that is pressed again keeps its idempotency key", async (step, place) => {
-  const { start, origin } = place;
-  const make = async (path: string, body: unknown) =>
-    ((await start.call("POST", path, body)).body as { id: string }).id;
-  const webhooks = await make(`${V1}/webhook_endpoints`, { url: "http://127.0.0.1:4343/" });
-  const payments = await make(`${V1}/payments`, {
-    amount: 500,
-    currency: "EUR",
-    outcome: "success",
-  });
-  const ids = { webhooks, payments };
-  const { page } = await place.enter();
+  const { make } = place;
+  const ids = {
+    webhooks: await make("webhook_endpoints", { url: "http://127.0.0.1:4343/" }),
+    payments: await make("payments", { amount: 500, currency: "EUR", outcome: "success" }),
+  };
+  const { page, go, button, said } = await place.enter();
   const sent: { path: string; key: string | undefined }[] = [];
   page.on("request", (request) => {
     if (request.method() !== "POST" && request.method() !== "PUT") return;
@@ -46,9 +37,8 @@ consoleCase("a button that is pressed again keeps its idempotency key", async (s
   const keys = new Set<string>();
   for (const [name, section, path] of ACTIONS) {
     await step(`${name}: one key until the API has decided`, async () => {
-      await page.goto(`${origin}/console/#/${section}/${ids[section]}`);
-      const button = page.getByRole("button", { name }).first();
-      await button.waitFor();
+      await go(`${section}/${ids[section]}`);
+      await button(name).first().waitFor();
       await make("/api-v1-sandbox/faults", {
         on: "request",
         fault: "server_error_before",
@@ -56,11 +46,11 @@ consoleCase("a button that is pressed again keeps its idempotency key", async (s
         where: { method: name === "Disable" ? "PUT" : "POST" },
       });
       sent.length = 0;
-      await button.click();
+      await button(name).first().click();
       await page.getByRole("alert").waitFor();
       assert.equal(sent.length, ATTEMPTS);
-      await button.click();
-      await said(page).waitFor();
+      await button(name).first().click();
+      await said().waitFor();
       assert.equal(sent.length, ATTEMPTS + 1);
       assert.ok(sent.every((request) => path.test(request.path)), JSON.stringify(sent));
       assert.equal(new Set(sent.map(({ key }) => key)).size, 1);
@@ -74,92 +64,77 @@ consoleCase("a button that is pressed again keeps its idempotency key", async (s
 });
 
 consoleCase("a dialog that is opened again keeps its idempotency key", async (step, place) => {
-  const { start, enter } = place;
-  const body = { amount: 5000, currency: "EUR", outcome: "success" };
-  const payment = (await start.call("POST", `${V1}/payments`, body)).body as { id: string };
-  const { page } = await enter(`#/payments/${payment.id}`);
-  const dialog = page.getByRole("dialog");
+  const { make, count } = place;
+  const payment = await make("payments", { amount: 5000, currency: "EUR", outcome: "success" });
+  const { page, dialog, said, press, submit, see } = await place.enter(`#/payments/${payment}`);
   const refund = async () => {
-    await page.getByRole("button", { name: "Refund…" }).click();
-    await dialog.getByLabel(/^Amount/).fill("10.00");
-    await dialog.getByRole("button", { name: "Refund", exact: true }).click();
+    await press("Refund…");
+    await submit({ "Amount in EUR": "10.00" }, "Refund");
   };
+  const refunds = () => count(`refunds?payment_id=${payment}`);
   await step("the response to a refund is lost", async () => {
     await page.route("**/refund", async (route) => {
       await route.fetch();
       await route.abort();
     });
     await refund();
-    await dialog.getByText("The API cannot be reached.").waitFor();
-    await dialog.getByRole("button", { name: "Cancel" }).click();
+    await see("The API cannot be reached.");
+    await press("Cancel");
     await page.unroute("**/refund");
   });
   await step("the same refund from a new dialog gets the stored response", async () => {
     await refund();
-    await said(page).waitFor();
+    await said().waitFor();
     assert.equal(await refunds(), 1);
   });
   await step("the next refund is another one", async () => {
     await refund();
-    await dialog.waitFor({ state: "detached" });
+    await dialog().waitFor({ state: "detached" });
     assert.equal(await refunds(), 2);
   });
-  async function refunds(): Promise<number> {
-    const path = `${V1}/refunds?payment_id=${payment.id}`;
-    return ((await start.call("GET", path)).body as { data: unknown[] }).data.length;
-  }
 });
 
-consoleCase("a form sends a fault of one request", async (step, { enter, start }) => {
-  const { page } = await enter("#/payments/new");
-  const submit = () => page.getByRole("button", { name: "Create payment" }).click();
-  const count = async () =>
-    ((await start.call("GET", `${V1}/payments`)).body as { data: unknown[] }).data.length;
-  const fresh = async (fault: string) => {
-    await page.goto(page.url().replace(/#.*/, "#/balance"));
-    await page.getByRole("heading", { name: "Balance", level: 1 }).waitFor();
-    await page.goto(page.url().replace(/#.*/, "#/payments/new"));
+consoleCase("a form sends a fault of one request", async (step, { enter, count }) => {
+  const { page, said, press, fill, submit, fault, field, fresh } = await enter();
+  const open = async (name: string) => {
+    await fresh("payments/new");
     await page.getByText("Idempotency and faults").click();
-    await page.getByLabel(/^Fault of this request/).selectOption(fault);
+    await fill({ "Fault of this request": name });
   };
   await step("429, and the retry pays", async () => {
-    await fresh("rate_limited");
-    await submit();
-    await said(page).getByText("Payment created: completed.").waitFor();
-    await said(page).getByText("Fault “Rate limited”: attempt 1 got 429, attempt 2 got 201.")
-      .waitFor();
-    assert.equal(await count(), 1);
+    await open("rate_limited");
+    await press("Create payment");
+    await said("Payment created: completed.").waitFor();
+    await said("Fault “Rate limited”: attempt 1 got 429, attempt 2 got 201.").waitFor();
+    assert.equal(await count("payments"), 1);
   });
   await step("a lost response, and the retry gets the stored one", async () => {
-    await fresh("connection_lost_after");
-    await submit();
-    await said(page).getByText(/attempt 1 got no response, attempt 2 got 201\./).waitFor();
-    assert.equal(await count(), 2);
+    await open("connection_lost_after");
+    await press("Create payment");
+    await said(/attempt 1 got no response, attempt 2 got 201\./).waitFor();
+    assert.equal(await count("payments"), 2);
   });
   await step("sent twice, only the first request has the fault", async () => {
-    await fresh("server_error_before");
-    await page.getByLabel("Send the request twice, with one key").check();
-    await submit();
-    await said(page).getByText(/attempt 1 got 500, attempt 2 got 201\. Sent twice: .*byte for byte/)
-      .waitFor();
-    assert.equal(await count(), 3);
+    await open("server_error_before");
+    await field("Send the request twice, with one key").check();
+    await press("Create payment");
+    await said(/attempt 1 got 500, attempt 2 got 201\. Sent twice: .*byte for byte/).waitFor();
+    assert.equal(await count("payments"), 3);
   });
   await step("a delay that the API refuses, at its field", async () => {
-    await fresh("delay");
-    await page.getByLabel("Delay in milliseconds").fill("10001");
-    await submit();
-    await page.locator(".fault").getByText(/must be 1 to 10000 milliseconds/).first().waitFor();
-    await page.getByLabel("Delay in milliseconds").fill("600");
+    await open("delay");
+    await submit({ "Delay in milliseconds": "10001" }, "Create payment");
+    await fault(/must be 1 to 10000 milliseconds/).first().waitFor();
     const begun = Date.now();
-    await submit();
-    await said(page).getByText("Fault “Delay”: attempt 1 got 201.").waitFor();
+    await submit({ "Delay in milliseconds": "600" }, "Create payment");
+    await said("Fault “Delay”: attempt 1 got 201.").waitFor();
     assert.ok(Date.now() - begun >= 600);
   });
   await step("a closed part sends no fault", async () => {
-    await fresh("rate_limited");
+    await open("rate_limited");
     await page.getByText("Idempotency and faults").click();
-    await submit();
-    await said(page).getByText("Payment created: completed.").waitFor();
-    assert.equal(await said(page).getByText("Fault").count(), 0);
+    await press("Create payment");
+    await said("Payment created: completed.").waitFor();
+    assert.equal(await said("Fault").count(), 0);
   });
 });

@@ -7,15 +7,9 @@ import assert from "node:assert/strict";
 import type { Page } from "playwright-core";
 import { consoleCase, DESKTOP, PHONE } from "../support/console/console_case.ts";
 
-const V1 = "/api-v1-payments/v1";
 const SANDBOX = "/api-v1-sandbox/payments";
 /** More than a page of a list. */
 const MADE = 45;
-
-const rows = (page: Page, name: string) => page.getByRole("table", { name }).locator("tbody tr");
-
-/** The hash of the page, with which its route begins. */
-const hash = (page: Page) => new URL(page.url()).hash;
 
 /** The text that is selected, and how far the page is scrolled. Both run in the page. */
 // deno-lint-ignore no-explicit-any
@@ -32,20 +26,16 @@ async function dragOver(page: Page, box: { x: number; y: number; width: number; 
   await page.mouse.up();
 }
 
-consoleCase("rows of lists are selected, opened and left", async (step, { enter, start }) => {
-  const make = async (path: string, body: unknown): Promise<string> =>
-    ((await start.call("POST", path, body)).body as { id: string }).id;
+consoleCase("rows of lists are selected, opened and left", async (step, { enter, make }) => {
   for (let i = 1; i <= MADE; i++) {
-    await make(SANDBOX, {
-      amount_minor: 100 * i,
-      currency: "EUR",
-      outcome: "success",
-      reference: `INV-${i}`,
-    });
+    const body = { amount_minor: 100 * i, currency: "EUR", outcome: "success" };
+    await make(SANDBOX, { ...body, reference: `INV-${i}` });
   }
-  const { page } = await enter("#/payments");
-  await rows(page, "Payments").nth(19).waitFor();
-  const first = rows(page, "Payments").first();
+  const { page, link, region, heading, rows, go, hash, see, press } = await enter(
+    "#/payments",
+  );
+  await rows("Payments").nth(19).waitFor();
+  const first = rows("Payments").first();
 
   await step("a drag over a reference selects its text and opens nothing", async () => {
     const text = first.getByText(`INV-${MADE}`);
@@ -59,85 +49,75 @@ consoleCase("rows of lists are selected, opened and left", async (step, { enter,
     await dragOver(page, range);
     assert.match(`INV-${MADE}`, new RegExp(await selected(page)));
     assert.ok((await selected(page)).length >= 4, await selected(page));
-    assert.equal(hash(page), "#/payments");
+    assert.equal(hash(), "#/payments");
   });
   await step("a click on a cell opens the payment", async () => {
     await page.mouse.click(5, 5);
     await first.locator("td").nth(2).click();
-    await page.getByRole("heading", { name: "45.00 EUR" }).waitFor();
-    await page.getByRole("link", { name: "Payments", exact: true }).last().click();
+    await heading("45.00 EUR").waitFor();
+    await link("Payments").last().click();
   });
   await step("with Ctrl it opens another tab", async () => {
     const opened = page.context().waitForEvent("page");
     await first.locator("td").nth(2).click({ modifiers: ["Control"] });
     await (await opened).close();
-    assert.equal(hash(page), "#/payments");
+    assert.equal(hash(), "#/payments");
   });
 
   await step("an older page begins at its top", async () => {
     await page.getByLabel("Status").selectOption("completed");
     await page.waitForURL(/status=completed$/);
-    await rows(page, "Payments").nth(19).waitFor();
-    const older = page.getByRole("link", { name: "Older" });
+    await rows("Payments").nth(19).waitFor();
+    const older = link("Older");
     await older.scrollIntoViewIfNeeded();
     assert.ok(await scrolled(page) > 0);
     await older.click();
-    await rows(page, "Payments").filter({ hasText: `INV-${MADE}` }).waitFor({ state: "detached" });
-    assert.equal(await rows(page, "Payments").count(), 20);
+    await rows("Payments").filter({ hasText: `INV-${MADE}` }).waitFor({ state: "detached" });
+    assert.equal(await rows("Payments").count(), 20);
     assert.equal(await scrolled(page), 0);
   });
   for (const leave of ["the crumb", "the back button"]) {
     await step(`${leave} leads back to the page and its filters`, async () => {
-      const list = hash(page);
+      const list = hash();
       assert.match(list, /status=completed&starting_after=pay_/);
-      await rows(page, "Payments").first().getByRole("link").click();
-      await page.getByRole("region", { name: "Timeline" }).waitFor();
+      await rows("Payments").first().getByRole("link").click();
+      await region("Timeline").waitFor();
       if (leave === "the crumb") await page.locator(".crumb a").click();
       else await page.goBack();
-      await rows(page, "Payments").first().waitFor();
-      assert.equal(hash(page), list);
+      await rows("Payments").first().waitFor();
+      assert.equal(hash(), list);
     });
   }
   await step("the navigation leads to the whole list", async () => {
     await page.getByRole("navigation", { name: "Sections" }).getByText("Payments").click();
-    await rows(page, "Payments").filter({ hasText: `INV-${MADE}` }).waitFor();
-    assert.equal(hash(page), "#/payments");
+    await rows("Payments").filter({ hasText: `INV-${MADE}` }).waitFor();
+    assert.equal(hash(), "#/payments");
   });
   await step("a reset forgets the filters and the page, whose cursor is gone", async () => {
-    await page.goto(`${page.url().split("#")[0]}#/transfers?status=pending`);
-    await page.getByText("No transfer matches").waitFor();
-    await page.getByRole("button", { name: "Reset sandbox" }).click();
-    await page.getByRole("button", { name: "Delete everything" }).click();
-    await page.getByText("No payments yet").waitFor();
-    await page.goto(`${page.url().split("#")[0]}#/transfers/new`);
-    await page.getByRole("heading", { name: "Create a transfer" }).waitFor();
+    await go("transfers?status=pending");
+    await see("No transfer matches");
+    await press("Reset sandbox", "Delete everything");
+    await see("No payments yet");
+    await go("transfers/new");
+    await heading("Create a transfer").waitFor();
     assert.equal(await page.locator(".crumb a").getAttribute("href"), "#/transfers");
   });
 });
 
-consoleCase("each request leads to its resource", async (step, { enter, start }) => {
-  const call = (method: string, path: string, body?: unknown) => start.call(method, path, body);
-  const make = async (path: string, body: unknown): Promise<string> =>
-    ((await call("POST", path, body)).body as { id: string }).id;
-  const paid = await make(SANDBOX, { amount_minor: 5000, currency: "EUR", outcome: "success" });
-  const refund = await make(`${V1}/payments/${paid}/refund`, { amount: 100 });
-  await call("POST", `${V1}/payments/${paid}/capture`);
-  const disputed = await make(SANDBOX, {
-    amount_minor: 700,
-    currency: "EUR",
-    outcome: "chargeback",
-  });
-  const disputes = (await call("GET", `${V1}/disputes`)).body as { data: { id: string }[] };
-  const transfer = await make(`${V1}/transfers`, {
-    amount: 300,
-    currency: "EUR",
-    destination: { iban: "DE89 3704 0044 0532 0130 00" },
-  });
-  const dispute = disputes.data[0]!.id;
+consoleCase("each request leads to its resource", async (step, { enter, make, send }) => {
+  const pay = (amount_minor: number, outcome: string) =>
+    make(SANDBOX, { amount_minor, currency: "EUR", outcome });
+  const paid = await pay(5000, "success");
+  const refund = await make(`payments/${paid}/refund`, { amount: 100 });
+  await send("POST", `payments/${paid}/capture`);
+  const disputed = await pay(700, "chargeback");
+  const { data: [{ id: dispute }] } = await send("GET", "disputes");
+  const destination = { iban: "DE89 3704 0044 0532 0130 00" };
+  const transfer = await make("transfers", { amount: 300, currency: "EUR", destination });
   for (const path of [`refunds/${refund}`, `disputes/${dispute}`, `transfers/${transfer}`]) {
-    await call("GET", `${V1}/${path}`);
+    await send("GET", path);
   }
-  const { page } = await enter("#/requests");
+  const { page, region, rows, go, hash, see } = await enter("#/requests");
 
   const leads: [request: string, leads_to: string][] = [
     [`payments/${paid}/refund`, `payments/${paid}`],
@@ -148,24 +128,24 @@ consoleCase("each request leads to its resource", async (step, { enter, start })
   ];
   for (const [request, leads_to] of leads) {
     await step(request.replaceAll(/_\w{26}/g, "_…"), async () => {
-      await page.goto(`${page.url().split("#")[0]}#/requests`);
+      await go("requests");
       const shown = `/${request}`.replace(/([a-z]+_)\w{22}(\w{4})/, "$1…$2");
-      const row = rows(page, "Requests").filter({ has: page.getByText(shown, { exact: true }) });
+      const row = rows("Requests").filter({ has: page.getByText(shown, { exact: true }) });
       await row.first().locator(".mention").click();
-      await page.getByRole("region", { name: "Timeline" }).waitFor();
-      assert.equal(hash(page), `#/${leads_to}`);
+      await region("Timeline").waitFor();
+      assert.equal(hash(), `#/${leads_to}`);
       assert.match(await page.getByRole("heading", { level: 1 }).innerText(), /\d EUR/);
     });
   }
   await step("a resource that does not exist says so", async () => {
-    await page.goto(`${page.url().split("#")[0]}#/refunds/re_${"0".repeat(26)}`);
-    await page.getByText("Cannot show this refund.").waitFor();
+    await go(`refunds/re_${"0".repeat(26)}`);
+    await see("Cannot show this refund.");
   });
   for (const [name, viewport] of Object.entries({ DESKTOP, PHONE })) {
     await step(`no path is cut, ${name}`, async () => {
       await page.setViewportSize(viewport);
-      await page.goto(`${page.url().split("#")[0]}#/requests`);
-      await rows(page, "Requests").first().waitFor();
+      await go("requests");
+      await rows("Requests").first().waitFor();
       const cells = await page.locator("td.whole").evaluateAll(
         // deno-lint-ignore no-explicit-any
         (cells: any[]) =>

@@ -19,12 +19,12 @@ async function assertOnlyText(page: Page): Promise<void> {
 
 consoleCase("the console refuses a live key before any request", async (step, { open, start }) => {
   const { live_key } = await readCredentials(start.data_dir);
-  const { page, requests } = await open();
+  const { page, requests, press } = await open();
   const calls = () => requests.filter((request) => !request.includes("/console/"));
   for (const text of [live_key, ` ${live_key}\n`, `Bearer ${live_key}`, "rk_LIVE_1"]) {
     await step(`${JSON.stringify(text.slice(0, 12))}… of ${text.length} characters`, async () => {
       await page.getByLabel("Test key").last().fill(text);
-      await page.getByRole("button", { name: "Open the sandbox" }).click();
+      await press("Open the sandbox");
       await page.getByRole("alert").getByText("test_key_required").waitFor();
       assert.equal(await page.getByLabel("Test key").last().inputValue(), "");
       assert.deepEqual(calls(), []);
@@ -33,7 +33,7 @@ consoleCase("the console refuses a live key before any request", async (step, { 
   await step("a text that is not a key is not sent either", async () => {
     for (const text of ["", "sk_test_short", `${start.test_key}x`, "pk_test"]) {
       await page.getByLabel("Test key").last().fill(text);
-      await page.getByRole("button", { name: "Open the sandbox" }).click();
+      await press("Open the sandbox");
       await page.getByRole("alert").locator(".fault").waitFor();
     }
     assert.deepEqual(calls(), []);
@@ -41,18 +41,18 @@ consoleCase("the console refuses a live key before any request", async (step, { 
   await step("an unknown test key is refused by the API, shown at the field", async () => {
     const unknown = start.test_key.slice(0, -1) + (start.test_key.endsWith("a") ? "b" : "a");
     await page.getByLabel("Test key").last().fill(unknown);
-    await page.getByRole("button", { name: "Open the sandbox" }).click();
+    await press("Open the sandbox");
     await page.getByRole("alert").getByText("unauthorized").waitFor();
     assert.equal(await page.getByLabel("Test key").last().inputValue(), unknown);
   });
 });
 
 consoleCase("requests go to one origin, with the key in one header", async (step, place) => {
-  const { page, requests } = await place.open("#/payments");
+  const { page, requests, see, press } = await place.open("#/payments");
   await page.clock.install();
   await pasteKey(page, place.start.test_key);
   await step("no request goes to another origin, and no URL contains the key", async () => {
-    await page.getByText("No payments yet").waitFor();
+    await see("No payments yet");
     for (const request of requests) {
       const [, url] = request.split(" ");
       assert.equal(new URL(url!).origin, place.origin);
@@ -61,14 +61,14 @@ consoleCase("requests go to one origin, with the key in one header", async (step
   });
   await step("the document does not contain the key", async () => {
     assert.ok(!(await page.content()).includes(place.start.test_key));
-    await page.getByRole("button", { name: /^API calls/ }).click();
+    await press(/^API calls/);
     for (const tab of ["Request", "curl", "TypeScript"]) {
       await page.getByRole("tab", { name: tab }).click();
       assert.ok(!(await page.content()).includes(place.start.test_key), tab);
     }
   });
   await step("the page drops a forgotten key", async () => {
-    await page.getByRole("button", { name: "Forget key" }).click();
+    await press("Forget key");
     assert.equal(await page.getByLabel("Test key").last().inputValue(), "");
     const before = requests.length;
     await moveClock(page, 60_000);
@@ -76,8 +76,8 @@ consoleCase("requests go to one origin, with the key in one header", async (step
   });
 });
 
-consoleCase("the console shows markup in every field as text", async (step, { enter, start }) => {
-  const { page } = await enter("#/payments/new");
+consoleCase("the console shows markup in every field as text", async (step, { enter, make }) => {
+  const { page, region, heading, go, press } = await enter("#/payments/new");
   const fill = async (label: string | RegExp, text: string) =>
     await page.getByLabel(label, { exact: typeof label === "string" }).fill(text);
 
@@ -86,7 +86,7 @@ consoleCase("the console shows markup in every field as text", async (step, { en
     for (const field of fields) {
       const was = await field.inputValue();
       await field.fill(MARKUP);
-      await page.getByRole("button", { name: "Create payment" }).click();
+      await press("Create payment");
       await page.locator(".fault, .notice.bad, .under-title").locator("visible=true").first()
         .waitFor();
       await assertOnlyText(page);
@@ -96,37 +96,34 @@ consoleCase("the console shows markup in every field as text", async (step, { en
   });
 
   await step("in a stored payment, on every page that shows it", async () => {
-    await page.goto(page.url().replace(/#.*/, "#/payments"));
-    await page.getByRole("heading", { name: "Payments" }).waitFor();
-    await page.goto(page.url().replace(/#.*/, "#/payments/new"));
+    await go("payments");
+    await heading("Payments").waitFor();
+    await go("payments/new");
     await fill(/^Name/, MARKUP);
     await fill(/^Description/, MARKUP);
     await fill(/^Reference/, MARKUP);
-    await page.getByRole("button", { name: "Add metadata" }).click();
+    await press("Add metadata");
     await fill("Name 1", MARKUP.slice(0, 40));
     await fill("Value 1", MARKUP);
-    await page.getByRole("button", { name: "Create payment" }).click();
-    await page.getByRole("heading", { name: "19.99 EUR" }).waitFor();
+    await press("Create payment");
+    await heading("19.99 EUR").waitFor();
     assert.equal(await page.locator(".details").getByText(MARKUP, { exact: true }).count(), 4);
     await page.getByText("payment.completed", { exact: true }).first().click();
-    await page.getByRole("region", { name: "Payload of payment.completed" }).waitFor();
+    await region("Payload of payment.completed").waitFor();
     await assertOnlyText(page);
-    await page.getByRole("button", { name: /^API calls/ }).click();
+    await press(/^API calls/);
     for (const tab of ["Request", "Response", "curl", "TypeScript"]) {
       await page.getByRole("tab", { name: tab }).click();
       await assertOnlyText(page);
     }
-    await page.goto(page.url().replace(/#.*/, "#/payments"));
+    await go("payments");
     await page.getByRole("table").getByText(MARKUP).first().waitFor();
     await assertOnlyText(page);
   });
 
   await step("in an endpoint and in the URL of the page", async () => {
-    const { body } = await start.call("POST", "/api-v1-payments/v1/webhook_endpoints", {
-      url: "http://127.0.0.1:4343/%3Cimg%20src=x%3E",
-      description: MARKUP,
-    });
-    const { id } = body as { id: string };
+    const url = "http://127.0.0.1:4343/%3Cimg%20src=x%3E";
+    const id = await make("webhook_endpoints", { url, description: MARKUP });
     for (
       const place of [
         "webhooks",
@@ -137,7 +134,7 @@ consoleCase("the console shows markup in every field as text", async (step, { en
         "payments/%",
       ]
     ) {
-      await page.goto(page.url().replace(/#.*/, `#/${place}`));
+      await go(`${place}`);
       await page.getByRole("heading").first().waitFor();
       await page.waitForTimeout(100);
       await assertOnlyText(page);

@@ -2,13 +2,10 @@
 
 import { consoleCase } from "../support/console/console_case.ts";
 
-consoleCase("an empty page has a link to the older ones", async (step, { start, enter }) => {
-  const { body } = await start.call("POST", "/api-v1-payments/v1/payments", {
-    amount: 777,
-    currency: "CHF",
-  });
+consoleCase("an empty page has a link to the older ones", async (step, { send, enter }) => {
+  const body = await send("POST", "payments", { amount: 777, currency: "CHF" });
   const first = `pay_${"1".repeat(26)}`;
-  const { page } = await enter("#/payments");
+  const { page, link, see } = await enter("#/payments");
   // The first page of the filtered list has no match, the second one has.
   await page.route("**/v1/payments?*currency=CHF*", async (route) => {
     const cursor = new URL(route.request().url()).searchParams.get("starting_after");
@@ -22,12 +19,12 @@ consoleCase("an empty page has a link to the older ones", async (step, { start, 
   await step("the page says that it has no match yet, not that there is none", async () => {
     await page.getByLabel("Currency").fill("CHF");
     await page.getByLabel("Currency").blur();
-    await page.getByText("None found yet").waitFor();
+    await see("None found yet");
   });
   await step("the link leads to the older ones, and another to the newest", async () => {
-    await page.getByRole("link", { name: "Older" }).click();
-    await page.getByText("7.77 CHF").waitFor();
-    await page.getByRole("link", { name: "Newest" }).click();
-    await page.getByText("None found yet").waitFor();
+    await link("Older").click();
+    await see("7.77 CHF");
+    await link("Newest").click();
+    await see("None found yet");
   });
 });

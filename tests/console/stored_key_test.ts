@@ -12,7 +12,6 @@ import { consoleCase } from "../support/console/console_case.ts";
 const KEPT = ["payments-console-session"];
 
 const sections = (page: Page) => page.getByRole("navigation", { name: "Sections" });
-const button = (page: Page, name: string) => page.getByRole("button", { name, exact: true });
 const connectPage = (page: Page) => page.getByRole("heading", { name: "Open your sandbox" });
 
 /** The names of the items in the session storage. */
@@ -42,11 +41,11 @@ Deno.test("keyLink() has the key in the fragment, where keyOfHash() finds it", (
 
 consoleCase("a link that carries the key", async (step, { start, origin, open }) => {
   const link = /Console +(\S+)/.exec(start.output())![1]!;
-  const { page, requests } = await open("", { url: link });
+  const { page, requests, field, see } = await open("", { url: link });
 
   await step("the printed link opens the sandbox", async () => {
     await sections(page).waitFor();
-    await page.getByText("No payments yet").waitFor();
+    await see("No payments yet");
   });
 
   await step("the key is in no address, no storage and no URL of a request", async () => {
@@ -66,7 +65,7 @@ consoleCase("a link that carries the key", async (step, { start, origin, open })
     await sections(page).waitFor();
     await page.getByLabel("Keep key on reload").check();
     await page.goto(`${origin}/console/#key=sk_test_wrong`);
-    await page.getByText("This is not a complete test key").waitFor();
+    await see("This is not a complete test key");
     assert.ok(!(await address(page)).includes("wrong"));
     assert.deepEqual(await kept(page), []);
   });
@@ -76,8 +75,8 @@ consoleCase("a link that carries the key", async (step, { start, origin, open })
     const sent: string[] = [];
     page.on("request", (request) => sent.push(JSON.stringify([request.url(), request.headers()])));
     await page.goto(`${origin}/console/#key=${live}`);
-    await page.getByText("This is a live key").waitFor();
-    assert.equal(await page.getByLabel("Test key", { exact: true }).inputValue(), "");
+    await see("This is a live key");
+    assert.equal(await field("Test key").inputValue(), "");
     assert.ok(!(await address(page)).includes(live));
     await page.waitForTimeout(300);
     assert.deepEqual(sent.filter((request) => request.includes(live)), []);
@@ -85,22 +84,21 @@ consoleCase("a link that carries the key", async (step, { start, origin, open })
 });
 
 consoleCase("a key that the tab keeps", async (step, { start, open }) => {
-  const { page } = await open("#/transfers");
+  const { page, field, see, press } = await open("#/transfers");
 
   await step("the page says where the key is kept", async () => {
-    await page.getByText(/session storage of the browser then holds the key until you close/)
-      .waitFor();
+    await see(/session storage of the browser then holds the key until you close/);
     assert.equal(await page.getByLabel("Keep the key in this tab").isChecked(), false);
   });
 
   await step("a reload continues on the same page", async () => {
-    await page.getByLabel("Test key", { exact: true }).fill(start.test_key);
+    await field("Test key").fill(start.test_key);
     await page.getByLabel("Keep the key in this tab").check();
-    await button(page, "Open the sandbox").click();
-    await page.getByText("No transfers yet").waitFor();
+    await press("Open the sandbox");
+    await see("No transfers yet");
     assert.deepEqual(await kept(page), KEPT);
     await page.reload();
-    await page.getByText("No transfers yet").waitFor();
+    await see("No transfers yet");
   });
 
   await step("another tab asks for the key", async () => {
@@ -111,18 +109,17 @@ consoleCase("a key that the tab keeps", async (step, { start, open }) => {
   });
 
   await step("a disposable sandbox survives a reload, and so does the way back", async () => {
-    await button(page, "Sandboxes…").click();
+    await press("Sandboxes…");
     await page.getByLabel("Name").fill("PR 17");
-    await button(page, "Make and switch").click();
+    await press("Make and switch");
     await page.locator(".account").getByText("PR 17").waitFor();
     await page.reload();
     await page.locator(".account").getByText("PR 17").waitFor();
-    await button(page, "Back to the first sandbox").click();
+    await press("Back to the first sandbox");
     await page.reload();
-    await button(page, "Sandboxes…").click();
-    await button(page, "Switch to PR 17").click();
+    await press("Sandboxes…", "Switch to PR 17");
     await page.locator(".account").getByText("PR 17").waitFor();
-    await button(page, "Back to the first sandbox").click();
+    await press("Back to the first sandbox");
   });
 
   await step("a user who changes their mind is asked again", async () => {
@@ -130,7 +127,7 @@ consoleCase("a key that the tab keeps", async (step, { start, open }) => {
     assert.deepEqual(await kept(page), []);
     await page.getByLabel("Keep key on reload").check();
     assert.deepEqual(await kept(page), KEPT);
-    await button(page, "Forget key").click();
+    await press("Forget key");
     await connectPage(page).waitFor();
     assert.deepEqual(await kept(page), []);
     await page.reload();
@@ -138,9 +135,9 @@ consoleCase("a key that the tab keeps", async (step, { start, open }) => {
   });
 
   await step("a key that the API refuses is not kept", async () => {
-    await page.getByLabel("Test key", { exact: true }).fill(start.test_key);
+    await field("Test key").fill(start.test_key);
     await page.getByLabel("Keep the key in this tab").check();
-    await button(page, "Open the sandbox").click();
+    await press("Open the sandbox");
     await sections(page).waitFor();
     await page.route("**/v1/**", (route) =>
       route.fulfill({

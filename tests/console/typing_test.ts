@@ -7,7 +7,6 @@ import assert from "node:assert/strict";
 import type { Locator, Page } from "playwright-core";
 import { consoleCase } from "../support/console/console_case.ts";
 
-const PAYMENTS = "/api-v1-payments/v1/payments";
 const CARD = { number: "4242424242424242", exp_month: 12, exp_year: 2034, cvc: "123" };
 /** Longer than the time between two reads. */
 const READ_MS = 2_500;
@@ -48,39 +47,28 @@ async function fillIn(page: Page, scope: Locator): Promise<number> {
   return fields.length + lists.length;
 }
 
-consoleCase("no read erases what the user types", async (step, { enter, start, origin }) => {
-  const make = async (path: string, body: unknown): Promise<string> =>
-    ((await start.call("POST", path, body)).body as { id: string }).id;
-  const whe = await make("/api-v1-payments/v1/webhook_endpoints", { delivery: "inbox" });
-  const authorized = await make(PAYMENTS, {
-    amount: 5000,
-    currency: "EUR",
-    card: CARD,
-    capture: "manual",
-  });
-  const disputed = await make(PAYMENTS, {
-    amount: 5000,
-    currency: "EUR",
-    card: { ...CARD, number: "4000000000000259" },
-  });
-  const deposit = await make(PAYMENTS, {
+consoleCase("no read erases what the user types", async (step, { enter, make }) => {
+  const pay = (more: object) =>
+    make("payments", { amount: 5000, currency: "EUR", card: CARD, ...more });
+  const whe = await make("webhook_endpoints", { delivery: "inbox" });
+  const authorized = await pay({ capture: "manual" });
+  const disputed = await pay({ card: { ...CARD, number: "4000000000000259" } });
+  const deposit = await make("payments", {
     amount: 5_000_000,
     currency: "USDC",
     capability: "stablecoin_payment",
   });
-  const paid = await make(PAYMENTS, { amount: 5000, currency: "EUR", card: CARD });
+  const paid = await pay({});
 
-  const { page } = await enter();
+  const on = await enter();
+  const { page, button, see, press, hash } = on;
   await page.clock.install();
   const go = async (place: string) => {
-    const between = page.getByRole("heading", { name: "Balance", level: 1 });
-    await page.goto(`${origin}/console/#/balance`);
-    await between.waitFor();
-    await page.goto(`${origin}/console/#/${place}`);
-    await between.waitFor({ state: "detached" });
+    await on.fresh(place);
+    await page.getByRole("heading", { name: "Balance", level: 1 }).waitFor({ state: "detached" });
   };
   const main = page.locator("main");
-  const dialog = page.getByRole("dialog");
+  const dialog = on.dialog();
 
   for (const place of ["payments", "transfers", "requests", "events"]) {
     await step(`in the filters of ${place}`, async () => {
@@ -92,18 +80,18 @@ consoleCase("no read erases what the user types", async (step, { enter, start, o
     "a filter is applied when it is complete, and not before",
     async () => {
       await go("payments");
-      const field = page.getByLabel("Reference", { exact: true });
+      const field = on.field("Reference");
       await field.focus();
       for (const part of ["INV-", "2026", "-1004"]) {
         await page.keyboard.type(part);
         await readAgain(page);
       }
       assert.equal(await field.inputValue(), "INV-2026-1004");
-      assert.equal(new URL(page.url()).hash, "#/payments");
+      assert.equal(hash(), "#/payments");
       await page.keyboard.press("Enter");
-      await page.getByText("No payment matches").waitFor();
-      assert.equal(new URL(page.url()).hash, "#/payments?reference=INV-2026-1004");
-      await page.getByRole("button", { name: "Clear filter", exact: true }).click();
+      await see("No payment matches");
+      assert.equal(hash(), "#/payments?reference=INV-2026-1004");
+      await press("Clear filter");
       assert.equal(await field.inputValue(), "");
     },
   );
@@ -119,7 +107,7 @@ consoleCase("no read erases what the user types", async (step, { enter, start, o
   for (const [place, name] of forms) {
     await step(`in the form ${place}, by ${name}`, async () => {
       await go(place);
-      const add = page.getByRole("button", { name: "Add metadata" });
+      const add = button("Add metadata");
       if (await add.count() > 0) await add.click();
       const choices = await main.locator(`input[type=radio][name=${name}]`).all();
       assert.ok(choices.length > 1);
@@ -154,10 +142,10 @@ consoleCase("no read erases what the user types", async (step, { enter, start, o
   }
   await step("a newer payment does not take the place of the one in a form", async () => {
     await go(`webhooks/${whe}`);
-    await page.getByRole("button", { name: "Trigger an event…" }).click();
+    await press("Trigger an event…");
     const field = dialog.getByLabel("Payment");
     assert.equal(await field.inputValue(), paid);
-    await make(PAYMENTS, { amount: 900, currency: "EUR", card: CARD });
+    await pay({ amount: 900 });
     await readAgain(page);
     await readAgain(page);
     assert.equal(await field.inputValue(), paid);

@@ -8,6 +8,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { launchBrowser, no_browser } from "./browser.ts";
+import { type ConsolePage, consolePage } from "./console_page.ts";
 import { cloneDatabase } from "../database/database.ts";
 import { launchStart, type LocalStart, PROJECT_DIR } from "../local/local_start.ts";
 import { withTemporaryFolder } from "../common/temporary_folder.ts";
@@ -17,13 +18,6 @@ export const DESKTOP = { width: 1280, height: 900 };
 export const PHONE = { width: 390, height: 844 };
 /** Longer than a page needs for anything. */
 const PATIENCE_MS = 30_000;
-
-/** An open page and its requests. */
-interface ConsolePage {
-  page: Page;
-  /** Method and URL of every request, in order. */
-  requests: string[];
-}
 
 /** Options of opening a page. */
 interface OpenOptions extends BrowserContextOptions {
@@ -42,7 +36,20 @@ export interface ConsoleCase {
   open(place?: string, options?: OpenOptions): Promise<ConsolePage>;
   /** Opens the console and pastes the test key. */
   enter(place?: string, options?: BrowserContextOptions): Promise<ConsolePage>;
+  /**
+   * Sends a request with the test key, and returns the body of the response. A path without a slash
+   * at its beginning is one of the payments function.
+   */
+  send: Send;
+  /** Makes a resource. Returns its id. */
+  make(path: string, body?: unknown): Promise<string>;
+  /** The number of items of a list of the payments function. */
+  count(list: string): Promise<number>;
 }
+
+// The tests know the shapes of the responses.
+// deno-lint-ignore no-explicit-any
+type Send = (method: string, path: string, body?: unknown) => Promise<any>;
 
 /** Runs a step of a test. If it fails, the test ends, because later steps depend on it. */
 export type Step = (name: string, work: () => Promise<void>) => Promise<void>;
@@ -99,7 +106,7 @@ export async function moveClock(page: Page, by_ms: number): Promise<void> {
   await page.waitForTimeout(RECORD_MS);
 }
 
-/** Saves a picture of the page in `apps/console/` of CI_ARTIFACTS, by default of `artifacts/`. */
+/** Saves a picture of the page in `console/` of CI_ARTIFACTS, by default of `artifacts/`. */
 export async function keepScreenshot(page: Page, name: string): Promise<void> {
   const folder = Deno.env.get("CI_ARTIFACTS") || join(PROJECT_DIR, "artifacts");
   await page.screenshot({ path: join(folder, "console", `${name}.png`) });
@@ -116,7 +123,8 @@ function caseOf(
     const context = await browser.newContext({ viewport: DESKTOP, ...context_options });
     const page = await context.newPage();
     page.setDefaultTimeout(PATIENCE_MS);
-    const requests: string[] = [];
+    const opened = consolePage(page, url);
+    const { requests } = opened;
     const faults: string[] = [];
     page.on("request", (request) => requests.push(`${request.method()} ${request.url()}`));
     page.on("pageerror", (error) => faults.push(String(error)));
@@ -133,12 +141,19 @@ function caseOf(
       await context.close();
     });
     await page.goto(url + place);
-    return { page, requests };
+    return opened;
+  };
+  const send: Send = async (method, path, body) => {
+    const whole = path.startsWith("/") ? path : `/api-v1-payments/v1/${path}`;
+    return (await start.call(method, whole, body)).body;
   };
   return {
     start,
     origin,
     open,
+    send,
+    make: async (path, body) => (await send("POST", path, body)).id,
+    count: async (list) => (await send("GET", list)).data.length,
     async enter(place, options) {
       const opened = await open(place, options);
       await pasteKey(opened.page, start.test_key);
