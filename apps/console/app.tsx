@@ -45,7 +45,7 @@ import {
   sandboxId,
   session,
 } from "./data/session.ts";
-import { Time } from "./parts/text.tsx";
+import { longer, Time } from "./parts/text.tsx";
 import { TIME_ZONE } from "./data/times.ts";
 import { pageName, sectionName } from "./data/titles.ts";
 import { TransferPage } from "./pages/transfer_page.tsx";
@@ -151,7 +151,7 @@ function Frame() {
                   <TranscriptButton seed={disposable.sandbox.seed} />
                 )}
                 <button type="button" class="plain" onClick={back}>
-                  Back<span class="wide-only">&nbsp;to the first sandbox</span>
+                  {longer("Back", "to the first sandbox")}
                 </button>
               </>
             )
@@ -161,19 +161,10 @@ function Frame() {
               </DialogButton>
             )}
           <ClockButton />
-          <DialogButton
-            text={
-              <>
-                Reset<span class="wide-only">&nbsp;sandbox</span>
-              </>
-            }
-            class="plain"
-          >
+          <DialogButton text={longer("Reset", "sandbox")} class="plain">
             {(close) => <ResetDialog close={close} />}
           </DialogButton>
-          <button type="button" class="plain" onClick={leave}>
-            Forget<span class="wide-only">&nbsp;key</span>
-          </button>
+          <button type="button" class="plain" onClick={leave}>{longer("Forget", "key")}</button>
           <p class="zone wide-only">Times in {TIME_ZONE}</p>
           <label
             class="check keep wide-only"

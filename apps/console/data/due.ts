@@ -81,22 +81,19 @@ function groupsOf(due: readonly Due[]): DueGroup[] {
 
 function dueOfPayment(payment: Payment): Due[] {
   const { id, status, method, capture_before, next_action, updated_at } = payment;
+  const due = (text: string, time: string, more: Record<string, string> = {}, later_ms = 0) => {
+    const list = href(["payments"], { status, ...more });
+    return [{ at_ms: Date.parse(time) + later_ms, text, id, list }];
+  };
   if (status === COLLECTED_LATER && method?.type === "sepa" && method.due_on !== null) {
-    const list = href(["payments"], { status, method_kind: "sepa" });
-    return [{ at_ms: Date.parse(method.due_on), text: "Collection is due", id, list }];
+    return due("Collection is due", method.due_on, { method_kind: "sepa" });
   }
-  if (capture_before !== null) {
-    const list = href(["payments"], { status: "authorized" });
-    return [{ at_ms: Date.parse(capture_before), text: "Authorization ends", id, list }];
-  }
+  if (capture_before !== null) return due("Authorization ends", capture_before);
   if (next_action !== null && "expires_at" in next_action) {
-    const list = href(["payments"], { status, method_kind: "stablecoin" });
-    return [{ at_ms: Date.parse(next_action.expires_at), text: "Time to pay ends", id, list }];
+    return due("Time to pay ends", next_action.expires_at, { method_kind: "stablecoin" });
   }
   if (status !== "requires_action") return [];
-  const at_ms = Date.parse(updated_at) + AUTHENTICATION_WINDOW_MS;
-  const list = href(["payments"], { status });
-  return [{ at_ms, text: "Time to authenticate ends", id, list }];
+  return due("Time to authenticate ends", updated_at, {}, AUTHENTICATION_WINDOW_MS);
 }
 
 function dueOfDispute({ id, status, evidence_due_by }: Dispute): Due[] {

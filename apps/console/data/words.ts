@@ -83,7 +83,7 @@ const TRANSFER_IN_ADVANCES: Readonly<Partial<Record<PaymentStatus, string>>> = {
 };
 
 /** Words under the buttons that advance a transfer to a status. */
-const TRANSFER_ADVANCES: Readonly<Record<TransferStatus, string>> = {
+export const TRANSFER_ADVANCES: Readonly<Record<TransferStatus, string>> = {
   pending: "",
   completed: "The money has arrived at its destination",
   failed: "The rail sends the money back",
@@ -108,7 +108,7 @@ const OTHER_TONES: Readonly<Record<OtherStatus, Tone>> = {
 };
 
 /** The meaning of the bank's results with which a payout waits for an approval. */
-const PAYEE_CHECK_WORDS: Readonly<Record<CheckToApprove, string>> = {
+export const PAYEE_CHECK_WORDS: Readonly<Record<CheckToApprove, string>> = {
   close_match: "The account belongs to a similar name.",
   no_match: "The account belongs to another name.",
   unavailable: "The bank could not compare the name with the account.",
@@ -151,11 +151,6 @@ export function payeeCheckLabel(check: PayeeCheck): string {
   return `Payee: ${check.replaceAll("_", " ")}`;
 }
 
-/** The meaning of a result with which a payout waits for an approval. */
-export function payeeCheckText(check: CheckToApprove): string {
-  return PAYEE_CHECK_WORDS[check];
-}
-
 /** The tone of a status. A newer service may send a status that is not listed here. */
 export function toneOf(status: PaymentStatus | OtherStatus): Tone {
   return wordsOf(status)?.[0] ?? OTHER_TONES[status as OtherStatus] ?? "off";
@@ -171,11 +166,6 @@ export function advanceText(
   const sent = isByBank(payment) ? TRANSFER_IN_ADVANCES : DEPOSIT_ADVANCES;
   return (is_sent ? sent[to] : ADVANCES_FROM[status]?.[to]) ??
     PAYMENT_STATUS_WORDS[to][1];
-}
-
-/** The words under the button that advances a transfer to a status. */
-export function transferAdvanceText(to: TransferStatus): string {
-  return TRANSFER_ADVANCES[to];
 }
 
 /**

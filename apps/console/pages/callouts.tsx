@@ -7,7 +7,7 @@ import type { Payment } from "../../../shared/schema/payment.ts";
 import { ActionButton, useAction } from "../parts/action.tsx";
 import { CaptureDialog } from "../forms/amount_dialogs.tsx";
 import { call } from "../data/calls.ts";
-import { Callout } from "../parts/page_parts.tsx";
+import { Card } from "../parts/page_parts.tsx";
 import { DepositCallout } from "./deposit_callout.tsx";
 import { DialogButton } from "../parts/dialog.tsx";
 import { useLive } from "../data/live.ts";
@@ -42,7 +42,7 @@ function AuthenticationCallout({ payment }: { payment: Payment }) {
   const authenticate = (result: "success" | "failure"): Build<unknown> => (options) =>
     call("sandbox", "authenticate", id, { result }, options);
   return (
-    <Callout title="3-D Secure is waiting">
+    <Card class="callout" title="3-D Secure is waiting">
       <p>
         The payer’s bank asks the payer to authenticate. In the sandbox you decide for the payer.
       </p>
@@ -60,7 +60,7 @@ function AuthenticationCallout({ payment }: { payment: Payment }) {
         )}
       </div>
       {action.notice}
-    </Callout>
+    </Card>
   );
 }
 
@@ -68,7 +68,7 @@ function AuthenticationCallout({ payment }: { payment: Payment }) {
 function CaptureCallout({ payment }: { payment: Payment }) {
   const { amount_minor, currency, capture_before } = payment;
   return (
-    <Callout title="The payment waits for its capture">
+    <Card class="callout" title="The payment waits for its capture">
       <p>
         The issuer holds <Money amount_minor={amount_minor} currency={currency} />{" "}
         on the card. Capture the amount, or a part of it, before{" "}
@@ -79,7 +79,7 @@ function CaptureCallout({ payment }: { payment: Payment }) {
           {(close) => <CaptureDialog payment={payment} close={close} />}
         </DialogButton>
       </div>
-    </Callout>
+    </Card>
   );
 }
 
@@ -90,7 +90,7 @@ function DisputeCallout({ payment }: { payment: Payment }) {
   const { data } = useLive(call("disputes", "list", { payment_id: payment.id, limit: MAX_PAGE }));
   if (data?.data.some(({ status }) => status === "lost")) return null;
   return (
-    <Callout title="The payer disputes the payment">
+    <Card class="callout" title="The payer disputes the payment">
       <p>
         The payer’s bank has taken back{" "}
         <Money amount_minor={payment.amount_disputed} currency={payment.currency} />. If you win the
@@ -107,6 +107,6 @@ function DisputeCallout({ payment }: { payment: Payment }) {
         </ActionButton>
       </div>
       {action.notice}
-    </Callout>
+    </Card>
   );
 }

@@ -10,7 +10,7 @@ import type { Challenge } from "../../../shared/schema/challenge.ts";
 import { apiBaseUrl } from "../data/api_base_url.ts";
 import { cardText } from "../data/instrument_text.ts";
 import { Logo } from "../parts/page_parts.tsx";
-import { Fact, Facts, Money } from "../parts/text.tsx";
+import { Fact, Money } from "../parts/text.tsx";
 
 /** A view of the page. */
 type View =
@@ -58,7 +58,8 @@ export function ChallengePage({ token }: { token: string }) {
     if (running) return;
     return run(async () => {
       const challenge = await callChallenge(token, { result });
-      if (challenge.return_url !== null) leaveFor(challenge.return_url);
+      // The back button then does not come to this page again.
+      if (challenge.return_url !== null) location.replace(challenge.return_url);
       return { state: "completed", challenge };
     });
   };
@@ -129,11 +130,6 @@ async function show(token: string): Promise<View> {
   return { state: challenge.status === "requires_action" ? "asking" : "over", challenge };
 }
 
-/** Opens the shop's page. The back button then does not come to this page again. */
-function leaveFor(return_url: string): void {
-  location.replace(return_url);
-}
-
 function titleOf({ state, challenge }: View): string {
   if (challenge === null) {
     return state === "loading" ? "Loading the payment…" : "This link leads to no payment";
@@ -150,11 +146,11 @@ function Bill({ challenge }: { challenge: Challenge }) {
       <p class="bill-amount">
         <Money amount_minor={amount_minor} currency={currency} />
       </p>
-      <Facts>
+      <dl class="facts">
         <Fact name="Merchant">{merchant}</Fact>
         <Fact name="Reference">{reference}</Fact>
         <Fact name="Card">{card && cardText(card)}</Fact>
-      </Facts>
+      </dl>
       <p class="quiet">
         <code>{challenge.payment_id}</code>
       </p>

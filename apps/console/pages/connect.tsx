@@ -147,25 +147,17 @@ export function Connect() {
 }
 
 function refusalOf(api_key: string): Failure | null {
-  const failure = { kind: "unsent", param: null, request_id: null } as const;
-  switch (judgeKey(api_key)) {
-    case "test":
-      return null;
-    case "live":
-      return {
-        ...failure,
-        code: "test_key_required",
-        message: "This is a live key. The console takes test keys only. It has sent nothing.",
-      };
-    case "malformed":
-      return {
-        ...failure,
-        code: null,
-        message: api_key === ""
-          ? "Paste a test key first."
-          : "This is not a complete test key: it must be sk_test_ and 49 letters and digits.",
-      };
+  const failure = { kind: "unsent", code: null, param: null, request_id: null } as const;
+  const verdict = judgeKey(api_key);
+  if (verdict === "test") return null;
+  if (verdict === "live") {
+    const message = "This is a live key. The console takes test keys only. It has sent nothing.";
+    return { ...failure, code: "test_key_required", message };
   }
+  const message = api_key === ""
+    ? "Paste a test key first."
+    : "This is not a complete test key: it must be sk_test_ and 49 letters and digits.";
+  return { ...failure, message };
 }
 
 function isLocal(base_url: string): boolean {

@@ -6,13 +6,13 @@ import { epcQr } from "../../../shared/core/epc_qr.ts";
 import { type Deposit, missingAmount } from "../../../shared/domain/payments/lifecycle.ts";
 import type { NextAction, Payment, PaymentStatus } from "../../../shared/schema/payment.ts";
 import { call } from "../data/calls.ts";
-import { Callout, Card } from "../parts/page_parts.tsx";
+import { Card } from "../parts/page_parts.tsx";
 import { amountOf } from "../forms/create_body.ts";
 import { TextField } from "../parts/fields.tsx";
 import { showFlash } from "../data/flash.ts";
 import { Form } from "../parts/form.tsx";
 import { amountText, plainMinor } from "../data/money.ts";
-import { Fact, Facts, Id, Money } from "../parts/text.tsx";
+import { Fact, Id, Money } from "../parts/text.tsx";
 import { ARRIVING_STATUS } from "../data/words.ts";
 
 type SendAction = Exclude<NextAction, { type: "authenticate" }>;
@@ -26,13 +26,14 @@ export function DepositCallout(
   const is_bank = action.type === "bank_transfer";
   const code = missing > 0 ? codeOf(action, missing) : null;
   return (
-    <Callout
+    <Card
+      class="callout"
       title={missing > 0 ? "Waiting for the payer" : "Waiting until the transfers are final"}
     >
       <div class="deposit">
         {code !== null && <QrCode text={code} label={`QR code of ${code}`} />}
         <div>
-          <Facts>
+          <dl class="facts">
             <Fact name="Missing">
               <Money amount_minor={missing} currency={currency} />
             </Fact>
@@ -50,7 +51,7 @@ export function DepositCallout(
               ? <Fact name="Account holder">{action.holder_name}</Fact>
               : <Fact name="Network">{action.network}</Fact>}
             <Fact name="Expires" at={action.expires_at} />
-          </Facts>
+          </dl>
           <p class="quiet">{is_bank ? BANK_NOTE : CHAIN_NOTE}</p>
         </div>
       </div>
@@ -62,7 +63,7 @@ export function DepositCallout(
           ? "Several transfers add up. The payment completes when the amount has come."
           : "Several transfers add up. Advance the payment to make them final or undo them."}
       />
-    </Callout>
+    </Card>
   );
 }
 

@@ -24,16 +24,14 @@ import { useLive, useNewest } from "../data/live.ts";
 import { Pager } from "../parts/list_page.tsx";
 import { RecoverDialog, TriggerDialog } from "../forms/delivery_dialogs.tsx";
 import { go, type Route } from "../data/route.ts";
-import { Fact, Facts, Id, MetadataFacts, Status } from "../parts/text.tsx";
+import { Fact, Id, MetadataFacts, Status } from "../parts/text.tsx";
 import { endpointName, label } from "../data/words.ts";
 
 /** Number of deliveries on a page. */
 const PAGE_SIZE = 20;
 /** The columns of the file of deliveries. */
-const COLUMNS = [
-  ..."id created_at event_type event_id payment_id status".split(" "),
-  ..."attempts.length next_attempt_at blocked_by attempts".split(" "),
-];
+const COLUMNS = "id created_at event_type event_id payment_id status attempts.length " +
+  "next_attempt_at blocked_by attempts";
 
 function EndpointView({ of: endpoint, query }: { of: WebhookEndpoint; query: Route["query"] }) {
   const action = useAction();
@@ -165,7 +163,7 @@ function DeleteButton({ endpoint }: { endpoint: WebhookEndpoint }) {
 
 function Details({ endpoint }: { endpoint: WebhookEndpoint }) {
   return (
-    <Facts>
+    <dl class="facts">
       <Fact name="Description">{endpoint.description ?? "None"}</Fact>
       <Fact name="Events">
         {endpoint.events.includes("*") ? "All events" : (
@@ -181,7 +179,7 @@ function Details({ endpoint }: { endpoint: WebhookEndpoint }) {
       <Fact name="Created" at={endpoint.created_at} />
       <Fact name="Updated" at={endpoint.updated_at} />
       <MetadataFacts of={endpoint.metadata} />
-    </Facts>
+    </dl>
   );
 }
 

@@ -10,7 +10,7 @@ import { useLive } from "../data/live.ts";
 import { Mention } from "../parts/mention.tsx";
 import { Reading } from "../parts/notice.tsx";
 import { href } from "../data/route.ts";
-import { CopyButton, Fact, Facts, Id, Money, Time } from "../parts/text.tsx";
+import { CopyButton, Fact, Id, Money, Time } from "../parts/text.tsx";
 import { ownerOf } from "../parts/timeline.tsx";
 import { eventNote, eventTone } from "../data/words.ts";
 
@@ -18,8 +18,6 @@ type Resource = Event["data"]["object"];
 
 /** Members that change with every event. */
 const ALWAYS: ReadonlySet<string> = new Set(["sequence", "updated_at"]);
-/** Words for the kinds of resources. */
-const NOUNS: Readonly<Record<string, string>> = { webhook_endpoint: "webhook endpoint" };
 
 function EventView({ of: event }: { of: Event }) {
   const { id, type, data: { object } } = event;
@@ -69,7 +67,7 @@ function EventView({ of: event }: { of: Event }) {
 function Details({ event: { data: { object }, request, sequence } }: { event: Event }) {
   const owner = ownerOf(object);
   return (
-    <Facts>
+    <dl class="facts">
       {owner && (
         <Fact name={owner.section === "payments" ? "Payment" : "Transfer"}>
           <Mention {...owner} />
@@ -92,7 +90,7 @@ function Details({ event: { data: { object }, request, sequence } }: { event: Ev
           : <a class="mention" href={href(["requests", request.id])}>…{request.id.slice(-6)}</a>}
       </Fact>
       <Fact name="Idempotency key">{request.idempotency_key}</Fact>
-    </Facts>
+    </dl>
   );
 }
 
@@ -167,7 +165,7 @@ function Value({ of }: { of: unknown }) {
 }
 
 function nounOf({ object }: Resource): string {
-  return NOUNS[object] ?? object;
+  return object.replaceAll("_", " ");
 }
 
 /** The page of an event. */

@@ -7,7 +7,7 @@ import { Json } from "../parts/json.tsx";
 import { useLive } from "../data/live.ts";
 import { Reading } from "../parts/notice.tsx";
 import { href } from "../data/route.ts";
-import { Fact, Facts, Id } from "../parts/text.tsx";
+import { Fact, Id } from "../parts/text.tsx";
 
 /** The page. The API finds only keys that this API key has used within 24 hours. */
 export function IdempotencyKeyPage({ id }: { id: string }) {
@@ -33,7 +33,7 @@ function Stored({ record }: { record: IdempotencyKey }) {
           : <Json value={record.body} label="The stored response" />}
       </Card>
       <Card title="First request" class="side-column details">
-        <Facts>
+        <dl class="facts">
           <Fact name="Request" code={`${record.method} ${record.path}`} />
           {status !== null && (
             <Fact name="Status">
@@ -51,7 +51,7 @@ function Stored({ record }: { record: IdempotencyKey }) {
           </Fact>
           <Fact name="Created" at={record.created_at} />
           <Fact name="Expires" at={record.expires_at} />
-        </Facts>
+        </dl>
       </Card>
     </div>
   );

@@ -11,7 +11,7 @@ import { Deliveries } from "../parts/deliveries.tsx";
 import { Ledger, type Subject } from "../parts/ledger.tsx";
 import { useLive } from "../data/live.ts";
 import { FailedNotice } from "../parts/notice.tsx";
-import { Facts, Id, MetadataFacts, Money, Status } from "../parts/text.tsx";
+import { Id, MetadataFacts, Money, Status } from "../parts/text.tsx";
 import { Timeline } from "../parts/timeline.tsx";
 
 /** The page. */
@@ -67,10 +67,10 @@ export function MoneyPage(props: {
         <aside class="side-column" aria-label={`About this ${of.object}`}>
           {props.moves}
           <Card title="Details" class="details">
-            <Facts>
+            <dl class="facts">
               {props.details}
               <MetadataFacts of={of.metadata} />
-            </Facts>
+            </dl>
             <BankDetailsButton of={of} />
           </Card>
         </aside>

@@ -18,36 +18,30 @@ interface Owned {
   endpoint_id?: string;
 }
 
-/** Opens the page that shows a resource. Shows the failure if there is none. */
-function OwnerPage({ name, read }: { name: string; read: Call<Owned> }) {
-  const live = useLive(read, { logged: true });
-  const owner = live.data;
-  useLayoutEffect(() => {
-    if (owner?.payment_id) go(["payments", owner.payment_id], {}, true);
-    else if (owner?.endpoint_id) go(["webhooks", owner.endpoint_id], {}, true);
-  }, [owner]);
-  return (
-    <>
-      <h1 tabIndex={-1}>{name}</h1>
-      <Reading label={`this ${name.toLowerCase()}`} live={live}>{() => null}</Reading>
-    </>
-  );
+/** Returns the page that opens the page of a resource. It shows the failure if there is none. */
+function ownerPage(name: string, read: (id: string) => Call<Owned>) {
+  return function OwnerPage({ id }: { id: string }) {
+    const live = useLive(read(id), { logged: true });
+    const owner = live.data;
+    useLayoutEffect(() => {
+      if (owner?.payment_id) go(["payments", owner.payment_id], {}, true);
+      else if (owner?.endpoint_id) go(["webhooks", owner.endpoint_id], {}, true);
+    }, [owner]);
+    return (
+      <>
+        <h1 tabIndex={-1}>{name}</h1>
+        <Reading label={`this ${name.toLowerCase()}`} live={live}>{() => null}</Reading>
+      </>
+    );
+  };
 }
 
-/** The way from a refund. */
-export function RefundPage({ id }: { id: string }) {
-  return <OwnerPage name="Refund" read={call("refunds", "retrieve", id)} />;
-}
-
-/** The way from a dispute. */
-export function DisputePage({ id }: { id: string }) {
-  return <OwnerPage name="Dispute" read={call("disputes", "retrieve", id)} />;
-}
-
-/** The way from a delivery. */
-export function DeliveryPage({ id }: { id: string }) {
-  return <OwnerPage name="Delivery" read={call("webhookDeliveries", "retrieve", id)} />;
-}
+export const RefundPage = ownerPage("Refund", (id) => call("refunds", "retrieve", id));
+export const DisputePage = ownerPage("Dispute", (id) => call("disputes", "retrieve", id));
+export const DeliveryPage = ownerPage(
+  "Delivery",
+  (id) => call("webhookDeliveries", "retrieve", id),
+);
 
 /** Distances of the ordinals of a debit and of a credit from that of their transaction. */
 const [DEBIT, CREDIT] = [1, 2];

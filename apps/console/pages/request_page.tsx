@@ -24,7 +24,7 @@ import { SendAgainDialog } from "../forms/send_again_dialog.tsx";
 import { session } from "../data/session.ts";
 import { SnippetTabs } from "../parts/snippet_tabs.tsx";
 import { curlOf, fetchOf, pythonOf } from "../data/snippets.ts";
-import { CopyButton, Fact, Facts, Id, Time } from "../parts/text.tsx";
+import { CopyButton, Fact, Id, Time } from "../parts/text.tsx";
 import { Events } from "../parts/timeline.tsx";
 
 function RequestView({ of: request }: { of: LoggedRequest }) {
@@ -141,7 +141,7 @@ function Details({ request }: { request: LoggedRequest }) {
   const { path, query, idempotency_key, duration_ms, source, api_key_id } = request;
   const resource = resourceOf(request);
   return (
-    <Facts>
+    <dl class="facts">
       {resource !== null && hrefOf(resource) !== null && (
         <Fact name="Resource">
           <Mention id={resource} />
@@ -159,7 +159,7 @@ function Details({ request }: { request: LoggedRequest }) {
       <Fact name="Duration">{Math.max(1, Math.round(duration_ms))} ms</Fact>
       <Fact name="Sent by">{source === "web_page" ? "A web page" : "A program"}</Fact>
       <Fact name="API key" code={api_key_id} />
-    </Facts>
+    </dl>
   );
 }
 

@@ -7,7 +7,7 @@ import { DeleteSandboxButton, openSandbox, sandboxName } from "../forms/sandboxe
 import { useLive } from "../data/live.ts";
 import { Reading } from "../parts/notice.tsx";
 import { known_sandboxes, session } from "../data/session.ts";
-import { Fact, Facts, Id } from "../parts/text.tsx";
+import { Fact, Id } from "../parts/text.tsx";
 
 /** The page. A disposable sandbox cannot read itself, so the session tells of the present one. */
 export function SandboxPage({ id }: { id: string }) {
@@ -62,11 +62,11 @@ function SandboxView({ sandbox, is_own }: { sandbox: DisposableSandbox; is_own: 
         )}
       </Title>
       <Card title="Details" class="details">
-        <Facts>
+        <dl class="facts">
           <Fact name="Seed">{seed ?? "None"}</Fact>
           <Fact name="Created" at={created_at} />
           <Fact name={is_over ? "Ended" : "Ends"} at={expires_at} />
-        </Facts>
+        </dl>
       </Card>
     </>
   );

@@ -11,7 +11,7 @@ import { Moves } from "../parts/moves.tsx";
 import { resourcePage } from "../parts/page_parts.tsx";
 import { PayeeCallout } from "../parts/payee_check.tsx";
 import { Fact } from "../parts/text.tsx";
-import { label, transferAdvanceText } from "../data/words.ts";
+import { label, TRANSFER_ADVANCES } from "../data/words.ts";
 
 function TransferView({ of: transfer }: { of: Transfer }) {
   const transfer_id = transfer.id;
@@ -26,7 +26,7 @@ function TransferView({ of: transfer }: { of: Transfer }) {
         <Moves
           moves={transferAdvances(transfer).map((to) => ({
             to,
-            text: transferAdvanceText(to),
+            text: TRANSFER_ADVANCES[to],
             build: () => (options) =>
               call("sandbox", "advanceTransfer", transfer_id, { to }, options),
           }))}

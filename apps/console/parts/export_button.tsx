@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { ListParams, Page } from "../../../packages/client/mod.ts";
 import { MAX_PAGE } from "../../../shared/schema/limits.ts";
 import { type Call, readPages } from "../data/calls.ts";
-import { type Column, type Exported, writeCsv } from "../data/csv.ts";
+import { type Exported, writeCsv } from "../data/csv.ts";
 import { failureOf } from "../data/failure.ts";
 import { showFlash } from "../data/flash.ts";
 import { openCsvFile } from "../data/save_file.ts";
@@ -17,7 +17,8 @@ import { openCsvFile } from "../data/save_file.ts";
 export function ExportButton<T extends object>(props: {
   noun: string;
   read: ((params: ListParams) => Call<Page<T>>) | null;
-  columns: readonly Column[];
+  /** The columns of the file, separated by spaces. */
+  columns: string;
 }) {
   const { noun, read, columns } = props;
   const [rows, setRows] = useState<number | null>(null);
@@ -34,7 +35,7 @@ export function ExportButton<T extends object>(props: {
       if (file === null) return;
       setRows(0);
       const pages = readPages(read({ limit: MAX_PAGE }));
-      const exported = await writeCsv(file, pages, columns, setRows, stopping.signal);
+      const exported = await writeCsv(file, pages, columns.split(" "), setRows, stopping.signal);
       showFlash(
         exported === null ? "The export was stopped. There is no file." : textOf(exported, noun),
         exported === null ? "bad" : "good",

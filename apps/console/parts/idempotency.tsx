@@ -88,11 +88,9 @@ interface Attempt<T> {
 
 async function attempt<T>(described: Call<T>): Promise<Attempt<T>> {
   const responses: Exchange["response"][] = [];
-  const result = (outcome: Outcome<T>) => ({
-    outcome,
-    responses,
-    response: responses.at(-1) ?? null,
-  });
+  const result = (outcome: Outcome<T>) => (
+    { outcome, responses, response: responses.at(-1) ?? null }
+  );
   try {
     return result({ value: await change(described, ({ response }) => responses.push(response)) });
   } catch (error) {

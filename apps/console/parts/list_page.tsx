@@ -81,7 +81,7 @@ export function ListPage<T extends object>({ list, query }: { list: List<T>; que
       <Title title={list.title?.(query) ?? sectionName(section)}>
         {csv === undefined ? list.action : (
           <div class="title-actions">
-            <ExportButton noun={noun} read={is_refused ? null : read} columns={csv.split(" ")} />
+            <ExportButton noun={noun} read={is_refused ? null : read} columns={csv} />
             {list.action}
           </div>
         )}

@@ -108,15 +108,6 @@ export function ReadingList<T>(props: {
   );
 }
 
-/** Placeholder rows while data is loading. */
-function Loading({ rows = 3, label }: { rows?: number; label: string }) {
-  return (
-    <div class="loading" role="status" aria-label={`Loading ${label}`}>
-      {Array.from({ length: rows }, (_, index) => <span key={index} class="bone" />)}
-    </div>
-  );
-}
-
 /**
  * Shows the data of `useLive`, placeholders while it loads, and its failure. If a later read fails,
  * the data stays visible.
@@ -127,13 +118,16 @@ export function Reading<T>(props: {
   rows?: number;
   children: (data: T) => ComponentChildren;
 }) {
-  const { data, error } = props.live;
+  const { label, live: { data, error }, rows = 3, children } = props;
   return (
     <>
-      {error !== null && <ReadingFailure label={props.label} error={error} />}
-      {data !== null
-        ? props.children(data)
-        : error === null && <Loading label={props.label} rows={props.rows ?? 3} />}
+      {error !== null && <ReadingFailure label={label} error={error} />}
+      {data !== null && children(data)}
+      {data === null && error === null && (
+        <div class="loading" role="status" aria-label={`Loading ${label}`}>
+          {Array.from({ length: rows }, (_, index) => <span key={index} class="bone" />)}
+        </div>
+      )}
     </>
   );
 }

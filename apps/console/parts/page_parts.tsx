@@ -94,11 +94,6 @@ export function Card(props: {
   );
 }
 
-/** The card above a payment or a transfer that waits for a decision. */
-export function Callout({ title, children }: { title: string; children: ComponentChildren }) {
-  return <Card title={title} class="callout">{children}</Card>;
-}
-
 /** The symbol and the name of the product. */
 export function Logo() {
   return (

@@ -4,9 +4,9 @@ import type { Refund, Transfer } from "../../../packages/client/mod.ts";
 import { type CheckToApprove, needsApproval } from "../../../shared/domain/payments/lifecycle.ts";
 import { ActionButton, useAction } from "./action.tsx";
 import { call } from "../data/calls.ts";
-import { Callout } from "./page_parts.tsx";
+import { Card } from "./page_parts.tsx";
 import type { Build } from "../data/retry_key.ts";
-import { payeeCheckLabel, payeeCheckText } from "../data/words.ts";
+import { PAYEE_CHECK_WORDS, payeeCheckLabel } from "../data/words.ts";
 
 /** A transfer or a refund. */
 type Payout = Pick<Transfer | Refund, "status" | "payee_check">;
@@ -27,7 +27,7 @@ export function PayeeNote({ of }: { of: Payout }) {
   const check = checkToApprove(of);
   return check && (
     <p>
-      {payeeCheckText(check)}{" "}
+      {PAYEE_CHECK_WORDS[check]}{" "}
       The money leaves when an operator approves it. In the sandbox you decide for the operator.
     </p>
   );
@@ -41,7 +41,7 @@ export function PayeeCallout({ transfer }: { transfer: Transfer }) {
   const decide = (to: "completed" | "failed"): Build<unknown> => (options) =>
     call("sandbox", "advanceTransfer", transfer.id, { to }, options);
   return (
-    <Callout title={payeeCheckLabel(check)}>
+    <Card class="callout" title={payeeCheckLabel(check)}>
       <PayeeNote of={transfer} />
       <div class="actions">
         <ActionButton
@@ -57,6 +57,6 @@ export function PayeeCallout({ transfer }: { transfer: Transfer }) {
         </ActionButton>
       </div>
       {action.notice}
-    </Callout>
+    </Card>
   );
 }

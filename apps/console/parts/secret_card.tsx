@@ -5,18 +5,10 @@ import { useEffect } from "preact/hooks";
 import { Card } from "./page_parts.tsx";
 import { CopyButton } from "./text.tsx";
 
-/** A secret of a section or of a resource. */
-interface NewSecretText {
-  of: string;
-  /** The name of the secret: `Signing secret`. */
-  name: string;
-  /** Where to store it. */
-  about: string;
-  secret: string;
-}
-
-/** The newest secret. */
-export const new_secret = signal<NewSecretText | null>(null);
+/** The newest secret: its section or resource, its name (`Signing secret`), and where to store it. */
+export const new_secret = signal<
+  { of: string; name: string; about: string; secret: string } | null
+>(null);
 
 /** Shows the newest secret of `of`, until the user dismisses it or leaves the page. */
 export function NewSecret({ of }: { of: string }) {

@@ -66,12 +66,20 @@ export function CopyButton(props: { text: string; label: string; children?: Comp
   );
 }
 
-/** A list of names and values: `Fact` elements. */
-export function Facts({ children }: { children: ComponentChildren }) {
-  return <dl class="facts">{children}</dl>;
+/** A word of a button, and the words that follow on a wide screen. */
+export function longer(word: string, rest: string) {
+  return (
+    <>
+      {word}
+      <span class="wide-only">&nbsp;{rest}</span>
+    </>
+  );
 }
 
-/** A name and its value: a time, a code or other content. Renders nothing if there is no value. */
+/**
+ * A name and its value in a `dl` of the class `facts`: a time, a code or other content. Renders
+ * nothing if there is no value.
+ */
 export function Fact(props: {
   name: string;
   at?: string | null;
