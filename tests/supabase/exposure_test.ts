@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import { renderSchema } from "../../tools/schema/schema_dump.ts";
+import { describeSchema } from "../support/database/schema_description.ts";
 import { Dispute } from "../../shared/schema/dispute.ts";
 import { Payment } from "../../shared/schema/payment.ts";
 import { Refund } from "../../shared/schema/refund.ts";
@@ -35,10 +35,10 @@ for (const version of VERSIONS) {
     ignore: !is_there && Deno.env.get("CI") === undefined,
     async fn(t) {
       await using project = await openExposedProject(version);
-      const before = await renderSchema(project.admin_url);
+      const before = await describeSchema(project.admin_url);
       const roles_before = await membersOf(project);
       await t.step("refuses mistakes, which change nothing", () => assertRefused(project));
-      assert.equal(await renderSchema(project.admin_url), before);
+      assert.deepEqual(await describeSchema(project.admin_url), before);
       await t.step("makes the views, also again", async () => {
         for (let i = 0; i < 2; i++) {
           const [row] = await project.deployer.unsafe(EXPOSE);
@@ -64,7 +64,7 @@ for (const version of VERSIONS) {
       });
       await t.step("pay.unexpose() leaves nothing, also twice", async () => {
         for (let i = 0; i < 2; i++) await project.deployer`select pay.unexpose()`;
-        assert.equal(await renderSchema(project.admin_url), before);
+        assert.deepEqual(await describeSchema(project.admin_url), before);
         assert.deepEqual(await membersOf(project), roles_before);
         const [left] = await project.admin`select to_regnamespace('payments') as schema,
           (select count(*)::int from pg_policy where polrelid = 'realtime.messages'::regclass

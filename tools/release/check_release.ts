@@ -10,9 +10,7 @@ import PACKAGE from "../../packages/sandbox/package.json" with { type: "json" };
 import { buildPackage, packagesInBundles } from "./package/build.ts";
 import { buildClient } from "./package/build_client.ts";
 import { runNpmProgram, runProgram } from "./package/run_program.ts";
-import { MIGRATIONS_DIR } from "../../apps/server/migrations/migrate.ts";
-import { readMigrationFolder } from "../../apps/server/migrations/migration_folder.ts";
-import { hashUnreleased, readReleases } from "../schema/releases.ts";
+import { findUnreleased, hashMigrations, readReleases } from "../schema/releases.ts";
 import { SCALAR } from "../site/reference_site.ts";
 import { findLicenseProblems, listLicenses, writeBill } from "./bill_of_materials.ts";
 import { PUBLICATION, withAbsoluteLinks } from "../publication/publication.ts";
@@ -57,7 +55,7 @@ export async function checkRelease(version: string | null): Promise<void> {
 async function findReleaseProblems(version: string): Promise<string[]> {
   const problems = await findVersionProblems(version);
   const releases = await readReleases();
-  const unreleased = await hashUnreleased(releases, await readMigrationFolder(MIGRATIONS_DIR));
+  const unreleased = findUnreleased(releases, await hashMigrations());
   if (!Object.hasOwn(releases, version) || Object.keys(unreleased).length > 0) {
     problems.push(
       `supabase/releases.json does not have all migrations of ${version}: run ` +

@@ -13,15 +13,15 @@ import {
   type ScratchServer,
   withScratchServer,
 } from "../../apps/server/postgres/scratch_database.ts";
-import { migrate, MIGRATIONS_DIR } from "../../apps/server/migrations/migrate.ts";
-import { readMigrationFolder } from "../../apps/server/migrations/migration_folder.ts";
+import { migrate } from "../../apps/server/migrations/migrate.ts";
 import {
   findOrderProblems,
-  hashUnreleased,
+  findUnreleased,
+  hashMigrations,
   readReleases,
   RELEASES_FILE,
 } from "../schema/releases.ts";
-import { checkSchema } from "../schema/schema_dump.ts";
+import { checkSchema } from "../schema/schema.ts";
 import { checkRelease } from "./check_release.ts";
 import { findVersionProblems } from "./version.ts";
 
@@ -54,7 +54,7 @@ async function prepareRelease(version: string): Promise<void> {
       throw new Error([...problems, `${version} was not released`].join("\n\n"));
     }
     const releases = await readReleases();
-    const hashes = await hashUnreleased(releases, await readMigrationFolder(MIGRATIONS_DIR));
+    const hashes = findUnreleased(releases, await hashMigrations());
     const fixture = await server.withDatabase(async (url) => {
       await migrate(url);
       return await makeFixture(url);

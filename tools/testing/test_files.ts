@@ -63,7 +63,6 @@ export const SLOWEST: readonly string[] = [
   "tests/examples/supabase_orders_test.ts",
   "tests/http/seeded_run_test.ts",
   "tests/end_to_end/client_package_test.ts",
-  "tests/database/schema_release_test.ts",
   "tests/database/list_rows_test.ts",
   "tests/console/safety_test.ts",
   "tests/webhook/poison_deliveries_test.ts",

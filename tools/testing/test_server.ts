@@ -8,7 +8,7 @@ import { randomPassword } from "../../apps/server/data_dir/private_file.ts";
 import { migrate } from "../../apps/server/migrations/migrate.ts";
 import { startPostgres } from "../../apps/server/postgres/embedded_postgres.ts";
 import { grantFunctionsRole } from "../../apps/server/postgres/functions_role.ts";
-import { applySchemaFiles } from "../schema/schema_files.ts";
+import { writeFunctions } from "../schema/schema_files.ts";
 
 /** Space in memory for the files of a run: three times what one has needed. */
 const MEMORY_BYTES = 4 * 1024 ** 3;
@@ -94,9 +94,10 @@ export async function createTemplate(
     await sql`create database ${sql(template)}`;
     const url = new URL(superuser_url);
     url.pathname = `/${template}`;
+    // So that tests see a change of supabase/schemas.
+    const written = await writeFunctions();
+    if (written !== null) console.log(`Written: ${written}`);
     await migrate(url.href);
-    // So tests see a change of a function in supabase/schemas before a migration has it.
-    await applySchemaFiles(url.href);
     const functions_role = { name: `pay_functions_${run}`, password: randomPassword() };
     await grantFunctionsRole(sql, functions_role);
     return { superuser_url, template, functions_role, clone_prefix: `pay_test_${run}_` };

@@ -11,7 +11,7 @@ import {
 } from "../../../apps/server/postgres/embedded_postgres.ts";
 import { grantFunctionsRole } from "../../../apps/server/postgres/functions_role.ts";
 import { randomPassword } from "../../../apps/server/data_dir/private_file.ts";
-import { applySchemaFiles } from "../../../tools/schema/schema_files.ts";
+import { writeFunctions } from "../../../tools/schema/schema_files.ts";
 import { migrate } from "../../../apps/server/migrations/migrate.ts";
 import { idGenerator } from "../../../shared/core/ids.ts";
 import { freePort } from "../../support/common/free_port.ts";
@@ -138,9 +138,9 @@ async function migrateAs(server: PostgresServer, sql: postgres.Sql) {
   );
   await sql`grant create on database postgres to ${sql(operator.name)}`;
   const operator_url = server.urlFor("postgres", operator);
+  // So that the run sees a change of supabase/schemas.
+  await writeFunctions();
   await migrate(operator_url);
-  // The functions can be newer than the last released migration.
-  await applySchemaFiles(server.superuser_url);
   const role = { name: ROLE, password: randomPassword() };
   await grantFunctionsRole(sql, role);
   return { operator_url, functions_url: server.urlFor("postgres", role) };
