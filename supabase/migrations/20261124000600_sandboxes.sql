@@ -213,6 +213,10 @@ create index sandbox_storage_account on pay.sandbox_storage (account);
 comment on index pay.sandbox_storage_account is
   'pay_internal.account_storage: the sandboxes of an account.';
 
+create index sandbox_storage_day on pay.sandbox_storage (day);
+comment on index pay.sandbox_storage_day is
+  'pay_internal.note_storage: the days that retention has deleted.';
+
 create table pay.transcript_lines (
   environment_id text collate "C" not null,
   n bigint not null,

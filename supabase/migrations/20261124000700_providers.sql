@@ -271,7 +271,7 @@ comment on index pay.provider_events_unmatched is
 
 create index provider_events_subject on pay.provider_events (subject_id, environment_id);
 comment on index pay.provider_events_subject is
-  'pay_internal.transfer_reports, pay.open_payouts, pay_internal.note_payee_check: the provider events of a payment or transfer.';
+  'pay_internal.final_minor, pay.watched_deposits, pay.open_payouts, pay_internal.note_payee_check, pay_internal.reopen_bank_entries: the provider events of a payment or transfer.';
 
 create index provider_events_received on pay.provider_events (environment_id, received_at);
 comment on index pay.provider_events_received is 'pay_internal.purge_old: the old provider events of sandboxes.';

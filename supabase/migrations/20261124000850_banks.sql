@@ -50,7 +50,7 @@ create table pay.bank_entries (
 comment on table pay.bank_entries is 'An entry that a bank has booked. camt.052, 053 and 054 have the same one.';
 comment on column pay.bank_entries.environment_id is 'The environment of the account.';
 comment on column pay.bank_entries.account_id is 'The account.';
-comment on column pay.bank_entries.id is 'The bank''s reference of the entry, or a hash of its content. Its provider events are id:1, id:2 and so on, and id:0 for its total. id:0.1, id:0.2 and so on are the orders that the total is made of.';
+comment on column pay.bank_entries.id is 'A hash of its content, with a number if entries have the same one. Its provider events are id:1, id:2 and so on, and id:0 for its total. id:0.1, id:0.2 and so on are the orders that the total is made of.';
 comment on column pay.bank_entries.sha256 is 'The file that had it first, or that has told it from the entry that it was taken for.';
 comment on column pay.bank_entries.details_sha256 is 'The file that had its details first; null: it is booked by its total, and a file can bring them.';
 comment on column pay.bank_entries.statement_sha256 is 'The camt.053 that has confirmed it; null: none has.';
@@ -99,7 +99,7 @@ create table pay.bank_details (
 );
 comment on table pay.bank_details is 'The whole bank details of a payer or payee, sealed by the service (pay.read_sealed_texts).';
 comment on column pay.bank_details.environment_id is 'The environment of the owner.';
-comment on column pay.bank_details.owner_id is 'The payment, refund or transfer that needs them.';
+comment on column pay.bank_details.owner_id is 'The payment, refund or transfer that needs them, or the account, a slash and the reference of a provider event: the text about an entry.';
 comment on column pay.bank_details.key_id is 'The key with which they are sealed. The database never gets it.';
 comment on column pay.bank_details.sealed is 'AES-256-GCM, in base64; null: they were deleted, and no file of the bank brings them back.';
 comment on column pay.bank_details.lacks is 'The member without which no payout to them can be written, such as address; null: none.';

@@ -1,16 +1,12 @@
--- Written by "deno task schema --release functions" from supabase/schemas: do not edit.
+-- Written by "deno task schema" from supabase/schemas: do not edit.
 
 grant pay_owner to current_user;
 select pg_catalog.set_config('pay.migrator', current_user, false);
 set role pay_owner;
-
 set check_function_bodies = off;
 
 create or replace function pay_internal.note_use(p_hashes bytea[], p_found pay.admission[])
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns void language plpgsql volatile as $$
 begin
   update pay.api_key_secrets s
   set last_used_at = idle.at
@@ -26,16 +22,11 @@ begin
     for update of o skip locked
   ) idle
   where s.hash = idle.hash;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.judge_ended_keys(
   p_found pay.admission[], p_hashes bytea[], p_versions bigint[]
-)
-returns pay.admission[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns pay.admission[] language plpgsql volatile as $$
 declare
   v_opened constant text := current_setting('pay.environment_ids', true);
   v_ended record;
@@ -57,14 +48,10 @@ begin
   end loop;
   perform set_config('pay.environment_ids', v_opened, true);
   return p_found;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.admit(p_requests jsonb, p_hold text, p_is_read boolean)
-returns pay.admission[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns pay.admission[] language plpgsql volatile as $$
 declare
   v_found pay.admission[]; v_hashes bytea[]; v_ats timestamptz[]; v_versions bigint[];
   v_key_rates integer[]; v_account_rates integer[]; v_storage jsonb[];
@@ -127,9 +114,7 @@ begin
   if array_position(v_api_keys, null) is not null then
     v_found := pay_internal.judge_ended_keys(v_found, v_hashes, v_versions);
   end if;
-  if v_is_idle then
-    perform pay_internal.note_use(v_hashes, v_found);
-  end if;
+  if v_is_idle then perform pay_internal.note_use(v_hashes, v_found); end if;
   if p_is_read and v_has_keys then
     v_found := pay_internal.find_responses(p_requests, v_found, true);
   end if;
@@ -138,38 +123,26 @@ begin
       p_requests, v_found, v_key_rates, v_account_rates, p_is_read);
   end if;
   return v_found;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.callers_of(p_found pay.admission[])
-returns pay_internal.caller[]
-language plpgsql immutable
-set search_path = pg_catalog, pg_temp
-as $$
+returns pay_internal.caller[] language plpgsql immutable as $$
 begin
   return array(
     select row(f.n, f.environment_id, f.api_key_id, f.ahead)::pay_internal.caller
     from unnest(p_found) f where f.outcome = 'ok' order by f.n);
-end
-$$;
+end $$;
 
 create or replace function pay_internal.admit_one(p_request text, p_hold text default 'shared')
-returns pay.admission
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns pay.admission language plpgsql volatile as $$
 declare
   v_found pay.admission[] := pay_internal.admit(p_request::jsonb, p_hold, false);
 begin
   return v_found[1];
-end
-$$;
+end $$;
 
 create or replace function pay_internal.admit_alone(p_request text)
-returns pay.admission
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns pay.admission language plpgsql volatile as $$
 declare
   v_request jsonb := p_request::jsonb -> 0;
   v_access pay.admission;
@@ -186,9 +159,7 @@ begin
   else
     -- Without a lock a key that another reset is moving can look like one that lacks the scope.
     v_access := pay_internal.admit_one(p_request, 'shared');
-    if v_access.outcome = 'ok' then
-      v_access.outcome := 'resetting';
-    end if;
+    if v_access.outcome = 'ok' then v_access.outcome := 'resetting'; end if;
   end if;
   if v_access.outcome = 'ok' and exists (
     select from pay.environments e where e.id = v_access.environment_id and e.livemode
@@ -196,35 +167,22 @@ begin
     v_access.outcome := 'live';
   end if;
   return v_access;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.max_active_keys()
-returns integer
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select 100 $$;
+returns integer language sql immutable parallel safe as $$ select 100 $$;
 
 create or replace function pay_internal.max_live_secrets()
-returns integer
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select 5 $$;
+returns integer language sql immutable parallel safe as $$ select 5 $$;
 
 create or replace function pay_internal.key_has_ended(p_key pay.api_keys, p_at timestamptz)
-returns boolean
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns boolean language sql stable as $$
   select coalesce(p_key.expires_at <= p_at, false)
     or coalesce(p_key.ends_at <= pay_internal.server_time(), false)
 $$;
 
 create or replace function pay_internal.delete_keys(p_ids text[])
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns bigint language plpgsql volatile as $$
 declare
   v_rows bigint;
 begin
@@ -232,14 +190,10 @@ begin
   delete from pay.api_keys k where k.id = any (p_ids);
   get diagnostics v_rows = row_count;
   return v_rows;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.take_key_quota(p_environment_id text, p_at timestamptz)
-returns boolean
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns boolean language plpgsql volatile as $$
 begin
   perform pg_advisory_xact_lock(hashtextextended('keys ' || p_environment_id, 0));
   if (
@@ -264,14 +218,10 @@ begin
     for update skip locked
   ));
   return true;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.drop_ended_secrets(p_ids text[], p_at timestamptz)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns bigint language plpgsql volatile as $$
 declare
   v_rows bigint;
 begin
@@ -296,16 +246,11 @@ begin
   )
   select count(*) into v_rows from gone;
   return v_rows;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.purge_keys(
   p_environment_id text, p_at timestamptz, p_batch integer
-)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns bigint language plpgsql volatile as $$
 declare
   v_at timestamptz := least(p_at, pay_internal.environment_time(p_environment_id));
   v_rows bigint;
@@ -351,14 +296,10 @@ begin
   ) and t.environment_id = p_environment_id;
   get diagnostics v_rows = row_count;
   return v_total + v_rows;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.api_key_body(p_key pay.api_keys, p_at timestamptz)
-returns text
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language sql stable as $$
   select row_to_json(t)::text from (
     select
       p_key.id,
@@ -393,18 +334,9 @@ as $$
 $$;
 
 create or replace function pay_internal.add_api_key_secret(
-  p_id text,
-  p_at timestamptz,
-  p_secret_hash text,
-  p_prefix text,
-  p_last_four text,
-  p_older_expire_at timestamptz,
-  p_ahead interval
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+  p_id text, p_at timestamptz, p_secret_hash text, p_prefix text, p_last_four text,
+  p_older_expire_at timestamptz, p_ahead interval
+) returns void language plpgsql volatile as $$
 begin
   update pay.api_key_secrets s
   set expires_at = least(s.expires_at, live.until), ends_at = least(s.ends_at, live.until - p_ahead)
@@ -433,35 +365,22 @@ begin
   perform pay_internal.drop_ended_secrets(array[p_id], least(p_at, (
     select pay_internal.environment_time(k.environment_id) from pay.api_keys k where k.id = p_id
   )));
-end
-$$;
+end $$;
 
 create or replace function pay_internal.end_api_key(p_id text, p_at timestamptz)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns void language plpgsql volatile as $$
 begin
   update pay.api_keys k set revoked_at = coalesce(k.revoked_at, p_at) where k.id = p_id;
   update pay.api_key_secrets s set revoked_at = coalesce(s.revoked_at, p_at)
   where s.api_key_id = p_id;
   perform pay_internal.end_sandboxes_of(p_id);
-end
-$$;
+end $$;
 
 create or replace function pay.create_api_key(
-  p_id text,
-  p_environment_id text,
-  p_name text,
-  p_scopes text[],
-  p_secret_hash text,
-  p_prefix text,
-  p_last_four text,
-  p_expires_at timestamptz
+  p_id text, p_environment_id text, p_name text, p_scopes text[], p_secret_hash text, p_prefix text,
+  p_last_four text, p_expires_at timestamptz
 )
-returns void
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set jit = off
-as $$
+returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_environment text := pay_internal.hold_environment(p_environment_id);
   v_account text;
@@ -491,8 +410,7 @@ begin
   values
     (decode(p_secret_hash, 'hex'), p_id, v_environment, v_account, v_livemode, p_prefix,
       p_last_four, v_expires_at, v_ends_at);
-end
-$$;
+end $$;
 grant execute on function
   pay.create_api_key(text, text, text, text[], text, text, text, timestamptz) to pay_operator;
 
@@ -501,12 +419,9 @@ returns table (
   id text, environment_id text, account text, environment_name text, livemode boolean, name text,
   scopes text[], prefix text, last_four text, secrets integer, last_used_at timestamptz,
   created_at timestamptz, expires_at timestamptz, revoked_at timestamptz
-)
-language plpgsql volatile security definer rows 100
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+) language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query
     select k.id, e.public_id, e.account, e.name, k.livemode, k.name, k.scopes, n.prefix,
       n.last_four, n.secrets, greatest(k.last_used_at, n.last_used_at), k.created_at,
@@ -526,31 +441,21 @@ begin
       from pay.api_key_secrets s where s.api_key_id = k.id
     ) n on true
     order by e.account, e.public_id, k.id;
-end
-$$;
+end $$;
 grant execute on function pay.list_api_keys() to pay_operator;
 
 create or replace function pay.rotate_api_key(
-  p_id text,
-  p_secret_hash text,
-  p_prefix text,
-  p_last_four text,
-  p_older_expire_at timestamptz
-)
-returns boolean
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+  p_id text, p_secret_hash text, p_prefix text, p_last_four text, p_older_expire_at timestamptz
+) returns boolean
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_key pay.api_keys;
   v_at timestamptz;
   v_ahead interval;
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   select * into v_key from pay.api_keys k where k.id = p_id and k.revoked_at is null for update;
-  if v_key.id is null then
-    return false;
-  end if;
+  if v_key.id is null then return false; end if;
   perform pay_internal.refuse_moving(v_key.environment_id);
   v_at := pay_internal.environment_time(v_key.environment_id);
   v_ahead := v_at - pay_internal.server_time();
@@ -568,38 +473,25 @@ begin
   perform pay_internal.add_api_key_secret(
     p_id, v_at, p_secret_hash, p_prefix, p_last_four, p_older_expire_at + v_ahead, v_ahead);
   return true;
-end
-$$;
+end $$;
 grant execute on function pay.rotate_api_key(text, text, text, text, timestamptz) to pay_operator;
 
 create or replace function pay.revoke_api_key(p_id text)
 returns boolean
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving(k.environment_id) from pay.api_keys k
   where k.id = p_id and k.revoked_at is null for update;
-  if not found then
-    return false;
-  end if;
+  if not found then return false; end if;
   perform pay_internal.end_api_key(p_id, now());
   return true;
-end
-$$;
+end $$;
 grant execute on function pay.revoke_api_key(text) to pay_operator;
 
 create or replace function pay_internal.judge_key_change(
-  p_action text,
-  p_caller pay.api_keys,
-  p_key pay.api_keys,
-  p_at timestamptz
-)
-returns text
-language sql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+  p_action text, p_caller pay.api_keys, p_key pay.api_keys, p_at timestamptz
+) returns text language sql volatile as $$
   select case
     when p_key.id is null then 'not_found'
     -- Null is every scope.
@@ -617,18 +509,9 @@ as $$
 $$;
 
 create or replace function pay_internal.write_key_change(
-  p_caller pay.api_keys,
-  p_key pay.api_keys,
-  p_action text,
-  p_at timestamptz,
-  p_secret json,
-  p_older_expire_at timestamptz,
-  p_ahead interval
-)
-returns text
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+  p_caller pay.api_keys, p_key pay.api_keys, p_action text, p_at timestamptz, p_secret json,
+  p_older_expire_at timestamptz, p_ahead interval
+) returns text language plpgsql volatile as $$
 begin
   if p_action = 'create' then
     insert into pay.api_keys
@@ -649,32 +532,21 @@ begin
     select pay_internal.api_key_body(k, p_at) from pay.api_keys k
     where k.environment_id = p_caller.environment_id and k.id = p_key.id
   );
-end
-$$;
+end $$;
 
 create or replace function pay.change_api_key(
-  p_request text,
-  p_action text,
-  p_id text,
-  p_key text,
-  p_secret text,
-  p_older_expire_at timestamptz,
-  p_refusal text
-)
-returns pay.admission
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
-as $$
+  p_request text, p_action text, p_id text, p_key text, p_secret text,
+  p_older_expire_at timestamptz, p_refusal text
+) returns pay.admission
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set lock_timeout = '3s' as $$
 declare
   v_access pay.admission := pay_internal.claim_one(p_request, pay_internal.admit_one(p_request));
   v_secret json := p_secret::json;
   v_caller pay.api_keys;
   v_key pay.api_keys;
 begin
-  if v_access.outcome <> 'ok' then
-    return v_access;
-  end if;
+  if v_access.outcome <> 'ok' then return v_access; end if;
   select * into v_caller from pay.api_keys k where k.id = v_access.api_key_id;
   if p_action = 'create' then
     v_key := json_populate_record(null::pay.api_keys, p_key::json);
@@ -703,8 +575,7 @@ begin
   end case;
   perform pay_internal.store_response(p_request, v_access);
   return v_access;
-end
-$$;
+end $$;
 grant execute on function pay.change_api_key(
   text, text, text, text, text, timestamptz, text) to pay_api;
 
@@ -712,12 +583,9 @@ create or replace function pay.list_archives(p_account text)
 returns table (
   environment_id text, account text, archived_until timestamptz, next_day timestamptz,
   last_day text, last_sha256 text
-)
-language plpgsql volatile security definer rows 10
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+) language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query
   select e.id, e.account, u.archived_until, coalesce(
     u.archived_until,
@@ -730,18 +598,14 @@ begin
   cross join lateral (select case when not a.is_ended then a.archived_until end) u (archived_until)
   where e.livemode and (p_account is null or e.account = p_account)
   order by e.id;
-end
-$$;
+end $$;
 grant execute on function pay.list_archives(text) to pay_operator;
 
 create or replace function pay.read_archive(
   p_environment_id text, p_kind text, p_from timestamptz, p_before timestamptz, p_after text,
   p_limit integer
-)
-returns table (id text, line text)
-language plpgsql volatile security definer rows 100
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+) returns table (id text, line text)
+language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
 declare
   v_prefix constant text := case p_kind when 'events' then 'evt_' else 'whd_' end;
   v_before constant text := pay_internal.id_floor(v_prefix, p_before);
@@ -763,18 +627,14 @@ begin
     where d.environment_id = p_environment_id and d.id >= v_from and d.id < v_before
     order by d.id limit p_limit;
   end if;
-end
-$$;
+end $$;
 grant execute on function pay.read_archive(text, text, timestamptz, timestamptz, text, integer)
   to pay_operator;
 
 create or replace function pay.sum_archive(
   p_environment_id text, p_from timestamptz, p_before timestamptz
-)
-returns table (currency text, debit_account text, credit_account text, amount_minor text)
-language plpgsql volatile security definer rows 10
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+) returns table (currency text, debit_account text, credit_account text, amount_minor text)
+language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
 begin
   perform set_config('pay.environment_ids', array[p_environment_id]::text, true);
   return query
@@ -784,21 +644,17 @@ begin
     and m.transaction_id >= pay_internal.id_floor('txn_', p_from)
     and m.transaction_id < pay_internal.id_floor('txn_', p_before)
   group by 1, 2, 3 order by 1, 2, 3;
-end
-$$;
+end $$;
 grant execute on function pay.sum_archive(text, timestamptz, timestamptz) to pay_operator;
 
 create or replace function pay.note_archive(
   p_environment_id text, p_until timestamptz, p_sha256 text
 )
-returns void
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_until timestamptz;
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving(p_environment_id);
   insert into pay.archives as a (environment_id, archived_until, last_sha256)
   select e.id, p_until, p_sha256 from pay.environments e
@@ -811,32 +667,24 @@ begin
     raise check_violation using
       message = 'an archive grows, of a live environment, by days that ended a week ago';
   end if;
-end
-$$;
+end $$;
 grant execute on function pay.note_archive(text, timestamptz, text) to pay_operator;
 
 create or replace function pay.end_archive(p_environment_id text)
 returns boolean
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving(p_environment_id);
   update pay.archives a set is_ended = true
   where a.environment_id = p_environment_id and not a.is_ended;
   return found;
-end
-$$;
+end $$;
 grant execute on function pay.end_archive(text) to pay_operator;
 
 create or replace function pay_internal.split_batch_totals(
   p_account_id text, p_sha256 text, p_rows jsonb
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_sort = off
-as $$
+) returns void language plpgsql volatile set enable_sort = off as $$
 declare
   v_batches text[];
   v_total record;
@@ -890,16 +738,11 @@ begin
       and event.reference between v_total.id || ':0:' and v_total.id || ':0;'
     where a.id = p_account_id;
   end loop;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.book_as_orders(
   p_account_id text, p_sha256 text, p_reference text, p_order_ids text[]
-)
-returns boolean
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp set enable_seqscan = off
-as $$
+) returns boolean language plpgsql volatile as $$
 declare
   v_part constant text := split_part(p_reference, ':', 1) || ':' || split_part(p_reference, ':', 2);
   v_event pay.provider_events;
@@ -947,17 +790,12 @@ begin
     cross join lateral (select v_event.body - array['is_replaced', 'reason'] || o as body) event
   ));
   return true;
-end
-$$;
+end $$;
 
 create or replace function pay.split_bank_entry(
   p_account_id text, p_reference text, p_order_ids text[], p_fee_minor bigint
-)
-returns boolean
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off
-as $$
+) returns boolean language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set enable_seqscan = off as $$
 declare
   v_fits boolean;
 begin
@@ -978,18 +816,14 @@ begin
       else f.status in ('completed', 'partially_refunded', 'refunded') end;
   if v_fits is not true then return false; end if;
   return pay_internal.book_as_orders(p_account_id, null, p_reference, p_order_ids);
-end
-$$;
+end $$;
 grant execute on function pay.split_bank_entry(text, text, text[], bigint) to pay_operator;
 
 create or replace function pay.read_sealed_texts(p_environment_id text, p_ids text[])
 returns table (id text, key_id text, sealed text)
-language plpgsql volatile security definer rows 100
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off
-as $$
+language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query
     select d.owner_id, d.key_id, d.sealed
     from pay.bank_details d
@@ -999,33 +833,25 @@ begin
     select x.id, x.key_id, x.sealed
     from pay.bank_exports x
     where x.environment_id = p_environment_id and x.id = any (p_ids) and x.sealed is not null;
-end
-$$;
+end $$;
 grant execute on function pay.read_sealed_texts(text, text[]) to pay_api, pay_operator;
 
 create or replace function pay.read_payer_details(p_account_id text, p_references text[])
 returns table (reference text, key_id text, sealed text)
-language plpgsql volatile security definer rows 50
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off
-as $$
+language plpgsql volatile security definer rows 50 set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query
     select c.provider_reference, d.key_id, d.sealed
     from pay.provider_operations c
     join pay.bank_details d on d.environment_id = c.environment_id and d.owner_id = c.subject_id
     where c.provider_reference = any (p_references) and c.account_id = p_account_id
       and c.op = 'authorize' and d.sealed is not null;
-end
-$$;
+end $$;
 grant execute on function pay.read_payer_details(text, text[]) to pay_api, pay_operator;
 
 create or replace function pay_internal.keep_payer_details(p_account_id text, p_payers jsonb)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns void language plpgsql volatile as $$
 begin
   insert into pay.bank_details (environment_id, owner_id, key_id, sealed, lacks, created_at)
   select c.environment_id, c.subject_id, d.key_id, d.sealed, d.lacks, pay_internal.server_time()
@@ -1035,14 +861,10 @@ begin
   order by c.environment_id, c.subject_id
   on conflict on constraint bank_details_pkey
     do update set key_id = null, sealed = null, lacks = null where excluded.sealed is null;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.keep_entry_details(p_events jsonb)
-returns void
-language sql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns void language sql volatile as $$
   insert into pay.bank_details (environment_id, owner_id, key_id, sealed, created_at)
   select e.environment_id, e.account_id || '/' || e.reference, e.sealed ->> 'key_id',
     e.sealed ->> 'sealed', pay_internal.server_time()
@@ -1055,32 +877,25 @@ $$;
 
 create or replace function pay.settle_entry_details(
   p_account_id text, p_reference text, p_payers text
-)
-returns void
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off
-as $$
+) returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set enable_seqscan = off as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving_account(p_account_id);
   perform pay_internal.keep_payer_details(p_account_id, p_payers::jsonb);
   delete from pay.bank_details d
   using pay.provider_accounts a
   where a.id = p_account_id and d.environment_id = a.environment_id
     and d.owner_id = p_account_id || '/' || p_reference;
-end
-$$;
+end $$;
 grant execute on function pay.settle_entry_details(text, text, text) to pay_operator;
 
 create or replace function pay.list_sealed_texts(p_key_ids text[], p_after text[], p_limit integer)
 returns table (environment_id text, id text)
-language plpgsql volatile security definer rows 100
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off
-as $$
+language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query
     select t.environment_id, t.id
     from (
@@ -1098,22 +913,18 @@ begin
     where coalesce(e.moving, 'draining') = 'draining'
     order by t.environment_id, t.id
     limit p_limit;
-end
-$$;
+end $$;
 grant execute on function pay.list_sealed_texts(text[], text[], integer) to pay_operator;
 
 create or replace function pay.store_sealed_texts(p_environment_id text, p_texts text)
-returns bigint
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off
-as $$
+returns bigint language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set enable_seqscan = off as $$
 declare
   v_text record;
   v_rows bigint;
   v_stored bigint := 0;
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving(p_environment_id);
   -- In one order, so that two rotations do not deadlock.
   for v_text in
@@ -1132,17 +943,14 @@ begin
     v_stored := v_stored + v_rows;
   end loop;
   return v_stored;
-end
-$$;
+end $$;
 grant execute on function pay.store_sealed_texts(text, text) to pay_operator;
 
 create or replace function pay.count_sealed_texts()
 returns table (key_id text, texts bigint, mandates bigint)
-language plpgsql volatile security definer rows 10
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query
     select t.key_id, count(*) filter (where t.is_text), count(*) filter (where not t.is_text)
     from (
@@ -1158,15 +966,11 @@ begin
     ) t
     group by t.key_id
     order by t.key_id;
-end
-$$;
+end $$;
 grant execute on function pay.count_sealed_texts() to pay_operator;
 
 create or replace function pay_internal.bank_details_need(p_environment_id text, p_id text)
-returns json
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns json language sql stable as $$
   with owner as (
     select s.id, s.status from pay_internal.provider_subjects s
     where s.environment_id = p_environment_id and s.id = p_id
@@ -1188,11 +992,7 @@ $$;
 
 create or replace function pay_internal.forget_bank_details(
   p_environment_id text, p_owner_ids text[]
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns void language plpgsql volatile as $$
 begin
   insert into pay.bank_details (environment_id, owner_id, created_at)
   select p_environment_id, o.id, pay_internal.server_time()
@@ -1204,15 +1004,12 @@ begin
   delete from pay.bank_details d
   where d.environment_id = p_environment_id and d.owner_id = any (p_owner_ids)
     and not starts_with(d.owner_id, 'pay_');
-end
-$$;
+end $$;
 
 create or replace function pay.delete_bank_details(p_request text, p_id text)
 returns pay.admission
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
-as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set lock_timeout = '3s' as $$
 declare
   v_access pay.admission := pay_internal.admit_one(p_request);
   v_owner_ids text[];
@@ -1224,14 +1021,10 @@ begin
       perform from pay.transfers t
       where t.environment_id = v_access.environment_id and t.id = p_id for update;
     end if;
-    if not found then
-      v_access.outcome := 'not_found';
-    end if;
+    if not found then v_access.outcome := 'not_found'; end if;
   end if;
   v_access := pay_internal.claim_one(p_request, v_access);
-  if v_access.outcome <> 'ok' then
-    return v_access;
-  end if;
+  if v_access.outcome <> 'ok' then return v_access; end if;
   v_access.detail := pay_internal.bank_details_need(v_access.environment_id, p_id);
   if v_access.detail is not null then
     v_access.outcome := 'needed';
@@ -1247,18 +1040,12 @@ begin
   where b.environment_id = v_access.environment_id and b.owner_id = any (v_owner_ids)
     and x.environment_id = v_access.environment_id and x.id = b.export_id;
   return v_access;
-end
-$$;
+end $$;
 grant execute on function pay.delete_bank_details(text, text) to pay_api;
 
 create or replace function pay_internal.purge_bank_details(
   p_environment_id text, p_at timestamptz, p_batch integer
-)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-as $$
+) returns bigint language plpgsql volatile set enable_seqscan = off as $$
 declare
   v_kind record;
   v_owner_ids text[];
@@ -1300,16 +1087,11 @@ begin
   ));
   get diagnostics v_rows = row_count;
   return v_total + v_rows;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.confirm_bank_entries(
   p_account_id text, p_sha256 text, p_entries jsonb
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp set enable_sort = off
-as $$
+) returns void language plpgsql volatile set enable_sort = off as $$
 declare
   v_warnings jsonb; v_days jsonb; v_apart text[];
 begin
@@ -1364,16 +1146,11 @@ begin
   into v_warnings, v_days, v_apart;
   perform pay_internal.keep_file_warnings(p_account_id, p_sha256, v_warnings, v_days);
   perform pay_internal.release_bank_entries(p_account_id, p_sha256, v_apart, true);
-end
-$$;
+end $$;
 
 create or replace function pay_internal.keep_file_warnings(
   p_account_id text, p_sha256 text, p_warnings jsonb, p_days jsonb
-)
-returns void
-language sql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns void language sql volatile as $$
   update pay.bank_files f
   set result = jsonb_build_object(
     'warnings', jsonb_path_query_array(
@@ -1386,12 +1163,9 @@ as $$
 $$;
 
 create or replace function pay_internal.replace_bank_totals(p_account_id text, p_ids text[])
-returns setof text
-language sql volatile rows 10
-set search_path = pg_catalog, pg_temp
+returns setof text language sql volatile rows 10
 -- As in pay_internal.lock_provider_events.
-set enable_sort = off
-as $$
+set enable_sort = off as $$
   with total as materialized (
     -- The bounds are made here, as in pay.bank_file_state.
     select a.environment_id, t.id, t.id || ':0:' as low, t.id || ':0;' as high
@@ -1422,13 +1196,9 @@ $$;
 
 create or replace function pay_internal.store_bank_entries(
   p_account_id text, p_sha256 text, p_entries jsonb
-)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
+) returns bigint language plpgsql volatile
 -- As in pay_internal.lock_provider_events.
-set enable_sort = off
-as $$
+set enable_sort = off as $$
 declare
   v_stored bigint;
   v_events jsonb;
@@ -1490,20 +1260,14 @@ begin
   where s.id is not null or e.id in (select d.id from unnest(v_detailed) as d (id));
   perform pay_internal.keep_provider_events(v_events);
   return v_stored;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.comparable_bank_entries(
   p_account_id text, p_sha256 text, p_seen_in smallint
-)
-returns table (
+) returns table (
   environment_id text, id text, low text, high text, booked_on date, currency text,
   amount_minor bigint, details_sha256 text, is_new boolean
-)
-language sql stable rows 10
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-as $$
+) language sql stable rows 10 as $$
   with new as materialized (
     select distinct b.booked_on, b.amount_minor from pay.bank_entries b
     where b.account_id = p_account_id and b.sha256 = p_sha256
@@ -1526,12 +1290,7 @@ $$;
 
 create or replace function pay_internal.pair_bank_entries(
   p_account_id text, p_sha256 text, p_kind text
-)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-as $$
+) returns bigint language plpgsql volatile as $$
 declare
   v_seen_in constant smallint := pay_internal.interim_kind(p_kind);
   v_pairs jsonb;
@@ -1598,15 +1357,10 @@ begin
   left join unnest(v_replaced) as r (id) on r.id = p.known_id;
   perform pay_internal.hold_bank_entries(p_account_id, v_pairs);
   return jsonb_array_length(v_pairs);
-end
-$$;
+end $$;
 
 create or replace function pay_internal.hold_bank_entries(p_account_id text, p_pairs jsonb)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_sort = off
-as $$
+returns void language plpgsql volatile set enable_sort = off as $$
 begin
   -- The bounds are made here, as in pay.bank_file_state, and each lookup names the order of its
   -- index, as in pay_internal.find_event_subject.
@@ -1668,17 +1422,11 @@ begin
     ) y
   )
   update pay.bank_entries b set same_as = o.same_as from other o where b.ctid = o.place;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.unconfirmed_bank_entries(
   p_account_id text, p_sha256 text, p_complete_until date
-)
-returns jsonb
-language sql stable
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-as $$
+) returns jsonb language sql stable as $$
   with days as materialized (
     select u.totals_day, greatest(u.totals_day, p_complete_until) as complete_until
     from pay.provider_cursors u where u.account_id = p_account_id
@@ -1708,15 +1456,12 @@ as $$
 $$;
 
 create or replace function pay.begin_bank_file(p_account_id text, p_sha256 text, p_name text)
-returns json
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off
-as $$
+returns json language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set enable_seqscan = off as $$
 declare
   v_environment_id text;
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   select a.environment_id into strict v_environment_id
   from pay.provider_accounts a where a.id = p_account_id;
   perform pay_internal.refuse_moving(v_environment_id);
@@ -1730,16 +1475,12 @@ begin
     where f.environment_id = v_environment_id and f.account_id = p_account_id
       and f.sha256 = p_sha256
   );
-end
-$$;
+end $$;
 grant execute on function pay.begin_bank_file(text, text, text) to pay_operator;
 
 create or replace function pay.store_bank_rows(p_account_id text, p_sha256 text, p_rows text)
-returns bigint
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+returns bigint language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan as $$
 declare
   v_rows constant jsonb := p_rows;
   v_statement constant jsonb := nullif(v_rows -> 'statement', 'null');
@@ -1747,7 +1488,7 @@ declare
   v_entries jsonb;
   v_stored bigint;
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   v_entries := pay_internal.number_bank_entries(p_account_id, p_sha256, v_rows -> 'entries',
     v_statement);
   perform pay_internal.confirm_bank_entries(p_account_id, p_sha256, v_entries);
@@ -1764,16 +1505,12 @@ begin
       v_statement -> 'balances');
   end if;
   return v_stored;
-end
-$$;
+end $$;
 grant execute on function pay.store_bank_rows(text, text, text) to pay_operator;
 
 create or replace function pay.end_bank_file(p_account_id text, p_sha256 text, p_result text)
-returns json
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off
-as $$
+returns json language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set enable_seqscan = off as $$
 declare
   v_complete_until constant date := p_result::jsonb ->> 'complete_until';
   v_environment_id text;
@@ -1783,7 +1520,7 @@ declare
   v_warnings jsonb;
   v_result jsonb := p_result;
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   select a.environment_id into strict v_environment_id
   from pay.provider_accounts a where a.id = p_account_id;
   v_days := array(
@@ -1825,20 +1562,17 @@ begin
     polled_at = pay_internal.server_time()
   where u.account_id = p_account_id and v_complete_until is not null;
   return v_result;
-end
-$$;
+end $$;
 grant execute on function pay.end_bank_file(text, text, text) to pay_operator;
 
 create or replace function pay.bank_file_state(p_account_id text, p_sha256 text)
 returns table (waiting bigint, booked bigint, exceptions bigint)
-language plpgsql volatile security definer rows 1
-set search_path = pg_catalog, pg_temp set jit = off
+language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp
 -- Looks the events of each entry up by the primary key, which alone has their order. A join of all
 -- events with all entries would compare each with each.
-set enable_seqscan = off set enable_sort = off set enable_hashjoin = off set enable_mergejoin = off
-as $$
+set enable_sort = off set enable_hashjoin = off set enable_mergejoin = off as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query
     -- The bounds are made here: under row policies no operator that can fail reaches an index.
     with entry as materialized (
@@ -1867,59 +1601,43 @@ begin
       offset 0
     ) event
     where a.id = p_account_id;
-end
-$$;
+end $$;
 grant execute on function pay.bank_file_state(text, text) to pay_api, pay_operator;
 
 create or replace function pay.import_bank_file(p_account_id text, p_file text)
-returns json
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+returns json language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_file constant jsonb := p_file::jsonb - 'parts';
   v_sha256 constant text := v_file ->> 'sha256';
   v_known constant json := pay.begin_bank_file(p_account_id, v_sha256, v_file ->> 'name');
 begin
-  if v_known is not null then
-    return json_build_object('is_new', false, 'result', v_known);
-  end if;
+  if v_known is not null then return json_build_object('is_new', false, 'result', v_known); end if;
   perform pay.store_bank_rows(p_account_id, v_sha256, part.value::text)
   from json_array_elements(p_file::json -> 'parts') part;
   return json_build_object('is_new', true, 'result',
     pay.end_bank_file(p_account_id, v_sha256, v_file ->> 'result'));
-end
-$$;
+end $$;
 grant execute on function pay.import_bank_file(text, text) to pay_api;
 
 create or replace function pay.read_bridge_hash(p_account_id text)
-returns text
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off
-as $$
+returns text language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return (
     select a.bridge_token_hash from pay.provider_accounts a
     where a.id = p_account_id and a.connector = 'bank'
   );
-end
-$$;
+end $$;
 grant execute on function pay.read_bridge_hash(text) to pay_api;
 
 create or replace function pay.count_bridge_request(
   p_account_id text, p_key_rate integer, p_account_rate integer
-)
-returns boolean
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off
-as $$
+) returns boolean
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_found pay.admission[];
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   select array[jsonb_populate_record(null::pay.admission, jsonb_build_object('n', 1,
     'outcome', 'ok', 'api_key_id', a.id, 'environment_id', e.id, 'account', e.account,
     'livemode', e.livemode, 'at', pay_internal.server_time()))]
@@ -1928,40 +1646,29 @@ begin
   where a.id = p_account_id;
   v_found := pay_internal.limit_requests(v_found, array[p_key_rate], array[p_account_rate], true);
   return v_found[1].outcome = 'ok';
-end
-$$;
+end $$;
 grant execute on function pay.count_bridge_request(text, integer, integer) to pay_api;
 
 create or replace function pay.set_bridge_hash(p_account_id text, p_hash text)
 returns boolean
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving_account(p_account_id);
   update pay.provider_accounts a set bridge_token_hash = p_hash
   where a.id = p_account_id and a.connector = 'bank';
   return found;
-end
-$$;
+end $$;
 grant execute on function pay.set_bridge_hash(text, text) to pay_operator;
 
 create or replace function pay_internal.interim_kind(p_kind text)
-returns smallint
-language sql immutable
-set search_path = pg_catalog, pg_temp
-as $$
+returns smallint language sql immutable as $$
   select case p_kind when 'camt.052' then 1 when 'camt.054' then 2 else 0 end::smallint
 $$;
 
 create or replace function pay_internal.release_bank_entries(
   p_account_id text, p_sha256 text, p_ids text[], p_is_statement boolean
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp set enable_sort = off
-as $$
+) returns void language plpgsql volatile set enable_sort = off as $$
 declare
   v_warnings jsonb; v_events jsonb; v_days jsonb;
 begin
@@ -1993,16 +1700,11 @@ begin
   from apart p;
   perform pay_internal.keep_provider_events(coalesce(v_events, '[]'));
   perform pay_internal.keep_file_warnings(p_account_id, p_sha256, v_warnings, v_days);
-end
-$$;
+end $$;
 
 create or replace function pay_internal.note_interim_file(
   p_account_id text, p_sha256 text, p_entries jsonb
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_sort = off
-as $$
+) returns void language plpgsql volatile set enable_sort = off as $$
 declare
   v_apart text[];
 begin
@@ -2058,33 +1760,24 @@ begin
   where kept.seen_in & s.seen_in <> 0
     or s.has_details and s.details_sha256 is null and kept.details_sha256 is null;
   perform pay_internal.release_bank_entries(p_account_id, p_sha256, v_apart, false);
-end
-$$;
+end $$;
 
 create or replace function pay_internal.lock_bank_orders(p_account_id text)
-returns text
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language plpgsql volatile as $$
 declare
   v_environment_id text;
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   select a.environment_id into strict v_environment_id
   from pay.provider_accounts a where a.id = p_account_id;
   perform pay_internal.refuse_moving(v_environment_id);
   perform pg_advisory_xact_lock(hashtextextended('bank orders ' || p_account_id, 0));
   return v_environment_id;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.keep_bank_order(
   p_environment_id text, p_account_id text, p_operation_id text, p_owner_id text, p_details jsonb
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns void language plpgsql volatile as $$
 begin
   insert into pay.bank_details (environment_id, owner_id, key_id, sealed, created_at)
   select p_environment_id, p_owner_id, p_details ->> 'key_id', p_details ->> 'sealed',
@@ -2094,14 +1787,10 @@ begin
     changed_at)
   values (p_environment_id, p_owner_id, p_account_id, p_operation_id, 'waiting',
     pay_internal.server_time());
-end
-$$;
+end $$;
 
 create or replace function pay_internal.has_no_result(p_status text)
-returns boolean
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$
+returns boolean language sql immutable parallel safe as $$
   select p_status not in ('completed', 'partially_refunded', 'refunded', 'chargeback', 'declined',
     'failed', 'cancelled')
 $$;
@@ -2111,13 +1800,10 @@ returns table (
   id text, subject_id text, kind text, state text, payee_check text, is_approved boolean,
   amount_minor bigint, currency text, status text, is_open boolean, batch_id text, export_id text,
   file_kind text, file_name text, file_created_at text
-)
-language plpgsql volatile security definer rows 100
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off
-as $$
+) language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query
     select o.id, o.subject_id, o.kind, o.state, o.payee_check, o.is_approved, o.amount_minor,
       o.currency, o.status, o.is_open, o.batch_id, o.export_id, o.file_kind, o.file_name,
@@ -2125,8 +1811,7 @@ begin
     from pay_internal.bank_orders_shown o
     where o.account_id = p_account_id and o.state in ('waiting', 'exported') and o.is_open
     order by o.operation_id;
-end
-$$;
+end $$;
 grant execute on function pay.list_bank_orders(text) to pay_operator;
 
 create or replace function pay.find_bank_orders(p_account_id text, p_id text)
@@ -2134,19 +1819,15 @@ returns table (
   id text, subject_id text, kind text, state text, payee_check text, is_approved boolean,
   amount_minor bigint, currency text, status text, is_open boolean, batch_id text, export_id text,
   file_kind text, file_name text, file_created_at text
-)
-language plpgsql volatile security definer rows 100
-set search_path = pg_catalog, pg_temp set jit = off
+) language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp
 -- enable_sort: as in pay_internal.lock_provider_events.
-set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off
-set enable_sort = off
-as $$
+set enable_mergejoin = off set enable_hashjoin = off set enable_sort = off as $$
 declare
   v_id constant text := replace(lower(p_id), '-', '_');
   v_environment_id text;
   v_owner_ids text[];
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   select a.environment_id into strict v_environment_id
   from pay.provider_accounts a where a.id = p_account_id;
   v_owner_ids := array(
@@ -2180,21 +1861,17 @@ begin
       order by event.reference limit 1
     ) k on true
     order by o.id;
-end
-$$;
+end $$;
 grant execute on function pay.find_bank_orders(text, text) to pay_api, pay_operator;
 
 create or replace function pay.find_bank_references(p_account_id text, p_beginnings text[])
 returns table (
   beginning text, reference text, amount_minor bigint, currency text, is_open boolean
-)
-language plpgsql volatile security definer rows 50
-set search_path = pg_catalog, pg_temp set jit = off
+) language plpgsql volatile security definer rows 50 set search_path = pg_catalog, pg_temp
 -- As in pay_internal.lock_provider_events.
-set enable_seqscan = off set enable_sort = off
-as $$
+set enable_sort = off as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query
     -- The bounds are made here, as in pay.bank_file_state. "~" comes behind letters and digits.
     with bound as materialized (
@@ -2215,18 +1892,13 @@ begin
     join pay_internal.provider_subjects subject
       on subject.environment_id = c.environment_id and subject.id = c.subject_id
     left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id;
-end
-$$;
+end $$;
 grant execute on function pay.find_bank_references(text, text[]) to pay_api, pay_operator;
 
 create or replace function pay.bank_orders_to_export(p_account_id text, p_limit integer)
 returns table (
   id text, kind text, amount_minor bigint, currency text, speed text, subject_body text
-)
-language plpgsql volatile security definer rows 100
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off
-as $$
+) language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
 begin
   perform pay_internal.lock_bank_orders(p_account_id);
   return query
@@ -2236,15 +1908,11 @@ begin
     where o.account_id = p_account_id and o.state = 'waiting' and o.is_open
     order by o.operation_id
     limit p_limit;
-end
-$$;
+end $$;
 grant execute on function pay.bank_orders_to_export(text, integer) to pay_api, pay_operator;
 
 create or replace function pay.store_bank_exports(p_account_id text, p_exports text)
-returns void
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_environment_id constant text := pay_internal.lock_bank_orders(p_account_id);
   v_now constant timestamptz := pay_internal.server_time();
@@ -2272,21 +1940,16 @@ begin
   if v_taken <> v_orders then
     raise exception 'an order waits no more' using errcode = 'serialization_failure';
   end if;
-end
-$$;
+end $$;
 grant execute on function pay.store_bank_exports(text, text) to pay_api, pay_operator;
 
 create or replace function pay.list_bank_exports(p_account_id text, p_name text)
 returns table (
   id text, kind text, name text, sha256 text, payments integer, sum_minor bigint, currency text,
   is_opt_out boolean, created_at text, is_written boolean
-)
-language plpgsql volatile security definer rows 100
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off
-as $$
+) language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query
     select x.id, x.kind, x.name, x.sha256, x.payments, x.sum_minor, x.currency,
       x.is_opt_out, pay_internal.wire_time(x.created_at), x.written_at is not null
@@ -2295,29 +1958,21 @@ begin
       and x.sealed is not null
     order by x.written_at is null desc, x.id desc
     limit 1000;
-end
-$$;
+end $$;
 grant execute on function pay.list_bank_exports(text, text) to pay_api, pay_operator;
 
 create or replace function pay.note_bank_export(p_account_id text, p_id text)
-returns void
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving_account(p_account_id);
   update pay.bank_exports x set written_at = coalesce(x.written_at, pay_internal.server_time())
   where x.account_id = p_account_id and x.id = p_id;
-end
-$$;
+end $$;
 grant execute on function pay.note_bank_export(text, text) to pay_api, pay_operator;
 
 create or replace function pay.end_bank_order(p_account_id text, p_id text, p_state text)
-returns text
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+returns text language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_environment_id constant text := pay_internal.lock_bank_orders(p_account_id);
 begin
@@ -2328,15 +1983,11 @@ begin
     where b.environment_id = v_environment_id and b.owner_id = p_id
       and b.account_id = p_account_id
   );
-end
-$$;
+end $$;
 grant execute on function pay.end_bank_order(text, text, text) to pay_api, pay_operator;
 
 create or replace function pay_internal.note_payee_check(p_account_id text, p_check jsonb)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_event constant jsonb := p_check -> 'provider_event';
   v_environment_id text;
@@ -2355,16 +2006,13 @@ begin
     and k.refund_id is not distinct from v_event ->> 'refund_id' and k.op = 'payee_check'
     and k.outcome is null;
   perform pay.store_provider_events(p_account_id, jsonb_build_array(v_event)::text);
-end
-$$;
+end $$;
 
 create or replace function pay.approve_bank_order(p_account_id text, p_id text)
 returns boolean
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving_account(p_account_id);
   update pay.bank_orders b
   set approved_at = pay_internal.server_time(), changed_at = pay_internal.server_time()
@@ -2372,15 +2020,11 @@ begin
   where a.id = p_account_id and b.environment_id = a.environment_id and b.account_id = a.id
     and b.owner_id = p_id and b.payee_check is not null and b.approved_at is null;
   return found;
-end
-$$;
+end $$;
 grant execute on function pay.approve_bank_order(text, text) to pay_operator;
 
 create or replace function pay_internal.adjoining_files(p_account_id text, p_balances jsonb)
-returns text[]
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns text[] language sql stable as $$
   with recursive statement as materialized (
     select b.*, t.balances, former.day as former_day,
       pay_internal.outer_balance(former.balances, true) as former_minor
@@ -2436,11 +2080,7 @@ $$;
 
 create or replace function pay_internal.store_statement_balances(
   p_account_id text, p_sha256 text, p_balances jsonb
-)
-returns void
-language sql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns void language sql volatile as $$
   insert into pay.provider_totals as t (environment_id, account_id, day, currency, provider_minor,
     read_at, balances)
   select a.environment_id, a.id, b.closed_on, b.currency, 0, pay_internal.server_time(),
@@ -2458,10 +2098,7 @@ as $$
 $$;
 
 create or replace function pay_internal.outer_balance(p_balances jsonb, p_is_end boolean)
-returns bigint
-language sql immutable
-set search_path = pg_catalog, pg_temp
-as $$
+returns bigint language sql immutable as $$
   with side as materialized (
     select (x.value ->> p_is_end::integer)::bigint as minor,
       (x.value ->> (not p_is_end)::integer)::bigint as other_minor
@@ -2479,22 +2116,16 @@ as $$
 $$;
 
 create or replace function pay_internal.balance_warnings(p_account_id text)
-returns jsonb
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns jsonb language sql stable as $$
   select coalesce(jsonb_agg(u.detail), '[]')
   from pay_internal.unproven_balances u where u.account_id = p_account_id
 $$;
 
 create or replace function pay_internal.number_bank_entries(
   p_account_id text, p_sha256 text, p_entries jsonb, p_statement jsonb
-)
-returns jsonb
-language plpgsql stable
+) returns jsonb language plpgsql stable
 -- As in pay_internal.lock_provider_events.
-set search_path = pg_catalog, pg_temp set enable_sort = off
-as $$
+set enable_sort = off as $$
 declare
   v_ids jsonb;
 begin
@@ -2549,17 +2180,14 @@ begin
     cross join lateral (
       select v_ids ->> ((e.value ->> 'booked_on') || (e.value ->> 'id')) as id) n
   );
-end
-$$;
+end $$;
 
 create or replace function pay_internal.known_bank_entries(
   p_account_id text, p_sha256 text, p_statement jsonb, p_entries jsonb
-)
-returns table (hash text, id text, day date, is_open boolean, is_apart boolean)
+) returns table (hash text, id text, day date, is_open boolean, is_apart boolean)
 language plpgsql stable rows 100
 -- As in pay_internal.lock_provider_events.
-set search_path = pg_catalog, pg_temp set enable_sort = off
-as $$
+set enable_sort = off as $$
 declare
   v_balances constant jsonb := nullif(p_statement -> 'balances', 'null');
   v_files constant text[] := pay_internal.adjoining_files(p_account_id, v_balances);
@@ -2610,19 +2238,14 @@ begin
     select k.hash, k.id, k.day, k.is_open,
       (k.is_on_other_page or k.is_beside and c.is_contained is not true) is true
     from known k cross join contained c;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.next_xpub_index(p_xpub text)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns bigint language plpgsql volatile as $$
 declare
-  v_worker constant text := coalesce(current_setting('pay.worker', true), '');
+  v_was_worker constant boolean := pay_internal.act_as_worker();
   v_index bigint;
 begin
-  perform set_config('pay.worker', 'on', true);
   insert into pay.xpub_counters as x (xpub, next_index) values (p_xpub, 1)
   on conflict on constraint xpub_counters_pkey do update set next_index = x.next_index + 1
     where x.left_at is null
@@ -2630,18 +2253,13 @@ begin
   if v_index is null then
     raise exception 'another cell counts the addresses of this extended public key';
   end if;
-  perform set_config('pay.worker', v_worker, true);
+  perform pay_internal.act_as_worker(v_was_worker);
   return v_index;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.allocate_deposits(
   p_operations jsonb, p_providers jsonb, p_found pay.admission[]
-)
-returns jsonb
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns jsonb language plpgsql volatile as $$
 declare
   v_watch_after constant interval := '30 days';
   v_now constant timestamptz := pay_internal.server_time();
@@ -2674,25 +2292,20 @@ begin
       'index', v_index, 'expires_at', pay_internal.wire_time(v_expires_at)));
   end loop;
   return v_deposits;
-end
-$$;
+end $$;
 
 create or replace function pay.watched_deposits(p_account_id text, p_after bigint, p_limit integer)
 returns table (
-  xpub_index bigint, payment_id text, address text, currency text, expires_at text,
-  is_open boolean, has_open_events boolean, unfinal json
-)
-language plpgsql volatile security definer rows 100
-set search_path = pg_catalog, pg_temp set jit = off
+  xpub_index bigint, payment_id text, address text, currency text, expires_at text, is_open boolean,
+  has_open_events boolean, unfinal json
+) language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp
 -- Looks rows up, as pay.record does.
 set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
 -- The provider events of a payment: as in pay_internal.lock_provider_events, only their index has
 -- the order by payment.
-set enable_sort = off
-as $$
+set enable_sort = off as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query
     -- The limits and the offset let the planner look each row up. Without them it reads the whole
     -- environment once for each address.
@@ -2742,17 +2355,13 @@ begin
       where f.account_id = d.account_id
     ) f
     order by d.xpub_index;
-end
-$$;
+end $$;
 grant execute on function pay.watched_deposits(text, bigint, integer) to pay_api;
 
 create or replace function pay_internal.final_minor(p_environment_id text, p_payment_id text)
-returns bigint
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
+returns bigint language plpgsql stable
 -- As in pay.watched_deposits.
-set enable_sort = off set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+set enable_sort = off as $$
 begin
   return (
     select coalesce(sum(f.amount_minor), 0)::bigint
@@ -2764,16 +2373,11 @@ begin
     ) f
     where f.op = 'authorize' and f.state = 'succeeded' and f.outcome = 'applied'
   );
-end
-$$;
+end $$;
 
 create or replace function pay_internal.transfer_reports(
   p_environment_id text, p_account_id text, p_reference text
-)
-returns json
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+) returns json language plpgsql stable as $$
 declare
   v_transfer constant text :=
     split_part(p_reference, ':', 1) || ':' || split_part(p_reference, ':', 2);
@@ -2789,16 +2393,11 @@ begin
       and (event.reference = v_transfer or starts_with(event.reference, v_transfer || ':'))
       and event.outcome in ('applied', 'ignored')
   );
-end
-$$;
+end $$;
 
 create or replace function pay_internal.transfers_json(
   p_event pay.provider_events, p_payment_id text
-)
-returns json
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+) returns json language plpgsql stable as $$
 begin
   if p_event.op <> 'authorize' or p_event.state not in ('received', 'succeeded', 'reorged')
     or not exists (
@@ -2812,14 +2411,10 @@ begin
     'final_minor', pay_internal.final_minor(p_event.environment_id, p_payment_id),
     'reports',
       pay_internal.transfer_reports(p_event.environment_id, p_event.account_id, p_event.reference));
-end
-$$;
+end $$;
 
 create or replace function pay_internal.check_transfers(p_reports jsonb, p_found pay.admission[])
-returns pay.admission[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns pay.admission[] language plpgsql volatile as $$
 declare
   v_n integer;
 begin
@@ -2835,16 +2430,11 @@ begin
     p_found[v_n].outcome := 'stale';
   end loop;
   return p_found;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.end_watches(
   p_environment_id text, p_at timestamptz, p_batch integer
-)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns bigint language plpgsql volatile as $$
 declare
   v_rows bigint;
 begin
@@ -2860,14 +2450,10 @@ begin
   ));
   get diagnostics v_rows = row_count;
   return v_rows;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.payout_json(p_payout pay.chain_payouts)
-returns json
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns json language plpgsql stable as $$
 begin
   return (
     select json_build_object('operation_id', c.id, 'op', c.op, 'subject_id', c.subject_id,
@@ -2881,21 +2467,16 @@ begin
     from pay.provider_operations c
     where c.environment_id = p_payout.environment_id and c.id = p_payout.operation_id limit 1
   );
-end
-$$;
+end $$;
 
 create or replace function pay.store_payout(p_account_id text, p_operation_id text,
   p_destination text)
-returns json
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+returns json language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_environment_id text;
   v_payout pay.chain_payouts;
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   select a.environment_id into v_environment_id
   from pay.provider_accounts a where a.id = p_account_id;
   insert into pay.chain_payouts (environment_id, account_id, operation_id, destination)
@@ -2904,23 +2485,18 @@ begin
   select payout.* into v_payout from pay.chain_payouts payout
   where payout.environment_id = v_environment_id and payout.operation_id = p_operation_id;
   return pay_internal.payout_json(v_payout);
-end
-$$;
+end $$;
 grant execute on function pay.store_payout(text, text, text) to pay_api;
 
 create or replace function pay.give_nonce(
   p_account_id text, p_operation_id text, p_chain_id bigint, p_signer text, p_count bigint
-)
-returns bigint
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+) returns bigint
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_payout pay.chain_payouts;
   v_nonce bigint;
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   select payout.* into strict v_payout from pay.chain_payouts payout
   where payout.account_id = p_account_id and payout.operation_id = p_operation_id for update;
   if v_payout.nonce is not null or v_payout.exported_at is not null then
@@ -2937,20 +2513,15 @@ begin
   update pay.chain_payouts payout set nonce = v_nonce
   where payout.environment_id = v_payout.environment_id and payout.operation_id = p_operation_id;
   return v_nonce;
-end
-$$;
+end $$;
 grant execute on function pay.give_nonce(text, text, bigint, text, bigint) to pay_api;
 
 create or replace function pay.note_payout_fees(
   p_account_id text, p_operation_id text, p_max_fee bigint, p_priority_fee bigint
 )
-returns void
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   update pay.chain_payouts payout
   set sent_at = case when p_max_fee > coalesce(payout.max_fee, -1) then pay_internal.server_time()
       else payout.sent_at end,
@@ -2958,36 +2529,27 @@ begin
     priority_fee = greatest(payout.priority_fee, p_priority_fee)
   where payout.account_id = p_account_id and payout.operation_id = p_operation_id
     and payout.nonce is not null;
-end
-$$;
+end $$;
 grant execute on function pay.note_payout_fees(text, text, bigint, bigint) to pay_api;
 
 create or replace function pay.note_payout_hash(
   p_account_id text, p_operation_id text, p_tx_hash text
 )
-returns void
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   update pay.chain_payouts payout
   set tx_hashes = payout.tx_hashes || p_tx_hash
   where payout.account_id = p_account_id and payout.operation_id = p_operation_id
     and not (payout.tx_hashes @> array[p_tx_hash]);
-end
-$$;
+end $$;
 grant execute on function pay.note_payout_hash(text, text, text) to pay_api;
 
 create or replace function pay.open_payouts(p_account_id text)
 returns setof json
-language plpgsql volatile security definer rows 10
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query
     select pay_internal.payout_json(payout) from pay.chain_payouts payout
     cross join lateral (
@@ -3010,18 +2572,14 @@ begin
           and (event.state = 'succeeded' or event.reference like '%:reverted')
       )
     order by payout.operation_id;
-end
-$$;
+end $$;
 grant execute on function pay.open_payouts(text) to pay_api, pay_operator;
 
 create or replace function pay.taken_transfers(p_account_id text, p_transfers text)
 returns setof text
-language plpgsql volatile security definer rows 10
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query
     select t.reference
     from json_to_recordset(p_transfers::json) as t (reference text, nonce bigint)
@@ -3039,20 +2597,15 @@ begin
         and a.settings ->> 'network' = own.settings ->> 'network'
         and a.settings ->> 'chain_id' is not distinct from own.settings ->> 'chain_id'
     );
-end
-$$;
+end $$;
 grant execute on function pay.taken_transfers(text, text) to pay_api;
 
 create or replace function pay.paid_payouts(
   p_account_id text, p_from timestamptz, p_to timestamptz, p_after text, p_limit integer
-)
-returns setof json
-language plpgsql volatile security definer rows 100
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+) returns setof json
+language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query
     select json_build_object('reference', event.reference, 'currency', event.currency,
       'tx_hash', split_part(event.reference, ':', 1), 'amount_minor', event.amount_minor)
@@ -3064,18 +2617,15 @@ begin
     where a.id = p_account_id
     order by event.reference
     limit p_limit;
-end
-$$;
+end $$;
 grant execute on function pay.paid_payouts(text, timestamptz, timestamptz, text, integer)
   to pay_api;
 
 create or replace function pay.export_payouts(p_account_id text, p_again boolean)
 returns setof json
-language plpgsql volatile security definer rows 100
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving_account(p_account_id);
   perform pg_advisory_xact_lock(hashtextextended('export payouts', 0));
   return query
@@ -3109,15 +2659,11 @@ begin
       returning payout.*
     )
     select pay_internal.payout_json(x) from exported x order by x.operation_id;
-end
-$$;
+end $$;
 grant execute on function pay.export_payouts(text, boolean) to pay_operator;
 
 create or replace function pay_internal.lock_subjects(p_expects jsonb, p_found pay.admission[])
-returns pay.admission[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns pay.admission[] language plpgsql volatile as $$
 declare
   v_n integer;
 begin
@@ -3152,16 +2698,11 @@ begin
     p_found[v_n].outcome := 'stale';
   end loop;
   return p_found;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.write_rows(
   p_document pay_internal.document, p_callers pay_internal.caller[], p_moved integer[]
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns void language plpgsql volatile as $$
 begin
   -- Most documents have only some kinds of rows.
   if p_document.payments is not null then
@@ -3182,21 +2723,18 @@ begin
   if p_document.ledger is not null then
     perform pay_internal.record_movements(p_document.ledger, p_callers);
   end if;
-end
-$$;
+end $$;
 
 create or replace function pay.commit(p_document text, p_patience_ms integer default null)
 returns table (
   n integer, outcome text, api_key_id text, environment_id text, account text, livemode boolean,
   remaining integer, status smallint, body text, detail text, deliveries bigint
-)
-language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp
-set jit = off set enable_seqscan = off set enable_mergejoin = off set enable_material = off
+) language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp
+set enable_mergejoin = off set enable_material = off
 -- During an old snapshot a bitmap would read all versions of a total since then.
 set enable_bitmapscan = off
 -- A concurrent duplicate waits for the first request for this time (contract §5).
-set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
-as $$
+set lock_timeout = '3s' as $$
 #variable_conflict use_column
 declare
   v_document constant pay_internal.document :=
@@ -3263,17 +2801,12 @@ begin
         f.environment_id, f.api_key_id, v_document.requests -> (f.n - 1) ->> 'idempotency_key')
         else f.body end,
       coalesce(v_details[f.n], f.detail), v_deliveries from unnest(v_found) f;
-end
-$$;
+end $$;
 grant execute on function pay.commit(text, integer) to pay_api;
 
 create or replace function pay_internal.write_disputes(
   p_disputes jsonb, p_callers pay_internal.caller[]
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns void language plpgsql volatile as $$
 begin
   insert into pay.disputes as t
     (environment_id, id, payment_id, status, amount_minor, currency, provider_reference,
@@ -3287,48 +2820,46 @@ begin
   join unnest(p_callers) caller on caller.n = d.n
   on conflict on constraint disputes_pkey
   do update set status = excluded.status, body = excluded.body;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.dispute_body(
   p_environment_id text, p_payment_id text, p_object_id text
-)
-returns text
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
+) returns text language sql stable as $$
   select dispute.body from pay.disputes dispute
   where dispute.payment_id = p_payment_id and dispute.environment_id = p_environment_id
     and p_object_id in (dispute.id, dispute.provider_reference)
 $$;
 
+create or replace function pay_internal.act_as_worker(p_is_worker boolean default true)
+returns boolean language plpgsql volatile as $$
+declare
+  v_was_worker constant boolean := coalesce(current_setting('pay.worker', true), '') = 'on';
+begin
+  perform set_config('pay.worker', case when p_is_worker then 'on' else '' end, true);
+  return v_was_worker;
+end $$;
+
 create or replace function pay.create_environment(
   p_id text, p_account text, p_livemode boolean, p_name text
 )
-returns void
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set jit = off
-as $$
+returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving(e.id) from pay.environments e where e.account = p_account;
   perform set_config('pay.environment_ids', array[p_id]::text, true);
   insert into pay.environments (id, public_id, account, livemode, name)
   values (p_id, p_id, p_account, p_livemode, p_name);
-end
-$$;
+end $$;
 grant execute on function pay.create_environment(text, text, boolean, text) to pay_operator;
 
 create or replace function pay_internal.hold_environment(
   p_public_id text, p_is_alone boolean default false
-)
-returns text
-language plpgsql volatile set search_path = pg_catalog, pg_temp
-as $$
+) returns text language plpgsql volatile as $$
 declare
   v_held text := '';
   v_environment record;
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   loop
     select e.id, e.livemode into v_environment from pay.environments e
     where e.public_id = p_public_id and e.retired_at is null;
@@ -3342,31 +2873,24 @@ begin
     end if;
   end loop;
   return v_environment.id;
-end
-$$;
+end $$;
 
 create or replace function pay.find_environment(p_account text, p_livemode boolean)
-returns text
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+returns text language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return (
     select e.public_id from pay.environments e
     where e.account = p_account and e.livemode = p_livemode and e.retired_at is null
       and e.ends_at is null
     order by e.public_id limit 1
   );
-end
-$$;
+end $$;
 grant execute on function pay.find_environment(text, boolean) to pay_operator;
 
 create or replace function pay_internal.error_catalogue()
 returns table (code text, type text, status integer)
-language sql immutable parallel safe rows 20
-set search_path = pg_catalog, pg_temp
-as $$
+language sql immutable parallel safe rows 20 as $$
   values
     ('invalid_parameter', 'invalid_request', 400),
     ('invalid_json', 'invalid_request', 400),
@@ -3391,16 +2915,11 @@ as $$
 $$;
 
 create or replace function pay_internal.patterns_of(p_type text)
-returns text[]
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
+returns text[] language sql immutable parallel safe
 as $$ select array[p_type, split_part(p_type, '.', 1) || '.*', '*'] $$;
 
 create or replace function pay_internal.delivery_id(p_stem text, p_slot smallint)
-returns text
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language sql immutable parallel safe as $$
   select case when p_slot < 32 then p_stem
     else left(p_stem, -1) || translate(right(p_stem, 1),
       '0123456789abcdefghjkmnpqrstvwxyz', 'ghjkmnpqrstvwxyz0123456789abcdef')
@@ -3408,10 +2927,7 @@ as $$
 $$;
 
 create or replace function pay_internal.undo_splices(p_text text, p_splices text[])
-returns text
-language plpgsql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language plpgsql immutable parallel safe as $$
 declare
   v_text text := p_text;
   v_splice text;
@@ -3426,16 +2942,11 @@ begin
       else overlay(v_text placing v_splice from v_at::integer for v_length::integer) end;
   end loop;
   return v_text;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.text_at(
   p_environment_id text, p_subject_id text, p_sequence integer
-)
-returns text
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+) returns text language plpgsql stable as $$
 declare
   v_last constant integer := (p_sequence / 32 + 1) * 32;
   v_sequence integer;
@@ -3449,9 +2960,7 @@ begin
     select t.body, t.sequence into v_text, v_sequence from pay.transfers t
     where t.environment_id = p_environment_id and t.id = p_subject_id;
   end if;
-  if v_sequence = p_sequence then
-    return v_text;
-  end if;
+  if v_sequence = p_sequence then return v_text; end if;
   for v_before in
     select v.before from pay.events v
     where v.environment_id = p_environment_id and v.subject_id = p_subject_id
@@ -3461,14 +2970,10 @@ begin
     v_text := pay_internal.undo_splices(v_text, v_before);
   end loop;
   return v_text;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.event_body(p_event pay.events)
-returns text
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language plpgsql stable as $$
 begin
   return coalesce(p_event.body, concat(
     '{"id":"', p_event.id, '","object":"event","type":"', p_event.type,
@@ -3480,16 +2985,11 @@ begin
       p_event.environment_id, p_event.subject_id, p_event.sequence)),
     '},"request":{"id":', coalesce(to_json(p_event.request_id)::text, 'null'),
     ',"idempotency_key":', coalesce(to_json(p_event.idempotency_key)::text, 'null'), '}}'));
-end
-$$;
+end $$;
 
 create or replace function pay_internal.write_events(
   p_events jsonb, p_callers pay_internal.caller[]
-)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns bigint language plpgsql volatile as $$
 declare
   v_now timestamptz := pay_internal.server_time();
   v_deliveries bigint;
@@ -3528,14 +3028,10 @@ begin
   )
   select count(*) into v_deliveries from delivery_made;
   return v_deliveries;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.exposed_columns(p_kind text)
-returns text
-language sql immutable
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language sql immutable as $$
   select case p_kind
     when 'payments' then
       'id object:text status amount=amount_minor amount_minor currency amount_refunded'
@@ -3562,10 +3058,7 @@ as $$
 $$;
 
 create or replace function pay_internal.exposed_list(p_kind text)
-returns text
-language sql immutable
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language sql immutable as $$
   select string_agg(case c.type
       when '' then format('t.%I', c.source)
       when 'text' then format('t.body::json ->> %L', c.name)
@@ -3584,10 +3077,7 @@ as $$
 $$;
 
 create or replace function pay_internal.exposed_view(p_kind text)
-returns text
-language sql immutable
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language sql immutable as $$
   select format(
     'create view payments.%1$I as
      select %2$s from (
@@ -3609,10 +3099,7 @@ as $$
 $$;
 
 create or replace function pay_internal.open_to_reader(p_public_id text)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_table text;
 begin
@@ -3640,14 +3127,10 @@ begin
   );
   grant select on pay.environments, pay.payments, pay.refunds, pay.disputes, pay.transfers
     to pay_reader;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.broadcast_payment()
-returns trigger
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns trigger language plpgsql volatile as $$
 begin
   if exists (
     select from pay.environments e where e.id = new.environment_id and e.public_id = tg_argv[0]
@@ -3659,18 +3142,12 @@ begin
 exception when others then
   raise warning 'The broadcast of % failed: % %', new.id, sqlstate, sqlerrm;
   return null;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.make_broadcast(p_public_id text)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns void language plpgsql volatile as $$
 begin
-  if to_regprocedure('realtime.send(jsonb, text, text, boolean)') is null then
-    return;
-  end if;
+  if to_regprocedure('realtime.send(jsonb, text, text, boolean)') is null then return; end if;
   execute $make$
     create procedure payments.broadcast(p_topic text, p_payload jsonb)
     language plpgsql security definer
@@ -3696,14 +3173,10 @@ begin
     raise warning 'The policy payments_of_customer is not made: this role may not change %',
       'realtime.messages, so nobody can join a channel';
   end;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.lock_exposed()
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp set lock_timeout = '100ms'
-as $$
+returns void language plpgsql volatile set lock_timeout = '100ms' as $$
 declare
   v_until constant timestamptz := clock_timestamp() + interval '3 seconds';
 begin
@@ -3718,20 +3191,14 @@ begin
       end if;
       return;
     exception when lock_not_available then
-      if clock_timestamp() > v_until then
-        raise;
-      end if;
+      if clock_timestamp() > v_until then raise; end if;
     end;
     perform pg_sleep(0.05);
   end loop;
-end
-$$;
+end $$;
 
 create or replace function pay.expose(account text, mode text)
-returns text
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp set jit = off set lock_timeout = '3s'
-as $$
+returns text language plpgsql volatile set lock_timeout = '3s' as $$
 declare
   v_public_id text;
   v_kind text;
@@ -3772,15 +3239,11 @@ begin
   execute format('revoke pay_owner, pay_reader from %I', current_user);
   notify pgrst, 'reload schema';
   return v_public_id;
-end
-$$;
+end $$;
 grant execute on function pay.expose(text, text) to pay_operator;
 
 create or replace function pay.unexpose()
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp set jit = off set lock_timeout = '3s'
-as $$
+returns void language plpgsql volatile set lock_timeout = '3s' as $$
 declare
   v_table text;
 begin
@@ -3809,25 +3272,18 @@ begin
   end if;
   execute format('revoke pay_owner, pay_reader from %I', current_user);
   notify pgrst, 'reload schema';
-end
-$$;
+end $$;
 grant execute on function pay.unexpose() to pay_operator;
 
 create or replace function pay.read_outbox()
 returns table (
-  due_deliveries bigint,
-  oldest_due_seconds double precision,
-  pending_deliveries bigint,
-  failed_deliveries_last_hour bigint,
-  failing_endpoints bigint
-)
-language plpgsql volatile security definer rows 1
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+  due_deliveries bigint, oldest_due_seconds double precision, pending_deliveries bigint,
+  failed_deliveries_last_hour bigint, failing_endpoints bigint
+) language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp as $$
 declare
   v_most constant integer := 100000;
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query select
     (
       select count(*) from (
@@ -3870,22 +3326,17 @@ begin
       join pay.environments e on e.id = t.environment_id and e.livemode
       where t.status = 'enabled' and t.failing_since is not null
     );
-end
-$$;
+end $$;
 grant execute on function pay.read_outbox() to pay_operator;
 
 create or replace function pay.read_books()
 returns table (
-  invariant_breaches bigint,
-  books_checked_at timestamptz
-)
-language plpgsql volatile security definer rows 1
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+  invariant_breaches bigint, books_checked_at timestamptz
+) language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp as $$
 declare
   v_most constant integer := 100000;
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query select
     (
       select case
@@ -3897,28 +3348,19 @@ begin
       select to_timestamp(s.value::double precision) from pay.settings s
       where s.name = 'books_checked_at'
     );
-end
-$$;
+end $$;
 grant execute on function pay.read_books() to pay_operator;
 
 create or replace function pay.read_service()
 returns table (
-  is_retention_behind boolean,
-  waiting_environments bigint,
-  oldest_waiting_seconds double precision,
-  largest_storage_bytes bigint,
-  test_keys bigint,
-  live_keys bigint,
-  is_dispatcher_configured boolean,
-  waiting_accounts bigint
-)
-language plpgsql volatile security definer rows 1
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+  is_retention_behind boolean, waiting_environments bigint, oldest_waiting_seconds double precision,
+  largest_storage_bytes bigint, test_keys bigint, live_keys bigint,
+  is_dispatcher_configured boolean, waiting_accounts bigint
+) language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp as $$
 declare
   v_most constant integer := 100000;
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query select
     exists (
       select from pay.environments e
@@ -3945,19 +3387,13 @@ begin
       select e.retired_at from pay.environments e where e.retired_at is not null limit v_most
     ) e
   ) waiting;
-end
-$$;
+end $$;
 grant execute on function pay.read_service() to pay_operator;
 
 create or replace function pay.read_cron()
 returns table (
-  last_dispatcher_wake_at timestamptz,
-  last_retention_at timestamptz,
-  failed_cron_runs bigint
-)
-language plpgsql stable rows 1
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+  last_dispatcher_wake_at timestamptz, last_retention_at timestamptz, failed_cron_runs bigint
+) language plpgsql stable rows 1 as $$
 begin
   if to_regclass('cron.job_run_details') is null then
     return query select null::timestamptz, null::timestamptz, null::bigint;
@@ -3972,15 +3408,12 @@ begin
     join cron.job j on j.jobid = r.jobid and j.jobname like ''pay-%''';
 exception when insufficient_privilege then
   return query select null::timestamptz, null::timestamptz, null::bigint;
-end
-$$;
+end $$;
 grant execute on function pay.read_cron() to pay_operator;
 
 create or replace function pay.read_wakes()
 returns table (last_dispatcher_status integer, failed_dispatcher_wakes_last_hour bigint)
-language plpgsql volatile rows 1
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+language plpgsql volatile rows 1 as $$
 begin
   if to_regclass('net._http_response') is null then
     return query select null::integer, null::bigint;
@@ -4005,24 +3438,18 @@ begin
       )';
 exception when insufficient_privilege then
   return query select null::integer, null::bigint;
-end
-$$;
+end $$;
 grant execute on function pay.read_wakes() to pay_operator;
 
 create or replace function pay.read_providers()
 returns table (
-  unsettled_operations bigint,
-  oldest_unsettled_operation_seconds double precision,
-  unmatched_events bigint,
-  stalled_readings bigint
-)
-language plpgsql volatile security definer rows 1
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+  unsettled_operations bigint, oldest_unsettled_operation_seconds double precision,
+  unmatched_events bigint, stalled_readings bigint
+) language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp as $$
 declare
   v_most constant integer := 100000;
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query select
     (
       select count(*) from (
@@ -4053,15 +3480,12 @@ begin
       select count(*) from pay.provider_cursors u
       where u.stalled_since < now() - interval '5 minutes'
     );
-end
-$$;
+end $$;
 grant execute on function pay.read_providers() to pay_operator;
 
 create or replace function pay.read_server()
 returns table (unfit_parameters text)
-language plpgsql stable security definer rows 1
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+language plpgsql stable security definer rows 1 set search_path = pg_catalog, pg_temp as $$
 begin
   return query
     select string_agg(n.name || ' = ' || current_setting(n.name), ', ' order by n.name)
@@ -4072,15 +3496,13 @@ begin
       when 'default_transaction_isolation' then current_setting(n.name) <> 'read committed'
       else current_setting(n.name) = 'off'
     end;
-end
-$$;
+end $$;
 grant execute on function pay.read_server() to pay_operator;
 
 create or replace function pay.read_metrics()
 returns table (name text, help text, value double precision)
-language plpgsql volatile security definer rows 20
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+language plpgsql volatile security definer rows 20 set search_path = pg_catalog, pg_temp
+set enable_seqscan = on set plan_cache_mode = auto as $$
 begin
   return query
     select
@@ -4107,23 +3529,15 @@ begin
     join pg_attribute a on a.attrelid = 'pay.health'::regclass and a.attname = read.key
     where read.value is not null or a.atttypid = 'text'::regtype
     order by a.attnum;
-end
-$$;
+end $$;
 grant execute on function pay.read_metrics() to pay_api;
 
 create or replace function pay_internal.idempotency_retention()
-returns interval
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select interval '24 hours' $$;
+returns interval language sql immutable parallel safe as $$ select interval '24 hours' $$;
 
 create or replace function pay_internal.find_responses(
   p_requests jsonb, p_found pay.admission[], p_is_read boolean
-)
-returns pay.admission[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns pay.admission[] language plpgsql volatile as $$
 declare
   v_now timestamptz := pay_internal.server_time();
   v_stored record;
@@ -4178,16 +3592,11 @@ begin
     end if;
   end loop;
   return p_found;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.claim(
   p_requests jsonb, p_found pay.admission[], p_subjects jsonb default null
-)
-returns pay.admission[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns pay.admission[] language plpgsql volatile as $$
 declare
   v_now timestamptz := pay_internal.server_time();
   v_lost integer[];
@@ -4238,30 +3647,20 @@ begin
   if v_are_refused or v_lost <> '{}' then
     p_found := pay_internal.find_responses(p_requests, p_found, false);
   end if;
-  if v_are_counted then
-    p_found := pay_internal.count_requests(p_found);
-  end if;
+  if v_are_counted then p_found := pay_internal.count_requests(p_found); end if;
   return p_found;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.claim_one(p_request text, p_access pay.admission)
-returns pay.admission
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns pay.admission language plpgsql volatile as $$
 declare
   v_found pay.admission[] := pay_internal.claim(p_request::jsonb, array[p_access]);
 begin
   return v_found[1];
-end
-$$;
+end $$;
 
 create or replace function pay_internal.store_response(p_request text, p_access pay.admission)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_request jsonb := p_request::jsonb -> 0;
 begin
@@ -4269,55 +3668,37 @@ begin
   set status = coalesce(p_access.status, k.status), body = p_access.body
   where k.environment_id = p_access.environment_id and k.api_key_id = p_access.api_key_id
     and k.key = v_request ->> 'idempotency_key' and k.request_id = v_request ->> 'request_id';
-end
-$$;
+end $$;
 
 create or replace function pay_internal.release_key(p_request text, p_access pay.admission)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_request jsonb := p_request::jsonb -> 0;
 begin
   delete from pay.idempotency_keys k
   where k.environment_id = p_access.environment_id and k.api_key_id = p_access.api_key_id
     and k.key = v_request ->> 'idempotency_key' and k.request_id = v_request ->> 'request_id';
-end
-$$;
+end $$;
 
 create or replace function pay_internal.response_body(p_key pay.idempotency_keys)
-returns text
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language plpgsql stable as $$
 begin
   return coalesce(p_key.body,
     pay_internal.text_at(p_key.environment_id, p_key.subject_id, p_key.sequence));
-end
-$$;
+end $$;
 
 create or replace function pay_internal.read_response(
   p_environment_id text, p_api_key_id text, p_key text
-)
-returns text
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+) returns text language plpgsql stable as $$
 begin
   return (
     select pay_internal.response_body(k) from pay.idempotency_keys k
     where k.environment_id = p_environment_id and k.api_key_id = p_api_key_id and k.key = p_key);
-end
-$$;
+end $$;
 
 create or replace function pay_internal.idempotency_key_body(
   p_environment_id text, p_api_key_id text, p_key text
-)
-returns text
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
+) returns text language sql stable as $$
   select row_to_json(t)::text from (
     select
       k.key,
@@ -4339,11 +3720,7 @@ $$;
 
 create or replace function pay_internal.purge_idempotency_keys(
   p_environment_id text, p_at timestamptz, p_batch integer
-)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns bigint language plpgsql volatile as $$
 declare
   v_rows bigint;
 begin
@@ -4359,38 +3736,27 @@ begin
   ));
   get diagnostics v_rows = row_count;
   return v_rows;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.recent_suffix()
-returns text
-language sql stable
-set search_path = pg_catalog, pg_temp
+returns text language sql stable
 as $$ select pay_internal.id_floor('', now() - interval '29 days') $$;
 
 create or replace function pay_internal.is_arithmetic(p_invariant text)
-returns boolean
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$
+returns boolean language sql immutable parallel safe as $$
   select p_invariant in ('invariant_ledger_legs', 'invariant_ledger_totals',
     'invariant_payment_money', 'invariant_transfer_money', 'invariant_refunds', 'invariant_texts')
 $$;
 
 create or replace function pay_internal.severity_of(p_invariant text)
-returns text
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language sql immutable parallel safe as $$
   select case p_invariant when 'invariant_reported_events' then 'warning' else 'alarm' end
 $$;
 
 create or replace function pay_internal.find_breaches(p_invariant text)
 returns table (environment_id text, subject_id text, detail text, severity text)
 language plpgsql volatile rows 10
-set search_path = pg_catalog, pg_temp
-set enable_nestloop = off set enable_mergejoin = off
-as $$
+set enable_nestloop = off set enable_mergejoin = off as $$
 begin
   return query execute format(
     'select f.environment_id, f.subject_id, f.detail,
@@ -4399,14 +3765,10 @@ begin
      left join pay.environments e on e.id = f.environment_id
      where e.retired_at is null and e.moving is null', p_invariant)
   using pay_internal.is_arithmetic(p_invariant), pay_internal.severity_of(p_invariant);
-end
-$$;
+end $$;
 
 create or replace function pay_internal.list_invariants()
-returns table (invariant text, promise text)
-language sql stable rows 100
-set search_path = pg_catalog, pg_temp
-as $$
+returns table (invariant text, promise text) language sql stable rows 100 as $$
   select c.relname::text, obj_description(c.oid, 'pg_class') from pg_class c
   where c.relnamespace = 'pay'::regnamespace and c.relkind = 'v' and c.relname like 'invariant\_%'
 $$;
@@ -4414,15 +3776,12 @@ $$;
 create or replace function pay.check_books()
 returns table (
   invariant text, promise text, severity text, breaches bigint, examples text[]
-)
-language plpgsql volatile security definer rows 100
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+) language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
   v_invariant record;
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   for v_invariant in
     select * from pay_internal.list_invariants() i order by i.promise, i.invariant
   loop
@@ -4436,21 +3795,18 @@ begin
       having k.severity <> 'note' or count(f.detail) > 0
       order by k.severity = 'note';
   end loop;
-end
-$$;
+end $$;
 grant execute on function pay.check_books() to pay_operator;
 
 create or replace function pay.note_breaches()
 returns bigint
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_invariant text;
   v_found bigint;
   v_total bigint := 0;
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   perform set_config('pay.part_of_texts', extract(hour from now())::text, true);
   for v_invariant in select i.invariant from pay_internal.list_invariants() i order by 1 loop
     with
@@ -4474,17 +3830,14 @@ begin
   values ('books_checked_at', extract(epoch from now())::text)
   on conflict on constraint settings_pkey do update set value = excluded.value;
   return v_total;
-end
-$$;
+end $$;
 grant execute on function pay.note_breaches() to pay_operator;
 
 create or replace function pay.note_breaches_hourly()
-returns bigint
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+returns bigint language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set enable_seqscan = on set plan_cache_mode = auto as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   if not pg_try_advisory_xact_lock(hashtextextended('pay.note_breaches', 0)) or exists (
     select from pay.settings s where s.name = 'books_checked_at'
       and to_timestamp(s.value::double precision) > now() - interval '1 hour'
@@ -4492,37 +3845,30 @@ begin
     return null;
   end if;
   return pay.note_breaches();
-end
-$$;
+end $$;
 grant execute on function pay.note_breaches_hourly() to pay_api;
 
 create or replace function pay.forget_breaches()
 returns bigint
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_forgotten bigint;
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   delete from pay.invariant_breaches;
   get diagnostics v_forgotten = row_count;
   return v_forgotten;
-end
-$$;
+end $$;
 grant execute on function pay.forget_breaches() to pay_operator;
 
 create or replace function pay.reconcile()
 returns table (
   invariant text, environment_id text, subject_id text, detail text, severity text
-)
-language plpgsql volatile security definer rows 10
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+) language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
 declare
   v_invariant text;
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   foreach v_invariant in array array[
     'invariant_provider_operations', 'invariant_provider_events', 'invariant_provider_totals',
     'invariant_deposits', 'invariant_reported_events'
@@ -4531,30 +3877,20 @@ begin
       select v_invariant, f.environment_id, f.subject_id, f.detail, f.severity
       from pay_internal.find_breaches(v_invariant) f where f.severity <> 'note' order by 2, 3, 4;
   end loop;
-end
-$$;
+end $$;
 grant execute on function pay.reconcile() to pay_operator;
 
 create or replace function pay_internal.received_at(
   p_environment_id text, p_subject_id text, p_sequence integer
-)
-returns bigint
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+) returns bigint language plpgsql stable as $$
 begin
   return substring(pay_internal.text_at(p_environment_id, p_subject_id, p_sequence)
     from '"amount_received":(\d+)')::bigint;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.find_broken_text(
   p_environment_id text, p_subject_id text, p_sequence integer, p_body text
-)
-returns text
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+) returns text language plpgsql stable as $$
 declare
   v_text text := p_body;
   v_sequence integer := p_sequence;
@@ -4577,9 +3913,7 @@ begin
     order by v.environment_id desc, v.subject_id desc, v.sequence desc
   loop
     v_sequence := v_event.sequence;
-    if v_sequence <> p_sequence then
-      v_shown := v_text::jsonb;
-    end if;
+    if v_sequence <> p_sequence then v_shown := v_text::jsonb; end if;
     if (v_shown ->> 'id', v_shown ->> 'sequence')
       is distinct from (p_subject_id, v_sequence::text)
     then
@@ -4601,16 +3935,11 @@ begin
   return null;
 exception when data_exception then
   return format('the text at sequence %s is not JSON', v_sequence);
-end
-$$;
+end $$;
 
 create or replace function pay_internal.ledger_entry_id(
   p_transaction_id text, p_leg smallint, p_direction text
-)
-returns text
-language plpgsql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$
+) returns text language plpgsql immutable parallel safe as $$
 declare
   v_ordinals constant text := '0123456789abcdefghjkmnpqrstvwxyz';
 begin
@@ -4620,14 +3949,10 @@ begin
       + case p_direction when 'debit' then 1 else 2 end,
     1
   );
-end
-$$;
+end $$;
 
 create or replace function pay_internal.has_ledger_entry(p_environment_id text, p_id text)
-returns boolean
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns boolean language sql stable as $$
   select exists (
     select from pay.ledger_entries e
     where e.environment_id = p_environment_id
@@ -4638,14 +3963,9 @@ as $$
 $$;
 
 create or replace function pay_internal.page_movements(
-  p_environment_id text, p_subject_id text, p_transaction_id text, p_account text,
-  p_currency text, p_before text, p_limit integer
-)
-returns table (movement pay.ledger_movements, n bigint)
-language plpgsql stable rows 100
-set search_path = pg_catalog, pg_temp
-set plan_cache_mode = force_generic_plan
-as $$
+  p_environment_id text, p_subject_id text, p_transaction_id text, p_account text, p_currency text,
+  p_before text, p_limit integer
+) returns table (movement pay.ledger_movements, n bigint) language plpgsql stable rows 100 as $$
 declare
   v_rows constant integer := pay_internal.page_rows() / 2;
   v_before constant text := replace(p_before, 'le_', 'txn_');
@@ -4692,16 +4012,12 @@ begin
         and coalesce(p_account in (r.debit_account, r.credit_account), true)
       limit p_limit;
   end if;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.ledger_page(
-  p_environment_id text, p_limit integer, p_starting_after text, p_filters jsonb,
-  out data text, out has_more boolean, out next_cursor text
-)
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+  p_environment_id text, p_limit integer, p_starting_after text, p_filters jsonb, out data text,
+  out has_more boolean, out next_cursor text
+) language plpgsql stable as $$
 declare
   v_before constant text := coalesce(p_starting_after, '~');
   v_account constant text := p_filters ->> 'account';
@@ -4756,17 +4072,12 @@ begin
   data := coalesce(data, '');
   has_more := coalesce(v_is_left, false) or v_last_read is not null;
   next_cursor := case when v_is_left then v_last_shown else v_last_read end;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.add_to_total(
   p_environment_id text, p_currency text, p_debit_account text, p_credit_account text,
   p_amount_minor numeric
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns void language plpgsql volatile as $$
 declare
   v_max_updates constant smallint := 63;
   v_lock text := concat_ws(
@@ -4802,16 +4113,11 @@ begin
       p_amount_minor
     );
   end if;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.record_movements(
   p_ledger jsonb, p_callers pay_internal.caller[]
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns void language plpgsql volatile as $$
 declare
   v_total record;
 begin
@@ -4841,15 +4147,12 @@ begin
     perform pay_internal.add_to_total(v_total.environment_id, v_total.currency,
       v_total.debit_account, v_total.credit_account, v_total.amount_minor);
   end loop;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.read_totals(p_environment_id text)
 returns table (currency text, debit_account text, credit_account text, amount_minor numeric)
 language sql stable rows 10
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
-as $$
+set enable_bitmapscan = off set enable_sort = off as $$
   with recursive newest as (
     (
       select t.currency, t.debit_account, t.credit_account, t.stripe, t.amount_minor
@@ -4880,9 +4183,7 @@ $$;
 
 create or replace function pay_internal.account_sums(p_environment_id text)
 returns table (currency text, account text, debits_minor numeric, credits_minor numeric)
-language sql stable rows 10
-set search_path = pg_catalog, pg_temp
-as $$
+language sql stable rows 10 as $$
   select t.currency, side.account, sum(side.debits_minor), sum(side.credits_minor)
   from pay_internal.read_totals(p_environment_id) t
   cross join lateral (
@@ -4894,10 +4195,7 @@ as $$
 $$;
 
 create or replace function pay_internal.available_minor(p_environment_id text, p_currency text)
-returns numeric
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns numeric language sql stable as $$
   select coalesce(sum(s.credits_minor - s.debits_minor), 0)
   from pay_internal.account_sums(p_environment_id) s
   where s.currency = p_currency and s.account = 'available'
@@ -4905,10 +4203,7 @@ $$;
 
 create or replace function pay.balance(p_request text)
 returns pay.admission
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
   v_access pay.admission := v_found[1];
@@ -4927,27 +4222,17 @@ begin
     ) b;
   end if;
   return v_access;
-end
-$$;
+end $$;
 grant execute on function pay.balance(text) to pay_api;
 
 create or replace function pay_internal.page_rows()
-returns integer
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select 2000 $$;
+returns integer language sql immutable parallel safe as $$ select 2000 $$;
 
 create or replace function pay_internal.page_bytes()
-returns integer
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select 262144 $$;
+returns integer language sql immutable parallel safe as $$ select 262144 $$;
 
 create or replace function pay_internal.list_column(p_kind text, p_filters jsonb)
-returns text
-language sql immutable
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language sql immutable as $$
   select coalesce(
     case p_kind
       when 'payments' then case
@@ -4971,10 +4256,7 @@ as $$
 $$;
 
 create or replace function pay_internal.search_condition(p_first text)
-returns text
-language sql immutable
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language sql immutable as $$
   select format($condition$
     case when strpos(lower(%1$s collate "C"),
         lower(btrim(to_json($2 ->> 'search')::text, '"') collate "C")) > 0
@@ -4992,10 +4274,7 @@ as $$
 $$;
 
 create or replace function pay_internal.list_condition(p_kind text, p_name text)
-returns text
-language sql immutable
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language sql immutable as $$
   select case
     when p_name = 'search' then pay_internal.search_condition(
       case p_kind when 'payments' then '"customer":' else '"description":' end)
@@ -5010,10 +4289,7 @@ as $$
 $$;
 
 create or replace function pay_internal.list_range(p_kind text, p_column text)
-returns text
-language sql immutable
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language sql immutable as $$
   select case
     when p_column is null then 'true'
     when p_column = 'environment_id' then 't.environment_id = any (array[$1])'
@@ -5030,34 +4306,23 @@ $$;
 
 create or replace function pay_internal.list_subject(
   p_environment_id text, p_kind text, p_filters jsonb
-)
-returns text
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+) returns text language plpgsql stable as $$
 declare
   v_rows text := 'select t.* from pay.events t
     where t.environment_id = $1 and t.subject_id = $2 ->> ''subject_id''
     order by t.sequence limit pay_internal.page_rows() + 1';
   v_are_few boolean;
 begin
-  if p_kind <> 'events' or not p_filters ? 'subject_id' then
-    return null;
-  end if;
+  if p_kind <> 'events' or not p_filters ? 'subject_id' then return null; end if;
   execute format('select count(*) <= pay_internal.page_rows() from (%s) few', v_rows)
   into v_are_few
   using p_environment_id, p_filters;
   return case when v_are_few then v_rows end;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.list_query(
   p_source text, p_range text, p_columns text[], p_match text, p_body text
-)
-returns text
-language sql immutable
-set search_path = pg_catalog, pg_temp
-as $$
+) returns text language sql immutable as $$
   select format(
     'select
        string_agg(page.body, '','' order by page.n) filter (where page.is_shown),
@@ -5090,12 +4355,8 @@ $$;
 
 create or replace function pay_internal.list_page(
   p_environment_id text, p_at timestamptz, p_kind text, p_limit integer, p_starting_after text,
-  p_filters jsonb,
-  out data text, out has_more boolean, out next_cursor text
-)
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+  p_filters jsonb, out data text, out has_more boolean, out next_cursor text
+) language plpgsql stable as $$
 declare
   v_filters jsonb := p_filters;
   v_subject text;
@@ -5154,17 +4415,13 @@ begin
   data := coalesce(data, '');
   has_more := coalesce(v_is_left, false) or v_last_read is not null;
   next_cursor := case when v_is_left then v_last_shown else v_last_read end;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.filtered_page(
-  p_environment_id text, p_at timestamptz, p_request jsonb,
-  out outcome text, out data text, out has_more boolean, out next_cursor text
-)
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-set enable_hashjoin = off set enable_sort = off set enable_incremental_sort = off
-as $$
+  p_environment_id text, p_at timestamptz, p_request jsonb, out outcome text, out data text,
+  out has_more boolean, out next_cursor text
+) language plpgsql stable
+set enable_hashjoin = off set enable_sort = off set enable_incremental_sort = off as $$
 #variable_conflict use_column
 declare
   v_kind text := p_request ->> 'kind';
@@ -5202,19 +4459,14 @@ begin
     from pay_internal.list_page(
       p_environment_id, p_at, v_kind, v_limit, v_starting_after, v_filters) p;
   end if;
-end
-$$;
+end $$;
 
 create or replace function pay.list(p_requests text)
 returns table (
   n integer, outcome text, api_key_id text, environment_id text, account text, livemode boolean,
   remaining integer, data text, has_more boolean, next_cursor text, detail text
-)
-language plpgsql volatile security definer rows 10
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set enable_mergejoin = off set enable_material = off
-set enable_bitmapscan = off set plan_cache_mode = force_generic_plan
-as $$
+) language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp
+set enable_mergejoin = off set enable_material = off set enable_bitmapscan = off as $$
 #variable_conflict use_column
 declare
   v_requests jsonb := p_requests::jsonb;
@@ -5271,17 +4523,13 @@ begin
       from pay_internal.filtered_page(a.environment_id, a.at, v_requests -> (a.n - 1)) x
       where a.outcome = 'ok' and not a.is_plain
     ) p on true;
-end
-$$;
+end $$;
 grant execute on function pay.list(text) to pay_api;
 
 create or replace function pay_internal.read_resource(
-  p_environment_id text, p_api_key_id text, p_kind text, p_id text, p_at timestamptz,
-  out body text, out detail text
-)
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+  p_environment_id text, p_api_key_id text, p_kind text, p_id text, p_at timestamptz, out body text,
+  out detail text
+) language plpgsql stable as $$
 #variable_conflict use_column
 begin
   case p_kind
@@ -5330,18 +4578,13 @@ begin
     when 'idempotency_keys' then
       body := pay_internal.idempotency_key_body(p_environment_id, p_api_key_id, p_id);
   end case;
-end
-$$;
+end $$;
 
 create or replace function pay.load(p_requests text)
 returns table (
   n integer, outcome text, api_key_id text, environment_id text, account text, livemode boolean,
   remaining integer, status smallint, body text, detail text
-)
-language plpgsql volatile security definer rows 10
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+) language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
   v_found pay.admission[] := pay_internal.admit(p_requests::jsonb, 'shared', true);
@@ -5372,17 +4615,12 @@ begin
       -- Without this the function is called before the condition is checked.
       limit 1
     ) o on true;
-end
-$$;
+end $$;
 grant execute on function pay.load(text) to pay_api;
 
 create or replace function pay_internal.check_mandates(
   p_requests jsonb, p_mandates jsonb, p_found pay.admission[]
-)
-returns pay.admission[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns pay.admission[] language plpgsql volatile as $$
 declare
   v_use record;
   v_this jsonb; v_last jsonb;
@@ -5437,16 +4675,11 @@ begin
     end if;
   end loop;
   return p_found;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.write_mandates(
   p_mandates jsonb, p_callers pay_internal.caller[]
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns void language plpgsql volatile as $$
 begin
   insert into pay.mandates as t (environment_id, id, is_over, used_at, touched_at, iban,
     customer_id)
@@ -5462,14 +4695,10 @@ begin
     used_at = greatest(t.used_at, excluded.used_at), touched_at = excluded.touched_at,
     iban = coalesce(excluded.iban, t.iban),
     customer_id = coalesce(t.customer_id, excluded.customer_id);
-end
-$$;
+end $$;
 
 create or replace function pay_internal.can_be_returned(p_payment pay.payments, p_at timestamptz)
-returns boolean
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns boolean language sql stable as $$
   select p_payment.method_kind = 'sepa' and p_payment.status in ('completed', 'partially_refunded')
     and p_payment.created_at > p_at - interval '14 months'
     and exists (
@@ -5480,11 +4709,7 @@ $$;
 
 create or replace function pay_internal.purge_mandates(
   p_environment_id text, p_at timestamptz, p_batch integer
-)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns bigint language plpgsql volatile as $$
 declare
   v_rows bigint;
 begin
@@ -5497,14 +4722,10 @@ begin
   ));
   get diagnostics v_rows = row_count;
   return v_rows;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.refuse_moving(p_environment_id text)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns void language plpgsql volatile as $$
 begin
   if exists (
     select from pay.environments e where e.id = p_environment_id and e.moving <> 'draining'
@@ -5512,27 +4733,18 @@ begin
     raise exception 'the account is moving to another cell: try again in a minute'
       using errcode = 'lock_not_available';
   end if;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.refuse_moving_account(p_account_id text)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns void language plpgsql volatile as $$
 begin
   perform pay_internal.refuse_moving(a.environment_id)
   from pay.provider_accounts a where a.id = p_account_id;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.write_payments(
   p_payments jsonb, p_callers pay_internal.caller[], p_moved integer[]
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns void language plpgsql volatile as $$
 begin
   insert into pay.payments
     (environment_id, id, status, amount_minor, amount_refunded, amount_refunding, amount_released,
@@ -5574,18 +4786,14 @@ begin
     from moved p
     where t.ctid = p.place;
   end if;
-end
-$$;
+end $$;
 
 create or replace function pay.read_challenge(p_token text)
 returns table (environment_id text, account text, body text, settings text)
-language plpgsql volatile security definer rows 1
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving(c.environment_id) from pay.provider_operations c
   where c.provider_reference = p_token and c.account_id = 'sandbox' and c.op = 'authorize';
   return query
@@ -5595,17 +4803,12 @@ begin
     join pay.environments e on e.id = c.environment_id and not e.livemode and e.retired_at is null
     join pay.payments p on p.environment_id = c.environment_id and p.id = c.subject_id
     where c.provider_reference = p_token and c.account_id = 'sandbox' and c.op = 'authorize';
-end
-$$;
+end $$;
 grant execute on function pay.read_challenge(text) to pay_api;
 
 create or replace function pay_internal.provider_account_json(
   p_environment_id text, p_account_id text
-)
-returns json
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+) returns json language plpgsql stable as $$
 begin
   return (
     select row_to_json(t) from (
@@ -5617,56 +4820,37 @@ begin
       select p_account_id, p_environment_id, 'sandbox', '{}', null, '{}'
       where p_account_id = 'sandbox'
     ) t);
-end
-$$;
+end $$;
 
 create or replace function pay.read_provider_account(p_id text)
-returns json
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off
-as $$
+returns json language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return (
     select pay_internal.provider_account_json(a.environment_id, a.id)
     from pay.provider_accounts a where a.id = p_id
   );
-end
-$$;
+end $$;
 grant execute on function pay.read_provider_account(text) to pay_api;
 
 create or replace function pay.count_ignored_notification(p_account_id text)
-returns void
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving_account(p_account_id);
   update pay.provider_accounts a
   set ignored_notifications = a.ignored_notifications + 1
   where a.id = p_account_id;
-end
-$$;
+end $$;
 grant execute on function pay.count_ignored_notification(text) to pay_api;
 
 create or replace function pay.add_provider_account(
-  p_id text,
-  p_environment_id text,
-  p_connector text,
-  p_method_kinds text[],
-  p_settings text,
-  p_secret_name text,
-  p_notification_secret_names text[]
+  p_id text, p_environment_id text, p_connector text, p_method_kinds text[], p_settings text,
+  p_secret_name text, p_notification_secret_names text[]
 )
-returns void
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving(p_environment_id);
   if not exists (select from pay.environments e where e.id = p_environment_id and e.livemode) then
     raise exception 'no such live environment' using errcode = 'foreign_key_violation';
@@ -5703,27 +4887,22 @@ begin
   select p_environment_id, k.kind, coalesce(p_settings::jsonb ->> 'currency', '*'), p_id
   from unnest(p_method_kinds) as k (kind);
   insert into pay.provider_cursors (environment_id, account_id) values (p_environment_id, p_id);
-end
-$$;
+end $$;
 grant execute on function
   pay.add_provider_account(text, text, text, text[], text, text, text[]) to pay_operator;
 
 create or replace function pay.change_provider_settings(
   p_id text, p_before text, p_settings text, p_secret_name text
-)
-returns boolean
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+) returns boolean
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving_account(p_id);
   update pay.provider_accounts a
   set settings = p_settings::jsonb, secret_name = p_secret_name
   where a.id = p_id and a.settings = p_before::jsonb;
   return found;
-end
-$$;
+end $$;
 grant execute on function pay.change_provider_settings(text, text, text, text) to pay_operator;
 
 create or replace function pay.list_provider_accounts()
@@ -5732,12 +4911,9 @@ returns table (
   secret_name text, notification_secret_names text[], status text, created_at timestamptz,
   disabled_at timestamptz, ignored_notifications bigint, polled_at timestamptz,
   unsettled_operations bigint, stalled_since timestamptz, last_error text
-)
-language plpgsql volatile security definer rows 10
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+) language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query
     select a.id, a.environment_id, e.account, a.connector,
       array(
@@ -5757,19 +4933,16 @@ begin
     join pay.environments e on e.id = a.environment_id
     left join pay.provider_cursors u on u.environment_id = a.environment_id and u.account_id = a.id
     order by e.account, a.id;
-end
-$$;
+end $$;
 grant execute on function pay.list_provider_accounts() to pay_operator;
 
 create or replace function pay.disable_provider_account(p_id text)
 returns boolean
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_environment_id text;
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving_account(p_id);
   update pay.provider_accounts a
   set status = 'disabled', disabled_at = pay_internal.server_time()
@@ -5778,15 +4951,11 @@ begin
   delete from pay.provider_methods method
   where method.environment_id = v_environment_id and method.account_id = p_id;
   return v_environment_id is not null;
-end
-$$;
+end $$;
 grant execute on function pay.disable_provider_account(text) to pay_operator;
 
 create or replace function pay_internal.keep_provider_events(p_events jsonb)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns bigint language plpgsql volatile as $$
 declare
   v_now constant timestamptz := pay_internal.server_time();
   v_stored bigint;
@@ -5808,19 +4977,14 @@ begin
   get diagnostics v_stored = row_count;
   perform pay_internal.keep_entry_details(p_events);
   return v_stored;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.find_event_subject(
   p_environment_id text, p_account_id text, p_provider_reference text
-)
-returns text
-language sql stable
-set search_path = pg_catalog, pg_temp
+) returns text language sql stable
 -- As in pay_internal.lock_provider_events: only the index of the references has this order. With
 -- old statistics the planner would read all operations of the environment.
-set enable_sort = off
-as $$
+set enable_sort = off as $$
   select c.subject_id from pay.provider_operations c
   where c.provider_reference between p_provider_reference and p_provider_reference
     and c.account_id = p_account_id and c.environment_id = p_environment_id
@@ -5829,11 +4993,7 @@ $$;
 
 create or replace function pay_internal.has_event_operation(
   p_environment_id text, p_account_id text, p_subject_id text, p_provider_reference text
-)
-returns boolean
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
+) returns boolean language sql stable as $$
   select exists (
     select from pay.provider_operations c
     where c.environment_id = p_environment_id and c.subject_id = p_subject_id
@@ -5845,12 +5005,9 @@ $$;
 
 create or replace function pay.store_provider_events(p_account_id text, p_events text)
 returns bigint
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving_account(p_account_id);
   return pay_internal.keep_provider_events((
     select coalesce(
@@ -5861,21 +5018,16 @@ begin
     cross join jsonb_array_elements(p_events::jsonb) f
     where a.id = p_account_id
   ));
-end
-$$;
+end $$;
 grant execute on function pay.store_provider_events(text, text) to pay_api;
 
 create or replace function pay_internal.lock_provider_events(
   p_records jsonb, p_found pay.admission[]
-)
-returns pay.admission[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
+) returns pay.admission[] language plpgsql volatile
 -- Without statistics any index of the environment looks as good as the primary key, and the planner
 -- would read all its events. Only the primary key has the order by reference; with "=" in place of
 -- "between" the planner would need no order.
-set enable_sort = off
-as $$
+set enable_sort = off as $$
 declare
   v_refused record;
 begin
@@ -5937,18 +5089,13 @@ begin
     p_found[v_refused.n].outcome := v_refused.outcome;
   end loop;
   return p_found;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.handle_provider_events(
   p_records jsonb, p_expects jsonb, p_callers pay_internal.caller[]
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
+) returns void language plpgsql volatile
 -- As in pay_internal.lock_provider_events.
-set enable_sort = off
-as $$
+set enable_sort = off as $$
 begin
   -- pay_internal.lock_provider_events has locked the events, so none moves.
   with handled as materialized (
@@ -5984,18 +5131,13 @@ begin
     dismissed_at = null, dismissed_reason = null
   from handled h
   where k.ctid = h.place;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.reopen_bank_entries(
   p_records jsonb, p_expects jsonb, p_callers pay_internal.caller[]
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
+) returns void language plpgsql volatile
 -- As in pay_internal.lock_provider_events: only the index of the subjects has this order.
-set enable_sort = off
-as $$
+set enable_sort = off as $$
 begin
   with changed as materialized (
     select caller.environment_id, e.id
@@ -6018,14 +5160,10 @@ begin
   set outcome = null, exception = null, handled_at = null, leased_until = null
   from early e
   where k.ctid = e.place;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.follows_unmatched(p_event pay.provider_events)
-returns boolean
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns boolean language sql stable as $$
   select exists (
     select from pay.provider_events event
     where event.environment_id = p_event.environment_id and event.account_id = p_event.account_id
@@ -6036,10 +5174,7 @@ as $$
 $$;
 
 create or replace function pay_internal.provider_event_json(p_event pay.provider_events)
-returns json
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns json language sql stable as $$
   select (p_event.body || jsonb_build_object('subject_id', p_event.subject_id,
     'dispute_body', case when p_event.op in ('dispute', 'dispute_evidence')
       then pay_internal.dispute_body(
@@ -6060,21 +5195,14 @@ $$;
 
 create or replace function pay_internal.find_event_refund(
   p_environment_id text, p_account_id text, p_reference text
-)
-returns text
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
+) returns text language sql stable as $$
   select event.refund_id from pay.provider_events event
   where event.environment_id = p_environment_id and event.account_id = p_account_id
     and event.reference = split_part(p_reference, ':', 1) || ':succeeded'
 $$;
 
 create or replace function pay_internal.accounts_with_events()
-returns text[]
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns text[] language plpgsql stable as $$
 begin
   return array(
     with recursive account as (
@@ -6091,23 +5219,17 @@ begin
     )
     select a.account_id from account a
   );
-end
-$$;
+end $$;
 
 create or replace function pay_internal.lease_provider_events(
   p_limit integer, p_at timestamptz, p_leased_until timestamptz
-)
-returns table (environment_id text, account_id text, id text, place text)
-language plpgsql volatile rows 10
-set search_path = pg_catalog, pg_temp
-as $$
+) returns table (environment_id text, account_id text, id text, place text)
+language plpgsql volatile rows 10 as $$
 #variable_conflict use_column
 declare
   v_accounts constant text[] := pay_internal.accounts_with_events();
 begin
-  if v_accounts = '{}' then
-    return;
-  end if;
+  if v_accounts = '{}' then return; end if;
   return query
     with chosen as materialized (
       select l.environment_id, l.account_id, l.reference
@@ -6152,14 +5274,10 @@ begin
       and event.reference = o.reference
     returning event.environment_id, event.account_id, event.reference,
       to_char(event.received_at at time zone 'UTC', 'YYYYMMDDHH24MISSUS');
-end
-$$;
+end $$;
 
 create or replace function pay_internal.provider_operation_json(p_operation pay.provider_operations)
-returns json
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns json language sql stable as $$
   select row_to_json(t) from (
     select p_operation.id, p_operation.environment_id, p_operation.op, p_operation.subject_id,
       p_operation.refund_id, p_operation.amount_minor,
@@ -6192,10 +5310,7 @@ $$;
 
 create or replace function pay_internal.find_providers(
   p_operations jsonb, inout p_found pay.admission[], out providers jsonb
-)
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) language plpgsql volatile as $$
 declare
   v_one_at_a_time constant text[] :=
     '{authorize,capture,cancel,dispute_evidence,dispute_accept}';
@@ -6254,16 +5369,11 @@ begin
         'provider_reference', v_operation.provider_reference));
     end if;
   end loop;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.write_operations(
   p_operations jsonb, p_providers jsonb, p_requests jsonb, p_found pay.admission[]
-)
-returns text[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns text[] language plpgsql volatile as $$
 declare
   v_sync_after constant interval := '10 minutes';
   v_now constant timestamptz := pay_internal.server_time();
@@ -6332,16 +5442,11 @@ begin
   where f.outcome = 'ok' and c.bank_order is not null
     and p_providers -> f.n::text -> 'account' ->> 'connector' = 'bank';
   return v_details;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.write_later_operations(
   p_operations jsonb, p_payments jsonb, p_callers pay_internal.caller[]
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns void language plpgsql volatile as $$
 declare
   v_now constant timestamptz := pay_internal.server_time();
 begin
@@ -6376,14 +5481,10 @@ begin
       and a.op = 'authorize'
     order by a.id desc limit 1
   ) o;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.lock_operations(p_records jsonb, p_found pay.admission[])
-returns pay.admission[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns pay.admission[] language plpgsql volatile as $$
 declare
   v_n integer;
 begin
@@ -6410,16 +5511,11 @@ begin
     p_found[v_n].outcome := 'known';
   end loop;
   return p_found;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.write_operation_results(
   p_records jsonb, p_callers pay_internal.caller[]
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns void language plpgsql volatile as $$
 begin
   perform pay_internal.update_operations((
     select coalesce(
@@ -6453,14 +5549,10 @@ begin
   set status = a.status, body = a.body
   from replied a
   where k.environment_id = a.environment_id and k.api_key_id = a.api_key_id and k.key = a.key;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.reopen_provider_events(p_operations jsonb)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns void language plpgsql volatile as $$
 begin
   with lost as materialized (
     select r.environment_id, c.account_id, f.reference
@@ -6484,14 +5576,10 @@ begin
   from lost l
   where f.environment_id = l.environment_id and f.account_id = l.account_id
     and f.reference = l.reference;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.update_operations(p_operations jsonb)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns void language plpgsql volatile as $$
 begin
   with requested as materialized (
     select r.*
@@ -6523,21 +5611,17 @@ begin
   from result r
   where c.environment_id = r.environment_id and c.id = r.id;
   perform pay_internal.reopen_provider_events(p_operations);
-end
-$$;
+end $$;
 
 create or replace function pay.list_unsettled_operations(p_all boolean)
 returns table (
   id text, environment_id text, account text, account_id text, op text, subject_id text,
   refund_id text, amount_minor bigint, currency text, state text, attempts integer,
-  may_repeat boolean, created_at timestamptz, next_attempt_at timestamptz,
-  provider_reference text, last_reply text, subject_status text
-)
-language plpgsql volatile security definer rows 100
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+  may_repeat boolean, created_at timestamptz, next_attempt_at timestamptz, provider_reference text,
+  last_reply text, subject_status text
+) language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query
     select c.id, c.environment_id, e.account, c.account_id, c.op, c.subject_id, c.refund_id,
       c.amount_minor, c.currency, c.state, c.attempts, c.may_repeat, c.created_at,
@@ -6549,17 +5633,14 @@ begin
     left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id
     where c.state <> 'settled' and (c.state = 'operator' or c.needs_operator or p_all)
     order by c.created_at, c.id;
-end
-$$;
+end $$;
 grant execute on function pay.list_unsettled_operations(boolean) to pay_operator;
 
 create or replace function pay.read_provider_operation(p_id text)
 returns setof pay.provider_work
-language plpgsql volatile security definer rows 1
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query
     select 'operation', c.environment_id, e.livemode,
       pay_internal.provider_account_json(c.environment_id, c.account_id),
@@ -6571,8 +5652,7 @@ begin
       on subject.environment_id = c.environment_id and subject.id = c.subject_id
     left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id
     where e.livemode and e.retired_at is null;
-end
-$$;
+end $$;
 grant execute on function pay.read_provider_operation(text) to pay_operator;
 
 create or replace function pay.list_reported_events()
@@ -6581,12 +5661,9 @@ returns table (
   state text, subject_id text, refund_id text, provider_reference text, amount_minor bigint,
   currency text, booked_minor bigint, happened_at timestamptz, received_at timestamptz, reason text,
   file text, line integer, bank_reference text
-)
-language plpgsql volatile security definer rows 10
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+) language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query
     select event.account_id, event.reference, event.environment_id, e.account, event.outcome,
       event.op, event.state, event.subject_id, event.refund_id, event.provider_reference,
@@ -6607,23 +5684,22 @@ begin
       and b.account_id = event.account_id and event.body ? 'place'
       and b.id = split_part(event.reference, ':', 1)
     left join pay.bank_files f on f.environment_id = b.environment_id
-      and f.account_id = b.account_id and f.sha256 = coalesce(b.details_sha256, b.sha256)
+      and f.account_id = b.account_id
+      -- A file that tells the orders of a total has no place of their events.
+      and f.sha256 = case when starts_with(event.reference, b.id || ':0') then b.sha256
+        else coalesce(b.details_sha256, b.sha256) end
     where (event.outcome in ('exception', 'unmatched') or event.exception is not null)
       and event.dismissed_at is null
     order by event.received_at, event.account_id, event.reference;
-end
-$$;
+end $$;
 grant execute on function pay.list_reported_events() to pay_operator;
 
 create or replace function pay.read_reported_events(
   p_account_id text, p_reference text, p_subject_id text, p_refund_id text
-)
-returns setof pay.provider_work
-language plpgsql volatile security definer rows 10
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+) returns setof pay.provider_work
+language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query
     select 'event', event.environment_id, e.livemode,
       pay_internal.provider_account_json(event.environment_id, event.account_id), k.operation,
@@ -6645,21 +5721,17 @@ begin
       order by c.id desc limit 1
     ) k on true
     where e.livemode and e.retired_at is null and event.outcome in ('unmatched', 'exception');
-end
-$$;
+end $$;
 grant execute on function pay.read_reported_events(text, text, text, text) to pay_operator;
 
 create or replace function pay.dismiss_provider_event(
   p_account_id text, p_reference text, p_reason text
-)
-returns bigint
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+) returns bigint
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_found bigint; v_account_id text;
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving(l.environment_id) from pay.list_reported_events() l
   where l.reference = p_reference and l.account_id = coalesce(p_account_id, l.account_id);
   select count(*) into v_found from pay.list_reported_events() l
@@ -6675,17 +5747,12 @@ begin
     perform pay.settle_entry_details(v_account_id, p_reference, '[]');
   end if;
   return v_found;
-end
-$$;
+end $$;
 grant execute on function pay.dismiss_provider_event(text, text, text) to pay_operator;
 
 create or replace function pay_internal.read_readings(
   p_environments text[], p_accounts text[], p_at timestamptz
-)
-returns setof pay.provider_work
-language plpgsql stable rows 10
-set search_path = pg_catalog, pg_temp
-as $$
+) returns setof pay.provider_work language plpgsql stable rows 10 as $$
 begin
   return query
     select case when d.poll_at <= p_at then 'poll' else 'totals' end, u.environment_id, true,
@@ -6698,51 +5765,38 @@ begin
       on u.environment_id = l.environment_id and u.account_id = l.account_id
     join pay_internal.provider_readings d
       on d.environment_id = u.environment_id and d.account_id = u.account_id;
-end
-$$;
+end $$;
 
 create or replace function pay.save_cursor(p_account_id text, p_cursor text, p_is_done boolean)
-returns void
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   update pay.provider_cursors u
   set cursor = p_cursor::jsonb, stalled_since = null, last_error = null,
     polled_at = case when p_is_done then pay_internal.server_time() else u.polled_at end,
     leased_until = case when p_is_done then null else u.leased_until end
   from pay.provider_accounts a
   where a.id = p_account_id and u.environment_id = a.environment_id and u.account_id = a.id;
-end
-$$;
+end $$;
 grant execute on function pay.save_cursor(text, text, boolean) to pay_api;
 
 create or replace function pay.save_totals_cursor(p_account_id text, p_day date, p_cursor text)
-returns void
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   update pay.provider_cursors u
   set totals_cursor = p_cursor::jsonb
   from pay.provider_accounts a
   where a.id = p_account_id and u.environment_id = a.environment_id and u.account_id = a.id
     and coalesce(u.totals_day < p_day, true);
-end
-$$;
+end $$;
 grant execute on function pay.save_totals_cursor(text, date, text) to pay_api;
 
 create or replace function pay.reread_account(p_account_id text, p_cursor text)
 returns boolean
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving_account(p_account_id);
   update pay.provider_cursors u
   set cursor = p_cursor::jsonb, polled_at = null, leased_until = null, stalled_since = null,
@@ -6752,19 +5806,15 @@ begin
     and (u.leased_until is null or u.leased_until <= pay_internal.server_time()
       or u.stalled_since is not null);
   return found;
-end
-$$;
+end $$;
 grant execute on function pay.reread_account(text, text) to pay_operator;
 
 create or replace function pay.list_final_events(p_account_id text, p_since timestamptz)
 returns table (
   reference text, payment_id text, address text, amount_minor bigint, currency text
-)
-language plpgsql volatile security definer rows 100
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+) language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query
     select event.reference, event.subject_id, event.provider_reference, event.amount_minor,
       event.currency
@@ -6774,53 +5824,38 @@ begin
       and event.op = 'authorize' and event.state = 'succeeded' and event.happened_at >= p_since
     where a.id = p_account_id
     order by event.happened_at, event.reference;
-end
-$$;
+end $$;
 grant execute on function pay.list_final_events(text, timestamptz) to pay_operator;
 
 create or replace function pay.stall_reading(p_account_id text, p_error text)
-returns void
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   update pay.provider_cursors u
   set stalled_since = coalesce(u.stalled_since, pay_internal.server_time()),
     last_error = left(p_error, 500)
   from pay.provider_accounts a
   where a.id = p_account_id and u.environment_id = a.environment_id and u.account_id = a.id;
-end
-$$;
+end $$;
 grant execute on function pay.stall_reading(text, text) to pay_api;
 
 create or replace function pay.pause_reading(p_account_id text)
-returns void
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   update pay.provider_cursors u
   set leased_until = pay_internal.server_time() + interval '1 second'
   from pay.provider_accounts a
   where a.id = p_account_id and u.environment_id = a.environment_id and u.account_id = a.id;
-end
-$$;
+end $$;
 grant execute on function pay.pause_reading(text) to pay_api;
 
 create or replace function pay.store_totals(p_account_id text, p_day date, p_totals text)
-returns void
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_now constant timestamptz := pay_internal.server_time();
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   update pay.provider_cursors u
   set totals_day = p_day, totals_cursor = null, leased_until = null
   from pay.provider_accounts a
@@ -6834,15 +5869,11 @@ begin
   where a.id = p_account_id
   on conflict on constraint provider_totals_pkey
     do update set provider_minor = excluded.provider_minor, read_at = excluded.read_at;
-end
-$$;
+end $$;
 grant execute on function pay.store_totals(text, date, text) to pay_api;
 
 create or replace function pay_internal.provider_work_is_due()
-returns boolean
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns boolean language sql stable as $$
   select exists (
       select from pay.provider_operations c
       where c.state = 'pending' and c.next_attempt_at <= now()
@@ -6864,14 +5895,10 @@ $$;
 
 create or replace function pay.lease_provider_work(
   p_limit integer, p_asking_limit integer, p_lease_ms integer, p_at timestamptz
-)
-returns setof pay.provider_work
-language plpgsql volatile security definer rows 10
-set search_path = pg_catalog, pg_temp set jit = off
+) returns setof pay.provider_work
+language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp
 -- Looks rows up, as pay.record does.
-set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off as $$
 declare
   v_at constant timestamptz := least(p_at, pay_internal.server_time());
   v_leased_until constant timestamptz := pay_internal.server_time() + p_lease_ms * interval '1 ms';
@@ -6882,7 +5909,7 @@ declare
   v_kind text;
   v_limit integer;
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   for v_kind, v_limit in
     select k.kind, k.quota from (values
       (1, 'operation', v_quota), (2, 'sync', v_quota), (3, 'reading', v_quota), (4, 'event',
@@ -6903,18 +5930,13 @@ begin
     v_left := v_left - v_leased;
     if v_kind <> 'event' then v_asking_left := v_asking_left - v_leased; end if;
   end loop;
-end
-$$;
+end $$;
 grant execute on function pay.lease_provider_work(integer, integer, integer, timestamptz)
   to pay_api;
 
 create or replace function pay_internal.lease_kind(
   p_kind text, p_limit integer, p_at timestamptz, p_leased_until timestamptz
-)
-returns setof pay.provider_work
-language plpgsql volatile rows 10
-set search_path = pg_catalog, pg_temp
-as $$
+) returns setof pay.provider_work language plpgsql volatile rows 10 as $$
 declare
   v_leased record;
 begin
@@ -6926,16 +5948,12 @@ begin
     return query select * from pay_internal.read_work_apart(
       p_kind, v_leased.environments, v_leased.accounts, v_leased.ids, p_at);
   end if;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.lease_work(
   p_kind text, p_limit integer, p_at timestamptz, p_leased_until timestamptz
-)
-returns table (environment_id text, account_id text, id text, place text)
-language plpgsql volatile rows 10
-set search_path = pg_catalog, pg_temp
-as $$
+) returns table (environment_id text, account_id text, id text, place text)
+language plpgsql volatile rows 10 as $$
 #variable_conflict use_column
 begin
   case p_kind
@@ -7003,16 +6021,11 @@ begin
         where u.environment_id = d.environment_id and u.account_id = d.account_id
         returning u.environment_id, u.account_id, u.account_id, u.account_id;
   end case;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.given_up_work(
   p_kind text, p_environment_id text, p_id text, p_code text, p_message text
-)
-returns pay.provider_work
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+) returns pay.provider_work language plpgsql stable as $$
 declare
   v_work pay.provider_work;
 begin
@@ -7021,16 +6034,11 @@ begin
   v_work.environment_id := p_environment_id;
   v_work.operation := json_build_object('kind', p_kind, 'id', p_id, 'code', p_code);
   return v_work;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.read_work_apart(
   p_kind text, p_environments text[], p_accounts text[], p_ids text[], p_at timestamptz
-)
-returns setof pay.provider_work
-language plpgsql volatile rows 10
-set search_path = pg_catalog, pg_temp
-as $$
+) returns setof pay.provider_work language plpgsql volatile rows 10 as $$
 begin
   return query
     select * from pay_internal.read_work(p_kind, p_environments, p_accounts, p_ids, p_at);
@@ -7043,16 +6051,11 @@ exception when others then
     return query select * from pay_internal.read_work_apart(
       p_kind, p_environments[v_n:v_n], p_accounts[v_n:v_n], p_ids[v_n:v_n], p_at);
   end loop;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.read_work(
   p_kind text, p_environments text[], p_accounts text[], p_ids text[], p_at timestamptz
-)
-returns setof pay.provider_work
-language plpgsql volatile rows 10
-set search_path = pg_catalog, pg_temp
-as $$
+) returns setof pay.provider_work language plpgsql volatile rows 10 as $$
 begin
   case p_kind
     when 'operation' then
@@ -7065,14 +6068,10 @@ begin
     else
       return query select * from pay_internal.read_readings(p_environments, p_ids, p_at);
   end case;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.read_operations(p_environments text[], p_ids text[])
-returns setof pay.provider_work
-language plpgsql stable rows 10
-set search_path = pg_catalog, pg_temp
-as $$
+returns setof pay.provider_work language plpgsql stable rows 10 as $$
 begin
   return query
     select 'operation', c.environment_id, e.livemode,
@@ -7086,16 +6085,11 @@ begin
       on subject.environment_id = c.environment_id and subject.id = c.subject_id
     left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id
     order by l.n;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.read_provider_events(
   p_environments text[], p_accounts text[], p_references text[]
-)
-returns setof pay.provider_work
-language plpgsql stable rows 10
-set search_path = pg_catalog, pg_temp
-as $$
+) returns setof pay.provider_work language plpgsql stable rows 10 as $$
 begin
   return query
   select 'event', event.environment_id, e.livemode,
@@ -7124,14 +6118,10 @@ begin
     order by c.op = event.op desc, c.id desc limit 1
   ) k on true
   order by o.n;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.read_syncs(p_environments text[], p_ids text[])
-returns setof pay.provider_work
-language plpgsql volatile rows 10
-set search_path = pg_catalog, pg_temp
-as $$
+returns setof pay.provider_work language plpgsql volatile rows 10 as $$
 begin
   return query
   with
@@ -7162,30 +6152,20 @@ begin
     c.body, c.sequence, c.refund_body, null::json, null::date
   from synced c
   where c.next_sync_at is not null and c.state <> 'pending';
-end
-$$;
+end $$;
 
 create or replace function pay_internal.max_windows_ahead()
-returns integer
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select 150 $$;
+returns integer language sql immutable parallel safe as $$ select 150 $$;
 
 create or replace function pay_internal.requests_used(
   p_account text, p_livemode boolean, p_at timestamptz
-)
-returns table (api_key_id text, used numeric)
-language plpgsql volatile rows 10
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-as $$
+) returns table (api_key_id text, used numeric) language plpgsql volatile rows 10 as $$
 declare
   v_seconds numeric := extract(epoch from p_at) / 2;
   v_window bigint := floor(v_seconds);
-  v_worker constant text := coalesce(current_setting('pay.worker', true), '');
-begin
   -- The account's other sandboxes are not open.
-  perform set_config('pay.worker', 'on', true);
+  v_was_worker constant boolean := pay_internal.act_as_worker();
+begin
   return query
     select c.api_key_id,
       sum(case when c.window_number >= v_window then c.current_count else 0 end)
@@ -7195,17 +6175,12 @@ begin
     where c.account = p_account and c.livemode = p_livemode
       and c.window_number between v_window - 1 and v_window + pay_internal.max_windows_ahead()
     group by c.api_key_id;
-  perform set_config('pay.worker', v_worker, true);
-end
-$$;
+  perform pay_internal.act_as_worker(v_was_worker);
+end $$;
 
 create or replace function pay_internal.limit_requests(
   p_found pay.admission[], p_key_rates integer[], p_account_rates integer[], p_counts boolean
-)
-returns pay.admission[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns pay.admission[] language plpgsql volatile as $$
 declare
   v_request record;
   v_account text;
@@ -7253,17 +6228,12 @@ begin
     end if;
   end loop;
   return case when p_counts then pay_internal.count_requests(p_found) else p_found end;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.limit_list(
   p_requests jsonb, p_found pay.admission[], p_key_rates integer[], p_account_rates integer[],
   p_is_read boolean
-)
-returns pay.admission[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns pay.admission[] language plpgsql volatile as $$
 declare
   v_limited pay.admission[] := pay_internal.limit_requests(
     p_found, p_key_rates, p_account_rates, p_is_read);
@@ -7275,20 +6245,11 @@ begin
       pay_internal.find_responses(p_requests, p_found, true), p_key_rates, p_account_rates, false);
   end if;
   return v_limited;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.add_requests(
-  p_access pay.admission,
-  p_at timestamptz,
-  p_requests integer,
-  p_bytes bigint
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-as $$
+  p_access pay.admission, p_at timestamptz, p_requests integer, p_bytes bigint
+) returns void language plpgsql volatile as $$
 declare
   v_window bigint := floor(extract(epoch from p_at) / 2);
   v_stripe smallint;
@@ -7341,14 +6302,10 @@ begin
     on conflict on constraint rate_counters_pkey do nothing;
     exit when found;
   end loop;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.count_requests(p_found pay.admission[])
-returns pay.admission[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns pay.admission[] language plpgsql volatile as $$
 declare
   v_told record;
 begin
@@ -7369,9 +6326,7 @@ begin
     where f.remaining < 0 or (f.remaining is not null
       and f.outcome in ('replay', 'resetting', 'outdated', 'stale', 'expired', 'uncounted'))
   loop
-    if v_told.outcome = 'forbidden' then
-      p_found[v_told.n].outcome := 'rate_limited';
-    end if;
+    if v_told.outcome = 'forbidden' then p_found[v_told.n].outcome := 'rate_limited'; end if;
     p_found[v_told.n].remaining := case
       when v_told.outcome in ('resetting', 'outdated', 'stale', 'expired', 'uncounted') then null
       when v_told.outcome = 'replay' then greatest(0, v_told.remaining + 1)
@@ -7379,14 +6334,10 @@ begin
     end;
   end loop;
   return p_found;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.purge_counters(p_environment_id text, p_batch integer)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns bigint language plpgsql volatile as $$
 declare
   v_rows bigint;
 begin
@@ -7399,14 +6350,10 @@ begin
   ));
   get diagnostics v_rows = row_count;
   return v_rows;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.open_records(p_records jsonb)
-returns pay.admission[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns pay.admission[] language plpgsql volatile as $$
 declare
   v_environments constant text[] := array(
     select distinct r.environment_id from jsonb_to_recordset(p_records) as r (environment_id text));
@@ -7426,19 +6373,15 @@ begin
       and (e.moving is null or e.moving in ('draining', 'fenced'))
     left join pay.sandbox_settings w on w.environment_id = e.id
     order by r.n);
-end
-$$;
+end $$;
 
 create or replace function pay.record(p_document text)
 returns table (n integer, outcome text, is_settled boolean, deliveries bigint)
-language plpgsql volatile security definer rows 10
-set search_path = pg_catalog, pg_temp set jit = off
+language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp
 -- The planner expects a hundred rows from each list. While a table is small, it would then read the
 -- whole table into a hash instead of looking up the few rows.
-set enable_hashjoin = off set enable_bitmapscan = off
-set enable_seqscan = off set enable_mergejoin = off set enable_material = off
-set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
-as $$
+set enable_hashjoin = off set enable_bitmapscan = off set enable_mergejoin = off
+set enable_material = off set lock_timeout = '3s' as $$
 #variable_conflict use_column
 declare
   v_document constant pay_internal.document :=
@@ -7489,22 +6432,16 @@ begin
       select c.state from pay.provider_operations c
       where c.environment_id = f.environment_id and c.id = r.operation_id limit 1
     ) c on true;
-end
-$$;
+end $$;
 grant execute on function pay.record(text) to pay_api, pay_operator;
 
 create or replace function pay.read_provider_subject(
   p_environment_id text, p_subject_id text, p_refund_id text, p_account_id text, p_reference text
-)
-returns table (
+) returns table (
   subject_body text, refund_body text, dispute_body text, booked_minor bigint, transfers json
-)
-language plpgsql volatile security definer rows 1
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+) language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query
     select coalesce(p.body, tr.body), r.body,
       pay_internal.dispute_body(e.id, p.id, split_part(p_reference, ':', 1)),
@@ -7519,16 +6456,12 @@ begin
       on reported.environment_id = e.id and reported.account_id = p_account_id
         and reported.reference = p_reference
     where coalesce(p.body, tr.body) is not null;
-end
-$$;
+end $$;
 grant execute on function pay.read_provider_subject(text, text, text, text, text)
   to pay_api, pay_operator;
 
 create or replace function pay_internal.check_refunds(p_refunds jsonb, p_found pay.admission[])
-returns pay.admission[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns pay.admission[] language plpgsql volatile as $$
 declare
   v_refund record;
 begin
@@ -7547,16 +6480,11 @@ begin
     p_found[v_refund.n].detail := v_refund.lacks;
   end loop;
   return p_found;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.write_refunds(
   p_refunds jsonb, p_callers pay_internal.caller[]
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns void language plpgsql volatile as $$
 begin
   insert into pay.refunds as t
     (environment_id, id, payment_id, status, amount_minor, currency, created_at, body)
@@ -7569,15 +6497,11 @@ begin
   join unnest(p_callers) caller on caller.n = r.n
   on conflict on constraint refunds_pkey
   do update set status = excluded.status, body = excluded.body;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.purge_retired(p_environment_id text, p_batch integer)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_bitmapscan = off
-as $$
+returns bigint language plpgsql volatile
+set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
   v_table text;
   v_rows bigint;
@@ -7625,14 +6549,10 @@ begin
     v_total := v_total + 1;
   end if;
   return v_total;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.environments_in_turn(p_is_retired boolean)
-returns table (id text)
-language plpgsql volatile rows 100
-set search_path = pg_catalog, pg_temp
-as $$
+returns table (id text) language plpgsql volatile rows 100 as $$
 begin
   return query
     select t.id from (
@@ -7641,17 +6561,12 @@ begin
       where (e.retired_at is not null) = p_is_retired and e.moving is null
     ) t
     order by t.turn, random();
-end
-$$;
+end $$;
 
 create or replace function pay.purge(
-  p_at timestamptz default now(),
-  p_batch integer default 3000
-)
-returns bigint
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+  p_at timestamptz default now(), p_batch integer default 3000
+) returns bigint language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set enable_seqscan = on set plan_cache_mode = auto as $$
 declare
   v_at constant timestamptz := least(p_at, pay_internal.server_time());
   v_until constant timestamptz := clock_timestamp() + interval '2 seconds';
@@ -7660,7 +6575,7 @@ declare
   v_rows bigint := 0;
   v_total bigint := 0;
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   foreach v_step in array array[
     'ends', 'sandboxes', 'attempt_log', 'watches', 'counters'
   ] loop
@@ -7682,17 +6597,12 @@ begin
     exit when v_rows >= p_batch;
   end loop;
   return v_total + v_rows + pay_internal.purge_apart('storage', null, v_at, p_batch);
-end
-$$;
+end $$;
 grant execute on function pay.purge(timestamptz, integer) to pay_api, pay_operator;
 
 create or replace function pay_internal.purge_apart(
   p_step text, p_environment_id text, p_at timestamptz, p_batch integer
-)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns bigint language plpgsql volatile as $$
 declare
   v_until constant timestamptz := clock_timestamp() + interval '1 second';
   v_environment_id text;
@@ -7712,9 +6622,7 @@ begin
 exception when others then
   raise warning 'retention of % (%) failed: % %',
     coalesce(p_environment_id, 'all environments'), p_step, sqlstate, sqlerrm;
-  if p_environment_id is not null or p_step = 'storage' then
-    return 0;
-  end if;
+  if p_environment_id is not null or p_step = 'storage' then return 0; end if;
   for v_environment_id in
     select e.id from pay.environments e where e.moving is null order by random()
   loop
@@ -7722,16 +6630,11 @@ exception when others then
     v_total := v_total + pay_internal.purge_apart(p_step, v_environment_id, p_at, p_batch);
   end loop;
   return v_total;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.purge_environment(
   p_environment_id text, p_at timestamptz, p_batch integer
-)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns bigint language plpgsql volatile as $$
 declare
   v_environment record;
   v_at timestamptz := p_at;
@@ -7752,19 +6655,11 @@ begin
         else pay_internal.purge_mandates(p_environment_id, p_at, p_batch) end
       + pay_internal.purge_old(p_environment_id, v_environment.livemode, v_at, p_batch)
   end;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.purge_old(
-  p_environment_id text,
-  p_livemode boolean,
-  p_at timestamptz,
-  p_batch integer
-)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+  p_environment_id text, p_livemode boolean, p_at timestamptz, p_batch integer
+) returns bigint language plpgsql volatile as $$
 declare
   v_kind record;
   v_rows bigint;
@@ -7831,16 +6726,11 @@ begin
   end loop;
   return v_total + case when p_livemode then 0
     else pay_internal.purge_provider_events(p_environment_id, p_at, p_batch) end;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.purge_provider_events(
   p_environment_id text, p_at timestamptz, p_batch integer
-)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns bigint language plpgsql volatile as $$
 declare
   v_rows bigint;
 begin
@@ -7854,22 +6744,14 @@ begin
   ));
   get diagnostics v_rows = row_count;
   return v_rows;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.longest_advance()
-returns interval
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select interval '400 days' $$;
+returns interval language sql immutable parallel safe as $$ select interval '400 days' $$;
 
 create or replace function pay_internal.clock_body(
   p_settings pay.sandbox_settings, p_is_advance boolean
-)
-returns text
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+) returns text language plpgsql stable as $$
 declare
   v_ahead interval := coalesce(pay_internal.time_ahead(p_settings), '0');
   v_counts jsonb := case when p_is_advance then pay_internal.advance_counts(p_settings) end;
@@ -7889,47 +6771,33 @@ begin
       coalesce(v_counts ->> 'purged', '0'),
       (p_settings.target_at is not null)::text) else '' end
     || '}';
-end
-$$;
+end $$;
 
 create or replace function pay_internal.inbox_positions(p_environment_id text)
-returns jsonb
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns jsonb language plpgsql stable as $$
 begin
   return coalesce((
     select jsonb_object_agg(t.id, t.inbox_position) from pay.webhook_endpoints t
     where t.environment_id = p_environment_id and t.inbox_position > 0
   ), '{}');
-end
-$$;
+end $$;
 
 create or replace function pay_internal.advance_counts(p_settings pay.sandbox_settings)
-returns jsonb
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns jsonb language plpgsql stable as $$
 declare
   v_begun constant jsonb := p_settings.counts -> 'inboxes';
 begin
-  if v_begun is null then
-    return p_settings.counts;
-  end if;
+  if v_begun is null then return p_settings.counts; end if;
   return (p_settings.counts - 'inboxes') || jsonb_build_object('deliveries',
     coalesce((p_settings.counts ->> 'deliveries')::bigint, 0) + (
       select coalesce(sum(o.value::bigint - coalesce((v_begun ->> o.key)::bigint, 0)), 0)
       from jsonb_each_text(pay_internal.inbox_positions(p_settings.environment_id)) o
     ));
-end
-$$;
+end $$;
 
 create or replace function pay.read_clock(p_request text)
 returns pay.admission
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
   v_access pay.admission := v_found[1];
@@ -7945,30 +6813,21 @@ begin
     v_access.body := pay_internal.clock_body(v_settings, false);
   end if;
   return v_access;
-end
-$$;
+end $$;
 grant execute on function pay.read_clock(text) to pay_api;
 
 create or replace function pay_internal.count_advance(
   p_environment_id text, p_name text, p_count bigint
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns void language plpgsql volatile as $$
 begin
   update pay.sandbox_settings w
   set counts = w.counts ||
     jsonb_build_object(p_name, coalesce((w.counts ->> p_name)::bigint, 0) + p_count)
   where w.environment_id = p_environment_id and w.target_at is not null;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.count_attempts(p_ended jsonb)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns void language plpgsql volatile as $$
 begin
   perform pay_internal.count_advance(r.environment_id, 'deliveries', r.attempts)
   from (
@@ -7977,16 +6836,11 @@ begin
     where r.due_at is not null
     group by r.environment_id order by r.environment_id
   ) r;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.count_results(
   p_counts jsonb, p_callers pay_internal.caller[]
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns void language plpgsql volatile as $$
 begin
   perform pay_internal.count_advance(r.environment_id, r.counted_as, r.records)
   from (
@@ -7995,14 +6849,10 @@ begin
     join jsonb_to_recordset(p_counts) as c (n integer, counted_as text) on c.n = caller.n
     group by caller.environment_id, c.counted_as order by caller.environment_id, c.counted_as
   ) r;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.write_clock(p_settings pay.sandbox_settings)
-returns pay.sandbox_settings
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns pay.sandbox_settings language plpgsql volatile as $$
 declare
   v_counts constant jsonb := case when p_settings.target_at is null then '{}'
     else jsonb_build_object('inboxes', pay_internal.inbox_positions(p_settings.environment_id)) end;
@@ -8020,15 +6870,12 @@ begin
     counts = case when w.target_at is null then excluded.counts else w.counts end
   returning * into v_written;
   return v_written;
-end
-$$;
+end $$;
 
 create or replace function pay.set_clock(p_request text, p_command text)
 returns pay.admission
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
-as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set lock_timeout = '3s' as $$
 declare
   v_request jsonb := p_request::jsonb -> 0;
   v_access pay.admission := pay_internal.admit_alone(p_request);
@@ -8046,14 +6893,10 @@ begin
       when v_clock.target_at > pay_internal.clock_ceiling() then 'beyond'
       when v_clock.target_at > v_now + pay_internal.longest_advance() then 'too_far'
       else 'ok' end;
-    if v_access.outcome <> 'ok' then
-      v_access.detail := pay_internal.wire_time(v_now);
-    end if;
+    if v_access.outcome <> 'ok' then v_access.detail := pay_internal.wire_time(v_now); end if;
   end if;
   v_access := pay_internal.claim_one(p_request, v_access);
-  if v_access.outcome <> 'ok' then
-    return v_access;
-  end if;
+  if v_access.outcome <> 'ok' then return v_access; end if;
   v_clock.environment_id := v_access.environment_id;
   if pay_internal.stop_waiting(v_clock) then
     -- Some still have real times. A command that moves no clock stops them on its way too.
@@ -8071,17 +6914,12 @@ begin
   where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
     and k.key = v_request ->> 'idempotency_key';
   return v_access;
-end
-$$;
+end $$;
 grant execute on function pay.set_clock(text, text) to pay_api;
 
 create or replace function pay_internal.clock_target(
   p_command json, p_now timestamptz, p_pending timestamptz
-)
-returns timestamptz
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
+) returns timestamptz language sql stable as $$
   select case
     when p_command ->> 'to' is not null
       then greatest((p_command ->> 'to')::timestamptz, p_pending)
@@ -8094,11 +6932,7 @@ $$;
 
 create or replace function pay_internal.planned_clock(
   p_before pay.sandbox_settings, p_command json, p_now timestamptz
-)
-returns pay.sandbox_settings
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+) returns pay.sandbox_settings language plpgsql stable as $$
 declare
   v_clock pay.sandbox_settings := p_before;
 begin
@@ -8118,17 +6952,13 @@ begin
       v_clock.target_at, date_trunc('milliseconds', pay_internal.server_time()));
   end if;
   return v_clock;
-end
-$$;
+end $$;
 
 create or replace function pay.step_clock(
   p_environment_id text, p_response text, p_sends boolean
-)
-returns table (state text, body text, detail text)
-language plpgsql volatile security definer rows 1
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
-as $$
+) returns table (state text, body text, detail text)
+language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp
+set lock_timeout = '3s' as $$
 declare
   v_response json := p_response::json;
   v_target timestamptz := (v_response ->> 'target')::timestamptz;
@@ -8170,17 +7000,12 @@ begin
     ));
   end if;
   return query select v_state, v_body, row_to_json(v_clock)::text;
-end
-$$;
+end $$;
 grant execute on function pay.step_clock(text, text, boolean) to pay_api;
 
 create or replace function pay_internal.step_response(
   p_clock pay.sandbox_settings, p_response json, p_target timestamptz
-)
-returns text
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns text language plpgsql volatile as $$
 declare
   v_shown pay.sandbox_settings := p_clock;
   v_body text;
@@ -8194,15 +7019,11 @@ begin
     and k.key = p_response ->> 'idempotency_key' and k.request_id = p_response ->> 'request_id'
   returning k.body into v_body;
   return coalesce(v_body, pay_internal.clock_body(v_shown, true));
-end
-$$;
+end $$;
 
 create or replace function pay_internal.has_due_work(p_environment_id text, p_sends boolean)
-returns boolean
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-set enable_sort = off set enable_bitmapscan = off
-as $$
+returns boolean language plpgsql stable
+set enable_sort = off set enable_bitmapscan = off as $$
 begin
   return exists (
     select from pay.provider_operations c
@@ -8218,22 +7039,16 @@ begin
       and d.environment_id = p_environment_id
     where t.environment_id = p_environment_id and t.status = 'enabled'
   );
-end
-$$;
+end $$;
 
 create or replace function pay_internal.move_clock(p_clock pay.sandbox_settings, p_sends boolean)
-returns text
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language plpgsql volatile as $$
 declare
   v_clock pay.sandbox_settings := p_clock;
   v_next timestamptz;
   v_changed bigint;
 begin
-  if p_clock.is_stopping and pay_internal.stop_waiting(p_clock) then
-    return 'moved';
-  end if;
+  if p_clock.is_stopping and pay_internal.stop_waiting(p_clock) then return 'moved'; end if;
   v_clock.is_stopping := false;
   v_next := pay_internal.next_due(p_clock.environment_id, p_sends);
   select g.changed, g.reached into v_changed, v_clock.frozen_at
@@ -8269,14 +7084,10 @@ begin
     end if;
   end if;
   return pay_internal.write_step(v_clock);
-end
-$$;
+end $$;
 
 create or replace function pay_internal.write_step(p_clock pay.sandbox_settings)
-returns text
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language plpgsql volatile as $$
 begin
   update pay.sandbox_settings w
   set version = pay_internal.new_settings_version(), frozen_at = p_clock.frozen_at,
@@ -8287,15 +7098,11 @@ begin
     end
   where w.environment_id = p_clock.environment_id;
   return case when p_clock.target_at is null then 'done' else 'moved' end;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.next_due(p_environment_id text, p_sends boolean)
-returns timestamptz
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-set enable_sort = off set enable_bitmapscan = off
-as $$
+returns timestamptz language plpgsql stable
+set enable_sort = off set enable_bitmapscan = off as $$
 begin
   return least((
     select c.due_at from pay.provider_operations c
@@ -8308,17 +7115,12 @@ begin
       and p_sends
     order by d.environment_id, d.due_at limit 1
   ));
-end
-$$;
+end $$;
 
 create or replace function pay_internal.last_due(
   p_environment_id text, p_first timestamptz, p_last timestamptz, p_sends boolean
-)
-returns timestamptz
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-set enable_sort = off set enable_bitmapscan = off
-as $$
+) returns timestamptz language plpgsql stable
+set enable_sort = off set enable_bitmapscan = off as $$
 declare
   v_together constant interval := interval '1 second';
   v_most constant integer := 64;
@@ -8353,21 +7155,14 @@ begin
       and d.due_at between p_first and v_last and p_sends
     order by d.environment_id desc, d.due_at desc limit 1
   ));
-end
-$$;
+end $$;
 
 create or replace function pay_internal.clock_batch()
-returns integer
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select 1000 $$;
+returns integer language sql immutable parallel safe as $$ select 1000 $$;
 
 create or replace function pay_internal.stop_waiting(p_clock pay.sandbox_settings)
-returns boolean
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-set enable_sort = off set enable_bitmapscan = off
-as $$
+returns boolean language plpgsql volatile
+set enable_sort = off set enable_bitmapscan = off as $$
 declare
   v_now constant timestamptz := pay_internal.server_time();
   v_deliveries text[];
@@ -8419,16 +7214,12 @@ begin
   from waiting w
   where c.environment_id = p_clock.environment_id and c.id = w.id;
   return pay_internal.clock_batch() in (cardinality(v_deliveries), cardinality(v_operations));
-end
-$$;
+end $$;
 
 create or replace function pay_internal.give_real_times(
   p_clock pay.sandbox_settings, p_to timestamptz, out changed bigint, out reached timestamptz
-)
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-set enable_sort = off set enable_bitmapscan = off
-as $$
+) language plpgsql volatile
+set enable_sort = off set enable_bitmapscan = off as $$
 declare
   v_clock pay.sandbox_settings := p_clock;
   v_deliveries text[];
@@ -8452,9 +7243,7 @@ begin
   if cardinality(v_operations) = pay_internal.clock_batch() then
     reached := v_last[pay_internal.clock_batch()];
   end if;
-  if v_clock.frozen_at is not null then
-    v_clock.frozen_at := reached;
-  end if;
+  if v_clock.frozen_at is not null then v_clock.frozen_at := reached; end if;
   perform set_config('enable_sort', 'on', true);
   with waiting as materialized (
     select d.id from pay.webhook_deliveries d
@@ -8478,14 +7267,10 @@ begin
   from waiting w
   where c.environment_id = p_clock.environment_id and c.id = w.id;
   changed := changed + cardinality(coalesce(v_operations, '{}'));
-end
-$$;
+end $$;
 
 create or replace function pay_internal.fault_body(p_fault pay.faults)
-returns text
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language sql stable as $$
   select row_to_json(t)::text from (
     select
       p_fault.id,
@@ -8501,26 +7286,18 @@ as $$
 $$;
 
 create or replace function pay_internal.fault_matches(p_filter jsonb, p_target jsonb)
-returns boolean
-language plpgsql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$
+returns boolean language plpgsql immutable parallel safe as $$
 begin
   return not exists (
     select from jsonb_each(p_filter) w
     -- A list contains each of its texts, and a text contains itself.
     where not coalesce(p_target -> w.key @> w.value, false)
   );
-end
-$$;
+end $$;
 
 create or replace function pay_internal.next_fault(
   p_environment_id text, p_kind text, p_target jsonb, p_takes boolean, p_without text default null
-)
-returns pay.faults
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns pay.faults language plpgsql volatile as $$
 declare
   v_fault pay.faults;
 begin
@@ -8540,14 +7317,10 @@ begin
   update pay.faults fault set times_left = fault.times_left - 1
   where fault.environment_id = p_environment_id and fault.id = v_fault.id;
   return v_fault;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.note_fault_kinds(p_environment_id text)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_kinds text[] := array(
     select distinct fault.kind from pay.faults fault
@@ -8563,25 +7336,19 @@ begin
     values (p_environment_id, pay_internal.new_settings_version(), v_kinds)
     on conflict on constraint sandbox_settings_pkey do nothing;
   end if;
-end
-$$;
+end $$;
 
 create or replace function pay.match_fault(
   p_request text, p_kind text, p_target text, p_takes boolean
-)
-returns pay.admission
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
-as $$
+) returns pay.admission
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set lock_timeout = '3s' as $$
 declare
   v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
   v_access pay.admission := v_found[1];
   v_fault pay.faults;
 begin
-  if v_access.outcome <> 'ok' then
-    return v_access;
-  end if;
+  if v_access.outcome <> 'ok' then return v_access; end if;
   v_fault := pay_internal.next_fault(v_access.environment_id, p_kind, p_target::jsonb, p_takes);
   if v_fault.id is not null then
     v_access.body := json_build_object(
@@ -8596,23 +7363,18 @@ begin
     perform pay_internal.note_fault_kinds(v_access.environment_id);
   end if;
   return v_access;
-end
-$$;
+end $$;
 grant execute on function pay.match_fault(text, text, text, boolean) to pay_api;
 
 create or replace function pay.create_fault(p_request text, p_fault text, p_limit integer)
 returns pay.admission
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
-as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set lock_timeout = '3s' as $$
 declare
   v_access pay.admission := pay_internal.claim_one(p_request, pay_internal.admit_alone(p_request));
   v_fault pay.faults := json_populate_record(null::pay.faults, p_fault::json);
 begin
-  if v_access.outcome <> 'ok' then
-    return v_access;
-  end if;
+  if v_access.outcome <> 'ok' then return v_access; end if;
   if (
     select count(*) from pay.faults fault
     where fault.environment_id = v_access.environment_id and fault.times_left > 0
@@ -8630,22 +7392,17 @@ begin
   v_access.body := pay_internal.fault_body(v_fault);
   perform pay_internal.store_response(p_request, v_access);
   return v_access;
-end
-$$;
+end $$;
 grant execute on function pay.create_fault(text, text, integer) to pay_api;
 
 create or replace function pay.delete_fault(p_request text, p_id text)
 returns pay.admission
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
-as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set lock_timeout = '3s' as $$
 declare
   v_access pay.admission := pay_internal.claim_one(p_request, pay_internal.admit_alone(p_request));
 begin
-  if v_access.outcome <> 'ok' then
-    return v_access;
-  end if;
+  if v_access.outcome <> 'ok' then return v_access; end if;
   delete from pay.faults fault where fault.environment_id = v_access.environment_id
     and fault.id = p_id;
   if not found then
@@ -8658,15 +7415,11 @@ begin
   v_access.body := json_build_object('id', p_id, 'object', 'fault', 'deleted', true);
   perform pay_internal.store_response(p_request, v_access);
   return v_access;
-end
-$$;
+end $$;
 grant execute on function pay.delete_fault(text, text) to pay_api;
 
 create or replace function pay_internal.lock_faults(p_faults jsonb, p_found pay.admission[])
-returns pay.admission[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns pay.admission[] language plpgsql volatile as $$
 declare
   v_n integer;
 begin
@@ -8693,16 +7446,11 @@ begin
     p_found[v_n].outcome := 'stale';
   end loop;
   return p_found;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.count_faults(
   p_faults jsonb, p_callers pay_internal.caller[]
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns void language plpgsql volatile as $$
 begin
   update pay.faults fault
   set times_left = fault.times_left - u.times
@@ -8713,20 +7461,13 @@ begin
     group by caller.environment_id, f.id
   ) u
   where fault.environment_id = u.environment_id and fault.id = u.id;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.stored_requests()
-returns integer
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select 1000 $$;
+returns integer language sql immutable parallel safe as $$ select 1000 $$;
 
 create or replace function pay_internal.request_body(p_request pay.requests)
-returns text
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language sql stable as $$
   select row_to_json(t)::text from (
     select
       p_request.id,
@@ -8746,10 +7487,7 @@ as $$
 $$;
 
 create or replace function pay_internal.whole_request_body(p_request pay.requests)
-returns text
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language sql stable as $$
   select left(pay_internal.request_body(p_request), -1)
     || ',"request_body":' || coalesce(p_request.request_body, 'null')
     || ',"response_body":' || coalesce(p_request.response_body, 'null') || '}'
@@ -8758,13 +7496,9 @@ $$;
 create or replace function pay.log_requests(
   p_keys text, p_requests text, p_replays text, p_storage_gb integer default null
 )
-returns void
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   perform set_config('synchronous_commit', 'off', true);
   if p_replays <> '[]' then
     with replayed as materialized (
@@ -8812,19 +7546,12 @@ begin
     join known k on k.k = r.k
     on conflict on constraint requests_pkey do nothing;
   end if;
-end
-$$;
+end $$;
 grant execute on function pay.log_requests(text, text, text, integer) to pay_api;
 
 create or replace function pay_internal.purge_requests(
-  p_environment_id text,
-  p_at timestamptz,
-  p_batch integer
-)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+  p_environment_id text, p_at timestamptz, p_batch integer
+) returns bigint language plpgsql volatile as $$
 declare
   v_oldest text := greatest(pay_internal.id_floor('req_', p_at - interval '30 days'), (
     select o.id from pay.requests o where o.environment_id = p_environment_id
@@ -8840,23 +7567,14 @@ begin
   ));
   get diagnostics v_rows = row_count;
   return v_rows;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.most_counted()
-returns integer
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select 250000 $$;
+returns integer language sql immutable parallel safe as $$ select 250000 $$;
 
 create or replace function pay_internal.sandbox_reset_body(
   p_environment_id text, p_with_endpoints boolean, p_has_claim boolean
-)
-returns text
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-set max_parallel_workers_per_gather = 0
-as $$
+) returns text language plpgsql volatile set max_parallel_workers_per_gather = 0 as $$
 declare
   v_table text;
   v_began timestamptz;
@@ -8879,25 +7597,18 @@ begin
          limit pay_internal.most_counted() + 1
        ) counted', v_table)
     into v_count using p_environment_id, v_table <> 'webhook_endpoints' or p_with_endpoints;
-    if v_table = 'idempotency_keys' and p_has_claim then
-      v_count := v_count - 1;
-    end if;
+    if v_table = 'idempotency_keys' and p_has_claim then v_count := v_count - 1; end if;
     v_counts := v_counts || format('"%s":%s', v_table, least(v_count, pay_internal.most_counted()));
     v_rest := least(clock_timestamp() - v_began, v_rests_left);
   end loop;
   return '{"object":"sandbox_reset","deleted":{' || array_to_string(v_counts, ',') || '}}';
-end
-$$;
+end $$;
 
 create or replace function pay_internal.move_environment(
   p_old text, p_new text, p_at timestamptz, p_with_endpoints boolean
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns void language plpgsql volatile as $$
 declare
-  v_worker constant text := coalesce(current_setting('pay.worker', true), '');
+  v_was_worker boolean;
   v_environment pay.environments;
 begin
   perform set_config('pay.environment_ids', array[p_old, p_new]::text, true);
@@ -8905,14 +7616,14 @@ begin
   update pay.environments e set retired_at = p_at where e.id = p_old
   returning * into v_environment;
   -- The account's other sandboxes are not open.
-  perform set_config('pay.worker', 'on', true);
+  v_was_worker := pay_internal.act_as_worker();
   insert into pay.environments
     (id, public_id, account, livemode, name, ends_at, stored_gb, resets_until)
   values (p_new, v_environment.public_id, v_environment.account, false, v_environment.name,
     v_environment.ends_at, case when v_environment.stored_gb > 0
       then pay_internal.account_storage(v_environment.account, false, p_old) >> 30 else 0 end,
     greatest(v_environment.resets_until, pay_internal.server_time()) + pay_internal.reset_every());
-  perform set_config('pay.worker', v_worker, true);
+  perform pay_internal.act_as_worker(v_was_worker);
   update pay.api_keys t set environment_id = p_new where t.environment_id = p_old;
   -- The clock of the sandbox is the real one again, so its keys were last used now at the latest.
   update pay.api_key_secrets t
@@ -8927,15 +7638,11 @@ begin
     update pay.webhook_endpoints t set environment_id = p_new where t.environment_id = p_old;
   end if;
   perform pay_internal.restart_seeded(p_old, p_new);
-end
-$$;
+end $$;
 
 create or replace function pay_internal.delete_pending(p_environment_id text)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-set enable_sort = off set enable_bitmapscan = off
-as $$
+returns void language plpgsql volatile
+set enable_sort = off set enable_bitmapscan = off as $$
 begin
   delete from pay.webhook_deliveries d
   where d.ctid = any (array(
@@ -8951,17 +7658,13 @@ begin
     where t.environment_id = p_environment_id
     limit pay_internal.called_off_at_once()
   ));
-end
-$$;
+end $$;
 
 create or replace function pay.reset_sandbox(
   p_request text, p_environment_id text, p_with_endpoints boolean default false
-)
-returns pay.admission
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
-as $$
+) returns pay.admission
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set lock_timeout = '3s' as $$
 declare
   v_request jsonb := p_request::jsonb -> 0;
   v_old text;
@@ -8976,9 +7679,7 @@ begin
       perform pay_internal.release_key(p_request, v_access);
     end if;
   end if;
-  if v_access.outcome <> 'ok' then
-    return v_access;
-  end if;
+  if v_access.outcome <> 'ok' then return v_access; end if;
 
   v_access.outcome := 'committed';
   v_access.body := pay_internal.sandbox_reset_body(
@@ -8995,53 +7696,36 @@ begin
   where k.environment_id = v_old and k.api_key_id = v_access.api_key_id
     and k.key = v_request ->> 'idempotency_key';
   return v_access;
-end
-$$;
+end $$;
 grant execute on function pay.reset_sandbox(text, text, boolean) to pay_api;
 
 create or replace function pay_internal.max_transcript_lines()
-returns integer
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select 10000 $$;
+returns integer language sql immutable parallel safe as $$ select 10000 $$;
 
 create or replace function pay_internal.max_transcript_bytes()
-returns bigint
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select 16777216 $$;
+returns bigint language sql immutable parallel safe as $$ select 16777216 $$;
 
 create or replace function pay_internal.seed_root(p_account text, p_seed text)
-returns text
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
+returns text language sql immutable parallel safe
 as $$ select encode(sha256(convert_to(p_account || E'\n' || p_seed, 'UTF8')), 'hex') $$;
 
 create or replace function pay_internal.begin_seeded(
   p_environment_id text, p_seed text, p_root text
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns void language plpgsql volatile as $$
 begin
   insert into pay.sandbox_settings (environment_id, version, frozen_at, seed, seed_root)
   values (
     p_environment_id, pay_internal.new_settings_version(), '2030-01-01T00:00:00Z', p_seed, p_root);
-end
-$$;
+end $$;
 
 create or replace function pay_internal.free_seed(p_root text, p_at timestamptz)
-returns boolean
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns boolean language plpgsql volatile as $$
 declare
   v_opened constant text := current_setting('pay.environment_ids', true);
   v_holder record;
   v_is_free boolean;
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   select e.public_id, e.ends_at into v_holder
   from pay.sandbox_settings w join pay.environments e on e.id = w.environment_id
   where w.seed_root = p_root;
@@ -9049,17 +7733,13 @@ begin
   if v_is_free and v_holder.public_id is not null then
     perform pay_internal.retire_sandbox(v_holder.public_id, p_at);
   end if;
-  perform set_config('pay.worker', '', true);
+  perform pay_internal.act_as_worker(false);
   perform set_config('pay.environment_ids', v_opened, true);
   return v_is_free;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.restart_seeded(p_old text, p_new text)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_settings pay.sandbox_settings;
 begin
@@ -9069,14 +7749,10 @@ begin
     perform pay_internal.begin_seeded(p_new, v_settings.seed, v_settings.seed_root);
     delete from pay.webhook_endpoints t where t.environment_id = p_new;
   end if;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.open_by_hash(p_key_hash text)
-returns text
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language plpgsql volatile as $$
 declare
   v_hash constant bytea := decode(p_key_hash, 'hex');
   v_held text := '';
@@ -9097,15 +7773,11 @@ begin
     perform set_config('pay.environment_ids', array[v_environment]::text, true);
   end if;
   return v_environment;
-end
-$$;
+end $$;
 
 create or replace function pay.number_request(p_key_hash text)
-returns text
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
-as $$
+returns text language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set lock_timeout = '3s' as $$
 declare
   v_environment constant text := pay_internal.open_by_hash(p_key_hash);
   v_settings text;
@@ -9117,18 +7789,13 @@ begin
     returning row_to_json(w)::text into v_settings;
   end if;
   return v_settings;
-end
-$$;
+end $$;
 grant execute on function pay.number_request(text) to pay_api;
 
 create or replace function pay.store_transcript_line(
   p_key_hash text, p_n bigint, p_line text, p_storage_gb integer default null
-)
-returns void
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
-as $$
+) returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set lock_timeout = '3s' as $$
 declare
   v_environment constant text := pay_internal.open_by_hash(p_key_hash);
 begin
@@ -9144,16 +7811,12 @@ begin
     values (v_environment, p_n, p_line)
     on conflict on constraint transcript_lines_pkey do nothing;
   end if;
-end
-$$;
+end $$;
 grant execute on function pay.store_transcript_line(text, bigint, text, integer) to pay_api;
 
 create or replace function pay.transcript(p_request text, p_after bigint)
 returns pay.admission
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
   v_access pay.admission := v_found[1];
@@ -9162,9 +7825,7 @@ declare
   v_lines text[] := '{}';
   v_line record;
 begin
-  if v_access.outcome <> 'ok' then
-    return v_access;
-  end if;
+  if v_access.outcome <> 'ok' then return v_access; end if;
   if not exists (
     select from pay.sandbox_settings w
     where w.environment_id = v_access.environment_id and w.seed is not null
@@ -9186,21 +7847,15 @@ begin
   end loop;
   v_access.body := array_to_string(v_lines, '');
   return v_access;
-end
-$$;
+end $$;
 grant execute on function pay.transcript(text, bigint) to pay_api;
 
 create or replace function pay_internal.clock_ceiling()
-returns timestamptz
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
+returns timestamptz language sql immutable parallel safe
 as $$ select timestamptz '2200-01-01T00:00:00Z' $$;
 
 create or replace function pay_internal.time_ahead(p_settings pay.sandbox_settings)
-returns interval
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns interval language sql stable as $$
   select coalesce(p_settings.frozen_at, least(
     pay_internal.server_time() + p_settings.offset_ms * interval '1 ms',
     case when p_settings.version > 0 then pay_internal.clock_ceiling() end))
@@ -9208,25 +7863,17 @@ as $$
 $$;
 
 create or replace function pay_internal.environment_time(p_environment_id text)
-returns timestamptz
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns timestamptz language plpgsql stable as $$
 begin
   return pay_internal.server_time() + coalesce((
     select pay_internal.time_ahead(w) from pay.sandbox_settings w
     where w.environment_id = p_environment_id
   ), '0');
-end
-$$;
+end $$;
 
 create or replace function pay_internal.real_due_at(
   p_settings pay.sandbox_settings, p_due_at timestamptz
-)
-returns timestamptz
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
+) returns timestamptz language sql stable as $$
   select case
     when p_due_at > coalesce(p_settings.frozen_at, pay_internal.clock_ceiling()) then 'infinity'
     when p_settings.frozen_at is null then p_due_at - p_settings.offset_ms * interval '1 ms'
@@ -9235,41 +7882,25 @@ as $$
 $$;
 
 create or replace function pay_internal.real_due(p_environment_id text, p_due_at timestamptz)
-returns timestamptz
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns timestamptz language plpgsql stable as $$
 begin
   return coalesce((
     select pay_internal.real_due_at(w, p_due_at)
     from pay.sandbox_settings w where w.environment_id = p_environment_id
   ), p_due_at);
-end
-$$;
+end $$;
 
 create or replace function pay_internal.new_settings_version()
-returns bigint
-language sql volatile
-set search_path = pg_catalog, pg_temp
-as $$ select pg_current_xact_id()::text::bigint $$;
+returns bigint language sql volatile as $$ select pg_current_xact_id()::text::bigint $$;
 
 create or replace function pay_internal.max_sandboxes()
-returns integer
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select 1000 $$;
+returns integer language sql immutable parallel safe as $$ select 1000 $$;
 
 create or replace function pay_internal.max_stored_sandboxes()
-returns integer
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select 10000 $$;
+returns integer language sql immutable parallel safe as $$ select 10000 $$;
 
 create or replace function pay_internal.sandbox_body(p_sandbox pay.sandboxes)
-returns text
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language sql stable as $$
   select row_to_json(t)::text from (
     select
       p_sandbox.id,
@@ -9282,17 +7913,13 @@ as $$
 $$;
 
 create or replace function pay_internal.take_sandbox_quota(p_account text, p_at timestamptz)
-returns boolean
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns boolean language plpgsql volatile as $$
 declare
-  v_worker text := coalesce(current_setting('pay.worker', true), '');
+  -- The account's other sandboxes can have made some as well.
+  v_was_worker constant boolean := pay_internal.act_as_worker();
   v_count bigint;
 begin
   perform pg_advisory_xact_lock(hashtextextended('sandboxes ' || p_account, 0));
-  -- The account's other sandboxes can have made some as well.
-  perform set_config('pay.worker', 'on', true);
   select case
       when exists (
         select from pay.sandboxes sandbox where sandbox.account = p_account
@@ -9303,16 +7930,12 @@ begin
   into v_count
   from pay.sandboxes sandbox
   where sandbox.account = p_account and sandbox.expires_at > p_at;
-  perform set_config('pay.worker', v_worker, true);
+  perform pay_internal.act_as_worker(v_was_worker);
   return v_count < pay_internal.max_sandboxes();
-end
-$$;
+end $$;
 
 create or replace function pay_internal.write_sandbox(p_sandbox pay.sandboxes, p_secret json)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns void language plpgsql volatile as $$
 begin
   perform set_config('pay.environment_ids',
     array[p_sandbox.environment_id, p_sandbox.id]::text, true);
@@ -9341,15 +7964,12 @@ begin
     perform pay_internal.begin_seeded(
       p_sandbox.id, p_sandbox.seed, pay_internal.seed_root(p_sandbox.account, p_sandbox.seed));
   end if;
-end
-$$;
+end $$;
 
 create or replace function pay.make_sandbox(p_request text, p_sandbox text, p_secret text)
 returns pay.admission
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
-as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set lock_timeout = '3s' as $$
 declare
   v_access pay.admission := pay_internal.admit_one(p_request);
   v_requested json := p_sandbox::json;
@@ -9386,9 +8006,7 @@ begin
   -- The claim stores the response, which a later update would write a second time.
   v_access := pay_internal.claim_one(
     jsonb_set(p_request::jsonb, '{0,body}', to_jsonb(v_body))::text, v_access);
-  if v_access.outcome <> 'ok' then
-    return v_access;
-  end if;
+  if v_access.outcome <> 'ok' then return v_access; end if;
   v_access.outcome := case
     when v_caller.livemode then 'live'
     when v_caller.ends_at is not null then 'disposable'
@@ -9405,49 +8023,36 @@ begin
   perform pay_internal.write_sandbox(v_sandbox, v_secret);
   v_access.body := v_body;
   return v_access;
-end
-$$;
+end $$;
 grant execute on function pay.make_sandbox(text, text, text) to pay_api;
 
 create or replace function pay_internal.retire_sandbox(p_public_id text, p_at timestamptz)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_environment text := pay_internal.hold_environment(p_public_id, true);
 begin
-  if v_environment is null then
-    return;
-  end if;
+  if v_environment is null then return; end if;
   perform set_config('pay.environment_ids', array[v_environment]::text, true);
   update pay.environments e set retired_at = p_at, ends_at = least(e.ends_at, p_at)
   where e.id = v_environment and e.ends_at is not null;
-  if not found then
-    raise exception '% is no disposable sandbox', p_public_id;
-  end if;
+  if not found then raise exception '% is no disposable sandbox', p_public_id; end if;
   update pay.api_key_secrets s set ends_at = least(s.ends_at, p_at)
   where s.environment_id = v_environment;
   delete from pay.sandbox_settings w where w.environment_id = v_environment and w.seed is not null;
   update pay.webhook_endpoints t set status = 'disabled'
   where t.environment_id = v_environment and t.status = 'enabled';
   perform pay_internal.delete_pending(v_environment);
-end
-$$;
+end $$;
 
 create or replace function pay_internal.end_sandboxes_of(p_api_key_id text)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_opened constant text := coalesce(current_setting('pay.environment_ids', true), '');
-  v_worker constant text := coalesce(current_setting('pay.worker', true), '');
+  -- pay_internal.max_sandboxes() at most, because the account has no more that have not ended.
+  v_was_worker constant boolean := pay_internal.act_as_worker();
   v_now constant timestamptz := date_trunc('milliseconds', pay_internal.server_time());
   v_environments text[];
 begin
-  -- pay_internal.max_sandboxes() at most, because the account has no more that have not ended.
-  perform set_config('pay.worker', 'on', true);
   with ended as (
     update pay.sandboxes s set expires_at = v_now
     where s.made_by = p_api_key_id and s.expires_at > v_now
@@ -9462,24 +8067,19 @@ begin
     update pay.api_key_secrets s set ends_at = v_now where s.environment_id = any (v_environments);
     perform set_config('pay.environment_ids', v_opened, true);
   end if;
-  perform set_config('pay.worker', v_worker, true);
-end
-$$;
+  perform pay_internal.act_as_worker(v_was_worker);
+end $$;
 
 create or replace function pay.end_sandbox(p_request text, p_id text)
 returns pay.admission
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
-as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set lock_timeout = '3s' as $$
 declare
   v_access pay.admission := pay_internal.claim_one(p_request, pay_internal.admit_one(p_request));
   v_sandbox pay.sandboxes;
   v_now timestamptz := date_trunc('milliseconds', pay_internal.server_time());
 begin
-  if v_access.outcome <> 'ok' then
-    return v_access;
-  end if;
+  if v_access.outcome <> 'ok' then return v_access; end if;
   select * into v_sandbox from pay.sandboxes sandbox
   where sandbox.environment_id = v_access.environment_id and sandbox.id = p_id for update;
   if v_sandbox.id is null then
@@ -9497,17 +8097,12 @@ begin
   perform pay_internal.store_response(p_request, v_access);
   perform pay_internal.retire_sandbox(p_id, v_now);
   return v_access;
-end
-$$;
+end $$;
 grant execute on function pay.end_sandbox(text, text) to pay_api;
 
 create or replace function pay_internal.retire_ended_sandboxes(
   p_environment_id text, p_at timestamptz
-)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns bigint language plpgsql volatile as $$
 declare
   v_id text;
   v_public_id text;
@@ -9525,16 +8120,11 @@ begin
     end if;
   end loop;
   return v_total;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.purge_sandboxes(
   p_environment_id text, p_at timestamptz, p_batch integer
-)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns bigint language plpgsql volatile as $$
 declare
   v_rows bigint;
 begin
@@ -9547,14 +8137,10 @@ begin
   ));
   get diagnostics v_rows = row_count;
   return v_rows;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.delivery_bytes(p_environment_id text, p_events bigint)
-returns bigint
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns bigint language plpgsql stable as $$
 begin
   if p_events > 0 then
     return p_events * 2000 * (
@@ -9562,14 +8148,10 @@ begin
       where t.environment_id = p_environment_id and t.status = 'enabled');
   end if;
   return 0;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.count_storage(p_environment_id text)
-returns text[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns text[] language plpgsql volatile as $$
 declare
   v_accounts text[];
 begin
@@ -9593,16 +8175,11 @@ begin
   )
   select array_agg(distinct o.account) into v_accounts from counted o;
   return coalesce(v_accounts, '{}');
-end
-$$;
+end $$;
 
 create or replace function pay_internal.account_storage(
   p_account text, p_is_retired boolean, p_except text default null
-)
-returns bigint
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
+) returns bigint language sql stable as $$
   select coalesce(sum(s.bytes), 0)::bigint
   from pay.sandbox_storage s join pay.environments e on e.id = s.environment_id
   where s.account = p_account and (e.retired_at is not null) = p_is_retired
@@ -9610,10 +8187,7 @@ as $$
 $$;
 
 create or replace function pay_internal.note_storage(p_every interval default '10 seconds')
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns bigint language plpgsql volatile as $$
 declare
   v_now constant timestamptz := pay_internal.server_time();
   v_accounts text[];
@@ -9627,9 +8201,7 @@ begin
   values ('storage_counted_at', extract(epoch from v_now)::text)
   on conflict on constraint settings_pkey do update set value = excluded.value
     where to_timestamp(settings.value::double precision) not between v_now - p_every and v_now;
-  if not found then
-    return 0;
-  end if;
+  if not found then return 0; end if;
   v_accounts := pay_internal.count_storage(null);
   with active as materialized (
     select c.environment_id, min(c.account) as account from pay.rate_counters c
@@ -9677,40 +8249,26 @@ begin
     where e.id = c.id and e.moving is null;
   end if;
   return 0;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.resets_at_once()
-returns integer
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select 300 $$;
+returns integer language sql immutable parallel safe as $$ select 300 $$;
 
 create or replace function pay_internal.reset_every()
-returns interval
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select interval '200 milliseconds' $$;
+returns interval language sql immutable parallel safe as $$ select interval '200 milliseconds' $$;
 
 create or replace function pay_internal.max_waiting_environments()
-returns integer
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select 1000 $$;
+returns integer language sql immutable parallel safe as $$ select 1000 $$;
 
 create or replace function pay_internal.judge_reset(p_environment_id text, p_request jsonb)
-returns text
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language plpgsql volatile as $$
 declare
-  v_worker constant text := coalesce(current_setting('pay.worker', true), '');
+  -- The account's other sandboxes are not open.
+  v_was_worker constant boolean := pay_internal.act_as_worker();
   v_storage_gb constant bigint := (p_request -> 'storage' ->> 0)::bigint;
   v_environment pay.environments;
   v_outcome text := 'ok';
 begin
-  -- The account's other sandboxes are not open.
-  perform set_config('pay.worker', 'on', true);
   select * into v_environment from pay.environments e where e.id = p_environment_id;
   if (p_request -> 'rate' ->> 1)::integer > 0 then
     v_outcome := case
@@ -9729,36 +8287,24 @@ begin
   then
     v_outcome := 'waiting';
   end if;
-  perform set_config('pay.worker', v_worker, true);
+  perform pay_internal.act_as_worker(v_was_worker);
   return v_outcome;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.server_time()
-returns timestamptz
-language plpgsql stable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$
+returns timestamptz language plpgsql stable parallel safe as $$
 begin
   return now();
-end
-$$;
+end $$;
 
 create or replace function pay_internal.wire_time(p_at timestamptz)
-returns text
-language plpgsql stable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language plpgsql stable parallel safe as $$
 begin
   return to_char(p_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
-end
-$$;
+end $$;
 
 create or replace function pay_internal.id_floor(p_prefix text, p_at timestamptz)
-returns text
-language plpgsql immutable
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language plpgsql immutable as $$
 declare
   v_rest bigint := floor(extract(epoch from p_at) * 1000);
   v_time text := '';
@@ -9768,16 +8314,11 @@ begin
     v_rest := v_rest / 32;
   end loop;
   return p_prefix || v_time || repeat('0', 17);
-end
-$$;
+end $$;
 
 create or replace function pay_internal.lock_funds(
   p_requests jsonb, p_transfers jsonb, p_moved integer[], p_found pay.admission[]
-)
-returns pay.admission[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns pay.admission[] language plpgsql volatile as $$
 declare
   v_draw record;
   v_fund text := '';
@@ -9815,16 +8356,11 @@ begin
     end if;
   end loop;
   return p_found;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.write_transfers(
   p_transfers jsonb, p_callers pay_internal.caller[], p_moved integer[]
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns void language plpgsql volatile as $$
 begin
   insert into pay.transfers
     (environment_id, id, status, amount_minor, currency, sequence, created_at, updated_at, body)
@@ -9854,27 +8390,17 @@ begin
     from moved r
     where tr.ctid = r.place;
   end if;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.max_pending_deliveries()
-returns integer
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select 20000 $$;
+returns integer language sql immutable parallel safe as $$ select 20000 $$;
 
 create or replace function pay_internal.few_pending_deliveries()
-returns integer
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select 100 $$;
+returns integer language sql immutable parallel safe as $$ select 100 $$;
 
 create or replace function pay_internal.count_pending(p_environment_id text, p_most integer)
-returns bigint
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-set enable_sort = off set enable_bitmapscan = off
-as $$
+returns bigint language plpgsql stable
+set enable_sort = off set enable_bitmapscan = off as $$
 begin
   return (
     select count(*) from (
@@ -9892,26 +8418,18 @@ begin
       limit p_most
     ) counted
   );
-end
-$$;
+end $$;
 
 create or replace function pay_internal.has_backlog(p_environment_id text)
-returns boolean
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns boolean language plpgsql stable as $$
 begin
   return pay_internal.count_pending(p_environment_id, pay_internal.max_pending_deliveries())
     >= pay_internal.max_pending_deliveries();
-end
-$$;
+end $$;
 
 create or replace function pay.read_pending_quota(p_request text)
 returns pay.admission
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
   v_access pay.admission := v_found[1];
@@ -9924,17 +8442,12 @@ begin
     v_access.body := v_quota;
   end if;
   return v_access;
-end
-$$;
+end $$;
 grant execute on function pay.read_pending_quota(text) to pay_api;
 
 create or replace function pay_internal.find_uncounted(
   p_requests jsonb, p_events jsonb, p_found pay.admission[]
-)
-returns pay.admission[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns pay.admission[] language plpgsql volatile as $$
 declare
   v_requested integer[] := array(
     select f.n from unnest(p_found) f
@@ -9947,9 +8460,7 @@ declare
       >= pay_internal.few_pending_deliveries());
   v_n integer;
 begin
-  if v_many = '{}' then
-    return p_found;
-  end if;
+  if v_many = '{}' then return p_found; end if;
   for v_n in
     select distinct e.n from jsonb_to_recordset(p_events) as e (n integer, type text)
     join pay.webhook_endpoints t
@@ -9960,30 +8471,20 @@ begin
     p_found[v_n].outcome := 'uncounted';
   end loop;
   return p_found;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.stored_attempts()
-returns integer
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select 50 $$;
+returns integer language sql immutable parallel safe as $$ select 50 $$;
 
 create or replace function pay_internal.with_attempt(p_attempts json[], p_attempt json)
-returns json[]
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$
+returns json[] language sql immutable parallel safe as $$
   select case
     when cardinality(p_attempts) < pay_internal.stored_attempts() then p_attempts
     else p_attempts[:1] || p_attempts[3:] end || p_attempt
 $$;
 
 create or replace function pay_internal.blocking_delivery(p_delivery pay.webhook_deliveries)
-returns text
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language plpgsql stable as $$
 begin
   return (
     select d.id
@@ -9996,14 +8497,10 @@ begin
     order by d.sequence
     limit 1
   );
-end
-$$;
+end $$;
 
 create or replace function pay_internal.webhook_delivery_body(p_delivery pay.webhook_deliveries)
-returns text
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language sql stable as $$
   select case when b.blocked_by is null then b.body
     else left(b.body, -1) || ',"blocked_by":"' || b.blocked_by || '"}' end
   from (
@@ -10029,22 +8526,13 @@ as $$
 $$;
 
 create or replace function pay_internal.logged_attempts()
-returns integer
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select 5 $$;
+returns integer language sql immutable parallel safe as $$ select 5 $$;
 
 create or replace function pay_internal.attempt_log_retention()
-returns interval
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select interval '7 days' $$;
+returns interval language sql immutable parallel safe as $$ select interval '7 days' $$;
 
 create or replace function pay_internal.log_attempts(p_entries jsonb)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns void language plpgsql volatile as $$
 begin
   insert into pay.attempt_log as x (environment_id, delivery_id, slot, attempt, url, headers,
     response, response_truncated, stored_at)
@@ -10065,14 +8553,10 @@ begin
     response = excluded.response, response_truncated = excluded.response_truncated,
     stored_at = excluded.stored_at
   where x.attempt < excluded.attempt;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.whole_delivery_body(p_delivery pay.webhook_deliveries)
-returns text
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language plpgsql stable as $$
 declare
   v_body constant text := pay_internal.webhook_delivery_body(p_delivery);
   v_entries text;
@@ -10092,16 +8576,11 @@ begin
   ) t;
   return case when v_entries is null then v_body
     else left(v_body, -1) || ',"exchanges":[' || v_entries || ']}' end;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.purge_attempt_log(
   p_environment_id text, p_at timestamptz, p_batch integer
-)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns bigint language plpgsql volatile as $$
 declare
   v_rows bigint;
 begin
@@ -10120,24 +8599,17 @@ begin
     and t.slot = old.slot;
   get diagnostics v_rows = row_count;
   return v_rows;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.webhook_endpoint_body(p_endpoint pay.webhook_endpoints)
-returns text
-language sql immutable
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language sql immutable as $$
   select case when p_endpoint.failing_since is not null and p_endpoint.status = 'enabled'
     then left(p_endpoint.body, -1) || ',"failing":true}'
     else p_endpoint.body end
 $$;
 
 create or replace function pay_internal.insert_webhook_endpoint(p_endpoint pay.webhook_endpoints)
-returns boolean
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns boolean language plpgsql volatile as $$
 declare
   v_endpoint pay.webhook_endpoints := p_endpoint;
 begin
@@ -10149,9 +8621,7 @@ begin
     select from pay.webhook_endpoints t
     where t.environment_id = e.id and t.slot = free.slot
   );
-  if v_endpoint.slot is null then
-    return false;
-  end if;
+  if v_endpoint.slot is null then return false; end if;
   insert into pay.webhook_endpoints
     (environment_id, id, slot, delivery, url, events, status, secrets, revision, created_at, body)
   values
@@ -10159,32 +8629,23 @@ begin
       v_endpoint.events, v_endpoint.status, v_endpoint.secrets, v_endpoint.revision,
       v_endpoint.created_at, v_endpoint.body);
   return true;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.max_sandbox_endpoints()
-returns integer
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select 2000 $$;
+returns integer language sql immutable parallel safe as $$ select 2000 $$;
 
 create or replace function pay_internal.take_endpoint_quota(p_environment_id text)
-returns boolean
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns boolean language plpgsql volatile as $$
 declare
-  v_worker text := coalesce(current_setting('pay.worker', true), '');
+  v_was_worker boolean;
   v_account text;
   v_count bigint;
 begin
   select e.account into v_account from pay.environments e
   where e.id = p_environment_id and e.ends_at is not null;
-  if v_account is null then
-    return true;
-  end if;
+  if v_account is null then return true; end if;
   perform pg_advisory_xact_lock(hashtextextended('endpoints ' || v_account, 0));
-  perform set_config('pay.worker', 'on', true);
+  v_was_worker := pay_internal.act_as_worker();
   select count(*) into v_count from (
     select from pay.sandboxes sandbox
     join pay.environments e on e.public_id = sandbox.id and e.retired_at is null
@@ -10192,19 +8653,13 @@ begin
     where sandbox.account = v_account and sandbox.expires_at > pay_internal.server_time()
     limit pay_internal.max_sandbox_endpoints()
   ) l;
-  perform set_config('pay.worker', v_worker, true);
+  perform pay_internal.act_as_worker(v_was_worker);
   return v_count < pay_internal.max_sandbox_endpoints();
-end
-$$;
+end $$;
 
 create or replace function pay_internal.write_webhook_endpoint(
-  p_environment_id text, p_id text, p_before pay.webhook_endpoints,
-  p_endpoint pay.webhook_endpoints
-)
-returns text
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+  p_environment_id text, p_id text, p_before pay.webhook_endpoints, p_endpoint pay.webhook_endpoints
+) returns text language plpgsql volatile as $$
 declare
   v_is_deleted boolean := p_endpoint.id is null;
 begin
@@ -10226,12 +8681,8 @@ begin
   if v_is_deleted then
     delete from pay.webhook_endpoints t where t.environment_id = p_environment_id and t.id = p_id;
   elsif p_before.id is null then
-    if not pay_internal.take_endpoint_quota(p_environment_id) then
-      return 'crowded';
-    end if;
-    if not pay_internal.insert_webhook_endpoint(p_endpoint) then
-      return 'full';
-    end if;
+    if not pay_internal.take_endpoint_quota(p_environment_id) then return 'crowded'; end if;
+    if not pay_internal.insert_webhook_endpoint(p_endpoint) then return 'full'; end if;
   else
     update pay.webhook_endpoints t
     set delivery = p_endpoint.delivery, url = p_endpoint.url, events = p_endpoint.events,
@@ -10248,17 +8699,13 @@ begin
       p_environment_id, p_id, pay_internal.called_off_at_once());
   end if;
   return 'committed';
-end
-$$;
+end $$;
 
 create or replace function pay.change_webhook_endpoint(
   p_request text, p_id text, p_expects_revision integer, p_endpoint text
-)
-returns pay.admission
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
-as $$
+) returns pay.admission
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set lock_timeout = '3s' as $$
 declare
   v_access pay.admission := pay_internal.admit_one(p_request);
   v_before pay.webhook_endpoints;
@@ -10274,9 +8721,7 @@ begin
     end if;
   end if;
   v_access := pay_internal.claim_one(p_request, v_access);
-  if v_access.outcome <> 'ok' then
-    return v_access;
-  end if;
+  if v_access.outcome <> 'ok' then return v_access; end if;
   if p_endpoint is not null then
     v_endpoint := json_populate_record(null::pay.webhook_endpoints, p_endpoint::json);
     v_endpoint.environment_id := v_access.environment_id;
@@ -10287,16 +8732,13 @@ begin
     perform pay_internal.release_key(p_request, v_access);
   end if;
   return v_access;
-end
-$$;
+end $$;
 grant execute on function pay.change_webhook_endpoint(text, text, integer, text) to pay_api;
 
 create or replace function pay.begin_trigger(p_request text, p_trigger text)
 returns pay.admission
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
-as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set lock_timeout = '3s' as $$
 declare
   v_access pay.admission := pay_internal.admit_one(p_request);
   v_request jsonb := p_request::jsonb -> 0;
@@ -10352,26 +8794,18 @@ begin
     perform pay_internal.store_response(p_request, v_access);
   end if;
   return v_access;
-end
-$$;
+end $$;
 grant execute on function pay.begin_trigger(text, text) to pay_api;
 
 create or replace function pay.end_trigger(
-  p_request text, p_delivery_id text, p_delivered boolean, p_attempt text,
-  p_entry text default null
-)
-returns pay.admission
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+  p_request text, p_delivery_id text, p_delivered boolean, p_attempt text, p_entry text default null
+) returns pay.admission
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_access pay.admission := pay_internal.admit_one(p_request);
   v_delivery pay.webhook_deliveries;
 begin
-  if v_access.outcome <> 'ok' then
-    return v_access;
-  end if;
+  if v_access.outcome <> 'ok' then return v_access; end if;
   update pay.webhook_deliveries d
   set status = case when p_delivered then 'delivered' else 'failed' end,
     attempts = array[p_attempt::json], next_attempt_at = null, leased_until = null
@@ -10392,25 +8826,15 @@ begin
   v_access.body := pay_internal.webhook_delivery_body(v_delivery);
   perform pay_internal.store_response(p_request, v_access);
   return v_access;
-end
-$$;
+end $$;
 grant execute on function pay.end_trigger(text, text, boolean, text, text) to pay_api;
 
 create or replace function pay_internal.called_off_at_once()
-returns integer
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select 5000 $$;
+returns integer language sql immutable parallel safe as $$ select 5000 $$;
 
 create or replace function pay_internal.call_off_deliveries(
-  p_environment_id text,
-  p_endpoint_id text,
-  p_most integer
-)
-returns boolean
-language sql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+  p_environment_id text, p_endpoint_id text, p_most integer
+) returns boolean language sql volatile as $$
   with called_off as (
     update pay.webhook_deliveries d
     set status = 'cancelled', next_attempt_at = null, leased_until = null
@@ -10430,40 +8854,27 @@ $$;
 
 create or replace function pay.load_webhook_endpoint(p_environment_id text, p_id text)
 returns table (revision integer, status text, body text)
-language plpgsql volatile security definer rows 1
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query
     select t.revision, t.status, t.body from pay.webhook_endpoints t
     where t.environment_id = p_environment_id and t.id = p_id;
-end
-$$;
+end $$;
 grant execute on function pay.load_webhook_endpoint(text, text) to pay_api;
 
 create or replace function pay.disable_webhook_endpoint(
-  p_environment_id text,
-  p_id text,
-  p_expects_revision integer,
-  p_at timestamptz,
-  p_endpoint_body text,
-  p_event_id text,
-  p_delivery_id text
+  p_environment_id text, p_id text, p_expects_revision integer, p_at timestamptz,
+  p_endpoint_body text, p_event_id text, p_delivery_id text
 )
-returns text
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+returns text language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   update pay.webhook_endpoints t
   set status = 'disabled', revision = t.revision + 1, body = p_endpoint_body
   where t.environment_id = p_environment_id and t.id = p_id
     and t.revision = p_expects_revision and t.status = 'enabled';
-  if not found then
-    return 'stale';
-  end if;
+  if not found then return 'stale'; end if;
   perform pay_internal.call_off_deliveries(
     p_environment_id, p_id, pay_internal.called_off_at_once());
   perform pay_internal.write_events(
@@ -10474,18 +8885,13 @@ begin
       select pay_internal.time_ahead(w) from pay.sandbox_settings w
       where w.environment_id = p_environment_id))::pay_internal.caller]);
   return 'committed';
-end
-$$;
+end $$;
 grant execute on function pay.disable_webhook_endpoint(
   text, text, integer, timestamptz, text, text, text) to pay_api;
 
 create or replace function pay_internal.give_faults(
   p_due pay_internal.due_delivery[], p_at timestamptz
-)
-returns pay_internal.due_delivery[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns pay_internal.due_delivery[] language plpgsql volatile as $$
 declare
   v_delivery record;
   v_fault pay.faults;
@@ -10534,16 +8940,11 @@ begin
     end case;
   end loop;
   return array(select c from unnest(p_due) c where c.id <> all (v_kept));
-end
-$$;
+end $$;
 
 create or replace function pay_internal.delay_delivery(
   p_environment_id text, p_id text, p_at timestamptz, p_wait interval
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns void language plpgsql volatile as $$
 declare
   v_due_at constant timestamptz := pay_internal.environment_time(p_environment_id) + p_wait;
 begin
@@ -10552,16 +8953,11 @@ begin
     next_attempt_at = case when d.due_at is null then p_at + p_wait
       else pay_internal.real_due(p_environment_id, v_due_at) end
   where d.environment_id = p_environment_id and d.id = p_id;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.is_reordered(
   p_environment_id text, p_endpoint_id text, p_subject_id text
-)
-returns boolean
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+) returns boolean language plpgsql stable as $$
 begin
   return exists (
     select from pay.webhook_deliveries d
@@ -10571,16 +8967,11 @@ begin
       and d.subject_id = p_subject_id
       and d.fault = 'reorder' and d.fault_attempt = d.attempt_count + 1
   );
-end
-$$;
+end $$;
 
 create or replace function pay_internal.put_after_next(
   p_environment_id text, p_id text, p_at timestamptz
-)
-returns text
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns text language plpgsql volatile as $$
 declare
   v_longest_wait constant interval := '1 minute';
   v_behind_all constant integer := 1000000000;
@@ -10609,16 +9000,11 @@ begin
     where d.environment_id = p_environment_id and d.id in (p_id, v_next.id);
   end if;
   return v_next.id;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.release_overtaken(
   p_environment_id text, p_endpoint_id text, p_subject_id text, p_at timestamptz
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns void language plpgsql volatile as $$
 begin
   perform pay_internal.release_next_deliveries(array[d.environment_id], array[d.id], p_at)
   from pay.webhook_deliveries d
@@ -10627,18 +9013,12 @@ begin
     and d.endpoint_id = p_endpoint_id
     and d.subject_id = p_subject_id
     and d.fault = 'reorder' and d.fault_attempt = d.attempt_count + 1;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.waits_for_fault(p_delivery pay.webhook_deliveries)
-returns boolean
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns boolean language plpgsql stable as $$
 begin
-  if p_delivery.fault_attempt <> p_delivery.attempt_count + 1 then
-    return false;
-  end if;
+  if p_delivery.fault_attempt <> p_delivery.attempt_count + 1 then return false; end if;
   return p_delivery.fault = 'delay' or (p_delivery.fault = 'reorder' and not exists (
     select from pay.events v
     join pay.webhook_deliveries w
@@ -10648,16 +9028,11 @@ begin
       on o.environment_id = w.environment_id and o.id = w.event_id and o.sequence > v.sequence
     where v.environment_id = p_delivery.environment_id and v.id = p_delivery.event_id
   ));
-end
-$$;
+end $$;
 
 create or replace function pay_internal.give_inbox_faults(
   p_environment_id text, p_endpoint_id text, p_most integer, p_at timestamptz
-)
-returns text[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns text[] language plpgsql volatile as $$
 declare
   v_due pay_internal.due_delivery[];
 begin
@@ -10676,20 +9051,13 @@ begin
     limit p_most
     for update skip locked
   ) c;
-  if v_due is not null then
-    perform pay_internal.give_faults(v_due, p_at);
-  end if;
+  if v_due is not null then perform pay_internal.give_faults(v_due, p_at); end if;
   return array(select c.id from unnest(v_due) c);
-end
-$$;
+end $$;
 
 create or replace function pay_internal.is_held_back(
   p_delivery pay.webhook_deliveries, p_at timestamptz
-)
-returns boolean
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+) returns boolean language plpgsql stable as $$
 begin
   if p_delivery.next_attempt_at > p_at and pay_internal.waits_for_fault(p_delivery) then
     return true;
@@ -10703,16 +9071,11 @@ begin
       and w.sequence < p_delivery.sequence
       and w.fault is not null and w.next_attempt_at > p_at and pay_internal.waits_for_fault(w)
   );
-end
-$$;
+end $$;
 
 create or replace function pay_internal.release_reordered(
   p_environment_id text, p_endpoint_id text, p_at timestamptz
-)
-returns boolean
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns boolean language plpgsql volatile as $$
 declare
   v_ids text[];
 begin
@@ -10720,22 +9083,15 @@ begin
   where d.status = 'pending' and d.endpoint_id = p_endpoint_id
     and d.environment_id is not distinct from p_environment_id
     and d.fault = 'reorder' and d.fault_attempt = d.attempt_count + 1 and d.next_attempt_at > p_at;
-  if v_ids is null then
-    return false;
-  end if;
+  if v_ids is null then return false; end if;
   perform pay_internal.release_next_deliveries(
     array_fill(p_environment_id, array[cardinality(v_ids)]), v_ids, p_at);
   return true;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.reschedule_behind_held(
   p_environment_id text, p_endpoint_id text, p_at timestamptz
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns void language plpgsql volatile as $$
 begin
   with behind as materialized (
     select d.id, h.next_attempt_at, h.due_at
@@ -10760,22 +9116,14 @@ begin
     from behind o group by o.id
   ) b
   where d.environment_id = p_environment_id and d.id = b.id;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.inbox_fill()
-returns integer
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select 1000 $$;
+returns integer language sql immutable parallel safe as $$ select 1000 $$;
 
 create or replace function pay_internal.fill_inbox(
   p_environment_id text, p_endpoint_id text, p_most integer
-)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns bigint language plpgsql volatile as $$
 declare
   v_at constant timestamptz := pay_internal.server_time();
   v_position bigint;
@@ -10785,9 +9133,7 @@ begin
   select t.inbox_position into v_position from pay.webhook_endpoints t
   where t.environment_id = p_environment_id and t.id = p_endpoint_id and t.delivery = 'inbox'
   for update;
-  if v_position is null then
-    return 0;
-  end if;
+  if v_position is null then return 0; end if;
   -- One probe of an index that is mostly empty.
   if exists (
     select from pay.faults fault
@@ -10816,17 +9162,12 @@ begin
     where t.environment_id = p_environment_id and t.id = p_endpoint_id;
   end if;
   return v_added;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.add_to_inbox(
   p_environment_id text, p_endpoint_id text, p_position bigint, p_most integer, p_at timestamptz,
   p_checked text[]
-)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns bigint language plpgsql volatile as $$
 declare
   v_added bigint;
 begin
@@ -10878,14 +9219,10 @@ begin
   )
   select count(*) into v_added from entered;
   return v_added;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.fill_inboxes(p_environments text[], p_endpoints text[])
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_endpoint record;
 begin
@@ -10900,16 +9237,11 @@ begin
     perform pay_internal.fill_inbox(
       v_endpoint.environment_id, v_endpoint.id, pay_internal.inbox_fill());
   end loop;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.acknowledge_inbox(
   p_environment_id text, p_endpoint_id text, p_from bigint, p_to bigint
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns void language plpgsql volatile as $$
 declare
   v_most constant integer := 1000;
   v_to bigint;
@@ -10934,16 +9266,11 @@ begin
   update pay.webhook_endpoints t
   set inbox_acknowledged = v_to
   where t.environment_id = p_environment_id and t.id = p_endpoint_id;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.inbox_page(
   p_endpoint pay.webhook_endpoints, p_after bigint, p_most integer
-)
-returns text
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+) returns text language plpgsql stable as $$
 begin
   return (
     with
@@ -10989,25 +9316,19 @@ begin
     )::text
     from shown s
   );
-end
-$$;
+end $$;
 
 create or replace function pay.read_inbox(
   p_request text, p_id text, p_after bigint, p_most integer
-)
-returns pay.admission
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
-as $$
+) returns pay.admission
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set lock_timeout = '3s' as $$
 declare
   v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
   v_access pay.admission := v_found[1];
   v_endpoint pay.webhook_endpoints;
 begin
-  if v_access.outcome <> 'ok' then
-    return v_access;
-  end if;
+  if v_access.outcome <> 'ok' then return v_access; end if;
   if exists (
     select from pay.webhook_deliveries d
     where d.status = 'pending' and d.endpoint_id = p_id
@@ -11037,15 +9358,11 @@ begin
       v_endpoint, coalesce(p_after, v_endpoint.inbox_acknowledged), p_most);
   end if;
   return v_access;
-end
-$$;
+end $$;
 grant execute on function pay.read_inbox(text, text, bigint, integer) to pay_api;
 
 create or replace function pay_internal.has_entries(p_endpoint_id text)
-returns boolean
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns boolean language plpgsql stable as $$
 declare
   v_now constant timestamptz := pay_internal.server_time();
 begin
@@ -11062,17 +9379,13 @@ begin
     ) w
     where not pay_internal.is_held_back(w.d, v_now)
   );
-end
-$$;
+end $$;
 
 create or replace function pay.changed_inboxes(p_waiting text)
 returns table (endpoint_id text)
-language plpgsql volatile security definer rows 10
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query
     select w.endpoint_id
     from json_to_recordset(p_waiting::json) as w (
@@ -11081,21 +9394,15 @@ begin
     left join pay.webhook_endpoints t
       on t.environment_id = w.environment_id and t.id = w.endpoint_id and t.delivery = 'inbox'
     where t.id is null or t.inbox_position > w.after or pay_internal.has_entries(w.endpoint_id);
-end
-$$;
+end $$;
 grant execute on function pay.changed_inboxes(text) to pay_api;
 
 create or replace function pay_internal.empty_inbox(p_environment_id text, p_endpoint_id text)
-returns boolean
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns boolean language plpgsql volatile as $$
 declare
   v_unread text[] := pay_internal.unread_deliveries(p_environment_id, p_endpoint_id);
 begin
-  if cardinality(v_unread) > pay_internal.called_off_at_once() then
-    return false;
-  end if;
+  if cardinality(v_unread) > pay_internal.called_off_at_once() then return false; end if;
   update pay.webhook_deliveries d
   set status = 'pending', next_attempt_at = least(d.created_at, pay_internal.server_time()),
     due_at = null
@@ -11103,14 +9410,10 @@ begin
   update pay.webhook_endpoints t set inbox_acknowledged = t.inbox_position
   where t.environment_id = p_environment_id and t.id = p_endpoint_id;
   return true;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.call_off_inbox(p_environment_id text, p_endpoint_id text)
-returns boolean
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns boolean language plpgsql volatile as $$
 declare
   v_unread constant text[] := pay_internal.unread_deliveries(p_environment_id, p_endpoint_id);
   v_cancelled constant text[] := v_unread[:pay_internal.called_off_at_once()];
@@ -11125,14 +9428,10 @@ begin
     and entry.environment_id = p_environment_id
     and entry.delivery_id = v_cancelled[cardinality(v_cancelled)];
   return cardinality(v_unread) <= pay_internal.called_off_at_once();
-end
-$$;
+end $$;
 
 create or replace function pay_internal.unread_deliveries(p_environment_id text, p_endpoint_id text)
-returns text[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns text[] language plpgsql volatile as $$
 declare
   v_acknowledged constant bigint := (
     select t.inbox_acknowledged from pay.webhook_endpoints t
@@ -11150,20 +9449,11 @@ begin
     order by entry.position
     limit pay_internal.called_off_at_once() + 1
   );
-end
-$$;
+end $$;
 
 create or replace function pay_internal.lock_due(
-  p_endpoints text[],
-  p_capacity integer[],
-  p_quotas integer[],
-  p_reads integer[],
-  p_at timestamptz
-)
-returns pay_internal.due_delivery[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+  p_endpoints text[], p_capacity integer[], p_quotas integer[], p_reads integer[], p_at timestamptz
+) returns pay_internal.due_delivery[] language plpgsql volatile as $$
 declare
   v_due pay_internal.due_delivery[];
   v_is_any_expired boolean;
@@ -11198,24 +9488,16 @@ begin
     where c.is_expired and d.environment_id = c.environment_id and d.id = c.id;
   end if;
   return v_due;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.within_capacity(
-  p_due pay_internal.due_delivery[],
-  p_capacity jsonb,
-  p_limit integer,
-  p_per_environment integer,
+  p_due pay_internal.due_delivery[], p_capacity jsonb, p_limit integer, p_per_environment integer,
   p_per_account integer
-)
-returns table (
+) returns table (
   environment_id text, id text, endpoint_id text, subject_id text, sequence integer, event_id text,
   rank_of_endpoint bigint, url text, secrets text, failing_since timestamptz, livemode boolean,
   public_id text, account text
-)
-language plpgsql stable rows 10
-set search_path = pg_catalog, pg_temp
-as $$
+) language plpgsql stable rows 10 as $$
 #variable_conflict use_column
 begin
   return query
@@ -11239,22 +9521,12 @@ begin
   where s.is_within
   order by s.rank_of_endpoint, s.endpoint_id
   fetch first (p_limit) rows with ties;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.lease_due(
-  p_due pay_internal.due_delivery[],
-  p_capacity jsonb,
-  p_limit integer,
-  p_per_environment integer,
-  p_per_account integer,
-  p_leased_until timestamptz,
-  p_ahead interval
-)
-returns setof pay.leased_delivery
-language plpgsql volatile rows 10
-set search_path = pg_catalog, pg_temp
-as $$
+  p_due pay_internal.due_delivery[], p_capacity jsonb, p_limit integer, p_per_environment integer,
+  p_per_account integer, p_leased_until timestamptz, p_ahead interval
+) returns setof pay.leased_delivery language plpgsql volatile rows 10 as $$
 begin
   return query
   with
@@ -11302,16 +9574,11 @@ begin
   from leased c
   join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id
   order by c.rank_of_chain, c.endpoint_id, c.subject_id, c.sequence;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.reschedule_deliveries(
   p_due pay_internal.due_delivery[], p_at timestamptz
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns void language plpgsql volatile as $$
 begin
   with
   left_over as materialized (
@@ -11365,21 +9632,12 @@ begin
       or j.blocked_until > j.next_attempt_at
     )
     and d.environment_id = j.environment_id and d.id = j.id;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.lease_poison(
-  p_poison_ahead jsonb,
-  p_at timestamptz,
-  p_leased_until timestamptz,
-  p_ahead interval,
-  p_excluded text[],
-  p_only text
-)
-returns setof pay.leased_delivery
-language plpgsql volatile rows 10
-set search_path = pg_catalog, pg_temp
-as $$
+  p_poison_ahead jsonb, p_at timestamptz, p_leased_until timestamptz, p_ahead interval,
+  p_excluded text[], p_only text
+) returns setof pay.leased_delivery language plpgsql volatile rows 10 as $$
 declare
   v_longest_look constant interval := '200 ms';
   v_due pay_internal.due_delivery[];
@@ -11395,16 +9653,11 @@ begin
     perform pay_internal.reschedule_deliveries(v_due, p_at);
     exit when v_is_leased or clock_timestamp() > statement_timestamp() + v_longest_look;
   end loop;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.lock_poison(
   p_ahead jsonb, p_at timestamptz, p_excluded text[], p_only text
-)
-returns pay_internal.due_delivery[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns pay_internal.due_delivery[] language plpgsql volatile as $$
 begin
   return (
     with recursive poisoned as (
@@ -11447,18 +9700,11 @@ begin
     where t.delivery is distinct from 'inbox'
       and s.endpoint_id <> all (p_excluded) and s.endpoint_id = coalesce(p_only, s.endpoint_id)
   );
-end
-$$;
+end $$;
 
 create or replace function pay_internal.lease_first_poison(
-  p_due pay_internal.due_delivery[],
-  p_leased_until timestamptz,
-  p_ahead interval
-)
-returns setof pay.leased_delivery
-language plpgsql volatile rows 10
-set search_path = pg_catalog, pg_temp
-as $$
+  p_due pay_internal.due_delivery[], p_leased_until timestamptz, p_ahead interval
+) returns setof pay.leased_delivery language plpgsql volatile rows 10 as $$
 declare
   v_most_expired constant integer := 3;
 begin
@@ -11501,23 +9747,15 @@ begin
       where w.environment_id = c.environment_id), null, v.traceparent, p_leased_until::text
   from leased c
   join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id;
-end
-$$;
+end $$;
 
 create or replace function pay.poll_deliveries(
-  p_results text, p_capacity text, p_limit integer,
-  p_per_endpoint integer, p_per_environment integer, p_per_account integer, p_poison_ahead text,
-  p_at timestamptz,
-  p_leased_until timestamptz,
-  p_excluded text default '[]',
-  p_only text default null
-)
-returns setof pay.leased_delivery
-language plpgsql volatile security definer rows 10
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-set enable_material = off set plan_cache_mode = force_generic_plan
-as $$
+  p_results text, p_capacity text, p_limit integer, p_per_endpoint integer,
+  p_per_environment integer, p_per_account integer, p_poison_ahead text, p_at timestamptz,
+  p_leased_until timestamptz, p_excluded text default '[]', p_only text default null
+) returns setof pay.leased_delivery
+language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp
+set enable_hashjoin = off set enable_mergejoin = off set enable_material = off as $$
 declare
   v_longest_look constant interval := '100 ms';
   -- The lead of the caller's clock over the server's.
@@ -11531,13 +9769,11 @@ declare
   v_due pay_internal.due_delivery[];
   v_leased integer;
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   if p_results <> '{}' then
     perform pay_internal.record_attempts(p_results::jsonb, v_at, v_ahead);
   end if;
-  if p_limit <= 0 then
-    return;
-  end if;
+  if p_limit <= 0 then return; end if;
 
   select * into v_waiting
   from pay_internal.find_capacity(
@@ -11580,24 +9816,20 @@ begin
       select * from pay_internal.lease_poison(
         p_poison_ahead::jsonb, v_at, v_leased_until, v_ahead, v_excluded, p_only);
   end if;
-end
-$$;
+end $$;
 grant execute on function pay.poll_deliveries(text, text, integer, integer, integer, integer, text,
   timestamptz, timestamptz, text, text) to pay_api;
 
 create or replace function pay.find_failing_endpoints(p_at timestamptz, p_after text)
 returns table (endpoint_id text, code text)
-language plpgsql volatile security definer rows 10
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
   v_until constant timestamptz := clock_timestamp() + interval '2 seconds';
   v_undone constant text := 'PY000';
   v_last text := p_after;
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   loop
     select d.endpoint_id into v_last from pay.webhook_deliveries d
     where d.status = 'pending' and d.endpoint_id > v_last
@@ -11618,19 +9850,15 @@ begin
       return;
     end if;
   end loop;
-end
-$$;
+end $$;
 grant execute on function pay.find_failing_endpoints(timestamptz, text) to pay_api;
 
 create or replace function pay_internal.waiting_endpoints(p_excluded text[], p_only text)
 returns table (
   environment_id text, endpoint_id text, public_id text, account text, is_failing boolean,
-  is_on boolean, is_inbox boolean, has_entries boolean,
-  of_environment bigint, of_account bigint, of_all bigint
-)
-language plpgsql stable rows 10
-set search_path = pg_catalog, pg_temp
-as $$
+  is_on boolean, is_inbox boolean, has_entries boolean, of_environment bigint, of_account bigint,
+  of_all bigint
+) language plpgsql stable rows 10 as $$
 #variable_conflict use_column
 begin
   return query
@@ -11663,27 +9891,14 @@ begin
       t.status = 'enabled' and t.delivery = 'url' and t.failing_since is null as shares
   ) k
   where w.endpoint_id <> all (p_excluded) and w.endpoint_id = coalesce(p_only, w.endpoint_id);
-end
-$$;
+end $$;
 
 create or replace function pay_internal.find_capacity(
-  p_capacity jsonb,
-  p_limit integer,
-  p_per_endpoint integer,
-  p_per_environment integer,
-  p_per_account integer,
-  p_excluded text[], p_only text,
-  out endpoints text[], out capacity integer[],
-  out quotas integer[],
-  out reads integer[],
-  out off_environment text,
-  out off_endpoint text,
-  out inbox_environments text[],
-  out inbox_endpoints text[]
-)
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+  p_capacity jsonb, p_limit integer, p_per_endpoint integer, p_per_environment integer,
+  p_per_account integer, p_excluded text[], p_only text, out endpoints text[],
+  out capacity integer[], out quotas integer[], out reads integer[], out off_environment text,
+  out off_endpoint text, out inbox_environments text[], out inbox_endpoints text[]
+) language plpgsql stable as $$
 declare
   -- As many rows as one request makes due at a moment, except the first.
   v_rest constant integer := 4;
@@ -11723,22 +9938,17 @@ begin
     ) l (free, sharers)
     group by o.left_of_endpoint
   ) r;
-end
-$$;
+end $$;
 
 create or replace function pay.redeliver(p_request text, p_id text, p_refusal text)
 returns pay.admission
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
-as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set lock_timeout = '3s' as $$
 declare
   v_access pay.admission := pay_internal.claim_one(p_request, pay_internal.admit_one(p_request));
   v_delivery pay.webhook_deliveries;
 begin
-  if v_access.outcome <> 'ok' then
-    return v_access;
-  end if;
+  if v_access.outcome <> 'ok' then return v_access; end if;
   select * into v_delivery from pay.webhook_deliveries d
   where d.environment_id = v_access.environment_id and d.id = p_id
   for update;
@@ -11778,20 +9988,16 @@ begin
   end if;
   perform pay_internal.store_response(p_request, v_access);
   return v_access;
-end
-$$;
+end $$;
 grant execute on function pay.redeliver(text, text, text) to pay_api;
 
 create or replace function pay.recover_deliveries(
   p_request text, p_id text, p_from text, p_before text, p_after text, p_statuses text[],
   p_refusal text
-)
-returns pay.admission
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-set enable_material = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
-as $$
+) returns pay.admission
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set enable_hashjoin = off set enable_mergejoin = off set enable_material = off
+set lock_timeout = '3s' as $$
 declare
   v_most_read constant integer := 20000;
   v_access pay.admission := pay_internal.claim_one(p_request, pay_internal.admit_one(p_request));
@@ -11800,9 +10006,7 @@ declare
   v_cursor text;
   v_count bigint;
 begin
-  if v_access.outcome <> 'ok' then
-    return v_access;
-  end if;
+  if v_access.outcome <> 'ok' then return v_access; end if;
   select t.status into v_status from pay.webhook_endpoints t
   where t.environment_id = v_access.environment_id and t.id = p_id;
   if v_status is null then
@@ -11849,18 +10053,14 @@ begin
     'has_more', v_cursor is not null, 'next_cursor', v_cursor);
   perform pay_internal.store_response(p_request, v_access);
   return v_access;
-end
-$$;
+end $$;
 grant execute on function pay.recover_deliveries(text, text, text, text, text, text[], text)
   to pay_api;
 
 create or replace function pay_internal.missed_deliveries(
   p_environment_id text, p_endpoint_id text, p_from text, p_before text, p_after text,
   p_statuses text[], p_most_read integer, out ids text[], out cursor text
-)
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
+) language sql stable as $$
   with
   read as materialized (
     select d.id, d.status from pay.webhook_deliveries d
@@ -11885,11 +10085,7 @@ $$;
 
 create or replace function pay_internal.record_attempts(
   p_results jsonb, p_at timestamptz, p_ahead interval
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns void language plpgsql volatile as $$
 declare
   v_ended constant jsonb := p_results -> 'ended';
   v_released constant jsonb := p_results -> 'released';
@@ -11912,24 +10108,18 @@ begin
       v_recorded.next_environments, v_recorded.next_ids, p_at);
   end if;
   perform pay_internal.count_attempts(v_ended);
-  if v_log_entries <> '[]' then
-    perform pay_internal.log_attempts(v_log_entries);
-  end if;
+  if v_log_entries <> '[]' then perform pay_internal.log_attempts(v_log_entries); end if;
   if v_recorded.turned_ids is not null then
     perform pay_internal.note_failing_endpoints(
       v_recorded.turned_environments, v_recorded.turned_ids, v_recorded.turned_to_success, p_at);
   end if;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.ended_attempts(p_ended jsonb, p_ahead interval)
 returns table (
   environment_id text, id text, attempt integer, leased_until timestamptz, outcome text,
   next_attempt_at timestamptz, record text, due_at timestamptz
-)
-language plpgsql stable rows 16
-set search_path = pg_catalog, pg_temp
-as $$
+) language plpgsql stable rows 16 as $$
 #variable_conflict use_column
 begin
   return query
@@ -11944,22 +10134,13 @@ begin
       environment_id text, id text, attempt integer, leased_until timestamptz, outcome text,
       next_attempt_at timestamptz, record text, due_at timestamptz
     );
-end
-$$;
+end $$;
 
 create or replace function pay_internal.record_results(
-  p_ended jsonb,
-  p_at timestamptz,
-  p_ahead interval,
-  out next_environments text[],
-  out next_ids text[],
-  out turned_environments text[],
-  out turned_ids text[],
+  p_ended jsonb, p_at timestamptz, p_ahead interval, out next_environments text[],
+  out next_ids text[], out turned_environments text[], out turned_ids text[],
   out turned_to_success boolean[]
-)
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) language plpgsql volatile as $$
 begin
   with
   result as materialized (
@@ -12014,18 +10195,11 @@ begin
   select n.environments, n.ids, t.environments, t.ids, t.to_success
   into next_environments, next_ids, turned_environments, turned_ids, turned_to_success
   from next n cross join turned t;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.release_next_deliveries(
-  p_environments text[],
-  p_ids text[],
-  p_at timestamptz
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+  p_environments text[], p_ids text[], p_at timestamptz
+) returns void language plpgsql volatile as $$
 begin
   with waiting as materialized (
     select d.environment_id, d.id
@@ -12041,19 +10215,11 @@ begin
     due_at = case when d.due_at is not null then d.created_at end
   from waiting w
   where d.environment_id = w.environment_id and d.id = w.id;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.note_failing_endpoints(
-  p_environments text[],
-  p_ids text[],
-  p_to_success boolean[],
-  p_at timestamptz
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+  p_environments text[], p_ids text[], p_to_success boolean[], p_at timestamptz
+) returns void language plpgsql volatile as $$
 begin
   with turned as materialized (
     select t.environment_id, t.id, u.to_success
@@ -12066,14 +10232,10 @@ begin
   from turned u
   where t.environment_id = u.environment_id and t.id = u.id
     and (t.failing_since is null) <> u.to_success;
-end
-$$;
+end $$;
 
 create or replace function pay.configure_relay(p_url text, p_token text)
-returns void
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
   if p_url !~ '^https?://[^[:space:]]+/api-v1-payments/internal/relay$' then
     raise exception 'relay url must end in /api-v1-payments/internal/relay'
@@ -12083,21 +10245,18 @@ begin
     raise exception 'relay token must be 16 to 200 visible ASCII characters'
       using errcode = 'invalid_parameter_value';
   end if;
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   insert into pay.settings (name, value)
   values ('relay_url', p_url), ('relay_token', p_token)
   on conflict on constraint settings_pkey do update set value = excluded.value;
-end
-$$;
+end $$;
 grant execute on function pay.configure_relay(text, text) to pay_operator;
 
 create or replace function pay.due_wake()
 returns table (url text, token text)
-language plpgsql volatile security definer rows 1
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   if not exists (
     select from pay.webhook_deliveries d
     where d.status = 'pending' and d.next_attempt_at <= now()
@@ -12110,43 +10269,32 @@ begin
     from pay.settings u
     join pay.settings t on t.name = 'relay_token'
     where u.name = 'relay_url';
-end
-$$;
+end $$;
 grant execute on function pay.due_wake() to pay_operator;
 
 create or replace function pay.note_wake(p_request_id bigint)
-returns void
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   delete from pay.dispatcher_wakes wake where wake.woken_at < now() - interval '1 hour';
   insert into pay.dispatcher_wakes (request_id) values (p_request_id::text)
   on conflict on constraint dispatcher_wakes_pkey do update set woken_at = excluded.woken_at;
-end
-$$;
+end $$;
 grant execute on function pay.note_wake(bigint) to pay_operator;
 
 create or replace function pay.recent_wakes()
 returns table (request_id bigint, woken_at timestamptz)
-language plpgsql volatile security definer rows 100
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query
     select wake.request_id::bigint, wake.woken_at from pay.dispatcher_wakes wake
     where wake.woken_at >= now() - interval '1 hour';
-end
-$$;
+end $$;
 grant execute on function pay.recent_wakes() to pay_operator;
 
 create or replace function pay.wake_dispatcher()
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_wake record;
   v_request_id bigint;
@@ -12168,9 +10316,31 @@ begin
       2000;
     perform pay.note_wake(v_request_id);
   end loop;
-end
-$$;
+end $$;
 grant execute on function pay.wake_dispatcher() to pay_operator;
+
+create or replace view pay_internal.provider_subjects with (security_invoker = true) as
+select p.environment_id, p.id, p.status, p.sequence, p.body from pay.payments p
+union all
+select tr.environment_id, tr.id, tr.status, tr.sequence, tr.body from pay.transfers tr;
+comment on view pay_internal.provider_subjects is 'Payments and transfers.';
+
+create or replace view pay_internal.bank_orders_shown with (security_invoker = true) as
+select b.environment_id, b.account_id, b.owner_id as id, b.operation_id,
+  case c.op when 'authorize' then 'collection' else c.op end as kind, b.state, b.payee_check,
+  b.approved_at is not null as is_approved, b.batch_id, b.export_id, x.kind as file_kind,
+  x.name as file_name, pay_internal.wire_time(x.created_at) as file_created_at,
+  c.subject_id, c.amount_minor, c.currency, subject.body as subject_body,
+  coalesce(r.status, subject.status) as status,
+  pay_internal.has_no_result(coalesce(r.status, subject.status)) as is_open,
+  coalesce(r.body, subject.body) as body
+from pay.bank_orders b
+join pay.provider_operations c on c.environment_id = b.environment_id and c.id = b.operation_id
+join pay_internal.provider_subjects subject
+  on subject.environment_id = b.environment_id and subject.id = c.subject_id
+left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id
+left join pay.bank_exports x on x.environment_id = b.environment_id and x.id = b.export_id;
+comment on view pay_internal.bank_orders_shown is 'Orders to banks, with what they are about.';
 
 create or replace view pay_internal.unproven_balances with (security_invoker = true) as
 select x.environment_id, x.account_id,
@@ -12612,6 +10782,61 @@ where (event.outcome in ('exception', 'unmatched') or event.exception is not nul
   and event.dismissed_at is null;
 comment on view pay.invariant_reported_events is
   'R14: a person has matched or dismissed every provider event that tells something unexpected';
+
+create or replace view pay_internal.provider_readings with (security_invoker = true) as
+select u.environment_id, u.account_id,
+  coalesce(u.polled_at + case
+    -- An address is open until the worker has applied the expiry to the payment.
+    when a.connector = 'evm' and exists (
+      select from pay.deposit_addresses d
+      where d.account_id = u.account_id and d.expires_at > now() - interval '1 hour'
+      union all
+      select from pay.chain_payouts payout
+      join pay.provider_operations c on c.environment_id = payout.environment_id
+        and c.id = payout.operation_id
+      where payout.account_id = u.account_id and c.state <> 'settled'
+    ) then interval '15 seconds'
+    else interval '1 hour'
+  end, '-infinity') as poll_at,
+  d.day,
+  (d.day + 1)::timestamp at time zone 'UTC' + interval '2 hours' as totals_at
+from pay.provider_cursors u
+-- A bank sends files, which somebody imports.
+join pay.provider_accounts a on a.environment_id = u.environment_id and a.id = u.account_id
+  and a.connector <> 'bank'
+cross join lateral (
+  select coalesce(u.totals_day, (a.created_at at time zone 'UTC')::date) + 1 as day
+) d;
+comment on view pay_internal.provider_readings is
+  'When each account of a provider is read next.';
+
+create or replace view pay.invariant_provider_totals with (security_invoker = true) as
+select x.environment_id, x.account_id as subject_id,
+  x.day || ': provider ' || sum(x.provider_minor) || ' ' || x.currency || ', ledger '
+    || sum(x.booked_minor) as detail
+from (
+  select t.environment_id, t.account_id, t.day, t.currency, t.provider_minor, 0 as booked_minor
+  from pay.provider_totals t
+  union all
+  select event.environment_id, event.account_id, (event.happened_at at time zone 'UTC')::date,
+    event.currency, 0, event.booked_minor
+  from pay.provider_events event
+  where event.booked_minor <> 0
+) x
+join pay.provider_cursors u on u.environment_id = x.environment_id and u.account_id = x.account_id
+join pay.provider_accounts a on a.environment_id = x.environment_id and a.id = x.account_id
+where x.day > (a.created_at at time zone 'UTC')::date and x.day <= u.totals_day
+group by x.environment_id, x.account_id, x.day, x.currency
+having sum(x.provider_minor) <> sum(x.booked_minor)
+union all
+select u.environment_id, u.account_id, u.detail from pay_internal.unproven_balances u
+union all
+select r.environment_id, r.account_id, r.day || ': the totals of the provider are not read'
+from pay_internal.provider_readings r
+join pay.provider_accounts a on a.environment_id = r.environment_id and a.id = r.account_id
+where a.status = 'enabled' and r.totals_at < now() - interval '2 days';
+comment on view pay.invariant_provider_totals is
+  'R14: each day''s movements at a provider are those that the ledger booked, as balances prove';
 
 create or replace view pay.invariant_deposits with (security_invoker = true) as
 select x.environment_id, x.payment_id as subject_id,
@@ -13057,85 +11282,37 @@ cross join lateral (
 ) as side (direction, account);
 comment on view pay.ledger_entries is 'The two entries of each movement of the ledger.';
 
-create or replace view pay_internal.provider_readings with (security_invoker = true) as
-select u.environment_id, u.account_id,
-  coalesce(u.polled_at + case
-    -- An address is open until the worker has applied the expiry to the payment.
-    when a.connector = 'evm' and exists (
-      select from pay.deposit_addresses d
-      where d.account_id = u.account_id and d.expires_at > now() - interval '1 hour'
-      union all
-      select from pay.chain_payouts payout
-      join pay.provider_operations c on c.environment_id = payout.environment_id
-        and c.id = payout.operation_id
-      where payout.account_id = u.account_id and c.state <> 'settled'
-    ) then interval '15 seconds'
-    else interval '1 hour'
-  end, '-infinity') as poll_at,
-  d.day,
-  (d.day + 1)::timestamp at time zone 'UTC' + interval '2 hours' as totals_at
-from pay.provider_cursors u
--- A bank sends files, which somebody imports.
-join pay.provider_accounts a on a.environment_id = u.environment_id and a.id = u.account_id
-  and a.connector <> 'bank'
-cross join lateral (
-  select coalesce(u.totals_day, (a.created_at at time zone 'UTC')::date) + 1 as day
-) d;
-comment on view pay_internal.provider_readings is
-  'When each account of a provider is read next.';
 
-create or replace view pay_internal.provider_subjects with (security_invoker = true) as
-select p.environment_id, p.id, p.status, p.sequence, p.body from pay.payments p
-union all
-select tr.environment_id, tr.id, tr.status, tr.sequence, tr.body from pay.transfers tr;
-comment on view pay_internal.provider_subjects is 'Payments and transfers.';
-
-create or replace view pay_internal.bank_orders_shown with (security_invoker = true) as
-select b.environment_id, b.account_id, b.owner_id as id, b.operation_id,
-  case c.op when 'authorize' then 'collection' else c.op end as kind, b.state, b.payee_check,
-  b.approved_at is not null as is_approved, b.batch_id, b.export_id, x.kind as file_kind,
-  x.name as file_name, pay_internal.wire_time(x.created_at) as file_created_at,
-  c.subject_id, c.amount_minor, c.currency, subject.body as subject_body,
-  coalesce(r.status, subject.status) as status,
-  pay_internal.has_no_result(coalesce(r.status, subject.status)) as is_open,
-  coalesce(r.body, subject.body) as body
-from pay.bank_orders b
-join pay.provider_operations c on c.environment_id = b.environment_id and c.id = b.operation_id
-join pay_internal.provider_subjects subject
-  on subject.environment_id = b.environment_id and subject.id = c.subject_id
-left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id
-left join pay.bank_exports x on x.environment_id = b.environment_id and x.id = b.export_id;
-comment on view pay_internal.bank_orders_shown is 'Orders to banks, with what they are about.';
-
-create or replace view pay.invariant_provider_totals with (security_invoker = true) as
-select x.environment_id, x.account_id as subject_id,
-  x.day || ': provider ' || sum(x.provider_minor) || ' ' || x.currency || ', ledger '
-    || sum(x.booked_minor) as detail
-from (
-  select t.environment_id, t.account_id, t.day, t.currency, t.provider_minor, 0 as booked_minor
-  from pay.provider_totals t
-  union all
-  select event.environment_id, event.account_id, (event.happened_at at time zone 'UTC')::date,
-    event.currency, 0, event.booked_minor
-  from pay.provider_events event
-  where event.booked_minor <> 0
-) x
-join pay.provider_cursors u on u.environment_id = x.environment_id and u.account_id = x.account_id
-join pay.provider_accounts a on a.environment_id = x.environment_id and a.id = x.account_id
-where x.day > (a.created_at at time zone 'UTC')::date and x.day <= u.totals_day
-group by x.environment_id, x.account_id, x.day, x.currency
-having sum(x.provider_minor) <> sum(x.booked_minor)
-union all
-select u.environment_id, u.account_id, u.detail from pay_internal.unproven_balances u
-union all
-select r.environment_id, r.account_id, r.day || ': the totals of the provider are not read'
-from pay_internal.provider_readings r
-join pay.provider_accounts a on a.environment_id = r.environment_id and a.id = r.account_id
-where a.status = 'enabled' and r.totals_at < now() - interval '2 days';
-comment on view pay.invariant_provider_totals is
-  'R14: each day''s movements at a provider are those that the ledger booked, as balances prove';
+do $settings$
+declare
+  v_shared record;
+begin
+  for v_shared in
+    select p.oid::regprocedure as function, s.name, s.value
+    from (values
+      -- Supabase's advisors warn of a function without it.
+      ('any', 'search_path', 'pg_catalog, pg_temp'),
+      -- Its compilation (JIT) takes longer than any statement of the service.
+      ('pay', 'jit', 'off'),
+      -- The functions of the service look rows up. A session keeps the plan that it has made while
+      -- a table was empty or small, so that plan must not read the whole table. With the values of
+      -- parameters it would plan at each call: 600 µs for a page of payments instead of 270.
+      ('pay_api', 'enable_seqscan', 'off'),
+      ('pay_api', 'plan_cache_mode', 'force_generic_plan')
+    ) as s (scope, name, value)
+    join pg_catalog.pg_proc p
+      on p.pronamespace in ('pay'::regnamespace, 'pay_internal'::regnamespace)
+    where not exists (select from unnest(p.proconfig) c where starts_with(c, s.name || '='))
+      and case s.scope when 'pay' then p.pronamespace = 'pay'::regnamespace
+        when 'pay_api' then has_function_privilege('pay_api', p.oid, 'execute') else true end
+  loop
+    execute pg_catalog.format(
+      'alter function %s set %I = %s', v_shared.function, v_shared.name, v_shared.value);
+  end loop;
+end
+$settings$;
 
 reset check_function_bodies;
-
-do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
+do $$ begin execute pg_catalog.format('set role %I',
+  pg_catalog.current_setting('pay.migrator')); end $$;
 revoke pay_owner from current_user;

@@ -42,10 +42,7 @@
 -- a sandbox with a clock of its own. Writes only if the last use is null or an hour old. Skips rows
 -- that another transaction has locked, so no request waits here.
 create or replace function pay_internal.note_use(p_hashes bytea[], p_found pay.admission[])
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns void language plpgsql volatile as $$
 begin
   update pay.api_key_secrets s
   set last_used_at = idle.at
@@ -61,8 +58,7 @@ begin
     for update of o skip locked
   ) idle
   where s.hash = idle.hash;
-end
-$$;
+end $$;
 
 -- Judges the requests of a list whose key had ended at the time of the request. If the function
 -- does not know the settings of the key's sandbox, that time is wrong, so the outcome is outdated.
@@ -70,11 +66,7 @@ $$;
 -- p_hashes, p_versions: of each request, as in pay_internal.admit
 create or replace function pay_internal.judge_ended_keys(
   p_found pay.admission[], p_hashes bytea[], p_versions bigint[]
-)
-returns pay.admission[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns pay.admission[] language plpgsql volatile as $$
 declare
   v_opened constant text := current_setting('pay.environment_ids', true);
   v_ended record;
@@ -96,8 +88,7 @@ begin
   end loop;
   perform set_config('pay.environment_ids', v_opened, true);
   return p_found;
-end
-$$;
+end $$;
 
 -- Admits the requests of a list: finds the keys that they present, opens the environments of the
 -- valid ones for row-level security until the transaction ends, records that they are in use, and
@@ -109,10 +100,7 @@ $$;
 -- p_is_read  true: looks for the stored responses of idempotency keys, and counts the requests.
 --            false: pay_internal.claim does both later
 create or replace function pay_internal.admit(p_requests jsonb, p_hold text, p_is_read boolean)
-returns pay.admission[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns pay.admission[] language plpgsql volatile as $$
 declare
   v_found pay.admission[]; v_hashes bytea[]; v_ats timestamptz[]; v_versions bigint[];
   v_key_rates integer[]; v_account_rates integer[]; v_storage jsonb[];
@@ -175,9 +163,7 @@ begin
   if array_position(v_api_keys, null) is not null then
     v_found := pay_internal.judge_ended_keys(v_found, v_hashes, v_versions);
   end if;
-  if v_is_idle then
-    perform pay_internal.note_use(v_hashes, v_found);
-  end if;
+  if v_is_idle then perform pay_internal.note_use(v_hashes, v_found); end if;
   if p_is_read and v_has_keys then
     v_found := pay_internal.find_responses(p_requests, v_found, true);
   end if;
@@ -186,40 +172,28 @@ begin
       p_requests, v_found, v_key_rates, v_account_rates, p_is_read);
   end if;
   return v_found;
-end
-$$;
+end $$;
 
 -- The callers of the requests that may go on.
 create or replace function pay_internal.callers_of(p_found pay.admission[])
-returns pay_internal.caller[]
-language plpgsql immutable
-set search_path = pg_catalog, pg_temp
-as $$
+returns pay_internal.caller[] language plpgsql immutable as $$
 begin
   return array(
     select row(f.n, f.environment_id, f.api_key_id, f.ahead)::pay_internal.caller
     from unnest(p_found) f where f.outcome = 'ok' order by f.n);
-end
-$$;
+end $$;
 
 create or replace function pay_internal.admit_one(p_request text, p_hold text default 'shared')
-returns pay.admission
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns pay.admission language plpgsql volatile as $$
 declare
   v_found pay.admission[] := pay_internal.admit(p_request::jsonb, p_hold, false);
 begin
   return v_found[1];
-end
-$$;
+end $$;
 
 -- Admits a single request that needs its sandbox alone.
 create or replace function pay_internal.admit_alone(p_request text)
-returns pay.admission
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns pay.admission language plpgsql volatile as $$
 declare
   v_request jsonb := p_request::jsonb -> 0;
   v_access pay.admission;
@@ -236,9 +210,7 @@ begin
   else
     -- Without a lock a key that another reset is moving can look like one that lacks the scope.
     v_access := pay_internal.admit_one(p_request, 'shared');
-    if v_access.outcome = 'ok' then
-      v_access.outcome := 'resetting';
-    end if;
+    if v_access.outcome = 'ok' then v_access.outcome := 'resetting'; end if;
   end if;
   if v_access.outcome = 'ok' and exists (
     select from pay.environments e where e.id = v_access.environment_id and e.livemode
@@ -246,5 +218,4 @@ begin
     v_access.outcome := 'live';
   end if;
   return v_access;
-end
-$$;
+end $$;

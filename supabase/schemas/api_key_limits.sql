@@ -8,35 +8,23 @@
 
 -- The maximum number of keys of an environment that are neither revoked nor expired (ADR 0015).
 create or replace function pay_internal.max_active_keys()
-returns integer
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select 100 $$;
+returns integer language sql immutable parallel safe as $$ select 100 $$;
 
 -- The maximum number of secrets of a key that are valid at the same time (ADR 0015). Endpoints have
 -- the same limit (shared/domain/webhooks/endpoint_secret.ts).
 create or replace function pay_internal.max_live_secrets()
-returns integer
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select 5 $$;
+returns integer language sql immutable parallel safe as $$ select 5 $$;
 
 -- Whether a key has expired at a time of its environment, or in real time.
 create or replace function pay_internal.key_has_ended(p_key pay.api_keys, p_at timestamptz)
-returns boolean
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns boolean language sql stable as $$
   select coalesce(p_key.expires_at <= p_at, false)
     or coalesce(p_key.ends_at <= pay_internal.server_time(), false)
 $$;
 
 -- Deletes keys with their secrets; returns the number of deleted keys.
 create or replace function pay_internal.delete_keys(p_ids text[])
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns bigint language plpgsql volatile as $$
 declare
   v_rows bigint;
 begin
@@ -44,8 +32,7 @@ begin
   delete from pay.api_keys k where k.id = any (p_ids);
   get diagnostics v_rows = row_count;
   return v_rows;
-end
-$$;
+end $$;
 
 -- Returns whether an environment may have one more live key. If a sandbox has more than 1 000 ended
 -- keys, also deletes the oldest, so that a loop of creating and revoking leaves a bounded number of
@@ -53,10 +40,7 @@ $$;
 -- Concurrency: a transaction that makes a key live holds this lock until it ends. The count is a
 -- later statement, so it sees the keys of all transactions that held the lock before.
 create or replace function pay_internal.take_key_quota(p_environment_id text, p_at timestamptz)
-returns boolean
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns boolean language plpgsql volatile as $$
 begin
   perform pg_advisory_xact_lock(hashtextextended('keys ' || p_environment_id, 0));
   if (
@@ -81,17 +65,13 @@ begin
     for update skip locked
   ));
   return true;
-end
-$$;
+end $$;
 
 -- Deletes secrets that had ended at p_at of their environment, or in real time, except the newest
 -- of each key, whose last four characters lists show. The key keeps the time of the last use of the
 -- deleted secrets. The caller has locked the rows of the keys.
 create or replace function pay_internal.drop_ended_secrets(p_ids text[], p_at timestamptz)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns bigint language plpgsql volatile as $$
 declare
   v_rows bigint;
 begin
@@ -116,8 +96,7 @@ begin
   )
   select count(*) into v_rows from gone;
   return v_rows;
-end
-$$;
+end $$;
 
 -- Deletes one batch of each kind from an environment: secrets that have ended, keys of a sandbox
 -- that ended 30 days ago, secrets of endpoints that have ended. Returns the number of deleted and
@@ -125,11 +104,7 @@ $$;
 -- have ended.
 create or replace function pay_internal.purge_keys(
   p_environment_id text, p_at timestamptz, p_batch integer
-)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns bigint language plpgsql volatile as $$
 declare
   v_at timestamptz := least(p_at, pay_internal.environment_time(p_environment_id));
   v_rows bigint;
@@ -175,5 +150,4 @@ begin
   ) and t.environment_id = p_environment_id;
   get diagnostics v_rows = row_count;
   return v_total + v_rows;
-end
-$$;
+end $$;

@@ -8,10 +8,7 @@
 -- A key also ends at a real time (api_key_limits.sql). It is shown by the clock of the sandbox, as
 -- the other times of the key are.
 create or replace function pay_internal.api_key_body(p_key pay.api_keys, p_at timestamptz)
-returns text
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language sql stable as $$
   select row_to_json(t)::text from (
     select
       p_key.id,
@@ -51,18 +48,9 @@ $$;
 -- p_ahead: how far these times are ahead of the real time
 -- Updates only rows that change. The caller has locked the row of the key.
 create or replace function pay_internal.add_api_key_secret(
-  p_id text,
-  p_at timestamptz,
-  p_secret_hash text,
-  p_prefix text,
-  p_last_four text,
-  p_older_expire_at timestamptz,
-  p_ahead interval
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+  p_id text, p_at timestamptz, p_secret_hash text, p_prefix text, p_last_four text,
+  p_older_expire_at timestamptz, p_ahead interval
+) returns void language plpgsql volatile as $$
 begin
   update pay.api_key_secrets s
   set expires_at = least(s.expires_at, live.until), ends_at = least(s.ends_at, live.until - p_ahead)
@@ -91,40 +79,27 @@ begin
   perform pay_internal.drop_ended_secrets(array[p_id], least(p_at, (
     select pay_internal.environment_time(k.environment_id) from pay.api_keys k where k.id = p_id
   )));
-end
-$$;
+end $$;
 
 -- Ends a key, all its secrets and all disposable sandboxes that it has made at once.
 create or replace function pay_internal.end_api_key(p_id text, p_at timestamptz)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns void language plpgsql volatile as $$
 begin
   update pay.api_keys k set revoked_at = coalesce(k.revoked_at, p_at) where k.id = p_id;
   update pay.api_key_secrets s set revoked_at = coalesce(s.revoked_at, p_at)
   where s.api_key_id = p_id;
   perform pay_internal.end_sandboxes_of(p_id);
-end
-$$;
+end $$;
 
 -- Operator: creates an API key with its first secret. The caller passes the hash of the key and not
 -- its text. p_environment_id: the public id. p_expires_at: a real time, which is as far away by the
 -- clock of a sandbox.
 -- Raises program_limit_exceeded if the environment has pay_internal.max_active_keys() active keys.
 create or replace function pay.create_api_key(
-  p_id text,
-  p_environment_id text,
-  p_name text,
-  p_scopes text[],
-  p_secret_hash text,
-  p_prefix text,
-  p_last_four text,
-  p_expires_at timestamptz
+  p_id text, p_environment_id text, p_name text, p_scopes text[], p_secret_hash text, p_prefix text,
+  p_last_four text, p_expires_at timestamptz
 )
-returns void
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set jit = off
-as $$
+returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_environment text := pay_internal.hold_environment(p_environment_id);
   v_account text;
@@ -154,8 +129,7 @@ begin
   values
     (decode(p_secret_hash, 'hex'), p_id, v_environment, v_account, v_livemode, p_prefix,
       p_last_four, v_expires_at, v_ends_at);
-end
-$$;
+end $$;
 grant execute on function
   pay.create_api_key(text, text, text, text[], text, text, text, timestamptz) to pay_operator;
 
@@ -166,12 +140,9 @@ returns table (
   id text, environment_id text, account text, environment_name text, livemode boolean, name text,
   scopes text[], prefix text, last_four text, secrets integer, last_used_at timestamptz,
   created_at timestamptz, expires_at timestamptz, revoked_at timestamptz
-)
-language plpgsql volatile security definer rows 100
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+) language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query
     select k.id, e.public_id, e.account, e.name, k.livemode, k.name, k.scopes, n.prefix,
       n.last_four, n.secrets, greatest(k.last_used_at, n.last_used_at), k.created_at,
@@ -191,8 +162,7 @@ begin
       from pay.api_key_secrets s where s.api_key_id = k.id
     ) n on true
     order by e.account, e.public_id, k.id;
-end
-$$;
+end $$;
 grant execute on function pay.list_api_keys() to pay_operator;
 
 -- Operator: adds a secret to a key. Removes an expiry that has passed and keeps one in the future.
@@ -200,26 +170,17 @@ grant execute on function pay.list_api_keys() to pay_operator;
 -- Returns false if the key does not exist or is revoked. Raises program_limit_exceeded if an
 -- expired key would exceed pay_internal.max_active_keys().
 create or replace function pay.rotate_api_key(
-  p_id text,
-  p_secret_hash text,
-  p_prefix text,
-  p_last_four text,
-  p_older_expire_at timestamptz
-)
-returns boolean
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+  p_id text, p_secret_hash text, p_prefix text, p_last_four text, p_older_expire_at timestamptz
+) returns boolean
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_key pay.api_keys;
   v_at timestamptz;
   v_ahead interval;
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   select * into v_key from pay.api_keys k where k.id = p_id and k.revoked_at is null for update;
-  if v_key.id is null then
-    return false;
-  end if;
+  if v_key.id is null then return false; end if;
   perform pay_internal.refuse_moving(v_key.environment_id);
   v_at := pay_internal.environment_time(v_key.environment_id);
   v_ahead := v_at - pay_internal.server_time();
@@ -237,41 +198,28 @@ begin
   perform pay_internal.add_api_key_secret(
     p_id, v_at, p_secret_hash, p_prefix, p_last_four, p_older_expire_at + v_ahead, v_ahead);
   return true;
-end
-$$;
+end $$;
 grant execute on function pay.rotate_api_key(text, text, text, text, timestamptz) to pay_operator;
 
 -- Operator: revokes a key. Returns false if the key does not exist or is already revoked.
 create or replace function pay.revoke_api_key(p_id text)
 returns boolean
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving(k.environment_id) from pay.api_keys k
   where k.id = p_id and k.revoked_at is null for update;
-  if not found then
-    return false;
-  end if;
+  if not found then return false; end if;
   perform pay_internal.end_api_key(p_id, now());
   return true;
-end
-$$;
+end $$;
 grant execute on function pay.revoke_api_key(text) to pay_operator;
 
 -- Decides whether a caller's key may create, rotate or revoke p_key. Returns committed, or an
 -- outcome of pay.change_api_key: not_found | wider | ended | outlives | full.
 create or replace function pay_internal.judge_key_change(
-  p_action text,
-  p_caller pay.api_keys,
-  p_key pay.api_keys,
-  p_at timestamptz
-)
-returns text
-language sql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+  p_action text, p_caller pay.api_keys, p_key pay.api_keys, p_at timestamptz
+) returns text language sql volatile as $$
   select case
     when p_key.id is null then 'not_found'
     -- Null is every scope.
@@ -292,18 +240,9 @@ $$;
 -- p_caller is the caller's key, p_ahead is how far its sandbox is ahead of the real time; the other
 -- parameters are those of pay.change_api_key.
 create or replace function pay_internal.write_key_change(
-  p_caller pay.api_keys,
-  p_key pay.api_keys,
-  p_action text,
-  p_at timestamptz,
-  p_secret json,
-  p_older_expire_at timestamptz,
-  p_ahead interval
-)
-returns text
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+  p_caller pay.api_keys, p_key pay.api_keys, p_action text, p_at timestamptz, p_secret json,
+  p_older_expire_at timestamptz, p_ahead interval
+) returns text language plpgsql volatile as $$
 begin
   if p_action = 'create' then
     insert into pay.api_keys
@@ -324,8 +263,7 @@ begin
     select pay_internal.api_key_body(k, p_at) from pay.api_keys k
     where k.environment_id = p_caller.environment_id and k.id = p_key.id
   );
-end
-$$;
+end $$;
 
 -- Creates, rotates or revokes a key in the caller's own environment. The service calls it. To
 -- revoke a revoked key changes nothing.
@@ -344,28 +282,18 @@ $$;
 --           ended (the key to rotate is revoked or has expired)
 --           full (the environment has pay_internal.max_active_keys() active keys).
 create or replace function pay.change_api_key(
-  p_request text,
-  p_action text,
-  p_id text,
-  p_key text,
-  p_secret text,
-  p_older_expire_at timestamptz,
-  p_refusal text
-)
-returns pay.admission
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
-as $$
+  p_request text, p_action text, p_id text, p_key text, p_secret text,
+  p_older_expire_at timestamptz, p_refusal text
+) returns pay.admission
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set lock_timeout = '3s' as $$
 declare
   v_access pay.admission := pay_internal.claim_one(p_request, pay_internal.admit_one(p_request));
   v_secret json := p_secret::json;
   v_caller pay.api_keys;
   v_key pay.api_keys;
 begin
-  if v_access.outcome <> 'ok' then
-    return v_access;
-  end if;
+  if v_access.outcome <> 'ok' then return v_access; end if;
   select * into v_caller from pay.api_keys k where k.id = v_access.api_key_id;
   if p_action = 'create' then
     v_key := json_populate_record(null::pay.api_keys, p_key::json);
@@ -394,7 +322,6 @@ begin
   end case;
   perform pay_internal.store_response(p_request, v_access);
   return v_access;
-end
-$$;
+end $$;
 grant execute on function pay.change_api_key(
   text, text, text, text, text, timestamptz, text) to pay_api;

@@ -11,12 +11,9 @@ create or replace function pay.list_archives(p_account text)
 returns table (
   environment_id text, account text, archived_until timestamptz, next_day timestamptz,
   last_day text, last_sha256 text
-)
-language plpgsql volatile security definer rows 10
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+) language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query
   select e.id, e.account, u.archived_until, coalesce(
     u.archived_until,
@@ -29,8 +26,7 @@ begin
   cross join lateral (select case when not a.is_ended then a.archived_until end) u (archived_until)
   where e.livemode and (p_account is null or e.account = p_account)
   order by e.id;
-end
-$$;
+end $$;
 grant execute on function pay.list_archives(text) to pay_operator;
 
 -- Operator: a page of the rows of an environment from a time on and before another one, in the
@@ -40,11 +36,8 @@ grant execute on function pay.list_archives(text) to pay_operator;
 create or replace function pay.read_archive(
   p_environment_id text, p_kind text, p_from timestamptz, p_before timestamptz, p_after text,
   p_limit integer
-)
-returns table (id text, line text)
-language plpgsql volatile security definer rows 100
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+) returns table (id text, line text)
+language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
 declare
   v_prefix constant text := case p_kind when 'events' then 'evt_' else 'whd_' end;
   v_before constant text := pay_internal.id_floor(v_prefix, p_before);
@@ -66,8 +59,7 @@ begin
     where d.environment_id = p_environment_id and d.id >= v_from and d.id < v_before
     order by d.id limit p_limit;
   end if;
-end
-$$;
+end $$;
 grant execute on function pay.read_archive(text, text, timestamptz, timestamptz, text, integer)
   to pay_operator;
 
@@ -75,11 +67,8 @@ grant execute on function pay.read_archive(text, text, timestamptz, timestamptz,
 -- for each pair of accounts.
 create or replace function pay.sum_archive(
   p_environment_id text, p_from timestamptz, p_before timestamptz
-)
-returns table (currency text, debit_account text, credit_account text, amount_minor text)
-language plpgsql volatile security definer rows 10
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+) returns table (currency text, debit_account text, credit_account text, amount_minor text)
+language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
 begin
   perform set_config('pay.environment_ids', array[p_environment_id]::text, true);
   return query
@@ -89,8 +78,7 @@ begin
     and m.transaction_id >= pay_internal.id_floor('txn_', p_from)
     and m.transaction_id < pay_internal.id_floor('txn_', p_before)
   group by 1, 2, 3 order by 1, 2, 3;
-end
-$$;
+end $$;
 grant execute on function pay.sum_archive(text, timestamptz, timestamptz) to pay_operator;
 
 -- Operator: an archive has everything before a time. From the first call on, retention keeps what
@@ -100,14 +88,11 @@ grant execute on function pay.sum_archive(text, timestamptz, timestamptz) to pay
 create or replace function pay.note_archive(
   p_environment_id text, p_until timestamptz, p_sha256 text
 )
-returns void
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_until timestamptz;
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving(p_environment_id);
   insert into pay.archives as a (environment_id, archived_until, last_sha256)
   select e.id, p_until, p_sha256 from pay.environments e
@@ -120,23 +105,19 @@ begin
     raise check_violation using
       message = 'an archive grows, of a live environment, by days that ended a week ago';
   end if;
-end
-$$;
+end $$;
 grant execute on function pay.note_archive(text, timestamptz, text) to pay_operator;
 
 -- Operator: ends the archive of an environment: retention deletes its events after 30 days again.
 -- Its last manifest stays known. Returns whether it had one.
 create or replace function pay.end_archive(p_environment_id text)
 returns boolean
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving(p_environment_id);
   update pay.archives a set is_ended = true
   where a.environment_id = p_environment_id and not a.is_ended;
   return found;
-end
-$$;
+end $$;
 grant execute on function pay.end_archive(text) to pay_operator;

@@ -8,11 +8,7 @@
 -- p_rows as in pay.store_bank_rows
 create or replace function pay_internal.split_batch_totals(
   p_account_id text, p_sha256 text, p_rows jsonb
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_sort = off
-as $$
+) returns void language plpgsql volatile set enable_sort = off as $$
 declare
   v_batches text[];
   v_total record;
@@ -66,8 +62,7 @@ begin
       and event.reference between v_total.id || ':0:' and v_total.id || ':0;'
     where a.id = p_account_id;
   end loop;
-end
-$$;
+end $$;
 
 -- Replaces the booking of an entry, or of a part of it, by orders. In the other direction than that
 -- of an order it takes the order back. The difference of the amounts is a charge of the bank.
@@ -76,11 +71,7 @@ $$;
 -- p_sha256     the file that tells it; null: the operator
 create or replace function pay_internal.book_as_orders(
   p_account_id text, p_sha256 text, p_reference text, p_order_ids text[]
-)
-returns boolean
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp set enable_seqscan = off
-as $$
+) returns boolean language plpgsql volatile as $$
 declare
   v_part constant text := split_part(p_reference, ':', 1) || ':' || split_part(p_reference, ':', 2);
   v_event pay.provider_events;
@@ -128,8 +119,7 @@ begin
     cross join lateral (select v_event.body - array['is_replaced', 'reason'] || o as body) event
   ));
   return true;
-end
-$$;
+end $$;
 
 -- Operator: books an unmatched entry of a bank, or a part of it, as orders that it has executed.
 -- p_order_ids  exported orders in the currency of the entry: in its direction those without a
@@ -138,12 +128,8 @@ $$;
 -- Returns false if one of these is not so, or if the entry is not unmatched any more.
 create or replace function pay.split_bank_entry(
   p_account_id text, p_reference text, p_order_ids text[], p_fee_minor bigint
-)
-returns boolean
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off
-as $$
+) returns boolean language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set enable_seqscan = off as $$
 declare
   v_fits boolean;
 begin
@@ -164,6 +150,5 @@ begin
       else f.status in ('completed', 'partially_refunded', 'refunded') end;
   if v_fits is not true then return false; end if;
   return pay_internal.book_as_orders(p_account_id, null, p_reference, p_order_ids);
-end
-$$;
+end $$;
 grant execute on function pay.split_bank_entry(text, text, text[], bigint) to pay_operator;

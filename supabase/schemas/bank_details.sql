@@ -11,12 +11,9 @@
 -- The sealed texts of payments, refunds, transfers and files. Only this function reads them.
 create or replace function pay.read_sealed_texts(p_environment_id text, p_ids text[])
 returns table (id text, key_id text, sealed text)
-language plpgsql volatile security definer rows 100
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off
-as $$
+language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query
     select d.owner_id, d.key_id, d.sealed
     from pay.bank_details d
@@ -26,27 +23,22 @@ begin
     select x.id, x.key_id, x.sealed
     from pay.bank_exports x
     where x.environment_id = p_environment_id and x.id = any (p_ids) and x.sealed is not null;
-end
-$$;
+end $$;
 grant execute on function pay.read_sealed_texts(text, text[]) to pay_api, pay_operator;
 
 -- The sealed details of the payers that are known, by the references of their payments.
 create or replace function pay.read_payer_details(p_account_id text, p_references text[])
 returns table (reference text, key_id text, sealed text)
-language plpgsql volatile security definer rows 50
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off
-as $$
+language plpgsql volatile security definer rows 50 set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query
     select c.provider_reference, d.key_id, d.sealed
     from pay.provider_operations c
     join pay.bank_details d on d.environment_id = c.environment_id and d.owner_id = c.subject_id
     where c.provider_reference = any (p_references) and c.account_id = p_account_id
       and c.op = 'authorize' and d.sealed is not null;
-end
-$$;
+end $$;
 grant execute on function pay.read_payer_details(text, text[]) to pay_api, pay_operator;
 
 -- Stores the sealed details of payers that a file of the bank names, unless those of the payment
@@ -55,10 +47,7 @@ grant execute on function pay.read_payer_details(text, text[]) to pay_api, pay_o
 --          it. The others are null for a payment with several payers, which deletes its details:
 --          nobody knows to whom a refund goes
 create or replace function pay_internal.keep_payer_details(p_account_id text, p_payers jsonb)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns void language plpgsql volatile as $$
 begin
   insert into pay.bank_details (environment_id, owner_id, key_id, sealed, lacks, created_at)
   select c.environment_id, c.subject_id, d.key_id, d.sealed, d.lacks, pay_internal.server_time()
@@ -68,17 +57,13 @@ begin
   order by c.environment_id, c.subject_id
   on conflict on constraint bank_details_pkey
     do update set key_id = null, sealed = null, lacks = null where excluded.sealed is null;
-end
-$$;
+end $$;
 
 -- Stores the sealed texts about entries of banks, under the ids that `entryId` makes of their
 -- events.
 -- p_events  as in pay_internal.keep_provider_events
 create or replace function pay_internal.keep_entry_details(p_events jsonb)
-returns void
-language sql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns void language sql volatile as $$
   insert into pay.bank_details (environment_id, owner_id, key_id, sealed, created_at)
   select e.environment_id, e.account_id || '/' || e.reference, e.sealed ->> 'key_id',
     e.sealed ->> 'sealed', pay_internal.server_time()
@@ -93,22 +78,17 @@ $$;
 -- pay_internal.keep_payer_details; those of the payment that it is matched with.
 create or replace function pay.settle_entry_details(
   p_account_id text, p_reference text, p_payers text
-)
-returns void
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off
-as $$
+) returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set enable_seqscan = off as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving_account(p_account_id);
   perform pay_internal.keep_payer_details(p_account_id, p_payers::jsonb);
   delete from pay.bank_details d
   using pay.provider_accounts a
   where a.id = p_account_id and d.environment_id = a.environment_id
     and d.owner_id = p_account_id || '/' || p_reference;
-end
-$$;
+end $$;
 grant execute on function pay.settle_entry_details(text, text, text) to pay_operator;
 
 -- Operator: the next texts that are sealed with one of the keys, by environment and id. Leaves out
@@ -116,12 +96,10 @@ grant execute on function pay.settle_entry_details(text, text, text) to pay_oper
 -- p_after  {environment_id, id} of the last text before; null: from the beginning
 create or replace function pay.list_sealed_texts(p_key_ids text[], p_after text[], p_limit integer)
 returns table (environment_id text, id text)
-language plpgsql volatile security definer rows 100
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off
-as $$
+language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query
     select t.environment_id, t.id
     from (
@@ -139,25 +117,21 @@ begin
     where coalesce(e.moving, 'draining') = 'draining'
     order by t.environment_id, t.id
     limit p_limit;
-end
-$$;
+end $$;
 grant execute on function pay.list_sealed_texts(text[], text[], integer) to pay_operator;
 
 -- Operator: stores texts that are sealed anew, if they are still as they were read: another
 -- rotation, a deletion or retention can have changed them. Returns how many it has stored.
 -- p_texts [{id, was, key_id, sealed}]; was: the text that was read
 create or replace function pay.store_sealed_texts(p_environment_id text, p_texts text)
-returns bigint
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off
-as $$
+returns bigint language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set enable_seqscan = off as $$
 declare
   v_text record;
   v_rows bigint;
   v_stored bigint := 0;
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving(p_environment_id);
   -- In one order, so that two rotations do not deadlock.
   for v_text in
@@ -176,19 +150,16 @@ begin
     v_stored := v_stored + v_rows;
   end loop;
   return v_stored;
-end
-$$;
+end $$;
 grant execute on function pay.store_sealed_texts(text, text) to pay_operator;
 
 -- Operator: the number of texts that are sealed with each key, and of mandates that are known by a
 -- fingerprint with it and can still be used (mandates.sql).
 create or replace function pay.count_sealed_texts()
 returns table (key_id text, texts bigint, mandates bigint)
-language plpgsql volatile security definer rows 10
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query
     select t.key_id, count(*) filter (where t.is_text), count(*) filter (where not t.is_text)
     from (
@@ -204,18 +175,14 @@ begin
     ) t
     group by t.key_id
     order by t.key_id;
-end
-$$;
+end $$;
 grant execute on function pay.count_sealed_texts() to pay_operator;
 
 -- The first thing that still needs the bank details of a payment with its refunds, of a refund or
 -- of a transfer: {id, status} of a payment, refund or transfer that has no result, or with the
 -- status "exported" of one in a file that nobody has got. Null: nothing needs them.
 create or replace function pay_internal.bank_details_need(p_environment_id text, p_id text)
-returns json
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns json language sql stable as $$
   with owner as (
     select s.id, s.status from pay_internal.provider_subjects s
     where s.environment_id = p_environment_id and s.id = p_id
@@ -238,11 +205,7 @@ $$;
 -- Deletes the details of payments, refunds and transfers.
 create or replace function pay_internal.forget_bank_details(
   p_environment_id text, p_owner_ids text[]
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns void language plpgsql volatile as $$
 begin
   insert into pay.bank_details (environment_id, owner_id, created_at)
   select p_environment_id, o.id, pay_internal.server_time()
@@ -254,8 +217,7 @@ begin
   delete from pay.bank_details d
   where d.environment_id = p_environment_id and d.owner_id = any (p_owner_ids)
     and not starts_with(d.owner_id, 'pay_');
-end
-$$;
+end $$;
 
 -- Deletes the bank details of a payment with its refunds, or of a transfer, and the bytes of the
 -- files that have them. The bank has these files, because all orders in question have results.
@@ -267,10 +229,8 @@ $$;
 -- Concurrency: locks the payment or transfer, as a commit that adds a refund does.
 create or replace function pay.delete_bank_details(p_request text, p_id text)
 returns pay.admission
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
-as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set lock_timeout = '3s' as $$
 declare
   v_access pay.admission := pay_internal.admit_one(p_request);
   v_owner_ids text[];
@@ -282,14 +242,10 @@ begin
       perform from pay.transfers t
       where t.environment_id = v_access.environment_id and t.id = p_id for update;
     end if;
-    if not found then
-      v_access.outcome := 'not_found';
-    end if;
+    if not found then v_access.outcome := 'not_found'; end if;
   end if;
   v_access := pay_internal.claim_one(p_request, v_access);
-  if v_access.outcome <> 'ok' then
-    return v_access;
-  end if;
+  if v_access.outcome <> 'ok' then return v_access; end if;
   v_access.detail := pay_internal.bank_details_need(v_access.environment_id, p_id);
   if v_access.detail is not null then
     v_access.outcome := 'needed';
@@ -305,20 +261,14 @@ begin
   where b.environment_id = v_access.environment_id and b.owner_id = any (v_owner_ids)
     and x.environment_id = v_access.environment_id and x.id = b.export_id;
   return v_access;
-end
-$$;
+end $$;
 grant execute on function pay.delete_bank_details(text, text) to pay_api;
 
 -- Deletes one batch of each kind of the sealed texts of a live environment that have outlived their
 -- retention and that nothing needs. Returns their number.
 create or replace function pay_internal.purge_bank_details(
   p_environment_id text, p_at timestamptz, p_batch integer
-)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-as $$
+) returns bigint language plpgsql volatile set enable_seqscan = off as $$
 declare
   v_kind record;
   v_owner_ids text[];
@@ -360,5 +310,4 @@ begin
   ));
   get diagnostics v_rows = row_count;
   return v_total + v_rows;
-end
-$$;
+end $$;

@@ -8,11 +8,7 @@
 -- p_entries as in pay_internal.store_bank_entries
 create or replace function pay_internal.confirm_bank_entries(
   p_account_id text, p_sha256 text, p_entries jsonb
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp set enable_sort = off
-as $$
+) returns void language plpgsql volatile set enable_sort = off as $$
 declare
   v_warnings jsonb; v_days jsonb; v_apart text[];
 begin
@@ -67,18 +63,13 @@ begin
   into v_warnings, v_days, v_apart;
   perform pay_internal.keep_file_warnings(p_account_id, p_sha256, v_warnings, v_days);
   perform pay_internal.release_bank_entries(p_account_id, p_sha256, v_apart, true);
-end
-$$;
+end $$;
 
 -- Keeps warnings in the result of a file, 100 at most, and the days whose totals change, until its
 -- end.
 create or replace function pay_internal.keep_file_warnings(
   p_account_id text, p_sha256 text, p_warnings jsonb, p_days jsonb
-)
-returns void
-language sql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns void language sql volatile as $$
   update pay.bank_files f
   set result = jsonb_build_object(
     'warnings', jsonb_path_query_array(
@@ -94,12 +85,9 @@ $$;
 -- account (payout). Returns the entries that had one: a booking that an operator has assigned
 -- stays.
 create or replace function pay_internal.replace_bank_totals(p_account_id text, p_ids text[])
-returns setof text
-language sql volatile rows 10
-set search_path = pg_catalog, pg_temp
+returns setof text language sql volatile rows 10
 -- As in pay_internal.lock_provider_events.
-set enable_sort = off
-as $$
+set enable_sort = off as $$
   with total as materialized (
     -- The bounds are made here, as in pay.bank_file_state.
     select a.environment_id, t.id, t.id || ':0:' as low, t.id || ':0;' as high
@@ -135,13 +123,9 @@ $$;
 -- waits for the end of the first one.
 create or replace function pay_internal.store_bank_entries(
   p_account_id text, p_sha256 text, p_entries jsonb
-)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
+) returns bigint language plpgsql volatile
 -- As in pay_internal.lock_provider_events.
-set enable_sort = off
-as $$
+set enable_sort = off as $$
 declare
   v_stored bigint;
   v_events jsonb;
@@ -203,23 +187,17 @@ begin
   where s.id is not null or e.id in (select d.id from unnest(v_detailed) as d (id));
   perform pay_internal.keep_provider_events(v_events);
   return v_stored;
-end
-$$;
+end $$;
 
 -- The new entries of a file, and the known ones of the same days and amounts that they can be
 -- (pay_internal.pair_bank_entries). low and high: the bounds of their events.
 -- p_seen_in as pay_internal.interim_kind returns it
 create or replace function pay_internal.comparable_bank_entries(
   p_account_id text, p_sha256 text, p_seen_in smallint
-)
-returns table (
+) returns table (
   environment_id text, id text, low text, high text, booked_on date, currency text,
   amount_minor bigint, details_sha256 text, is_new boolean
-)
-language sql stable rows 10
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-as $$
+) language sql stable rows 10 as $$
   with new as materialized (
     select distinct b.booked_on, b.amount_minor from pay.bank_entries b
     where b.account_id = p_account_id and b.sha256 = p_sha256
@@ -248,12 +226,7 @@ $$;
 -- references. The details of either replace the total of the other. Returns the number of pairs.
 create or replace function pay_internal.pair_bank_entries(
   p_account_id text, p_sha256 text, p_kind text
-)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-as $$
+) returns bigint language plpgsql volatile as $$
 declare
   v_seen_in constant smallint := pay_internal.interim_kind(p_kind);
   v_pairs jsonb;
@@ -320,18 +293,13 @@ begin
   left join unnest(v_replaced) as r (id) on r.id = p.known_id;
   perform pay_internal.hold_bank_entries(p_account_id, v_pairs);
   return jsonb_array_length(v_pairs);
-end
-$$;
+end $$;
 
 -- Holds entries that are known under another identity, and takes back the events of the new ones,
 -- which nobody has seen yet.
 -- p_pairs [{id, same_as, is_new}]
 create or replace function pay_internal.hold_bank_entries(p_account_id text, p_pairs jsonb)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_sort = off
-as $$
+returns void language plpgsql volatile set enable_sort = off as $$
 begin
   -- The bounds are made here, as in pay.bank_file_state, and each lookup names the order of its
   -- index, as in pay_internal.find_event_subject.
@@ -393,19 +361,13 @@ begin
     ) y
   )
   update pay.bank_entries b set same_as = o.same_as from other o where b.ctid = o.place;
-end
-$$;
+end $$;
 
 -- Warnings about entries that no camt.053 has, of days that are complete: those of a file, and
 -- those up to the day to which the file makes the account complete.
 create or replace function pay_internal.unconfirmed_bank_entries(
   p_account_id text, p_sha256 text, p_complete_until date
-)
-returns jsonb
-language sql stable
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-as $$
+) returns jsonb language sql stable as $$
   with days as materialized (
     select u.totals_day, greatest(u.totals_day, p_complete_until) as complete_until
     from pay.provider_cursors u where u.account_id = p_account_id

@@ -5,15 +5,12 @@
 -- Concurrency: the files of an account are imported one after the other, because the entries of one
 -- are numbered after those of the others.
 create or replace function pay.begin_bank_file(p_account_id text, p_sha256 text, p_name text)
-returns json
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off
-as $$
+returns json language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set enable_seqscan = off as $$
 declare
   v_environment_id text;
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   select a.environment_id into strict v_environment_id
   from pay.provider_accounts a where a.id = p_account_id;
   perform pay_internal.refuse_moving(v_environment_id);
@@ -27,8 +24,7 @@ begin
     where f.environment_id = v_environment_id and f.account_id = p_account_id
       and f.sha256 = p_sha256
   );
-end
-$$;
+end $$;
 grant execute on function pay.begin_bank_file(text, text, text) to pay_operator;
 
 -- Stores a part of a file, after pay.begin_bank_file. Returns the number of new entries.
@@ -36,11 +32,8 @@ grant execute on function pay.begin_bank_file(text, text, text) to pay_operator;
 --        take them that do each step. provider_events belong to no entry. proves_balances: whether
 --        the statement ends here, and its entries come to the difference of its balances
 create or replace function pay.store_bank_rows(p_account_id text, p_sha256 text, p_rows text)
-returns bigint
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+returns bigint language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan as $$
 declare
   v_rows constant jsonb := p_rows;
   v_statement constant jsonb := nullif(v_rows -> 'statement', 'null');
@@ -48,7 +41,7 @@ declare
   v_entries jsonb;
   v_stored bigint;
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   v_entries := pay_internal.number_bank_entries(p_account_id, p_sha256, v_rows -> 'entries',
     v_statement);
   perform pay_internal.confirm_bank_entries(p_account_id, p_sha256, v_entries);
@@ -65,8 +58,7 @@ begin
       v_statement -> 'balances');
   end if;
   return v_stored;
-end
-$$;
+end $$;
 grant execute on function pay.store_bank_rows(text, text, text) to pay_operator;
 
 -- Ends the import of a file: stores what it counted, and the totals of the days of its entries.
@@ -75,11 +67,8 @@ grant execute on function pay.store_bank_rows(text, text, text) to pay_operator;
 --          its statements have every entry, or null. The books of these days are compared
 --          (pay.invariant_provider_totals).
 create or replace function pay.end_bank_file(p_account_id text, p_sha256 text, p_result text)
-returns json
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off
-as $$
+returns json language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set enable_seqscan = off as $$
 declare
   v_complete_until constant date := p_result::jsonb ->> 'complete_until';
   v_environment_id text;
@@ -89,7 +78,7 @@ declare
   v_warnings jsonb;
   v_result jsonb := p_result;
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   select a.environment_id into strict v_environment_id
   from pay.provider_accounts a where a.id = p_account_id;
   v_days := array(
@@ -131,22 +120,19 @@ begin
     polled_at = pay_internal.server_time()
   where u.account_id = p_account_id and v_complete_until is not null;
   return v_result;
-end
-$$;
+end $$;
 grant execute on function pay.end_bank_file(text, text, text) to pay_operator;
 
 -- What the worker has made of the provider events of a file: how many wait for it, how many have
 -- moved money in the ledger, and how many an operator has to look at.
 create or replace function pay.bank_file_state(p_account_id text, p_sha256 text)
 returns table (waiting bigint, booked bigint, exceptions bigint)
-language plpgsql volatile security definer rows 1
-set search_path = pg_catalog, pg_temp set jit = off
+language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp
 -- Looks the events of each entry up by the primary key, which alone has their order. A join of all
 -- events with all entries would compare each with each.
-set enable_seqscan = off set enable_sort = off set enable_hashjoin = off set enable_mergejoin = off
-as $$
+set enable_sort = off set enable_hashjoin = off set enable_mergejoin = off as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query
     -- The bounds are made here: under row policies no operator that can fail reaches an index.
     with entry as materialized (
@@ -175,48 +161,36 @@ begin
       offset 0
     ) event
     where a.id = p_account_id;
-end
-$$;
+end $$;
 grant execute on function pay.bank_file_state(text, text) to pay_api, pay_operator;
 
 -- Imports a file whose rows fit in one statement. Returns {is_new, result}: that of its import.
 -- p_file {sha256, name, result, parts}. parts: p_rows of pay.store_bank_rows, in order
 create or replace function pay.import_bank_file(p_account_id text, p_file text)
-returns json
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+returns json language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_file constant jsonb := p_file::jsonb - 'parts';
   v_sha256 constant text := v_file ->> 'sha256';
   v_known constant json := pay.begin_bank_file(p_account_id, v_sha256, v_file ->> 'name');
 begin
-  if v_known is not null then
-    return json_build_object('is_new', false, 'result', v_known);
-  end if;
+  if v_known is not null then return json_build_object('is_new', false, 'result', v_known); end if;
   perform pay.store_bank_rows(p_account_id, v_sha256, part.value::text)
   from json_array_elements(p_file::json -> 'parts') part;
   return json_build_object('is_new', true, 'result',
     pay.end_bank_file(p_account_id, v_sha256, v_file ->> 'result'));
-end
-$$;
+end $$;
 grant execute on function pay.import_bank_file(text, text) to pay_api;
 
 -- The hash of the token of an account's bridge; null: it has none.
 create or replace function pay.read_bridge_hash(p_account_id text)
-returns text
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off
-as $$
+returns text language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return (
     select a.bridge_token_hash from pay.provider_accounts a
     where a.id = p_account_id and a.connector = 'bank'
   );
-end
-$$;
+end $$;
 grant execute on function pay.read_bridge_hash(text) to pay_api;
 
 -- Counts a request of a bridge as one of a live key of its account. Returns false if a limit is
@@ -224,16 +198,12 @@ grant execute on function pay.read_bridge_hash(text) to pay_api;
 -- p_key_rate, p_account_rate  as in pay_internal.limit_requests
 create or replace function pay.count_bridge_request(
   p_account_id text, p_key_rate integer, p_account_rate integer
-)
-returns boolean
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off
-as $$
+) returns boolean
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_found pay.admission[];
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   select array[jsonb_populate_record(null::pay.admission, jsonb_build_object('n', 1,
     'outcome', 'ok', 'api_key_id', a.id, 'environment_id', e.id, 'account', e.account,
     'livemode', e.livemode, 'at', pay_internal.server_time()))]
@@ -242,23 +212,19 @@ begin
   where a.id = p_account_id;
   v_found := pay_internal.limit_requests(v_found, array[p_key_rate], array[p_account_rate], true);
   return v_found[1].outcome = 'ok';
-end
-$$;
+end $$;
 grant execute on function pay.count_bridge_request(text, integer, integer) to pay_api;
 
 -- Operator: gives the bridge of an account a new token, by its hash. The former one opens nothing
 -- any more. Returns false if there is no such account at a bank.
 create or replace function pay.set_bridge_hash(p_account_id text, p_hash text)
 returns boolean
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving_account(p_account_id);
   update pay.provider_accounts a set bridge_token_hash = p_hash
   where a.id = p_account_id and a.connector = 'bank';
   return found;
-end
-$$;
+end $$;
 grant execute on function pay.set_bridge_hash(text, text) to pay_operator;

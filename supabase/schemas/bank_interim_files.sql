@@ -3,10 +3,7 @@
 
 -- The bit of an interim file, whose entries a camt.053 confirms later; 0: it is a camt.053.
 create or replace function pay_internal.interim_kind(p_kind text)
-returns smallint
-language sql immutable
-set search_path = pg_catalog, pg_temp
-as $$
+returns smallint language sql immutable as $$
   select case p_kind when 'camt.052' then 1 when 'camt.054' then 2 else 0 end::smallint
 $$;
 
@@ -14,11 +11,7 @@ $$;
 -- with those of other files.
 create or replace function pay_internal.release_bank_entries(
   p_account_id text, p_sha256 text, p_ids text[], p_is_statement boolean
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp set enable_sort = off
-as $$
+) returns void language plpgsql volatile set enable_sort = off as $$
 declare
   v_warnings jsonb; v_events jsonb; v_days jsonb;
 begin
@@ -50,8 +43,7 @@ begin
   from apart p;
   perform pay_internal.keep_provider_events(coalesce(v_events, '[]'));
   perform pay_internal.keep_file_warnings(p_account_id, p_sha256, v_warnings, v_days);
-end
-$$;
+end $$;
 
 -- Notes that an interim file has entries under their identities, and books those by themselves that
 -- were taken for another one, if files of one kind have both, or if the file brings their details
@@ -59,11 +51,7 @@ $$;
 -- p_entries as in pay_internal.store_bank_entries
 create or replace function pay_internal.note_interim_file(
   p_account_id text, p_sha256 text, p_entries jsonb
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_sort = off
-as $$
+) returns void language plpgsql volatile set enable_sort = off as $$
 declare
   v_apart text[];
 begin
@@ -119,5 +107,4 @@ begin
   where kept.seen_in & s.seen_in <> 0
     or s.has_details and s.details_sha256 is null and kept.details_sha256 is null;
   perform pay_internal.release_bank_entries(p_account_id, p_sha256, v_apart, false);
-end
-$$;
+end $$;

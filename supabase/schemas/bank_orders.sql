@@ -3,31 +3,23 @@
 
 -- Locks the orders of an account until the end of the transaction. Returns its environment.
 create or replace function pay_internal.lock_bank_orders(p_account_id text)
-returns text
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language plpgsql volatile as $$
 declare
   v_environment_id text;
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   select a.environment_id into strict v_environment_id
   from pay.provider_accounts a where a.id = p_account_id;
   perform pay_internal.refuse_moving(v_environment_id);
   perform pg_advisory_xact_lock(hashtextextended('bank orders ' || p_account_id, 0));
   return v_environment_id;
-end
-$$;
+end $$;
 
 -- Stores an order: part of the commit of its operation. p_details: {key_id, sealed}, empty if the
 -- request has none.
 create or replace function pay_internal.keep_bank_order(
   p_environment_id text, p_account_id text, p_operation_id text, p_owner_id text, p_details jsonb
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns void language plpgsql volatile as $$
 begin
   insert into pay.bank_details (environment_id, owner_id, key_id, sealed, created_at)
   select p_environment_id, p_owner_id, p_details ->> 'key_id', p_details ->> 'sealed',
@@ -37,15 +29,11 @@ begin
     changed_at)
   values (p_environment_id, p_owner_id, p_account_id, p_operation_id, 'waiting',
     pay_internal.server_time());
-end
-$$;
+end $$;
 
 -- Reports whether a payment, refund or transfer has no result yet, by its status.
 create or replace function pay_internal.has_no_result(p_status text)
-returns boolean
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$
+returns boolean language sql immutable parallel safe as $$
   select p_status not in ('completed', 'partially_refunded', 'refunded', 'chargeback', 'declined',
     'failed', 'cancelled')
 $$;
@@ -75,13 +63,10 @@ returns table (
   id text, subject_id text, kind text, state text, payee_check text, is_approved boolean,
   amount_minor bigint, currency text, status text, is_open boolean, batch_id text, export_id text,
   file_kind text, file_name text, file_created_at text
-)
-language plpgsql volatile security definer rows 100
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off
-as $$
+) language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp
+set enable_seqscan = off as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query
     select o.id, o.subject_id, o.kind, o.state, o.payee_check, o.is_approved, o.amount_minor,
       o.currency, o.status, o.is_open, o.batch_id, o.export_id, o.file_kind, o.file_name,
@@ -89,8 +74,7 @@ begin
     from pay_internal.bank_orders_shown o
     where o.account_id = p_account_id and o.state in ('waiting', 'exported') and o.is_open
     order by o.operation_id;
-end
-$$;
+end $$;
 grant execute on function pay.list_bank_orders(text) to pay_operator;
 
 -- The orders with an id or a UETR, and those of a batch or a file with it, as the bank repeats it,
@@ -103,19 +87,15 @@ returns table (
   id text, subject_id text, kind text, state text, payee_check text, is_approved boolean,
   amount_minor bigint, currency text, status text, is_open boolean, batch_id text, export_id text,
   file_kind text, file_name text, file_created_at text
-)
-language plpgsql volatile security definer rows 100
-set search_path = pg_catalog, pg_temp set jit = off
+) language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp
 -- enable_sort: as in pay_internal.lock_provider_events.
-set enable_seqscan = off set enable_mergejoin = off set enable_hashjoin = off
-set enable_sort = off
-as $$
+set enable_mergejoin = off set enable_hashjoin = off set enable_sort = off as $$
 declare
   v_id constant text := replace(lower(p_id), '-', '_');
   v_environment_id text;
   v_owner_ids text[];
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   select a.environment_id into strict v_environment_id
   from pay.provider_accounts a where a.id = p_account_id;
   v_owner_ids := array(
@@ -149,8 +129,7 @@ begin
       order by event.reference limit 1
     ) k on true
     order by o.id;
-end
-$$;
+end $$;
 grant execute on function pay.find_bank_orders(text, text) to pay_api, pay_operator;
 
 -- The references of the operations of an account that begin with one of some texts: whole ids of
@@ -160,14 +139,11 @@ grant execute on function pay.find_bank_orders(text, text) to pay_api, pay_opera
 create or replace function pay.find_bank_references(p_account_id text, p_beginnings text[])
 returns table (
   beginning text, reference text, amount_minor bigint, currency text, is_open boolean
-)
-language plpgsql volatile security definer rows 50
-set search_path = pg_catalog, pg_temp set jit = off
+) language plpgsql volatile security definer rows 50 set search_path = pg_catalog, pg_temp
 -- As in pay_internal.lock_provider_events.
-set enable_seqscan = off set enable_sort = off
-as $$
+set enable_sort = off as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query
     -- The bounds are made here, as in pay.bank_file_state. "~" comes behind letters and digits.
     with bound as materialized (
@@ -188,8 +164,7 @@ begin
     join pay_internal.provider_subjects subject
       on subject.environment_id = c.environment_id and subject.id = c.subject_id
     left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id;
-end
-$$;
+end $$;
 grant execute on function pay.find_bank_references(text, text[]) to pay_api, pay_operator;
 
 -- The oldest orders that wait for their export. Nothing else can export or end them until the end
@@ -197,11 +172,7 @@ grant execute on function pay.find_bank_references(text, text[]) to pay_api, pay
 create or replace function pay.bank_orders_to_export(p_account_id text, p_limit integer)
 returns table (
   id text, kind text, amount_minor bigint, currency text, speed text, subject_body text
-)
-language plpgsql volatile security definer rows 100
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off
-as $$
+) language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
 begin
   perform pay_internal.lock_bank_orders(p_account_id);
   return query
@@ -211,8 +182,7 @@ begin
     where o.account_id = p_account_id and o.state = 'waiting' and o.is_open
     order by o.operation_id
     limit p_limit;
-end
-$$;
+end $$;
 grant execute on function pay.bank_orders_to_export(text, integer) to pay_api, pay_operator;
 
 -- Stores files for the bank, except a recall that is stored already. Fails if an order waits no
@@ -221,10 +191,7 @@ grant execute on function pay.bank_orders_to_export(text, integer) to pay_api, p
 -- p_exports [{id, kind, name, sha256, payments, sum_minor, currency, is_opt_out, key_id, sealed,
 --           orders: [{id, batch_id, uetr}]}], without a uetr if it has none
 create or replace function pay.store_bank_exports(p_account_id text, p_exports text)
-returns void
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_environment_id constant text := pay_internal.lock_bank_orders(p_account_id);
   v_now constant timestamptz := pay_internal.server_time();
@@ -252,8 +219,7 @@ begin
   if v_taken <> v_orders then
     raise exception 'an order waits no more' using errcode = 'serialization_failure';
   end if;
-end
-$$;
+end $$;
 grant execute on function pay.store_bank_exports(text, text) to pay_api, pay_operator;
 
 -- The files for the bank whose bytes are still there: those that nobody has got, then the newest,
@@ -262,13 +228,9 @@ create or replace function pay.list_bank_exports(p_account_id text, p_name text)
 returns table (
   id text, kind text, name text, sha256 text, payments integer, sum_minor bigint, currency text,
   is_opt_out boolean, created_at text, is_written boolean
-)
-language plpgsql volatile security definer rows 100
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off
-as $$
+) language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query
     select x.id, x.kind, x.name, x.sha256, x.payments, x.sum_minor, x.currency,
       x.is_opt_out, pay_internal.wire_time(x.created_at), x.written_at is not null
@@ -277,32 +239,24 @@ begin
       and x.sealed is not null
     order by x.written_at is null desc, x.id desc
     limit 1000;
-end
-$$;
+end $$;
 grant execute on function pay.list_bank_exports(text, text) to pay_api, pay_operator;
 
 -- Notes that the operator or a bridge has got a file.
 create or replace function pay.note_bank_export(p_account_id text, p_id text)
-returns void
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving_account(p_account_id);
   update pay.bank_exports x set written_at = coalesce(x.written_at, pay_internal.server_time())
   where x.account_id = p_account_id and x.id = p_id;
-end
-$$;
+end $$;
 grant execute on function pay.note_bank_export(text, text) to pay_api, pay_operator;
 
 -- Ends an order that waits for its export. Returns the state that it has then: p_state, or an
 -- earlier one; null if there is no such order.
 create or replace function pay.end_bank_order(p_account_id text, p_id text, p_state text)
-returns text
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+returns text language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_environment_id constant text := pay_internal.lock_bank_orders(p_account_id);
 begin
@@ -313,8 +267,7 @@ begin
     where b.environment_id = v_environment_id and b.owner_id = p_id
       and b.account_id = p_account_id
   );
-end
-$$;
+end $$;
 grant execute on function pay.end_bank_order(text, text, text) to pay_api, pay_operator;
 
 -- Notes the bank's result of the verification of the payee of an exported order, and stores its
@@ -323,10 +276,7 @@ grant execute on function pay.end_bank_order(text, text, text) to pay_api, pay_o
 -- p_check {id, code, provider_event}
 -- Concurrency: an earlier event that is not applied yet is ignored, so the events need no order.
 create or replace function pay_internal.note_payee_check(p_account_id text, p_check jsonb)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_event constant jsonb := p_check -> 'provider_event';
   v_environment_id text;
@@ -345,18 +295,15 @@ begin
     and k.refund_id is not distinct from v_event ->> 'refund_id' and k.op = 'payee_check'
     and k.outcome is null;
   perform pay.store_provider_events(p_account_id, jsonb_build_array(v_event)::text);
-end
-$$;
+end $$;
 
 -- Operator: notes that an order goes on although the bank has not matched its payee. Returns false
 -- if that is noted already, or if the bank has said nothing.
 create or replace function pay.approve_bank_order(p_account_id text, p_id text)
 returns boolean
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving_account(p_account_id);
   update pay.bank_orders b
   set approved_at = pay_internal.server_time(), changed_at = pay_internal.server_time()
@@ -364,6 +311,5 @@ begin
   where a.id = p_account_id and b.environment_id = a.environment_id and b.account_id = a.id
     and b.owner_id = p_id and b.payee_check is not null and b.approved_at is null;
   return found;
-end
-$$;
+end $$;
 grant execute on function pay.approve_bank_order(text, text) to pay_operator;

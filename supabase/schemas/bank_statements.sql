@@ -6,10 +6,7 @@
 -- none, or balances cannot tell, because it repeats or overlaps a statement of its day.
 -- p_balances {currency, opened_on, opening_minor, closed_on, closing_minor}, or null
 create or replace function pay_internal.adjoining_files(p_account_id text, p_balances jsonb)
-returns text[]
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns text[] language sql stable as $$
   with recursive statement as materialized (
     select b.*, t.balances, former.day as former_day,
       pay_internal.outer_balance(former.balances, true) as former_minor
@@ -68,11 +65,7 @@ $$;
 -- p_balances as in pay_internal.adjoining_files
 create or replace function pay_internal.store_statement_balances(
   p_account_id text, p_sha256 text, p_balances jsonb
-)
-returns void
-language sql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns void language sql volatile as $$
   insert into pay.provider_totals as t (environment_id, account_id, day, currency, provider_minor,
     read_at, balances)
   select a.environment_id, a.id, b.closed_on, b.currency, 0, pay_internal.server_time(),
@@ -94,10 +87,7 @@ $$;
 -- of them lead back, as on an account that the bank empties, it is the only one, or 0. Null: it is
 -- not known.
 create or replace function pay_internal.outer_balance(p_balances jsonb, p_is_end boolean)
-returns bigint
-language sql immutable
-set search_path = pg_catalog, pg_temp
-as $$
+returns bigint language sql immutable as $$
   with side as materialized (
     select (x.value ->> p_is_end::integer)::bigint as minor,
       (x.value ->> (not p_is_end)::integer)::bigint as other_minor
@@ -163,10 +153,7 @@ comment on view pay_internal.unproven_balances is
 
 -- Warnings about the balances of an account, one for each currency.
 create or replace function pay_internal.balance_warnings(p_account_id text)
-returns jsonb
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns jsonb language sql stable as $$
   select coalesce(jsonb_agg(u.detail), '[]')
   from pay_internal.unproven_balances u where u.account_id = p_account_id
 $$;
@@ -180,12 +167,9 @@ $$;
 -- p_statement {balances, page: {statement_id, number}}, or null
 create or replace function pay_internal.number_bank_entries(
   p_account_id text, p_sha256 text, p_entries jsonb, p_statement jsonb
-)
-returns jsonb
-language plpgsql stable
+) returns jsonb language plpgsql stable
 -- As in pay_internal.lock_provider_events.
-set search_path = pg_catalog, pg_temp set enable_sort = off
-as $$
+set enable_sort = off as $$
 declare
   v_ids jsonb;
 begin
@@ -240,20 +224,17 @@ begin
     cross join lateral (
       select v_ids ->> ((e.value ->> 'booked_on') || (e.value ->> 'id')) as id) n
   );
-end
-$$;
+end $$;
 
 -- The known entries with the hashes of some entries. day: that of a camt.053, if one has it.
 -- is_open: an entry of this file can be it, also if the days differ. is_apart: none can be it.
 -- p_entries [{hash, booked_on, number}], as in pay_internal.number_bank_entries
 create or replace function pay_internal.known_bank_entries(
   p_account_id text, p_sha256 text, p_statement jsonb, p_entries jsonb
-)
-returns table (hash text, id text, day date, is_open boolean, is_apart boolean)
+) returns table (hash text, id text, day date, is_open boolean, is_apart boolean)
 language plpgsql stable rows 100
 -- As in pay_internal.lock_provider_events.
-set search_path = pg_catalog, pg_temp set enable_sort = off
-as $$
+set enable_sort = off as $$
 declare
   v_balances constant jsonb := nullif(p_statement -> 'balances', 'null');
   v_files constant text[] := pay_internal.adjoining_files(p_account_id, v_balances);
@@ -304,5 +285,4 @@ begin
     select k.hash, k.id, k.day, k.is_open,
       (k.is_on_other_page or k.is_beside and c.is_contained is not true) is true
     from known k cross join contained c;
-end
-$$;
+end $$;

@@ -3,19 +3,14 @@
 -- that is repeated after a crash derives the same address.
 
 -- Returns the next index of an extended public key, and increments the counter. Counters belong to
--- no environment, so only the setting pay.worker gives access. The rest of the commit runs without
--- it.
+-- no environment, so only the worker has access. The rest of the commit runs without its rights.
 -- Concurrency: locks the counter until the end of the transaction.
 create or replace function pay_internal.next_xpub_index(p_xpub text)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns bigint language plpgsql volatile as $$
 declare
-  v_worker constant text := coalesce(current_setting('pay.worker', true), '');
+  v_was_worker constant boolean := pay_internal.act_as_worker();
   v_index bigint;
 begin
-  perform set_config('pay.worker', 'on', true);
   insert into pay.xpub_counters as x (xpub, next_index) values (p_xpub, 1)
   on conflict on constraint xpub_counters_pkey do update set next_index = x.next_index + 1
     where x.left_at is null
@@ -23,10 +18,9 @@ begin
   if v_index is null then
     raise exception 'another cell counts the addresses of this extended public key';
   end if;
-  perform set_config('pay.worker', v_worker, true);
+  perform pay_internal.act_as_worker(v_was_worker);
   return v_index;
-end
-$$;
+end $$;
 
 -- Allocates an index for each authorization of the admitted changes that goes to an account of a
 -- chain. Returns by n: {index, expires_at}. p_operations, p_providers: as
@@ -35,11 +29,7 @@ $$;
 -- until the end of the transaction. A rollback returns the indexes, and no committed row has them.
 create or replace function pay_internal.allocate_deposits(
   p_operations jsonb, p_providers jsonb, p_found pay.admission[]
-)
-returns jsonb
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns jsonb language plpgsql volatile as $$
 declare
   v_watch_after constant interval := '30 days';
   v_now constant timestamptz := pay_internal.server_time();
@@ -72,8 +62,7 @@ begin
       'index', v_index, 'expires_at', pay_internal.wire_time(v_expires_at)));
   end loop;
   return v_deposits;
-end
-$$;
+end $$;
 
 -- Watched addresses of an account after an index, in the order of their indexes. p_after null: from
 -- the first. Leaves out addresses that their operation has not recorded yet, because no payer knows
@@ -81,20 +70,16 @@ $$;
 -- unfinal: reported transfers that are neither final nor undone, as JSON.
 create or replace function pay.watched_deposits(p_account_id text, p_after bigint, p_limit integer)
 returns table (
-  xpub_index bigint, payment_id text, address text, currency text, expires_at text,
-  is_open boolean, has_open_events boolean, unfinal json
-)
-language plpgsql volatile security definer rows 100
-set search_path = pg_catalog, pg_temp set jit = off
+  xpub_index bigint, payment_id text, address text, currency text, expires_at text, is_open boolean,
+  has_open_events boolean, unfinal json
+) language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp
 -- Looks rows up, as pay.record does.
 set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
 -- The provider events of a payment: as in pay_internal.lock_provider_events, only their index has
 -- the order by payment.
-set enable_sort = off
-as $$
+set enable_sort = off as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query
     -- The limits and the offset let the planner look each row up. Without them it reads the whole
     -- environment once for each address.
@@ -144,18 +129,14 @@ begin
       where f.account_id = d.account_id
     ) f
     order by d.xpub_index;
-end
-$$;
+end $$;
 grant execute on function pay.watched_deposits(text, bigint, integer) to pay_api;
 
 -- Sum of the final transfers to the address of a payment that are applied, in minor units.
 create or replace function pay_internal.final_minor(p_environment_id text, p_payment_id text)
-returns bigint
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
+returns bigint language plpgsql stable
 -- As in pay.watched_deposits.
-set enable_sort = off set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+set enable_sort = off as $$
 begin
   return (
     select coalesce(sum(f.amount_minor), 0)::bigint
@@ -167,18 +148,13 @@ begin
     ) f
     where f.op = 'authorize' and f.state = 'succeeded' and f.outcome = 'applied'
   );
-end
-$$;
+end $$;
 
 -- The handled events about one transfer on a chain: [{state, reference}]. A reference is
 -- <transaction>:<log>, followed by :<block>:<state> if the transfer is not final.
 create or replace function pay_internal.transfer_reports(
   p_environment_id text, p_account_id text, p_reference text
-)
-returns json
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+) returns json language plpgsql stable as $$
 declare
   v_transfer constant text :=
     split_part(p_reference, ':', 1) || ':' || split_part(p_reference, ':', 2);
@@ -194,8 +170,7 @@ begin
       and (event.reference = v_transfer or starts_with(event.reference, v_transfer || ':'))
       and event.outcome in ('applied', 'ignored')
   );
-end
-$$;
+end $$;
 
 -- The state on which the decision about a transfer on a chain depends: {final_minor, reports}, from
 -- pay_internal.final_minor and pay_internal.transfer_reports. Null for an event about anything
@@ -203,11 +178,7 @@ $$;
 -- p_payment_id: the payment that the event is applied to.
 create or replace function pay_internal.transfers_json(
   p_event pay.provider_events, p_payment_id text
-)
-returns json
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+) returns json language plpgsql stable as $$
 begin
   if p_event.op <> 'authorize' or p_event.state not in ('received', 'succeeded', 'reorged')
     or not exists (
@@ -221,18 +192,14 @@ begin
     'final_minor', pay_internal.final_minor(p_event.environment_id, p_payment_id),
     'reports',
       pay_internal.transfer_reports(p_event.environment_id, p_event.account_id, p_event.reference));
-end
-$$;
+end $$;
 
 -- Marks a record as stale if the sum of final transfers, or the number of reports about the
 -- transfer of its first event, has changed since the decision.
 -- Concurrency: runs after pay_internal.lock_subjects, so of two transactions that handle events of
 -- one payment, the second sees the changes of the first.
 create or replace function pay_internal.check_transfers(p_reports jsonb, p_found pay.admission[])
-returns pay.admission[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns pay.admission[] language plpgsql volatile as $$
 declare
   v_n integer;
 begin
@@ -248,19 +215,14 @@ begin
     p_found[v_n].outcome := 'stale';
   end loop;
   return p_found;
-end
-$$;
+end $$;
 
 -- Stops watching addresses after their watch_until, unless the payment still waits. Returns the
 -- number of rows. p_environment_id: null is all.
 -- Concurrency: skips locked rows.
 create or replace function pay_internal.end_watches(
   p_environment_id text, p_at timestamptz, p_batch integer
-)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns bigint language plpgsql volatile as $$
 declare
   v_rows bigint;
 begin
@@ -276,5 +238,4 @@ begin
   ));
   get diagnostics v_rows = row_count;
   return v_rows;
-end
-$$;
+end $$;

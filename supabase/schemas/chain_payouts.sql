@@ -2,10 +2,7 @@
 -- committed before it is sent.
 
 create or replace function pay_internal.payout_json(p_payout pay.chain_payouts)
-returns json
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns json language plpgsql stable as $$
 begin
   return (
     select json_build_object('operation_id', c.id, 'op', c.op, 'subject_id', c.subject_id,
@@ -19,24 +16,19 @@ begin
     from pay.provider_operations c
     where c.environment_id = p_payout.environment_id and c.id = p_payout.operation_id limit 1
   );
-end
-$$;
+end $$;
 
 -- Stores the payout of an operation, unless it is stored, and returns it. p_destination: for a new
 -- row.
 -- Concurrency: of two transactions for one operation, the second returns the row of the first.
 create or replace function pay.store_payout(p_account_id text, p_operation_id text,
   p_destination text)
-returns json
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+returns json language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_environment_id text;
   v_payout pay.chain_payouts;
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   select a.environment_id into v_environment_id
   from pay.provider_accounts a where a.id = p_account_id;
   insert into pay.chain_payouts (environment_id, account_id, operation_id, destination)
@@ -45,8 +37,7 @@ begin
   select payout.* into v_payout from pay.chain_payouts payout
   where payout.environment_id = v_environment_id and payout.operation_id = p_operation_id;
   return pay_internal.payout_json(v_payout);
-end
-$$;
+end $$;
 grant execute on function pay.store_payout(text, text, text) to pay_api;
 
 -- Assigns a payout its permanent nonce: the next one of the signer, and at least p_count, the
@@ -55,17 +46,13 @@ grant execute on function pay.store_payout(text, text, text) to pay_api;
 -- no two payouts share a nonce, and a payout never gets a second one.
 create or replace function pay.give_nonce(
   p_account_id text, p_operation_id text, p_chain_id bigint, p_signer text, p_count bigint
-)
-returns bigint
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+) returns bigint
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_payout pay.chain_payouts;
   v_nonce bigint;
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   select payout.* into strict v_payout from pay.chain_payouts payout
   where payout.account_id = p_account_id and payout.operation_id = p_operation_id for update;
   if v_payout.nonce is not null or v_payout.exported_at is not null then
@@ -82,8 +69,7 @@ begin
   update pay.chain_payouts payout set nonce = v_nonce
   where payout.environment_id = v_payout.environment_id and payout.operation_id = p_operation_id;
   return v_nonce;
-end
-$$;
+end $$;
 grant execute on function pay.give_nonce(text, text, bigint, text, bigint) to pay_api;
 
 -- Records the fees of the transaction that is sent next. They never fall, so that each transaction
@@ -92,13 +78,9 @@ grant execute on function pay.give_nonce(text, text, bigint, text, bigint) to pa
 create or replace function pay.note_payout_fees(
   p_account_id text, p_operation_id text, p_max_fee bigint, p_priority_fee bigint
 )
-returns void
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   update pay.chain_payouts payout
   set sent_at = case when p_max_fee > coalesce(payout.max_fee, -1) then pay_internal.server_time()
       else payout.sent_at end,
@@ -106,8 +88,7 @@ begin
     priority_fee = greatest(payout.priority_fee, p_priority_fee)
   where payout.account_id = p_account_id and payout.operation_id = p_operation_id
     and payout.nonce is not null;
-end
-$$;
+end $$;
 grant execute on function pay.note_payout_fees(text, text, bigint, bigint) to pay_api;
 
 -- Records the hash of a transaction that was sent.
@@ -115,19 +96,14 @@ grant execute on function pay.note_payout_fees(text, text, bigint, bigint) to pa
 create or replace function pay.note_payout_hash(
   p_account_id text, p_operation_id text, p_tx_hash text
 )
-returns void
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   update pay.chain_payouts payout
   set tx_hashes = payout.tx_hashes || p_tx_hash
   where payout.account_id = p_account_id and payout.operation_id = p_operation_id
     and not (payout.tx_hashes @> array[p_tx_hash]);
-end
-$$;
+end $$;
 grant execute on function pay.note_payout_hash(text, text, text) to pay_api;
 
 -- The payouts of an account whose operations have no result, oldest first. Leaves out those that
@@ -136,12 +112,9 @@ grant execute on function pay.note_payout_hash(text, text, text) to pay_api;
 -- be mined.
 create or replace function pay.open_payouts(p_account_id text)
 returns setof json
-language plpgsql volatile security definer rows 10
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query
     select pay_internal.payout_json(payout) from pay.chain_payouts payout
     cross join lateral (
@@ -164,8 +137,7 @@ begin
           and (event.state = 'succeeded' or event.reference like '%:reverted')
       )
     order by payout.operation_id;
-end
-$$;
+end $$;
 grant execute on function pay.open_payouts(text) to pay_api, pay_operator;
 
 -- The references of transfers of a signer that settle no payout of an account that has no event: a
@@ -173,12 +145,9 @@ grant execute on function pay.open_payouts(text) to pay_api, pay_operator;
 -- same signer. p_transfers: [{reference, nonce}].
 create or replace function pay.taken_transfers(p_account_id text, p_transfers text)
 returns setof text
-language plpgsql volatile security definer rows 10
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query
     select t.reference
     from json_to_recordset(p_transfers::json) as t (reference text, nonce bigint)
@@ -196,8 +165,7 @@ begin
         and a.settings ->> 'network' = own.settings ->> 'network'
         and a.settings ->> 'chain_id' is not distinct from own.settings ->> 'chain_id'
     );
-end
-$$;
+end $$;
 grant execute on function pay.taken_transfers(text, text) to pay_api;
 
 -- The payouts of an account that became final from p_from on and before p_to, for the totals of a
@@ -205,14 +173,10 @@ grant execute on function pay.taken_transfers(text, text) to pay_api;
 -- p_after: the reference after which they begin; '' is from the first.
 create or replace function pay.paid_payouts(
   p_account_id text, p_from timestamptz, p_to timestamptz, p_after text, p_limit integer
-)
-returns setof json
-language plpgsql volatile security definer rows 100
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+) returns setof json
+language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query
     select json_build_object('reference', event.reference, 'currency', event.currency,
       'tx_hash', split_part(event.reference, ':', 1), 'amount_minor', event.amount_minor)
@@ -224,8 +188,7 @@ begin
     where a.id = p_account_id
     order by event.reference
     limit p_limit;
-end
-$$;
+end $$;
 grant execute on function pay.paid_payouts(text, timestamptz, timestamptz, text, integer)
   to pay_api;
 
@@ -236,11 +199,9 @@ grant execute on function pay.paid_payouts(text, timestamptz, timestamptz, text,
 -- wait for each other.
 create or replace function pay.export_payouts(p_account_id text, p_again boolean)
 returns setof json
-language plpgsql volatile security definer rows 100
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving_account(p_account_id);
   perform pg_advisory_xact_lock(hashtextextended('export payouts', 0));
   return query
@@ -274,6 +235,5 @@ begin
       returning payout.*
     )
     select pay_internal.payout_json(x) from exported x order by x.operation_id;
-end
-$$;
+end $$;
 grant execute on function pay.export_payouts(text, boolean) to pay_operator;

@@ -40,10 +40,7 @@
 -- resource is at another sequence is stale. If the list has several changes of one resource, the
 -- first is committed and the others are stale.
 create or replace function pay_internal.lock_subjects(p_expects jsonb, p_found pay.admission[])
-returns pay.admission[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns pay.admission[] language plpgsql volatile as $$
 declare
   v_n integer;
 begin
@@ -78,18 +75,13 @@ begin
     p_found[v_n].outcome := 'stale';
   end loop;
   return p_found;
-end
-$$;
+end $$;
 
 -- Writes the rows of the committed changes, except operations and events. p_callers: the callers of
 -- the committed changes. p_moved: the n of those that change a payment or transfer.
 create or replace function pay_internal.write_rows(
   p_document pay_internal.document, p_callers pay_internal.caller[], p_moved integer[]
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns void language plpgsql volatile as $$
 begin
   -- Most documents have only some kinds of rows.
   if p_document.payments is not null then
@@ -110,8 +102,7 @@ begin
   if p_document.ledger is not null then
     perform pay_internal.record_movements(p_document.ledger, p_callers);
   end if;
-end
-$$;
+end $$;
 
 -- p_document     the members of pay_internal.document except records, reports and counts. The n of
 --                a row is the place of its change in the list
@@ -124,14 +115,12 @@ create or replace function pay.commit(p_document text, p_patience_ms integer def
 returns table (
   n integer, outcome text, api_key_id text, environment_id text, account text, livemode boolean,
   remaining integer, status smallint, body text, detail text, deliveries bigint
-)
-language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp
-set jit = off set enable_seqscan = off set enable_mergejoin = off set enable_material = off
+) language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp
+set enable_mergejoin = off set enable_material = off
 -- During an old snapshot a bitmap would read all versions of a total since then.
 set enable_bitmapscan = off
 -- A concurrent duplicate waits for the first request for this time (contract §5).
-set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
-as $$
+set lock_timeout = '3s' as $$
 #variable_conflict use_column
 declare
   v_document constant pay_internal.document :=
@@ -198,6 +187,5 @@ begin
         f.environment_id, f.api_key_id, v_document.requests -> (f.n - 1) ->> 'idempotency_key')
         else f.body end,
       coalesce(v_details[f.n], f.detail), v_deliveries from unnest(v_found) f;
-end
-$$;
+end $$;
 grant execute on function pay.commit(text, integer) to pay_api;

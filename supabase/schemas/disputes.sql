@@ -6,11 +6,7 @@
 --             body}]; without a provider_reference the stored one stays
 create or replace function pay_internal.write_disputes(
   p_disputes jsonb, p_callers pay_internal.caller[]
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns void language plpgsql volatile as $$
 begin
   insert into pay.disputes as t
     (environment_id, id, payment_id, status, amount_minor, currency, provider_reference,
@@ -24,17 +20,12 @@ begin
   join unnest(p_callers) caller on caller.n = d.n
   on conflict on constraint disputes_pkey
   do update set status = excluded.status, body = excluded.body;
-end
-$$;
+end $$;
 
 -- The body of the dispute of a payment that has an id, ours or the provider's; null: there is none.
 create or replace function pay_internal.dispute_body(
   p_environment_id text, p_payment_id text, p_object_id text
-)
-returns text
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
+) returns text language sql stable as $$
   select dispute.body from pay.disputes dispute
   where dispute.payment_id = p_payment_id and dispute.environment_id = p_environment_id
     and p_object_id in (dispute.id, dispute.provider_reference)

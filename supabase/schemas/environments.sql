@@ -1,21 +1,29 @@
--- Purpose: environments, for the operator.
+-- Purpose: environments, for the operator, and the setting that opens all of them.
+
+-- Opens the rows of all environments to the rest of the transaction, or closes those that are not
+-- in pay.environment_ids again (20261124001000_policies.sql). Returns whether all were open before.
+create or replace function pay_internal.act_as_worker(p_is_worker boolean default true)
+returns boolean language plpgsql volatile as $$
+declare
+  v_was_worker constant boolean := coalesce(current_setting('pay.worker', true), '') = 'on';
+begin
+  perform set_config('pay.worker', case when p_is_worker then 'on' else '' end, true);
+  return v_was_worker;
+end $$;
 
 -- Operator: creates an environment. Raises unique_violation if the account already has a live
 -- environment and the new one is live too, and lock_not_available while the account moves.
 create or replace function pay.create_environment(
   p_id text, p_account text, p_livemode boolean, p_name text
 )
-returns void
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set jit = off
-as $$
+returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving(e.id) from pay.environments e where e.account = p_account;
   perform set_config('pay.environment_ids', array[p_id]::text, true);
   insert into pay.environments (id, public_id, account, livemode, name)
   values (p_id, p_id, p_account, p_livemode, p_name);
-end
-$$;
+end $$;
 grant execute on function pay.create_environment(text, text, boolean, text) to pay_operator;
 
 -- The present id of the environment with a public id; null if there is none. Also locks a sandbox,
@@ -23,15 +31,12 @@ grant execute on function pay.create_environment(text, text, boolean, text) to p
 -- p_is_alone: true: also waits until no request of the sandbox is under way
 create or replace function pay_internal.hold_environment(
   p_public_id text, p_is_alone boolean default false
-)
-returns text
-language plpgsql volatile set search_path = pg_catalog, pg_temp
-as $$
+) returns text language plpgsql volatile as $$
 declare
   v_held text := '';
   v_environment record;
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   loop
     select e.id, e.livemode into v_environment from pay.environments e
     where e.public_id = p_public_id and e.retired_at is null;
@@ -45,24 +50,19 @@ begin
     end if;
   end loop;
   return v_environment.id;
-end
-$$;
+end $$;
 
 -- Operator: the public id of an account's live environment or sandbox; null if there is none. If
 -- the account has several sandboxes, the first. Disposable sandboxes do not count.
 create or replace function pay.find_environment(p_account text, p_livemode boolean)
-returns text
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+returns text language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return (
     select e.public_id from pay.environments e
     where e.account = p_account and e.livemode = p_livemode and e.retired_at is null
       and e.ends_at is null
     order by e.public_id limit 1
   );
-end
-$$;
+end $$;
 grant execute on function pay.find_environment(text, boolean) to pay_operator;

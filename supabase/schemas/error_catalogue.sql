@@ -4,9 +4,7 @@
 -- The codes of the catalogue below 500, each with its type and HTTP status.
 create or replace function pay_internal.error_catalogue()
 returns table (code text, type text, status integer)
-language sql immutable parallel safe rows 20
-set search_path = pg_catalog, pg_temp
-as $$
+language sql immutable parallel safe rows 20 as $$
   values
     ('invalid_parameter', 'invalid_request', 400),
     ('invalid_json', 'invalid_request', 400),

@@ -7,18 +7,13 @@
 
 -- The patterns in the list of an endpoint that match an event type.
 create or replace function pay_internal.patterns_of(p_type text)
-returns text[]
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
+returns text[] language sql immutable parallel safe
 as $$ select array[p_type, split_part(p_type, '.', 1) || '.*', '*'] $$;
 
 -- The id of a delivery: p_stem, which the deliveries of an event share, and a last character for
 -- the slot of the endpoint. For slots from 32 on, the last character of the stem is another one.
 create or replace function pay_internal.delivery_id(p_stem text, p_slot smallint)
-returns text
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language sql immutable parallel safe as $$
   select case when p_slot < 32 then p_stem
     else left(p_stem, -1) || translate(right(p_stem, 1),
       '0123456789abcdefghjkmnpqrstvwxyz', 'ghjkmnpqrstvwxyz0123456789abcdef')
@@ -28,10 +23,7 @@ $$;
 -- The text of a payment or transfer before an event with these splices: the places come last first,
 -- each as "at,length,text". At 0 it is the whole text.
 create or replace function pay_internal.undo_splices(p_text text, p_splices text[])
-returns text
-language plpgsql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language plpgsql immutable parallel safe as $$
 declare
   v_text text := p_text;
   v_splice text;
@@ -46,8 +38,7 @@ begin
       else overlay(v_text placing v_splice from v_at::integer for v_length::integer) end;
   end loop;
   return v_text;
-end
-$$;
+end $$;
 
 -- The text of a payment or transfer as of one of its events: the present text, taken back event by
 -- event. An event whose sequence is a multiple of 32 has the whole text before it
@@ -55,11 +46,7 @@ $$;
 -- resource after its events, and an event before later ones.
 create or replace function pay_internal.text_at(
   p_environment_id text, p_subject_id text, p_sequence integer
-)
-returns text
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+) returns text language plpgsql stable as $$
 declare
   v_last constant integer := (p_sequence / 32 + 1) * 32;
   v_sequence integer;
@@ -73,9 +60,7 @@ begin
     select t.body, t.sequence into v_text, v_sequence from pay.transfers t
     where t.environment_id = p_environment_id and t.id = p_subject_id;
   end if;
-  if v_sequence = p_sequence then
-    return v_text;
-  end if;
+  if v_sequence = p_sequence then return v_text; end if;
   for v_before in
     select v.before from pay.events v
     where v.environment_id = p_environment_id and v.subject_id = p_subject_id
@@ -85,15 +70,11 @@ begin
     v_text := pay_internal.undo_splices(v_text, v_before);
   end loop;
   return v_text;
-end
-$$;
+end $$;
 
 -- The payload of an event as JSON text: the bytes that are signed and sent (contract §4).
 create or replace function pay_internal.event_body(p_event pay.events)
-returns text
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language plpgsql stable as $$
 begin
   return coalesce(p_event.body, concat(
     '{"id":"', p_event.id, '","object":"event","type":"', p_event.type,
@@ -105,18 +86,13 @@ begin
       p_event.environment_id, p_event.subject_id, p_event.sequence)),
     '},"request":{"id":', coalesce(to_json(p_event.request_id)::text, 'null'),
     ',"idempotency_key":', coalesce(to_json(p_event.idempotency_key)::text, 'null'), '}}'));
-end
-$$;
+end $$;
 
 -- Writes the events of the committed changes, and a delivery for each endpoint that subscribes to
 -- them. Returns the number of deliveries.
 create or replace function pay_internal.write_events(
   p_events jsonb, p_callers pay_internal.caller[]
-)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns bigint language plpgsql volatile as $$
 declare
   v_now timestamptz := pay_internal.server_time();
   v_deliveries bigint;
@@ -155,5 +131,4 @@ begin
   )
   select count(*) into v_deliveries from delivery_made;
   return v_deliveries;
-end
-$$;
+end $$;

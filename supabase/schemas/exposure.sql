@@ -19,10 +19,7 @@
 -- The columns of a view, in the order of the response. "a" is a column of the table, "a=b" the
 -- column b, and "a:type" a member of the body. "a:own" is an object that only the merchant sees.
 create or replace function pay_internal.exposed_columns(p_kind text)
-returns text
-language sql immutable
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language sql immutable as $$
   select case p_kind
     when 'payments' then
       'id object:text status amount=amount_minor amount_minor currency amount_refunded'
@@ -50,10 +47,7 @@ $$;
 
 -- The columns as a select list of the rows t, which pay_internal.exposed_view describes.
 create or replace function pay_internal.exposed_list(p_kind text)
-returns text
-language sql immutable
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language sql immutable as $$
   select string_agg(case c.type
       when '' then format('t.%I', c.source)
       when 'text' then format('t.body::json ->> %L', c.name)
@@ -78,10 +72,7 @@ $$;
 -- the environment: PostgreSQL does not see in the policy of a part that it is constant, and would
 -- sort all rows for the newest ones.
 create or replace function pay_internal.exposed_view(p_kind text)
-returns text
-language sql immutable
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language sql immutable as $$
   select format(
     'create view payments.%1$I as
      select %2$s from (
@@ -109,10 +100,7 @@ $$;
 -- the view. The payment of a refund is a scalar subquery, because exists() can become a hash of all
 -- payments.
 create or replace function pay_internal.open_to_reader(p_public_id text)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_table text;
 begin
@@ -140,17 +128,13 @@ begin
   );
   grant select on pay.environments, pay.payments, pay.refunds, pay.disputes, pay.transfers
     to pay_reader;
-end
-$$;
+end $$;
 
 -- Sends a change of an exposed payment to the channel of its customer. A change of a refund or a
 -- dispute changes its payment too, so this is the only trigger. A message that cannot be sent is a
 -- warning in the log of the server: it never fails the payment.
 create or replace function pay_internal.broadcast_payment()
-returns trigger
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns trigger language plpgsql volatile as $$
 begin
   if exists (
     select from pay.environments e where e.id = new.environment_id and e.public_id = tg_argv[0]
@@ -162,21 +146,15 @@ begin
 exception when others then
   raise warning 'The broadcast of % failed: % %', new.id, sqlstate, sqlerrm;
   return null;
-end
-$$;
+end $$;
 
 -- Makes the trigger, the procedure with which it sends, and the policy of the channel, where
 -- realtime.send exists. The procedure has the rights of the caller, whom Realtime lets send. It is
 -- no function, so the Data API does not show it.
 create or replace function pay_internal.make_broadcast(p_public_id text)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns void language plpgsql volatile as $$
 begin
-  if to_regprocedure('realtime.send(jsonb, text, text, boolean)') is null then
-    return;
-  end if;
+  if to_regprocedure('realtime.send(jsonb, text, text, boolean)') is null then return; end if;
   execute $make$
     create procedure payments.broadcast(p_topic text, p_payload jsonb)
     language plpgsql security definer
@@ -202,18 +180,14 @@ begin
     raise warning 'The policy payments_of_customer is not made: this role may not change %',
       'realtime.messages, so nobody can join a channel';
   end;
-end
-$$;
+end $$;
 
 -- Locks the tables whose policies and triggers change. Concurrency: a request can hold a lock on
 -- one of them and wait for another one. So this function waits for 100 ms only, gives all locks
 -- back, and tries again, until 3 s have passed. Requests wait meanwhile, and none is the victim of
 -- a deadlock, which PostgreSQL looks for after a second.
 create or replace function pay_internal.lock_exposed()
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp set lock_timeout = '100ms'
-as $$
+returns void language plpgsql volatile set lock_timeout = '100ms' as $$
 declare
   v_until constant timestamptz := clock_timestamp() + interval '3 seconds';
 begin
@@ -228,14 +202,11 @@ begin
       end if;
       return;
     exception when lock_not_available then
-      if clock_timestamp() > v_until then
-        raise;
-      end if;
+      if clock_timestamp() > v_until then raise; end if;
     end;
     perform pg_sleep(0.05);
   end loop;
-end
-$$;
+end $$;
 
 -- Shows an environment to the users of this Supabase project. Replaces an earlier exposure. Returns
 -- the public id of the environment.
@@ -246,10 +217,7 @@ $$;
 -- Concurrency: locks the tables for a moment (pay_internal.lock_exposed). If it does not get the
 -- locks within 3 s, it fails with lock_not_available and changes nothing.
 create or replace function pay.expose(account text, mode text)
-returns text
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp set jit = off set lock_timeout = '3s'
-as $$
+returns text language plpgsql volatile set lock_timeout = '3s' as $$
 declare
   v_public_id text;
   v_kind text;
@@ -290,17 +258,13 @@ begin
   execute format('revoke pay_owner, pay_reader from %I', current_user);
   notify pgrst, 'reload schema';
   return v_public_id;
-end
-$$;
+end $$;
 grant execute on function pay.expose(text, text) to pay_operator;
 
 -- Takes the exposure away. Does nothing without one. Errors: dependent_objects_still_exist, if
 -- views of your own read the views: drop them first. Concurrency: as pay.expose.
 create or replace function pay.unexpose()
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp set jit = off set lock_timeout = '3s'
-as $$
+returns void language plpgsql volatile set lock_timeout = '3s' as $$
 declare
   v_table text;
 begin
@@ -329,6 +293,5 @@ begin
   end if;
   execute format('revoke pay_owner, pay_reader from %I', current_user);
   notify pgrst, 'reload schema';
-end
-$$;
+end $$;
 grant execute on function pay.unexpose() to pay_operator;

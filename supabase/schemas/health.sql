@@ -9,19 +9,13 @@
 -- purpose, so the ages and failures are those of live environments.
 create or replace function pay.read_outbox()
 returns table (
-  due_deliveries bigint,
-  oldest_due_seconds double precision,
-  pending_deliveries bigint,
-  failed_deliveries_last_hour bigint,
-  failing_endpoints bigint
-)
-language plpgsql volatile security definer rows 1
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+  due_deliveries bigint, oldest_due_seconds double precision, pending_deliveries bigint,
+  failed_deliveries_last_hour bigint, failing_endpoints bigint
+) language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp as $$
 declare
   v_most constant integer := 100000;
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query select
     (
       select count(*) from (
@@ -64,23 +58,18 @@ begin
       join pay.environments e on e.id = t.environment_id and e.livemode
       where t.status = 'enabled' and t.failing_since is not null
     );
-end
-$$;
+end $$;
 grant execute on function pay.read_outbox() to pay_operator;
 
 -- The breaches of the hourly check of the books.
 create or replace function pay.read_books()
 returns table (
-  invariant_breaches bigint,
-  books_checked_at timestamptz
-)
-language plpgsql volatile security definer rows 1
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+  invariant_breaches bigint, books_checked_at timestamptz
+) language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp as $$
 declare
   v_most constant integer := 100000;
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query select
     (
       select case
@@ -92,8 +81,7 @@ begin
       select to_timestamp(s.value::double precision) from pay.settings s
       where s.name = 'books_checked_at'
     );
-end
-$$;
+end $$;
 grant execute on function pay.read_books() to pay_operator;
 
 -- Whether retention is behind, what waits for it and what sandboxes store, the number of keys,
@@ -101,22 +89,14 @@ grant execute on function pay.read_books() to pay_operator;
 -- accounts that wait because they move.
 create or replace function pay.read_service()
 returns table (
-  is_retention_behind boolean,
-  waiting_environments bigint,
-  oldest_waiting_seconds double precision,
-  largest_storage_bytes bigint,
-  test_keys bigint,
-  live_keys bigint,
-  is_dispatcher_configured boolean,
-  waiting_accounts bigint
-)
-language plpgsql volatile security definer rows 1
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+  is_retention_behind boolean, waiting_environments bigint, oldest_waiting_seconds double precision,
+  largest_storage_bytes bigint, test_keys bigint, live_keys bigint,
+  is_dispatcher_configured boolean, waiting_accounts bigint
+) language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp as $$
 declare
   v_most constant integer := 100000;
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query select
     exists (
       select from pay.environments e
@@ -143,21 +123,15 @@ begin
       select e.retired_at from pay.environments e where e.retired_at is not null limit v_most
     ) e
   ) waiting;
-end
-$$;
+end $$;
 grant execute on function pay.read_service() to pay_operator;
 
 -- The runs of the jobs in pg_cron. Runs with the caller's rights; nulls if pg_cron is not installed
 -- or the caller may not read its runs.
 create or replace function pay.read_cron()
 returns table (
-  last_dispatcher_wake_at timestamptz,
-  last_retention_at timestamptz,
-  failed_cron_runs bigint
-)
-language plpgsql stable rows 1
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+  last_dispatcher_wake_at timestamptz, last_retention_at timestamptz, failed_cron_runs bigint
+) language plpgsql stable rows 1 as $$
 begin
   if to_regclass('cron.job_run_details') is null then
     return query select null::timestamptz, null::timestamptz, null::bigint;
@@ -172,8 +146,7 @@ begin
     join cron.job j on j.jobid = r.jobid and j.jobname like ''pay-%''';
 exception when insufficient_privilege then
   return query select null::timestamptz, null::timestamptz, null::bigint;
-end
-$$;
+end $$;
 grant execute on function pay.read_cron() to pay_operator;
 
 -- The responses of the functions to the requests with which pg_net woke the dispatcher. Runs with
@@ -184,9 +157,7 @@ grant execute on function pay.read_cron() to pay_operator;
 -- responses that are older than ten minutes (pg_net.ttl).
 create or replace function pay.read_wakes()
 returns table (last_dispatcher_status integer, failed_dispatcher_wakes_last_hour bigint)
-language plpgsql volatile rows 1
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+language plpgsql volatile rows 1 as $$
 begin
   if to_regclass('net._http_response') is null then
     return query select null::integer, null::bigint;
@@ -211,8 +182,7 @@ begin
       )';
 exception when insufficient_privilege then
   return query select null::integer, null::bigint;
-end
-$$;
+end $$;
 grant execute on function pay.read_wakes() to pay_operator;
 
 -- Sent operations of live providers without a result, their provider events that match no payment
@@ -220,18 +190,13 @@ grant execute on function pay.read_wakes() to pay_operator;
 -- the end of a payment whose payer does nothing, does not count.
 create or replace function pay.read_providers()
 returns table (
-  unsettled_operations bigint,
-  oldest_unsettled_operation_seconds double precision,
-  unmatched_events bigint,
-  stalled_readings bigint
-)
-language plpgsql volatile security definer rows 1
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+  unsettled_operations bigint, oldest_unsettled_operation_seconds double precision,
+  unmatched_events bigint, stalled_readings bigint
+) language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp as $$
 declare
   v_most constant integer := 100000;
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query select
     (
       select count(*) from (
@@ -262,17 +227,14 @@ begin
       select count(*) from pay.provider_cursors u
       where u.stalled_since < now() - interval '5 minutes'
     );
-end
-$$;
+end $$;
 grant execute on function pay.read_providers() to pay_operator;
 
 -- Parameters of the server with which a transaction that was committed can be lost, or with which
 -- functions do not see what others have committed. Their values in the session of the caller.
 create or replace function pay.read_server()
 returns table (unfit_parameters text)
-language plpgsql stable security definer rows 1
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+language plpgsql stable security definer rows 1 set search_path = pg_catalog, pg_temp as $$
 begin
   return query
     select string_agg(n.name || ' = ' || current_setting(n.name), ', ' order by n.name)
@@ -283,8 +245,7 @@ begin
       when 'default_transaction_isolation' then current_setting(n.name) <> 'read committed'
       else current_setting(n.name) = 'off'
     end;
-end
-$$;
+end $$;
 grant execute on function pay.read_server() to pay_operator;
 
 create or replace view pay.health with (security_invoker = true) as
@@ -349,9 +310,8 @@ grant select on pay.health to pay_operator;
 -- Without those about pg_cron and pg_net: the owner of this function may not read all their rows.
 create or replace function pay.read_metrics()
 returns table (name text, help text, value double precision)
-language plpgsql volatile security definer rows 20
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+language plpgsql volatile security definer rows 20 set search_path = pg_catalog, pg_temp
+set enable_seqscan = on set plan_cache_mode = auto as $$
 begin
   return query
     select
@@ -378,6 +338,5 @@ begin
     join pg_attribute a on a.attrelid = 'pay.health'::regclass and a.attname = read.key
     where read.value is not null or a.atttypid = 'text'::regtype
     order by a.attnum;
-end
-$$;
+end $$;
 grant execute on function pay.read_metrics() to pay_api;

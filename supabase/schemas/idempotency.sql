@@ -7,10 +7,7 @@
 
 -- The time for which a response is stored for replays, from the first request (contract §5).
 create or replace function pay_internal.idempotency_retention()
-returns interval
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select interval '24 hours' $$;
+returns interval language sql immutable parallel safe as $$ select interval '24 hours' $$;
 
 -- Finds the stored responses of requests and sets their outcomes: replay (status, body), conflict
 -- (another fingerprint), in_progress (an operation of a provider or a triggered attempt is under
@@ -21,11 +18,7 @@ as $$ select interval '24 hours' $$;
 --            ignored, because the loaded payment already shows its claim.
 create or replace function pay_internal.find_responses(
   p_requests jsonb, p_found pay.admission[], p_is_read boolean
-)
-returns pay.admission[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns pay.admission[] language plpgsql volatile as $$
 declare
   v_now timestamptz := pay_internal.server_time();
   v_stored record;
@@ -80,8 +73,7 @@ begin
     end if;
   end loop;
   return p_found;
-end
-$$;
+end $$;
 
 -- Claims the idempotency keys of the requests that are still "ok", with the responses to store, and
 -- counts all requests. If another request has the key already, the outcome is that of the stored
@@ -90,11 +82,7 @@ $$;
 -- transfers, as pay.commit takes them. The response to a request without a body is its row's.
 create or replace function pay_internal.claim(
   p_requests jsonb, p_found pay.admission[], p_subjects jsonb default null
-)
-returns pay.admission[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns pay.admission[] language plpgsql volatile as $$
 declare
   v_now timestamptz := pay_internal.server_time();
   v_lost integer[];
@@ -145,33 +133,23 @@ begin
   if v_are_refused or v_lost <> '{}' then
     p_found := pay_internal.find_responses(p_requests, p_found, false);
   end if;
-  if v_are_counted then
-    p_found := pay_internal.count_requests(p_found);
-  end if;
+  if v_are_counted then p_found := pay_internal.count_requests(p_found); end if;
   return p_found;
-end
-$$;
+end $$;
 
 -- Claims the idempotency key of a single request that writes, and counts the request.
 create or replace function pay_internal.claim_one(p_request text, p_access pay.admission)
-returns pay.admission
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns pay.admission language plpgsql volatile as $$
 declare
   v_found pay.admission[] := pay_internal.claim(p_request::jsonb, array[p_access]);
 begin
   return v_found[1];
-end
-$$;
+end $$;
 
 -- Stores the response of a request under the key that the request has claimed. If p_access has no
 -- status, the status of the claim stays.
 create or replace function pay_internal.store_response(p_request text, p_access pay.admission)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_request jsonb := p_request::jsonb -> 0;
 begin
@@ -179,60 +157,42 @@ begin
   set status = coalesce(p_access.status, k.status), body = p_access.body
   where k.environment_id = p_access.environment_id and k.api_key_id = p_access.api_key_id
     and k.key = v_request ->> 'idempotency_key' and k.request_id = v_request ->> 'request_id';
-end
-$$;
+end $$;
 
 -- Releases the key that a request has claimed, because its refusal is not stored.
 create or replace function pay_internal.release_key(p_request text, p_access pay.admission)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_request jsonb := p_request::jsonb -> 0;
 begin
   delete from pay.idempotency_keys k
   where k.environment_id = p_access.environment_id and k.api_key_id = p_access.api_key_id
     and k.key = v_request ->> 'idempotency_key' and k.request_id = v_request ->> 'request_id';
-end
-$$;
+end $$;
 
 -- The stored response of an idempotency key; null if its resource is not written yet.
 create or replace function pay_internal.response_body(p_key pay.idempotency_keys)
-returns text
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language plpgsql stable as $$
 begin
   return coalesce(p_key.body,
     pay_internal.text_at(p_key.environment_id, p_key.subject_id, p_key.sequence));
-end
-$$;
+end $$;
 
 -- The same of a key by its name.
 create or replace function pay_internal.read_response(
   p_environment_id text, p_api_key_id text, p_key text
-)
-returns text
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+) returns text language plpgsql stable as $$
 begin
   return (
     select pay_internal.response_body(k) from pay.idempotency_keys k
     where k.environment_id = p_environment_id and k.api_key_id = p_api_key_id and k.key = p_key);
-end
-$$;
+end $$;
 
 -- An idempotency key of an API key as JSON text, with its stored response; null if it is unknown or
 -- over 24 hours old. While the first request is under way, status and body are null.
 create or replace function pay_internal.idempotency_key_body(
   p_environment_id text, p_api_key_id text, p_key text
-)
-returns text
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
+) returns text language sql stable as $$
   select row_to_json(t)::text from (
     select
       k.key,
@@ -255,11 +215,7 @@ $$;
 -- Deletes one batch of the idempotency keys of an environment that are older than a day.
 create or replace function pay_internal.purge_idempotency_keys(
   p_environment_id text, p_at timestamptz, p_batch integer
-)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns bigint language plpgsql volatile as $$
 declare
   v_rows bigint;
 begin
@@ -275,5 +231,4 @@ begin
   ));
   get diagnostics v_rows = row_count;
   return v_rows;
-end
-$$;
+end $$;

@@ -15,9 +15,7 @@
 -- suffix, so the invariants can rely on these rows. Sandboxes with a clock of their own have
 -- another one (pay_internal.sandbox_times).
 create or replace function pay_internal.recent_suffix()
-returns text
-language sql stable
-set search_path = pg_catalog, pg_temp
+returns text language sql stable
 as $$ select pay_internal.id_floor('', now() - interval '29 days') $$;
 
 -- The sandboxes with a clock of their own: their time, and the suffix of 29 days before it. Other
@@ -159,10 +157,7 @@ comment on view pay.invariant_refunds is
 -- the other invariants find in a sandbox can follow from what its tester does, such as a receiver
 -- that hangs, so it is no alarm (docs/operations/monitoring.md).
 create or replace function pay_internal.is_arithmetic(p_invariant text)
-returns boolean
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$
+returns boolean language sql immutable parallel safe as $$
   select p_invariant in ('invariant_ledger_legs', 'invariant_ledger_totals',
     'invariant_payment_money', 'invariant_transfer_money', 'invariant_refunds', 'invariant_texts')
 $$;
@@ -170,10 +165,7 @@ $$;
 -- The severity of the breaches of an invariant: alarm, or warning if no promise is broken and a
 -- person has to look.
 create or replace function pay_internal.severity_of(p_invariant text)
-returns text
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language sql immutable parallel safe as $$
   select case p_invariant when 'invariant_reported_events' then 'warning' else 'alarm' end
 $$;
 
@@ -185,9 +177,7 @@ $$;
 create or replace function pay_internal.find_breaches(p_invariant text)
 returns table (environment_id text, subject_id text, detail text, severity text)
 language plpgsql volatile rows 10
-set search_path = pg_catalog, pg_temp
-set enable_nestloop = off set enable_mergejoin = off
-as $$
+set enable_nestloop = off set enable_mergejoin = off as $$
 begin
   return query execute format(
     'select f.environment_id, f.subject_id, f.detail,
@@ -196,15 +186,11 @@ begin
      left join pay.environments e on e.id = f.environment_id
      where e.retired_at is null and e.moving is null', p_invariant)
   using pay_internal.is_arithmetic(p_invariant), pay_internal.severity_of(p_invariant);
-end
-$$;
+end $$;
 
 -- The invariants, and the promise that each checks.
 create or replace function pay_internal.list_invariants()
-returns table (invariant text, promise text)
-language sql stable rows 100
-set search_path = pg_catalog, pg_temp
-as $$
+returns table (invariant text, promise text) language sql stable rows 100 as $$
   select c.relname::text, obj_description(c.oid, 'pg_class') from pg_class c
   where c.relnamespace = 'pay'::regnamespace and c.relkind = 'v' and c.relname like 'invariant\_%'
 $$;
@@ -214,15 +200,12 @@ $$;
 create or replace function pay.check_books()
 returns table (
   invariant text, promise text, severity text, breaches bigint, examples text[]
-)
-language plpgsql volatile security definer rows 100
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+) language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
   v_invariant record;
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   for v_invariant in
     select * from pay_internal.list_invariants() i order by i.promise, i.invariant
   loop
@@ -236,23 +219,20 @@ begin
       having k.severity <> 'note' or count(f.detail) > 0
       order by k.severity = 'note';
   end loop;
-end
-$$;
+end $$;
 grant execute on function pay.check_books() to pay_operator;
 
 -- Operator: checks every invariant, records new alarms, and returns the present number of alarms.
 -- For the hourly job, whose log gets the warnings.
 create or replace function pay.note_breaches()
 returns bigint
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_invariant text;
   v_found bigint;
   v_total bigint := 0;
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   perform set_config('pay.part_of_texts', extract(hour from now())::text, true);
   for v_invariant in select i.invariant from pay_internal.list_invariants() i order by 1 loop
     with
@@ -276,19 +256,16 @@ begin
   values ('books_checked_at', extract(epoch from now())::text)
   on conflict on constraint settings_pkey do update set value = excluded.value;
   return v_total;
-end
-$$;
+end $$;
 grant execute on function pay.note_breaches() to pay_operator;
 
 -- The hourly check where no pg_cron runs it. Every instance of the service calls it; one of them
 -- checks. Returns the number of alarms, or null if this call did not check.
 create or replace function pay.note_breaches_hourly()
-returns bigint
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+returns bigint language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set enable_seqscan = on set plan_cache_mode = auto as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   if not pg_try_advisory_xact_lock(hashtextextended('pay.note_breaches', 0)) or exists (
     select from pay.settings s where s.name = 'books_checked_at'
       and to_timestamp(s.value::double precision) > now() - interval '1 hour'
@@ -296,24 +273,20 @@ begin
     return null;
   end if;
   return pay.note_breaches();
-end
-$$;
+end $$;
 grant execute on function pay.note_breaches_hourly() to pay_api;
 
 -- Operator: deletes the recorded breaches, once their cause is understood. Returns their number.
 -- The next check records breaches that still exist.
 create or replace function pay.forget_breaches()
 returns bigint
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_forgotten bigint;
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   delete from pay.invariant_breaches;
   get diagnostics v_forgotten = row_count;
   return v_forgotten;
-end
-$$;
+end $$;
 grant execute on function pay.forget_breaches() to pay_operator;

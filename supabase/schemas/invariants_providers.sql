@@ -159,14 +159,11 @@ comment on view pay.invariant_deposits is
 create or replace function pay.reconcile()
 returns table (
   invariant text, environment_id text, subject_id text, detail text, severity text
-)
-language plpgsql volatile security definer rows 10
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+) language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
 declare
   v_invariant text;
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   foreach v_invariant in array array[
     'invariant_provider_operations', 'invariant_provider_events', 'invariant_provider_totals',
     'invariant_deposits', 'invariant_reported_events'
@@ -175,6 +172,5 @@ begin
       select v_invariant, f.environment_id, f.subject_id, f.detail, f.severity
       from pay_internal.find_breaches(v_invariant) f where f.severity <> 'note' order by 2, 3, 4;
   end loop;
-end
-$$;
+end $$;
 grant execute on function pay.reconcile() to pay_operator;

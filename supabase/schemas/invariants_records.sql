@@ -33,16 +33,11 @@ comment on view pay.invariant_sequences is
 -- The amount that a payment had received as of one of its events.
 create or replace function pay_internal.received_at(
   p_environment_id text, p_subject_id text, p_sequence integer
-)
-returns bigint
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+) returns bigint language plpgsql stable as $$
 begin
   return substring(pay_internal.text_at(p_environment_id, p_subject_id, p_sequence)
     from '"amount_received":(\d+)')::bigint;
-end
-$$;
+end $$;
 
 create or replace view pay.invariant_moves with (security_invoker = true) as
 select m.environment_id, m.subject_id,

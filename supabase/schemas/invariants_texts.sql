@@ -8,11 +8,7 @@
 -- p_sequence, p_body: of the row
 create or replace function pay_internal.find_broken_text(
   p_environment_id text, p_subject_id text, p_sequence integer, p_body text
-)
-returns text
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+) returns text language plpgsql stable as $$
 declare
   v_text text := p_body;
   v_sequence integer := p_sequence;
@@ -35,9 +31,7 @@ begin
     order by v.environment_id desc, v.subject_id desc, v.sequence desc
   loop
     v_sequence := v_event.sequence;
-    if v_sequence <> p_sequence then
-      v_shown := v_text::jsonb;
-    end if;
+    if v_sequence <> p_sequence then v_shown := v_text::jsonb; end if;
     if (v_shown ->> 'id', v_shown ->> 'sequence')
       is distinct from (p_subject_id, v_sequence::text)
     then
@@ -59,8 +53,7 @@ begin
   return null;
 exception when data_exception then
   return format('the text at sequence %s is not JSON', v_sequence);
-end
-$$;
+end $$;
 
 -- The hourly check reads one text in 24, by the hour, and those that have changed in two hours.
 create or replace view pay.invariant_texts with (security_invoker = true) as

@@ -7,11 +7,7 @@
 -- the credit has that ordinal plus 2k + 2. The application gives these ordinals to no other id.
 create or replace function pay_internal.ledger_entry_id(
   p_transaction_id text, p_leg smallint, p_direction text
-)
-returns text
-language plpgsql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$
+) returns text language plpgsql immutable parallel safe as $$
 declare
   v_ordinals constant text := '0123456789abcdefghjkmnpqrstvwxyz';
 begin
@@ -21,8 +17,7 @@ begin
       + case p_direction when 'debit' then 1 else 2 end,
     1
   );
-end
-$$;
+end $$;
 
 -- The entries of all movements, for reports and audits. A filter by id reads all movements of an
 -- environment; a filter by environment_id and transaction_id reads an index.
@@ -40,10 +35,7 @@ comment on view pay.ledger_entries is 'The two entries of each movement of the l
 -- Whether an entry exists, by its id. Its movement belongs to a transaction of the same change,
 -- whose ordinal is less.
 create or replace function pay_internal.has_ledger_entry(p_environment_id text, p_id text)
-returns boolean
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns boolean language sql stable as $$
   select exists (
     select from pay.ledger_entries e
     where e.environment_id = p_environment_id
@@ -60,14 +52,9 @@ $$;
 -- credit of a movement whose debit is on the next page. Each query can use one index only, as in
 -- pay_internal.list_range, and is planned once (ADR 0004).
 create or replace function pay_internal.page_movements(
-  p_environment_id text, p_subject_id text, p_transaction_id text, p_account text,
-  p_currency text, p_before text, p_limit integer
-)
-returns table (movement pay.ledger_movements, n bigint)
-language plpgsql stable rows 100
-set search_path = pg_catalog, pg_temp
-set plan_cache_mode = force_generic_plan
-as $$
+  p_environment_id text, p_subject_id text, p_transaction_id text, p_account text, p_currency text,
+  p_before text, p_limit integer
+) returns table (movement pay.ledger_movements, n bigint) language plpgsql stable rows 100 as $$
 declare
   v_rows constant integer := pay_internal.page_rows() / 2;
   v_before constant text := replace(p_before, 'le_', 'txn_');
@@ -114,19 +101,15 @@ begin
         and coalesce(p_account in (r.debit_account, r.credit_account), true)
       limit p_limit;
   end if;
-end
-$$;
+end $$;
 
 -- A page of ledger entries, in the form of pay_internal.list_page. It reads two movements more than
 -- the entries of the page need, because the page can begin and end between the two entries of a
 -- movement.
 create or replace function pay_internal.ledger_page(
-  p_environment_id text, p_limit integer, p_starting_after text, p_filters jsonb,
-  out data text, out has_more boolean, out next_cursor text
-)
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+  p_environment_id text, p_limit integer, p_starting_after text, p_filters jsonb, out data text,
+  out has_more boolean, out next_cursor text
+) language plpgsql stable as $$
 declare
   v_before constant text := coalesce(p_starting_after, '~');
   v_account constant text := p_filters ->> 'account';
@@ -181,8 +164,7 @@ begin
   data := coalesce(data, '');
   has_more := coalesce(v_is_left, false) or v_last_read is not null;
   next_cursor := case when v_is_left then v_last_shown else v_last_read end;
-end
-$$;
+end $$;
 
 -- Adds an amount to the total of two accounts, in a stripe that no other transaction writes.
 --
@@ -200,11 +182,7 @@ $$;
 create or replace function pay_internal.add_to_total(
   p_environment_id text, p_currency text, p_debit_account text, p_credit_account text,
   p_amount_minor numeric
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns void language plpgsql volatile as $$
 declare
   v_max_updates constant smallint := 63;
   v_lock text := concat_ws(
@@ -240,8 +218,7 @@ begin
       p_amount_minor
     );
   end if;
-end
-$$;
+end $$;
 
 -- Writes the movements of committed changes, and adds them to the totals with one update for each
 -- pair of accounts. Concurrency: the stripes of totals are the last locks that a commit waits for,
@@ -252,11 +229,7 @@ $$;
 -- p_callers       the callers of the committed changes
 create or replace function pay_internal.record_movements(
   p_ledger jsonb, p_callers pay_internal.caller[]
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns void language plpgsql volatile as $$
 declare
   v_total record;
 begin
@@ -286,8 +259,7 @@ begin
     perform pay_internal.add_to_total(v_total.environment_id, v_total.currency,
       v_total.debit_account, v_total.credit_account, v_total.amount_minor);
   end loop;
-end
-$$;
+end $$;
 
 -- The totals of an environment, in one snapshot. Each step finds the newest generation of a stripe
 -- and then the next stripe by the primary key, so it does not read older generations
@@ -295,9 +267,7 @@ $$;
 create or replace function pay_internal.read_totals(p_environment_id text)
 returns table (currency text, debit_account text, credit_account text, amount_minor numeric)
 language sql stable rows 10
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
-as $$
+set enable_bitmapscan = off set enable_sort = off as $$
   with recursive newest as (
     (
       select t.currency, t.debit_account, t.credit_account, t.stripe, t.amount_minor
@@ -329,9 +299,7 @@ $$;
 -- Debits and credits of each currency and account of an environment, in one snapshot.
 create or replace function pay_internal.account_sums(p_environment_id text)
 returns table (currency text, account text, debits_minor numeric, credits_minor numeric)
-language sql stable rows 10
-set search_path = pg_catalog, pg_temp
-as $$
+language sql stable rows 10 as $$
   select t.currency, side.account, sum(side.debits_minor), sum(side.credits_minor)
   from pay_internal.read_totals(p_environment_id) t
   cross join lateral (
@@ -344,10 +312,7 @@ $$;
 
 -- The amount that can be transferred: credits less debits of the available account.
 create or replace function pay_internal.available_minor(p_environment_id text, p_currency text)
-returns numeric
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns numeric language sql stable as $$
   select coalesce(sum(s.credits_minor - s.debits_minor), 0)
   from pay_internal.account_sums(p_environment_id) s
   where s.currency = p_currency and s.account = 'available'
@@ -358,10 +323,7 @@ $$;
 -- p_request  the request, as pay_internal.admit takes it, in a list of one
 create or replace function pay.balance(p_request text)
 returns pay.admission
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
   v_access pay.admission := v_found[1];
@@ -380,6 +342,5 @@ begin
     ) b;
   end if;
   return v_access;
-end
-$$;
+end $$;
 grant execute on function pay.balance(text) to pay_api;

@@ -7,27 +7,18 @@
 -- has read so many rows ends, even with few or no items. Its cursor is then the last row that it
 -- has read (ADR 0004).
 create or replace function pay_internal.page_rows()
-returns integer
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select 2000 $$;
+returns integer language sql immutable parallel safe as $$ select 2000 $$;
 
 -- The maximum number of bytes of a page's items together. A page shows its first item whatever its
 -- size. A hundred usual payments have less than half of this number (ADR 0004).
 create or replace function pay_internal.page_bytes()
-returns integer
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select 262144 $$;
+returns integer language sql immutable parallel safe as $$ select 262144 $$;
 
 -- The first column of the index that reads a list. The index is (column, environment_id, id), or
 -- the primary key if the column is environment_id. In it all rows of one value and one environment
 -- are in the order of the list.
 create or replace function pay_internal.list_column(p_kind text, p_filters jsonb)
-returns text
-language sql immutable
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language sql immutable as $$
   select coalesce(
     case p_kind
       when 'payments' then case
@@ -56,10 +47,7 @@ $$;
 -- parsed: its JSON has the escapes of the body, but without its quotes it can begin or end within
 -- an escape, so it finds too many parts and never too few.
 create or replace function pay_internal.search_condition(p_first text)
-returns text
-language sql immutable
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language sql immutable as $$
   select format($condition$
     case when strpos(lower(%1$s collate "C"),
         lower(btrim(to_json($2 ->> 'search')::text, '"') collate "C")) > 0
@@ -82,10 +70,7 @@ $$;
 -- at most (ADR 0004). Only bodies that contain the text are parsed. JSON escapes no character of an
 -- e-mail address.
 create or replace function pay_internal.list_condition(p_kind text, p_name text)
-returns text
-language sql immutable
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language sql immutable as $$
   select case
     when p_name = 'search' then pay_internal.search_condition(
       case p_kind when 'payments' then '"customer":' else '"description":' end)
@@ -105,10 +90,7 @@ $$;
 -- uses it with any statistics. With a plain "=" the planner knows that the column is constant. It
 -- could then read the primary key and discard an unlimited number of rows that do not match.
 create or replace function pay_internal.list_range(p_kind text, p_column text)
-returns text
-language sql immutable
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language sql immutable as $$
   select case
     when p_column is null then 'true'
     when p_column = 'environment_id' then 't.environment_id = any (array[$1])'
@@ -128,26 +110,19 @@ $$;
 -- query. Reads the environment that is open; $1 and $2 as in pay_internal.list_query.
 create or replace function pay_internal.list_subject(
   p_environment_id text, p_kind text, p_filters jsonb
-)
-returns text
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+) returns text language plpgsql stable as $$
 declare
   v_rows text := 'select t.* from pay.events t
     where t.environment_id = $1 and t.subject_id = $2 ->> ''subject_id''
     order by t.sequence limit pay_internal.page_rows() + 1';
   v_are_few boolean;
 begin
-  if p_kind <> 'events' or not p_filters ? 'subject_id' then
-    return null;
-  end if;
+  if p_kind <> 'events' or not p_filters ? 'subject_id' then return null; end if;
   execute format('select count(*) <= pay_internal.page_rows() from (%s) few', v_rows)
   into v_are_few
   using p_environment_id, p_filters;
   return case when v_are_few then v_rows end;
-end
-$$;
+end $$;
 
 -- The query of a page. It returns the data, whether a matching item did not fit, the last item
 -- shown, and the last row read if the page has read as many rows as it may. It reads the rows once
@@ -159,11 +134,7 @@ $$;
 -- contain.
 create or replace function pay_internal.list_query(
   p_source text, p_range text, p_columns text[], p_match text, p_body text
-)
-returns text
-language sql immutable
-set search_path = pg_catalog, pg_temp
-as $$
+) returns text language sql immutable as $$
   select format(
     'select
        string_agg(page.body, '','' order by page.n) filter (where page.is_shown),
@@ -197,12 +168,8 @@ $$;
 -- A page of the environment that is open, in the form that pay.list returns.
 create or replace function pay_internal.list_page(
   p_environment_id text, p_at timestamptz, p_kind text, p_limit integer, p_starting_after text,
-  p_filters jsonb,
-  out data text, out has_more boolean, out next_cursor text
-)
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+  p_filters jsonb, out data text, out has_more boolean, out next_cursor text
+) language plpgsql stable as $$
 declare
   v_filters jsonb := p_filters;
   v_subject text;
@@ -261,19 +228,15 @@ begin
   data := coalesce(data, '');
   has_more := coalesce(v_is_left, false) or v_last_read is not null;
   next_cursor := case when v_is_left then v_last_shown else v_last_read end;
-end
-$$;
+end $$;
 
 -- A page of one admitted request, with its outcome: ok, not_found or unknown_cursor. PostgreSQL
 -- plans the query for the filters of the request.
 create or replace function pay_internal.filtered_page(
-  p_environment_id text, p_at timestamptz, p_request jsonb,
-  out outcome text, out data text, out has_more boolean, out next_cursor text
-)
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-set enable_hashjoin = off set enable_sort = off set enable_incremental_sort = off
-as $$
+  p_environment_id text, p_at timestamptz, p_request jsonb, out outcome text, out data text,
+  out has_more boolean, out next_cursor text
+) language plpgsql stable
+set enable_hashjoin = off set enable_sort = off set enable_incremental_sort = off as $$
 #variable_conflict use_column
 declare
   v_kind text := p_request ->> 'kind';
@@ -311,8 +274,7 @@ begin
     from pay_internal.list_page(
       p_environment_id, p_at, v_kind, v_limit, v_starting_after, v_filters) p;
   end if;
-end
-$$;
+end $$;
 
 -- A page of a list for each request, newest first, one statement for all. data contains the bodies,
 -- joined by commas. A page reads at most pay_internal.page_rows() rows, so it can have fewer items
@@ -332,12 +294,8 @@ create or replace function pay.list(p_requests text)
 returns table (
   n integer, outcome text, api_key_id text, environment_id text, account text, livemode boolean,
   remaining integer, data text, has_more boolean, next_cursor text, detail text
-)
-language plpgsql volatile security definer rows 10
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set enable_mergejoin = off set enable_material = off
-set enable_bitmapscan = off set plan_cache_mode = force_generic_plan
-as $$
+) language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp
+set enable_mergejoin = off set enable_material = off set enable_bitmapscan = off as $$
 #variable_conflict use_column
 declare
   v_requests jsonb := p_requests::jsonb;
@@ -394,6 +352,5 @@ begin
       from pay_internal.filtered_page(a.environment_id, a.at, v_requests -> (a.n - 1)) x
       where a.outcome = 'ok' and not a.is_plain
     ) p on true;
-end
-$$;
+end $$;
 grant execute on function pay.list(text) to pay_api;

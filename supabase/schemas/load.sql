@@ -8,12 +8,9 @@
 -- The function reads no payments, because pay.load reads all payments of a list together. Only
 -- idempotency keys depend on the API key.
 create or replace function pay_internal.read_resource(
-  p_environment_id text, p_api_key_id text, p_kind text, p_id text, p_at timestamptz,
-  out body text, out detail text
-)
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+  p_environment_id text, p_api_key_id text, p_kind text, p_id text, p_at timestamptz, out body text,
+  out detail text
+) language plpgsql stable as $$
 #variable_conflict use_column
 begin
   case p_kind
@@ -62,8 +59,7 @@ begin
     when 'idempotency_keys' then
       body := pay_internal.idempotency_key_body(p_environment_id, p_api_key_id, p_id);
   end case;
-end
-$$;
+end $$;
 
 -- Loads a resource for each request of a list, one statement for all.
 -- p_requests  the requests, as pay_internal.admit takes them, with kind and id. A request without a
@@ -74,11 +70,7 @@ create or replace function pay.load(p_requests text)
 returns table (
   n integer, outcome text, api_key_id text, environment_id text, account text, livemode boolean,
   remaining integer, status smallint, body text, detail text
-)
-language plpgsql volatile security definer rows 10
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+) language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
   v_found pay.admission[] := pay_internal.admit(p_requests::jsonb, 'shared', true);
@@ -109,6 +101,5 @@ begin
       -- Without this the function is called before the condition is checked.
       limit 1
     ) o on true;
-end
-$$;
+end $$;
 grant execute on function pay.load(text) to pay_api;

@@ -16,11 +16,7 @@
 -- p_mandates  as in pay_internal.document
 create or replace function pay_internal.check_mandates(
   p_requests jsonb, p_mandates jsonb, p_found pay.admission[]
-)
-returns pay.admission[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns pay.admission[] language plpgsql volatile as $$
 declare
   v_use record;
   v_this jsonb; v_last jsonb;
@@ -75,17 +71,12 @@ begin
     end if;
   end loop;
   return p_found;
-end
-$$;
+end $$;
 
 -- Writes the mandates of the committed changes: those that were used, and those that are over.
 create or replace function pay_internal.write_mandates(
   p_mandates jsonb, p_callers pay_internal.caller[]
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns void language plpgsql volatile as $$
 begin
   insert into pay.mandates as t (environment_id, id, is_over, used_at, touched_at, iban,
     customer_id)
@@ -101,16 +92,12 @@ begin
     used_at = greatest(t.used_at, excluded.used_at), touched_at = excluded.touched_at,
     iban = coalesce(excluded.iban, t.iban),
     customer_id = coalesce(t.customer_id, excluded.customer_id);
-end
-$$;
+end $$;
 
 -- Whether the payer's bank can still return a payment that was collected under a mandate of the
 -- environment: for 13 months after its due date, which is within a month after the create.
 create or replace function pay_internal.can_be_returned(p_payment pay.payments, p_at timestamptz)
-returns boolean
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns boolean language sql stable as $$
   select p_payment.method_kind = 'sepa' and p_payment.status in ('completed', 'partially_refunded')
     and p_payment.created_at > p_at - interval '14 months'
     and exists (
@@ -122,11 +109,7 @@ $$;
 -- Deletes one batch of the mandates of a sandbox that nobody has used for 30 days of real time.
 create or replace function pay_internal.purge_mandates(
   p_environment_id text, p_at timestamptz, p_batch integer
-)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns bigint language plpgsql volatile as $$
 declare
   v_rows bigint;
 begin
@@ -139,5 +122,4 @@ begin
   ));
   get diagnostics v_rows = row_count;
   return v_rows;
-end
-$$;
+end $$;

@@ -11,10 +11,7 @@
 -- Raises lock_not_available, which is a 503, if the environment is fenced, sealed or arriving: for
 -- the functions that no request with an API key calls.
 create or replace function pay_internal.refuse_moving(p_environment_id text)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns void language plpgsql volatile as $$
 begin
   if exists (
     select from pay.environments e where e.id = p_environment_id and e.moving <> 'draining'
@@ -22,17 +19,12 @@ begin
     raise exception 'the account is moving to another cell: try again in a minute'
       using errcode = 'lock_not_available';
   end if;
-end
-$$;
+end $$;
 
 -- The same for the environment of a provider account.
 create or replace function pay_internal.refuse_moving_account(p_account_id text)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns void language plpgsql volatile as $$
 begin
   perform pay_internal.refuse_moving(a.environment_id)
   from pay.provider_accounts a where a.id = p_account_id;
-end
-$$;
+end $$;

@@ -8,11 +8,7 @@
 -- environment.
 create or replace function pay_internal.write_payments(
   p_payments jsonb, p_callers pay_internal.caller[], p_moved integer[]
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns void language plpgsql volatile as $$
 begin
   insert into pay.payments
     (environment_id, id, status, amount_minor, amount_refunded, amount_refunding, amount_released,
@@ -54,20 +50,16 @@ begin
     from moved p
     where t.ctid = p.place;
   end if;
-end
-$$;
+end $$;
 
 -- The payment with the challenge of a token, the name of its account, and the settings of the
 -- sandbox as JSON text (null: none); no row if there is no payment.
 create or replace function pay.read_challenge(p_token text)
 returns table (environment_id text, account text, body text, settings text)
-language plpgsql volatile security definer rows 1
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving(c.environment_id) from pay.provider_operations c
   where c.provider_reference = p_token and c.account_id = 'sandbox' and c.op = 'authorize';
   return query
@@ -77,6 +69,5 @@ begin
     join pay.environments e on e.id = c.environment_id and not e.livemode and e.retired_at is null
     join pay.payments p on p.environment_id = c.environment_id and p.id = c.subject_id
     where c.provider_reference = p_token and c.account_id = 'sandbox' and c.op = 'authorize';
-end
-$$;
+end $$;
 grant execute on function pay.read_challenge(text) to pay_api;

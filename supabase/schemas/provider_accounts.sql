@@ -5,11 +5,7 @@
 -- because a function in SQL is planned at each call.
 create or replace function pay_internal.provider_account_json(
   p_environment_id text, p_account_id text
-)
-returns json
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+) returns json language plpgsql stable as $$
 begin
   return (
     select row_to_json(t) from (
@@ -21,42 +17,31 @@ begin
       select p_account_id, p_environment_id, 'sandbox', '{}', null, '{}'
       where p_account_id = 'sandbox'
     ) t);
-end
-$$;
+end $$;
 
 -- The account with an id, also a disabled one; null if there is none. For the route of
 -- notifications.
 create or replace function pay.read_provider_account(p_id text)
-returns json
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off
-as $$
+returns json language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return (
     select pay_internal.provider_account_json(a.environment_id, a.id)
     from pay.provider_accounts a where a.id = p_id
   );
-end
-$$;
+end $$;
 grant execute on function pay.read_provider_account(text) to pay_api;
 
 -- Counts a signed notification about another account of the provider.
 create or replace function pay.count_ignored_notification(p_account_id text)
-returns void
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving_account(p_account_id);
   update pay.provider_accounts a
   set ignored_notifications = a.ignored_notifications + 1
   where a.id = p_account_id;
-end
-$$;
+end $$;
 grant execute on function pay.count_ignored_notification(text) to pay_api;
 
 -- Operator: adds an account that takes the new payments of some kinds of methods. Errors:
@@ -65,20 +50,12 @@ grant execute on function pay.count_ignored_notification(text) to pay_api;
 -- is unknown or malformed, or for a bank account that another account has. p_environment_id: as
 -- pay.find_environment returns it.
 create or replace function pay.add_provider_account(
-  p_id text,
-  p_environment_id text,
-  p_connector text,
-  p_method_kinds text[],
-  p_settings text,
-  p_secret_name text,
-  p_notification_secret_names text[]
+  p_id text, p_environment_id text, p_connector text, p_method_kinds text[], p_settings text,
+  p_secret_name text, p_notification_secret_names text[]
 )
-returns void
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving(p_environment_id);
   if not exists (select from pay.environments e where e.id = p_environment_id and e.livemode) then
     raise exception 'no such live environment' using errcode = 'foreign_key_violation';
@@ -115,8 +92,7 @@ begin
   select p_environment_id, k.kind, coalesce(p_settings::jsonb ->> 'currency', '*'), p_id
   from unnest(p_method_kinds) as k (kind);
   insert into pay.provider_cursors (environment_id, account_id) values (p_environment_id, p_id);
-end
-$$;
+end $$;
 grant execute on function
   pay.add_provider_account(text, text, text, text[], text, text, text[]) to pay_operator;
 
@@ -126,20 +102,16 @@ grant execute on function
 -- settings.
 create or replace function pay.change_provider_settings(
   p_id text, p_before text, p_settings text, p_secret_name text
-)
-returns boolean
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+) returns boolean
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving_account(p_id);
   update pay.provider_accounts a
   set settings = p_settings::jsonb, secret_name = p_secret_name
   where a.id = p_id and a.settings = p_before::jsonb;
   return found;
-end
-$$;
+end $$;
 grant execute on function pay.change_provider_settings(text, text, text, text) to pay_operator;
 
 -- Operator: all accounts, with the kinds of methods of the enabled ones and the number of their
@@ -150,12 +122,9 @@ returns table (
   secret_name text, notification_secret_names text[], status text, created_at timestamptz,
   disabled_at timestamptz, ignored_notifications bigint, polled_at timestamptz,
   unsettled_operations bigint, stalled_since timestamptz, last_error text
-)
-language plpgsql volatile security definer rows 10
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+) language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query
     select a.id, a.environment_id, e.account, a.connector,
       array(
@@ -175,8 +144,7 @@ begin
     join pay.environments e on e.id = a.environment_id
     left join pay.provider_cursors u on u.environment_id = a.environment_id and u.account_id = a.id
     order by e.account, a.id;
-end
-$$;
+end $$;
 grant execute on function pay.list_provider_accounts() to pay_operator;
 
 -- Operator: disables an account: it takes no new payments and transfers. Operations, notifications,
@@ -184,13 +152,11 @@ grant execute on function pay.list_provider_accounts() to pay_operator;
 -- such enabled account.
 create or replace function pay.disable_provider_account(p_id text)
 returns boolean
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_environment_id text;
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving_account(p_id);
   update pay.provider_accounts a
   set status = 'disabled', disabled_at = pay_internal.server_time()
@@ -199,6 +165,5 @@ begin
   delete from pay.provider_methods method
   where method.environment_id = v_environment_id and method.account_id = p_id;
   return v_environment_id is not null;
-end
-$$;
+end $$;
 grant execute on function pay.disable_provider_account(text) to pay_operator;

@@ -8,10 +8,7 @@
 -- Concurrency: inserts in the order of account and reference. A second transaction that stores the
 -- same event waits for the end of the first one.
 create or replace function pay_internal.keep_provider_events(p_events jsonb)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns bigint language plpgsql volatile as $$
 declare
   v_now constant timestamptz := pay_internal.server_time();
   v_stored bigint;
@@ -33,20 +30,15 @@ begin
   get diagnostics v_stored = row_count;
   perform pay_internal.keep_entry_details(p_events);
   return v_stored;
-end
-$$;
+end $$;
 
 -- The subject of the operations with an object of the provider; null if there is none.
 create or replace function pay_internal.find_event_subject(
   p_environment_id text, p_account_id text, p_provider_reference text
-)
-returns text
-language sql stable
-set search_path = pg_catalog, pg_temp
+) returns text language sql stable
 -- As in pay_internal.lock_provider_events: only the index of the references has this order. With
 -- old statistics the planner would read all operations of the environment.
-set enable_sort = off
-as $$
+set enable_sort = off as $$
   select c.subject_id from pay.provider_operations c
   where c.provider_reference between p_provider_reference and p_provider_reference
     and c.account_id = p_account_id and c.environment_id = p_environment_id
@@ -57,11 +49,7 @@ $$;
 -- Another account, or another object that names the subject, must not settle it.
 create or replace function pay_internal.has_event_operation(
   p_environment_id text, p_account_id text, p_subject_id text, p_provider_reference text
-)
-returns boolean
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
+) returns boolean language sql stable as $$
   select exists (
     select from pay.provider_operations c
     where c.environment_id = p_environment_id and c.subject_id = p_subject_id
@@ -75,12 +63,9 @@ $$;
 -- list of events as connectors make them. The worker applies them later.
 create or replace function pay.store_provider_events(p_account_id text, p_events text)
 returns bigint
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving_account(p_account_id);
   return pay_internal.keep_provider_events((
     select coalesce(
@@ -91,8 +76,7 @@ begin
     cross join jsonb_array_elements(p_events::jsonb) f
     where a.id = p_account_id
   ));
-end
-$$;
+end $$;
 grant execute on function pay.store_provider_events(text, text) to pay_api;
 
 -- Stores and locks the events of the records that are not stale. A record that applies an event
@@ -100,15 +84,11 @@ grant execute on function pay.store_provider_events(text, text) to pay_api;
 -- applied. If the list has several records that handle one event, the first may go on.
 create or replace function pay_internal.lock_provider_events(
   p_records jsonb, p_found pay.admission[]
-)
-returns pay.admission[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
+) returns pay.admission[] language plpgsql volatile
 -- Without statistics any index of the environment looks as good as the primary key, and the planner
 -- would read all its events. Only the primary key has the order by reference; with "=" in place of
 -- "between" the planner would need no order.
-set enable_sort = off
-as $$
+set enable_sort = off as $$
 declare
   v_refused record;
 begin
@@ -170,20 +150,15 @@ begin
     p_found[v_refused.n].outcome := v_refused.outcome;
   end loop;
   return p_found;
-end
-$$;
+end $$;
 
 -- Writes the outcomes of the events of the recorded records. An earlier outcome stays, unless the
 -- event was unmatched, or was an exception and is applied now.
 create or replace function pay_internal.handle_provider_events(
   p_records jsonb, p_expects jsonb, p_callers pay_internal.caller[]
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
+) returns void language plpgsql volatile
 -- As in pay_internal.lock_provider_events.
-set enable_sort = off
-as $$
+set enable_sort = off as $$
 begin
   -- pay_internal.lock_provider_events has locked the events, so none moves.
   with handled as materialized (
@@ -219,8 +194,7 @@ begin
     dismissed_at = null, dismissed_reason = null
   from handled h
   where k.ctid = h.place;
-end
-$$;
+end $$;
 
 -- Lets the worker look again at the unmatched entries of banks about payments and transfers that
 -- have changed now: a return can have come before the entry that it takes back. Those that an
@@ -229,13 +203,9 @@ $$;
 -- which pay.record has locked. So each entry is seen here, or decided anew after this change.
 create or replace function pay_internal.reopen_bank_entries(
   p_records jsonb, p_expects jsonb, p_callers pay_internal.caller[]
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
+) returns void language plpgsql volatile
 -- As in pay_internal.lock_provider_events: only the index of the subjects has this order.
-set enable_sort = off
-as $$
+set enable_sort = off as $$
 begin
   with changed as materialized (
     select caller.environment_id, e.id
@@ -258,16 +228,12 @@ begin
   set outcome = null, exception = null, handled_at = null, leased_until = null
   from early e
   where k.ctid = e.place;
-end
-$$;
+end $$;
 
 -- Whether the event with which a refund or dispute begins at the provider is unmatched. Then the
 -- later events of this object have nothing here to wait for.
 create or replace function pay_internal.follows_unmatched(p_event pay.provider_events)
-returns boolean
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns boolean language sql stable as $$
   select exists (
     select from pay.provider_events event
     where event.environment_id = p_event.environment_id and event.account_id = p_event.account_id
@@ -281,10 +247,7 @@ $$;
 -- object, as if two accounts here are one at the provider. The money is booked there. dispute_body:
 -- the dispute here that the event is about. transfers: as pay_internal.transfers_json returns them.
 create or replace function pay_internal.provider_event_json(p_event pay.provider_events)
-returns json
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns json language sql stable as $$
   select (p_event.body || jsonb_build_object('subject_id', p_event.subject_id,
     'dispute_body', case when p_event.op in ('dispute', 'dispute_evidence')
       then pay_internal.dispute_body(
@@ -307,11 +270,7 @@ $$;
 -- Its own event of success has become a refund here.
 create or replace function pay_internal.find_event_refund(
   p_environment_id text, p_account_id text, p_reference text
-)
-returns text
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
+) returns text language sql stable as $$
   select event.refund_id from pay.provider_events event
   where event.environment_id = p_environment_id and event.account_id = p_account_id
     and event.reference = split_part(p_reference, ':', 1) || ':succeeded'
@@ -319,10 +278,7 @@ $$;
 
 -- The accounts with provider events without an outcome, each found by one index probe.
 create or replace function pay_internal.accounts_with_events()
-returns text[]
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns text[] language plpgsql stable as $$
 begin
   return array(
     with recursive account as (
@@ -339,26 +295,20 @@ begin
     )
     select a.account_id from account a
   );
-end
-$$;
+end $$;
 
 -- The part of pay_internal.lease_work for provider events: the oldest of each account, then the
 -- next of each, up to the limit. So a payer who sends thousands of small amounts holds up no other
 -- account.
 create or replace function pay_internal.lease_provider_events(
   p_limit integer, p_at timestamptz, p_leased_until timestamptz
-)
-returns table (environment_id text, account_id text, id text, place text)
-language plpgsql volatile rows 10
-set search_path = pg_catalog, pg_temp
-as $$
+) returns table (environment_id text, account_id text, id text, place text)
+language plpgsql volatile rows 10 as $$
 #variable_conflict use_column
 declare
   v_accounts constant text[] := pay_internal.accounts_with_events();
 begin
-  if v_accounts = '{}' then
-    return;
-  end if;
+  if v_accounts = '{}' then return; end if;
   return query
     with chosen as materialized (
       select l.environment_id, l.account_id, l.reference
@@ -403,5 +353,4 @@ begin
       and event.reference = o.reference
     returning event.environment_id, event.account_id, event.reference,
       to_char(event.received_at at time zone 'UTC', 'YYYYMMDDHH24MISSUS');
-end
-$$;
+end $$;

@@ -3,10 +3,7 @@
 
 -- An operation as the worker needs it, with the dispute that it is about.
 create or replace function pay_internal.provider_operation_json(p_operation pay.provider_operations)
-returns json
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns json language sql stable as $$
   select row_to_json(t) from (
     select p_operation.id, p_operation.environment_id, p_operation.op, p_operation.subject_id,
       p_operation.refund_id, p_operation.amount_minor,
@@ -50,10 +47,7 @@ $$;
 -- the subjects.
 create or replace function pay_internal.find_providers(
   p_operations jsonb, inout p_found pay.admission[], out providers jsonb
-)
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) language plpgsql volatile as $$
 declare
   v_one_at_a_time constant text[] :=
     '{authorize,capture,cancel,dispute_evidence,dispute_accept}';
@@ -112,8 +106,7 @@ begin
         'provider_reference', v_operation.provider_reference));
     end if;
   end loop;
-end
-$$;
+end $$;
 
 -- Writes the operations of the committed changes. Each is leased to its request, unless it has a
 -- delay: then the worker sends it. An operation with a provider_reference of its own is settled.
@@ -123,11 +116,7 @@ $$;
 -- Times are those of pay_internal.environment_time.
 create or replace function pay_internal.write_operations(
   p_operations jsonb, p_providers jsonb, p_requests jsonb, p_found pay.admission[]
-)
-returns text[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns text[] language plpgsql volatile as $$
 declare
   v_sync_after constant interval := '10 minutes';
   v_now constant timestamptz := pay_internal.server_time();
@@ -196,8 +185,7 @@ begin
   where f.outcome = 'ok' and c.bank_order is not null
     and p_providers -> f.n::text -> 'account' ->> 'connector' = 'bank';
   return v_details;
-end
-$$;
+end $$;
 
 -- Writes the operations of the recorded records, such as the end of a payment whose payer does
 -- nothing. Each goes to the account of the payment's authorization, and has the API key and the
@@ -208,11 +196,7 @@ $$;
 -- p_payments    the payments that the records change
 create or replace function pay_internal.write_later_operations(
   p_operations jsonb, p_payments jsonb, p_callers pay_internal.caller[]
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns void language plpgsql volatile as $$
 declare
   v_now constant timestamptz := pay_internal.server_time();
 begin
@@ -247,16 +231,12 @@ begin
       and a.op = 'authorize'
     order by a.id desc limit 1
   ) o;
-end
-$$;
+end $$;
 
 -- Locks the operations of the records. A record of a settled operation is known. If the list has
 -- several records of one operation, the first may go on.
 create or replace function pay_internal.lock_operations(p_records jsonb, p_found pay.admission[])
-returns pay.admission[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns pay.admission[] language plpgsql volatile as $$
 declare
   v_n integer;
 begin
@@ -283,18 +263,13 @@ begin
     p_found[v_n].outcome := 'known';
   end loop;
   return p_found;
-end
-$$;
+end $$;
 
 -- Writes the results of the recorded records into their operations, and their responses under the
 -- idempotency keys of the operations, where the request is still under way.
 create or replace function pay_internal.write_operation_results(
   p_records jsonb, p_callers pay_internal.caller[]
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns void language plpgsql volatile as $$
 begin
   perform pay_internal.update_operations((
     select coalesce(
@@ -328,17 +303,13 @@ begin
   set status = a.status, body = a.body
   from replied a
   where k.environment_id = a.environment_id and k.api_key_id = a.api_key_id and k.key = a.key;
-end
-$$;
+end $$;
 
 -- Hands out again the provider events that nobody could match before an operation knew the
 -- provider's id of its payment. p_operations: as pay_internal.update_operations takes it.
 -- Concurrency: leaves out provider events that another transaction has locked, so it never waits.
 create or replace function pay_internal.reopen_provider_events(p_operations jsonb)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns void language plpgsql volatile as $$
 begin
   with lost as materialized (
     select r.environment_id, c.account_id, f.reference
@@ -362,8 +333,7 @@ begin
   from lost l
   where f.environment_id = l.environment_id and f.account_id = l.account_id
     and f.reference = l.reference;
-end
-$$;
+end $$;
 
 -- Writes the results of attempts into operations that are not settled. Null leaves a column as it
 -- is.
@@ -372,10 +342,7 @@ $$;
 -- Concurrency: locks the operations in the order of their ids. Ends their leases. Looks each up by
 -- its whole key: without statistics a join could read every operation that is not settled.
 create or replace function pay_internal.update_operations(p_operations jsonb)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns void language plpgsql volatile as $$
 begin
   with requested as materialized (
     select r.*
@@ -407,5 +374,4 @@ begin
   from result r
   where c.environment_id = r.environment_id and c.id = r.id;
   perform pay_internal.reopen_provider_events(p_operations);
-end
-$$;
+end $$;

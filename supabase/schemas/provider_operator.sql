@@ -9,14 +9,11 @@ create or replace function pay.list_unsettled_operations(p_all boolean)
 returns table (
   id text, environment_id text, account text, account_id text, op text, subject_id text,
   refund_id text, amount_minor bigint, currency text, state text, attempts integer,
-  may_repeat boolean, created_at timestamptz, next_attempt_at timestamptz,
-  provider_reference text, last_reply text, subject_status text
-)
-language plpgsql volatile security definer rows 100
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+  may_repeat boolean, created_at timestamptz, next_attempt_at timestamptz, provider_reference text,
+  last_reply text, subject_status text
+) language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query
     select c.id, c.environment_id, e.account, c.account_id, c.op, c.subject_id, c.refund_id,
       c.amount_minor, c.currency, c.state, c.attempts, c.may_repeat, c.created_at,
@@ -28,19 +25,16 @@ begin
     left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id
     where c.state <> 'settled' and (c.state = 'operator' or c.needs_operator or p_all)
     order by c.created_at, c.id;
-end
-$$;
+end $$;
 grant execute on function pay.list_unsettled_operations(boolean) to pay_operator;
 
 -- Operator: an operation of a live environment, also a settled one, as work of the worker; no row
 -- if there is none. Takes no lease: pay.record decides between two results of one operation.
 create or replace function pay.read_provider_operation(p_id text)
 returns setof pay.provider_work
-language plpgsql volatile security definer rows 1
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query
     select 'operation', c.environment_id, e.livemode,
       pay_internal.provider_account_json(c.environment_id, c.account_id),
@@ -52,8 +46,7 @@ begin
       on subject.environment_id = c.environment_id and subject.id = c.subject_id
     left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id
     where e.livemode and e.retired_at is null;
-end
-$$;
+end $$;
 grant execute on function pay.read_provider_operation(text) to pay_operator;
 
 -- Operator: the provider events that a person has to look at and has not dismissed, oldest first,
@@ -64,12 +57,9 @@ returns table (
   state text, subject_id text, refund_id text, provider_reference text, amount_minor bigint,
   currency text, booked_minor bigint, happened_at timestamptz, received_at timestamptz, reason text,
   file text, line integer, bank_reference text
-)
-language plpgsql volatile security definer rows 10
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+) language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query
     select event.account_id, event.reference, event.environment_id, e.account, event.outcome,
       event.op, event.state, event.subject_id, event.refund_id, event.provider_reference,
@@ -90,12 +80,14 @@ begin
       and b.account_id = event.account_id and event.body ? 'place'
       and b.id = split_part(event.reference, ':', 1)
     left join pay.bank_files f on f.environment_id = b.environment_id
-      and f.account_id = b.account_id and f.sha256 = coalesce(b.details_sha256, b.sha256)
+      and f.account_id = b.account_id
+      -- A file that tells the orders of a total has no place of their events.
+      and f.sha256 = case when starts_with(event.reference, b.id || ':0') then b.sha256
+        else coalesce(b.details_sha256, b.sha256) end
     where (event.outcome in ('exception', 'unmatched') or event.exception is not null)
       and event.dismissed_at is null
     order by event.received_at, event.account_id, event.reference;
-end
-$$;
+end $$;
 grant execute on function pay.list_reported_events() to pay_operator;
 
 -- Operator: the unmatched provider events and exceptions with a reference, as work of the worker,
@@ -105,13 +97,10 @@ grant execute on function pay.list_reported_events() to pay_operator;
 -- subject.
 create or replace function pay.read_reported_events(
   p_account_id text, p_reference text, p_subject_id text, p_refund_id text
-)
-returns setof pay.provider_work
-language plpgsql volatile security definer rows 10
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+) returns setof pay.provider_work
+language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query
     select 'event', event.environment_id, e.livemode,
       pay_internal.provider_account_json(event.environment_id, event.account_id), k.operation,
@@ -133,8 +122,7 @@ begin
       order by c.id desc limit 1
     ) k on true
     where e.livemode and e.retired_at is null and event.outcome in ('unmatched', 'exception');
-end
-$$;
+end $$;
 grant execute on function pay.read_reported_events(text, text, text, text) to pay_operator;
 
 -- Operator: dismisses an unmatched provider event or an exception: it stays stored and booked, and
@@ -142,15 +130,12 @@ grant execute on function pay.read_reported_events(text, text, text, text) to pa
 -- reference. Returns the number of provider events that match; only one is dismissed.
 create or replace function pay.dismiss_provider_event(
   p_account_id text, p_reference text, p_reason text
-)
-returns bigint
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+) returns bigint
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_found bigint; v_account_id text;
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving(l.environment_id) from pay.list_reported_events() l
   where l.reference = p_reference and l.account_id = coalesce(p_account_id, l.account_id);
   select count(*) into v_found from pay.list_reported_events() l
@@ -166,6 +151,5 @@ begin
     perform pay.settle_entry_details(v_account_id, p_reference, '[]');
   end if;
   return v_found;
-end
-$$;
+end $$;
 grant execute on function pay.dismiss_provider_event(text, text, text) to pay_operator;

@@ -37,11 +37,7 @@ comment on view pay_internal.provider_readings is
 -- day.
 create or replace function pay_internal.read_readings(
   p_environments text[], p_accounts text[], p_at timestamptz
-)
-returns setof pay.provider_work
-language plpgsql stable rows 10
-set search_path = pg_catalog, pg_temp
-as $$
+) returns setof pay.provider_work language plpgsql stable rows 10 as $$
 begin
   return query
     select case when d.poll_at <= p_at then 'poll' else 'totals' end, u.environment_id, true,
@@ -54,47 +50,36 @@ begin
       on u.environment_id = l.environment_id and u.account_id = l.account_id
     join pay_internal.provider_readings d
       on d.environment_id = u.environment_id and d.account_id = u.account_id;
-end
-$$;
+end $$;
 
 -- Stores the place where the next poll of an account begins. p_is_done: the provider has no more
 -- provider events at present. Then the next poll comes after its interval, and the lease ends. A
 -- page that was read clears the stall.
 create or replace function pay.save_cursor(p_account_id text, p_cursor text, p_is_done boolean)
-returns void
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   update pay.provider_cursors u
   set cursor = p_cursor::jsonb, stalled_since = null, last_error = null,
     polled_at = case when p_is_done then pay_internal.server_time() else u.polled_at end,
     leased_until = case when p_is_done then null else u.leased_until end
   from pay.provider_accounts a
   where a.id = p_account_id and u.environment_id = a.environment_id and u.account_id = a.id;
-end
-$$;
+end $$;
 grant execute on function pay.save_cursor(text, text, boolean) to pay_api;
 
 -- Stores the place and the sums so far of a day whose totals are being read. Changes nothing if
 -- another worker has finished the day: the sums would count for the next one.
 create or replace function pay.save_totals_cursor(p_account_id text, p_day date, p_cursor text)
-returns void
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   update pay.provider_cursors u
   set totals_cursor = p_cursor::jsonb
   from pay.provider_accounts a
   where a.id = p_account_id and u.environment_id = a.environment_id and u.account_id = a.id
     and coalesce(u.totals_day < p_day, true);
-end
-$$;
+end $$;
 grant execute on function pay.save_totals_cursor(text, date, text) to pay_api;
 
 -- Operator: sets the cursor of an account back, and makes its next poll due. Returns false while a
@@ -104,11 +89,9 @@ grant execute on function pay.save_totals_cursor(text, date, text) to pay_api;
 -- Concurrency: locks the row of the account's cursor.
 create or replace function pay.reread_account(p_account_id text, p_cursor text)
 returns boolean
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving_account(p_account_id);
   update pay.provider_cursors u
   set cursor = p_cursor::jsonb, polled_at = null, leased_until = null, stalled_since = null,
@@ -118,8 +101,7 @@ begin
     and (u.leased_until is null or u.leased_until <= pay_internal.server_time()
       or u.stalled_since is not null);
   return found;
-end
-$$;
+end $$;
 grant execute on function pay.reread_account(text, text) to pay_operator;
 
 -- Operator: the final transfers to addresses of an account since a time, oldest first. The
@@ -127,12 +109,9 @@ grant execute on function pay.reread_account(text, text) to pay_operator;
 create or replace function pay.list_final_events(p_account_id text, p_since timestamptz)
 returns table (
   reference text, payment_id text, address text, amount_minor bigint, currency text
-)
-language plpgsql volatile security definer rows 100
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+) language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query
     select event.reference, event.subject_id, event.provider_reference, event.amount_minor,
       event.currency
@@ -142,59 +121,44 @@ begin
       and event.op = 'authorize' and event.state = 'succeeded' and event.happened_at >= p_since
     where a.id = p_account_id
     order by event.happened_at, event.reference;
-end
-$$;
+end $$;
 grant execute on function pay.list_final_events(text, timestamptz) to pay_operator;
 
 -- Records that a poll of an account has failed. The lease expires, and the next poll begins at the
 -- same cursor.
 create or replace function pay.stall_reading(p_account_id text, p_error text)
-returns void
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   update pay.provider_cursors u
   set stalled_since = coalesce(u.stalled_since, pay_internal.server_time()),
     last_error = left(p_error, 500)
   from pay.provider_accounts a
   where a.id = p_account_id and u.environment_id = a.environment_id and u.account_id = a.id;
-end
-$$;
+end $$;
 grant execute on function pay.stall_reading(text, text) to pay_api;
 
 -- Ends the lease of a reading that is not done a second later, so that another job of the worker
 -- reads on. A function has little CPU for a job.
 create or replace function pay.pause_reading(p_account_id text)
-returns void
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   update pay.provider_cursors u
   set leased_until = pay_internal.server_time() + interval '1 second'
   from pay.provider_accounts a
   where a.id = p_account_id and u.environment_id = a.environment_id and u.account_id = a.id;
-end
-$$;
+end $$;
 grant execute on function pay.pause_reading(text) to pay_api;
 
 -- Stores the totals of a day of an account. The reading of the next day begins, and the lease ends,
 -- unless another worker has finished the day before. p_totals: [{currency, net_minor}].
 create or replace function pay.store_totals(p_account_id text, p_day date, p_totals text)
-returns void
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_now constant timestamptz := pay_internal.server_time();
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   update pay.provider_cursors u
   set totals_day = p_day, totals_cursor = null, leased_until = null
   from pay.provider_accounts a
@@ -208,6 +172,5 @@ begin
   where a.id = p_account_id
   on conflict on constraint provider_totals_pkey
     do update set provider_minor = excluded.provider_minor, read_at = excluded.read_at;
-end
-$$;
+end $$;
 grant execute on function pay.store_totals(text, date, text) to pay_api;

@@ -16,10 +16,7 @@ select tr.environment_id, tr.id, tr.status, tr.sequence, tr.body from pay.transf
 comment on view pay_internal.provider_subjects is 'Payments and transfers.';
 
 create or replace function pay_internal.provider_work_is_due()
-returns boolean
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns boolean language sql stable as $$
   select exists (
       select from pay.provider_operations c
       where c.state = 'pending' and c.next_attempt_at <= now()
@@ -47,14 +44,10 @@ $$;
 -- other kind (pay_internal.given_up_work).
 create or replace function pay.lease_provider_work(
   p_limit integer, p_asking_limit integer, p_lease_ms integer, p_at timestamptz
-)
-returns setof pay.provider_work
-language plpgsql volatile security definer rows 10
-set search_path = pg_catalog, pg_temp set jit = off
+) returns setof pay.provider_work
+language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp
 -- Looks rows up, as pay.record does.
-set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off as $$
 declare
   v_at constant timestamptz := least(p_at, pay_internal.server_time());
   v_leased_until constant timestamptz := pay_internal.server_time() + p_lease_ms * interval '1 ms';
@@ -65,7 +58,7 @@ declare
   v_kind text;
   v_limit integer;
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   for v_kind, v_limit in
     select k.kind, k.quota from (values
       (1, 'operation', v_quota), (2, 'sync', v_quota), (3, 'reading', v_quota), (4, 'event',
@@ -86,8 +79,7 @@ begin
     v_left := v_left - v_leased;
     if v_kind <> 'event' then v_asking_left := v_asking_left - v_leased; end if;
   end loop;
-end
-$$;
+end $$;
 grant execute on function pay.lease_provider_work(integer, integer, integer, timestamptz)
   to pay_api;
 
@@ -95,11 +87,7 @@ grant execute on function pay.lease_provider_work(integer, integer, integer, tim
 -- lease, so it comes again when the lease has ended and holds up no other until then.
 create or replace function pay_internal.lease_kind(
   p_kind text, p_limit integer, p_at timestamptz, p_leased_until timestamptz
-)
-returns setof pay.provider_work
-language plpgsql volatile rows 10
-set search_path = pg_catalog, pg_temp
-as $$
+) returns setof pay.provider_work language plpgsql volatile rows 10 as $$
 declare
   v_leased record;
 begin
@@ -111,8 +99,7 @@ begin
     return query select * from pay_internal.read_work_apart(
       p_kind, v_leased.environments, v_leased.accounts, v_leased.ids, p_at);
   end if;
-end
-$$;
+end $$;
 
 -- Leases due work of one kind: operations whose next attempt is due, provider events without an
 -- outcome, objects at providers to sync every hour, and accounts to read. Reads nothing that
@@ -123,11 +110,8 @@ $$;
 -- place  the order of the work
 create or replace function pay_internal.lease_work(
   p_kind text, p_limit integer, p_at timestamptz, p_leased_until timestamptz
-)
-returns table (environment_id text, account_id text, id text, place text)
-language plpgsql volatile rows 10
-set search_path = pg_catalog, pg_temp
-as $$
+) returns table (environment_id text, account_id text, id text, place text)
+language plpgsql volatile rows 10 as $$
 #variable_conflict use_column
 begin
   case p_kind
@@ -195,18 +179,13 @@ begin
         where u.environment_id = d.environment_id and u.account_id = d.account_id
         returning u.environment_id, u.account_id, u.account_id, u.account_id;
   end case;
-end
-$$;
+end $$;
 
 -- A row about work that was given up, for the log of the worker.
 -- p_id  its id or reference; all: nothing of the kind could be leased
 create or replace function pay_internal.given_up_work(
   p_kind text, p_environment_id text, p_id text, p_code text, p_message text
-)
-returns pay.provider_work
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+) returns pay.provider_work language plpgsql stable as $$
 declare
   v_work pay.provider_work;
 begin
@@ -215,18 +194,13 @@ begin
   v_work.environment_id := p_environment_id;
   v_work.operation := json_build_object('kind', p_kind, 'id', p_id, 'code', p_code);
   return v_work;
-end
-$$;
+end $$;
 
 -- Reads leased pieces of work in one query. If that fails, reads them one by one and gives up those
 -- that cannot be read.
 create or replace function pay_internal.read_work_apart(
   p_kind text, p_environments text[], p_accounts text[], p_ids text[], p_at timestamptz
-)
-returns setof pay.provider_work
-language plpgsql volatile rows 10
-set search_path = pg_catalog, pg_temp
-as $$
+) returns setof pay.provider_work language plpgsql volatile rows 10 as $$
 begin
   return query
     select * from pay_internal.read_work(p_kind, p_environments, p_accounts, p_ids, p_at);
@@ -239,16 +213,11 @@ exception when others then
     return query select * from pay_internal.read_work_apart(
       p_kind, p_environments[v_n:v_n], p_accounts[v_n:v_n], p_ids[v_n:v_n], p_at);
   end loop;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.read_work(
   p_kind text, p_environments text[], p_accounts text[], p_ids text[], p_at timestamptz
-)
-returns setof pay.provider_work
-language plpgsql volatile rows 10
-set search_path = pg_catalog, pg_temp
-as $$
+) returns setof pay.provider_work language plpgsql volatile rows 10 as $$
 begin
   case p_kind
     when 'operation' then
@@ -261,14 +230,10 @@ begin
     else
       return query select * from pay_internal.read_readings(p_environments, p_ids, p_at);
   end case;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.read_operations(p_environments text[], p_ids text[])
-returns setof pay.provider_work
-language plpgsql stable rows 10
-set search_path = pg_catalog, pg_temp
-as $$
+returns setof pay.provider_work language plpgsql stable rows 10 as $$
 begin
   return query
     select 'operation', c.environment_id, e.livemode,
@@ -282,18 +247,13 @@ begin
       on subject.environment_id = c.environment_id and subject.id = c.subject_id
     left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id
     order by l.n;
-end
-$$;
+end $$;
 
 -- Provider events without an outcome, as the worker needs them. A provider event about a payment
 -- that its account has no operation for gets no subject.
 create or replace function pay_internal.read_provider_events(
   p_environments text[], p_accounts text[], p_references text[]
-)
-returns setof pay.provider_work
-language plpgsql stable rows 10
-set search_path = pg_catalog, pg_temp
-as $$
+) returns setof pay.provider_work language plpgsql stable rows 10 as $$
 begin
   return query
   select 'event', event.environment_id, e.livemode,
@@ -322,16 +282,12 @@ begin
     order by c.op = event.op desc, c.id desc limit 1
   ) k on true
   order by o.n;
-end
-$$;
+end $$;
 
 -- The objects at providers to sync: those of live payments, refunds and transfers that are not
 -- final. After a sync of a final one there is no further sync.
 create or replace function pay_internal.read_syncs(p_environments text[], p_ids text[])
-returns setof pay.provider_work
-language plpgsql volatile rows 10
-set search_path = pg_catalog, pg_temp
-as $$
+returns setof pay.provider_work language plpgsql volatile rows 10 as $$
 begin
   return query
   with
@@ -362,5 +318,4 @@ begin
     c.body, c.sequence, c.refund_body, null::json, null::date
   from synced c
   where c.next_sync_at is not null and c.state <> 'pending';
-end
-$$;
+end $$;

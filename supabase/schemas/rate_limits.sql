@@ -4,28 +4,19 @@
 -- counted at the time at which it began, and requests that began later can be counted earlier. A
 -- counter further ahead was written by a wrong clock and is ignored.
 create or replace function pay_internal.max_windows_ahead()
-returns integer
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select 150 $$;
+returns integer language sql immutable parallel safe as $$ select 150 $$;
 
 -- The requests that the keys of an account in one mode have used in the sliding window: a row for
 -- each active key.
 create or replace function pay_internal.requests_used(
   p_account text, p_livemode boolean, p_at timestamptz
-)
-returns table (api_key_id text, used numeric)
-language plpgsql volatile rows 10
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-as $$
+) returns table (api_key_id text, used numeric) language plpgsql volatile rows 10 as $$
 declare
   v_seconds numeric := extract(epoch from p_at) / 2;
   v_window bigint := floor(v_seconds);
-  v_worker constant text := coalesce(current_setting('pay.worker', true), '');
-begin
   -- The account's other sandboxes are not open.
-  perform set_config('pay.worker', 'on', true);
+  v_was_worker constant boolean := pay_internal.act_as_worker();
+begin
   return query
     select c.api_key_id,
       sum(case when c.window_number >= v_window then c.current_count else 0 end)
@@ -35,9 +26,8 @@ begin
     where c.account = p_account and c.livemode = p_livemode
       and c.window_number between v_window - 1 and v_window + pay_internal.max_windows_ahead()
     group by c.api_key_id;
-  perform set_config('pay.worker', v_worker, true);
-end
-$$;
+  perform pay_internal.act_as_worker(v_was_worker);
+end $$;
 
 -- Computes how many requests the limits still allow after each request of a list, as if the
 -- requests before it in the list were counted. The number is negative if a limit is reached. Then
@@ -49,11 +39,7 @@ $$;
 -- p_counts                      whether to count the requests at once
 create or replace function pay_internal.limit_requests(
   p_found pay.admission[], p_key_rates integer[], p_account_rates integer[], p_counts boolean
-)
-returns pay.admission[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns pay.admission[] language plpgsql volatile as $$
 declare
   v_request record;
   v_account text;
@@ -101,8 +87,7 @@ begin
     end if;
   end loop;
   return case when p_counts then pay_internal.count_requests(p_found) else p_found end;
-end
-$$;
+end $$;
 
 -- Does the same as pay_internal.limit_requests for a list of reads, which it also counts, or of
 -- writes. In a list of writes a replay must not use up the limit of the other requests. The
@@ -111,11 +96,7 @@ $$;
 create or replace function pay_internal.limit_list(
   p_requests jsonb, p_found pay.admission[], p_key_rates integer[], p_account_rates integer[],
   p_is_read boolean
-)
-returns pay.admission[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns pay.admission[] language plpgsql volatile as $$
 declare
   v_limited pay.admission[] := pay_internal.limit_requests(
     p_found, p_key_rates, p_account_rates, p_is_read);
@@ -127,22 +108,13 @@ begin
       pay_internal.find_responses(p_requests, p_found, true), p_key_rates, p_account_rates, false);
   end if;
   return v_limited;
-end
-$$;
+end $$;
 
 -- Counts requests of the key of p_access, and the bytes that they add. If the window of a counter
 -- is ahead of p_at, it stays, because a request that began long ago must not clear the counter.
 create or replace function pay_internal.add_requests(
-  p_access pay.admission,
-  p_at timestamptz,
-  p_requests integer,
-  p_bytes bigint
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-as $$
+  p_access pay.admission, p_at timestamptz, p_requests integer, p_bytes bigint
+) returns void language plpgsql volatile as $$
 declare
   v_window bigint := floor(extract(epoch from p_at) / 2);
   v_stripe smallint;
@@ -195,18 +167,14 @@ begin
     on conflict on constraint rate_counters_pkey do nothing;
     exit when found;
   end loop;
-end
-$$;
+end $$;
 
 -- Counts the requests of a list after their outcomes are known, all requests of a key together,
 -- with the bytes of those that may go on, and returns the list with the remainders for the
 -- responses. It does not count replays, requests that were refused for their limit, and requests
 -- that are sent again.
 create or replace function pay_internal.count_requests(p_found pay.admission[])
-returns pay.admission[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns pay.admission[] language plpgsql volatile as $$
 declare
   v_told record;
 begin
@@ -227,9 +195,7 @@ begin
     where f.remaining < 0 or (f.remaining is not null
       and f.outcome in ('replay', 'resetting', 'outdated', 'stale', 'expired', 'uncounted'))
   loop
-    if v_told.outcome = 'forbidden' then
-      p_found[v_told.n].outcome := 'rate_limited';
-    end if;
+    if v_told.outcome = 'forbidden' then p_found[v_told.n].outcome := 'rate_limited'; end if;
     p_found[v_told.n].remaining := case
       when v_told.outcome in ('resetting', 'outdated', 'stale', 'expired', 'uncounted') then null
       when v_told.outcome = 'replay' then greatest(0, v_told.remaining + 1)
@@ -237,16 +203,12 @@ begin
     end;
   end loop;
   return p_found;
-end
-$$;
+end $$;
 
 -- Retention: deletes one batch of the counters that were idle for an hour. Returns the number of
 -- deleted rows. p_environment_id: null is all. Leaves locked rows for the next run.
 create or replace function pay_internal.purge_counters(p_environment_id text, p_batch integer)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns bigint language plpgsql volatile as $$
 declare
   v_rows bigint;
 begin
@@ -259,5 +221,4 @@ begin
   ));
   get diagnostics v_rows = row_count;
   return v_rows;
-end
-$$;
+end $$;

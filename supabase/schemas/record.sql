@@ -20,10 +20,7 @@
 -- an environment that has moved to another cell.
 -- Concurrency: shares the lock of each sandbox, so no reset runs until the transaction ends.
 create or replace function pay_internal.open_records(p_records jsonb)
-returns pay.admission[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns pay.admission[] language plpgsql volatile as $$
 declare
   v_environments constant text[] := array(
     select distinct r.environment_id from jsonb_to_recordset(p_records) as r (environment_id text));
@@ -43,8 +40,7 @@ begin
       and (e.moving is null or e.moving in ('draining', 'fenced'))
     left join pay.sandbox_settings w on w.environment_id = e.id
     order by r.n);
-end
-$$;
+end $$;
 
 -- p_document  the members of pay_internal.document except requests and faults. The worker sends
 --             each operation after its delay_ms
@@ -52,14 +48,11 @@ $$;
 -- that the whole list made due.
 create or replace function pay.record(p_document text)
 returns table (n integer, outcome text, is_settled boolean, deliveries bigint)
-language plpgsql volatile security definer rows 10
-set search_path = pg_catalog, pg_temp set jit = off
+language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp
 -- The planner expects a hundred rows from each list. While a table is small, it would then read the
 -- whole table into a hash instead of looking up the few rows.
-set enable_hashjoin = off set enable_bitmapscan = off
-set enable_seqscan = off set enable_mergejoin = off set enable_material = off
-set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
-as $$
+set enable_hashjoin = off set enable_bitmapscan = off set enable_mergejoin = off
+set enable_material = off set lock_timeout = '3s' as $$
 #variable_conflict use_column
 declare
   v_document constant pay_internal.document :=
@@ -110,8 +103,7 @@ begin
       select c.state from pay.provider_operations c
       where c.environment_id = f.environment_id and c.id = r.operation_id limit 1
     ) c on true;
-end
-$$;
+end $$;
 grant execute on function pay.record(text) to pay_api, pay_operator;
 
 -- A payment or transfer of an environment, a refund of it, the dispute of a provider event, the
@@ -119,16 +111,11 @@ grant execute on function pay.record(text) to pay_api, pay_operator;
 -- row if there is no such payment or transfer.
 create or replace function pay.read_provider_subject(
   p_environment_id text, p_subject_id text, p_refund_id text, p_account_id text, p_reference text
-)
-returns table (
+) returns table (
   subject_body text, refund_body text, dispute_body text, booked_minor bigint, transfers json
-)
-language plpgsql volatile security definer rows 1
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+) language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query
     select coalesce(p.body, tr.body), r.body,
       pay_internal.dispute_body(e.id, p.id, split_part(p_reference, ':', 1)),
@@ -143,7 +130,6 @@ begin
       on reported.environment_id = e.id and reported.account_id = p_account_id
         and reported.reference = p_reference
     where coalesce(p.body, tr.body) is not null;
-end
-$$;
+end $$;
 grant execute on function pay.read_provider_subject(text, text, text, text, text)
   to pay_api, pay_operator;

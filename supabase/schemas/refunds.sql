@@ -5,10 +5,7 @@
 -- them, or they were deleted. Runs after pay_internal.lock_subjects, so no deletion comes later.
 -- p_refunds  as in pay_internal.document
 create or replace function pay_internal.check_refunds(p_refunds jsonb, p_found pay.admission[])
-returns pay.admission[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns pay.admission[] language plpgsql volatile as $$
 declare
   v_refund record;
 begin
@@ -27,17 +24,12 @@ begin
     p_found[v_refund.n].detail := v_refund.lacks;
   end loop;
   return p_found;
-end
-$$;
+end $$;
 
 -- Writes the refunds of the committed changes: new ones, and those whose status has changed.
 create or replace function pay_internal.write_refunds(
   p_refunds jsonb, p_callers pay_internal.caller[]
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns void language plpgsql volatile as $$
 begin
   insert into pay.refunds as t
     (environment_id, id, payment_id, status, amount_minor, currency, created_at, body)
@@ -50,5 +42,4 @@ begin
   join unnest(p_callers) caller on caller.n = r.n
   on conflict on constraint refunds_pkey
   do update set status = excluded.status, body = excluded.body;
-end
-$$;
+end $$;

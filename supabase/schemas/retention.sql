@@ -22,11 +22,8 @@
 -- environment for the next run. A row that the dispatcher has changed meanwhile stays for the next
 -- batch, so the environment is empty only if nothing is found in a new snapshot.
 create or replace function pay_internal.purge_retired(p_environment_id text, p_batch integer)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_bitmapscan = off
-as $$
+returns bigint language plpgsql volatile
+set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
   v_table text;
   v_rows bigint;
@@ -74,17 +71,13 @@ begin
     v_total := v_total + 1;
   end if;
   return v_total;
-end
-$$;
+end $$;
 
 -- The environments for retention, one of each account after the other, so that an account with many
 -- delays no other. Otherwise in random order, so that those that fail leave slots for the others.
 -- p_is_retired: those that wait for their deletion, or the others
 create or replace function pay_internal.environments_in_turn(p_is_retired boolean)
-returns table (id text)
-language plpgsql volatile rows 100
-set search_path = pg_catalog, pg_temp
-as $$
+returns table (id text) language plpgsql volatile rows 100 as $$
 begin
   return query
     select t.id from (
@@ -93,8 +86,7 @@ begin
       where (e.retired_at is not null) = p_is_retired and e.moving is null
     ) t
     order by t.turn, random();
-end
-$$;
+end $$;
 
 -- Deletes one batch of each kind of row that has outlived its retention, in each environment, and
 -- one batch in all of the retired environments. It retires disposable sandboxes that have ended.
@@ -107,13 +99,9 @@ $$;
 -- the server's time; a later time counts as the server's. A sandbox with a clock of its own is
 -- purged by that clock.
 create or replace function pay.purge(
-  p_at timestamptz default now(),
-  p_batch integer default 3000
-)
-returns bigint
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+  p_at timestamptz default now(), p_batch integer default 3000
+) returns bigint language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set enable_seqscan = on set plan_cache_mode = auto as $$
 declare
   v_at constant timestamptz := least(p_at, pay_internal.server_time());
   v_until constant timestamptz := clock_timestamp() + interval '2 seconds';
@@ -122,7 +110,7 @@ declare
   v_rows bigint := 0;
   v_total bigint := 0;
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   foreach v_step in array array[
     'ends', 'sandboxes', 'attempt_log', 'watches', 'counters'
   ] loop
@@ -144,8 +132,7 @@ begin
     exit when v_rows >= p_batch;
   end loop;
   return v_total + v_rows + pay_internal.purge_apart('storage', null, v_at, p_batch);
-end
-$$;
+end $$;
 grant execute on function pay.purge(timestamptz, integer) to pay_api, pay_operator;
 
 -- Makes one step of retention. If it fails, it changes nothing and leaves a warning in the log of
@@ -153,11 +140,7 @@ grant execute on function pay.purge(timestamptz, integer) to pay_api, pay_operat
 -- of them, so that a bad row holds up only its own environment. Returns the number of changed rows.
 create or replace function pay_internal.purge_apart(
   p_step text, p_environment_id text, p_at timestamptz, p_batch integer
-)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns bigint language plpgsql volatile as $$
 declare
   v_until constant timestamptz := clock_timestamp() + interval '1 second';
   v_environment_id text;
@@ -177,9 +160,7 @@ begin
 exception when others then
   raise warning 'retention of % (%) failed: % %',
     coalesce(p_environment_id, 'all environments'), p_step, sqlstate, sqlerrm;
-  if p_environment_id is not null or p_step = 'storage' then
-    return 0;
-  end if;
+  if p_environment_id is not null or p_step = 'storage' then return 0; end if;
   for v_environment_id in
     select e.id from pay.environments e where e.moving is null order by random()
   loop
@@ -187,19 +168,14 @@ exception when others then
     v_total := v_total + pay_internal.purge_apart(p_step, v_environment_id, p_at, p_batch);
   end loop;
   return v_total;
-end
-$$;
+end $$;
 
 -- Deletes one batch of each kind of row of an environment that has outlived its retention, by p_at
 -- or by the environment's own clock. Returns the number of deleted rows. Leaves the requests,
 -- because they are written behind their responses, and an advance of a clock counts what it purges.
 create or replace function pay_internal.purge_environment(
   p_environment_id text, p_at timestamptz, p_batch integer
-)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns bigint language plpgsql volatile as $$
 declare
   v_environment record;
   v_at timestamptz := p_at;
@@ -220,22 +196,14 @@ begin
         else pay_internal.purge_mandates(p_environment_id, p_at, p_batch) end
       + pay_internal.purge_old(p_environment_id, v_environment.livemode, v_at, p_batch)
   end;
-end
-$$;
+end $$;
 
 -- Deletes one batch of each kind of an environment's rows that are older than 30 days. If another
 -- purge is at work there, it leaves the environment for the next run. Movements cannot be locked,
 -- so two purges would wait for each other, and in two environments they would deadlock.
 create or replace function pay_internal.purge_old(
-  p_environment_id text,
-  p_livemode boolean,
-  p_at timestamptz,
-  p_batch integer
-)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+  p_environment_id text, p_livemode boolean, p_at timestamptz, p_batch integer
+) returns bigint language plpgsql volatile as $$
 declare
   v_kind record;
   v_rows bigint;
@@ -302,17 +270,12 @@ begin
   end loop;
   return v_total + case when p_livemode then 0
     else pay_internal.purge_provider_events(p_environment_id, p_at, p_batch) end;
-end
-$$;
+end $$;
 
 -- Deletes one batch of the events of providers that a sandbox got more than 30 days ago.
 create or replace function pay_internal.purge_provider_events(
   p_environment_id text, p_at timestamptz, p_batch integer
-)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns bigint language plpgsql volatile as $$
 declare
   v_rows bigint;
 begin
@@ -326,5 +289,4 @@ begin
   ));
   get diagnostics v_rows = row_count;
   return v_rows;
-end
-$$;
+end $$;

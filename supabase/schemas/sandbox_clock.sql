@@ -15,20 +15,13 @@
 -- (pay_internal.count_advance).
 
 create or replace function pay_internal.longest_advance()
-returns interval
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select interval '400 days' $$;
+returns interval language sql immutable parallel safe as $$ select interval '400 days' $$;
 
 -- A clock as JSON text (contract §7). p_is_advance: with the numbers of what the advance has done.
 -- For an advance, target_at of p_settings is its own target; null: it is complete.
 create or replace function pay_internal.clock_body(
   p_settings pay.sandbox_settings, p_is_advance boolean
-)
-returns text
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+) returns text language plpgsql stable as $$
 declare
   v_ahead interval := coalesce(pay_internal.time_ahead(p_settings), '0');
   v_counts jsonb := case when p_is_advance then pay_internal.advance_counts(p_settings) end;
@@ -48,53 +41,39 @@ begin
       coalesce(v_counts ->> 'purged', '0'),
       (p_settings.target_at is not null)::text) else '' end
     || '}';
-end
-$$;
+end $$;
 
 -- The newest positions of the inboxes of a sandbox, by the id of the endpoint.
 create or replace function pay_internal.inbox_positions(p_environment_id text)
-returns jsonb
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns jsonb language plpgsql stable as $$
 begin
   return coalesce((
     select jsonb_object_agg(t.id, t.inbox_position) from pay.webhook_endpoints t
     where t.environment_id = p_environment_id and t.inbox_position > 0
   ), '{}');
-end
-$$;
+end $$;
 
 -- The numbers of an advance. counts.inboxes has the positions of the inboxes at its beginning. What
 -- has been added to them since counts as deliveries. A fill counts nothing itself, because the
 -- dispatcher fills inboxes of several sandboxes in one transaction, and two dispatchers could wait
 -- for the settings of each other.
 create or replace function pay_internal.advance_counts(p_settings pay.sandbox_settings)
-returns jsonb
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns jsonb language plpgsql stable as $$
 declare
   v_begun constant jsonb := p_settings.counts -> 'inboxes';
 begin
-  if v_begun is null then
-    return p_settings.counts;
-  end if;
+  if v_begun is null then return p_settings.counts; end if;
   return (p_settings.counts - 'inboxes') || jsonb_build_object('deliveries',
     coalesce((p_settings.counts ->> 'deliveries')::bigint, 0) + (
       select coalesce(sum(o.value::bigint - coalesce((v_begun ->> o.key)::bigint, 0)), 0)
       from jsonb_each_text(pay_internal.inbox_positions(p_settings.environment_id)) o
     ));
-end
-$$;
+end $$;
 
 -- Reads the clock. Outcomes: those of admission.sql; live.
 create or replace function pay.read_clock(p_request text)
 returns pay.admission
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
   v_access pay.admission := v_found[1];
@@ -110,33 +89,24 @@ begin
     v_access.body := pay_internal.clock_body(v_settings, false);
   end if;
   return v_access;
-end
-$$;
+end $$;
 grant execute on function pay.read_clock(text) to pay_api;
 
 -- Counts something that an advance has done.
 -- Concurrency: locks the row of the settings, as the last lock of its transaction.
 create or replace function pay_internal.count_advance(
   p_environment_id text, p_name text, p_count bigint
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns void language plpgsql volatile as $$
 begin
   update pay.sandbox_settings w
   set counts = w.counts ||
     jsonb_build_object(p_name, coalesce((w.counts ->> p_name)::bigint, 0) + p_count)
   where w.environment_id = p_environment_id and w.target_at is not null;
-end
-$$;
+end $$;
 
 -- Counts the attempts of sandboxes with a clock of their own. p_ended: as in pay.poll_deliveries.
 create or replace function pay_internal.count_attempts(p_ended jsonb)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns void language plpgsql volatile as $$
 begin
   perform pay_internal.count_advance(r.environment_id, 'deliveries', r.attempts)
   from (
@@ -145,17 +115,12 @@ begin
     where r.due_at is not null
     group by r.environment_id order by r.environment_id
   ) r;
-end
-$$;
+end $$;
 
 -- Counts the recorded records that name their number. p_counts: as in pay.record.
 create or replace function pay_internal.count_results(
   p_counts jsonb, p_callers pay_internal.caller[]
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns void language plpgsql volatile as $$
 begin
   perform pay_internal.count_advance(r.environment_id, r.counted_as, r.records)
   from (
@@ -164,17 +129,13 @@ begin
     join jsonb_to_recordset(p_counts) as c (n integer, counted_as text) on c.n = caller.n
     group by caller.environment_id, c.counted_as order by caller.environment_id, c.counted_as
   ) r;
-end
-$$;
+end $$;
 
 -- Writes the settings of a clock. An advance that goes on keeps its numbers.
 -- Concurrency: keeps the numbers of the locked row, because the dispatcher and pay.record count
 -- without the lock of the sandbox.
 create or replace function pay_internal.write_clock(p_settings pay.sandbox_settings)
-returns pay.sandbox_settings
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns pay.sandbox_settings language plpgsql volatile as $$
 declare
   v_counts constant jsonb := case when p_settings.target_at is null then '{}'
     else jsonb_build_object('inboxes', pay_internal.inbox_positions(p_settings.environment_id)) end;
@@ -192,8 +153,7 @@ begin
     counts = case when w.target_at is null then excluded.counts else w.counts end
   returning * into v_written;
   return v_written;
-end
-$$;
+end $$;
 
 -- Sets, freezes or advances the clock of a sandbox.
 -- p_request  the request, as pay_internal.admit takes it, in a list of one
@@ -210,10 +170,8 @@ $$;
 -- on.
 create or replace function pay.set_clock(p_request text, p_command text)
 returns pay.admission
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
-as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set lock_timeout = '3s' as $$
 declare
   v_request jsonb := p_request::jsonb -> 0;
   v_access pay.admission := pay_internal.admit_alone(p_request);
@@ -231,14 +189,10 @@ begin
       when v_clock.target_at > pay_internal.clock_ceiling() then 'beyond'
       when v_clock.target_at > v_now + pay_internal.longest_advance() then 'too_far'
       else 'ok' end;
-    if v_access.outcome <> 'ok' then
-      v_access.detail := pay_internal.wire_time(v_now);
-    end if;
+    if v_access.outcome <> 'ok' then v_access.detail := pay_internal.wire_time(v_now); end if;
   end if;
   v_access := pay_internal.claim_one(p_request, v_access);
-  if v_access.outcome <> 'ok' then
-    return v_access;
-  end if;
+  if v_access.outcome <> 'ok' then return v_access; end if;
   v_clock.environment_id := v_access.environment_id;
   if pay_internal.stop_waiting(v_clock) then
     -- Some still have real times. A command that moves no clock stops them on its way too.
@@ -256,19 +210,14 @@ begin
   where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
     and k.key = v_request ->> 'idempotency_key';
   return v_access;
-end
-$$;
+end $$;
 grant execute on function pay.set_clock(text, text) to pay_api;
 
 -- The time to which a command moves the clock; null: it moves no clock.
 -- p_pending  the target of the advances that are not complete; null: there are none.
 create or replace function pay_internal.clock_target(
   p_command json, p_now timestamptz, p_pending timestamptz
-)
-returns timestamptz
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
+) returns timestamptz language sql stable as $$
   select case
     when p_command ->> 'to' is not null
       then greatest((p_command ->> 'to')::timestamptz, p_pending)
@@ -282,11 +231,7 @@ $$;
 -- The settings of a clock after a command at p_now.
 create or replace function pay_internal.planned_clock(
   p_before pay.sandbox_settings, p_command json, p_now timestamptz
-)
-returns pay.sandbox_settings
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+) returns pay.sandbox_settings language plpgsql stable as $$
 declare
   v_clock pay.sandbox_settings := p_before;
 begin
@@ -306,5 +251,4 @@ begin
       v_clock.target_at, date_trunc('milliseconds', pay_internal.server_time()));
   end if;
   return v_clock;
-end
-$$;
+end $$;

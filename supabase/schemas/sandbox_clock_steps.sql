@@ -30,12 +30,9 @@
 --        done (the advance of the request is complete).
 create or replace function pay.step_clock(
   p_environment_id text, p_response text, p_sends boolean
-)
-returns table (state text, body text, detail text)
-language plpgsql volatile security definer rows 1
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
-as $$
+) returns table (state text, body text, detail text)
+language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp
+set lock_timeout = '3s' as $$
 declare
   v_response json := p_response::json;
   v_target timestamptz := (v_response ->> 'target')::timestamptz;
@@ -77,8 +74,7 @@ begin
     ));
   end if;
   return query select v_state, v_body, row_to_json(v_clock)::text;
-end
-$$;
+end $$;
 grant execute on function pay.step_clock(text, text, boolean) to pay_api;
 
 -- Stores the clock as the response of a request, and returns the response. A response that is
@@ -87,11 +83,7 @@ grant execute on function pay.step_clock(text, text, boolean) to pay_api;
 -- p_target    the target of the request; null: its advance is complete
 create or replace function pay_internal.step_response(
   p_clock pay.sandbox_settings, p_response json, p_target timestamptz
-)
-returns text
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns text language plpgsql volatile as $$
 declare
   v_shown pay.sandbox_settings := p_clock;
   v_body text;
@@ -105,16 +97,12 @@ begin
     and k.key = p_response ->> 'idempotency_key' and k.request_id = p_response ->> 'request_id'
   returning k.body into v_body;
   return coalesce(v_body, pay_internal.clock_body(v_shown, true));
-end
-$$;
+end $$;
 
 -- Whether a delivery or operation of a sandbox is due now, or under way.
 create or replace function pay_internal.has_due_work(p_environment_id text, p_sends boolean)
-returns boolean
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-set enable_sort = off set enable_bitmapscan = off
-as $$
+returns boolean language plpgsql stable
+set enable_sort = off set enable_bitmapscan = off as $$
 begin
   return exists (
     select from pay.provider_operations c
@@ -130,26 +118,20 @@ begin
       and d.environment_id = p_environment_id
     where t.environment_id = p_environment_id and t.status = 'enabled'
   );
-end
-$$;
+end $$;
 
 -- Moves a clock on to the next time at which something is due, or to its target. At the target it
 -- purges a batch of rows; if there are none, the advance ends. Before the clock moves, the rows
 -- that wait by the real time stop; before it runs again, those that wait for it start. Returns the
 -- state.
 create or replace function pay_internal.move_clock(p_clock pay.sandbox_settings, p_sends boolean)
-returns text
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language plpgsql volatile as $$
 declare
   v_clock pay.sandbox_settings := p_clock;
   v_next timestamptz;
   v_changed bigint;
 begin
-  if p_clock.is_stopping and pay_internal.stop_waiting(p_clock) then
-    return 'moved';
-  end if;
+  if p_clock.is_stopping and pay_internal.stop_waiting(p_clock) then return 'moved'; end if;
   v_clock.is_stopping := false;
   v_next := pay_internal.next_due(p_clock.environment_id, p_sends);
   select g.changed, g.reached into v_changed, v_clock.frozen_at
@@ -185,16 +167,12 @@ begin
     end if;
   end if;
   return pay_internal.write_step(v_clock);
-end
-$$;
+end $$;
 
 -- Writes the settings after a step. Returns the state. The numbers stay: the dispatcher can count
 -- at the same time.
 create or replace function pay_internal.write_step(p_clock pay.sandbox_settings)
-returns text
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language plpgsql volatile as $$
 begin
   update pay.sandbox_settings w
   set version = pay_internal.new_settings_version(), frozen_at = p_clock.frozen_at,
@@ -205,17 +183,13 @@ begin
     end
   where w.environment_id = p_clock.environment_id;
   return case when p_clock.target_at is null then 'done' else 'moved' end;
-end
-$$;
+end $$;
 
 -- The first time at which something of a sandbox is due whose clock stands before it; null: nothing
 -- is.
 create or replace function pay_internal.next_due(p_environment_id text, p_sends boolean)
-returns timestamptz
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-set enable_sort = off set enable_bitmapscan = off
-as $$
+returns timestamptz language plpgsql stable
+set enable_sort = off set enable_bitmapscan = off as $$
 begin
   return least((
     select c.due_at from pay.provider_operations c
@@ -228,8 +202,7 @@ begin
       and p_sends
     order by d.environment_id, d.due_at limit 1
   ));
-end
-$$;
+end $$;
 
 -- The last time up to which a step may go from p_first, at most to p_last. What is due within a
 -- second runs together, because every delay of the service is longer. Without an endpoint nobody
@@ -237,12 +210,8 @@ $$;
 -- result of an authorization begins further operations, so it ends a step.
 create or replace function pay_internal.last_due(
   p_environment_id text, p_first timestamptz, p_last timestamptz, p_sends boolean
-)
-returns timestamptz
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-set enable_sort = off set enable_bitmapscan = off
-as $$
+) returns timestamptz language plpgsql stable
+set enable_sort = off set enable_bitmapscan = off as $$
 declare
   v_together constant interval := interval '1 second';
   v_most constant integer := 64;
@@ -277,26 +246,19 @@ begin
       and d.due_at between p_first and v_last and p_sends
     order by d.environment_id desc, d.due_at desc limit 1
   ));
-end
-$$;
+end $$;
 
 -- The maximum number of rows of a table that a step of the clock changes: a tenth of a second's
 -- work.
 create or replace function pay_internal.clock_batch()
-returns integer
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select 1000 $$;
+returns integer language sql immutable parallel safe as $$ select 1000 $$;
 
 -- Stops a batch of the rows that wait by the real time, because the clock stands now: those that
 -- come first. Returns whether there may be more. A row without a due_at is from before the sandbox
 -- had a clock of its own, so its real time is that of the sandbox.
 create or replace function pay_internal.stop_waiting(p_clock pay.sandbox_settings)
-returns boolean
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-set enable_sort = off set enable_bitmapscan = off
-as $$
+returns boolean language plpgsql volatile
+set enable_sort = off set enable_bitmapscan = off as $$
 declare
   v_now constant timestamptz := pay_internal.server_time();
   v_deliveries text[];
@@ -348,8 +310,7 @@ begin
   from waiting w
   where c.environment_id = p_clock.environment_id and c.id = w.id;
   return pay_internal.clock_batch() in (cardinality(v_deliveries), cardinality(v_operations));
-end
-$$;
+end $$;
 
 -- Gives a batch of the rows that wait for the clock, and are due up to p_to, the real times that
 -- they have by p_clock: those that come first.
@@ -358,11 +319,8 @@ $$;
 -- changed  the number of rows; reached: the time up to which all are done or in this batch
 create or replace function pay_internal.give_real_times(
   p_clock pay.sandbox_settings, p_to timestamptz, out changed bigint, out reached timestamptz
-)
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-set enable_sort = off set enable_bitmapscan = off
-as $$
+) language plpgsql volatile
+set enable_sort = off set enable_bitmapscan = off as $$
 declare
   v_clock pay.sandbox_settings := p_clock;
   v_deliveries text[];
@@ -386,9 +344,7 @@ begin
   if cardinality(v_operations) = pay_internal.clock_batch() then
     reached := v_last[pay_internal.clock_batch()];
   end if;
-  if v_clock.frozen_at is not null then
-    v_clock.frozen_at := reached;
-  end if;
+  if v_clock.frozen_at is not null then v_clock.frozen_at := reached; end if;
   perform set_config('enable_sort', 'on', true);
   with waiting as materialized (
     select d.id from pay.webhook_deliveries d
@@ -412,5 +368,4 @@ begin
   from waiting w
   where c.environment_id = p_clock.environment_id and c.id = w.id;
   changed := changed + cardinality(coalesce(v_operations, '{}'));
-end
-$$;
+end $$;

@@ -12,10 +12,7 @@
 
 -- A fault as JSON text, in the order of the contract (§7).
 create or replace function pay_internal.fault_body(p_fault pay.faults)
-returns text
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language sql stable as $$
   select row_to_json(t)::text from (
     select
       p_fault.id,
@@ -33,29 +30,21 @@ $$;
 -- Whether a target matches the conditions of a fault. p_target has a text, or a list of texts, for
 -- each condition that a fault of its kind can have.
 create or replace function pay_internal.fault_matches(p_filter jsonb, p_target jsonb)
-returns boolean
-language plpgsql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$
+returns boolean language plpgsql immutable parallel safe as $$
 begin
   return not exists (
     select from jsonb_each(p_filter) w
     -- A list contains each of its texts, and a text contains itself.
     where not coalesce(p_target -> w.key @> w.value, false)
   );
-end
-$$;
+end $$;
 
 -- The oldest open fault that a target matches; all columns are null if there is none.
 -- p_takes    true: counts the fault, which waits for other transactions that count it
 -- p_without  a fault that the target cannot have; null: it can have all
 create or replace function pay_internal.next_fault(
   p_environment_id text, p_kind text, p_target jsonb, p_takes boolean, p_without text default null
-)
-returns pay.faults
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns pay.faults language plpgsql volatile as $$
 declare
   v_fault pay.faults;
 begin
@@ -75,16 +64,12 @@ begin
   update pay.faults fault set times_left = fault.times_left - 1
   where fault.environment_id = p_environment_id and fault.id = v_fault.id;
   return v_fault;
-end
-$$;
+end $$;
 
 -- Writes the kinds of open faults into the settings of a sandbox, if they differ. The caller holds
 -- the lock of the sandbox alone.
 create or replace function pay_internal.note_fault_kinds(p_environment_id text)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_kinds text[] := array(
     select distinct fault.kind from pay.faults fault
@@ -100,8 +85,7 @@ begin
     values (p_environment_id, pay_internal.new_settings_version(), v_kinds)
     on conflict on constraint sandbox_settings_pkey do nothing;
   end if;
-end
-$$;
+end $$;
 
 -- Finds the fault of a request or of an operation of the simulated provider.
 -- p_request  the request, as pay_internal.admit takes it, in a list of one
@@ -115,20 +99,15 @@ $$;
 -- leaves the settings as they are if there are any.
 create or replace function pay.match_fault(
   p_request text, p_kind text, p_target text, p_takes boolean
-)
-returns pay.admission
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
-as $$
+) returns pay.admission
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set lock_timeout = '3s' as $$
 declare
   v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
   v_access pay.admission := v_found[1];
   v_fault pay.faults;
 begin
-  if v_access.outcome <> 'ok' then
-    return v_access;
-  end if;
+  if v_access.outcome <> 'ok' then return v_access; end if;
   v_fault := pay_internal.next_fault(v_access.environment_id, p_kind, p_target::jsonb, p_takes);
   if v_fault.id is not null then
     v_access.body := json_build_object(
@@ -143,8 +122,7 @@ begin
     perform pay_internal.note_fault_kinds(v_access.environment_id);
   end if;
   return v_access;
-end
-$$;
+end $$;
 grant execute on function pay.match_fault(text, text, text, boolean) to pay_api;
 
 -- Declares a fault. p_fault: {id, kind, fault, filter, delay_ms, times}; p_limit: the most faults
@@ -153,17 +131,13 @@ grant execute on function pay.match_fault(text, text, text, boolean) to pay_api;
 -- Concurrency: holds the lock of the sandbox alone, because its settings change.
 create or replace function pay.create_fault(p_request text, p_fault text, p_limit integer)
 returns pay.admission
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
-as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set lock_timeout = '3s' as $$
 declare
   v_access pay.admission := pay_internal.claim_one(p_request, pay_internal.admit_alone(p_request));
   v_fault pay.faults := json_populate_record(null::pay.faults, p_fault::json);
 begin
-  if v_access.outcome <> 'ok' then
-    return v_access;
-  end if;
+  if v_access.outcome <> 'ok' then return v_access; end if;
   if (
     select count(*) from pay.faults fault
     where fault.environment_id = v_access.environment_id and fault.times_left > 0
@@ -181,8 +155,7 @@ begin
   v_access.body := pay_internal.fault_body(v_fault);
   perform pay_internal.store_response(p_request, v_access);
   return v_access;
-end
-$$;
+end $$;
 grant execute on function pay.create_fault(text, text, integer) to pay_api;
 
 -- Deletes a fault: it does not happen any more.
@@ -190,16 +163,12 @@ grant execute on function pay.create_fault(text, text, integer) to pay_api;
 -- Concurrency: as pay.create_fault.
 create or replace function pay.delete_fault(p_request text, p_id text)
 returns pay.admission
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
-as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set lock_timeout = '3s' as $$
 declare
   v_access pay.admission := pay_internal.claim_one(p_request, pay_internal.admit_alone(p_request));
 begin
-  if v_access.outcome <> 'ok' then
-    return v_access;
-  end if;
+  if v_access.outcome <> 'ok' then return v_access; end if;
   delete from pay.faults fault where fault.environment_id = v_access.environment_id
     and fault.id = p_id;
   if not found then
@@ -212,17 +181,13 @@ begin
   v_access.body := json_build_object('id', p_id, 'object', 'fault', 'deleted', true);
   perform pay_internal.store_response(p_request, v_access);
   return v_access;
-end
-$$;
+end $$;
 grant execute on function pay.delete_fault(text, text) to pay_api;
 
 -- Locks the provider faults that the changes of a list use. A change is stale if its fault cannot
 -- happen any more, or if earlier changes of the list use it up.
 create or replace function pay_internal.lock_faults(p_faults jsonb, p_found pay.admission[])
-returns pay.admission[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns pay.admission[] language plpgsql volatile as $$
 declare
   v_n integer;
 begin
@@ -249,17 +214,12 @@ begin
     p_found[v_n].outcome := 'stale';
   end loop;
   return p_found;
-end
-$$;
+end $$;
 
 -- Counts the provider faults of the committed changes. p_callers: as in pay_internal.write_rows.
 create or replace function pay_internal.count_faults(
   p_faults jsonb, p_callers pay_internal.caller[]
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns void language plpgsql volatile as $$
 begin
   update pay.faults fault
   set times_left = fault.times_left - u.times
@@ -270,5 +230,4 @@ begin
     group by caller.environment_id, f.id
   ) u
   where fault.environment_id = u.environment_id and fault.id = u.id;
-end
-$$;
+end $$;

@@ -2,17 +2,11 @@
 
 -- The number of requests that the log of a sandbox stores (contract §5).
 create or replace function pay_internal.stored_requests()
-returns integer
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select 1000 $$;
+returns integer language sql immutable parallel safe as $$ select 1000 $$;
 
 -- A request as lists show it, without its bodies.
 create or replace function pay_internal.request_body(p_request pay.requests)
-returns text
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language sql stable as $$
   select row_to_json(t)::text from (
     select
       p_request.id,
@@ -33,10 +27,7 @@ $$;
 
 -- A request with its bodies, as the read of one request shows it.
 create or replace function pay_internal.whole_request_body(p_request pay.requests)
-returns text
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language sql stable as $$
   select left(pay_internal.request_body(p_request), -1)
     || ',"request_body":' || coalesce(p_request.request_body, 'null')
     || ',"response_body":' || coalesce(p_request.response_body, 'null') || '}'
@@ -60,13 +51,9 @@ $$;
 create or replace function pay.log_requests(
   p_keys text, p_requests text, p_replays text, p_storage_gb integer default null
 )
-returns void
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   perform set_config('synchronous_commit', 'off', true);
   if p_replays <> '[]' then
     with replayed as materialized (
@@ -114,8 +101,7 @@ begin
     join known k on k.k = r.k
     on conflict on constraint requests_pkey do nothing;
   end if;
-end
-$$;
+end $$;
 grant execute on function pay.log_requests(text, text, text, integer) to pay_api;
 
 -- Deletes one batch of the requests that are older than 30 days or no longer among the last of a
@@ -123,14 +109,8 @@ grant execute on function pay.log_requests(text, text, text, integer) to pay_api
 -- because requests are written behind their responses and its count would differ. The log has real
 -- times, so p_at is real.
 create or replace function pay_internal.purge_requests(
-  p_environment_id text,
-  p_at timestamptz,
-  p_batch integer
-)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+  p_environment_id text, p_at timestamptz, p_batch integer
+) returns bigint language plpgsql volatile as $$
 declare
   v_oldest text := greatest(pay_internal.id_floor('req_', p_at - interval '30 days'), (
     select o.id from pay.requests o where o.environment_id = p_environment_id
@@ -146,5 +126,4 @@ begin
   ));
   get diagnostics v_rows = row_count;
   return v_rows;
-end
-$$;
+end $$;

@@ -3,10 +3,7 @@
 -- The maximum number of rows of a kind that a reset counts: a tenth of a second's work. A sandbox
 -- with more returns this number (contract §5).
 create or replace function pay_internal.most_counted()
-returns integer
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select 250000 $$;
+returns integer language sql immutable parallel safe as $$ select 250000 $$;
 
 -- The response to a reset: the number of rows of each kind that it deletes. p_with_endpoints: true
 -- if the reset deletes the webhook endpoints too. p_has_claim: true if the reset has an idempotency
@@ -17,12 +14,7 @@ as $$ select 250000 $$;
 -- delete rows in between.
 create or replace function pay_internal.sandbox_reset_body(
   p_environment_id text, p_with_endpoints boolean, p_has_claim boolean
-)
-returns text
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-set max_parallel_workers_per_gather = 0
-as $$
+) returns text language plpgsql volatile set max_parallel_workers_per_gather = 0 as $$
 declare
   v_table text;
   v_began timestamptz;
@@ -45,15 +37,12 @@ begin
          limit pay_internal.most_counted() + 1
        ) counted', v_table)
     into v_count using p_environment_id, v_table <> 'webhook_endpoints' or p_with_endpoints;
-    if v_table = 'idempotency_keys' and p_has_claim then
-      v_count := v_count - 1;
-    end if;
+    if v_table = 'idempotency_keys' and p_has_claim then v_count := v_count - 1; end if;
     v_counts := v_counts || format('"%s":%s', v_table, least(v_count, pay_internal.most_counted()));
     v_rest := least(clock_timestamp() - v_began, v_rests_left);
   end loop;
   return '{"object":"sandbox_reset","deleted":{' || array_to_string(v_counts, ',') || '}}';
-end
-$$;
+end $$;
 
 -- Replaces an environment by a new one: moves its keys, rate counters, endpoints (unless
 -- p_with_endpoints deletes them) and the list of its disposable sandboxes. Deletes a batch of its
@@ -61,13 +50,9 @@ $$;
 -- dispatcher cancel them (ADR 0004). Attempts under way end by themselves.
 create or replace function pay_internal.move_environment(
   p_old text, p_new text, p_at timestamptz, p_with_endpoints boolean
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns void language plpgsql volatile as $$
 declare
-  v_worker constant text := coalesce(current_setting('pay.worker', true), '');
+  v_was_worker boolean;
   v_environment pay.environments;
 begin
   perform set_config('pay.environment_ids', array[p_old, p_new]::text, true);
@@ -75,14 +60,14 @@ begin
   update pay.environments e set retired_at = p_at where e.id = p_old
   returning * into v_environment;
   -- The account's other sandboxes are not open.
-  perform set_config('pay.worker', 'on', true);
+  v_was_worker := pay_internal.act_as_worker();
   insert into pay.environments
     (id, public_id, account, livemode, name, ends_at, stored_gb, resets_until)
   values (p_new, v_environment.public_id, v_environment.account, false, v_environment.name,
     v_environment.ends_at, case when v_environment.stored_gb > 0
       then pay_internal.account_storage(v_environment.account, false, p_old) >> 30 else 0 end,
     greatest(v_environment.resets_until, pay_internal.server_time()) + pay_internal.reset_every());
-  perform set_config('pay.worker', v_worker, true);
+  perform pay_internal.act_as_worker(v_was_worker);
   update pay.api_keys t set environment_id = p_new where t.environment_id = p_old;
   -- The clock of the sandbox is the real one again, so its keys were last used now at the latest.
   update pay.api_key_secrets t
@@ -97,17 +82,13 @@ begin
     update pay.webhook_endpoints t set environment_id = p_new where t.environment_id = p_old;
   end if;
   perform pay_internal.restart_seeded(p_old, p_new);
-end
-$$;
+end $$;
 
 -- Deletes at most pay_internal.called_off_at_once() pending deliveries of the endpoints of an
 -- environment that ends. Concurrency: skips those that another transaction has locked.
 create or replace function pay_internal.delete_pending(p_environment_id text)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-set enable_sort = off set enable_bitmapscan = off
-as $$
+returns void language plpgsql volatile
+set enable_sort = off set enable_bitmapscan = off as $$
 begin
   delete from pay.webhook_deliveries d
   where d.ctid = any (array(
@@ -123,8 +104,7 @@ begin
     where t.environment_id = p_environment_id
     limit pay_internal.called_off_at_once()
   ));
-end
-$$;
+end $$;
 
 -- Resets the sandbox of a key. Keys stay, and endpoints unless p_with_endpoints deletes them: they
 -- move to a new environment, and retention deletes the rows of the old one later, so a reset costs
@@ -139,12 +119,9 @@ $$;
 -- dispatcher does, before deliveries, and skips deliveries that another transaction has locked.
 create or replace function pay.reset_sandbox(
   p_request text, p_environment_id text, p_with_endpoints boolean default false
-)
-returns pay.admission
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
-as $$
+) returns pay.admission
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set lock_timeout = '3s' as $$
 declare
   v_request jsonb := p_request::jsonb -> 0;
   v_old text;
@@ -159,9 +136,7 @@ begin
       perform pay_internal.release_key(p_request, v_access);
     end if;
   end if;
-  if v_access.outcome <> 'ok' then
-    return v_access;
-  end if;
+  if v_access.outcome <> 'ok' then return v_access; end if;
 
   v_access.outcome := 'committed';
   v_access.body := pay_internal.sandbox_reset_body(
@@ -178,6 +153,5 @@ begin
   where k.environment_id = v_old and k.api_key_id = v_access.api_key_id
     and k.key = v_request ->> 'idempotency_key';
   return v_access;
-end
-$$;
+end $$;
 grant execute on function pay.reset_sandbox(text, text, boolean) to pay_api;

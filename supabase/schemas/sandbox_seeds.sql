@@ -3,57 +3,41 @@
 
 -- The number of requests that a transcript stores.
 create or replace function pay_internal.max_transcript_lines()
-returns integer
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select 10000 $$;
+returns integer language sql immutable parallel safe as $$ select 10000 $$;
 
 -- The length in bytes after which a transcript takes no further lines.
 create or replace function pay_internal.max_transcript_bytes()
-returns bigint
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select 16777216 $$;
+returns bigint language sql immutable parallel safe as $$ select 16777216 $$;
 
 -- The text from which all ids and secrets of a seeded sandbox are derived: hex SHA-256 of the
 -- account and the seed.
 create or replace function pay_internal.seed_root(p_account text, p_seed text)
-returns text
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
+returns text language sql immutable parallel safe
 as $$ select encode(sha256(convert_to(p_account || E'\n' || p_seed, 'UTF8')), 'hex') $$;
 
 -- Writes the settings with which a seeded sandbox begins: its clock stands, and it has had no
 -- request.
 create or replace function pay_internal.begin_seeded(
   p_environment_id text, p_seed text, p_root text
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns void language plpgsql volatile as $$
 begin
   insert into pay.sandbox_settings (environment_id, version, frozen_at, seed, seed_root)
   values (
     p_environment_id, pay_internal.new_settings_version(), '2030-01-01T00:00:00Z', p_seed, p_root);
-end
-$$;
+end $$;
 
 -- Frees a seed for a new sandbox of the account, if the sandbox that has it has ended. Returns
 -- whether the seed is free.
 -- Concurrency: the caller holds the account's lock (pay_internal.take_sandbox_quota), so two
 -- creates never take the same seed.
 create or replace function pay_internal.free_seed(p_root text, p_at timestamptz)
-returns boolean
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns boolean language plpgsql volatile as $$
 declare
   v_opened constant text := current_setting('pay.environment_ids', true);
   v_holder record;
   v_is_free boolean;
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   select e.public_id, e.ends_at into v_holder
   from pay.sandbox_settings w join pay.environments e on e.id = w.environment_id
   where w.seed_root = p_root;
@@ -61,20 +45,16 @@ begin
   if v_is_free and v_holder.public_id is not null then
     perform pay_internal.retire_sandbox(v_holder.public_id, p_at);
   end if;
-  perform set_config('pay.worker', '', true);
+  perform pay_internal.act_as_worker(false);
   perform set_config('pay.environment_ids', v_opened, true);
   return v_is_free;
-end
-$$;
+end $$;
 
 -- Brings a seeded sandbox back to its start in a reset: the new environment begins with the seed,
 -- and the endpoints of the old one are deleted, because the next run makes the same ids again.
 -- Does nothing for other sandboxes.
 create or replace function pay_internal.restart_seeded(p_old text, p_new text)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_settings pay.sandbox_settings;
 begin
@@ -84,18 +64,14 @@ begin
     perform pay_internal.begin_seeded(p_new, v_settings.seed, v_settings.seed_root);
     delete from pay.webhook_endpoints t where t.environment_id = p_new;
   end if;
-end
-$$;
+end $$;
 
 -- Opens the test environment of a valid secret. Returns null if there is none: then admission
 -- refuses the request.
 -- Concurrency: shares the lock of the environment, so it waits for a reset or for a step of the
 -- clock. A reset moves the key to another environment, so the key is looked up again after a wait.
 create or replace function pay_internal.open_by_hash(p_key_hash text)
-returns text
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language plpgsql volatile as $$
 declare
   v_hash constant bytea := decode(p_key_hash, 'hex');
   v_held text := '';
@@ -116,19 +92,15 @@ begin
     perform set_config('pay.environment_ids', array[v_environment]::text, true);
   end if;
   return v_environment;
-end
-$$;
+end $$;
 
 -- Gives the next request of a seeded sandbox its number. Returns the settings of the sandbox with
 -- that number as JSON text; null if the key is not valid or its sandbox has no seed.
 -- Raises lock_not_available while the account moves to another cell.
 -- Concurrency: requests of one sandbox wait for each other only here.
 create or replace function pay.number_request(p_key_hash text)
-returns text
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
-as $$
+returns text language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set lock_timeout = '3s' as $$
 declare
   v_environment constant text := pay_internal.open_by_hash(p_key_hash);
   v_settings text;
@@ -140,8 +112,7 @@ begin
     returning row_to_json(w)::text into v_settings;
   end if;
   return v_settings;
-end
-$$;
+end $$;
 grant execute on function pay.number_request(text) to pay_api;
 
 -- Stores a request and its response in the transcript of a seeded sandbox. Does nothing after a
@@ -151,12 +122,8 @@ grant execute on function pay.number_request(text) to pay_api;
 -- gigabytes; null: no limit.
 create or replace function pay.store_transcript_line(
   p_key_hash text, p_n bigint, p_line text, p_storage_gb integer default null
-)
-returns void
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
-as $$
+) returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set lock_timeout = '3s' as $$
 declare
   v_environment constant text := pay_internal.open_by_hash(p_key_hash);
 begin
@@ -172,8 +139,7 @@ begin
     values (v_environment, p_n, p_line)
     on conflict on constraint transcript_lines_pkey do nothing;
   end if;
-end
-$$;
+end $$;
 grant execute on function pay.store_transcript_line(text, bigint, text, integer) to pay_api;
 
 -- A part of the transcript of the caller's sandbox, of about 256 KiB.
@@ -185,10 +151,7 @@ grant execute on function pay.store_transcript_line(text, bigint, text, integer)
 --           not_seeded.
 create or replace function pay.transcript(p_request text, p_after bigint)
 returns pay.admission
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
   v_access pay.admission := v_found[1];
@@ -197,9 +160,7 @@ declare
   v_lines text[] := '{}';
   v_line record;
 begin
-  if v_access.outcome <> 'ok' then
-    return v_access;
-  end if;
+  if v_access.outcome <> 'ok' then return v_access; end if;
   if not exists (
     select from pay.sandbox_settings w
     where w.environment_id = v_access.environment_id and w.seed is not null
@@ -221,6 +182,5 @@ begin
   end loop;
   v_access.body := array_to_string(v_lines, '');
   return v_access;
-end
-$$;
+end $$;
 grant execute on function pay.transcript(text, bigint) to pay_api;

@@ -7,25 +7,16 @@
 
 -- The maximum number of disposable sandboxes of an account that have not ended (contract §5).
 create or replace function pay_internal.max_sandboxes()
-returns integer
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select 1000 $$;
+returns integer language sql immutable parallel safe as $$ select 1000 $$;
 
 -- The maximum number of rows of disposable sandboxes of an account, with those that have ended
 -- within a day (contract §5). A reset moves the rows, so their number bounds its work.
 create or replace function pay_internal.max_stored_sandboxes()
-returns integer
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select 10000 $$;
+returns integer language sql immutable parallel safe as $$ select 10000 $$;
 
 -- A disposable sandbox as JSON text, without its key.
 create or replace function pay_internal.sandbox_body(p_sandbox pay.sandboxes)
-returns text
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language sql stable as $$
   select row_to_json(t)::text from (
     select
       p_sandbox.id,
@@ -41,17 +32,13 @@ $$;
 -- Concurrency: a transaction that makes one holds this lock until it ends. The count is a later
 -- statement, so it sees the sandboxes of all transactions that held the lock before.
 create or replace function pay_internal.take_sandbox_quota(p_account text, p_at timestamptz)
-returns boolean
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns boolean language plpgsql volatile as $$
 declare
-  v_worker text := coalesce(current_setting('pay.worker', true), '');
+  -- The account's other sandboxes can have made some as well.
+  v_was_worker constant boolean := pay_internal.act_as_worker();
   v_count bigint;
 begin
   perform pg_advisory_xact_lock(hashtextextended('sandboxes ' || p_account, 0));
-  -- The account's other sandboxes can have made some as well.
-  perform set_config('pay.worker', 'on', true);
   select case
       when exists (
         select from pay.sandboxes sandbox where sandbox.account = p_account
@@ -62,19 +49,15 @@ begin
   into v_count
   from pay.sandboxes sandbox
   where sandbox.account = p_account and sandbox.expires_at > p_at;
-  perform set_config('pay.worker', v_worker, true);
+  perform pay_internal.act_as_worker(v_was_worker);
   return v_count < pay_internal.max_sandboxes();
-end
-$$;
+end $$;
 
 -- Writes a disposable sandbox with its environment and its first key. Opens the new environment
 -- beside the caller's.
 -- p_secret  {key_id, hash, prefix, last_four} of the key
 create or replace function pay_internal.write_sandbox(p_sandbox pay.sandboxes, p_secret json)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns void language plpgsql volatile as $$
 begin
   perform set_config('pay.environment_ids',
     array[p_sandbox.environment_id, p_sandbox.id]::text, true);
@@ -103,8 +86,7 @@ begin
     perform pay_internal.begin_seeded(
       p_sandbox.id, p_sandbox.seed, pay_internal.seed_root(p_sandbox.account, p_sandbox.seed));
   end if;
-end
-$$;
+end $$;
 
 -- Makes a disposable sandbox of the caller's account, with a key of all scopes. It ends after
 -- expires_in seconds, at the latest when the caller's key expires or is revoked.
@@ -122,10 +104,8 @@ $$;
 -- can have locked the secret of the key, for which a revocation waits: it asks to be sent again.
 create or replace function pay.make_sandbox(p_request text, p_sandbox text, p_secret text)
 returns pay.admission
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
-as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set lock_timeout = '3s' as $$
 declare
   v_access pay.admission := pay_internal.admit_one(p_request);
   v_requested json := p_sandbox::json;
@@ -162,9 +142,7 @@ begin
   -- The claim stores the response, which a later update would write a second time.
   v_access := pay_internal.claim_one(
     jsonb_set(p_request::jsonb, '{0,body}', to_jsonb(v_body))::text, v_access);
-  if v_access.outcome <> 'ok' then
-    return v_access;
-  end if;
+  if v_access.outcome <> 'ok' then return v_access; end if;
   v_access.outcome := case
     when v_caller.livemode then 'live'
     when v_caller.ends_at is not null then 'disposable'
@@ -181,8 +159,7 @@ begin
   perform pay_internal.write_sandbox(v_sandbox, v_secret);
   v_access.body := v_body;
   return v_access;
-end
-$$;
+end $$;
 grant execute on function pay.make_sandbox(text, text, text) to pay_api;
 
 -- Ends a disposable sandbox: retires its environment, ends its keys, frees its seed and disables
@@ -192,47 +169,35 @@ grant execute on function pay.make_sandbox(text, text, text) to pay_api;
 -- requests of the sandbox that are under way. It never waits for a lock on a delivery, so it cannot
 -- deadlock with a poll of the dispatcher.
 create or replace function pay_internal.retire_sandbox(p_public_id text, p_at timestamptz)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_environment text := pay_internal.hold_environment(p_public_id, true);
 begin
-  if v_environment is null then
-    return;
-  end if;
+  if v_environment is null then return; end if;
   perform set_config('pay.environment_ids', array[v_environment]::text, true);
   update pay.environments e set retired_at = p_at, ends_at = least(e.ends_at, p_at)
   where e.id = v_environment and e.ends_at is not null;
-  if not found then
-    raise exception '% is no disposable sandbox', p_public_id;
-  end if;
+  if not found then raise exception '% is no disposable sandbox', p_public_id; end if;
   update pay.api_key_secrets s set ends_at = least(s.ends_at, p_at)
   where s.environment_id = v_environment;
   delete from pay.sandbox_settings w where w.environment_id = v_environment and w.seed is not null;
   update pay.webhook_endpoints t set status = 'disabled'
   where t.environment_id = v_environment and t.status = 'enabled';
   perform pay_internal.delete_pending(v_environment);
-end
-$$;
+end $$;
 
 -- Ends the disposable sandboxes that a key has made, because it is revoked: their keys open nothing
 -- any more. Retention retires them, as those whose time has come. The caller has locked the row of
 -- the key.
 create or replace function pay_internal.end_sandboxes_of(p_api_key_id text)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_opened constant text := coalesce(current_setting('pay.environment_ids', true), '');
-  v_worker constant text := coalesce(current_setting('pay.worker', true), '');
+  -- pay_internal.max_sandboxes() at most, because the account has no more that have not ended.
+  v_was_worker constant boolean := pay_internal.act_as_worker();
   v_now constant timestamptz := date_trunc('milliseconds', pay_internal.server_time());
   v_environments text[];
 begin
-  -- pay_internal.max_sandboxes() at most, because the account has no more that have not ended.
-  perform set_config('pay.worker', 'on', true);
   with ended as (
     update pay.sandboxes s set expires_at = v_now
     where s.made_by = p_api_key_id and s.expires_at > v_now
@@ -247,27 +212,22 @@ begin
     update pay.api_key_secrets s set ends_at = v_now where s.environment_id = any (v_environments);
     perform set_config('pay.environment_ids', v_opened, true);
   end if;
-  perform set_config('pay.worker', v_worker, true);
-end
-$$;
+  perform pay_internal.act_as_worker(v_was_worker);
+end $$;
 
 -- Ends a disposable sandbox that the caller's sandbox has made. Ending it again changes nothing.
 -- p_request  the request, as pay_internal.admit takes it, in a list of one
 -- Outcomes: those of admission.sql; committed (body) | not_found.
 create or replace function pay.end_sandbox(p_request text, p_id text)
 returns pay.admission
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
-as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set lock_timeout = '3s' as $$
 declare
   v_access pay.admission := pay_internal.claim_one(p_request, pay_internal.admit_one(p_request));
   v_sandbox pay.sandboxes;
   v_now timestamptz := date_trunc('milliseconds', pay_internal.server_time());
 begin
-  if v_access.outcome <> 'ok' then
-    return v_access;
-  end if;
+  if v_access.outcome <> 'ok' then return v_access; end if;
   select * into v_sandbox from pay.sandboxes sandbox
   where sandbox.environment_id = v_access.environment_id and sandbox.id = p_id for update;
   if v_sandbox.id is null then
@@ -285,20 +245,15 @@ begin
   perform pay_internal.store_response(p_request, v_access);
   perform pay_internal.retire_sandbox(p_id, v_now);
   return v_access;
-end
-$$;
+end $$;
 grant execute on function pay.end_sandbox(text, text) to pay_api;
 
--- Retention: retires sandboxes whose end has passed. Returns their number. The caller has set
--- pay.worker. p_environment_id: null is all.
+-- Retention: retires sandboxes whose end has passed. Returns their number. The caller
+-- acts as the worker. p_environment_id: null is all.
 -- Concurrency: leaves a sandbox whose lock another transaction holds for the next run.
 create or replace function pay_internal.retire_ended_sandboxes(
   p_environment_id text, p_at timestamptz
-)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns bigint language plpgsql volatile as $$
 declare
   v_id text;
   v_public_id text;
@@ -316,18 +271,13 @@ begin
     end if;
   end loop;
   return v_total;
-end
-$$;
+end $$;
 
 -- Retention: deletes one batch of the rows of pay.sandboxes that ended a day ago. Returns their
--- number. The caller has set pay.worker. p_environment_id: null is all.
+-- number. The caller acts as the worker. p_environment_id: null is all.
 create or replace function pay_internal.purge_sandboxes(
   p_environment_id text, p_at timestamptz, p_batch integer
-)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns bigint language plpgsql volatile as $$
 declare
   v_rows bigint;
 begin
@@ -340,5 +290,4 @@ begin
   ));
   get diagnostics v_rows = row_count;
   return v_rows;
-end
-$$;
+end $$;

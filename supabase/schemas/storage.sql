@@ -16,10 +16,7 @@
 
 -- The bytes of a delivery, with its indexes, its place in an inbox and its first attempt.
 create or replace function pay_internal.delivery_bytes(p_environment_id text, p_events bigint)
-returns bigint
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns bigint language plpgsql stable as $$
 begin
   if p_events > 0 then
     return p_events * 2000 * (
@@ -27,17 +24,13 @@ begin
       where t.environment_id = p_environment_id and t.status = 'enabled');
   end if;
   return 0;
-end
-$$;
+end $$;
 
 -- Moves the counts of requests to the sandboxes, and returns the accounts. p_environment_id: null
 -- is all.
 -- Concurrency: leaves counters that a request has locked for the next run.
 create or replace function pay_internal.count_storage(p_environment_id text)
-returns text[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns text[] language plpgsql volatile as $$
 declare
   v_accounts text[];
 begin
@@ -61,18 +54,13 @@ begin
   )
   select array_agg(distinct o.account) into v_accounts from counted o;
   return coalesce(v_accounts, '{}');
-end
-$$;
+end $$;
 
 -- The bytes that the sandboxes of an account store: those that are open, or those that wait for
 -- their deletion. p_except: without this sandbox
 create or replace function pay_internal.account_storage(
   p_account text, p_is_retired boolean, p_except text default null
-)
-returns bigint
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
+) returns bigint language sql stable as $$
   select coalesce(sum(s.bytes), 0)::bigint
   from pay.sandbox_storage s join pay.environments e on e.id = s.environment_id
   where s.account = p_account and (e.retired_at is not null) = p_is_retired
@@ -84,10 +72,7 @@ $$;
 -- Logs and transcripts are measured in at most 200 sandboxes with requests in the last two minutes.
 -- Runs at the end of pay.purge, so that no request waits long for the rows that it locks.
 create or replace function pay_internal.note_storage(p_every interval default '10 seconds')
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns bigint language plpgsql volatile as $$
 declare
   v_now constant timestamptz := pay_internal.server_time();
   v_accounts text[];
@@ -101,9 +86,7 @@ begin
   values ('storage_counted_at', extract(epoch from v_now)::text)
   on conflict on constraint settings_pkey do update set value = excluded.value
     where to_timestamp(settings.value::double precision) not between v_now - p_every and v_now;
-  if not found then
-    return 0;
-  end if;
+  if not found then return 0; end if;
   v_accounts := pay_internal.count_storage(null);
   with active as materialized (
     select c.environment_id, min(c.account) as account from pay.rate_counters c
@@ -151,28 +134,18 @@ begin
     where e.id = c.id and e.moving is null;
   end if;
   return 0;
-end
-$$;
+end $$;
 
 -- The resets of a sandbox that are possible at once, and the time after which one more is.
 create or replace function pay_internal.resets_at_once()
-returns integer
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select 300 $$;
+returns integer language sql immutable parallel safe as $$ select 300 $$;
 
 create or replace function pay_internal.reset_every()
-returns interval
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select interval '200 milliseconds' $$;
+returns interval language sql immutable parallel safe as $$ select interval '200 milliseconds' $$;
 
 -- The maximum number of environments of an account that wait for their deletion (contract §5).
 create or replace function pay_internal.max_waiting_environments()
-returns integer
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select 1000 $$;
+returns integer language sql immutable parallel safe as $$ select 1000 $$;
 
 -- Whether a sandbox may be reset now: "ok", "too_often", or "waiting" if too many environments of
 -- the account, or as many bytes as its sandboxes may store, wait for their deletion.
@@ -180,18 +153,14 @@ as $$ select 1000 $$;
 -- Concurrency: the caller has the sandbox alone. Simultaneous resets of other sandboxes of the
 -- account do not count each other.
 create or replace function pay_internal.judge_reset(p_environment_id text, p_request jsonb)
-returns text
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language plpgsql volatile as $$
 declare
-  v_worker constant text := coalesce(current_setting('pay.worker', true), '');
+  -- The account's other sandboxes are not open.
+  v_was_worker constant boolean := pay_internal.act_as_worker();
   v_storage_gb constant bigint := (p_request -> 'storage' ->> 0)::bigint;
   v_environment pay.environments;
   v_outcome text := 'ok';
 begin
-  -- The account's other sandboxes are not open.
-  perform set_config('pay.worker', 'on', true);
   select * into v_environment from pay.environments e where e.id = p_environment_id;
   if (p_request -> 'rate' ->> 1)::integer > 0 then
     v_outcome := case
@@ -210,7 +179,6 @@ begin
   then
     v_outcome := 'waiting';
   end if;
-  perform set_config('pay.worker', v_worker, true);
+  perform pay_internal.act_as_worker(v_was_worker);
   return v_outcome;
-end
-$$;
+end $$;

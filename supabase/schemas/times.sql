@@ -5,33 +5,22 @@
 -- A statement over many rows calls it once. Tests replace it to move time. In plpgsql, because a
 -- function in SQL is planned again in each statement that calls it.
 create or replace function pay_internal.server_time()
-returns timestamptz
-language plpgsql stable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$
+returns timestamptz language plpgsql stable parallel safe as $$
 begin
   return now();
-end
-$$;
+end $$;
 
 -- A time in the format of the contract.
 create or replace function pay_internal.wire_time(p_at timestamptz)
-returns text
-language plpgsql stable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language plpgsql stable parallel safe as $$
 begin
   return to_char(p_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
-end
-$$;
+end $$;
 
 -- The least id that shared/core/ids.ts can make at or after an instant. An id begins with its
 -- milliseconds in base 32.
 create or replace function pay_internal.id_floor(p_prefix text, p_at timestamptz)
-returns text
-language plpgsql immutable
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language plpgsql immutable as $$
 declare
   v_rest bigint := floor(extract(epoch from p_at) * 1000);
   v_time text := '';
@@ -41,5 +30,4 @@ begin
     v_rest := v_rest / 32;
   end loop;
   return p_prefix || v_time || repeat('0', 17);
-end
-$$;
+end $$;

@@ -5,11 +5,7 @@
 -- belongs to an earlier transfer of the list, draws nothing: pay_internal.claim finds its response.
 create or replace function pay_internal.lock_funds(
   p_requests jsonb, p_transfers jsonb, p_moved integer[], p_found pay.admission[]
-)
-returns pay.admission[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns pay.admission[] language plpgsql volatile as $$
 declare
   v_draw record;
   v_fund text := '';
@@ -47,16 +43,11 @@ begin
     end if;
   end loop;
   return p_found;
-end
-$$;
+end $$;
 
 create or replace function pay_internal.write_transfers(
   p_transfers jsonb, p_callers pay_internal.caller[], p_moved integer[]
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns void language plpgsql volatile as $$
 begin
   insert into pay.transfers
     (environment_id, id, status, amount_minor, currency, sequence, created_at, updated_at, body)
@@ -86,5 +77,4 @@ begin
     from moved r
     where tr.ctid = r.place;
   end if;
-end
-$$;
+end $$;

@@ -9,27 +9,18 @@
 
 -- The maximum number of pending deliveries of a sandbox at which a request may add some.
 create or replace function pay_internal.max_pending_deliveries()
-returns integer
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select 20000 $$;
+returns integer language sql immutable parallel safe as $$ select 20000 $$;
 
 -- The number of pending deliveries of a sandbox from which on they are counted. With fewer, each
 -- change reads them: a quarter of a millisecond.
 create or replace function pay_internal.few_pending_deliveries()
-returns integer
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select 100 $$;
+returns integer language sql immutable parallel safe as $$ select 100 $$;
 
 -- The number of pending deliveries to enabled endpoints of a sandbox, up to p_most; 0 for a live
 -- environment. Those to disabled endpoints are being cancelled.
 create or replace function pay_internal.count_pending(p_environment_id text, p_most integer)
-returns bigint
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-set enable_sort = off set enable_bitmapscan = off
-as $$
+returns bigint language plpgsql stable
+set enable_sort = off set enable_bitmapscan = off as $$
 begin
   return (
     select count(*) from (
@@ -47,30 +38,22 @@ begin
       limit p_most
     ) counted
   );
-end
-$$;
+end $$;
 
 -- Whether an environment is a sandbox with pay_internal.max_pending_deliveries() pending
 -- deliveries.
 create or replace function pay_internal.has_backlog(p_environment_id text)
-returns boolean
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns boolean language plpgsql stable as $$
 begin
   return pay_internal.count_pending(p_environment_id, pay_internal.max_pending_deliveries())
     >= pay_internal.max_pending_deliveries();
-end
-$$;
+end $$;
 
 -- How many more pending deliveries the sandbox of a key may have; body: the number.
 -- Outcomes: those of admission.sql; backlog (it may have no more).
 create or replace function pay.read_pending_quota(p_request text)
 returns pay.admission
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
   v_access pay.admission := v_found[1];
@@ -83,8 +66,7 @@ begin
     v_access.body := v_quota;
   end if;
   return v_access;
-end
-$$;
+end $$;
 grant execute on function pay.read_pending_quota(text) to pay_api;
 
 -- Finds the admitted changes that add deliveries in sandboxes with
@@ -92,11 +74,7 @@ grant execute on function pay.read_pending_quota(text) to pay_api;
 -- outcome is uncounted. p_requests, p_events: as pay.commit takes them.
 create or replace function pay_internal.find_uncounted(
   p_requests jsonb, p_events jsonb, p_found pay.admission[]
-)
-returns pay.admission[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns pay.admission[] language plpgsql volatile as $$
 declare
   v_requested integer[] := array(
     select f.n from unnest(p_found) f
@@ -109,9 +87,7 @@ declare
       >= pay_internal.few_pending_deliveries());
   v_n integer;
 begin
-  if v_many = '{}' then
-    return p_found;
-  end if;
+  if v_many = '{}' then return p_found; end if;
   for v_n in
     select distinct e.n from jsonb_to_recordset(p_events) as e (n integer, type text)
     join pay.webhook_endpoints t
@@ -122,5 +98,4 @@ begin
     p_found[v_n].outcome := 'uncounted';
   end loop;
   return p_found;
-end
-$$;
+end $$;

@@ -4,18 +4,12 @@
 -- How many attempts of a delivery are recorded. Limited, because a delivery can be redelivered any
 -- number of times, and each record rewrites the row.
 create or replace function pay_internal.stored_attempts()
-returns integer
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select 50 $$;
+returns integer language sql immutable parallel safe as $$ select 50 $$;
 
 -- Adds an attempt to the recorded ones. If there are too many, the second one goes: the first one
 -- stays, because an invariant checks the order of deliveries by it.
 create or replace function pay_internal.with_attempt(p_attempts json[], p_attempt json)
-returns json[]
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$
+returns json[] language sql immutable parallel safe as $$
   select case
     when cardinality(p_attempts) < pay_internal.stored_attempts() then p_attempts
     else p_attempts[:1] || p_attempts[3:] end || p_attempt
@@ -25,10 +19,7 @@ $$;
 -- subject, if it is earlier. Null: it waits for none. The comparison of the environment uses no
 -- index, as in pay.poll_deliveries.
 create or replace function pay_internal.blocking_delivery(p_delivery pay.webhook_deliveries)
-returns text
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language plpgsql stable as $$
 begin
   return (
     select d.id
@@ -41,16 +32,12 @@ begin
     order by d.sequence
     limit 1
   );
-end
-$$;
+end $$;
 
 -- A delivery as JSON text, in the order of the contract (§4). One that waits for another delivery
 -- names it in its last member.
 create or replace function pay_internal.webhook_delivery_body(p_delivery pay.webhook_deliveries)
-returns text
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language sql stable as $$
   select case when b.blocked_by is null then b.body
     else left(b.body, -1) || ',"blocked_by":"' || b.blocked_by || '"}' end
   from (
@@ -77,16 +64,10 @@ $$;
 
 -- How many attempts of a delivery the log has: the newest ones.
 create or replace function pay_internal.logged_attempts()
-returns integer
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select 5 $$;
+returns integer language sql immutable parallel safe as $$ select 5 $$;
 
 create or replace function pay_internal.attempt_log_retention()
-returns interval
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select interval '7 days' $$;
+returns interval language sql immutable parallel safe as $$ select interval '7 days' $$;
 
 -- Adds ended attempts to the log. Leaves out one that is not the newest of its delivery,
 -- and those of live and of retired environments. Distinct, because an error here would make the
@@ -95,10 +76,7 @@ as $$ select interval '7 days' $$;
 --            headers is JSON text
 -- Concurrency: runs after the statement that has locked and changed the deliveries.
 create or replace function pay_internal.log_attempts(p_entries jsonb)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns void language plpgsql volatile as $$
 begin
   insert into pay.attempt_log as x (environment_id, delivery_id, slot, attempt, url, headers,
     response, response_truncated, stored_at)
@@ -119,16 +97,12 @@ begin
     response = excluded.response, response_truncated = excluded.response_truncated,
     stored_at = excluded.stored_at
   where x.attempt < excluded.attempt;
-end
-$$;
+end $$;
 
 -- A delivery as JSON text with its attempts in the log, oldest first. Without one it is the
 -- delivery alone.
 create or replace function pay_internal.whole_delivery_body(p_delivery pay.webhook_deliveries)
-returns text
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language plpgsql stable as $$
 declare
   v_body constant text := pay_internal.webhook_delivery_body(p_delivery);
   v_entries text;
@@ -148,19 +122,14 @@ begin
   ) t;
   return case when v_entries is null then v_body
     else left(v_body, -1) || ',"exchanges":[' || v_entries || ']}' end;
-end
-$$;
+end $$;
 
 -- Deletes one batch of the entries that have outlived their retention. p_environment_id: null is
 -- all. Returns the number of deleted rows. Their times are the database's, so an advance of a
 -- sandbox's clock deletes none, and its count does not depend on receivers.
 create or replace function pay_internal.purge_attempt_log(
   p_environment_id text, p_at timestamptz, p_batch integer
-)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns bigint language plpgsql volatile as $$
 declare
   v_rows bigint;
 begin
@@ -179,5 +148,4 @@ begin
     and t.slot = old.slot;
   get diagnostics v_rows = row_count;
   return v_rows;
-end
-$$;
+end $$;

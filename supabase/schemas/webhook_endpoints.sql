@@ -10,10 +10,7 @@
 -- An endpoint as JSON text, with a last member that is there only while its attempts fail. The
 -- stored body never has that member, because the dispatcher records a failure in a column only.
 create or replace function pay_internal.webhook_endpoint_body(p_endpoint pay.webhook_endpoints)
-returns text
-language sql immutable
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language sql immutable as $$
   select case when p_endpoint.failing_since is not null and p_endpoint.status = 'enabled'
     then left(p_endpoint.body, -1) || ',"failing":true}'
     else p_endpoint.body end
@@ -23,10 +20,7 @@ $$;
 -- false if no slot is free.
 -- Concurrency: creates of one environment queue on an advisory lock, so two cannot take one slot.
 create or replace function pay_internal.insert_webhook_endpoint(p_endpoint pay.webhook_endpoints)
-returns boolean
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns boolean language plpgsql volatile as $$
 declare
   v_endpoint pay.webhook_endpoints := p_endpoint;
 begin
@@ -38,9 +32,7 @@ begin
     select from pay.webhook_endpoints t
     where t.environment_id = e.id and t.slot = free.slot
   );
-  if v_endpoint.slot is null then
-    return false;
-  end if;
+  if v_endpoint.slot is null then return false; end if;
   insert into pay.webhook_endpoints
     (environment_id, id, slot, delivery, url, events, status, secrets, revision, created_at, body)
   values
@@ -48,37 +40,28 @@ begin
       v_endpoint.events, v_endpoint.status, v_endpoint.secrets, v_endpoint.revision,
       v_endpoint.created_at, v_endpoint.body);
   return true;
-end
-$$;
+end $$;
 
 -- The maximum number of endpoints of an account's disposable sandboxes (contract §5). Each poll of
 -- the dispatcher looks at every endpoint that has pending deliveries.
 create or replace function pay_internal.max_sandbox_endpoints()
-returns integer
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select 2000 $$;
+returns integer language sql immutable parallel safe as $$ select 2000 $$;
 
 -- Returns whether an environment may have one more endpoint: true for one that is not a disposable
 -- sandbox.
 -- Concurrency: as pay_internal.take_sandbox_quota.
 create or replace function pay_internal.take_endpoint_quota(p_environment_id text)
-returns boolean
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns boolean language plpgsql volatile as $$
 declare
-  v_worker text := coalesce(current_setting('pay.worker', true), '');
+  v_was_worker boolean;
   v_account text;
   v_count bigint;
 begin
   select e.account into v_account from pay.environments e
   where e.id = p_environment_id and e.ends_at is not null;
-  if v_account is null then
-    return true;
-  end if;
+  if v_account is null then return true; end if;
   perform pg_advisory_xact_lock(hashtextextended('endpoints ' || v_account, 0));
-  perform set_config('pay.worker', 'on', true);
+  v_was_worker := pay_internal.act_as_worker();
   select count(*) into v_count from (
     select from pay.sandboxes sandbox
     join pay.environments e on e.public_id = sandbox.id and e.retired_at is null
@@ -86,21 +69,15 @@ begin
     where sandbox.account = v_account and sandbox.expires_at > pay_internal.server_time()
     limit pay_internal.max_sandbox_endpoints()
   ) l;
-  perform set_config('pay.worker', v_worker, true);
+  perform pay_internal.act_as_worker(v_was_worker);
   return v_count < pay_internal.max_sandbox_endpoints();
-end
-$$;
+end $$;
 
 -- Writes an admitted change of an endpoint: p_before is null for a create, p_endpoint for a delete.
 -- Returns committed, full, crowded, calling_off or unread, as pay.change_webhook_endpoint does.
 create or replace function pay_internal.write_webhook_endpoint(
-  p_environment_id text, p_id text, p_before pay.webhook_endpoints,
-  p_endpoint pay.webhook_endpoints
-)
-returns text
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+  p_environment_id text, p_id text, p_before pay.webhook_endpoints, p_endpoint pay.webhook_endpoints
+) returns text language plpgsql volatile as $$
 declare
   v_is_deleted boolean := p_endpoint.id is null;
 begin
@@ -122,12 +99,8 @@ begin
   if v_is_deleted then
     delete from pay.webhook_endpoints t where t.environment_id = p_environment_id and t.id = p_id;
   elsif p_before.id is null then
-    if not pay_internal.take_endpoint_quota(p_environment_id) then
-      return 'crowded';
-    end if;
-    if not pay_internal.insert_webhook_endpoint(p_endpoint) then
-      return 'full';
-    end if;
+    if not pay_internal.take_endpoint_quota(p_environment_id) then return 'crowded'; end if;
+    if not pay_internal.insert_webhook_endpoint(p_endpoint) then return 'full'; end if;
   else
     update pay.webhook_endpoints t
     set delivery = p_endpoint.delivery, url = p_endpoint.url, events = p_endpoint.events,
@@ -144,8 +117,7 @@ begin
       p_environment_id, p_id, pay_internal.called_off_at_once());
   end if;
   return 'committed';
-end
-$$;
+end $$;
 
 -- Creates, updates or deletes an endpoint.
 -- p_expects_revision  the revision that the change was decided on; null for a create
@@ -160,12 +132,9 @@ $$;
 -- Concurrency: an update waits for the row, then compares the revision.
 create or replace function pay.change_webhook_endpoint(
   p_request text, p_id text, p_expects_revision integer, p_endpoint text
-)
-returns pay.admission
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
-as $$
+) returns pay.admission
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set lock_timeout = '3s' as $$
 declare
   v_access pay.admission := pay_internal.admit_one(p_request);
   v_before pay.webhook_endpoints;
@@ -181,9 +150,7 @@ begin
     end if;
   end if;
   v_access := pay_internal.claim_one(p_request, v_access);
-  if v_access.outcome <> 'ok' then
-    return v_access;
-  end if;
+  if v_access.outcome <> 'ok' then return v_access; end if;
   if p_endpoint is not null then
     v_endpoint := json_populate_record(null::pay.webhook_endpoints, p_endpoint::json);
     v_endpoint.environment_id := v_access.environment_id;
@@ -194,8 +161,7 @@ begin
     perform pay_internal.release_key(p_request, v_access);
   end if;
   return v_access;
-end
-$$;
+end $$;
 grant execute on function pay.change_webhook_endpoint(text, text, integer, text) to pay_api;
 
 -- Records a triggered event, and its delivery with an attempt under way. The delivery has a lease
@@ -208,10 +174,8 @@ grant execute on function pay.change_webhook_endpoint(text, text, integer, text)
 -- Outcomes: committed (body, for an inbox) | not_found (the endpoint does not exist).
 create or replace function pay.begin_trigger(p_request text, p_trigger text)
 returns pay.admission
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
-as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set lock_timeout = '3s' as $$
 declare
   v_access pay.admission := pay_internal.admit_one(p_request);
   v_request jsonb := p_request::jsonb -> 0;
@@ -267,8 +231,7 @@ begin
     perform pay_internal.store_response(p_request, v_access);
   end if;
   return v_access;
-end
-$$;
+end $$;
 grant execute on function pay.begin_trigger(text, text) to pay_api;
 
 -- Records the only attempt of a triggered delivery and stores the response under the claimed key,
@@ -276,21 +239,14 @@ grant execute on function pay.begin_trigger(text, text) to pay_api;
 -- p_entry  the entry of the log, as in pay_internal.log_attempts; null: none
 -- Outcomes: committed (body) | not_found.
 create or replace function pay.end_trigger(
-  p_request text, p_delivery_id text, p_delivered boolean, p_attempt text,
-  p_entry text default null
-)
-returns pay.admission
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+  p_request text, p_delivery_id text, p_delivered boolean, p_attempt text, p_entry text default null
+) returns pay.admission
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_access pay.admission := pay_internal.admit_one(p_request);
   v_delivery pay.webhook_deliveries;
 begin
-  if v_access.outcome <> 'ok' then
-    return v_access;
-  end if;
+  if v_access.outcome <> 'ok' then return v_access; end if;
   update pay.webhook_deliveries d
   set status = case when p_delivered then 'delivered' else 'failed' end,
     attempts = array[p_attempt::json], next_attempt_at = null, leased_until = null
@@ -311,17 +267,13 @@ begin
   v_access.body := pay_internal.webhook_delivery_body(v_delivery);
   perform pay_internal.store_response(p_request, v_access);
   return v_access;
-end
-$$;
+end $$;
 grant execute on function pay.end_trigger(text, text, boolean, text, text) to pay_api;
 
 -- The maximum number of deliveries that a change of an endpoint cancels: a tenth of a second's
 -- work.
 create or replace function pay_internal.called_off_at_once()
-returns integer
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select 5000 $$;
+returns integer language sql immutable parallel safe as $$ select 5000 $$;
 
 -- Cancels at most p_most pending deliveries of a deleted or disabled endpoint, because a statement
 -- has a deadline (ADR 0004). Polls of the dispatcher cancel the others. Returns true if there may
@@ -329,14 +281,8 @@ as $$ select 5000 $$;
 -- it.
 -- Concurrency: skips rows that another transaction has locked; a poll of the dispatcher finds them.
 create or replace function pay_internal.call_off_deliveries(
-  p_environment_id text,
-  p_endpoint_id text,
-  p_most integer
-)
-returns boolean
-language sql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+  p_environment_id text, p_endpoint_id text, p_most integer
+) returns boolean language sql volatile as $$
   with called_off as (
     update pay.webhook_deliveries d
     set status = 'cancelled', next_attempt_at = null, leased_until = null
@@ -357,42 +303,29 @@ $$;
 -- The data of an endpoint that the dispatcher needs to disable it.
 create or replace function pay.load_webhook_endpoint(p_environment_id text, p_id text)
 returns table (revision integer, status text, body text)
-language plpgsql volatile security definer rows 1
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query
     select t.revision, t.status, t.body from pay.webhook_endpoints t
     where t.environment_id = p_environment_id and t.id = p_id;
-end
-$$;
+end $$;
 grant execute on function pay.load_webhook_endpoint(text, text) to pay_api;
 
 -- Disables an endpoint for the dispatcher. Writes the event, with a delivery to each other endpoint
 -- of the environment that subscribes to it. Outcome: committed | stale.
 create or replace function pay.disable_webhook_endpoint(
-  p_environment_id text,
-  p_id text,
-  p_expects_revision integer,
-  p_at timestamptz,
-  p_endpoint_body text,
-  p_event_id text,
-  p_delivery_id text
+  p_environment_id text, p_id text, p_expects_revision integer, p_at timestamptz,
+  p_endpoint_body text, p_event_id text, p_delivery_id text
 )
-returns text
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
+returns text language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   update pay.webhook_endpoints t
   set status = 'disabled', revision = t.revision + 1, body = p_endpoint_body
   where t.environment_id = p_environment_id and t.id = p_id
     and t.revision = p_expects_revision and t.status = 'enabled';
-  if not found then
-    return 'stale';
-  end if;
+  if not found then return 'stale'; end if;
   perform pay_internal.call_off_deliveries(
     p_environment_id, p_id, pay_internal.called_off_at_once());
   perform pay_internal.write_events(
@@ -403,7 +336,6 @@ begin
       select pay_internal.time_ahead(w) from pay.sandbox_settings w
       where w.environment_id = p_environment_id))::pay_internal.caller]);
   return 'committed';
-end
-$$;
+end $$;
 grant execute on function pay.disable_webhook_endpoint(
   text, text, integer, timestamptz, text, text, text) to pay_api;

@@ -19,11 +19,7 @@
 -- count the same fault.
 create or replace function pay_internal.give_faults(
   p_due pay_internal.due_delivery[], p_at timestamptz
-)
-returns pay_internal.due_delivery[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns pay_internal.due_delivery[] language plpgsql volatile as $$
 declare
   v_delivery record;
   v_fault pay.faults;
@@ -72,17 +68,12 @@ begin
     end case;
   end loop;
   return array(select c from unnest(p_due) c where c.id <> all (v_kept));
-end
-$$;
+end $$;
 
 -- Makes a delivery due after some time, by the clock of its sandbox if that has one.
 create or replace function pay_internal.delay_delivery(
   p_environment_id text, p_id text, p_at timestamptz, p_wait interval
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns void language plpgsql volatile as $$
 declare
   v_due_at constant timestamptz := pay_internal.environment_time(p_environment_id) + p_wait;
 begin
@@ -91,17 +82,12 @@ begin
     next_attempt_at = case when d.due_at is null then p_at + p_wait
       else pay_internal.real_due(p_environment_id, v_due_at) end
   where d.environment_id = p_environment_id and d.id = p_id;
-end
-$$;
+end $$;
 
 -- Whether a subject has a pending delivery to an endpoint that was reordered and not sent since.
 create or replace function pay_internal.is_reordered(
   p_environment_id text, p_endpoint_id text, p_subject_id text
-)
-returns boolean
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+) returns boolean language plpgsql stable as $$
 begin
   return exists (
     select from pay.webhook_deliveries d
@@ -111,8 +97,7 @@ begin
       and d.subject_id = p_subject_id
       and d.fault = 'reorder' and d.fault_attempt = d.attempt_count + 1
   );
-end
-$$;
+end $$;
 
 -- Puts a delivery after the next one of its endpoint and subject: the two swap their positions in
 -- the order. Returns the id of that one. If there is none yet, or another transaction has it, the
@@ -120,11 +105,7 @@ $$;
 -- (pay_internal.release_overtaken), for a minute at most. Returns null then.
 create or replace function pay_internal.put_after_next(
   p_environment_id text, p_id text, p_at timestamptz
-)
-returns text
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns text language plpgsql volatile as $$
 declare
   v_longest_wait constant interval := '1 minute';
   v_behind_all constant integer := 1000000000;
@@ -153,18 +134,13 @@ begin
     where d.environment_id = p_environment_id and d.id in (p_id, v_next.id);
   end if;
   return v_next.id;
-end
-$$;
+end $$;
 
 -- Makes the reordered delivery of a subject due that waits for the next one, if a later event of
 -- the subject has been sent or given up.
 create or replace function pay_internal.release_overtaken(
   p_environment_id text, p_endpoint_id text, p_subject_id text, p_at timestamptz
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns void language plpgsql volatile as $$
 begin
   perform pay_internal.release_next_deliveries(array[d.environment_id], array[d.id], p_at)
   from pay.webhook_deliveries d
@@ -173,21 +149,15 @@ begin
     and d.endpoint_id = p_endpoint_id
     and d.subject_id = p_subject_id
     and d.fault = 'reorder' and d.fault_attempt = d.attempt_count + 1;
-end
-$$;
+end $$;
 
 -- Whether a delivery still waits because of its fault, so that the end of an earlier delivery does
 -- not make it due: the delay is not over, or no later event has been sent or given up. The events
 -- have the order, because reordered deliveries have swapped their positions.
 create or replace function pay_internal.waits_for_fault(p_delivery pay.webhook_deliveries)
-returns boolean
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns boolean language plpgsql stable as $$
 begin
-  if p_delivery.fault_attempt <> p_delivery.attempt_count + 1 then
-    return false;
-  end if;
+  if p_delivery.fault_attempt <> p_delivery.attempt_count + 1 then return false; end if;
   return p_delivery.fault = 'delay' or (p_delivery.fault = 'reorder' and not exists (
     select from pay.events v
     join pay.webhook_deliveries w
@@ -197,8 +167,7 @@ begin
       on o.environment_id = w.environment_id and o.id = w.event_id and o.sequence > v.sequence
     where v.environment_id = p_delivery.environment_id and v.id = p_delivery.event_id
   ));
-end
-$$;
+end $$;
 
 -- Gives faults to the pending deliveries that pay_internal.add_to_inbox would add next, and returns
 -- the ids of these deliveries. A triggered event has no fault, because the trigger is the test's
@@ -207,11 +176,7 @@ $$;
 -- locked.
 create or replace function pay_internal.give_inbox_faults(
   p_environment_id text, p_endpoint_id text, p_most integer, p_at timestamptz
-)
-returns text[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns text[] language plpgsql volatile as $$
 declare
   v_due pay_internal.due_delivery[];
 begin
@@ -230,22 +195,15 @@ begin
     limit p_most
     for update skip locked
   ) c;
-  if v_due is not null then
-    perform pay_internal.give_faults(v_due, p_at);
-  end if;
+  if v_due is not null then perform pay_internal.give_faults(v_due, p_at); end if;
   return array(select c.id from unnest(v_due) c);
-end
-$$;
+end $$;
 
 -- Whether a pending delivery must not enter its inbox yet, because a fault delays or reorders it or
 -- an earlier delivery of its endpoint and subject.
 create or replace function pay_internal.is_held_back(
   p_delivery pay.webhook_deliveries, p_at timestamptz
-)
-returns boolean
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+) returns boolean language plpgsql stable as $$
 begin
   if p_delivery.next_attempt_at > p_at and pay_internal.waits_for_fault(p_delivery) then
     return true;
@@ -259,18 +217,13 @@ begin
       and w.sequence < p_delivery.sequence
       and w.fault is not null and w.next_attempt_at > p_at and pay_internal.waits_for_fault(w)
   );
-end
-$$;
+end $$;
 
 -- Makes the reordered deliveries of an inbox due whose later event has entered it. Returns whether
 -- the inbox has any that were not due.
 create or replace function pay_internal.release_reordered(
   p_environment_id text, p_endpoint_id text, p_at timestamptz
-)
-returns boolean
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns boolean language plpgsql volatile as $$
 declare
   v_ids text[];
 begin
@@ -278,14 +231,11 @@ begin
   where d.status = 'pending' and d.endpoint_id = p_endpoint_id
     and d.environment_id is not distinct from p_environment_id
     and d.fault = 'reorder' and d.fault_attempt = d.attempt_count + 1 and d.next_attempt_at > p_at;
-  if v_ids is null then
-    return false;
-  end if;
+  if v_ids is null then return false; end if;
   perform pay_internal.release_next_deliveries(
     array_fill(p_environment_id, array[cardinality(v_ids)]), v_ids, p_at);
   return true;
-end
-$$;
+end $$;
 
 -- Postpones the deliveries of an inbox that wait behind one that is held back, until that one is
 -- due. Otherwise every poll of the dispatcher would look at them, and an advance of the clock would
@@ -293,11 +243,7 @@ $$;
 -- Concurrency: skips deliveries that another transaction has locked.
 create or replace function pay_internal.reschedule_behind_held(
   p_environment_id text, p_endpoint_id text, p_at timestamptz
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns void language plpgsql volatile as $$
 begin
   with behind as materialized (
     select d.id, h.next_attempt_at, h.due_at
@@ -322,5 +268,4 @@ begin
     from behind o group by o.id
   ) b
   where d.environment_id = p_environment_id and d.id = b.id;
-end
-$$;
+end $$;

@@ -7,10 +7,7 @@
 
 -- The maximum number of deliveries that one call adds to an inbox.
 create or replace function pay_internal.inbox_fill()
-returns integer
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select 1000 $$;
+returns integer language sql immutable parallel safe as $$ select 1000 $$;
 
 -- Adds at most p_most pending deliveries of an endpoint to its inbox, and after them the reordered
 -- ones that waited for these. Returns their number; 0 if the endpoint has no inbox.
@@ -18,11 +15,7 @@ as $$ select 1000 $$;
 -- for other transactions that count the same fault.
 create or replace function pay_internal.fill_inbox(
   p_environment_id text, p_endpoint_id text, p_most integer
-)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns bigint language plpgsql volatile as $$
 declare
   v_at constant timestamptz := pay_internal.server_time();
   v_position bigint;
@@ -32,9 +25,7 @@ begin
   select t.inbox_position into v_position from pay.webhook_endpoints t
   where t.environment_id = p_environment_id and t.id = p_endpoint_id and t.delivery = 'inbox'
   for update;
-  if v_position is null then
-    return 0;
-  end if;
+  if v_position is null then return 0; end if;
   -- One probe of an index that is mostly empty.
   if exists (
     select from pay.faults fault
@@ -63,8 +54,7 @@ begin
     where t.environment_id = p_environment_id and t.id = p_endpoint_id;
   end if;
   return v_added;
-end
-$$;
+end $$;
 
 -- Adds at most p_most pending deliveries to an inbox, behind a position, without those that a
 -- declared fault holds back. Returns their number.
@@ -77,11 +67,7 @@ $$;
 create or replace function pay_internal.add_to_inbox(
   p_environment_id text, p_endpoint_id text, p_position bigint, p_most integer, p_at timestamptz,
   p_checked text[]
-)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns bigint language plpgsql volatile as $$
 declare
   v_added bigint;
 begin
@@ -133,17 +119,13 @@ begin
   )
   select count(*) into v_added from entered;
   return v_added;
-end
-$$;
+end $$;
 
 -- Fills inboxes for the dispatcher.
 -- Concurrency: skips an endpoint that another transaction has locked, because that one fills the
 -- inbox, or the next poll does.
 create or replace function pay_internal.fill_inboxes(p_environments text[], p_endpoints text[])
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_endpoint record;
 begin
@@ -158,19 +140,14 @@ begin
     perform pay_internal.fill_inbox(
       v_endpoint.environment_id, v_endpoint.id, pay_internal.inbox_fill());
   end loop;
-end
-$$;
+end $$;
 
 -- Records that the receiver has acknowledged the deliveries up to a position: available ones become
 -- delivered, at most 1000 of them. A later call continues.
 -- Concurrency: the caller has locked the endpoint.
 create or replace function pay_internal.acknowledge_inbox(
   p_environment_id text, p_endpoint_id text, p_from bigint, p_to bigint
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns void language plpgsql volatile as $$
 declare
   v_most constant integer := 1000;
   v_to bigint;
@@ -195,8 +172,7 @@ begin
   update pay.webhook_endpoints t
   set inbox_acknowledged = v_to
   where t.environment_id = p_environment_id and t.id = p_endpoint_id;
-end
-$$;
+end $$;
 
 -- A page of an inbox as JSON text: {public_id, account, position, newest, secrets, data: [{id,
 -- event_id, attempt, fault, body, traceparent}]}. position: the end of the page; all deliveries up
@@ -205,11 +181,7 @@ $$;
 -- if there is any.
 create or replace function pay_internal.inbox_page(
   p_endpoint pay.webhook_endpoints, p_after bigint, p_most integer
-)
-returns text
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+) returns text language plpgsql stable as $$
 begin
   return (
     with
@@ -255,8 +227,7 @@ begin
     )::text
     from shown s
   );
-end
-$$;
+end $$;
 
 -- Reads the inbox of an endpoint and acknowledges the deliveries up to p_after.
 -- p_request  the request, as pay_internal.admit takes it, in a list of one
@@ -267,20 +238,15 @@ $$;
 -- Concurrency: locks the endpoint only if there is something to add or to acknowledge.
 create or replace function pay.read_inbox(
   p_request text, p_id text, p_after bigint, p_most integer
-)
-returns pay.admission
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
-as $$
+) returns pay.admission
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set lock_timeout = '3s' as $$
 declare
   v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
   v_access pay.admission := v_found[1];
   v_endpoint pay.webhook_endpoints;
 begin
-  if v_access.outcome <> 'ok' then
-    return v_access;
-  end if;
+  if v_access.outcome <> 'ok' then return v_access; end if;
   if exists (
     select from pay.webhook_deliveries d
     where d.status = 'pending' and d.endpoint_id = p_id
@@ -310,18 +276,14 @@ begin
       v_endpoint, coalesce(p_after, v_endpoint.inbox_acknowledged), p_most);
   end if;
   return v_access;
-end
-$$;
+end $$;
 grant execute on function pay.read_inbox(text, text, bigint, integer) to pay_api;
 
 -- Whether an inbox has something to add: a delivery that is due, or one that no fault holds back.
 -- Looks at 100 of the latter, because a sandbox can have many that are held back, and every poll of
 -- the dispatcher asks. Those behind them enter when they are due, or at the next read.
 create or replace function pay_internal.has_entries(p_endpoint_id text)
-returns boolean
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+returns boolean language plpgsql stable as $$
 declare
   v_now constant timestamptz := pay_internal.server_time();
 begin
@@ -338,8 +300,7 @@ begin
     ) w
     where not pay_internal.is_held_back(w.d, v_now)
   );
-end
-$$;
+end $$;
 
 -- The inboxes for which a reader waits and that have changed: a delivery is after the position that
 -- the reader has read, or pending and not held back by a fault, or the endpoint has no inbox any
@@ -347,12 +308,9 @@ $$;
 -- p_waiting  [{environment_id, endpoint_id, after}]
 create or replace function pay.changed_inboxes(p_waiting text)
 returns table (endpoint_id text)
-language plpgsql volatile security definer rows 10
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   return query
     select w.endpoint_id
     from json_to_recordset(p_waiting::json) as w (
@@ -361,24 +319,18 @@ begin
     left join pay.webhook_endpoints t
       on t.environment_id = w.environment_id and t.id = w.endpoint_id and t.delivery = 'inbox'
     where t.id is null or t.inbox_position > w.after or pay_internal.has_entries(w.endpoint_id);
-end
-$$;
+end $$;
 grant execute on function pay.changed_inboxes(text) to pay_api;
 
 -- Sends the deliveries of an inbox that are not acknowledged to the URL that its endpoint now has.
 -- Returns false, and changes nothing, if there are more than pay_internal.called_off_at_once().
 -- Concurrency: the caller has locked the endpoint.
 create or replace function pay_internal.empty_inbox(p_environment_id text, p_endpoint_id text)
-returns boolean
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns boolean language plpgsql volatile as $$
 declare
   v_unread text[] := pay_internal.unread_deliveries(p_environment_id, p_endpoint_id);
 begin
-  if cardinality(v_unread) > pay_internal.called_off_at_once() then
-    return false;
-  end if;
+  if cardinality(v_unread) > pay_internal.called_off_at_once() then return false; end if;
   update pay.webhook_deliveries d
   set status = 'pending', next_attempt_at = least(d.created_at, pay_internal.server_time()),
     due_at = null
@@ -386,18 +338,14 @@ begin
   update pay.webhook_endpoints t set inbox_acknowledged = t.inbox_position
   where t.environment_id = p_environment_id and t.id = p_endpoint_id;
   return true;
-end
-$$;
+end $$;
 
 -- Cancels the deliveries of an inbox that are not acknowledged, because its endpoint is deleted.
 -- Returns false if some are left, because a statement has a deadline (ADR 0004). Moves the position
 -- behind those that it has cancelled, so that the next call does not read them again.
 -- Concurrency: as pay_internal.empty_inbox.
 create or replace function pay_internal.call_off_inbox(p_environment_id text, p_endpoint_id text)
-returns boolean
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns boolean language plpgsql volatile as $$
 declare
   v_unread constant text[] := pay_internal.unread_deliveries(p_environment_id, p_endpoint_id);
   v_cancelled constant text[] := v_unread[:pay_internal.called_off_at_once()];
@@ -412,17 +360,13 @@ begin
     and entry.environment_id = p_environment_id
     and entry.delivery_id = v_cancelled[cardinality(v_cancelled)];
   return cardinality(v_unread) <= pay_internal.called_off_at_once();
-end
-$$;
+end $$;
 
 -- The oldest deliveries of an inbox that are not acknowledged: at most one more than
 -- pay_internal.called_off_at_once(). Reads them in the order of the inbox, one by one, because a
 -- join would read all of them.
 create or replace function pay_internal.unread_deliveries(p_environment_id text, p_endpoint_id text)
-returns text[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+returns text[] language plpgsql volatile as $$
 declare
   v_acknowledged constant bigint := (
     select t.inbox_acknowledged from pay.webhook_endpoints t
@@ -440,5 +384,4 @@ begin
     order by entry.position
     limit pay_internal.called_off_at_once() + 1
   );
-end
-$$;
+end $$;

@@ -6,16 +6,8 @@
 -- with an expired lease becomes a poison delivery, because its dispatcher has died. No later call
 -- returns it.
 create or replace function pay_internal.lock_due(
-  p_endpoints text[],
-  p_capacity integer[],
-  p_quotas integer[],
-  p_reads integer[],
-  p_at timestamptz
-)
-returns pay_internal.due_delivery[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+  p_endpoints text[], p_capacity integer[], p_quotas integer[], p_reads integer[], p_at timestamptz
+) returns pay_internal.due_delivery[] language plpgsql volatile as $$
 declare
   v_due pay_internal.due_delivery[];
   v_is_any_expired boolean;
@@ -50,27 +42,19 @@ begin
     where c.is_expired and d.environment_id = c.environment_id and d.id = c.id;
   end if;
   return v_due;
-end
-$$;
+end $$;
 
 -- The locked deliveries within the capacity, with their endpoints. No environment and no
 -- account exceeds its limit, however many endpoints it has. Stable: reads with the snapshot of
 -- pay_internal.lease_due.
 create or replace function pay_internal.within_capacity(
-  p_due pay_internal.due_delivery[],
-  p_capacity jsonb,
-  p_limit integer,
-  p_per_environment integer,
+  p_due pay_internal.due_delivery[], p_capacity jsonb, p_limit integer, p_per_environment integer,
   p_per_account integer
-)
-returns table (
+) returns table (
   environment_id text, id text, endpoint_id text, subject_id text, sequence integer, event_id text,
   rank_of_endpoint bigint, url text, secrets text, failing_since timestamptz, livemode boolean,
   public_id text, account text
-)
-language plpgsql stable rows 10
-set search_path = pg_catalog, pg_temp
-as $$
+) language plpgsql stable rows 10 as $$
 #variable_conflict use_column
 begin
   return query
@@ -94,8 +78,7 @@ begin
   where s.is_within
   order by s.rank_of_endpoint, s.endpoint_id
   fetch first (p_limit) rows with ties;
-end
-$$;
+end $$;
 
 -- Leases the locked deliveries that are within the capacity and whose earlier events are leased as
 -- well.
@@ -103,18 +86,9 @@ $$;
 -- transaction that records an earlier delivery has committed, this function sees its result.
 -- Otherwise that transaction makes the later delivery due after this poll has committed.
 create or replace function pay_internal.lease_due(
-  p_due pay_internal.due_delivery[],
-  p_capacity jsonb,
-  p_limit integer,
-  p_per_environment integer,
-  p_per_account integer,
-  p_leased_until timestamptz,
-  p_ahead interval
-)
-returns setof pay.leased_delivery
-language plpgsql volatile rows 10
-set search_path = pg_catalog, pg_temp
-as $$
+  p_due pay_internal.due_delivery[], p_capacity jsonb, p_limit integer, p_per_environment integer,
+  p_per_account integer, p_leased_until timestamptz, p_ahead interval
+) returns setof pay.leased_delivery language plpgsql volatile rows 10 as $$
 begin
   return query
   with
@@ -162,8 +136,7 @@ begin
   from leased c
   join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id
   order by c.rank_of_chain, c.endpoint_id, c.subject_id, c.sequence;
-end
-$$;
+end $$;
 
 -- Handles locked deliveries that were not leased. It cancels a delivery whose endpoint is deleted
 -- or disabled, and postpones a delivery that waits for an earlier one. A chain that would exceed
@@ -171,11 +144,7 @@ $$;
 -- poll that leases nothing this function changes at least one row.
 create or replace function pay_internal.reschedule_deliveries(
   p_due pay_internal.due_delivery[], p_at timestamptz
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns void language plpgsql volatile as $$
 begin
   with
   left_over as materialized (
@@ -229,24 +198,15 @@ begin
       or j.blocked_until > j.next_attempt_at
     )
     and d.environment_id = j.environment_id and d.id = j.id;
-end
-$$;
+end $$;
 
 -- Leases one poison delivery. A dispatcher has one at a time, so that a crash adds no expired lease
 -- to another poison delivery. p_poison_ahead: as in pay_internal.lock_poison. p_ahead: how far the
 -- caller's clock is ahead of the server's. p_excluded, p_only: as in pay.poll_deliveries.
 create or replace function pay_internal.lease_poison(
-  p_poison_ahead jsonb,
-  p_at timestamptz,
-  p_leased_until timestamptz,
-  p_ahead interval,
-  p_excluded text[],
-  p_only text
-)
-returns setof pay.leased_delivery
-language plpgsql volatile rows 10
-set search_path = pg_catalog, pg_temp
-as $$
+  p_poison_ahead jsonb, p_at timestamptz, p_leased_until timestamptz, p_ahead interval,
+  p_excluded text[], p_only text
+) returns setof pay.leased_delivery language plpgsql volatile rows 10 as $$
 declare
   v_longest_look constant interval := '200 ms';
   v_due pay_internal.due_delivery[];
@@ -262,8 +222,7 @@ begin
     perform pay_internal.reschedule_deliveries(v_due, p_at);
     exit when v_is_leased or clock_timestamp() > statement_timestamp() + v_longest_look;
   end loop;
-end
-$$;
+end $$;
 
 -- Locks the poison deliveries that may be next, two of each endpoint, and returns them in the order
 -- in which the dispatcher leases one; null if there are none. Accounts share the dispatcher's time:
@@ -272,11 +231,7 @@ $$;
 -- because the one that crashes dispatchers has the most.
 create or replace function pay_internal.lock_poison(
   p_ahead jsonb, p_at timestamptz, p_excluded text[], p_only text
-)
-returns pay_internal.due_delivery[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns pay_internal.due_delivery[] language plpgsql volatile as $$
 begin
   return (
     with recursive poisoned as (
@@ -319,8 +274,7 @@ begin
     where t.delivery is distinct from 'inbox'
       and s.endpoint_id <> all (p_excluded) and s.endpoint_id = coalesce(p_only, s.endpoint_id)
   );
-end
-$$;
+end $$;
 
 -- Leases the first of the locked poison deliveries that waits for no earlier delivery.
 -- A lease counts the one before it, which has expired. On the third and every later loss crashed is
@@ -328,14 +282,8 @@ $$;
 -- the delivery.
 -- Concurrency: as pay_internal.lease_due.
 create or replace function pay_internal.lease_first_poison(
-  p_due pay_internal.due_delivery[],
-  p_leased_until timestamptz,
-  p_ahead interval
-)
-returns setof pay.leased_delivery
-language plpgsql volatile rows 10
-set search_path = pg_catalog, pg_temp
-as $$
+  p_due pay_internal.due_delivery[], p_leased_until timestamptz, p_ahead interval
+) returns setof pay.leased_delivery language plpgsql volatile rows 10 as $$
 declare
   v_most_expired constant integer := 3;
 begin
@@ -378,5 +326,4 @@ begin
       where w.environment_id = c.environment_id), null, v.traceparent, p_leased_until::text
   from leased c
   join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id;
-end
-$$;
+end $$;

@@ -45,19 +45,12 @@
 -- the events of a subject use "environment_id is not distinct from", which no index supports. With
 -- "=" the planner could choose an index that reads all deliveries of the endpoint for each event.
 create or replace function pay.poll_deliveries(
-  p_results text, p_capacity text, p_limit integer,
-  p_per_endpoint integer, p_per_environment integer, p_per_account integer, p_poison_ahead text,
-  p_at timestamptz,
-  p_leased_until timestamptz,
-  p_excluded text default '[]',
-  p_only text default null
-)
-returns setof pay.leased_delivery
-language plpgsql volatile security definer rows 10
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-set enable_material = off set plan_cache_mode = force_generic_plan
-as $$
+  p_results text, p_capacity text, p_limit integer, p_per_endpoint integer,
+  p_per_environment integer, p_per_account integer, p_poison_ahead text, p_at timestamptz,
+  p_leased_until timestamptz, p_excluded text default '[]', p_only text default null
+) returns setof pay.leased_delivery
+language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp
+set enable_hashjoin = off set enable_mergejoin = off set enable_material = off as $$
 declare
   v_longest_look constant interval := '100 ms';
   -- The lead of the caller's clock over the server's.
@@ -71,13 +64,11 @@ declare
   v_due pay_internal.due_delivery[];
   v_leased integer;
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   if p_results <> '{}' then
     perform pay_internal.record_attempts(p_results::jsonb, v_at, v_ahead);
   end if;
-  if p_limit <= 0 then
-    return;
-  end if;
+  if p_limit <= 0 then return; end if;
 
   select * into v_waiting
   from pay_internal.find_capacity(
@@ -120,8 +111,7 @@ begin
       select * from pay_internal.lease_poison(
         p_poison_ahead::jsonb, v_at, v_leased_until, v_ahead, v_excluded, p_only);
   end if;
-end
-$$;
+end $$;
 grant execute on function pay.poll_deliveries(text, text, integer, integer, integer, integer, text,
   timestamptz, timestamptz, text, text) to pay_api;
 
@@ -132,17 +122,14 @@ grant execute on function pay.poll_deliveries(text, text, integer, integer, inte
 -- code     the SQLSTATE; null: no failure, but the endpoints after this one are not tried yet
 create or replace function pay.find_failing_endpoints(p_at timestamptz, p_after text)
 returns table (endpoint_id text, code text)
-language plpgsql volatile security definer rows 10
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
+language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
   v_until constant timestamptz := clock_timestamp() + interval '2 seconds';
   v_undone constant text := 'PY000';
   v_last text := p_after;
 begin
-  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.act_as_worker();
   loop
     select d.endpoint_id into v_last from pay.webhook_deliveries d
     where d.status = 'pending' and d.endpoint_id > v_last
@@ -163,8 +150,7 @@ begin
       return;
     end if;
   end loop;
-end
-$$;
+end $$;
 grant execute on function pay.find_failing_endpoints(timestamptz, text) to pay_api;
 
 -- The endpoints with pending deliveries, each found by one index probe. p_excluded, p_only: as in
@@ -175,12 +161,9 @@ grant execute on function pay.find_failing_endpoints(timestamptz, text) to pay_a
 create or replace function pay_internal.waiting_endpoints(p_excluded text[], p_only text)
 returns table (
   environment_id text, endpoint_id text, public_id text, account text, is_failing boolean,
-  is_on boolean, is_inbox boolean, has_entries boolean,
-  of_environment bigint, of_account bigint, of_all bigint
-)
-language plpgsql stable rows 10
-set search_path = pg_catalog, pg_temp
-as $$
+  is_on boolean, is_inbox boolean, has_entries boolean, of_environment bigint, of_account bigint,
+  of_all bigint
+) language plpgsql stable rows 10 as $$
 #variable_conflict use_column
 begin
   return query
@@ -213,8 +196,7 @@ begin
       t.status = 'enabled' and t.delivery = 'url' and t.failing_since is null as shares
   ) k
   where w.endpoint_id <> all (p_excluded) and w.endpoint_id = coalesce(p_only, w.endpoint_id);
-end
-$$;
+end $$;
 
 -- The endpoints with pending deliveries, and how many more of each the dispatcher may lease.
 -- Parameters: as in pay.poll_deliveries.
@@ -224,23 +206,11 @@ $$;
 -- inbox_environments, inbox_endpoints: endpoints with an inbox to which something can be added, 16
 -- at most.
 create or replace function pay_internal.find_capacity(
-  p_capacity jsonb,
-  p_limit integer,
-  p_per_endpoint integer,
-  p_per_environment integer,
-  p_per_account integer,
-  p_excluded text[], p_only text,
-  out endpoints text[], out capacity integer[],
-  out quotas integer[],
-  out reads integer[],
-  out off_environment text,
-  out off_endpoint text,
-  out inbox_environments text[],
-  out inbox_endpoints text[]
-)
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
+  p_capacity jsonb, p_limit integer, p_per_endpoint integer, p_per_environment integer,
+  p_per_account integer, p_excluded text[], p_only text, out endpoints text[],
+  out capacity integer[], out quotas integer[], out reads integer[], out off_environment text,
+  out off_endpoint text, out inbox_environments text[], out inbox_endpoints text[]
+) language plpgsql stable as $$
 declare
   -- As many rows as one request makes due at a moment, except the first.
   v_rest constant integer := 4;
@@ -280,5 +250,4 @@ begin
     ) l (free, sharers)
     group by o.left_of_endpoint
   ) r;
-end
-$$;
+end $$;

@@ -6,17 +6,13 @@
 -- Outcomes: committed (body) | not_found | off | backlog (webhook_backlog.sql).
 create or replace function pay.redeliver(p_request text, p_id text, p_refusal text)
 returns pay.admission
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
-as $$
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set lock_timeout = '3s' as $$
 declare
   v_access pay.admission := pay_internal.claim_one(p_request, pay_internal.admit_one(p_request));
   v_delivery pay.webhook_deliveries;
 begin
-  if v_access.outcome <> 'ok' then
-    return v_access;
-  end if;
+  if v_access.outcome <> 'ok' then return v_access; end if;
   select * into v_delivery from pay.webhook_deliveries d
   where d.environment_id = v_access.environment_id and d.id = p_id
   for update;
@@ -56,8 +52,7 @@ begin
   end if;
   perform pay_internal.store_response(p_request, v_access);
   return v_access;
-end
-$$;
+end $$;
 grant execute on function pay.redeliver(text, text, text) to pay_api;
 
 -- Makes the deliveries of an endpoint pending again that were created in a period. A delivery that
@@ -75,13 +70,10 @@ grant execute on function pay.redeliver(text, text, text) to pay_api;
 create or replace function pay.recover_deliveries(
   p_request text, p_id text, p_from text, p_before text, p_after text, p_statuses text[],
   p_refusal text
-)
-returns pay.admission
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-set enable_material = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
-as $$
+) returns pay.admission
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+set enable_hashjoin = off set enable_mergejoin = off set enable_material = off
+set lock_timeout = '3s' as $$
 declare
   v_most_read constant integer := 20000;
   v_access pay.admission := pay_internal.claim_one(p_request, pay_internal.admit_one(p_request));
@@ -90,9 +82,7 @@ declare
   v_cursor text;
   v_count bigint;
 begin
-  if v_access.outcome <> 'ok' then
-    return v_access;
-  end if;
+  if v_access.outcome <> 'ok' then return v_access; end if;
   select t.status into v_status from pay.webhook_endpoints t
   where t.environment_id = v_access.environment_id and t.id = p_id;
   if v_status is null then
@@ -139,8 +129,7 @@ begin
     'has_more', v_cursor is not null, 'next_cursor', v_cursor);
   perform pay_internal.store_response(p_request, v_access);
   return v_access;
-end
-$$;
+end $$;
 grant execute on function pay.recover_deliveries(text, text, text, text, text, text[], text)
   to pay_api;
 
@@ -149,10 +138,7 @@ grant execute on function pay.recover_deliveries(text, text, text, text, text, t
 create or replace function pay_internal.missed_deliveries(
   p_environment_id text, p_endpoint_id text, p_from text, p_before text, p_after text,
   p_statuses text[], p_most_read integer, out ids text[], out cursor text
-)
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
+) language sql stable as $$
   with
   read as materialized (
     select d.id, d.status from pay.webhook_deliveries d

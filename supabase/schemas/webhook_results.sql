@@ -7,11 +7,7 @@
 -- would read a whole index of pending deliveries.
 create or replace function pay_internal.record_attempts(
   p_results jsonb, p_at timestamptz, p_ahead interval
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) returns void language plpgsql volatile as $$
 declare
   v_ended constant jsonb := p_results -> 'ended';
   v_released constant jsonb := p_results -> 'released';
@@ -34,25 +30,19 @@ begin
       v_recorded.next_environments, v_recorded.next_ids, p_at);
   end if;
   perform pay_internal.count_attempts(v_ended);
-  if v_log_entries <> '[]' then
-    perform pay_internal.log_attempts(v_log_entries);
-  end if;
+  if v_log_entries <> '[]' then perform pay_internal.log_attempts(v_log_entries); end if;
   if v_recorded.turned_ids is not null then
     perform pay_internal.note_failing_endpoints(
       v_recorded.turned_environments, v_recorded.turned_ids, v_recorded.turned_to_success, p_at);
   end if;
-end
-$$;
+end $$;
 
 -- The attempts that were made, with the times by the clocks of their sandboxes.
 create or replace function pay_internal.ended_attempts(p_ended jsonb, p_ahead interval)
 returns table (
   environment_id text, id text, attempt integer, leased_until timestamptz, outcome text,
   next_attempt_at timestamptz, record text, due_at timestamptz
-)
-language plpgsql stable rows 16
-set search_path = pg_catalog, pg_temp
-as $$
+) language plpgsql stable rows 16 as $$
 #variable_conflict use_column
 begin
   return query
@@ -67,8 +57,7 @@ begin
       environment_id text, id text, attempt integer, leased_until timestamptz, outcome text,
       next_attempt_at timestamptz, record text, due_at timestamptz
     );
-end
-$$;
+end $$;
 
 -- Records the attempts that were made.
 -- next_environments, next_ids: the deliveries that waited for a delivery that is now delivered or
@@ -79,18 +68,10 @@ $$;
 -- This is one statement with one snapshot: a delivery that follows another in the same results
 -- still has its lease in it. A later statement would treat it as waiting, and make it due at once.
 create or replace function pay_internal.record_results(
-  p_ended jsonb,
-  p_at timestamptz,
-  p_ahead interval,
-  out next_environments text[],
-  out next_ids text[],
-  out turned_environments text[],
-  out turned_ids text[],
+  p_ended jsonb, p_at timestamptz, p_ahead interval, out next_environments text[],
+  out next_ids text[], out turned_environments text[], out turned_ids text[],
   out turned_to_success boolean[]
-)
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+) language plpgsql volatile as $$
 begin
   with
   result as materialized (
@@ -145,21 +126,14 @@ begin
   select n.environments, n.ids, t.environments, t.ids, t.to_success
   into next_environments, next_ids, turned_environments, turned_ids, turned_to_success
   from next n cross join turned t;
-end
-$$;
+end $$;
 
 -- Makes deliveries due that waited for an earlier one, except those that a declared fault keeps
 -- back. They are due since their creation, so they come before younger deliveries.
 -- Concurrency: locks them in the order of their ids.
 create or replace function pay_internal.release_next_deliveries(
-  p_environments text[],
-  p_ids text[],
-  p_at timestamptz
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+  p_environments text[], p_ids text[], p_at timestamptz
+) returns void language plpgsql volatile as $$
 begin
   with waiting as materialized (
     select d.environment_id, d.id
@@ -175,22 +149,14 @@ begin
     due_at = case when d.due_at is not null then d.created_at end
   from waiting w
   where d.environment_id = w.environment_id and d.id = w.id;
-end
-$$;
+end $$;
 
 -- Records which endpoints have started or stopped failing.
 -- Concurrency: skips an endpoint that another transaction changes. The result of its next attempt
 -- records the same.
 create or replace function pay_internal.note_failing_endpoints(
-  p_environments text[],
-  p_ids text[],
-  p_to_success boolean[],
-  p_at timestamptz
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
+  p_environments text[], p_ids text[], p_to_success boolean[], p_at timestamptz
+) returns void language plpgsql volatile as $$
 begin
   with turned as materialized (
     select t.environment_id, t.id, u.to_success
@@ -203,5 +169,4 @@ begin
   from turned u
   where t.environment_id = u.environment_id and t.id = u.id
     and (t.failing_since is null) <> u.to_success;
-end
-$$;
+end $$;

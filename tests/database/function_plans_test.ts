@@ -20,6 +20,14 @@ const NOTHING: [what: string, query: string, violation: string][] = [
     "alter function pay.load reset jit",
   ],
   [
+    "a function of the service without settings for its plans",
+    `select proname from pg_proc p where pronamespace = 'pay'::regnamespace
+     and has_function_privilege('pay_api', p.oid, 'execute')
+     and (not coalesce(proconfig::text ~ 'enable_seqscan=', false)
+       or not coalesce(proconfig::text ~ 'plan_cache_mode=', false))`,
+    "alter function pay.load reset enable_seqscan",
+  ],
+  [
     "a function for which the planner assumes its default of 1 000 rows",
     `select proname from pg_proc
      where pronamespace in ('pay'::regnamespace, 'pay_internal'::regnamespace) and proretset

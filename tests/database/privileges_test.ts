@@ -148,7 +148,7 @@ const OPERATOR_FUNCTIONS = [
   "wake_dispatcher",
 ];
 /**
- * The search_path of security definer functions. Temporary tables come last (security design §1).
+ * The search_path of every function. Temporary tables come last (security design §1).
  */
 const PINNED_PATH = "search_path=pg_catalog, pg_temp";
 /** SQL for the oids of the schemas. */
@@ -259,8 +259,8 @@ const NOTHING: [what: string, query: string, violation: string][] = [
     "create table pay_internal.mine (id int)",
   ],
   [
-    "a security definer function without the pinned search_path",
-    `select proname, proconfig from pg_proc where pronamespace = 'pay'::regnamespace and prosecdef
+    "a function without the pinned search_path",
+    `select proname, proconfig from pg_proc where pronamespace in ${OURS}
      and not coalesce('${PINNED_PATH}' = any (proconfig), false)`,
     "alter function pay.load set search_path = ''",
   ],

@@ -97,7 +97,7 @@ Deno.test("findBrokenFunctions() finds", async (t) => {
       });
     }
     await t.step("two functions of one name", async () => {
-      await sql`create function pay.load(p_one text) returns text language sql as 'select p_one'`;
+      await sql`create function pay.load(p_one integer) returns integer language sql as 'select p_one'`;
       assert.match((await findBrokenFunctions(database.url)).join(), /^pay\.load\(.* one name/);
     });
   } finally {

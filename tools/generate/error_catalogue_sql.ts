@@ -13,9 +13,7 @@ export function renderErrorCatalogue(): string {
 -- The codes of the catalogue below 500, each with its type and HTTP status.
 create or replace function pay_internal.error_catalogue()
 returns table (code text, type text, status integer)
-language sql immutable parallel safe rows ${rows.length}
-set search_path = pg_catalog, pg_temp
-as $$
+language sql immutable parallel safe rows ${rows.length} as $$
   values
 ${rows.join(",\n")}
 $$;
