@@ -130,12 +130,17 @@ export async function renderFunctions(
   const changed = (await readSchemaFiles(schemas)).filter(({ name, text }) =>
     known.get(name) !== text
   );
-  const text = [BEGINNING, ...changed.map(({ text }) => text), SETTINGS + END].join("\n");
+  const text = renderMigration(changed.map(({ text }) => text).join("\n"));
   return {
     path: join(migrations, file),
     text,
     is_current: text === present || (present === "" && changed.length === 0),
   };
+}
+
+/** Returns the text of a migration in which pay_owner creates functions and views. */
+export function renderMigration(statements: string): string {
+  return [BEGINNING, statements, SETTINGS + END].join("\n");
 }
 
 /** Reads the objects of all files: the functions, then each view after the views that it reads. */
