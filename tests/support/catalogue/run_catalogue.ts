@@ -9,7 +9,7 @@ import type { CatalogueRequest } from "./requests.ts";
 export type Saved = Map<string, string>;
 
 /** A request with its values. */
-export interface FilledRequest {
+interface FilledRequest {
   method: string;
   path: string;
   /** The path of the operation, if `path` is that of an alias. */
