@@ -137,7 +137,7 @@ Deno.test("the client's package and its code have one name and version", async (
     PACKAGE.license,
   ]);
   assert.ok(README.includes(`${PACKAGE.name.replace("@", "").replace("/", "-")}-${VERSION}.tgz`));
-  const licenses = ["LICENSE", "../LICENSE"].map((path) =>
+  const licenses = ["LICENSE", "../../LICENSE"].map((path) =>
     Deno.readTextFile(new URL(path, CLIENT))
   );
   const [own, root] = await Promise.all(licenses);
