@@ -4,7 +4,6 @@
  */
 
 import assert from "node:assert/strict";
-import type { WebhookDelivery } from "../../packages/client/mod.ts";
 import { openRecorder } from "../support/webhook/recording_receiver.ts";
 import { consoleCase } from "../support/console/console_case.ts";
 
@@ -15,7 +14,7 @@ consoleCase("a failed delivery is explained", async (step, { enter, make }) => {
     new Response("<h1>Bad signature</h1>", { status: 401, headers: { "X-Reason": "signature" } })
   );
   const id = await make("webhook_endpoints", { url: receiver.url("/hook") });
-  const { page, go, see, press, region } = await enter();
+  const { page, go, see, press, region, showOnlyWaiting } = await enter();
   const response = page.getByRole("region", { name: /^Response to attempt 1/ });
   try {
     await make("/api-v1-sandbox/payments", PAID);
@@ -44,12 +43,7 @@ consoleCase("a failed delivery is explained", async (step, { enter, make }) => {
     await step(
       "they stay open when newer deliveries move the delivery to another page",
       async () => {
-        await page.route("**/webhook_deliveries?*limit=20*", async (route) => {
-          const response = await route.fetch();
-          const body = await response.json();
-          const data = body.data.filter((it: WebhookDelivery) => it.blocked_by);
-          await route.fulfill({ response, json: { ...body, data } });
-        });
+        await showOnlyWaiting();
         for (let i = 0; i < 2; i++) {
           await page.waitForResponse(/webhook_deliveries\?.*limit=20/);
           assert.ok(await response.isVisible());

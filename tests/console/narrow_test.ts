@@ -15,7 +15,7 @@ async function boxOf(element: Locator) {
 }
 
 consoleCase("narrow views show their parts apart", async (step, { enter, start, make, send }) => {
-  const { page, go, button } = await enter("#/faults", { viewport: PHONE });
+  const { page, go, button, field } = await enter("#/faults", { viewport: PHONE });
   const sections = page.getByRole("navigation", { name: "Sections" });
   for (const name of ["Faults", "Payments", "Webhooks"]) {
     await step(`a phone shows that the section is ${name}`, async () => {
@@ -31,6 +31,9 @@ consoleCase("narrow views show their parts apart", async (step, { enter, start, 
       assert.ok(current.x + current.width <= all.x + all.width, `${name} is cut on the right`);
     });
   }
+  await step("a phone has no width for the setting of the key", async () => {
+    assert.ok(!await field("Keep key on reload").isVisible());
+  });
   await step("the badges of an endpoint begin at the same edge", async () => {
     const url = `http://127.0.0.1:${freePort()}/`;
     const endpoint = { url, events: ["*"] };
