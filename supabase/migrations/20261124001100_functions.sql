@@ -684,7 +684,7 @@ grant execute on function pay.end_archive(text) to pay_operator;
 
 create or replace function pay_internal.split_batch_totals(
   p_account_id text, p_sha256 text, p_rows jsonb
-) returns void language plpgsql volatile set enable_sort = off as $$
+) returns void language plpgsql volatile as $$
 declare
   v_batches text[];
   v_total record;
@@ -794,8 +794,8 @@ end $$;
 
 create or replace function pay.split_bank_entry(
   p_account_id text, p_reference text, p_order_ids text[], p_fee_minor bigint
-) returns boolean language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-set enable_seqscan = off as $$
+) returns boolean
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_fits boolean;
 begin
@@ -877,8 +877,8 @@ $$;
 
 create or replace function pay.settle_entry_details(
   p_account_id text, p_reference text, p_payers text
-) returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-set enable_seqscan = off as $$
+)
+returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
   perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving_account(p_account_id);
@@ -892,8 +892,7 @@ grant execute on function pay.settle_entry_details(text, text, text) to pay_oper
 
 create or replace function pay.list_sealed_texts(p_key_ids text[], p_after text[], p_limit integer)
 returns table (environment_id text, id text)
-language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off as $$
+language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
 begin
   perform pay_internal.act_as_worker();
   return query
@@ -917,8 +916,8 @@ end $$;
 grant execute on function pay.list_sealed_texts(text[], text[], integer) to pay_operator;
 
 create or replace function pay.store_sealed_texts(p_environment_id text, p_texts text)
-returns bigint language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-set enable_seqscan = off as $$
+returns bigint
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_text record;
   v_rows bigint;
@@ -1045,7 +1044,7 @@ grant execute on function pay.delete_bank_details(text, text) to pay_api;
 
 create or replace function pay_internal.purge_bank_details(
   p_environment_id text, p_at timestamptz, p_batch integer
-) returns bigint language plpgsql volatile set enable_seqscan = off as $$
+) returns bigint language plpgsql volatile as $$
 declare
   v_kind record;
   v_owner_ids text[];
@@ -1091,7 +1090,7 @@ end $$;
 
 create or replace function pay_internal.confirm_bank_entries(
   p_account_id text, p_sha256 text, p_entries jsonb
-) returns void language plpgsql volatile set enable_sort = off as $$
+) returns void language plpgsql volatile as $$
 declare
   v_warnings jsonb; v_days jsonb; v_apart text[];
 begin
@@ -1163,9 +1162,7 @@ create or replace function pay_internal.keep_file_warnings(
 $$;
 
 create or replace function pay_internal.replace_bank_totals(p_account_id text, p_ids text[])
-returns setof text language sql volatile rows 10
--- As in pay_internal.lock_provider_events.
-set enable_sort = off as $$
+returns setof text language sql volatile rows 10 as $$
   with total as materialized (
     -- The bounds are made here, as in pay.bank_file_state.
     select a.environment_id, t.id, t.id || ':0:' as low, t.id || ':0;' as high
@@ -1196,9 +1193,7 @@ $$;
 
 create or replace function pay_internal.store_bank_entries(
   p_account_id text, p_sha256 text, p_entries jsonb
-) returns bigint language plpgsql volatile
--- As in pay_internal.lock_provider_events.
-set enable_sort = off as $$
+) returns bigint language plpgsql volatile as $$
 declare
   v_stored bigint;
   v_events jsonb;
@@ -1360,7 +1355,7 @@ begin
 end $$;
 
 create or replace function pay_internal.hold_bank_entries(p_account_id text, p_pairs jsonb)
-returns void language plpgsql volatile set enable_sort = off as $$
+returns void language plpgsql volatile as $$
 begin
   -- The bounds are made here, as in pay.bank_file_state, and each lookup names the order of its
   -- index, as in pay_internal.find_event_subject.
@@ -1456,8 +1451,7 @@ create or replace function pay_internal.unconfirmed_bank_entries(
 $$;
 
 create or replace function pay.begin_bank_file(p_account_id text, p_sha256 text, p_name text)
-returns json language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-set enable_seqscan = off as $$
+returns json language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_environment_id text;
 begin
@@ -1480,7 +1474,7 @@ grant execute on function pay.begin_bank_file(text, text, text) to pay_operator;
 
 create or replace function pay.store_bank_rows(p_account_id text, p_sha256 text, p_rows text)
 returns bigint language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set plan_cache_mode = force_generic_plan as $$
+set plan_cache_mode = force_generic_plan as $$
 declare
   v_rows constant jsonb := p_rows;
   v_statement constant jsonb := nullif(v_rows -> 'statement', 'null');
@@ -1509,8 +1503,7 @@ end $$;
 grant execute on function pay.store_bank_rows(text, text, text) to pay_operator;
 
 create or replace function pay.end_bank_file(p_account_id text, p_sha256 text, p_result text)
-returns json language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-set enable_seqscan = off as $$
+returns json language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_complete_until constant date := p_result::jsonb ->> 'complete_until';
   v_environment_id text;
@@ -1567,10 +1560,7 @@ grant execute on function pay.end_bank_file(text, text, text) to pay_operator;
 
 create or replace function pay.bank_file_state(p_account_id text, p_sha256 text)
 returns table (waiting bigint, booked bigint, exceptions bigint)
-language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp
--- Looks the events of each entry up by the primary key, which alone has their order. A join of all
--- events with all entries would compare each with each.
-set enable_sort = off set enable_hashjoin = off set enable_mergejoin = off as $$
+language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp as $$
 begin
   perform pay_internal.act_as_worker();
   return query
@@ -1668,7 +1658,7 @@ $$;
 
 create or replace function pay_internal.release_bank_entries(
   p_account_id text, p_sha256 text, p_ids text[], p_is_statement boolean
-) returns void language plpgsql volatile set enable_sort = off as $$
+) returns void language plpgsql volatile as $$
 declare
   v_warnings jsonb; v_events jsonb; v_days jsonb;
 begin
@@ -1704,7 +1694,7 @@ end $$;
 
 create or replace function pay_internal.note_interim_file(
   p_account_id text, p_sha256 text, p_entries jsonb
-) returns void language plpgsql volatile set enable_sort = off as $$
+) returns void language plpgsql volatile as $$
 declare
   v_apart text[];
 begin
@@ -1800,8 +1790,7 @@ returns table (
   id text, subject_id text, kind text, state text, payee_check text, is_approved boolean,
   amount_minor bigint, currency text, status text, is_open boolean, batch_id text, export_id text,
   file_kind text, file_name text, file_created_at text
-) language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off as $$
+) language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
 begin
   perform pay_internal.act_as_worker();
   return query
@@ -1819,9 +1808,7 @@ returns table (
   id text, subject_id text, kind text, state text, payee_check text, is_approved boolean,
   amount_minor bigint, currency text, status text, is_open boolean, batch_id text, export_id text,
   file_kind text, file_name text, file_created_at text
-) language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp
--- enable_sort: as in pay_internal.lock_provider_events.
-set enable_mergejoin = off set enable_hashjoin = off set enable_sort = off as $$
+) language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
 declare
   v_id constant text := replace(lower(p_id), '-', '_');
   v_environment_id text;
@@ -1867,9 +1854,7 @@ grant execute on function pay.find_bank_orders(text, text) to pay_api, pay_opera
 create or replace function pay.find_bank_references(p_account_id text, p_beginnings text[])
 returns table (
   beginning text, reference text, amount_minor bigint, currency text, is_open boolean
-) language plpgsql volatile security definer rows 50 set search_path = pg_catalog, pg_temp
--- As in pay_internal.lock_provider_events.
-set enable_sort = off as $$
+) language plpgsql volatile security definer rows 50 set search_path = pg_catalog, pg_temp as $$
 begin
   perform pay_internal.act_as_worker();
   return query
@@ -2123,9 +2108,7 @@ $$;
 
 create or replace function pay_internal.number_bank_entries(
   p_account_id text, p_sha256 text, p_entries jsonb, p_statement jsonb
-) returns jsonb language plpgsql stable
--- As in pay_internal.lock_provider_events.
-set enable_sort = off as $$
+) returns jsonb language plpgsql stable as $$
 declare
   v_ids jsonb;
 begin
@@ -2185,9 +2168,7 @@ end $$;
 create or replace function pay_internal.known_bank_entries(
   p_account_id text, p_sha256 text, p_statement jsonb, p_entries jsonb
 ) returns table (hash text, id text, day date, is_open boolean, is_apart boolean)
-language plpgsql stable rows 100
--- As in pay_internal.lock_provider_events.
-set enable_sort = off as $$
+language plpgsql stable rows 100 as $$
 declare
   v_balances constant jsonb := nullif(p_statement -> 'balances', 'null');
   v_files constant text[] := pay_internal.adjoining_files(p_account_id, v_balances);
@@ -4151,8 +4132,7 @@ end $$;
 
 create or replace function pay_internal.read_totals(p_environment_id text)
 returns table (currency text, debit_account text, credit_account text, amount_minor numeric)
-language sql stable rows 10
-set enable_bitmapscan = off set enable_sort = off as $$
+language sql stable rows 10 as $$
   with recursive newest as (
     (
       select t.currency, t.debit_account, t.credit_account, t.stripe, t.amount_minor
@@ -5135,9 +5115,7 @@ end $$;
 
 create or replace function pay_internal.reopen_bank_entries(
   p_records jsonb, p_expects jsonb, p_callers pay_internal.caller[]
-) returns void language plpgsql volatile
--- As in pay_internal.lock_provider_events: only the index of the subjects has this order.
-set enable_sort = off as $$
+) returns void language plpgsql volatile as $$
 begin
   with changed as materialized (
     select caller.environment_id, e.id
@@ -5896,9 +5874,7 @@ $$;
 create or replace function pay.lease_provider_work(
   p_limit integer, p_asking_limit integer, p_lease_ms integer, p_at timestamptz
 ) returns setof pay.provider_work
-language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp
--- Looks rows up, as pay.record does.
-set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off as $$
+language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp as $$
 declare
   v_at constant timestamptz := least(p_at, pay_internal.server_time());
   v_leased_until constant timestamptz := pay_internal.server_time() + p_lease_ms * interval '1 ms';
@@ -6500,8 +6476,7 @@ begin
 end $$;
 
 create or replace function pay_internal.purge_retired(p_environment_id text, p_batch integer)
-returns bigint language plpgsql volatile
-set enable_seqscan = off set enable_bitmapscan = off as $$
+returns bigint language plpgsql volatile as $$
 declare
   v_table text;
   v_rows bigint;
@@ -7641,8 +7616,7 @@ begin
 end $$;
 
 create or replace function pay_internal.delete_pending(p_environment_id text)
-returns void language plpgsql volatile
-set enable_sort = off set enable_bitmapscan = off as $$
+returns void language plpgsql volatile as $$
 begin
   delete from pay.webhook_deliveries d
   where d.ctid = any (array(
@@ -8399,8 +8373,7 @@ create or replace function pay_internal.few_pending_deliveries()
 returns integer language sql immutable parallel safe as $$ select 100 $$;
 
 create or replace function pay_internal.count_pending(p_environment_id text, p_most integer)
-returns bigint language plpgsql stable
-set enable_sort = off set enable_bitmapscan = off as $$
+returns bigint language plpgsql stable as $$
 begin
   return (
     select count(*) from (
@@ -9996,7 +9969,6 @@ create or replace function pay.recover_deliveries(
   p_refusal text
 ) returns pay.admission
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-set enable_hashjoin = off set enable_mergejoin = off set enable_material = off
 set lock_timeout = '3s' as $$
 declare
   v_most_read constant integer := 20000;

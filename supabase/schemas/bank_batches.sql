@@ -8,7 +8,7 @@
 -- p_rows as in pay.store_bank_rows
 create or replace function pay_internal.split_batch_totals(
   p_account_id text, p_sha256 text, p_rows jsonb
-) returns void language plpgsql volatile set enable_sort = off as $$
+) returns void language plpgsql volatile as $$
 declare
   v_batches text[];
   v_total record;
@@ -128,8 +128,8 @@ end $$;
 -- Returns false if one of these is not so, or if the entry is not unmatched any more.
 create or replace function pay.split_bank_entry(
   p_account_id text, p_reference text, p_order_ids text[], p_fee_minor bigint
-) returns boolean language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-set enable_seqscan = off as $$
+) returns boolean
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_fits boolean;
 begin

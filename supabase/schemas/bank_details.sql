@@ -78,8 +78,8 @@ $$;
 -- pay_internal.keep_payer_details; those of the payment that it is matched with.
 create or replace function pay.settle_entry_details(
   p_account_id text, p_reference text, p_payers text
-) returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-set enable_seqscan = off as $$
+)
+returns void language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
   perform pay_internal.act_as_worker();
   perform pay_internal.refuse_moving_account(p_account_id);
@@ -96,8 +96,7 @@ grant execute on function pay.settle_entry_details(text, text, text) to pay_oper
 -- p_after  {environment_id, id} of the last text before; null: from the beginning
 create or replace function pay.list_sealed_texts(p_key_ids text[], p_after text[], p_limit integer)
 returns table (environment_id text, id text)
-language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off as $$
+language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
 begin
   perform pay_internal.act_as_worker();
   return query
@@ -124,8 +123,8 @@ grant execute on function pay.list_sealed_texts(text[], text[], integer) to pay_
 -- rotation, a deletion or retention can have changed them. Returns how many it has stored.
 -- p_texts [{id, was, key_id, sealed}]; was: the text that was read
 create or replace function pay.store_sealed_texts(p_environment_id text, p_texts text)
-returns bigint language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-set enable_seqscan = off as $$
+returns bigint
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_text record;
   v_rows bigint;
@@ -268,7 +267,7 @@ grant execute on function pay.delete_bank_details(text, text) to pay_api;
 -- retention and that nothing needs. Returns their number.
 create or replace function pay_internal.purge_bank_details(
   p_environment_id text, p_at timestamptz, p_batch integer
-) returns bigint language plpgsql volatile set enable_seqscan = off as $$
+) returns bigint language plpgsql volatile as $$
 declare
   v_kind record;
   v_owner_ids text[];

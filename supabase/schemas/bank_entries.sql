@@ -8,7 +8,7 @@
 -- p_entries as in pay_internal.store_bank_entries
 create or replace function pay_internal.confirm_bank_entries(
   p_account_id text, p_sha256 text, p_entries jsonb
-) returns void language plpgsql volatile set enable_sort = off as $$
+) returns void language plpgsql volatile as $$
 declare
   v_warnings jsonb; v_days jsonb; v_apart text[];
 begin
@@ -85,9 +85,7 @@ $$;
 -- account (payout). Returns the entries that had one: a booking that an operator has assigned
 -- stays.
 create or replace function pay_internal.replace_bank_totals(p_account_id text, p_ids text[])
-returns setof text language sql volatile rows 10
--- As in pay_internal.lock_provider_events.
-set enable_sort = off as $$
+returns setof text language sql volatile rows 10 as $$
   with total as materialized (
     -- The bounds are made here, as in pay.bank_file_state.
     select a.environment_id, t.id, t.id || ':0:' as low, t.id || ':0;' as high
@@ -123,9 +121,7 @@ $$;
 -- waits for the end of the first one.
 create or replace function pay_internal.store_bank_entries(
   p_account_id text, p_sha256 text, p_entries jsonb
-) returns bigint language plpgsql volatile
--- As in pay_internal.lock_provider_events.
-set enable_sort = off as $$
+) returns bigint language plpgsql volatile as $$
 declare
   v_stored bigint;
   v_events jsonb;
@@ -299,7 +295,7 @@ end $$;
 -- which nobody has seen yet.
 -- p_pairs [{id, same_as, is_new}]
 create or replace function pay_internal.hold_bank_entries(p_account_id text, p_pairs jsonb)
-returns void language plpgsql volatile set enable_sort = off as $$
+returns void language plpgsql volatile as $$
 begin
   -- The bounds are made here, as in pay.bank_file_state, and each lookup names the order of its
   -- index, as in pay_internal.find_event_subject.

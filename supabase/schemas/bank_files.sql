@@ -5,8 +5,7 @@
 -- Concurrency: the files of an account are imported one after the other, because the entries of one
 -- are numbered after those of the others.
 create or replace function pay.begin_bank_file(p_account_id text, p_sha256 text, p_name text)
-returns json language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-set enable_seqscan = off as $$
+returns json language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_environment_id text;
 begin
@@ -33,7 +32,7 @@ grant execute on function pay.begin_bank_file(text, text, text) to pay_operator;
 --        the statement ends here, and its entries come to the difference of its balances
 create or replace function pay.store_bank_rows(p_account_id text, p_sha256 text, p_rows text)
 returns bigint language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set plan_cache_mode = force_generic_plan as $$
+set plan_cache_mode = force_generic_plan as $$
 declare
   v_rows constant jsonb := p_rows;
   v_statement constant jsonb := nullif(v_rows -> 'statement', 'null');
@@ -67,8 +66,7 @@ grant execute on function pay.store_bank_rows(text, text, text) to pay_operator;
 --          its statements have every entry, or null. The books of these days are compared
 --          (pay.invariant_provider_totals).
 create or replace function pay.end_bank_file(p_account_id text, p_sha256 text, p_result text)
-returns json language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-set enable_seqscan = off as $$
+returns json language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_complete_until constant date := p_result::jsonb ->> 'complete_until';
   v_environment_id text;
@@ -127,10 +125,7 @@ grant execute on function pay.end_bank_file(text, text, text) to pay_operator;
 -- moved money in the ledger, and how many an operator has to look at.
 create or replace function pay.bank_file_state(p_account_id text, p_sha256 text)
 returns table (waiting bigint, booked bigint, exceptions bigint)
-language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp
--- Looks the events of each entry up by the primary key, which alone has their order. A join of all
--- events with all entries would compare each with each.
-set enable_sort = off set enable_hashjoin = off set enable_mergejoin = off as $$
+language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp as $$
 begin
   perform pay_internal.act_as_worker();
   return query

@@ -11,7 +11,7 @@ $$;
 -- with those of other files.
 create or replace function pay_internal.release_bank_entries(
   p_account_id text, p_sha256 text, p_ids text[], p_is_statement boolean
-) returns void language plpgsql volatile set enable_sort = off as $$
+) returns void language plpgsql volatile as $$
 declare
   v_warnings jsonb; v_events jsonb; v_days jsonb;
 begin
@@ -51,7 +51,7 @@ end $$;
 -- p_entries as in pay_internal.store_bank_entries
 create or replace function pay_internal.note_interim_file(
   p_account_id text, p_sha256 text, p_entries jsonb
-) returns void language plpgsql volatile set enable_sort = off as $$
+) returns void language plpgsql volatile as $$
 declare
   v_apart text[];
 begin

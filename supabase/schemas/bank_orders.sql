@@ -63,8 +63,7 @@ returns table (
   id text, subject_id text, kind text, state text, payee_check text, is_approved boolean,
   amount_minor bigint, currency text, status text, is_open boolean, batch_id text, export_id text,
   file_kind text, file_name text, file_created_at text
-) language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off as $$
+) language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
 begin
   perform pay_internal.act_as_worker();
   return query
@@ -87,9 +86,7 @@ returns table (
   id text, subject_id text, kind text, state text, payee_check text, is_approved boolean,
   amount_minor bigint, currency text, status text, is_open boolean, batch_id text, export_id text,
   file_kind text, file_name text, file_created_at text
-) language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp
--- enable_sort: as in pay_internal.lock_provider_events.
-set enable_mergejoin = off set enable_hashjoin = off set enable_sort = off as $$
+) language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
 declare
   v_id constant text := replace(lower(p_id), '-', '_');
   v_environment_id text;
@@ -139,9 +136,7 @@ grant execute on function pay.find_bank_orders(text, text) to pay_api, pay_opera
 create or replace function pay.find_bank_references(p_account_id text, p_beginnings text[])
 returns table (
   beginning text, reference text, amount_minor bigint, currency text, is_open boolean
-) language plpgsql volatile security definer rows 50 set search_path = pg_catalog, pg_temp
--- As in pay_internal.lock_provider_events.
-set enable_sort = off as $$
+) language plpgsql volatile security definer rows 50 set search_path = pg_catalog, pg_temp as $$
 begin
   perform pay_internal.act_as_worker();
   return query

@@ -167,9 +167,7 @@ $$;
 -- p_statement {balances, page: {statement_id, number}}, or null
 create or replace function pay_internal.number_bank_entries(
   p_account_id text, p_sha256 text, p_entries jsonb, p_statement jsonb
-) returns jsonb language plpgsql stable
--- As in pay_internal.lock_provider_events.
-set enable_sort = off as $$
+) returns jsonb language plpgsql stable as $$
 declare
   v_ids jsonb;
 begin
@@ -232,9 +230,7 @@ end $$;
 create or replace function pay_internal.known_bank_entries(
   p_account_id text, p_sha256 text, p_statement jsonb, p_entries jsonb
 ) returns table (hash text, id text, day date, is_open boolean, is_apart boolean)
-language plpgsql stable rows 100
--- As in pay_internal.lock_provider_events.
-set enable_sort = off as $$
+language plpgsql stable rows 100 as $$
 declare
   v_balances constant jsonb := nullif(p_statement -> 'balances', 'null');
   v_files constant text[] := pay_internal.adjoining_files(p_account_id, v_balances);

@@ -266,8 +266,7 @@ end $$;
 -- (pay_internal.add_to_total).
 create or replace function pay_internal.read_totals(p_environment_id text)
 returns table (currency text, debit_account text, credit_account text, amount_minor numeric)
-language sql stable rows 10
-set enable_bitmapscan = off set enable_sort = off as $$
+language sql stable rows 10 as $$
   with recursive newest as (
     (
       select t.currency, t.debit_account, t.credit_account, t.stripe, t.amount_minor

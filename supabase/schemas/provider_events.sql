@@ -203,9 +203,7 @@ end $$;
 -- which pay.record has locked. So each entry is seen here, or decided anew after this change.
 create or replace function pay_internal.reopen_bank_entries(
   p_records jsonb, p_expects jsonb, p_callers pay_internal.caller[]
-) returns void language plpgsql volatile
--- As in pay_internal.lock_provider_events: only the index of the subjects has this order.
-set enable_sort = off as $$
+) returns void language plpgsql volatile as $$
 begin
   with changed as materialized (
     select caller.environment_id, e.id

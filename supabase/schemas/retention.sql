@@ -22,8 +22,7 @@
 -- environment for the next run. A row that the dispatcher has changed meanwhile stays for the next
 -- batch, so the environment is empty only if nothing is found in a new snapshot.
 create or replace function pay_internal.purge_retired(p_environment_id text, p_batch integer)
-returns bigint language plpgsql volatile
-set enable_seqscan = off set enable_bitmapscan = off as $$
+returns bigint language plpgsql volatile as $$
 declare
   v_table text;
   v_rows bigint;

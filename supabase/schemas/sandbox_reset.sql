@@ -87,8 +87,7 @@ end $$;
 -- Deletes at most pay_internal.called_off_at_once() pending deliveries of the endpoints of an
 -- environment that ends. Concurrency: skips those that another transaction has locked.
 create or replace function pay_internal.delete_pending(p_environment_id text)
-returns void language plpgsql volatile
-set enable_sort = off set enable_bitmapscan = off as $$
+returns void language plpgsql volatile as $$
 begin
   delete from pay.webhook_deliveries d
   where d.ctid = any (array(

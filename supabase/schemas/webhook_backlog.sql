@@ -19,8 +19,7 @@ returns integer language sql immutable parallel safe as $$ select 100 $$;
 -- The number of pending deliveries to enabled endpoints of a sandbox, up to p_most; 0 for a live
 -- environment. Those to disabled endpoints are being cancelled.
 create or replace function pay_internal.count_pending(p_environment_id text, p_most integer)
-returns bigint language plpgsql stable
-set enable_sort = off set enable_bitmapscan = off as $$
+returns bigint language plpgsql stable as $$
 begin
   return (
     select count(*) from (

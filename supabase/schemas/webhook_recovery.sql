@@ -72,7 +72,6 @@ create or replace function pay.recover_deliveries(
   p_refusal text
 ) returns pay.admission
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-set enable_hashjoin = off set enable_mergejoin = off set enable_material = off
 set lock_timeout = '3s' as $$
 declare
   v_most_read constant integer := 20000;
