@@ -8,9 +8,7 @@
 
 import type postgres from "postgres";
 import { parseArgs } from "node:util";
-import { fileURLToPath } from "node:url";
 import { gunzipSync, gzipSync } from "node:zlib";
-import { readSettings } from "../server/data_dir/settings.ts";
 import {
   type ArchivedFile,
   carryForward,
@@ -26,15 +24,13 @@ import { type ArchiveStore, openArchiveStore } from "./archive_store.ts";
 import {
   CommandError,
   print,
-  printMessage,
-  reportFailure,
+  readVariable,
   SQLSTATE,
   sqlstateOf,
   UsageError,
 } from "./command_line.ts";
-import { openOperatorDatabase } from "./operator_database.ts";
+import { withOperatorDatabase } from "./operator_database.ts";
 
-const PROJECT_DIR = fileURLToPath(new URL("../../", import.meta.url));
 const USAGE = `Usage:
   deno task archive --to PLACE [--account ACCOUNT] [--until DAY]
   deno task archive --check --to PLACE [--account ACCOUNT]
@@ -80,25 +76,13 @@ interface Options {
   until: Date | null;
 }
 
-if (import.meta.main) Deno.exit(await main(Deno.args));
-
 /** Exit codes: 0 success, 1 failure or a fault of the archive, 2 invalid arguments. */
-async function main(args: string[]): Promise<number> {
-  try {
-    const env = (name: string) => Deno.env.get(name);
-    const options = readOptions(args);
-    if (options.action === "help") return print(USAGE), 0;
-    const store = options.action === "end" ? null : openArchiveStore(options.to, env);
-    const database = await openOperatorDatabase(readSettings(env, PROJECT_DIR), printMessage);
-    try {
-      await run(database.sql, store, options);
-    } finally {
-      await database.close();
-    }
-    return 0;
-  } catch (error) {
-    return reportFailure(error);
-  }
+export async function main(args: readonly string[]): Promise<number> {
+  const options = readOptions([...args]);
+  if (options.action === "help") return print(USAGE), 0;
+  const store = options.action === "end" ? null : openArchiveStore(options.to, readVariable);
+  await withOperatorDatabase((sql) => run(sql, store, options));
+  return 0;
 }
 
 function readOptions(args: string[]): Options {

@@ -7,7 +7,6 @@
 import type postgres from "postgres";
 import { createHash } from "node:crypto";
 import { basename, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { BankFileError } from "../../shared/connectors/bank/bank_file_error.ts";
 import { bankIdentifier } from "../../shared/connectors/bank/bank_identifier.ts";
 import { ownBankAccount, readBankSettings } from "../../shared/connectors/bank/bank_settings.ts";
@@ -38,13 +37,10 @@ import {
   type ImportState,
   type StoredExport,
 } from "../../shared/store/bank_store.ts";
-import { readSettings } from "../server/data_dir/settings.ts";
 import { BANK_USAGE, type BankCommand, readBankCommand } from "./bank_command.ts";
-import { CommandError, print, printMessage, readVault, reportFailure } from "./command_line.ts";
-import { databaseOf, openOperatorDatabase } from "./operator_database.ts";
+import { CommandError, print, printMessage, readVariable, readVault } from "./command_line.ts";
+import { databaseOf, withOperatorDatabase } from "./operator_database.ts";
 import type { ListedAccount } from "./provider_table.ts";
-
-const PROJECT_DIR = fileURLToPath(new URL("../../", import.meta.url));
 
 /** Largest file. The memory of an import does not grow with it. */
 const BYTES_MAX = 1024 ** 3;
@@ -66,27 +62,12 @@ interface BankSurroundings {
   printMessage: (line: string) => void;
 }
 
-if (import.meta.main) Deno.exit(await main(Deno.args));
-
 /** Exit codes: 0 success, 1 failure or a refused file, 2 invalid arguments. */
-async function main(args: readonly string[]): Promise<number> {
-  try {
-    const command = readBankCommand(args);
-    if (command === null) {
-      print(BANK_USAGE);
-      return 0;
-    }
-    const env = (name: string) => Deno.env.get(name)?.trim() || undefined;
-    const database = await openOperatorDatabase(readSettings(env, PROJECT_DIR), printMessage);
-    try {
-      const { sql } = database;
-      return await runBankCommand(command, { sql, env, now_ms: Date.now, print, printMessage });
-    } finally {
-      await database.close();
-    }
-  } catch (error) {
-    return reportFailure(error);
-  }
+export async function main(args: readonly string[]): Promise<number> {
+  const command = readBankCommand(args);
+  if (command === null) return print(BANK_USAGE), 0;
+  const surroundings = { env: readVariable, now_ms: Date.now, print, printMessage };
+  return await withOperatorDatabase((sql) => runBankCommand(command, { sql, ...surroundings }));
 }
 
 /** Runs a command. Returns the exit code. Throws `CommandError`. */

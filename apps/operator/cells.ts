@@ -16,7 +16,7 @@ import {
 } from "./cells_database.ts";
 import { abortMove, listMoves, LostLock, type Move, planMove, runMove } from "./cells_move.ts";
 import { readProxyMap, refuseAbsentCells } from "./cells_proxy.ts";
-import { CommandError, print, printMessage, reportFailure, UsageError } from "./command_line.ts";
+import { CommandError, print, printMessage, UsageError } from "./command_line.ts";
 
 /**
  * Longer than a request lives that was at the fence: the source must not delete its key before. Such
@@ -65,55 +65,49 @@ interface Options {
   is_run: boolean;
 }
 
-if (import.meta.main) Deno.exit(await main(Deno.args));
-
 /** Exit codes: 0 success, 1 failure, 2 invalid arguments. */
-async function main(args: string[]): Promise<number> {
-  try {
-    const { action, values, sockets, is_run } = readOptions(args);
-    const need = (name: string) => {
-      const value = values[name];
-      if (!value) throw new UsageError(`--${name} is missing`);
-      return value;
-    };
-    if (action === "help") {
-      print(USAGE);
-    } else if (action === "list") {
-      const proxy = { file: need("map"), sockets };
-      const map = await readProxyMap(proxy);
-      await refuseAbsentCells(proxy, [...new Set(map.values())]);
-      for (const [label, cell] of map) print(`${label.padEnd(12)} ${cell}\n`);
-    } else {
-      await withCells(is_run, async (source, target) => {
-        if (action === "status") {
-          const moves = await listMoves([source, target]);
-          const keys = (await keysOfBoth(source, target)).map((key) =>
-            `${key}: both cells count it, and give the same addresses or nonces twice`
-          );
-          if (moves.length === 0) moves.push("No account is moving");
-          return print(`${[...moves, ...keys].join("\n")}\n`);
-        }
-        const move: Move = {
-          account: need("account"),
-          ...{ source, target },
-          keep_ms: readSeconds(values.keep) * 1_000,
-          report: printMessage,
-        };
-        if (action === "abort") {
-          return await abortMove(move, values.map ? { file: values.map, sockets } : null);
-        }
-        const map = { file: need("map"), sockets };
-        const destination = { map, cell: need("cell") };
-        if (is_run) return await runMove(move, destination);
-        print(
-          `${(await planMove(move, destination)).join("\n")}\nNothing was changed: add --run\n`,
+export async function main(args: readonly string[]): Promise<number> {
+  const { action, values, sockets, is_run } = readOptions([...args]);
+  const need = (name: string) => {
+    const value = values[name];
+    if (!value) throw new UsageError(`--${name} is missing`);
+    return value;
+  };
+  if (action === "help") {
+    print(USAGE);
+  } else if (action === "list") {
+    const proxy = { file: need("map"), sockets };
+    const map = await readProxyMap(proxy);
+    await refuseAbsentCells(proxy, [...new Set(map.values())]);
+    for (const [label, cell] of map) print(`${label.padEnd(12)} ${cell}\n`);
+  } else {
+    await withCells(is_run, async (source, target) => {
+      if (action === "status") {
+        const moves = await listMoves([source, target]);
+        const keys = (await keysOfBoth(source, target)).map((key) =>
+          `${key}: both cells count it, and give the same addresses or nonces twice`
         );
-      });
-    }
-    return 0;
-  } catch (error) {
-    return reportFailure(error);
+        if (moves.length === 0) moves.push("No account is moving");
+        return print(`${[...moves, ...keys].join("\n")}\n`);
+      }
+      const move: Move = {
+        account: need("account"),
+        ...{ source, target },
+        keep_ms: readSeconds(values.keep) * 1_000,
+        report: printMessage,
+      };
+      if (action === "abort") {
+        return await abortMove(move, values.map ? { file: values.map, sockets } : null);
+      }
+      const map = { file: need("map"), sockets };
+      const destination = { map, cell: need("cell") };
+      if (is_run) return await runMove(move, destination);
+      print(
+        `${(await planMove(move, destination)).join("\n")}\nNothing was changed: add --run\n`,
+      );
+    });
   }
+  return 0;
 }
 
 function readOptions(args: string[]): Options {

@@ -9,12 +9,9 @@
  * promise holds, and a person has to look at something (REVIEW).
  */
 
-import postgres from "postgres";
-import { fileURLToPath } from "node:url";
-import { openOperatorDatabase } from "./operator_database.ts";
-import { readSettings } from "../server/data_dir/settings.ts";
-
-const PROJECT_DIR = fileURLToPath(new URL("../../", import.meta.url));
+import type postgres from "postgres";
+import { print, readVariable, UsageError } from "./command_line.ts";
+import { withOperatorDatabase } from "./operator_database.ts";
 
 /**
  * Whether breaches break a promise (`alarm`), whether a person has to look (`warning`), or whether a
@@ -36,8 +33,6 @@ interface Verdict {
   /** Up to three breaches, each with its environment, resource and fault. */
   examples: string[];
 }
-
-if (import.meta.main) Deno.exit(await main(Deno.args));
 
 /**
  * Checks every invariant. Returns its verdict, also without breaches, and its notes if there are
@@ -72,24 +67,14 @@ export function exitCodeOf(found: readonly { severity: Severity }[]): number {
   return has("alarm") ? 1 : has("warning") ? 3 : 0;
 }
 
-async function main(args: readonly string[]): Promise<number> {
-  try {
-    if (args.length > 1) throw new Error("Usage: deno task check-books [URL]");
-    const env = (name: string) =>
-      name === "DATABASE_URL" ? args[0] ?? Deno.env.get(name) : Deno.env.get(name);
-    const database = await openOperatorDatabase(
-      readSettings(env, PROJECT_DIR),
-      (line) => console.error(line),
-    );
-    try {
-      const verdicts = await checkBooks(database.sql);
-      await Deno.stdout.write(new TextEncoder().encode(renderVerdicts(verdicts)));
-      return exitCodeOf(verdicts.filter(({ breaches }) => breaches > 0));
-    } finally {
-      await database.close();
-    }
-  } catch (error) {
-    console.error(error instanceof Error ? error.message : error);
-    return 2;
-  }
+export async function main(args: readonly string[]): Promise<number> {
+  const verdicts = await withOperatorDatabase(checkBooks, databaseArgument("check-books", args));
+  print(renderVerdicts(verdicts));
+  return exitCodeOf(verdicts.filter(({ breaches }) => breaches > 0));
+}
+
+/** The variables of a command that takes the URL of a database in place of DATABASE_URL. */
+export function databaseArgument(name: string, args: readonly string[]): typeof readVariable {
+  if (args.length > 1) throw new UsageError(`Usage: deno task ${name} [URL]`);
+  return (name) => name === "DATABASE_URL" ? args[0] ?? readVariable(name) : readVariable(name);
 }

@@ -26,6 +26,11 @@ export class CommandError extends Error {
   override readonly name = "CommandError";
 }
 
+/** Returns a variable of the environment, or undefined if it is empty. */
+export function readVariable(name: string): string | undefined {
+  return Deno.env.get(name)?.trim() || undefined;
+}
+
 /** Prints a text to standard output. */
 export function print(text: string): void {
   Deno.stdout.writeSync(encode(text));

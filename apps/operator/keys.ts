@@ -8,7 +8,6 @@
  */
 
 import postgres from "postgres";
-import { fileURLToPath } from "node:url";
 import {
   generateApiKey,
   hasSeededPrefix,
@@ -24,41 +23,23 @@ import {
   CommandError,
   print,
   printMessage,
-  reportFailure,
+  readVariable,
   SQLSTATE,
   sqlstateOf,
 } from "./command_line.ts";
 import { KEY_USAGE, type KeyCommand, readKeyCommand } from "./key_command.ts";
 import { type ListedKey, renderKeyTable } from "./key_table.ts";
-import { openOperatorDatabase } from "./operator_database.ts";
-import { readSettings } from "../server/data_dir/settings.ts";
-
-const PROJECT_DIR = fileURLToPath(new URL("../../", import.meta.url));
+import { withOperatorDatabase } from "./operator_database.ts";
 
 // "Active", because "live keys" are also the keys of live environments.
 const TOO_MANY_KEYS = `it has ${MAX_ACTIVE_KEYS} active keys already. Revoke one first`;
 
-if (import.meta.main) Deno.exit(await main(Deno.args));
-
 /** Exit codes: 0 success, 1 failure, 2 invalid arguments. */
-async function main(args: readonly string[]): Promise<number> {
-  try {
-    const env = (name: string) => Deno.env.get(name);
-    const command = readKeyCommand(args, env, Date.now());
-    if (command.action === "help") {
-      print(KEY_USAGE);
-      return 0;
-    }
-    const database = await openOperatorDatabase(readSettings(env, PROJECT_DIR), printMessage);
-    try {
-      await run(database.sql, command);
-    } finally {
-      await database.close();
-    }
-    return 0;
-  } catch (error) {
-    return reportFailure(error);
-  }
+export async function main(args: readonly string[]): Promise<number> {
+  const command = readKeyCommand(args, readVariable, Date.now());
+  if (command.action === "help") print(KEY_USAGE);
+  else await withOperatorDatabase((sql) => run(sql, command));
+  return 0;
 }
 
 async function run(

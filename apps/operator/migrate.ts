@@ -8,25 +8,22 @@ import postgres from "postgres";
 import { driverEncryption } from "../../shared/store/database_encryption.ts";
 import { readSettings, SettingsError } from "../server/data_dir/settings.ts";
 import { migrate, MigrationError } from "../server/migrations/migrate.ts";
-import { print, reportFailure, UsageError } from "./command_line.ts";
+import { print, readVariable, UsageError } from "./command_line.ts";
 
-async function main(): Promise<number> {
-  try {
-    const { database_url } = readSettings((name) => Deno.env.get(name), ".");
-    if (database_url === null) {
-      throw new UsageError(
-        "Set DATABASE_URL to the database, like postgres://user:password@host:5432/database",
-      );
-    }
-    const applied = await migrate(database_url, (line) => print(`${line}\n`)).catch(explain);
-    await showRecord(database_url);
-    print(
-      applied.length === 0 ? "The database has every migration\n" : `Applied: ${applied.length}\n`,
+/** Exit codes: 0 success, 1 failure, 2 invalid arguments. */
+export async function main(): Promise<number> {
+  const { database_url } = readSettings(readVariable, ".");
+  if (database_url === null) {
+    throw new UsageError(
+      "Set DATABASE_URL to the database, like postgres://user:password@host:5432/database",
     );
-    return 0;
-  } catch (error) {
-    return reportFailure(error);
   }
+  const applied = await migrate(database_url, (line) => print(`${line}\n`)).catch(explain);
+  await showRecord(database_url);
+  print(
+    applied.length === 0 ? "The database has every migration\n" : `Applied: ${applied.length}\n`,
+  );
+  return 0;
 }
 
 /** Throws an error of the connection with the name of the variable. */
@@ -46,5 +43,3 @@ export async function showRecord(url: string): Promise<void> {
     await sql.end();
   }
 }
-
-if (import.meta.main) Deno.exit(await main());

@@ -7,17 +7,19 @@
 
 import postgres from "postgres";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { createConnectors } from "../../shared/functions/connectors.ts";
 import type { ConnectorFinder } from "../../shared/domain/providers/connector.ts";
 import { BankStore } from "../../shared/store/bank_store.ts";
 import { ChainStore } from "../../shared/store/chain_store.ts";
 import type { Database } from "../../shared/store/database.ts";
 import { driverEncryption } from "../../shared/store/database_encryption.ts";
+import { printMessage, readVariable } from "./command_line.ts";
 import { startPostgres } from "../server/postgres/embedded_postgres.ts";
 import { type FileLock, takeFileLock } from "../server/data_dir/file_lock.ts";
 import { migrateDataDir } from "../server/migrations/migrate_data_dir.ts";
 import { readOperatorUrl, removeOperatorUrl } from "../server/data_dir/operator_url.ts";
-import { type Settings, SettingsError } from "../server/data_dir/settings.ts";
+import { readSettings, type Settings, SettingsError } from "../server/data_dir/settings.ts";
 
 /** A connection whose user can execute the operator's functions. */
 interface OperatorDatabase {
@@ -25,6 +27,7 @@ interface OperatorDatabase {
   close(): Promise<void>;
 }
 
+const PROJECT_DIR = fileURLToPath(new URL("../../", import.meta.url));
 /** Time to wait for the database of a start that has just begun. A first start fetches it. */
 const START_WAIT_MS = 60_000;
 const POLL_MS = 100;
@@ -54,6 +57,23 @@ export async function openOperatorDatabase(
       );
     }
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+}
+
+/**
+ * Runs a command with the database that the variables name, by default that of the local start.
+ * @throws {SettingsError} if there is none
+ */
+export async function withOperatorDatabase<T>(
+  work: (sql: postgres.Sql, settings: Settings) => Promise<T>,
+  env = readVariable,
+): Promise<T> {
+  const settings = readSettings(env, PROJECT_DIR);
+  const database = await openOperatorDatabase(settings, printMessage);
+  try {
+    return await work(database.sql, settings);
+  } finally {
+    await database.close();
   }
 }
 

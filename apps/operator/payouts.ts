@@ -4,18 +4,15 @@
  */
 
 import type postgres from "postgres";
-import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { transferData } from "../../shared/connectors/evm/evm_payout.ts";
 import { readEvmSettings } from "../../shared/connectors/evm/evm_settings.ts";
 import type { ChainPayout } from "../../shared/store/chain_store.ts";
-import { readSettings } from "../server/data_dir/settings.ts";
-import { CommandError, print, printMessage, reportFailure, UsageError } from "./command_line.ts";
-import { openOperatorDatabase } from "./operator_database.ts";
+import { CommandError, print, printMessage, UsageError } from "./command_line.ts";
+import { withOperatorDatabase } from "./operator_database.ts";
 import type { ListedAccount } from "./provider_table.ts";
 import { safeBatch } from "./safe_batch.ts";
 
-const PROJECT_DIR = fileURLToPath(new URL("../../", import.meta.url));
 const USAGE =
   `Usage: deno task payouts export --account NAME [--network NAME] [--again] > batch.json
 
@@ -43,27 +40,12 @@ interface Surroundings {
   printMessage: (line: string) => void;
 }
 
-if (import.meta.main) Deno.exit(await main(Deno.args));
-
 /** Exit codes: 0 success, 1 failure, 2 invalid arguments. */
-async function main(args: readonly string[]): Promise<number> {
-  try {
-    const command = readExportCommand(args);
-    if (command === null) {
-      print(USAGE);
-      return 0;
-    }
-    const settings = readSettings((name) => Deno.env.get(name)?.trim() || undefined, PROJECT_DIR);
-    const database = await openOperatorDatabase(settings, printMessage);
-    try {
-      await exportPayouts(command, { sql: database.sql, print, printMessage });
-    } finally {
-      await database.close();
-    }
-    return 0;
-  } catch (error) {
-    return reportFailure(error);
-  }
+export async function main(args: readonly string[]): Promise<number> {
+  const command = readExportCommand(args);
+  if (command === null) print(USAGE);
+  else await withOperatorDatabase((sql) => exportPayouts(command, { sql, print, printMessage }));
+  return 0;
 }
 
 function readExportCommand(args: readonly string[]): ExportCommand | null {

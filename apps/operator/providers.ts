@@ -8,20 +8,19 @@
 
 import type postgres from "postgres";
 import { createHash, randomBytes } from "node:crypto";
-import { fileURLToPath } from "node:url";
 import { idGenerator } from "../../shared/core/ids.ts";
 import type { Connector, ConnectorFinder } from "../../shared/domain/providers/connector.ts";
 import { readBaseUrl } from "../server/data_dir/credentials.ts";
-import { readSettings, type Settings } from "../server/data_dir/settings.ts";
+import type { Settings } from "../server/data_dir/settings.ts";
 import {
   CommandError,
   print,
   printMessage,
-  reportFailure,
+  readVariable,
   SQLSTATE,
   sqlstateOf,
 } from "./command_line.ts";
-import { connectorsOf, openOperatorDatabase } from "./operator_database.ts";
+import { connectorsOf, withOperatorDatabase } from "./operator_database.ts";
 import {
   changeSettings,
   checkSettings,
@@ -33,7 +32,6 @@ import { type ListedAccount, renderAccounts } from "./provider_table.ts";
 import { PROVIDER_USAGE } from "./provider_usage.ts";
 import { runWorkCommand } from "./provider_work.ts";
 
-const PROJECT_DIR = fileURLToPath(new URL("../../", import.meta.url));
 /** Deadline of the call of `test`. */
 const TEST_DEADLINE_MS = 10_000;
 
@@ -50,31 +48,16 @@ interface Surroundings {
   printMessage: (line: string) => void;
 }
 
-if (import.meta.main) Deno.exit(await main(Deno.args));
-
 /** Exit codes: 0 success, 1 failure, 2 invalid arguments. */
-async function main(args: readonly string[]): Promise<number> {
-  try {
-    const env = (name: string) => Deno.env.get(name)?.trim() || undefined;
-    const command = readProviderCommand(args);
-    if (command.action === "help") {
-      print(PROVIDER_USAGE);
-      return 0;
-    }
-    const settings = readSettings(env, PROJECT_DIR);
-    const database = await openOperatorDatabase(settings, printMessage);
-    try {
-      const baseUrl = () => findBaseUrl(env, settings);
-      const { sql } = database;
-      const surroundings = { sql, findConnector: connectorsOf(sql), env, baseUrl };
-      await runProviderCommand(command, { ...surroundings, print, printMessage });
-    } finally {
-      await database.close();
-    }
-    return 0;
-  } catch (error) {
-    return reportFailure(error);
-  }
+export async function main(args: readonly string[]): Promise<number> {
+  const command = readProviderCommand(args);
+  if (command.action === "help") return print(PROVIDER_USAGE), 0;
+  await withOperatorDatabase((sql, settings) => {
+    const baseUrl = () => findBaseUrl(readVariable, settings);
+    const surroundings = { sql, findConnector: connectorsOf(sql), env: readVariable, baseUrl };
+    return runProviderCommand(command, { ...surroundings, print, printMessage });
+  });
+  return 0;
 }
 
 /** Runs a command. Throws `CommandError`. */

@@ -7,13 +7,9 @@
  * person has to look at provider events ("deno task providers facts").
  */
 
-import { fileURLToPath } from "node:url";
-import { exitCodeOf, type Severity } from "./check_books.ts";
-import { print, printMessage } from "./command_line.ts";
-import { openOperatorDatabase } from "./operator_database.ts";
-import { readSettings } from "../server/data_dir/settings.ts";
-
-const PROJECT_DIR = fileURLToPath(new URL("../../", import.meta.url));
+import { databaseArgument, exitCodeOf, type Severity } from "./check_books.ts";
+import { print } from "./command_line.ts";
+import { withOperatorDatabase } from "./operator_database.ts";
 
 /** A row of `pay.reconcile`. */
 interface Difference {
@@ -24,31 +20,16 @@ interface Difference {
   severity: Severity;
 }
 
-if (import.meta.main) Deno.exit(await main(Deno.args));
-
-async function main(args: readonly string[]): Promise<number> {
-  try {
-    if (args.length > 1) throw new Error("Usage: deno task reconcile [URL]");
-    const env = (name: string) =>
-      name === "DATABASE_URL" ? args[0] ?? Deno.env.get(name) : Deno.env.get(name);
-    const database = await openOperatorDatabase(readSettings(env, PROJECT_DIR), printMessage);
-    try {
-      const differences = await database.sql<Difference[]>`select * from pay.reconcile()`;
-      for (const { invariant, environment_id, subject_id, detail, severity } of differences) {
-        print(
-          `${
-            severity === "warning" ? "warning: " : ""
-          }${invariant} ${environment_id} ${subject_id}: ${detail}\n`,
-        );
-      }
-      const code = exitCodeOf(differences);
-      if (code !== 1) print("The books agree with those of the providers\n");
-      return code;
-    } finally {
-      await database.close();
-    }
-  } catch (error) {
-    printMessage(error instanceof Error ? error.message : String(error));
-    return 2;
+export async function main(args: readonly string[]): Promise<number> {
+  const differences = await withOperatorDatabase(
+    (sql) => sql<Difference[]>`select * from pay.reconcile()`,
+    databaseArgument("reconcile", args),
+  );
+  for (const { invariant, environment_id, subject_id, detail, severity } of differences) {
+    const warning = severity === "warning" ? "warning: " : "";
+    print(`${warning}${invariant} ${environment_id} ${subject_id}: ${detail}\n`);
   }
+  const code = exitCodeOf(differences);
+  if (code !== 1) print("The books agree with those of the providers\n");
+  return code;
 }

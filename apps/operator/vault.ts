@@ -7,15 +7,12 @@
 
 import type postgres from "postgres";
 import { parseArgs } from "node:util";
-import { fileURLToPath } from "node:url";
 import type { Sealed, Vault } from "../../shared/core/vault.ts";
 import { sealContextOf } from "../../shared/domain/providers/sealed_details.ts";
 import { BankStore } from "../../shared/store/bank_store.ts";
-import { readSettings } from "../server/data_dir/settings.ts";
-import { print, printMessage, readVault, reportFailure, UsageError } from "./command_line.ts";
-import { databaseOf, openOperatorDatabase } from "./operator_database.ts";
+import { print, printMessage, readVariable, readVault, UsageError } from "./command_line.ts";
+import { databaseOf, withOperatorDatabase } from "./operator_database.ts";
 
-const PROJECT_DIR = fileURLToPath(new URL("../../", import.meta.url));
 const USAGE = `Usage: deno task vault rotate [--json]
 
 Seals bank details and files for banks anew with the first key of BANK_DETAILS_KEYS, and prints how
@@ -47,24 +44,14 @@ interface KeyCount {
   mandates: number;
 }
 
-if (import.meta.main) Deno.exit(await main(Deno.args));
-
 /** Exit codes: 0 success, 1 failure or a text that does not open, 2 invalid arguments. */
-async function main(args: readonly string[]): Promise<number> {
-  try {
-    const options = readOptions(args);
-    if (options === null) return print(USAGE), 0;
-    const env = (name: string) => Deno.env.get(name)?.trim() || undefined;
-    const vault = readVault(env);
-    const database = await openOperatorDatabase(readSettings(env, PROJECT_DIR), printMessage);
-    try {
-      return await rotateVault(database.sql, vault, { ...options, print, printMessage });
-    } finally {
-      await database.close();
-    }
-  } catch (error) {
-    return reportFailure(error);
-  }
+export async function main(args: readonly string[]): Promise<number> {
+  const options = readOptions(args);
+  if (options === null) return print(USAGE), 0;
+  const vault = readVault(readVariable);
+  return await withOperatorDatabase((sql) =>
+    rotateVault(sql, vault, { ...options, print, printMessage })
+  );
 }
 
 /** Null: help. */

@@ -68,7 +68,7 @@ async function keepDetails(t: Deno.TestContext, live: LiveBank): Promise<void> {
     await held`begin`;
     await held`select from pay.bank_details where owner_id = ${middle} for update`;
     const command = new Deno.Command(Deno.execPath(), {
-      args: ["run", "-A", "--quiet", "apps/operator/vault.ts", "rotate"],
+      args: ["run", "-A", "--quiet", "apps/operator/operator.ts", "vault", "rotate"],
       cwd: PROJECT_DIR,
       env: { DATABASE_URL: service.database.url, BANK_DETAILS_KEYS: NEWER },
       stdout: "null",

@@ -38,7 +38,7 @@ async function withArchived(run: (archived: Archived) => Promise<void>): Promise
   let stored = 0;
   const command = (...args: string[]) =>
     new Deno.Command(Deno.execPath(), {
-      args: ["run", "-A", "--quiet", "apps/operator/archive.ts", ...args],
+      args: ["run", "-A", "--quiet", "apps/operator/operator.ts", "archive", ...args],
       cwd: PROJECT_DIR,
       env: {
         DATABASE_URL: database.url,

@@ -9,7 +9,7 @@ const HEADING = "\nBreaches that testers in sandboxes can cause:\n";
 
 async function checkBooks({ database }: TestService): Promise<{ code: number; out: string }> {
   const { code, stdout } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--quiet", "apps/operator/check_books.ts", database.url],
+    args: ["run", "-A", "--quiet", "apps/operator/operator.ts", "check-books", database.url],
     cwd: PROJECT_DIR,
     stdin: "null",
   }).output();

@@ -25,7 +25,7 @@ interface Ended {
 /** Runs the command as a child process without a terminal, until it exits. */
 async function keys(env: Record<string, string>, ...args: string[]): Promise<Ended> {
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--quiet", "apps/operator/keys.ts", ...args],
+    args: ["run", "-A", "--quiet", "apps/operator/operator.ts", "keys", ...args],
     cwd: PROJECT_DIR,
     env: { DATABASE_URL: "", API_KEY_PREFIX: "", ...env },
     stdin: "null",

@@ -217,9 +217,9 @@ Deno.test("deno task providers", async (t) => {
 });
 
 /** Runs a command as a child process. */
-async function spawn(file: string, env: Record<string, string>, ...args: string[]) {
+async function spawn(command: string, env: Record<string, string>, ...args: string[]) {
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--quiet", file, ...args],
+    args: ["run", "-A", "--quiet", "apps/operator/operator.ts", command, ...args],
     cwd: PROJECT_DIR,
     env: { DATABASE_URL: "", PUBLIC_BASE_URL: "", SUPABASE_URL: "", ...env },
     stdin: "null",
@@ -231,8 +231,8 @@ async function spawn(file: string, env: Record<string, string>, ...args: string[
 Deno.test("the programs providers and reconcile", async (t) => {
   const service = await startService();
   const env = { DATABASE_URL: service.database.url };
-  const providers = (...args: string[]) => spawn("apps/operator/providers.ts", env, ...args);
-  const reconcile = (...args: string[]) => spawn("apps/operator/reconcile.ts", env, ...args);
+  const providers = (...args: string[]) => spawn("providers", env, ...args);
+  const reconcile = (...args: string[]) => spawn("reconcile", env, ...args);
   try {
     await t.step("providers list exits with 0, and wrong arguments with 2", async () => {
       assert.deepEqual(await providers("list"), { code: 0, out: "No accounts\n", said: "" });
@@ -260,7 +260,7 @@ Deno.test("the programs providers and reconcile", async (t) => {
         `warning: invariant_reported_events ${live.environment_id} pac_1 pi_1: unmatched: authorize succeeded ` +
         "of an unknown subject\nThe books agree with those of the providers\n",
       ]);
-      const books = await spawn("apps/operator/check_books.ts", env);
+      const books = await spawn("check-books", env);
       assert.equal(books.code, 3);
       assert.match(books.out, /^REVIEW invariant_reported_events /m);
     });
@@ -269,7 +269,7 @@ Deno.test("the programs providers and reconcile", async (t) => {
       const { code, out } = await reconcile();
       assert.equal(code, 1);
       assert.match(out, /^invariant_provider_events .*: provider events of 5 EUR, ledger 0$/m);
-      assert.equal((await spawn("apps/operator/check_books.ts", env)).code, 1);
+      assert.equal((await spawn("check-books", env)).code, 1);
     });
     await t.step("reconcile exits with 2 if it cannot read the books", async () => {
       const { code, said } = await reconcile("postgres://127.0.0.1:1/none");

@@ -94,7 +94,7 @@ function commandOf(project: string): string[] {
 
 async function runKeys(data_dir: string): Promise<{ code: number; output: string }> {
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--quiet", "apps/operator/keys.ts", "list"],
+    args: ["run", "-A", "--quiet", "apps/operator/operator.ts", "keys", "list"],
     cwd: PROJECT_DIR,
     env: { DATABASE_URL: "", DATA_DIR: data_dir },
     stdin: "null",

@@ -13,7 +13,7 @@ import { launchServer } from "../service/server_process.ts";
 import { type Disks, startSupabaseServer } from "../supabase/supabase_server.ts";
 import { type CellsProxy, startHaproxy } from "../proxy/cells_proxy.ts";
 
-const CELLS = fileURLToPath(new URL("../../../apps/operator/cells.ts", import.meta.url));
+const OPERATOR = fileURLToPath(new URL("../../../apps/operator/operator.ts", import.meta.url));
 /** An attempt is over before, also on a slow machine: otherwise it is made again. */
 const LEASE_MS = 10_000;
 /** So that the write-ahead log fits on a small disk. */
@@ -96,7 +96,7 @@ export async function openTwoCells(open: AsyncDisposableStack, disks?: Disks): P
 export function startCells(words: readonly string[]): RunningCommand {
   const args = words.filter((word) => !VARIABLE.test(word));
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", CELLS, ...args],
+    args: ["run", "-A", OPERATOR, "cells", ...args],
     env: Object.fromEntries(
       words.filter((word) => VARIABLE.test(word)).map((word) => word.split(/=(.*)/, 2)),
     ),

@@ -31,7 +31,7 @@ export interface DueKill {
 /** Returns a random time up to the longest one. */
 export type Delay = (most_ms: number) => number;
 
-const COMMAND = fileURLToPath(new URL("../../../../apps/operator/cells.ts", import.meta.url));
+const COMMAND = fileURLToPath(new URL("../../../../apps/operator/operator.ts", import.meta.url));
 /** The longest time from the line of a step to a kill: longer where the step takes longer. */
 const DELAYS_MS: Readonly<Record<string, number>> = { copy: 3_000, delete: 300 };
 const DELAY_MS = 60;
@@ -86,7 +86,7 @@ export class Mover {
       ? []
       : ["--map", map_file, "--cell", to.name, "--socket", socket, "--run"];
     const child = new Deno.Command(Deno.execPath(), {
-      args: ["run", "-A", COMMAND, action, "--account", ACCOUNT, ...flags],
+      args: ["run", "-A", COMMAND, "cells", action, "--account", ACCOUNT, ...flags],
       env: { CELLS_FROM_URL: from.stage.operator_url, CELLS_TO_URL: to.stage.operator_url },
       stdin: "null",
       stdout: "null",
