@@ -5,17 +5,18 @@
  */
 
 import { parseArgs } from "node:util";
-import { LIVE_METHODS } from "../../shared/functions/connectors.ts";
-import type { METHOD_KINDS } from "../../shared/core/vocabulary.ts";
 import { isId } from "../../shared/core/ids.ts";
+import {
+  LIVE_CONNECTORS,
+  type LiveConnector,
+  methodKindsOf,
+} from "../../shared/domain/providers/rails.ts";
+import type { MethodKind } from "../../shared/schema/payment.ts";
 import { MAX_KEY_NAME } from "../../shared/schema/limits.ts";
 import { UsageError } from "./command_line.ts";
 import { DEMO_ACCOUNT } from "./demo_account.ts";
 import { PROVIDER_USAGE } from "./provider_usage.ts";
 import { readWorkCommand, WORK_ACTIONS, type WorkCommand } from "./provider_work_command.ts";
-
-/** A kind of payment method. */
-type MethodKind = typeof METHOD_KINDS[number];
 
 /** The parsed command. */
 export type ProviderCommand =
@@ -119,7 +120,7 @@ function readAdd(args: string[]): ProviderCommand {
     action: "add",
     account: name,
     connector,
-    method_kinds: readMethods(methods, connector, LIVE_METHODS.get(connector)!),
+    method_kinds: readMethods(methods, connector, methodKindsOf(connector)),
     settings: readSettings(values.set ?? []),
     secret_name: secret === undefined ? null : readSecretName("--secret", secret),
     notification_secret_names: readNotificationSecrets(values["notification-secret"] ?? []),
@@ -162,10 +163,11 @@ function readReread(args: string[]): ProviderCommand {
   return { action: "reread", id: readId(positionals), from: Number(from), is_json: json };
 }
 
-function readConnector(name: string | undefined): string {
-  const names = [...LIVE_METHODS.keys()].join(", ");
+function readConnector(name: string | undefined): LiveConnector {
+  const names = LIVE_CONNECTORS.join(", ");
   if (name === undefined) throw new UsageError(`--connector is required: ${names}`);
-  if (LIVE_METHODS.has(name)) return name;
+  const connector = LIVE_CONNECTORS.find((known) => known === name);
+  if (connector !== undefined) return connector;
   throw new UsageError(
     `--connector "${name}" is not part of this version: choose from ${names}`,
   );

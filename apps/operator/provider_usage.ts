@@ -1,10 +1,10 @@
 /** The usage text of `deno task providers`. */
 
-import { LIVE_METHODS } from "../../shared/functions/connectors.ts";
+import { LIVE_CONNECTORS, methodKindsOf } from "../../shared/domain/providers/rails.ts";
 
-const CONNECTORS = [...LIVE_METHODS.keys()].join(", ");
-const METHODS = [...LIVE_METHODS]
-  .map(([name, kinds]) => `${name} serves ${kinds.join(", ")}`).join("; ");
+const CONNECTORS = LIVE_CONNECTORS.join(", ");
+const METHODS = LIVE_CONNECTORS
+  .map((name) => `${name} serves ${methodKindsOf(name).join(", ")}`).join("; ");
 
 /** The usage text, for `--help` and after an unknown command. */
 export const PROVIDER_USAGE = `Usage: deno task providers <command>

@@ -29,7 +29,7 @@ import {
   type ProviderReply,
   type StoredProviderEvent,
 } from "../../shared/domain/providers/connector.ts";
-import { isByBank } from "../../shared/domain/payments/lifecycle.ts";
+import { railOf } from "../../shared/domain/providers/rails.ts";
 import { eventOf, operationOf } from "../../shared/domain/providers/operation.ts";
 import { readDocsUrl } from "../../shared/functions/read_settings.ts";
 import type { Payment } from "../../shared/schema/payment.ts";
@@ -450,7 +450,7 @@ function movementOf(
   // `returned` is a credit.
   const back = { state: "returned", failure_code: "bank_return" } as const;
   if (subject.object === "payment" && refund === null) {
-    if (!isByBank(subject)) return null;
+    if (railOf(subject).bank === null) return null;
     return { op: "authorize", ...state === "returned" ? { state: "succeeded" } : back };
   }
   return { op: refund ? "refund" : "transfer", ...state === "returned" ? back : { state } };

@@ -8,19 +8,17 @@
  */
 
 import { isInEea, isInSepa } from "./bank_countries.ts";
+import { BANK_SCHEMES, type BankRail } from "./bank_schemes.ts";
 import { bicFitsIban, isValidBic } from "./bic.ts";
 import { isValidCreditorIdentifier } from "./creditor_identifier.ts";
+import { formatAmount } from "./currency.ts";
 import { ibanCountry, isValidIban, remainderOf97 } from "./iban.ts";
 import { saysAnything, toSepaText } from "./sepa_text.ts";
 import { isTargetDay } from "./target_calendar.ts";
-import type { MANDATE_SEQUENCES, METHOD_KINDS } from "./vocabulary.ts";
+import type { MANDATE_SEQUENCES } from "./vocabulary.ts";
 
-/** Largest amount of a SEPA payment, in cents. Instant ones have the same since October 2025. */
-export const MAX_SEPA_AMOUNT = 99_999_999_999;
-
-/** Most characters of each text, after its conversion to the characters of SEPA. */
-export const SEPA_NAME_MAX = 70;
-const MAX_LENGTH = { sepa_name: SEPA_NAME_MAX, swift_name: 140, remittance: 140 };
+/** Most characters of the remittance, after its conversion to the characters of SEPA. */
+const MAX_REMITTANCE_LENGTH = 140;
 const MAX_ADDRESS_LENGTH = { line1: 70, line2: 70, city: 35, postal_code: 16 };
 
 /** RF, two check digits and 1 to 21 letters or digits (ISO 11649). */
@@ -31,8 +29,8 @@ export const MANDATE_ID = /^[A-Za-z0-9+?:().,'-]+(?:[/ ][A-Za-z0-9+?:().,'-]+)*$
 
 const UUID_V4 = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
-/** A rail of banks. */
-export type BankRail = Exclude<typeof METHOD_KINDS[number], "card" | "stablecoin">;
+/** The scheme that collects. */
+const COLLECTING: BankRail = "sepa";
 
 /** The place of a collection among those of its mandate. */
 export type MandateSequence = typeof MANDATE_SEQUENCES[number];
@@ -77,20 +75,12 @@ interface BankOrder {
   remittance: Remittance | null;
 }
 
-/**
- * Who pays what the banks charge for a payment by SWIFT: payer and payee each their own bank, the
- * payer all of it, or the payee all of it.
- */
-export const SWIFT_CHARGES = ["SHAR", "DEBT", "CRED"] as const;
-type SwiftCharges = typeof SWIFT_CHARGES[number];
-
 /** An order to pay out: a transfer or a refund. */
 export interface PayoutOrder extends BankOrder {
   rail: BankRail;
   payee: BankParty;
   speed: "standard" | "instant";
-  /** SEPA has SLEV only: each side pays its own bank. */
-  charges: "SLEV" | SwiftCharges;
+  charges: typeof BANK_SCHEMES[BankRail]["charges"][number];
   /** The unique end-to-end transaction reference of a SWIFT payment: a UUID of version 4. */
   uetr: string | null;
   /** The day on which our bank shall pay, as `YYYY-MM-DD`. */
@@ -114,15 +104,14 @@ export interface OrderFault {
 /** Returns the first rule that an order to pay out breaks, or null. */
 export function payoutFault(order: PayoutOrder, account: OwnBankAccount): OrderFault | null {
   const { rail, speed, charges, uetr, payee } = order;
-  const is_sepa = rail === "sepa";
-  return amountFault(order, is_sepa, account) ??
+  const { name, has_instant, has_uetr, charges: known } = BANK_SCHEMES[rail];
+  return amountFault(order, rail, account) ??
     partyFault("payee", payee, rail, needsAddress(payee.iban)) ??
     remittanceFault(order.remittance) ??
-    fault("speed", !is_sepa && speed === "instant", "only SEPA has instant payments") ??
-    fault("charges", is_sepa && charges !== "SLEV", "SEPA only knows SLEV") ??
-    fault("charges", !is_sepa && charges === "SLEV", "SWIFT needs SHAR, DEBT or CRED") ??
-    fault("uetr", is_sepa && uetr !== null, "only SWIFT payments have one") ??
-    fault("uetr", !is_sepa && !UUID_V4.test(uetr ?? ""), "must be a UUID of version 4");
+    fault("speed", !has_instant && speed === "instant", `${name} has no instant payments`) ??
+    fault("charges", !known.includes(charges), `${name} only knows ${known.join(", ")}`) ??
+    fault("uetr", !has_uetr && uetr !== null, `${name} payments have none`) ??
+    fault("uetr", has_uetr && !UUID_V4.test(uetr ?? ""), "must be a UUID of version 4");
 }
 
 /** Returns the first rule that an order to collect breaks, or null. */
@@ -136,8 +125,8 @@ export function collectionFault(
     "creditor_identifier",
     !isValidCreditorIdentifier(creditor),
     "the account needs a creditor identifier with right check digits",
-  ) ?? amountFault(order, true, account) ??
-    partyFault("payer", order.payer, "sepa", needsAddress(order.payer.iban, account.iban)) ??
+  ) ?? amountFault(order, COLLECTING, account) ??
+    partyFault("payer", order.payer, COLLECTING, needsAddress(order.payer.iban, account.iban)) ??
     fault("payer.iban", order.payer.iban === account.iban, "is that of the account itself") ??
     remittanceFault(order.remittance) ??
     fault(
@@ -152,6 +141,11 @@ export function collectionFault(
 /** Returns the first rule that our own account breaks, or null. */
 export function accountFault(account: OwnBankAccount, rail: BankRail): OrderFault | null {
   return partyFault("account", account, rail, false);
+}
+
+/** Returns the scheme that reaches an account in every currency that the scheme has. */
+export function railOfAccount(iban: string): BankRail {
+  return isInSepa(ibanCountry(iban)) ? "sepa" : "swift";
 }
 
 /**
@@ -186,13 +180,14 @@ export function partyFault(
   needs_address: boolean,
 ): OrderFault | null {
   const { name, iban, bic, address } = party;
+  const { name_max, is_sepa_only } = BANK_SCHEMES[rail];
   const at = (field: string) => `${path}.${field}`;
   const address_fault = address && addressFault(address);
-  return textFault(at("name"), name, MAX_LENGTH[`${rail}_name`]) ??
+  return textFault(at("name"), name, name_max) ??
     fault(at("iban"), !isValidIban(iban), "is not a valid IBAN") ??
     fault(
       at("iban"),
-      rail === "sepa" && !isInSepa(ibanCountry(iban)),
+      is_sepa_only && !isInSepa(ibanCountry(iban)),
       "banks of this country do not take part in SEPA",
     ) ??
     fault(at("bic"), bic !== null && !isValidBic(bic), "is not a valid BIC") ??
@@ -211,10 +206,11 @@ export function partyFault(
 
 function amountFault(
   { amount_minor, currency }: BankOrder,
-  is_sepa: boolean,
+  rail: BankRail,
   account: OwnBankAccount,
 ): OrderFault | null {
-  return fault("currency", is_sepa && currency !== "EUR", "SEPA only knows EUR") ??
+  const { name, currency: only, amount_max } = BANK_SCHEMES[rail];
+  return fault("currency", only !== null && currency !== only, `${name} only knows ${only}`) ??
     fault("currency", currency !== account.currency, "is not the currency of the account") ??
     fault(
       "amount_minor",
@@ -223,15 +219,15 @@ function amountFault(
     ) ??
     fault(
       "amount_minor",
-      is_sepa && amount_minor > MAX_SEPA_AMOUNT,
-      "is above the limit of SEPA, 999 999 999.99 EUR",
+      amount_max !== null && amount_minor > amount_max,
+      `is above the limit of ${name}, ${formatAmount(amount_max ?? 0, currency)}`,
     );
 }
 
 function remittanceFault(remittance: Remittance | null): OrderFault | null {
   if (remittance === null) return null;
   if ("text" in remittance) {
-    return textFault("remittance.text", remittance.text, MAX_LENGTH.remittance);
+    return textFault("remittance.text", remittance.text, MAX_REMITTANCE_LENGTH);
   }
   const { reference } = remittance;
   const is_valid = CREDITOR_REFERENCE.test(reference) &&

@@ -13,7 +13,6 @@ import { applyEvent, NO_PARTS } from "../domain/operations/apply_event.ts";
 import type { Parts } from "../domain/providers/effect.ts";
 import {
   ChangeBuilder,
-  methodOf,
   type PaymentChange,
   responseOnly,
 } from "../domain/changes/change_builder.ts";
@@ -26,13 +25,13 @@ import {
   halfOfRest,
   invalidState,
   invalidTransferState,
-  isByBank,
   isDeposit,
   isOpenDeposit,
   isRefundable,
   missingAmount,
   nextStatuses,
   refundable,
+  settlesAtOnce,
   transferAdvances,
 } from "../domain/payments/lifecycle.ts";
 import { declineResponse } from "../domain/payments/payment_steps.ts";
@@ -47,8 +46,8 @@ import {
   finalEvents,
   hashOf,
   type PayerPage,
-  RAIL_FAILURES,
   type RailFailure,
+  railFailure,
 } from "./sandbox_replies.ts";
 
 /** Options of an advance. */
@@ -87,7 +86,7 @@ export function decideAdvance(
   const { operation, change } = beginOperation(new ChangeBuilder(payment, context), "authorize");
   if (to === payment.status) {
     if (amount_received === undefined || !isDeposit(payment)) return null;
-    if (to === "pending" && !isByBank(payment)) throw undoneAndSent();
+    if (to === "pending" && !settlesAtOnce(payment)) throw undoneAndSent();
     return applied(change, NO_PARTS, partEvents(operation, payment, amount_received), to);
   }
   const allowed = advancesOf(payment);
@@ -138,7 +137,7 @@ function applied(
  * without one.
  */
 function failureOf(subject: Payment | Transfer, return_code?: string): RailFailure {
-  const failure = RAIL_FAILURES[methodOf(subject)];
+  const failure = railFailure(subject);
   if (return_code === undefined) return failure;
   if (failure.return_code === undefined) {
     throw invalidParameter(
@@ -210,7 +209,7 @@ function depositEvents(
     case "processing":
       return parts(sent ?? missing);
     case "completed": {
-      if (sent !== undefined && sent < missing && !isByBank(payment)) throw tooLittle(missing);
+      if (sent !== undefined && sent < missing && !settlesAtOnce(payment)) throw tooLittle(missing);
       const more = sent ?? missing;
       return [...parts(more), ...final(more)];
     }
@@ -249,7 +248,7 @@ function partEvents(
   if (!Number.isSafeInteger(payment.amount_received + amount_minor)) {
     throw invalidParameter("amount_received", "The sum of the received amounts is too large");
   }
-  const is_final = isByBank(payment) || !isOpenDeposit(payment);
+  const is_final = settlesAtOnce(payment) || !isOpenDeposit(payment);
   return [eventOf(operation, is_final ? "succeeded" : "received", { amount_minor })];
 }
 

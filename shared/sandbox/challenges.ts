@@ -75,7 +75,9 @@ function challengeOf(payment: Payment, merchant: string): Challenge {
     currency: payment.currency,
     merchant,
     reference: payment.reference,
-    card: method?.type === "card" ? { brand: method.card.brand, last4: method.card.last4 } : null,
+    card: method && "card" in method
+      ? { brand: method.card.brand, last4: method.card.last4 }
+      : null,
     return_url: return_url === null ? null : withPaymentId(return_url, id),
   };
 }

@@ -10,13 +10,10 @@ import { isStablecoin, type Stablecoin } from "../core/currency.ts";
 import { tokenTransferUri } from "../core/token_transfer_uri.ts";
 import { withChecksumCase } from "../core/wallet_address.ts";
 import { bankTransferTo } from "../domain/payments/bank_transfer.ts";
-import { isByBank } from "../domain/payments/lifecycle.ts";
+import { type Rail, RAILS } from "../domain/providers/rails.ts";
 import { OWN_TEST_ACCOUNTS } from "../domain/providers/test_values.ts";
 import type { NextAction, Payment } from "../schema/payment.ts";
 
-/** Times in which the payer can send the money of a payment (contract §2). */
-const CHAIN_WINDOW_MS = 3_600_000;
-const BANK_WINDOW_MS = 14 * 24 * 3_600_000;
 /** Chain id of Sepolia, the test network of Ethereum. A wallet asks for no real token there. */
 const SEPOLIA_CHAIN_ID = 11_155_111;
 /**
@@ -29,6 +26,9 @@ const SEPOLIA_CONTRACTS: Record<Stablecoin, string> = {
   USDT: addressOf("sandbox contract USDT"),
 };
 
+/** Where the payer sends the money. */
+type Target = NonNullable<Rail["payer_sends"]>["to"];
+
 /** Where the payer sends the money, and the time in which that is possible. */
 interface PaymentInstructions {
   next_action: NextAction;
@@ -40,16 +40,22 @@ interface PaymentInstructions {
  * because a chain has no exchange rate.
  */
 export function instructionsFor(payment: Payment, at_ms: number): PaymentInstructions | null {
-  const { currency, method_kind } = payment;
-  if (isByBank(payment)) {
-    const account = OWN_TEST_ACCOUNTS[currency === "EUR" ? 0 : 1];
-    const next_action = bankTransferTo(account, payment, formatTime(at_ms + BANK_WINDOW_MS));
-    return { next_action, delay_ms: BANK_WINDOW_MS };
-  }
-  if (method_kind !== "stablecoin" || !isStablecoin(currency)) return null;
-  const next_action = sendAction(payment, currency, formatTime(at_ms + CHAIN_WINDOW_MS));
-  return { next_action, delay_ms: CHAIN_WINDOW_MS };
+  const { payer_sends } = RAILS[payment.method_kind];
+  if (payer_sends === null) return null;
+  const { to, window_ms: delay_ms } = payer_sends;
+  const next_action = NEXT_ACTIONS[to](payment, formatTime(at_ms + delay_ms));
+  return next_action && { next_action, delay_ms };
 }
+
+/** The next action of the payer; null: nobody can send this currency there. */
+const NEXT_ACTIONS: Readonly<
+  Record<Target, (payment: Payment, expires_at: string) => NextAction | null>
+> = {
+  account: (payment, expires_at) =>
+    bankTransferTo(OWN_TEST_ACCOUNTS[payment.currency === "EUR" ? 0 : 1], payment, expires_at),
+  address: (payment, expires_at) =>
+    isStablecoin(payment.currency) ? sendAction(payment, payment.currency, expires_at) : null,
+};
 
 /** `network` is that of a live payment, and the link leads to the test network. */
 function sendAction({ id, amount_minor }: Payment, asset: Stablecoin, expires_at: string) {

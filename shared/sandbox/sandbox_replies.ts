@@ -10,13 +10,12 @@ import type { Stablecoin } from "../core/currency.ts";
 import type { RandomSource } from "../core/ids.ts";
 import type { Network } from "../core/wallet_address.ts";
 import type { Dispute, DisputeReason } from "../schema/dispute.ts";
-import type { MethodKind, Payment } from "../schema/payment.ts";
+import type { Payment } from "../schema/payment.ts";
 import type { Transfer } from "../schema/transfer.ts";
 import type { MatchedFault } from "./fault_store.ts";
-import { methodOf } from "../domain/changes/change_builder.ts";
 import { CAPTURE_WINDOW_MS } from "../domain/payments/payment_steps.ts";
 import { collectionOf } from "../domain/payments/collection.ts";
-import { isByBank, isDeposit } from "../domain/payments/lifecycle.ts";
+import { isDeposit, settlesAtOnce } from "../domain/payments/lifecycle.ts";
 import type {
   ProviderEvent,
   ProviderEventState,
@@ -27,6 +26,7 @@ import {
   eventOf as eventAbout,
   type Operation,
 } from "../domain/providers/operation.ts";
+import { railOf, RAILS } from "../domain/providers/rails.ts";
 import {
   OUTCOME_RESULTS,
   type SimulatedResult,
@@ -52,14 +52,6 @@ const DECISIVE: ReadonlyMap<string, "dispute_won" | "dispute_lost"> = new Map([
 
 /** How a payment or transfer fails on its rail. */
 export type RailFailure = Pick<ProviderEvent, "failure_code" | "return_code">;
-
-/** The failure of each rail, for advances and declared faults. */
-export const RAIL_FAILURES: Record<MethodKind, RailFailure> = {
-  card: { failure_code: "processing_failed" },
-  sepa: { failure_code: "bank_return", return_code: "R01" },
-  swift: { failure_code: "bank_return", return_code: "R01" },
-  stablecoin: { failure_code: "onchain_reverted" },
-};
 
 /** The result of an operation that has none of its own: an advance decides. */
 const WAITING: ProviderReply = { waiting: "an advance" };
@@ -161,7 +153,9 @@ function simulate(
     const response = TEST_RESULTS[behaviour ?? "approve"];
     return response.result === "failed" ? response : { result: "completed" };
   }
-  if (!behaviour || is_manual && subject.method_kind !== "card") return { result: "pending" };
+  if (!behaviour || is_manual && RAILS[subject.method_kind].takes_time) {
+    return { result: "pending" };
+  }
   return TEST_RESULTS[behaviour] as SimulatedResult;
 }
 
@@ -201,7 +195,8 @@ function resultEvents(
 /** Returns the reason of the dispute of a card that is disputed at its capture, if it is one. */
 function testDispute({ op, subject }: Operation): DisputeReason | undefined {
   const method = op === "capture" ? (subject as Payment).method : null;
-  const is_disputed = method?.type === "card" && testCardOf(method.card)?.behaviour === "dispute";
+  const is_disputed = method && "card" in method &&
+    testCardOf(method.card)?.behaviour === "dispute";
   return is_disputed ? "fraudulent" : undefined;
 }
 
@@ -226,7 +221,7 @@ function faultyReply(
     };
   }
   if (fault === "failed" && is_new) {
-    return { provider_events: [eventOf(operation, "failed", RAIL_FAILURES[methodOf(subject)])] };
+    return { provider_events: [eventOf(operation, "failed", railFailure(subject))] };
   }
   if (fault === "failed" && op === "refund") {
     return { provider_events: [eventOf(operation, "failed")] };
@@ -322,7 +317,7 @@ function endOfTime(operation: Operation, payment: Payment): [ProviderEvent, ...P
 /** Makes the event that the money which a chain shows, if there is some, is final. */
 export function finalEvents(operation: Operation, payment: Payment): ProviderEvent[] {
   const { amount_received } = payment;
-  if (!amount_received || isByBank(payment)) return [];
+  if (!amount_received || settlesAtOnce(payment)) return [];
   return [
     eventOf(operation, "succeeded", {
       op: "authorize",
@@ -338,6 +333,12 @@ function placeEvent(operation: Operation, at_ms: number): ProviderEvent | null {
   if (instructions === null) return null;
   const { next_action, delay_ms } = instructions;
   return eventOf(operation, "pending", { next_action, later: { op: "abandon", delay_ms } });
+}
+
+/** Returns the failure of a payment or transfer on its rail, for advances and declared faults. */
+export function railFailure(subject: Payment | Transfer): RailFailure {
+  const { fails_with: failure_code, returns: return_code } = railOf(subject);
+  return { failure_code, ...(return_code !== null && { return_code }) };
 }
 
 /** Makes an event of the simulated provider about an operation. */

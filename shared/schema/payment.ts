@@ -5,6 +5,7 @@
 
 import * as z from "zod";
 import { MANDATE_ID, MAX_MANDATE_ID_LENGTH } from "../core/bank_order.ts";
+import { BANK_RAILS } from "../core/bank_schemes.ts";
 import { DECLINE_ADVICE, DECLINE_CODES } from "../core/errors.ts";
 import {
   CAPTURE_METHODS,
@@ -310,7 +311,7 @@ export const CardMethod = z.object({ type: z.literal("card"), card: ShownCard })
   .describe("The method of a payment by card");
 /** The method of a payment by SEPA or SWIFT. */
 export const IbanMethod = z.object({
-  type: z.enum(["sepa", "swift"]).describe("Rail of the payment"),
+  type: z.enum(BANK_RAILS).describe("Rail of the payment"),
   iban: ShownIban,
   mandate: Mandate.nullable().describe("The mandate of the payer; null without one"),
   due_on: z.iso.date().nullable()
@@ -325,6 +326,8 @@ export const WalletMethod = z.object({ type: z.literal("stablecoin"), wallet: Sh
 export const PaymentMethod = z.discriminatedUnion("type", [CardMethod, IbanMethod, WalletMethod])
   .describe("The payment instrument, masked");
 export type PaymentMethod = z.infer<typeof PaymentMethod>;
+// Every kind has a method here.
+METHOD_KINDS satisfies readonly PaymentMethod["type"][];
 
 /** The payer authenticates at the bank. */
 export const AuthenticateAction = z.object({

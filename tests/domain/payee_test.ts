@@ -104,9 +104,11 @@ Deno.test("readPayee() keeps only country and last four characters", () => {
 });
 
 Deno.test("checkSpeed() instant is for SEPA only", () => {
-  for (const speed of [undefined, "standard"]) checkSpeed(speed, false);
-  checkSpeed("instant", true);
-  assert.equal(refusalOf(() => checkSpeed("instant", false)), "invalid_parameter speed");
+  for (const speed of [undefined, "standard"]) checkSpeed(speed, "swift");
+  checkSpeed("instant", "sepa");
+  for (const kind of ["card", "swift", "stablecoin"] as const) {
+    assert.equal(refusalOf(() => checkSpeed("instant", kind)), "invalid_parameter speed");
+  }
 });
 
 Deno.test("the IBANs of these cases are valid", () => {

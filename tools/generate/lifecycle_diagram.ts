@@ -7,6 +7,7 @@ import {
   nextStatuses,
   type Standing,
 } from "../../shared/domain/payments/lifecycle.ts";
+import { RAILS } from "../../shared/domain/providers/rails.ts";
 
 type Status = typeof PAYMENT_STATUSES[number];
 
@@ -60,7 +61,7 @@ function standings(status: Status, method_kind: typeof METHOD_KINDS[number]): St
     : status === "chargeback"
     ? [0, 100]
     : [0];
-  const captures = method_kind === "card"
+  const captures = RAILS[method_kind].has_manual_capture
     ? ["automatic", "manual"] as const
     : ["automatic"] as const;
   return captures.flatMap((capture) =>

@@ -80,17 +80,17 @@ function groupsOf(due: readonly Due[]): DueGroup[] {
 }
 
 function dueOfPayment(payment: Payment): Due[] {
-  const { id, status, method, capture_before, next_action, updated_at } = payment;
+  const { id, status, method, method_kind, capture_before, next_action, updated_at } = payment;
   const due = (text: string, time: string, more: Record<string, string> = {}, later_ms = 0) => {
     const list = href(["payments"], { status, ...more });
     return [{ at_ms: Date.parse(time) + later_ms, text, id, list }];
   };
-  if (status === COLLECTED_LATER && method?.type === "sepa" && method.due_on !== null) {
-    return due("Collection is due", method.due_on, { method_kind: "sepa" });
+  if (status === COLLECTED_LATER && method && "due_on" in method && method.due_on) {
+    return due("Collection is due", method.due_on, { method_kind });
   }
   if (capture_before !== null) return due("Authorization ends", capture_before);
   if (next_action !== null && "expires_at" in next_action) {
-    return due("Time to pay ends", next_action.expires_at, { method_kind: "stablecoin" });
+    return due("Time to pay ends", next_action.expires_at, { method_kind });
   }
   if (status !== "requires_action") return [];
   return due("Time to authenticate ends", updated_at, {}, AUTHENTICATION_WINDOW_MS);

@@ -1,7 +1,7 @@
 /** Names the card, bank account or wallet of a payment or a transfer: "Visa ···· 4242". */
 
 import type { Payment, TransferDestination } from "../../../packages/client/mod.ts";
-import { METHOD_NAMES } from "./words.ts";
+import { RAILS } from "../../../shared/domain/providers/rails.ts";
 
 const BRANDS: Readonly<Record<string, string>> = {
   visa: "Visa",
@@ -17,14 +17,17 @@ export function cardText({ brand, last4 }: { brand: string; last4: string }): st
 
 /** Returns the name, or that of the rail if the payment has no instrument. */
 export function instrumentText({ method, method_kind }: Payment): string {
-  if (method === null) return METHOD_NAMES[method_kind];
+  if (method === null) return RAILS[method_kind].name;
   switch (method.type) {
     case "card":
       return cardText(method.card);
     case "stablecoin":
       return `${method.wallet.asset} ···· ${method.wallet.address.slice(-4)}`;
+    case "sepa":
+    case "swift":
+      return `${RAILS[method.type].name} ${method.iban.country} ···· ${method.iban.last4}`;
     default:
-      return `${METHOD_NAMES[method.type]} ${method.iban.country} ···· ${method.iban.last4}`;
+      return method satisfies never;
   }
 }
 

@@ -95,7 +95,7 @@ function Details({ payment }: { payment: Payment }) {
       )}
       <Fact name="Description">{payment.description}</Fact>
       <Fact name="Reference">{payment.reference}</Fact>
-      {method?.type === "sepa" && method.mandate && (
+      {method && "mandate" in method && method.mandate && (
         <>
           <Fact name="Mandate">{method.mandate.id}</Fact>
           <Fact name="Sequence of the mandate" code={method.mandate.sequence} />
@@ -103,7 +103,7 @@ function Details({ payment }: { payment: Payment }) {
           <Fact name="Due on">{method.due_on}</Fact>
         </>
       )}
-      {method?.type === "stablecoin" && (
+      {method && "wallet" in method && (
         <>
           <Fact name="Address">{method.wallet.address}</Fact>
           <Fact name="Network">{method.wallet.network}</Fact>

@@ -5,11 +5,8 @@
  */
 
 import type { Connector, OperationPort } from "../../domain/providers/connector.ts";
-import type { MethodKind } from "../../schema/payment.ts";
+import { methodKindsOf } from "../../domain/providers/rails.ts";
 import type { BankStore } from "../../store/bank_store.ts";
-
-/** The kinds of payment methods that it serves. */
-export const BANK_METHODS: readonly MethodKind[] = ["sepa", "swift"];
 
 /** Makes the connector. */
 export function bankConnector(store: BankStore): Connector {
@@ -24,7 +21,7 @@ export function bankConnector(store: BankStore): Connector {
   };
   return {
     name: "bank",
-    method_kinds: BANK_METHODS,
+    method_kinds: methodKindsOf("bank"),
     needs_secret: false,
     changeable_settings: [
       "holder_name",

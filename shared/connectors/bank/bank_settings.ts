@@ -4,7 +4,8 @@
  */
 
 import { isInSepa } from "../../core/bank_countries.ts";
-import { accountFault, type OwnBankAccount, SWIFT_CHARGES } from "../../core/bank_order.ts";
+import { accountFault, type OwnBankAccount } from "../../core/bank_order.ts";
+import { SWIFT_CHARGES } from "../../core/bank_schemes.ts";
 import { isCurrency, isStablecoin } from "../../core/currency.ts";
 import { type ApiError, invalidParameter } from "../../core/errors.ts";
 import { isValidCreditorIdentifier } from "../../core/creditor_identifier.ts";

@@ -8,12 +8,12 @@ import { isInSepa } from "../../core/bank_countries.ts";
 import {
   collectionFault,
   type CollectionOrder,
-  MAX_SEPA_AMOUNT,
   type OrderFault,
   type OwnBankAccount,
   payoutFault,
   type PayoutOrder,
 } from "../../core/bank_order.ts";
+import { MAX_SEPA_AMOUNT } from "../../core/bank_schemes.ts";
 import { ibanCountry } from "../../core/iban.ts";
 import { saysAnything, toSepaText } from "../../core/sepa_text.ts";
 import { centralEuropeanDate } from "../../core/target_calendar.ts";

@@ -6,11 +6,8 @@
  */
 
 import type { Connector, OperationPort } from "../../domain/providers/connector.ts";
-import type { MethodKind } from "../../schema/payment.ts";
+import { methodKindsOf } from "../../domain/providers/rails.ts";
 import type { ChainStore } from "../../store/chain_store.ts";
-
-/** The kinds of payment methods that it serves. */
-export const EVM_METHODS: readonly MethodKind[] = ["stablecoin"];
 
 /** Makes the connector. */
 export function evmConnector(store: ChainStore): Connector {
@@ -34,7 +31,7 @@ export function evmConnector(store: ChainStore): Connector {
   };
   return {
     name: "evm",
-    method_kinds: EVM_METHODS,
+    method_kinds: methodKindsOf("evm"),
     needs_secret: false,
     changeable_settings: [
       "rpc_urls",

@@ -7,10 +7,7 @@
 
 import { type Clock, systemClock } from "../../core/clock.ts";
 import type { Connector, OperationPort } from "../../domain/providers/connector.ts";
-import type { MethodKind } from "../../schema/payment.ts";
-
-/** The kinds of payment methods that it serves. */
-export const STRIPE_METHODS: readonly MethodKind[] = ["card"];
+import { methodKindsOf } from "../../domain/providers/rails.ts";
 
 /** Makes the connector. */
 export function stripeConnector(clock: Clock = systemClock): Connector {
@@ -30,7 +27,7 @@ export function stripeConnector(clock: Clock = systemClock): Connector {
   };
   return {
     name: "stripe",
-    method_kinds: STRIPE_METHODS,
+    method_kinds: methodKindsOf("stripe"),
     needs_secret: true,
     changeable_settings: [],
     async checkSettings(settings) {

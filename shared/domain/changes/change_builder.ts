@@ -8,7 +8,7 @@ import { formatTime } from "../../core/clock.ts";
 import type { Dispute } from "../../schema/dispute.ts";
 import type { LedgerAccount } from "../../schema/ledger.ts";
 import type { EventType, EventTypeOf } from "../../schema/event_type.ts";
-import type { MethodKind, Payment } from "../../schema/payment.ts";
+import type { Payment } from "../../schema/payment.ts";
 import type { Refund } from "../../schema/refund.ts";
 import type { Transfer } from "../../schema/transfer.ts";
 import type {
@@ -21,6 +21,7 @@ import type {
   TransferRow,
 } from "../../store/commit_rows.ts";
 import type { NewOperationRow } from "../../store/operation_row.ts";
+import { methodOf } from "../providers/rails.ts";
 import { type EventContext, eventRow } from "./event.ts";
 import { ResourceText } from "./resource_text.ts";
 
@@ -260,13 +261,6 @@ export function responseOnly(subject: Subject | null, response: StoredResponse):
     events: [],
     operations: [],
   };
-}
-
-/** Returns the method of an operation about a resource: it chooses the provider. */
-export function methodOf(subject: Subject): MethodKind {
-  if (subject.object === "payment") return subject.method_kind;
-  if (subject.destination.type === "wallet") return "stablecoin";
-  return subject.currency === "EUR" ? "sepa" : "swift";
 }
 
 /** Makes a ledger movement with one leg. */

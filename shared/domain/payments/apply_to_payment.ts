@@ -30,6 +30,7 @@ import {
   isCaptured,
   type Parts,
 } from "../providers/effect.ts";
+import { RAILS } from "../providers/rails.ts";
 import { applyReceivedMoney } from "./received_money.ts";
 
 /** The operations whose results are money that the payer sends, for payments of that kind. */
@@ -136,16 +137,14 @@ function applyOutcome(change: PaymentChange, event: ProviderEvent): Effect {
   }
 }
 
-/**
- * Lets the worker cancel a payment by card at the provider that is over here. There it is still
- * open: somebody could pay it with another card.
- */
+/** Lets the worker cancel a payment at the provider that is over here and still open there. */
 function closeAtProvider(
   change: PaymentChange,
   { provider_reference, source }: ProviderEvent,
 ): void {
   const { livemode, method_kind } = change.subject;
-  const is_open = livemode && method_kind === "card" && provider_reference !== null && !source;
+  const is_open = livemode && RAILS[method_kind].stays_open && provider_reference !== null &&
+    !source;
   if (is_open) change.addOperation({ op: "abandon", delay_ms: 0 });
 }
 

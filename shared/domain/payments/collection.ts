@@ -11,6 +11,7 @@ import { addDays, firstTargetDay } from "../../core/target_calendar.ts";
 import type { CreatePaymentBody, Payment, PaymentMethod } from "../../schema/payment.ts";
 import type { RequestContext } from "../changes/event.ts";
 import type { PaymentChange } from "../changes/change_builder.ts";
+import { RAILS } from "../providers/rails.ts";
 import { isOwnTestIban } from "../providers/test_values.ts";
 
 /** Days from the notice to the payer to the collection, unless both agree otherwise (EPC016-06). */
@@ -40,14 +41,14 @@ export function methodWithMandate(
   { at_ms, livemode }: Pick<RequestContext, "at_ms" | "livemode">,
 ): PaymentMethod | null {
   if (mandate === undefined) {
-    if (!livemode || method?.type !== "sepa") return method;
+    if (!livemode || !isCollected(method)) return method;
     throw invalidParameter(
       "mandate",
       'A live payment by SEPA from an "iban" needs the "mandate" of the payer: send its "id", ' +
         '"signed_at" and "sequence"',
     );
   }
-  if (method?.type !== "sepa") {
+  if (!isCollected(method)) {
     throw invalidParameter(
       "mandate",
       '"mandate" is only for a payment by SEPA with the "iban" of the payer: leave it out',
@@ -108,5 +109,12 @@ export function mandateKey(id: string): string {
 
 /** Returns the mandate and the due date of a payment; both are null for one that has none. */
 export function collectionOf({ method }: Pick<Payment, "method">) {
-  return method?.type === "sepa" ? method : { mandate: null, due_on: null };
+  return isCollected(method) ? method : { mandate: null, due_on: null };
+}
+
+/** Reports whether the rail of a method collects payments under mandates. */
+export function isCollected(
+  method: PaymentMethod | null,
+): method is Extract<PaymentMethod, { mandate: unknown }> {
+  return method !== null && "mandate" in method && RAILS[method.type].collects;
 }

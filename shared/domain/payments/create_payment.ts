@@ -15,6 +15,7 @@ import {
 } from "../providers/instrument.ts";
 import { bankDetailsOf, checkAddress } from "../providers/bank_details.ts";
 import { beginOperation, type Begun } from "../providers/operation.ts";
+import { RAILS } from "../providers/rails.ts";
 import { methodWithMandate, useMandate } from "./collection.ts";
 
 /**
@@ -43,9 +44,10 @@ export function paymentOf(
   }
   const change = new ChangeBuilder(newPayment(body, instrument, context), context);
   useMandate(change, body);
-  // Only SEPA collects: by SWIFT the payer sends the money.
-  const details = context.livemode && body.iban && instrument.kind === "sepa"
-    ? bankDetailsOf(body.iban, "iban.", instrument.kind)
+  // By a bank rail that does not collect the payer sends the money.
+  const { bank, collects } = RAILS[instrument.kind];
+  const details = context.livemode && body.iban && collects && bank
+    ? bankDetailsOf(body.iban, "iban.", bank)
     : null;
   const request = { token, ...(details?.address && { has_address: true as const }) };
   const begun = beginOperation(change, "authorize", { request, decline_is_error, details });
@@ -56,7 +58,7 @@ export function paymentOf(
 
 function checkCapture({ capture, outcome }: CreatePaymentBody, { kind }: Instrument): void {
   if (capture !== "manual") return;
-  if (kind !== "card") {
+  if (!RAILS[kind].has_manual_capture) {
     throw invalidParameter("capture", '"capture" can be "manual" for cards only: leave it out');
   }
   if (outcome === "refunded" || outcome === "chargeback") {
@@ -70,7 +72,7 @@ function checkCapture({ capture, outcome }: CreatePaymentBody, { kind }: Instrum
 
 /** Refuses a `wallet` and other currencies: the payer sends to an address, from any wallet. */
 function checkLiveStablecoin({ kind, method }: Instrument, currency: string): void {
-  if (kind !== "stablecoin") return;
+  if (RAILS[kind].currencies !== "stablecoins") return;
   if (method !== null) {
     throw invalidParameter(
       "wallet",

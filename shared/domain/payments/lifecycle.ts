@@ -6,8 +6,9 @@
 import { ApiError } from "../../core/errors.ts";
 import { CHECKS_TO_APPROVE } from "../../core/vocabulary.ts";
 import type { PayeeCheck } from "../../schema/bank_account.ts";
-import type { MethodKind, Payment, PaymentStatus } from "../../schema/payment.ts";
+import type { Payment, PaymentStatus } from "../../schema/payment.ts";
 import type { Transfer, TransferStatus } from "../../schema/transfer.ts";
+import { railOf, RAILS } from "../providers/rails.ts";
 
 /**
  * Statuses that can follow each status, for some payment (contract §2). Money that a provider moves
@@ -68,9 +69,6 @@ export function isUnsuccessful({ status }: Pick<Payment | Transfer, "status">): 
   return status === "declined" || status === "failed";
 }
 
-/** Rails of banks. */
-const BANK_RAILS: ReadonlySet<MethodKind> = new Set(["sepa", "swift"]);
-
 /** The fields of a payment that decide its moves. */
 export type Standing =
   & Pick<
@@ -93,7 +91,7 @@ export function canBecome(payment: Standing, status: PaymentStatus): boolean {
 export function advancesOf(payment: Standing): PaymentStatus[] {
   if (isDeposit(payment)) {
     if (payment.status === "pending") {
-      return isByBank(payment)
+      return settlesAtOnce(payment)
         ? ["completed", "failed", "cancelled"]
         : ["processing", "completed", "failed", "cancelled"];
     }
@@ -107,12 +105,9 @@ export function advancesOf(payment: Standing): PaymentStatus[] {
   return MOVES[payment.status].filter((next) => isAdvance(payment, next));
 }
 
-/**
- * Reports whether banks move the money. They can return it after the payment. Money that the payer
- * sends through them is final when it is booked; a chain can still undo it.
- */
-export function isByBank({ method_kind }: Pick<Standing, "method_kind">): boolean {
-  return BANK_RAILS.has(method_kind);
+/** Reports whether money that the payer sends is final when the provider reports it. */
+export function settlesAtOnce({ method_kind }: Pick<Standing, "method_kind">): boolean {
+  return RAILS[method_kind].settles === "at_once";
 }
 
 /** A payment that the payer sends: to an address of its own, or with a reference of its own. */
@@ -149,7 +144,7 @@ function isAdvance(payment: Standing, next: PaymentStatus): boolean {
       if (status === "chargeback") return payment.amount_refunded === 0;
       return capture === "automatic" || status === "authorized";
     case "failed":
-      return !is_captured || isByBank(payment);
+      return !is_captured || RAILS[payment.method_kind].returns !== null;
     case "partially_refunded":
       return status === "chargeback"
         ? payment.amount_refunded > 0
@@ -166,8 +161,10 @@ function isAdvance(payment: Standing, next: PaymentStatus): boolean {
       return status === "pending";
     case "pending":
       return false;
-    default:
+    case "declined":
       return true;
+    default:
+      return next satisfies never;
   }
 }
 
@@ -226,10 +223,11 @@ export function needsApproval(payee_check: PayeeCheck | null): payee_check is Ch
 
 /** Returns the statuses to which a transfer can move now. A bank can return one that completed. */
 export function transferAdvances(
-  { status, destination }: Pick<Transfer, "status" | "destination">,
+  transfer: Pick<Transfer, "object" | "status" | "destination" | "currency">,
 ): TransferStatus[] {
+  const { status } = transfer;
   if (status === "pending") return ["completed", "failed", "cancelled"];
-  return status === "completed" && destination.type === "iban" ? ["failed"] : [];
+  return status === "completed" && railOf(transfer).returns !== null ? ["failed"] : [];
 }
 
 /** Makes the 409 for a move that the status of the transfer does not allow. */

@@ -10,8 +10,13 @@ import type { StoredResponse } from "../../store/commit_rows.ts";
 import { type ErrorOrigin, renderError } from "../changes/error_body.ts";
 import type { PaymentChange } from "../changes/change_builder.ts";
 import type { ProviderEvent } from "../providers/connector.ts";
-import { endMandate } from "./collection.ts";
-import { AUTHENTICATION_WINDOW_MS, isByBank, isOpenDeposit, refundStatus } from "./lifecycle.ts";
+import { endMandate, isCollected } from "./collection.ts";
+import {
+  AUTHENTICATION_WINDOW_MS,
+  isOpenDeposit,
+  refundStatus,
+  settlesAtOnce,
+} from "./lifecycle.ts";
 
 /** Messages of declines, for people. */
 const DECLINES: Record<DeclineCode, string> = {
@@ -44,7 +49,7 @@ export function process(change: PaymentChange, due_on?: string): void {
   const { method } = change.subject;
   change.addEvent("payment.processing", {
     status: "processing",
-    ...(due_on !== undefined && method?.type === "sepa" && { method: { ...method, due_on } }),
+    ...(due_on !== undefined && isCollected(method) && { method: { ...method, due_on } }),
   });
 }
 
@@ -61,7 +66,7 @@ export function waitForMoney(change: PaymentChange, next_action: NextAction): vo
 export function showReceived(change: PaymentChange, signed_minor: number): void {
   const { subject: payment } = change;
   const amount_received = (payment.amount_received ?? 0) + signed_minor;
-  const open_status = amount_received > 0 && !isByBank(payment) ? "processing" : "pending";
+  const open_status = amount_received > 0 && !settlesAtOnce(payment) ? "processing" : "pending";
   const status = isOpenDeposit(payment) ? open_status : payment.status;
   change.addEvent(`payment.${status}`, { status, amount_received });
 }
@@ -102,7 +107,7 @@ export function complete(
     completed_at: change.at,
     next_action: null,
     capture_before: null,
-    ...(tx_hash && method?.type === "stablecoin" &&
+    ...(tx_hash && method && "wallet" in method &&
       { method: { ...method, wallet: { ...method.wallet, tx_hash } } }),
   });
 }

@@ -10,7 +10,7 @@ import { formatAmount } from "../../core/currency.ts";
 import type { Payment } from "../../schema/payment.ts";
 import type { DepositState } from "../../store/provider_rows.ts";
 import type { PaymentChange } from "../changes/change_builder.ts";
-import { type Deposit, isByBank, isOpenDeposit, missingAmount } from "./lifecycle.ts";
+import { type Deposit, isOpenDeposit, missingAmount, settlesAtOnce } from "./lifecycle.ts";
 import { complete, fail, showReceived } from "./payment_steps.ts";
 import type { ProviderEvent } from "../providers/connector.ts";
 import {
@@ -31,8 +31,7 @@ export function applyReceivedMoney(
   event: ProviderEvent,
 ): Effect {
   const payment = received(change);
-  // A bank reports money once, when it is final.
-  const final_minor = isByBank(payment) ? payment.amount_received : 0;
+  const final_minor = settlesAtOnce(payment) ? payment.amount_received : 0;
   const known = deposit ?? { final_minor, reports: [] };
   if (event.op === "abandon") return expire(change);
   if (event.currency !== payment.currency) return applyOtherCurrency(change, event);
@@ -112,8 +111,8 @@ function finalize(
   if (!isOpenDeposit(payment)) {
     return apply(
       () => {
-        // A part on a chain can have been counted before the end.
-        if (isByBank(payment)) showReceived(change, event.amount_minor);
+        // Another part can have been counted before the end.
+        if (settlesAtOnce(payment)) showReceived(change, event.amount_minor);
         change.move("unmatched", event.amount_minor);
       },
       `${shown(event)} was sent to a payment that is ${payment.status}`,

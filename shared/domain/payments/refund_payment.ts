@@ -14,7 +14,6 @@ import { amountOf } from "../../schema/values.ts";
 import {
   canBeReturned,
   invalidState,
-  isByBank,
   isDeposit,
   isRefundable,
   needsApproval,
@@ -27,6 +26,7 @@ import { ChangeBuilder, type PaymentChange } from "../changes/change_builder.ts"
 import type { BankDetails } from "../providers/bank_details.ts";
 import { beginOperation, type Begun } from "../providers/operation.ts";
 import { checkSpeed, type Payee, readPayee } from "../providers/payee.ts";
+import { railOf, RAILS } from "../providers/rails.ts";
 import { type Failure, shownFailure } from "./payment_steps.ts";
 
 /** The input of a new refund, besides its amount. */
@@ -66,7 +66,9 @@ export function refundOf(payment: Payment, body: CreateRefundBody, context: Requ
     return { ...begun, test: { behaviour: null, outcome: null, is_manual: true } };
   }
   // By default the money goes back to the account that it came from.
-  return context.livemode && isByBank(payment) ? { ...begun, bank_order: { details } } : begun;
+  return context.livemode && railOf(payment).bank !== null
+    ? { ...begun, bank_order: { details } }
+    : begun;
 }
 
 /** Notes the result about the payee of a pending refund. */
@@ -186,7 +188,7 @@ function newRefund(
     reason: body.reason ?? null,
     metadata: body.metadata ?? {},
     destination: body.destination ?? null,
-    speed: isByBank(payment) ? body.speed ?? "standard" : null,
+    speed: railOf(payment).bank === null ? null : body.speed ?? "standard",
     payee_check: null,
     livemode: payment.livemode,
     created_at: at,
@@ -213,15 +215,17 @@ function readDestination(
   { destination, speed }: Pick<CreateRefundBody, "destination" | "speed">,
 ): RefundPayee {
   const { method_kind, currency, livemode } = payment;
-  if (!destination) checkSpeed(speed, method_kind === "sepa");
-  if (method_kind === "stablecoin") return readRefundWallet(payment, destination);
+  const { refund_to } = RAILS[method_kind];
+  if (!destination) checkSpeed(speed, method_kind);
+  if (refund_to === "wallet") return readRefundWallet(payment, destination);
   if (!destination) return TO_THE_PAYER;
-  if (!isByBank(payment)) {
+  if (refund_to === "payer") {
     throw invalidParameter(
       "destination",
       '"destination" is not for payments by card: leave it out',
     );
   }
+  refund_to satisfies "account";
   const { iban, address, ...details } = destination;
   if (!iban) {
     throw invalidParameter(
@@ -231,7 +235,7 @@ function readDestination(
   }
   checkPostalAddress(address);
   const payee = readPayee({ ...details, address, iban }, { currency, livemode });
-  checkSpeed(speed, payee.kind === "sepa");
+  checkSpeed(speed, payee.kind);
   const { method, payee_check } = payee;
   if (!method || !("iban" in method)) throw new Error("a payee has an account");
   return { destination: { iban: method.iban }, payee_check, details: payee.details };
@@ -265,7 +269,7 @@ function readRefundWallet(
     );
   }
   const { method } = payment;
-  const network = method?.type === "stablecoin" ? method.wallet.network : "ethereum";
+  const network = method && "wallet" in method ? method.wallet.network : "ethereum";
   const wallet = destination.address?.wallet ?? "";
   if (
     Object.keys(destination).length === 1 && isValidAddress(network, wallet) &&

@@ -4,18 +4,17 @@
  */
 
 import {
-  type BankRail,
   needsAddress,
   partyFault,
   type PostalAddress,
-  SEPA_NAME_MAX,
+  railOfAccount,
 } from "../../core/bank_order.ts";
+import { BANK_SCHEMES, type BankRail } from "../../core/bank_schemes.ts";
 import { invalidParameter } from "../../core/errors.ts";
 import { bicFitsIban, isValidBic } from "../../core/bic.ts";
 import { normalizeIban } from "../../core/iban.ts";
 import { toSepaText } from "../../core/sepa_text.ts";
 import type { AddressInput, IbanInput } from "../../schema/bank_account.ts";
-import { railOfAccount } from "./instrument.ts";
 import { testIban } from "./test_values.ts";
 
 /** The details that a live order to a bank is made of. They are kept sealed. */
@@ -83,7 +82,7 @@ export function payerDetails(
   { name, iban, bic }: Record<"name" | "iban" | "bic", string | null>,
 ): BankDetails | null {
   if (iban === null || !name) return null;
-  const holder_name = toSepaText(name).slice(0, SEPA_NAME_MAX).trim();
+  const holder_name = toSepaText(name).slice(0, BANK_SCHEMES.sepa.name_max).trim();
   const fits = bic !== null && isValidBic(bic) && bicFitsIban(bic, iban);
   return { holder_name, iban, bic: fits ? bic : null, address: null };
 }

@@ -4,8 +4,7 @@
  * numbers). Pure.
  */
 
-import { type BankRail, MAX_SEPA_AMOUNT } from "../../core/bank_order.ts";
-import { isInSepa } from "../../core/bank_countries.ts";
+import { BANK_SCHEMES, railOfCurrency } from "../../core/bank_schemes.ts";
 import { cardBrand, normalizeCardNumber } from "../../core/card_number.ts";
 import { formatAmount, isStablecoin } from "../../core/currency.ts";
 import { invalidParameter } from "../../core/errors.ts";
@@ -14,6 +13,7 @@ import { inferNetwork, isValidAddress } from "../../core/wallet_address.ts";
 import type { Capability, CardInput, CreatePaymentBody } from "../../schema/payment.ts";
 import type { MethodKind, PaymentMethod } from "../../schema/payment.ts";
 import { amountOf, type NamedTwice } from "../../schema/values.ts";
+import { RAILS } from "./rails.ts";
 import { TEST_TOKENS, type TestBehaviour, testCard, testIban, testWallet } from "./test_values.ts";
 
 /** A checked instrument without its secret parts, and its behaviour in the sandbox. */
@@ -74,11 +74,6 @@ function kindOf(capability: Capability): MethodKind {
   return capability.slice(0, -"_payment".length) as MethodKind;
 }
 
-/** Returns the scheme by which banks move the money of a kind, or null if they do not. */
-export function bankRailOf(kind: MethodKind): BankRail | null {
-  return kind === "sepa" || kind === "swift" ? kind : null;
-}
-
 /** Returns the name of a kind in variant A. */
 export function capabilityOf(kind: MethodKind): Capability {
   return `${kind}_payment`;
@@ -86,10 +81,15 @@ export function capabilityOf(kind: MethodKind): Capability {
 
 /** Throws `invalid_parameter` for a currency that the rail does not support. */
 export function checkCurrency(kind: MethodKind, currency: string): void {
-  if (kind === "sepa" && currency !== "EUR") {
-    throw invalidParameter("currency", 'SEPA takes EUR only: send "EUR" as the "currency"');
+  const { name, bank, currencies } = RAILS[kind];
+  const only = bank && BANK_SCHEMES[bank].currency;
+  if (only !== null && currency !== only) {
+    throw invalidParameter(
+      "currency",
+      `${name} takes ${only} only: send "${only}" as the "currency"`,
+    );
   }
-  if (kind !== "stablecoin" && isStablecoin(currency)) {
+  if (currencies === "money" && isStablecoin(currency)) {
     throw invalidParameter(
       "currency",
       `${currency} needs a "wallet" or the kind "stablecoin": cards and banks do not take it`,
@@ -98,11 +98,13 @@ export function checkCurrency(kind: MethodKind, currency: string): void {
 }
 
 /** Throws `invalid_parameter` for an amount above the limit of the rail. */
-export function checkAmount(kind: MethodKind, body: NamedTwice): void {
-  if (kind !== "sepa" || (amountOf(body) ?? 0) <= MAX_SEPA_AMOUNT) return;
+export function checkAmount(kind: MethodKind, body: NamedTwice & { currency: string }): void {
+  const { name, bank } = RAILS[kind];
+  const amount_max = bank && BANK_SCHEMES[bank].amount_max;
+  if (amount_max === null || (amountOf(body) ?? 0) <= amount_max) return;
   const param = body.amount_minor === undefined ? "amount" : "amount_minor";
-  const limit = formatAmount(MAX_SEPA_AMOUNT, "EUR");
-  throw invalidParameter(param, `"${param}" must be at most ${MAX_SEPA_AMOUNT} by SEPA: ${limit}`);
+  const limit = formatAmount(amount_max, body.currency);
+  throw invalidParameter(param, `"${param}" must be at most ${amount_max} by ${name}: ${limit}`);
 }
 
 const USE_A_TEST_CARD = "Use a test card number such as 4242 4242 4242 4242";
@@ -208,8 +210,7 @@ export function readIban(
         "DE89 3704 0044 0532 0130 00",
     );
   }
-  const inferred = test?.kind ?? (currency === "EUR" ? "sepa" : "swift");
-  const kind = requested === "sepa" || requested === "swift" ? requested : inferred;
+  const kind = (requested && RAILS[requested].bank) ?? test?.kind ?? railOfCurrency(currency);
   return {
     kind,
     method: {
@@ -220,11 +221,6 @@ export function readIban(
     },
     behaviour: test?.behaviour ?? "approve",
   };
-}
-
-/** Returns the rail that reaches an account in every currency that the rail has. */
-export function railOfAccount(iban: string): BankRail {
-  return isInSepa(ibanCountry(iban)) ? "sepa" : "swift";
 }
 
 /** Reads a wallet. Throws `invalid_parameter` with the field at fault. */

@@ -8,13 +8,11 @@ import { bicFitsIban } from "../../core/bic.ts";
 import { ibanCountry, normalizeIban } from "../../core/iban.ts";
 import type { AddressInput, IbanInput, PayeeCheck, PayeeInput } from "../../schema/bank_account.ts";
 import { type BankDetails, bankDetailsOf, checkAddress } from "./bank_details.ts";
-import {
-  bankRailOf,
-  checkCurrency,
-  type Instrument,
-  railOfAccount,
-  readIban,
-} from "./instrument.ts";
+import { railOfAccount } from "../../core/bank_order.ts";
+import { BANK_SCHEMES } from "../../core/bank_schemes.ts";
+import type { MethodKind } from "../../schema/payment.ts";
+import { checkCurrency, type Instrument, readIban } from "./instrument.ts";
+import { RAILS } from "./rails.ts";
 
 /** A checked payee without its secret parts. */
 export interface Payee extends Instrument {
@@ -34,9 +32,9 @@ export function readPayee(
 ): Payee {
   const iban = normalizeIban(payee.iban.iban);
   const country = ibanCountry(iban);
-  const rail = railOfAccount(iban);
   // Banks outside of SEPA get EUR by SWIFT, as every other currency. In SEPA the currency decides.
-  const kind = rail === "sepa" ? undefined : rail;
+  const rail = railOfAccount(iban);
+  const kind = BANK_SCHEMES[rail].is_sepa_only ? undefined : rail;
   const instrument = readIban(iban, kind, currency, { prefix: "destination." });
   checkCurrency(instrument.kind, currency);
   const bic = agreed("bic", payee.iban.bic, payee.bic);
@@ -53,7 +51,7 @@ export function readPayee(
     ? bankDetailsOf(
       { iban, bic, holder_name, address },
       "destination.",
-      bankRailOf(instrument.kind)!,
+      RAILS[instrument.kind].bank!,
     )
     : null;
   return { ...instrument, payee_check: livemode ? null : simulatedCheck(holder_name), details };
@@ -66,8 +64,9 @@ function simulatedCheck(holder_name = ""): PayeeCheck | null {
 }
 
 /** Throws `invalid_parameter` if a payout asks for a speed that its rail does not have. */
-export function checkSpeed(speed: string | undefined, is_sepa: boolean): void {
-  if (speed !== "instant" || is_sepa) return;
+export function checkSpeed(speed: string | undefined, kind: MethodKind): void {
+  const { bank } = RAILS[kind];
+  if (speed !== "instant" || bank && BANK_SCHEMES[bank].has_instant) return;
   throw invalidParameter(
     "speed",
     '"speed" can be "instant" only for EUR to an IBAN of SEPA: leave it out',

@@ -3,6 +3,7 @@
  * console offers these values, and `deno task generate` writes them into docs/errors.md. Pure.
  */
 
+import type { BankRail } from "../../core/bank_schemes.ts";
 import { normalizeCardNumber } from "../../core/card_number.ts";
 import type { DeclineCode } from "../../core/errors.ts";
 import { normalizeIban } from "../../core/iban.ts";
@@ -56,7 +57,7 @@ export interface TestValue {
 
 /** A test IBAN, with the rail that it stands for. */
 interface TestIban extends TestValue {
-  kind: "sepa" | "swift";
+  kind: BankRail;
 }
 
 /** Test cards. The sandbox refuses every other number. */

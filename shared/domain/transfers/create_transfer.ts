@@ -13,6 +13,7 @@ import { invalidTransferState, needsApproval } from "../payments/lifecycle.ts";
 import { checkAmount, type Instrument, readWallet } from "../providers/instrument.ts";
 import { beginOperation, type Begun } from "../providers/operation.ts";
 import { checkSpeed, type Payee, readPayee } from "../providers/payee.ts";
+import { RAILS } from "../providers/rails.ts";
 
 /**
  * Begins a transfer: it holds its amount until it completes or fails. Throws `ApiError` if the
@@ -21,7 +22,7 @@ import { checkSpeed, type Payee, readPayee } from "../providers/payee.ts";
 export function transferOf(body: CreateTransferBody, context: RequestContext): Begun {
   const instrument = readDestination(body, context.livemode);
   checkAmount(instrument.kind, body);
-  checkSpeed(body.speed, instrument.kind === "sepa");
+  checkSpeed(body.speed, instrument.kind);
   if (context.livemode && body.settlement !== undefined) {
     throw invalidParameter("settlement", '"settlement" is for test keys only: leave it out');
   }
@@ -60,7 +61,7 @@ function newTransfer(
     amount_minor,
     currency: body.currency,
     destination: shownDestination(instrument),
-    speed: instrument.kind === "stablecoin" ? null : body.speed ?? "standard",
+    speed: RAILS[instrument.kind].bank === null ? null : body.speed ?? "standard",
     payee_check: null,
     description: body.description ?? null,
     metadata: body.metadata ?? {},
@@ -107,9 +108,7 @@ function readDestination(
 }
 
 function shownDestination({ method }: Instrument): TransferDestination {
-  if (method?.type === "stablecoin") return { type: "wallet", wallet: method.wallet };
-  if (method?.type === "sepa" || method?.type === "swift") {
-    return { type: "iban", iban: method.iban };
-  }
+  if (method && "wallet" in method) return { type: "wallet", wallet: method.wallet };
+  if (method && "iban" in method) return { type: "iban", iban: method.iban };
   throw new Error("a destination is an account or a wallet");
 }

@@ -1,0 +1,139 @@
+/**
+ * The rails: everything that differs between the kinds of payment methods. No other code compares
+ * the name of a rail, except the connectors. A new kind without a row is a type error, and each
+ * column that the row has to fill leads to a rule. Pure.
+ */
+
+import { BANK_SCHEMES, type BankRail, railOfCurrency } from "../../core/bank_schemes.ts";
+import { METHOD_KINDS } from "../../core/vocabulary.ts";
+import type { FailureCode, MethodKind, Payment } from "../../schema/payment.ts";
+import type { Transfer, TransferDestination } from "../../schema/transfer.ts";
+
+const HOUR_MS = 3_600_000;
+
+/** The connectors of live accounts, in the order in which lists name them. */
+export const LIVE_CONNECTORS = ["stripe", "evm", "bank"] as const;
+export type LiveConnector = typeof LIVE_CONNECTORS[number];
+
+/** The rules of a rail. */
+export interface Rail {
+  /** As people write it. */
+  name: string;
+  /** The connector whose accounts serve it with a live key; null: such a request returns 503. */
+  connector: LiveConnector | null;
+  /** The scheme of the orders to banks that move its money; null: no bank gets an order. */
+  bank: BankRail | null;
+  /** The currencies of a live payment: those of states, or stablecoins. */
+  currencies: "money" | "stablecoins";
+  /** Whether a live payment needs the token of the provider in place of the instrument. */
+  needs_token: boolean;
+  /** Whether an amount can be authorized now and captured later. */
+  has_manual_capture: boolean;
+  /** Whether a payment is collected from the payer's account under a mandate. */
+  collects: boolean;
+  /** Whether the money takes time, so that `settlement: "manual"` leaves a payment `pending`. */
+  takes_time: boolean;
+  /**
+   * Where a payer without an instrument sends the money, and the time for it in a sandbox (contract
+   * §2); null: such a payment has no place.
+   */
+  payer_sends: { to: "account" | "address"; window_ms: number } | null;
+  /**
+   * When money that the payer sends is final: when the provider reports it, or later, because a
+   * chain can undo it until then.
+   */
+  settles: "at_once" | "when_final";
+  /** The usual code with which a bank takes a completed payment back; null: nobody does. */
+  returns: string | null;
+  /** The code of a payment or transfer that fails after the provider has accepted it. */
+  fails_with: FailureCode;
+  /** The destination that a refund can name; `payer`: none, it goes back to where it came from. */
+  refund_to: "payer" | "account" | "wallet";
+  /**
+   * Whether a payment that has failed here is still open at its provider: somebody could pay it in
+   * another way, so the service cancels it there.
+   */
+  stays_open: boolean;
+}
+
+/** The rules of banks, whatever the scheme. */
+const BY_BANK = {
+  connector: "bank",
+  currencies: "money",
+  needs_token: false,
+  has_manual_capture: false,
+  takes_time: true,
+  payer_sends: { to: "account", window_ms: 14 * 24 * HOUR_MS },
+  settles: "at_once",
+  returns: "R01",
+  fails_with: "bank_return",
+  refund_to: "account",
+  stays_open: false,
+} as const;
+
+/** Every rail. */
+export const RAILS: Readonly<Record<MethodKind, Rail>> = {
+  card: {
+    name: "Card",
+    connector: "stripe",
+    bank: null,
+    currencies: "money",
+    needs_token: true,
+    has_manual_capture: true,
+    collects: false,
+    takes_time: false,
+    payer_sends: null,
+    settles: "at_once",
+    returns: null,
+    fails_with: "processing_failed",
+    refund_to: "payer",
+    stays_open: true,
+  },
+  sepa: { ...BY_BANK, name: BANK_SCHEMES.sepa.name, bank: "sepa", collects: true },
+  swift: { ...BY_BANK, name: BANK_SCHEMES.swift.name, bank: "swift", collects: false },
+  stablecoin: {
+    name: "Stablecoin",
+    connector: "evm",
+    bank: null,
+    currencies: "stablecoins",
+    needs_token: false,
+    has_manual_capture: false,
+    collects: false,
+    takes_time: true,
+    payer_sends: { to: "address", window_ms: HOUR_MS },
+    settles: "when_final",
+    returns: null,
+    fails_with: "onchain_reverted",
+    refund_to: "wallet",
+    stays_open: false,
+  },
+};
+
+/** The rail of a transfer, by its destination and its currency. */
+const TRANSFER_RAILS: Readonly<
+  Record<TransferDestination["type"], (currency: string) => MethodKind>
+> = {
+  iban: railOfCurrency,
+  wallet: () => "stablecoin",
+};
+
+/** Returns the kinds of payment methods that the accounts of a connector serve with a live key. */
+export function methodKindsOf(connector: LiveConnector): MethodKind[] {
+  return METHOD_KINDS.filter((kind) => RAILS[kind].connector === connector);
+}
+
+/** Returns the method of an operation about a resource: it chooses the provider. */
+export function methodOf(
+  subject:
+    | Pick<Payment, "object" | "method_kind">
+    | Pick<Transfer, "object" | "destination" | "currency">,
+): MethodKind {
+  return subject.object === "payment"
+    ? subject.method_kind
+    : TRANSFER_RAILS[subject.destination.type](subject.currency);
+}
+
+/** Returns the rules of the rail of a payment or transfer. */
+export function railOf(subject: Parameters<typeof methodOf>[0]): Rail {
+  return RAILS[methodOf(subject)];
+}
