@@ -17,9 +17,14 @@ import {
   renderTestingPage,
 } from "./generate/installation.ts";
 import { renderLifecycleDiagram } from "./generate/lifecycle_diagram.ts";
+import { replaceKnownNames } from "./generate/known_names.ts";
 import { renderPlacesTable } from "./generate/places_table.ts";
+import { renderRailsSql } from "./generate/rails_sql.ts";
+import { renderRailsTable } from "./generate/rails_table.ts";
 import { renderConfigurationPage } from "./generate/settings_table.ts";
 import { isServedModule, renderDocument, renderServedModule } from "./generate/openapi/openapi.ts";
+import { METHOD_KINDS, PAYMENT_STATUSES, REFUND_STATUSES } from "../shared/core/vocabulary.ts";
+import { LIVE_CONNECTORS } from "../shared/domain/providers/rails.ts";
 
 const ROOT = new URL("../", import.meta.url);
 
@@ -46,7 +51,30 @@ export const GENERATED_FILES: readonly GeneratedFile[] = [
   },
   {
     path: "docs/contract.md",
-    render: (committed) => replaceBlock(committed, "places", renderPlacesTable()),
+    render: (committed) =>
+      replaceBlock(
+        replaceBlock(committed, "places", renderPlacesTable()),
+        "rails",
+        renderRailsTable(),
+      ),
+  },
+  { path: "supabase/schemas/rails.sql", render: renderRailsSql },
+  {
+    path: "supabase/migrations/20261124000300_payments.sql",
+    render: (committed) =>
+      replaceKnownNames(committed, {
+        payments_status_known: PAYMENT_STATUSES,
+        payments_method_kind_known: METHOD_KINDS,
+        refunds_status_known: REFUND_STATUSES,
+      }),
+  },
+  {
+    path: "supabase/migrations/20261124000700_providers.sql",
+    render: (committed) =>
+      replaceKnownNames(committed, {
+        provider_accounts_connector_known: LIVE_CONNECTORS,
+        provider_methods_kind_known: METHOD_KINDS,
+      }),
   },
   { path: "docs/operations/configuration.md", render: renderConfigurationPage },
   { path: "README.md", render: (committed) => renderReadme(committed) },

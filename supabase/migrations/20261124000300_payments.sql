@@ -36,8 +36,9 @@ create table pay.payments (
     'cancelled', 'partially_refunded', 'refunded', 'chargeback'
   )),
   constraint payments_amount_minor_in_range check (amount_minor between 1 and 999999999999),
-  constraint payments_method_kind_known check (method_kind in ('card', 'sepa', 'swift',
-    'stablecoin')),
+  constraint payments_method_kind_known check (method_kind in (
+    'card', 'sepa', 'swift', 'stablecoin'
+  )),
   constraint payments_sequence_positive check (sequence > 0),
   constraint payments_released_in_range check (amount_released between 0 and amount_minor - 1),
   constraint payments_refunds_in_range check (
@@ -114,7 +115,9 @@ create table pay.refunds (
   body text not null,
   constraint refunds_pkey primary key (environment_id, id),
   constraint refunds_amount_minor_positive check (amount_minor > 0),
-  constraint refunds_status_known check (status in ('pending', 'completed', 'failed'))
+  constraint refunds_status_known check (status in (
+    'pending', 'completed', 'failed'
+  ))
 );
 comment on table pay.refunds is 'Money given back on a payment.';
 comment on column pay.refunds.environment_id is 'The environment of the row.';

@@ -15,21 +15,32 @@ begin
   return v_environment_id;
 end $$;
 
--- Stores an order: part of the commit of its operation. p_details: {key_id, sealed}, empty if the
--- request has none.
-create or replace function pay_internal.keep_bank_order(
-  p_environment_id text, p_account_id text, p_operation_id text, p_owner_id text, p_details jsonb
-) returns void language plpgsql volatile as $$
-begin
-  insert into pay.bank_details (environment_id, owner_id, key_id, sealed, created_at)
-  select p_environment_id, p_owner_id, p_details ->> 'key_id', p_details ->> 'sealed',
-    pay_internal.server_time()
-  where p_details ? 'sealed';
+-- Stores the orders of the operations that go to banks: a part of pay_internal.write_operations,
+-- with its parameters. bank_order: {key_id, sealed}, empty if the request has no details.
+create or replace function pay_internal.keep_bank_orders(
+  p_operations jsonb, p_providers jsonb, p_found pay.admission[]
+) returns void language sql volatile as $$
+  with bank_order as materialized (
+    select f.environment_id, coalesce(c.refund_id, c.subject_id) as owner_id, c.id as operation_id,
+      v.account ->> 'id' as account_id, c.bank_order as details
+    from unnest(p_found) f
+    join jsonb_to_recordset(p_operations) as c (
+      n integer, id text, subject_id text, refund_id text, bank_order jsonb) on c.n = f.n
+    cross join lateral (select p_providers -> f.n::text -> 'account' as account) v
+    where f.outcome = 'ok' and c.bank_order is not null and v.account ->> 'connector' = 'bank'
+  ), detail as (
+    insert into pay.bank_details (environment_id, owner_id, key_id, sealed, created_at)
+    select o.environment_id, o.owner_id, o.details ->> 'key_id', o.details ->> 'sealed',
+      pay_internal.server_time()
+    from bank_order o
+    where o.details ? 'sealed'
+  )
   insert into pay.bank_orders (environment_id, owner_id, account_id, operation_id, state,
     changed_at)
-  values (p_environment_id, p_owner_id, p_account_id, p_operation_id, 'waiting',
-    pay_internal.server_time());
-end $$;
+  select o.environment_id, o.owner_id, o.account_id, o.operation_id, 'waiting',
+    pay_internal.server_time()
+  from bank_order o
+$$;
 
 -- Reports whether a payment, refund or transfer has no result yet, by its status.
 create or replace function pay_internal.has_no_result(p_status text)

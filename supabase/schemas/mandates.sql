@@ -98,8 +98,9 @@ end $$;
 -- environment: for 13 months after its due date, which is within a month after the create.
 create or replace function pay_internal.can_be_returned(p_payment pay.payments, p_at timestamptz)
 returns boolean language sql stable as $$
-  select p_payment.method_kind = 'sepa' and p_payment.status in ('completed', 'partially_refunded')
+  select p_payment.status in ('completed', 'partially_refunded')
     and p_payment.created_at > p_at - interval '14 months'
+    and pay_internal.rail_collects(p_payment.method_kind)
     and exists (
       select from pay.mandates t
       where t.environment_id = p_payment.environment_id

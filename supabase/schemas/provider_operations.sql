@@ -35,7 +35,7 @@ returns json language sql stable as $$
 $$;
 
 -- Finds the account of each operation of the admitted changes. Outcomes: unconfigured (there is
--- none), incomplete (a live payment by card has no token),
+-- none), incomplete (a live payment needs a token and has none),
 -- in_progress (an authorization, capture or cancellation of the same payment has no result yet, or
 -- for an operation on a dispute another one of them).
 -- p_operations    as pay.commit takes it
@@ -56,8 +56,8 @@ begin
   providers := '{}';
   for v_operation in
     select c.n, f.environment_id, o.provider_reference,
-      e.livemode and c.op = 'authorize' and c.method_kind = 'card'
-        and c.request ->> 'token' is null as is_incomplete, case
+      e.livemode and c.op = 'authorize' and c.request ->> 'token' is null
+        and pay_internal.rail_needs_token(c.method_kind) as is_incomplete, case
         when not e.livemode then 'sandbox'
         when c.op in ('authorize', 'transfer') then method.account_id
         else o.account_id
@@ -120,9 +120,12 @@ create or replace function pay_internal.write_operations(
 declare
   v_sync_after constant interval := '10 minutes';
   v_now constant timestamptz := pay_internal.server_time();
-  v_deposits constant jsonb := pay_internal.allocate_deposits(p_operations, p_providers, p_found);
+  v_deposits jsonb;
   v_details text[];
 begin
+  if p_providers @? '$.*.account.connector ? (@ == "evm")' then
+    v_deposits := pay_internal.allocate_deposits(p_operations, p_providers, p_found);
+  end if;
   with
   operation as materialized (
     select f.environment_id, f.api_key_id, r.idempotency_key, r.request_id, v.account,
@@ -177,13 +180,9 @@ begin
   -- A change can have an operation that the worker sends later beside the one of its request.
   left join (select distinct on (d.n) d.* from operation d order by d.n, d.delay_ms nulls first) c
     on c.n = f.n;
-  perform pay_internal.keep_bank_order(f.environment_id, p_providers -> f.n::text -> 'account'
-    ->> 'id', c.id, coalesce(c.refund_id, c.subject_id), c.bank_order)
-  from unnest(p_found) f
-  join jsonb_to_recordset(p_operations) as c (
-    n integer, id text, subject_id text, refund_id text, bank_order jsonb) on c.n = f.n
-  where f.outcome = 'ok' and c.bank_order is not null
-    and p_providers -> f.n::text -> 'account' ->> 'connector' = 'bank';
+  if p_providers @? '$.*.account.connector ? (@ == "bank")' then
+    perform pay_internal.keep_bank_orders(p_operations, p_providers, p_found);
+  end if;
   return v_details;
 end $$;
 

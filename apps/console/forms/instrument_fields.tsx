@@ -155,6 +155,8 @@ function ChosenInstrument({ draft, change }: PaymentForm) {
           />
         </>
       );
+    default:
+      return draft.instrument satisfies never;
   }
 }
 

@@ -222,7 +222,7 @@ function readDestination(
   if (refund_to === "payer") {
     throw invalidParameter(
       "destination",
-      '"destination" is not for payments by card: leave it out',
+      `"destination" is not for payments by ${method_kind}: leave it out`,
     );
   }
   refund_to satisfies "account";

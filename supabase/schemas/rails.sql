@@ -1,0 +1,16 @@
+-- Written by "deno task generate" from shared/domain/providers/rails.ts: do not edit.
+-- Purpose: the rules of rails by which database functions decide.
+
+-- Whether a live payment needs the token of the provider.
+create or replace function pay_internal.rail_needs_token(p_method_kind text)
+returns boolean
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select p_method_kind in ('card') $$;
+
+-- Whether payments are collected under mandates.
+create or replace function pay_internal.rail_collects(p_method_kind text)
+returns boolean
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select p_method_kind in ('sepa') $$;

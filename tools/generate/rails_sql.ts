@@ -1,0 +1,33 @@
+/** Writes `supabase/schemas/rails.sql`: the rules of rails by which database functions decide. */
+
+import { METHOD_KINDS } from "../../shared/core/vocabulary.ts";
+import { type Rail, RAILS } from "../../shared/domain/providers/rails.ts";
+
+/** Returns the file. */
+export function renderRailsSql(): string {
+  return `-- Written by "deno task generate" from shared/domain/providers/rails.ts: do not edit.
+-- Purpose: the rules of rails by which database functions decide.
+${
+    predicate(
+      "needs_token",
+      "Whether a live payment needs the token of the provider.",
+      (rail) => rail.needs_token,
+    )
+  }${
+    predicate(
+      "collects",
+      "Whether payments are collected under mandates.",
+      (rail) => rail.collects,
+    )
+  }`;
+}
+
+function predicate(name: string, comment: string, holds: (rail: Rail) => boolean): string {
+  const kinds = METHOD_KINDS.filter((kind) => holds(RAILS[kind]));
+  return `
+-- ${comment}
+create or replace function pay_internal.rail_${name}(p_method_kind text)
+returns boolean language sql immutable parallel safe
+as $$ select p_method_kind in (${kinds.map((kind) => `'${kind}'`).join(", ")}) $$;
+`;
+}
