@@ -7,6 +7,7 @@
 import { diffLines } from "./diff_lines.ts";
 import { renderClientTypes } from "./generate/client_types.ts";
 import { renderErrorCatalogue } from "./generate/error_catalogue_sql.ts";
+import { renderExposedColumns } from "./generate/exposed_columns_sql.ts";
 import { renderErrorPage } from "./generate/error_page.ts";
 import { renderFoldersDiagram } from "./generate/folders_diagram.ts";
 import { replaceBlock } from "./generate/generated_block.ts";
@@ -58,6 +59,7 @@ export const GENERATED_FILES: readonly GeneratedFile[] = [
         renderRailsTable(),
       ),
   },
+  { path: "supabase/schemas/exposed_columns.sql", render: renderExposedColumns },
   { path: "supabase/schemas/rails.sql", render: renderRailsSql },
   {
     path: "supabase/migrations/20261124000300_payments.sql",

@@ -79,6 +79,8 @@ export async function changeSettings(
 /** A row of `pay.list_final_events`. */
 interface FinalProviderEvent {
   reference: string;
+  tx_hash: string;
+  log_index: number;
   payment_id: string | null;
   address: string;
   /** A bigint as text. */

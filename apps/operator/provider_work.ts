@@ -236,7 +236,8 @@ class Desk {
         ...moved,
         subject_id: subject.id,
         refund_id,
-        ...fee_minor !== null && { charge_minor: [fee_minor, fee_minor] },
+        ...fee_minor !== null &&
+          { bank: { ...work.event!.bank, charge_minor: [fee_minor, fee_minor] } },
       };
       const operation = work.operation === null || work.operation.state === "settled"
         ? null
@@ -273,8 +274,8 @@ class Desk {
     const refuse = (reason: string) =>
       new CommandError(`${nameOf(name)} left unchanged: ${reason}`);
     const { event, account } = await this.#readReported(name, null);
-    const { op, state, currency, amount_minor, is_entry, reference } = event!;
-    if (op !== "adjustment" || !is_entry) {
+    const { op, state, currency, amount_minor, bank, reference } = event!;
+    if (op !== "adjustment" || !bank?.entry) {
       throw refuse("only an entry of a bank that names nothing can be several orders");
     }
     const is_credit = state === "returned";
@@ -444,9 +445,9 @@ function hasFee({ change }: ProviderRecord, fee_minor: number): boolean {
 function movementOf(
   subject: Payment | Transfer,
   refund: Refund | null,
-  { is_entry, op, state }: StoredProviderEvent,
+  { bank, op, state }: StoredProviderEvent,
 ): Pick<ProviderEvent, "op" | "state" | "failure_code"> | null {
-  if (!is_entry || op !== "adjustment") return null;
+  if (!bank?.entry || op !== "adjustment") return null;
   // `returned` is a credit.
   const back = { state: "returned", failure_code: "bank_return" } as const;
   if (subject.object === "payment" && refund === null) {

@@ -37,6 +37,7 @@ import {
 import { declineResponse } from "../domain/payments/payment_steps.ts";
 import type { ProviderEvent } from "../domain/providers/connector.ts";
 import { beginOperation, type Operation } from "../domain/providers/operation.ts";
+import { type Rail, railNames } from "../domain/providers/rails.ts";
 import type { PayerUrls } from "./challenge_url.ts";
 import {
   authorizedEvent,
@@ -142,10 +143,14 @@ function failureOf(subject: Payment | Transfer, return_code?: string): RailFailu
   if (failure.return_code === undefined) {
     throw invalidParameter(
       "return_code",
-      '"return_code" is only for money by SEPA or SWIFT: leave it out',
+      `"return_code" is only for money by ${railNames(isReturned)}: leave it out`,
     );
   }
   return { ...failure, return_code };
+}
+
+function isReturned({ returns }: Rail): boolean {
+  return returns !== null;
 }
 
 /** Returns the event that moves a payment to a status. */

@@ -75,7 +75,7 @@ export function replyAtOnce(
   const { operation, payee_check } = begun;
   const reply = resultAtOnce(begun, fault, at_ms, page);
   if (payee_check === null) return reply;
-  const check = eventOf(operation, "succeeded", { op: "payee_check", payee_check });
+  const check = eventOf(operation, "succeeded", { op: "payee_check", bank: { payee_check } });
   if ("provider_events" in reply) return { provider_events: [check, ...reply.provider_events] };
   return "waiting" in reply ? { provider_events: [check] } : reply;
 }
@@ -295,6 +295,7 @@ function disputeEvent(operation: Operation, present: Dispute): ProviderEvent {
     return eventOf(operation, "dispute_lost", {
       op: "dispute",
       reference: `${present.id}:lost`,
+      object_id: present.id,
       amount_minor,
     });
   }
@@ -350,12 +351,12 @@ export function eventOf(
   return eventAbout(operation, state, { account_id: "sandbox", ...more });
 }
 
-/** Returns the hash of the transaction of money from or to a wallet, as a member of an event. */
-export function hashOf(subject: Payment | Transfer): Pick<ProviderEvent, "tx_hash"> {
+/** Returns the transaction of money from or to a wallet, as a member of an event. */
+export function hashOf(subject: Payment | Transfer): Pick<ProviderEvent, "chain"> {
   const { amount_minor, currency } = subject;
   const method = subject.object === "payment" ? subject.method : subject.destination;
   const wallet = method && "wallet" in method ? method.wallet : null;
-  return wallet ? { tx_hash: transactionHash(amount_minor, currency, wallet) } : {};
+  return wallet ? { chain: { tx_hash: transactionHash(amount_minor, currency, wallet) } } : {};
 }
 
 /** Makes a transaction hash (`0x` and 32 bytes in hex) from amount, currency and wallet. */

@@ -45,6 +45,8 @@ export interface ProviderEvent {
   account_id: string;
   /** Object and state at the provider, such as `pi_1:succeeded`: unique in the account. */
   reference: string;
+  /** The object, such as `pi_1`: the events of one refund or dispute have the same. */
+  object_id: string;
   op: ProviderEventOp;
   state: ProviderEventState;
   /** Our payment or transfer, if the provider's object names it. */
@@ -66,48 +68,67 @@ export interface ProviderEvent {
   advice?: DeclineAdvice;
   /** The reason of a failure. */
   failure_code?: FailureCode;
+  /** The bank's code of a return, such as `R01`. */
+  return_code?: string;
   /**
    * The reason in words: why an adjustment needs the operator, or of a failure, for the merchant.
    * Absent: its amount and the end of its reference tell, or the code.
    */
   reason?: string;
-  /** The transaction on chain. */
-  tx_hash?: string;
-  /** True: an entry of a bank account. No other event is about the same money. */
-  is_entry?: true;
-  /**
-   * The least and the most that the bank can have taken inside of the amount, as it does with many
-   * returns. Absent: nothing.
-   */
-  charge_minor?: readonly [least: number, most: number];
-  /** Where an entry of a bank stands in its file, and the bank's own reference. */
-  place?: { line: number; bank_reference: string | null };
-  /** What the bank tells about an entry, sealed. It is stored apart from the event. */
-  sealed?: Sealed;
-  /** True: the details of this entry have come, and their events book its money. */
-  is_replaced?: true;
-  /** The bank's code of a return, such as `R01`. */
-  return_code?: string;
-  /** The day on which a payment is collected under its mandate: `YYYY-MM-DD`. */
-  due_on?: string;
-  /** The result of the verification of the payee, for `payee_check`. */
-  payee_check?: PayeeCheck;
-  /** The card behind the token, for a payment by card. */
-  card?: ShownCard;
   /** The next step of the payer, for `requires_action`. */
   next_action?: NextAction;
   /** The dispute, for `disputed` and for its evidence. */
   dispute?: DisputeReport;
-  /** The end of the authorization, for `authorized`. RFC 3339; absent: the provider names none. */
-  capture_before?: string;
-  /** True: a sync shows more about the payment, such as its card and its fee. */
-  is_partial?: true;
   /** The operator has reported it, and not the provider. */
   source?: "operator";
   /** `amount_received` includes the amount already. Absent: the events of the transfer tell. */
   is_counted?: true;
   /** The operation that the provider needs later, if nobody acts before. */
   later?: { op: ProviderOp; delay_ms: number };
+  card?: CardReport;
+  chain?: ChainReport;
+  bank?: BankReport;
+}
+
+/** The part of an event that only a provider of cards reports. */
+export interface CardReport {
+  /** The card behind the token. */
+  shown?: ShownCard;
+  /** The end of the authorization, for `authorized`. RFC 3339; absent: the provider names none. */
+  capture_before?: string;
+  /** True: a sync shows more about the payment, such as its card and its fee. */
+  is_partial?: true;
+}
+
+/** The part of an event that only a chain reports: a transfer in a transaction. */
+export interface ChainReport {
+  tx_hash: string;
+  /** The place of the transfer; absent: the event is about the whole transaction. */
+  log_index?: number;
+  /** The block, unless the transfer is final: two blocks can have the same transfer. */
+  block_hash?: string;
+}
+
+/** The part of an event that only a bank reports. */
+export interface BankReport {
+  /**
+   * The part of an entry of the account that `object_id` names, its line in the file, and the
+   * bank's own reference. No other event is about the same money. Absent: the event is no entry.
+   */
+  entry?: { part: number; line: number; bank_reference: string | null };
+  /**
+   * The least and the most that the bank can have taken inside of the amount, as it does with many
+   * returns. Absent: nothing.
+   */
+  charge_minor?: readonly [least: number, most: number];
+  /** What the bank tells about an entry, sealed. It is stored apart from the event. */
+  sealed?: Sealed;
+  /** True: the details of this entry have come, and their events book its money. */
+  is_replaced?: true;
+  /** The day on which a payment is collected under its mandate: `YYYY-MM-DD`. */
+  due_on?: string;
+  /** The result of the verification of the payee, for `payee_check`. */
+  payee_check?: PayeeCheck;
 }
 
 /** The parts of a dispute that a provider knows. */
@@ -156,8 +177,8 @@ export interface StoredAccount {
 export interface DepositState {
   /** Sum of the final transfers that are applied, in minor units. */
   final_minor: number;
-  /** The handled events about the transfer of an event. */
-  reports: readonly { state: ProviderEventState; reference: string }[];
+  /** The handled events about the transfer of an event, with its block unless it is final. */
+  reports: readonly { state: ProviderEventState; block_hash: string | null }[];
 }
 
 /** An event with the outcome that a record gives it. */

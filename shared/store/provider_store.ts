@@ -68,7 +68,8 @@ const COUNT_IGNORED = `select pay.count_ignored_notification(p_account_id => $1:
 const READ_SUBJECT = `select subject_body, refund_body, dispute_body, booked_minor::text,
     transfers::text as deposit
   from pay.read_provider_subject(p_environment_id => $1::text, p_subject_id => $2::text,
-    p_refund_id => $3::text, p_account_id => $4::text, p_reference => $5::text)`;
+    p_refund_id => $3::text, p_account_id => $4::text, p_reference => $5::text,
+    p_object_id => $6::text)`;
 const READ_CHALLENGE = `select * from pay.read_challenge(p_token => $1::text)`;
 const READ_ACCOUNT = `select pay.read_provider_account(p_id => $1::text)::text as account`;
 
@@ -208,13 +209,14 @@ export class ProviderStore {
     environment_id: string,
     subject_id: string,
     refund_id: string | null,
-    event: Pick<ProviderEvent, "account_id" | "reference"> | null,
+    event: Pick<ProviderEvent, "account_id" | "reference" | "object_id"> | null,
   ): Promise<PresentSubject | null> {
     type Row = Omit<PresentSubject, "booked_minor" | "deposit"> & {
       booked_minor: string;
       deposit: string | null;
     };
-    const named = [event?.account_id ?? null, event?.reference ?? null];
+    const { account_id = null, reference = null, object_id = null } = event ?? {};
+    const named = [account_id, reference, object_id];
     const parameters = [environment_id, subject_id, refund_id, ...named];
     const [row] = await this.#database.query<Row>(READ_SUBJECT, parameters);
     if (!row) return null;
@@ -304,8 +306,8 @@ function recordDocument(records: readonly ProviderRecord[]): string {
     reports: numberedRows(records, ({ change, provider_events: [event] }) => {
       const { id, reports, final_minor } = change?.expects ?? {};
       if (event === undefined || reports === undefined) return [];
-      const { account_id, reference } = event;
-      return [{ account_id, reference, count: reports, payment_id: id, final_minor }];
+      const { account_id, object_id } = event;
+      return [{ account_id, object_id, count: reports, payment_id: id, final_minor }];
     }),
     counts: numberedRows(
       records,

@@ -73,22 +73,23 @@ create or replace function pay_internal.book_as_orders(
   p_account_id text, p_sha256 text, p_reference text, p_order_ids text[]
 ) returns boolean language plpgsql volatile as $$
 declare
-  v_part constant text := split_part(p_reference, ':', 1) || ':' || split_part(p_reference, ':', 2);
   v_event pay.provider_events;
+  v_part text;
   v_orders jsonb;
   v_charge bigint;
 begin
   update pay.provider_events event
-  set body = event.body || '{"is_replaced": true}', outcome = null, handled_at = null,
+  set body = jsonb_set(event.body, '{bank,is_replaced}', 'true'), outcome = null, handled_at = null,
     exception = null, leased_until = null, dismissed_at = null, dismissed_reason = null
   from pay.provider_accounts a
   where a.id = p_account_id and event.environment_id = a.environment_id
     and event.account_id = a.id and event.reference = p_reference
     and (event.op = 'adjustment' and coalesce(event.outcome, 'unmatched') = 'unmatched'
       or event.op = 'payout' and coalesce(event.outcome, 'applied') = 'applied')
-    and event.body ? 'is_entry' and not event.body ? 'is_replaced'
+    and event.body -> 'bank' ? 'entry' and not event.body -> 'bank' ? 'is_replaced'
   returning event.* into v_event;
   if not found then return false; end if;
+  v_part := (v_event.body ->> 'object_id') || ':' || (v_event.body #>> '{bank,entry,part}');
   select jsonb_agg(jsonb_build_object('reference', v_part || '.' || o.place,
       'op', case o.kind when 'collection' then 'authorize' else o.kind end,
       'state', case when o.is_back then 'returned' else 'succeeded' end,
@@ -111,12 +112,14 @@ begin
   end if;
   update pay.bank_entries b set details_sha256 = coalesce(p_sha256, b.sha256)
   where b.environment_id = v_event.environment_id and b.account_id = p_account_id
-    and b.id = split_part(p_reference, ':', 1) and b.details_sha256 is null;
+    and b.id = v_event.body ->> 'object_id' and b.details_sha256 is null;
   perform pay_internal.keep_provider_events((
     select jsonb_agg(event.body || jsonb_build_object('environment_id', v_event.environment_id,
       'body', event.body))
     from jsonb_array_elements(v_orders) o
-    cross join lateral (select v_event.body - array['is_replaced', 'reason'] || o as body) event
+    cross join lateral (
+      select (v_event.body - 'reason') #- '{bank,is_replaced}' || o as body
+    ) event
   ));
   return true;
 end $$;

@@ -65,11 +65,11 @@ end $$;
 create or replace function pay_internal.keep_entry_details(p_events jsonb)
 returns void language sql volatile as $$
   insert into pay.bank_details (environment_id, owner_id, key_id, sealed, created_at)
-  select e.environment_id, e.account_id || '/' || e.reference, e.sealed ->> 'key_id',
-    e.sealed ->> 'sealed', pay_internal.server_time()
+  select e.environment_id, e.account_id || '/' || e.reference, e.bank #>> '{sealed,key_id}',
+    e.bank #>> '{sealed,sealed}', pay_internal.server_time()
   from jsonb_to_recordset(p_events) as e (
-    environment_id text, account_id text, reference text, sealed jsonb)
-  where e.sealed is not null
+    environment_id text, account_id text, reference text, bank jsonb)
+  where e.bank ? 'sealed'
   order by 1, 2
   on conflict on constraint bank_details_pkey do nothing
 $$;

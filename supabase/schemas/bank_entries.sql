@@ -107,7 +107,7 @@ returns setof text language sql volatile rows 10 as $$
     ) event
   )
   update pay.provider_events event
-  set body = event.body || '{"is_replaced": true}', outcome = null, handled_at = null,
+  set body = jsonb_set(event.body, '{bank,is_replaced}', 'true'), outcome = null, handled_at = null,
     exception = null, dismissed_at = null, dismissed_reason = null
   from found f
   where event.ctid = f.place
@@ -327,7 +327,7 @@ begin
         where k.environment_id = p.environment_id and k.account_id = p_account_id
           and k.reference between p.low and p.high and p.is_new
           -- The worker still has to reverse the others.
-          and k.booked_minor = 0 and not k.body ? 'is_replaced'
+          and k.booked_minor = 0 and not k.body -> 'bank' ? 'is_replaced'
         order by k.reference offset 0
       ) e
     ) event

@@ -293,7 +293,7 @@ begin
   where a.id = p_account_id and b.environment_id = a.environment_id and b.account_id = a.id
     and b.owner_id = p_check ->> 'id' and b.state = 'exported'
     and b.payee_check is distinct from p_check ->> 'code'
-    and (b.payee_check is null or v_event ->> 'payee_check' <> 'pending')
+    and (b.payee_check is null or v_event #>> '{bank,payee_check}' <> 'pending')
   returning b.environment_id into v_environment_id;
   if not found then return; end if;
   update pay.provider_events k set outcome = 'ignored', handled_at = pay_internal.server_time()

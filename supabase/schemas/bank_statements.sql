@@ -215,7 +215,7 @@ begin
   return (
     select jsonb_agg(case when n.id is null then e.value else e.value || jsonb_build_object(
       'id', n.id, 'provider_events', (
-        select jsonb_agg(event.value || jsonb_build_object('reference',
+        select jsonb_agg(event.value || jsonb_build_object('object_id', n.id, 'reference',
           n.id || substr(event.value ->> 'reference', length(e.value ->> 'id') + 1)))
         from jsonb_array_elements(e.value -> 'provider_events') event)) end)
     from jsonb_array_elements(p_entries) e

@@ -108,16 +108,13 @@ begin
     ) p
     cross join lateral (
       select bool_or(f.outcome is null) as is_open,
-        json_agg(json_build_object('tx_hash', split_part(f.reference, ':', 1),
-          'log_index', split_part(f.reference, ':', 2)::integer,
-          'block_hash', split_part(f.reference, ':', 3), 'currency', f.currency,
-          'amount_minor', f.amount_minor)
+        json_agg((f.body -> 'chain')
+          || jsonb_build_object('currency', f.currency, 'amount_minor', f.amount_minor)
           order by f.reference)
         filter (where f.state = 'received' and not exists (
           select from pay.provider_events o
           where o.environment_id = f.environment_id and o.account_id = f.account_id
-            and o.reference in (
-              split_part(f.reference, ':', 1) || ':' || split_part(f.reference, ':', 2),
+            and o.reference in (f.body ->> 'object_id',
               regexp_replace(f.reference, ':received$', ':reorged'))
         )) as unfinal
       from (
@@ -150,48 +147,42 @@ begin
   );
 end $$;
 
--- The handled events about one transfer on a chain: [{state, reference}]. A reference is
--- <transaction>:<log>, followed by :<block>:<state> if the transfer is not final.
+-- The handled events about one transfer on a chain: [{state, block_hash}]. Their references begin
+-- with p_object_id: the transfer is final, or :<block>:<state> follows.
 create or replace function pay_internal.transfer_reports(
-  p_environment_id text, p_account_id text, p_reference text
+  p_environment_id text, p_account_id text, p_object_id text
 ) returns json language plpgsql stable as $$
-declare
-  v_transfer constant text :=
-    split_part(p_reference, ':', 1) || ':' || split_part(p_reference, ':', 2);
 begin
   return (
-    select coalesce(json_agg(json_build_object('state', event.state, 'reference', event.reference)),
-      '[]')
+    select coalesce(json_agg(json_build_object('state', event.state,
+      'block_hash', event.body #> '{chain,block_hash}')), '[]')
     from pay.provider_events event
     where event.environment_id = p_environment_id and event.account_id = p_account_id
       -- ";" is the character after ":", so the range has all references that begin with the
       -- transfer.
-      and event.reference >= v_transfer and event.reference < v_transfer || ';'
-      and (event.reference = v_transfer or starts_with(event.reference, v_transfer || ':'))
+      and event.reference >= p_object_id and event.reference < p_object_id || ';'
+      and (event.reference = p_object_id or starts_with(event.reference, p_object_id || ':'))
       and event.outcome in ('applied', 'ignored')
   );
 end $$;
 
 -- The state on which the decision about a transfer on a chain depends: {final_minor, reports}, from
--- pay_internal.final_minor and pay_internal.transfer_reports. Null for an event about anything
--- else.
+-- pay_internal.final_minor and pay_internal.transfer_reports. p_event: an event of a chain. Null for
+-- one about anything else.
 -- p_payment_id: the payment that the event is applied to.
 create or replace function pay_internal.transfers_json(
   p_event pay.provider_events, p_payment_id text
 ) returns json language plpgsql stable as $$
 begin
   if p_event.op <> 'authorize' or p_event.state not in ('received', 'succeeded', 'reorged')
-    or not exists (
-      select from pay.provider_accounts a
-      where a.environment_id = p_event.environment_id and a.id = p_event.account_id
-        and a.connector = 'evm'
-    ) then
+    or p_event.body #> '{chain,log_index}' is null then
     return null;
   end if;
   return json_build_object(
     'final_minor', pay_internal.final_minor(p_event.environment_id, p_payment_id),
     'reports',
-      pay_internal.transfer_reports(p_event.environment_id, p_event.account_id, p_event.reference));
+      pay_internal.transfer_reports(p_event.environment_id, p_event.account_id,
+        p_event.body ->> 'object_id'));
 end $$;
 
 -- Marks a record as stale if the sum of final transfers, or the number of reports about the
@@ -205,12 +196,12 @@ declare
 begin
   for v_n in
     select f.n from unnest(p_found) f
-    join jsonb_to_recordset(p_reports) as r (n integer, account_id text, reference text,
+    join jsonb_to_recordset(p_reports) as r (n integer, account_id text, object_id text,
       count integer, payment_id text, final_minor bigint) on r.n = f.n
     where f.outcome = 'ok' and (
       r.final_minor <> pay_internal.final_minor(f.environment_id, r.payment_id)
       or r.count <> json_array_length(
-        pay_internal.transfer_reports(f.environment_id, r.account_id, r.reference)))
+        pay_internal.transfer_reports(f.environment_id, r.account_id, r.object_id)))
   loop
     p_found[v_n].outcome := 'stale';
   end loop;

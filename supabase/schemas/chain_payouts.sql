@@ -179,7 +179,7 @@ begin
   perform pay_internal.act_as_worker();
   return query
     select json_build_object('reference', event.reference, 'currency', event.currency,
-      'tx_hash', split_part(event.reference, ':', 1), 'amount_minor', event.amount_minor)
+      'tx_hash', event.body #>> '{chain,tx_hash}', 'amount_minor', event.amount_minor)
     from pay.provider_accounts a
     join pay.provider_events event on event.environment_id = a.environment_id
       and event.account_id = a.id and event.reference > p_after

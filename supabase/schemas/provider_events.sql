@@ -19,7 +19,7 @@ begin
     coalesce(f.subject_id,
       pay_internal.find_event_subject(f.environment_id, f.account_id, f.provider_reference)),
     f.refund_id, f.provider_reference, f.amount_minor, f.currency, f.at, v_now,
-    f.body - 'sealed'
+    f.body #- '{bank,sealed}'
   from jsonb_to_recordset(p_events) as f (
     environment_id text, account_id text, reference text, op text, state text, subject_id text,
     refund_id text, provider_reference text, amount_minor bigint, currency text, at timestamptz,
@@ -110,13 +110,13 @@ begin
   for v_refused in
     with
     requested as materialized (
-      select f.n, f.environment_id, o.account_id, o.reference, o.outcome, o.is_replaced,
+      select f.n, f.environment_id, o.account_id, o.reference, o.outcome,
+        coalesce(o.bank ? 'is_replaced', false) as is_replaced,
         coalesce(o.was_booked_minor, 0) as was_booked_minor
       from unnest(p_found) f
       join jsonb_to_recordset(p_records) as r (n integer, provider_events jsonb) on r.n = f.n
       cross join jsonb_to_recordset(r.provider_events) as o (
-        account_id text, reference text, outcome text, was_booked_minor bigint,
-        is_replaced boolean)
+        account_id text, reference text, outcome text, was_booked_minor bigint, bank jsonb)
       where f.outcome = 'ok'
       order by f.environment_id, o.account_id, o.reference
     ),
@@ -124,7 +124,7 @@ begin
       select a.n, a.outcome = 'applied' and l.outcome in ('applied', 'ignored') as is_known,
         a.outcome is not null and coalesce(l.outcome, 'unmatched') = 'unmatched'
           and (l.booked_minor <> a.was_booked_minor
-            or l.is_replaced and a.is_replaced is null)
+            or l.is_replaced and not a.is_replaced)
           or exists (
             select from requested b
             where b.n < a.n and b.environment_id = a.environment_id
@@ -134,7 +134,8 @@ begin
           ) as is_stale
       from requested a
       cross join lateral (
-        select k.outcome, k.booked_minor, k.body ? 'is_replaced' as is_replaced
+        select k.outcome, k.booked_minor,
+          coalesce(k.body -> 'bank' ? 'is_replaced', false) as is_replaced
         from pay.provider_events k
         where k.environment_id = a.environment_id and k.account_id = a.account_id
           and k.reference between a.reference and a.reference
@@ -217,7 +218,8 @@ begin
     cross join lateral (
       select k.ctid as place from pay.provider_events k
       where k.subject_id between c.id and c.id and k.environment_id = c.environment_id
-        and k.outcome = 'unmatched' and k.dismissed_at is null and k.body ? 'is_entry'
+        and k.outcome = 'unmatched' and k.dismissed_at is null
+        and k.body -> 'bank' ? 'entry'
       order by k.subject_id
       for update of k
     ) k
@@ -235,7 +237,7 @@ returns boolean language sql stable as $$
   select exists (
     select from pay.provider_events event
     where event.environment_id = p_event.environment_id and event.account_id = p_event.account_id
-      and event.reference = split_part(p_event.reference, ':', 1)
+      and event.reference = (p_event.body ->> 'object_id')
         || case p_event.op when 'refund' then ':succeeded' when 'dispute' then ':disputed' end
       and event.reference <> p_event.reference and event.outcome = 'unmatched'
   )
@@ -249,8 +251,9 @@ returns json language sql stable as $$
   select (p_event.body || jsonb_build_object('subject_id', p_event.subject_id,
     'dispute_body', case when p_event.op in ('dispute', 'dispute_evidence')
       then pay_internal.dispute_body(
-      p_event.environment_id, p_event.subject_id, split_part(p_event.reference, ':', 1)) end,
-    'transfers', pay_internal.transfers_json(p_event, p_event.subject_id),
+      p_event.environment_id, p_event.subject_id, p_event.body ->> 'object_id') end,
+    'transfers', case when p_event.body ? 'chain'
+      then pay_internal.transfers_json(p_event, p_event.subject_id) end,
     'refund_id', p_event.refund_id, 'booked_minor', p_event.booked_minor,
     'follows_unmatched', pay_internal.follows_unmatched(p_event),
     'received_at', pay_internal.wire_time(p_event.received_at), 'is_elsewhere',
@@ -267,11 +270,11 @@ $$;
 -- The refund of an earlier event about the same object, which somebody has made at the provider.
 -- Its own event of success has become a refund here.
 create or replace function pay_internal.find_event_refund(
-  p_environment_id text, p_account_id text, p_reference text
+  p_environment_id text, p_account_id text, p_object_id text
 ) returns text language sql stable as $$
   select event.refund_id from pay.provider_events event
   where event.environment_id = p_environment_id and event.account_id = p_account_id
-    and event.reference = split_part(p_reference, ':', 1) || ':succeeded'
+    and event.reference = p_object_id || ':succeeded'
 $$;
 
 -- The accounts with provider events without an outcome, each found by one index probe.
@@ -345,7 +348,7 @@ begin
           event.provider_reference)),
       refund_id = coalesce(event.refund_id, case when event.op = 'refund'
         then pay_internal.find_event_refund(event.environment_id, event.account_id,
-          event.reference) end)
+          event.body ->> 'object_id') end)
     from open o
     where event.environment_id = o.environment_id and event.account_id = o.account_id
       and event.reference = o.reference

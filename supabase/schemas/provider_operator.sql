@@ -71,14 +71,15 @@ begin
         when subject.id is null then event.subject_id || ' does not exist in this environment'
         else event.subject_id || ' has another object at the provider, or another account'
       end),
-      f.name, (event.body #>> '{place,line}')::integer, event.body #>> '{place,bank_reference}'
+      f.name, (event.body #>> '{bank,entry,line}')::integer,
+      event.body #>> '{bank,entry,bank_reference}'
     from pay.provider_events event
     join pay.environments e on e.id = event.environment_id and e.livemode and e.retired_at is null
     left join pay_internal.provider_subjects subject
       on subject.environment_id = event.environment_id and subject.id = event.subject_id
     left join pay.bank_entries b on b.environment_id = event.environment_id
-      and b.account_id = event.account_id and event.body ? 'place'
-      and b.id = split_part(event.reference, ':', 1)
+      and b.account_id = event.account_id and event.body -> 'bank' ? 'entry'
+      and b.id = event.body ->> 'object_id'
     left join pay.bank_files f on f.environment_id = b.environment_id
       and f.account_id = b.account_id
       -- A file that tells the orders of a total has no place of their events.
@@ -105,9 +106,9 @@ begin
     select 'event', event.environment_id, e.livemode,
       pay_internal.provider_account_json(event.environment_id, event.account_id), k.operation,
       (pay_internal.provider_event_json(event)::jsonb || jsonb_build_object('dispute_body',
-        pay_internal.dispute_body(event.environment_id, subject.id,
-          split_part(event.reference, ':', 1)),
-        'transfers', pay_internal.transfers_json(event, subject.id)))::json,
+        pay_internal.dispute_body(event.environment_id, subject.id, event.body ->> 'object_id'),
+        'transfers', case when event.body ? 'chain'
+          then pay_internal.transfers_json(event, subject.id) end))::json,
       subject.body, subject.sequence, r.body, null::json, null::date
     from pay.environments e
     join pay.provider_events event on event.environment_id = e.id and event.reference = p_reference

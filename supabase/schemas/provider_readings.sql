@@ -108,13 +108,15 @@ grant execute on function pay.reread_account(text, text) to pay_operator;
 -- operator's command compares them with the chain after the chain has undone final blocks.
 create or replace function pay.list_final_events(p_account_id text, p_since timestamptz)
 returns table (
-  reference text, payment_id text, address text, amount_minor bigint, currency text
+  reference text, payment_id text, address text, amount_minor bigint, currency text, tx_hash text,
+  log_index integer
 ) language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
 begin
   perform pay_internal.act_as_worker();
   return query
     select event.reference, event.subject_id, event.provider_reference, event.amount_minor,
-      event.currency
+      event.currency, event.body #>> '{chain,tx_hash}',
+      (event.body #>> '{chain,log_index}')::integer
     from pay.provider_accounts a
     join pay.provider_events event on event.environment_id = a.environment_id
       and event.account_id = a.id

@@ -106,11 +106,12 @@ begin
 end $$;
 grant execute on function pay.record(text) to pay_api, pay_operator;
 
--- A payment or transfer of an environment, a refund of it, the dispute of a provider event, the
--- amount that is booked for the provider event, and its transfers (pay_internal.transfers_json); no
+-- A payment or transfer of an environment, a refund of it, the dispute with the object of a provider
+-- event, the amount that is booked for the provider event, and its transfers (pay_internal.transfers_json); no
 -- row if there is no such payment or transfer.
 create or replace function pay.read_provider_subject(
-  p_environment_id text, p_subject_id text, p_refund_id text, p_account_id text, p_reference text
+  p_environment_id text, p_subject_id text, p_refund_id text, p_account_id text, p_reference text,
+  p_object_id text
 ) returns table (
   subject_body text, refund_body text, dispute_body text, booked_minor bigint, transfers json
 ) language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp as $$
@@ -118,9 +119,9 @@ begin
   perform pay_internal.act_as_worker();
   return query
     select coalesce(p.body, tr.body), r.body,
-      pay_internal.dispute_body(e.id, p.id, split_part(p_reference, ':', 1)),
+      pay_internal.dispute_body(e.id, p.id, p_object_id),
       coalesce(reported.booked_minor, 0),
-      case when reported.reference is not null
+      case when reported.body ? 'chain'
         then pay_internal.transfers_json(reported, p_subject_id) end
     from (values (p_environment_id)) e (id)
     left join pay.payments p on p.environment_id = e.id and p.id = p_subject_id
@@ -131,5 +132,5 @@ begin
         and reported.reference = p_reference
     where coalesce(p.body, tr.body) is not null;
 end $$;
-grant execute on function pay.read_provider_subject(text, text, text, text, text)
+grant execute on function pay.read_provider_subject(text, text, text, text, text, text)
   to pay_api, pay_operator;

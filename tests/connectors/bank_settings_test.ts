@@ -139,8 +139,8 @@ async function eventOf(...given: Parameters<typeof replyTo>) {
 for (const days of [undefined, "1", "5", "30"]) {
   Deno.test(`a collection with ${days ?? "no"} prenotification_days is due after them`, async () => {
     const settings: Record<string, string> = days ? { prenotification_days: days } : {};
-    const { due_on } = await eventOf(COLLECTION, settings);
-    assert.equal(due_on, dueDate(NOW_MS, Number(days ?? 14)));
+    const { bank } = await eventOf(COLLECTION, settings);
+    assert.equal(bank?.due_on, dueDate(NOW_MS, Number(days ?? 14)));
   });
 }
 

@@ -46,6 +46,7 @@ Deno.test("send() opens the address of the index, and sync() opens the same one"
     provider_events: [{
       account_id: account.id,
       reference: `${address}:opened`,
+      object_id: address,
       op: "authorize",
       state: "pending",
       subject_id: "pay_1",

@@ -49,8 +49,13 @@ Deno.test("intentEvents() of a payment with its charge are the success and the f
     at: time(NOW + 2),
     livemode: false,
   };
-  const success = { reference: "pi_1:succeeded", op: "authorize", state: "succeeded" };
-  const fee = { reference: "ch_1:fee", op: "fee", state: "succeeded" };
+  const success = {
+    reference: "pi_1:succeeded",
+    object_id: "pi_1",
+    op: "authorize",
+    state: "succeeded",
+  };
+  const fee = { reference: "ch_1:fee", object_id: "ch_1", op: "fee", state: "succeeded" };
   assert.deepEqual(eventsOf(intent()), [
     { ...common, ...success, amount_minor: 1099 },
     { ...common, ...fee, amount_minor: 41 },
@@ -167,7 +172,7 @@ const CARDS: [name: string, object: object, card: object | undefined][] = [
 ];
 for (const [name, object, card] of CARDS) {
   Deno.test(`intentEvents() takes the card from ${name}`, () => {
-    assert.deepEqual(eventsOf(object)[0]!.card, card);
+    assert.deepEqual(eventsOf(object)[0]!.card?.shown, card);
   });
 }
 
@@ -363,12 +368,12 @@ const held = (capture_before?: number) =>
     }),
   });
 Deno.test("intentEvents() of an authorization has the end that the charge names", () => {
-  assert.equal(eventsOf(held(NOW + 432_000))[0]!.capture_before, time(NOW + 432_000));
-  assert.equal(eventsOf(held())[0]!.capture_before, undefined);
+  assert.equal(eventsOf(held(NOW + 432_000))[0]!.card?.capture_before, time(NOW + 432_000));
+  assert.equal(eventsOf(held())[0]!.card?.capture_before, undefined);
 });
 
 Deno.test("intentEvents() is partial where the charge is not shown", () => {
-  const partial = (object: unknown) => eventsOf(object)[0]!.is_partial;
+  const partial = (object: unknown) => eventsOf(object)[0]!.card?.is_partial;
   assert.equal(partial(intent({ latest_charge: "ch_1" })), true);
   assert.equal(partial({ ...held(), latest_charge: "ch_1" }), true);
   assert.equal(partial(intent()), undefined);

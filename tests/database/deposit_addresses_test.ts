@@ -112,8 +112,12 @@ Deno.test("addresses of payments by stablecoin", async (t) => {
       assert.deepEqual(page.map(({ address }) => address), ["0xB", "0xC"]);
     });
     await t.step("a transfer is not final until its last provider event is stored", async () => {
-      const event = (reference: string, state: "received" | "reorged" | "succeeded") =>
-        succeeded(first, { reference, state, subject_id: null, provider_reference: "0xA" });
+      const event = (reference: string, state: "received" | "reorged" | "succeeded") => {
+        const [tx_hash = "", index = "", block_hash] = reference.split(":");
+        const chain = { tx_hash, log_index: Number(index), ...(block_hash && { block_hash }) };
+        const about = { object_id: `${tx_hash}:${index}`, chain, provider_reference: "0xA" };
+        return succeeded(first, { reference, state, subject_id: null, ...about });
+      };
       const stateOf = async () => {
         const [deposit] = await watched(account_id);
         return [deposit!.has_open_events, ...deposit!.unfinal.map(({ tx_hash }) => tx_hash)];

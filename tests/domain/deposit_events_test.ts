@@ -55,6 +55,7 @@ function event(
 ): ProviderEvent {
   return {
     account_id: "pac_1",
+    object_id: ADDRESS.address,
     op: "authorize",
     subject_id: reserved.id,
     refund_id: null,
@@ -90,9 +91,11 @@ function read(word: string): ProviderEvent {
   if (word === "x") return expired;
   const [, name, amount, sign, block, mark] = /^([a-z])(\d+)([+-])?([A-Z])?([!$])?$/.exec(word)!;
   const transfer = `0x${name}:0`;
+  const chain = { tx_hash: `0x${name}`, log_index: 0, ...(block && { block_hash: block }) };
   const members = {
+    object_id: transfer,
     amount_minor: Number(amount),
-    tx_hash: `0x${name}`,
+    chain,
     ...(mark === "!" && { at: AFTER }),
     ...(mark === "$" && { currency: "USDT" }),
   };
@@ -115,17 +118,15 @@ interface Books {
 }
 
 /** The state that the database gives with a provider event. */
-function depositOf({ handled }: Books, { reference }: ProviderEvent): DepositState {
-  const transfer = reference.split(":", 2).join(":");
+function depositOf({ handled }: Books, { object_id }: ProviderEvent): DepositState {
   const final = handled.filter(({ event: { state }, outcome }) =>
     state === "succeeded" && outcome === "applied"
   );
   return {
     final_minor: final.reduce((sum, each) => sum + each.event.amount_minor, 0),
     reports: handled.filter((each) =>
-      ["applied", "ignored"].includes(each.outcome) &&
-      each.event.reference.split(":", 2).join(":") === transfer
-    ).map(({ event: { state, reference } }) => ({ state, reference })),
+      ["applied", "ignored"].includes(each.outcome) && each.event.object_id === object_id
+    ).map(({ event: { state, chain } }) => ({ state, block_hash: chain?.block_hash ?? null })),
   };
 }
 

@@ -6,7 +6,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { DISPUTE_STATUSES, PAYMENT_STATUSES } from "../../shared/core/vocabulary.ts";
-import { objectOf } from "../../shared/domain/providers/effect.ts";
 import { movedAtProvider } from "../../shared/domain/providers/moved_at_provider.ts";
 import type {
   ProviderEvent,
@@ -70,6 +69,7 @@ function event(
     account_id: "pac_1",
     // Provider events of one dispute are about one object.
     reference: `${op}:${state}`,
+    object_id: members.reference?.split(":")[0] ?? op,
     op,
     state,
     subject_id: livePayment("pending").id,
@@ -445,7 +445,7 @@ for (const [payee_check, told, effects] of CHECKS) {
   for (const [status, expected] of Object.entries(effects)) {
     Deno.test(`applyEvent() ${told} after ${payee_check} of a ${status} payout: ${expected}`, () => {
       const payout = { status: status as Refund["status"], payee_check };
-      const reported = event("payee_check", "succeeded", { payee_check: told });
+      const reported = event("payee_check", "succeeded", { bank: { payee_check: told } });
       const refund = { ...pending, ...payout };
       const payment = livePayment("completed", { amount_refunding: 400 });
       const parts = { refund: null, dispute: null, deposit: null };
@@ -532,8 +532,8 @@ function applyAll(payment: Payment, provider_events: readonly ProviderEvent[]): 
     const again: ProviderEvent[] = [];
     for (const next of waiting) {
       if (books.outcomes.has(next.reference)) continue;
-      const dispute = books.disputes.get(objectOf(next)) ?? null;
-      const refund = books.refunds.get(objectOf(next)) ?? null;
+      const dispute = books.disputes.get(next.object_id) ?? null;
+      const refund = books.refunds.get(next.object_id) ?? null;
       const effect = applyProviderEvent(
         { payment: books.payment, refund, dispute, deposit: null },
         next,
@@ -548,10 +548,10 @@ function applyAll(payment: Payment, provider_events: readonly ProviderEvent[]): 
       if (effect.outcome !== "applied") continue;
       books.booked += effect.change.booked_minor;
       for (const { body } of effect.change.disputes) {
-        books.disputes.set(objectOf(next), JSON.parse(body));
+        books.disputes.set(next.object_id, JSON.parse(body));
       }
       for (const { body } of effect.change.refunds) {
-        books.refunds.set(objectOf(next), JSON.parse(body));
+        books.refunds.set(next.object_id, JSON.parse(body));
       }
       if (effect.change.payment) books.payment = effect.change.subject as Payment;
       for (const { debit_account, credit_account, amount_minor } of effect.change.ledger) {

@@ -25,6 +25,7 @@ function event(
   return {
     account_id: "pac_1",
     reference,
+    object_id: op,
     op,
     state,
     subject_id: null,

@@ -52,6 +52,7 @@ Deno.test("a live payment by stablecoin", async (t) => {
     async store({ id, next_action }, ...provider_events) {
       const common = {
         account_id,
+        object_id: next_action.address,
         op: "authorize",
         subject_id: id,
         refund_id: null,
@@ -61,7 +62,15 @@ Deno.test("a live payment by stablecoin", async (t) => {
         at: new Date().toISOString(),
         livemode: true,
       } as const;
-      const made = provider_events.map((event) => ({ ...common, ...event }) as ProviderEvent);
+      const made = provider_events.map((event) => {
+        const [tx_hash = "", index = "", block_hash] = event.reference!.split(":");
+        const transfer = {
+          object_id: `${tx_hash}:${index}`,
+          chain: { tx_hash, log_index: Number(index), ...(block_hash && { block_hash }) },
+        };
+        const is_transfer = event.op !== "abandon";
+        return { ...common, ...(is_transfer && transfer), ...event } as ProviderEvent;
+      });
       await store.storeProviderEvents(account_id, made);
     },
     async apply(payment, ...provider_events) {
@@ -146,7 +155,7 @@ async function eventCases(t: Deno.TestContext, given: Given): Promise<void> {
     await given.apply(payment, { reference: "0xa1:0:0xb:received", state: "received" });
     const seen = await given.shown(payment.id);
     assert.deepEqual([seen.status, seen.amount_received], ["processing", 10_000_000]);
-    await given.apply(payment, { reference: "0xa1:0", state: "succeeded", tx_hash: "0xa1" });
+    await given.apply(payment, { reference: "0xa1:0", state: "succeeded" });
     const paid = await given.shown(payment.id);
     assert.deepEqual([paid.status, paid.amount_captured], ["completed", 10_000_000]);
   });

@@ -29,6 +29,7 @@ Deno.test("each event of a payment is decided once, however many are due", async
       Array.from({ length: PARTS }, (_, n) => ({
         account_id,
         reference: `part${n}:1`,
+        object_id: `part${n}`,
         op: "authorize" as const,
         state: "succeeded" as const,
         subject_id: payment.id,
@@ -38,7 +39,7 @@ Deno.test("each event of a payment is decided once, however many are due", async
         currency: "EUR",
         at,
         livemode: true,
-        is_entry: true as const,
+        bank: { entry: { part: 1, line: 1, bank_reference: null } },
       })),
     );
     service.forgetStatements();

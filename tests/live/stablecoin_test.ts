@@ -64,7 +64,7 @@ stablecoinCase(
         "completed",
       ]);
       const [event] = await given.service.sql`
-      select body ->> 'tx_hash' as tx_hash from pay.provider_events
+      select body #>> '{chain,tx_hash}' as tx_hash from pay.provider_events
       where subject_id = ${payment.id} and state = 'succeeded'`;
       assert.equal(event!.tx_hash, hash);
     });

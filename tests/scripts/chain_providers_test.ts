@@ -140,12 +140,14 @@ Deno.test({
         // The transfer that was booked has left the chain.
         const gone = `0x${"a".repeat(64)}:0`;
         for (const reference of [kept, gone]) {
+          const [tx_hash, index] = reference.split(":");
+          const body = { chain: { tx_hash, log_index: Number(index) } };
           await sql`
           insert into pay.provider_events (environment_id, account_id, reference, op, state,
             provider_reference, amount_minor, currency, happened_at, received_at, body, outcome,
             handled_at)
           values (${service.live.environment_id}, ${id}, ${reference}, 'authorize', 'succeeded',
-            ${ADDRESS}, 5000000, 'USDC', now(), now(), '{}', 'applied', now())`;
+            ${ADDRESS}, 5000000, 'USDC', now(), now(), ${sql.json(body)}, 'applied', now())`;
         }
         assert.equal(
           await run("reread", id, "--from", "1"),

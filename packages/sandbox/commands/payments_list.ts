@@ -20,7 +20,7 @@ export const PAYMENTS_LIST: Command = {
   options: {
     status: { type: "string", value: "STATUS", help: "only this status, such as completed" },
     currency: { type: "string", value: "CODE", help: "only this currency" },
-    "method-kind": { type: "string", value: "KIND", help: "only card, sepa, swift or stablecoin" },
+    "method-kind": { type: "string", value: "KIND", help: "only this kind, such as sepa" },
     reference: { type: "string", value: "TEXT", help: "only your own reference" },
     customer: { type: "string", value: "ADDRESS", help: "only this e-mail address" },
     "customer-id": { type: "string", value: "ID", help: "only your own id of the customer" },

@@ -93,14 +93,14 @@ function collect(account: ProviderAccount, operation: Operation): ProviderReply 
     };
   }
   const due_on = dueDate(Date.parse(operation.created_at), prenotification_days);
-  return accepted(account, operation, { due_on });
+  return accepted(account, operation, { bank: { due_on } });
 }
 
 /** Takes an order, which waits for its export. The bank repeats the id in its files. */
 function accepted(
   account: ProviderAccount,
   operation: Operation,
-  more: Pick<ProviderEvent, "due_on"> = {},
+  more: Pick<ProviderEvent, "bank"> = {},
 ): ProviderReply {
   const { refund_id, subject_id } = operation;
   return {

@@ -159,22 +159,25 @@ export function bookEntry(
       reference: `${id}:${is_total ? 0 : i + 1}${
         event.provider_reference === null ? suffixOf(part) : ""
       }`,
+      object_id: id,
       subject_id: null,
       refund_id: null,
       amount_minor: part.amount_minor,
       currency,
       at: `${booked_on}T00:00:00.000Z`,
       livemode: true,
-      is_entry: true,
-      place: {
-        line: entry.line,
-        bank_reference: part.detail?.bank_reference ?? entry.bank_reference,
+      bank: {
+        entry: {
+          part: is_total ? 0 : i + 1,
+          line: entry.line,
+          bank_reference: part.detail?.bank_reference ?? entry.bank_reference,
+        },
+        // The bank can have taken its charge out of what came back.
+        ...(event.failure_code === "bank_return" &&
+          { charge_minor: [0, account.return_charge_minor] as const }),
       },
       ...event,
       ...(event.op === "adjustment" && { about: aboutPart(part) }),
-      // The bank can have taken its charge out of what came back.
-      ...(event.failure_code === "bank_return" &&
-        { charge_minor: [0, account.return_charge_minor] as const }),
     });
     payers.push(...payerOf(part, event));
   }

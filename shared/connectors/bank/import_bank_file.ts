@@ -344,7 +344,8 @@ class Importer {
   async #withSealed({ about, ...event }: BookedEvent): Promise<ProviderEvent> {
     if (about === undefined) return event;
     const context = sealContextOf(entryId(event));
-    return { ...event, sealed: await this.#vault.seal(JSON.stringify(about), context) };
+    const sealed = await this.#vault.seal(JSON.stringify(about), context);
+    return { ...event, bank: { ...event.bank, sealed } };
   }
 
   /** Opens the details of a known payer. Throws if their key is missing. */

@@ -95,7 +95,7 @@ export function checkOf(
       reference: `${bankIdentifier(id)}:payee_check:${source}`,
       op: "payee_check",
       state: payee_check === "pending" ? "pending" : "succeeded",
-      payee_check,
+      bank: { payee_check },
     },
   };
 }
@@ -113,6 +113,7 @@ function aboutOrder(
   return {
     account_id,
     subject_id,
+    object_id: bankIdentifier(id),
     refund_id: id.startsWith("re_") ? id : null,
     provider_reference: bankIdentifier(id),
     amount_minor,

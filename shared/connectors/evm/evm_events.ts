@@ -21,10 +21,11 @@ export function transferEvent(
   return {
     ...common(account, deposit, time),
     reference: is_final ? log : `${log}:${block_hash}:received`,
+    object_id: log,
     state: is_final ? "succeeded" : "received",
     amount_minor,
     currency: asset,
-    tx_hash,
+    chain: { tx_hash, log_index, ...(!is_final && { block_hash }) },
   };
 }
 
@@ -35,13 +36,15 @@ export function goneEvent(
   { tx_hash, log_index, block_hash, currency, amount_minor }: WatchedDeposit["unfinal"][number],
   time: number,
 ): ProviderEvent {
+  const log = `${tx_hash}:${log_index}`;
   return {
     ...common(account, deposit, time),
-    reference: `${tx_hash}:${log_index}:${block_hash}:reorged`,
+    reference: `${log}:${block_hash}:reorged`,
+    object_id: log,
     state: "reorged",
     currency,
     amount_minor,
-    tx_hash,
+    chain: { tx_hash, log_index, block_hash },
   };
 }
 
@@ -106,6 +109,7 @@ function common(
 ) {
   return {
     account_id: account.id,
+    object_id: address,
     op: "authorize",
     subject_id: payment_id,
     refund_id: null,

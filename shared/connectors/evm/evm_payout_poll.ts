@@ -59,8 +59,9 @@ export async function payoutEvents(
     provider_events.push({
       ...commonOf(account, payout, settings, times.get(transfer.block_number)),
       reference: referenceOf(transfer),
+      object_id: transfer.tx_hash,
       state: "succeeded",
-      tx_hash: transfer.tx_hash,
+      chain: { tx_hash: transfer.tx_hash, log_index: transfer.log_index },
     });
   }
   provider_events.push(...await revertedEvents(account, [...left.values()], settings, chain, to));
@@ -106,9 +107,10 @@ async function revertedEvents(
     provider_events.push({
       ...commonOf(account, payout, settings, times.get(found.block_number)),
       reference: `${found.tx_hash}:reverted`,
+      object_id: found.tx_hash,
       state: "failed",
       failure_code: "onchain_reverted",
-      tx_hash: found.tx_hash,
+      chain: { tx_hash: found.tx_hash },
     });
   }
   return provider_events;

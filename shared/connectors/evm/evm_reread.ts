@@ -12,6 +12,8 @@ import { readEvmSettings } from "./evm_settings.ts";
 /** A stored final event that the operator compares with the chain. */
 interface ReadProviderEvent {
   reference: string;
+  tx_hash: string;
+  log_index: number;
   /** The address of the payment. */
   address: string;
   amount_minor: number;
@@ -47,14 +49,12 @@ export async function goneFrom(
   signal: AbortSignal,
 ): Promise<string[]> {
   const chain = new Chain(readEvmSettings(account.settings), account.secret, signal);
-  const places = provider_events.map(({ reference }) => reference.split(":"));
-  const receipts = await chain.receipts(places.map(([tx_hash]) => tx_hash!));
-  return provider_events.filter(({ address, amount_minor, currency }, at) => {
-    const [tx_hash, log_index] = places[at]!;
-    const receipt = receipts.get(tx_hash!);
+  const receipts = await chain.receipts(provider_events.map(({ tx_hash }) => tx_hash));
+  return provider_events.filter(({ tx_hash, log_index, address, amount_minor, currency }) => {
+    const receipt = receipts.get(tx_hash);
     if (receipt === undefined) throw new Error(`the receipt of ${tx_hash} is too long`);
     return !receipt?.transfers.some((transfer) =>
-      transfer.log_index === Number(log_index) && transfer.asset === currency &&
+      transfer.log_index === log_index && transfer.asset === currency &&
       transfer.to === address.toLowerCase() && transfer.amount_minor === amount_minor
     );
   }).map(({ reference }) => reference);

@@ -254,5 +254,7 @@ function only(
   provider_events: readonly ProviderEvent[],
   states: readonly string[],
 ): ProviderEvent[] {
-  return provider_events.filter(({ reference }) => states.includes(reference.split(":").at(-1)!));
+  return provider_events.filter(({ reference, object_id }) =>
+    states.some((state) => reference === `${object_id}:${state}`)
+  );
 }

@@ -11,7 +11,7 @@ import { formatTime } from "../../core/clock.ts";
 import { normalizeCurrency } from "../../core/currency.ts";
 import { idPattern } from "../../core/ids.ts";
 import type { DisputeReason } from "../../schema/dispute.ts";
-import type { DisputeReport } from "../../store/provider_rows.ts";
+import type { CardReport, DisputeReport } from "../../store/provider_rows.ts";
 import type {
   ProviderAccount,
   ProviderEvent,
@@ -93,12 +93,10 @@ interface Draft {
   more?: Pick<
     ProviderEvent,
     | "advice"
-    | "capture_before"
     | "card"
     | "decline_code"
     | "dispute"
     | "failure_code"
-    | "is_partial"
     | "next_action"
   >;
 }
@@ -119,6 +117,7 @@ export function intentEvents(
   if (state === null) return [];
   const moved = expandedOf(BalanceTransaction, charge?.balance_transaction);
   const subject_id = paymentOf(intent.metadata);
+  const card = { ...cardOf(intent, charge, error), ...chargeTerms(state, charge) };
   const event = draftEvent(source, {
     of: intent,
     subject_id,
@@ -127,7 +126,7 @@ export function intentEvents(
     seconds: (state.state === "succeeded" ? moved?.created : undefined) ?? source.event_seconds ??
       (intent.status === "canceled" ? intent.canceled_at : charge?.created) ?? intent.created,
     ...state,
-    more: { ...state.more, ...cardOf(intent, charge, error), ...chargeTerms(state, charge) },
+    more: { ...state.more, ...(Object.keys(card).length > 0 && { card }) },
   });
   if (event === null) return [];
   if (state.state !== "succeeded" || charge === null || moved === null) return [event];
@@ -143,13 +142,13 @@ function cardOf(
   intent: PaymentIntent,
   charge: Charge | null,
   error: StripeError | null,
-): Pick<ProviderEvent, "card"> {
+): CardReport {
   const methods = [intent, intent.last_payment_error, error]
     .map((holder) => expandedOf(PaymentMethod, holder?.payment_method)?.card);
   const card = [charge?.payment_method_details?.card, ...methods].find((one) => one);
   if (!card?.brand || !card.last4) return {};
   const { brand, last4, exp_month, exp_year } = card;
-  return { card: { brand, last4, exp_month, exp_year } };
+  return { shown: { brand, last4, exp_month, exp_year } };
 }
 
 /**
@@ -159,7 +158,7 @@ function cardOf(
 function chargeTerms(
   { state }: IntentState,
   charge: Charge | null,
-): Pick<ProviderEvent, "capture_before" | "is_partial"> {
+): CardReport {
   if (state !== "succeeded" && state !== "authorized") return {};
   if (charge === null) return { is_partial: true };
   const seconds = charge.payment_method_details?.card?.capture_before;
@@ -400,6 +399,7 @@ export function draftEvent(source: ProviderEventSource, draft: Draft): ProviderE
   return {
     account_id: source.account_id,
     reference: `${draft.of.id}:${draft.reference_state}`,
+    object_id: draft.of.id,
     op: draft.op,
     state: draft.state,
     subject_id: draft.subject_id,

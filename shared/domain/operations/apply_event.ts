@@ -88,7 +88,7 @@ export function endWait(
  * (`pay_internal.reopen_bank_entries`).
  */
 function booked(effect: Effect, { id, status }: ResourceChange["subject"], event: ProviderEvent) {
-  if (!event.is_entry || movedAtProvider(event) === 0) return effect;
+  if (!event.bank?.entry || movedAtProvider(event) === 0) return effect;
   if (effect.outcome === "ignored") {
     return exception(`${shown(event)} was booked for ${id}, which is ${status} already`);
   }

@@ -132,6 +132,7 @@ export function unusableAccount(
   const event: ProviderEvent = {
     account_id,
     reference: `${account_id}:unusable:${at.slice(0, 10)}`,
+    object_id: account_id,
     op,
     state: "failed",
     subject_id: null,

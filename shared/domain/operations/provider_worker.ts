@@ -220,7 +220,8 @@ export class ProviderWorker {
     subject: Operation["subject"],
   ): Promise<StoredProviderEvent> {
     const { store, accounts } = this.#options;
-    const is_needed = event.is_partial && subject.object === "payment" && work.operation !== null;
+    const is_needed = event.card?.is_partial && subject.object === "payment" &&
+      work.operation !== null;
     const opened = is_needed ? accounts.open(work.account) : null;
     if (opened === null || typeof opened === "string") return event;
     const reply = await sync(opened, operationOf(work.operation!, work));
@@ -229,9 +230,8 @@ export class ProviderWorker {
     if (others.length > 0 && await store.storeProviderEvents(work.account.id, others) > 0) {
       this.#want();
     }
-    const { card = event.card, capture_before = event.capture_before } = same;
     const at = same.reference === event.reference ? same.at : event.at;
-    return { ...event, at, ...(card && { card }), ...(capture_before && { capture_before }) };
+    return { ...event, at, card: { ...event.card, ...same.card } };
   }
 
   /** Syncs a payment that is still open, and stores what the provider says as events. */

@@ -19,7 +19,6 @@ import {
   IGNORED,
   isCaptured,
   isOver,
-  objectOf,
   shown,
   WAIT,
 } from "../providers/effect.ts";
@@ -76,7 +75,7 @@ function applyNewDispute(change: PaymentChange, event: ProviderEvent): Effect {
       amount_minor,
       reason,
       evidence_due_by: evidence_due_by ?? ends_at ?? null,
-      provider_reference: payment.livemode ? objectOf(event) : null,
+      provider_reference: payment.livemode ? event.object_id : null,
     });
     if (later) {
       const dispute = { id, reference: null, text: null, submit: false };

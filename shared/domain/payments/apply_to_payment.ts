@@ -56,8 +56,8 @@ export function applyToPayment(
     return exception(`the currency is ${event.currency} instead of ${payment.currency}`);
   }
   // The card behind the token, which only the provider knows.
-  if (payment.method === null && event.card) {
-    change.amend({ method: { type: "card", card: event.card } });
+  if (payment.method === null && event.card?.shown) {
+    change.amend({ method: { type: "card", card: event.card.shown } });
   }
   switch (event.op) {
     case "authorize":
@@ -94,7 +94,7 @@ function applyOutcome(change: PaymentChange, event: ProviderEvent): Effect {
     case "pending":
       if (payment.status !== "pending") return IGNORED;
       return apply(() => {
-        if (!next_action) return process(change, event.due_on);
+        if (!next_action) return process(change, event.bank?.due_on);
         waitForMoney(change, next_action);
         if (later) change.addOperation(later);
       });
@@ -105,7 +105,7 @@ function applyOutcome(change: PaymentChange, event: ProviderEvent): Effect {
     case "authorized":
       if (!canBecome(payment, "authorized")) return IGNORED;
       return applyAmount(change, payment.amount_minor, event, () => {
-        authorize(change, event.capture_before);
+        authorize(change, event.card?.capture_before);
         if (later) change.addOperation(later);
       });
     case "succeeded":
@@ -132,8 +132,15 @@ function applyOutcome(change: PaymentChange, event: ProviderEvent): Effect {
       return canBecome(payment, "cancelled") ? apply(() => cancel(change)) : IGNORED;
     case "returned":
       return applyReturn(change, event);
-    default:
+    case "received":
+    case "reorged":
+    case "disputed":
+    case "dispute_under_review":
+    case "dispute_won":
+    case "dispute_lost":
       return exception(`a payment has no provider event ${event.state}`);
+    default:
+      return event.state satisfies never;
   }
 }
 
@@ -151,7 +158,7 @@ function closeAtProvider(
 /** Applies money that has arrived. It is booked even if the payment is over. */
 function applySuccess(change: PaymentChange, event: ProviderEvent): Effect {
   const { subject: payment } = change;
-  const { amount_minor, tx_hash } = event;
+  const { amount_minor, chain } = event;
   if (isCaptured(payment)) return IGNORED;
   if (!canBecome(payment, "completed")) {
     return apply(
@@ -162,7 +169,7 @@ function applySuccess(change: PaymentChange, event: ProviderEvent): Effect {
   const is_part = payment.capture === "manual" && amount_minor < payment.amount_minor;
   const captured = is_part ? amount_minor : payment.amount_minor;
   return applyAmount(change, captured, event, () => {
-    complete(change, { amount_minor: captured, tx_hash });
+    complete(change, { amount_minor: captured, tx_hash: chain?.tx_hash });
   });
 }
 

@@ -59,8 +59,9 @@ export function applyToRefund(
 export function applyRefundCheck(
   change: PaymentChange,
   refund: Refund | null,
-  { payee_check }: ProviderEvent,
+  { bank }: ProviderEvent,
 ): Effect {
+  const payee_check = bank?.payee_check;
   if (refund === null || payee_check === undefined) return exception("no refund has this payee");
   if (refund.status !== "pending" || refund.payee_check === payee_check) return IGNORED;
   return apply(() => noteRefundCheck(change, refund, payee_check));

@@ -87,13 +87,13 @@ function undo(change: PaymentChange, { reports }: DepositState, event: ProviderE
   if (isFinal(reports)) {
     return exception(`${shown(event)} was undone after it had been final`);
   }
-  const version = versionOf(event);
+  const { block_hash } = reportOf(event);
   // The event that the part has come is stored but not applied yet.
   const is_known = event.is_counted ||
-    reports.some((report) => report.state === "received" && versionOf(report) === version);
+    reports.some((report) => report.state === "received" && report.block_hash === block_hash);
   if (!is_known) return WAIT;
-  // Another version of the part counts.
-  if (!isOpenDeposit(change.subject) || isCounted([...reports, event])) return IGNORED;
+  // Another block has the part too, and counts.
+  if (!isOpenDeposit(change.subject) || isCounted([...reports, reportOf(event)])) return IGNORED;
   const { subject: payment } = change;
   return apply(() => {
     showReceived(change, -event.amount_minor);
@@ -127,7 +127,7 @@ function finalize(
         return change.move("unmatched", event.amount_minor);
       }
       if (final_minor > 0) change.move("unmatched_reversal", final_minor);
-      complete(change, { tx_hash: event.tx_hash, received_minor });
+      complete(change, { tx_hash: event.chain?.tx_hash, received_minor });
       if (rest > 0) change.move("unmatched", rest);
     },
     rest > 0 ? `the payer sent ${formatAmount(rest, event.currency)} too much` : null,
@@ -154,19 +154,18 @@ function isFinal(reports: Reports): boolean {
   return reports.some(({ state }) => state === "succeeded");
 }
 
-/** Reports whether `amount_received` includes the part: it is final, or a version of it counts. */
+/** Reports whether `amount_received` includes the part: it is final, or a block that has it counts. */
 function isCounted(reports: Reports): boolean {
-  const gone = new Set(reports.filter(({ state }) => state === "reorged").map(versionOf));
+  const gone = new Set(
+    reports.filter(({ state }) => state === "reorged").map(({ block_hash }) => block_hash),
+  );
   return isFinal(reports) ||
-    reports.some((report) => report.state === "received" && !gone.has(versionOf(report)));
+    reports.some(({ state, block_hash }) => state === "received" && !gone.has(block_hash));
 }
 
-/**
- * Returns the version of a part that a reference `<part>:<number>:<version>:<state>` names: on a
- * chain the block, because two blocks can have the same transfer.
- */
-function versionOf({ reference }: Pick<ProviderEvent, "reference">): string {
-  return reference.split(":")[2] ?? "";
+/** Returns what a handled event tells about its part later. */
+function reportOf({ state, chain }: ProviderEvent): Reports[number] {
+  return { state, block_hash: chain?.block_hash ?? null };
 }
 
 /** Reports whether an event comes from a time after that of the payment. */

@@ -26,7 +26,7 @@ import { ChangeBuilder, type PaymentChange } from "../changes/change_builder.ts"
 import type { BankDetails } from "../providers/bank_details.ts";
 import { beginOperation, type Begun } from "../providers/operation.ts";
 import { checkSpeed, type Payee, readPayee } from "../providers/payee.ts";
-import { railOf, RAILS } from "../providers/rails.ts";
+import { railNames, railOf, RAILS } from "../providers/rails.ts";
 import { type Failure, shownFailure } from "./payment_steps.ts";
 
 /** The input of a new refund, besides its amount. */
@@ -228,9 +228,10 @@ function readDestination(
   refund_to satisfies "account";
   const { iban, address, ...details } = destination;
   if (!iban) {
+    const names = railNames((rail) => rail.refund_to === "account");
     throw invalidParameter(
       "destination",
-      '"destination" of a refund by SEPA or SWIFT must have the "iban" of the payee',
+      `"destination" of a refund by ${names} must have the "iban" of the payee`,
     );
   }
   checkPostalAddress(address);

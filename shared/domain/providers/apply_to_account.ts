@@ -42,7 +42,8 @@ export function applyToAccount(
   if (state !== "succeeded" && state !== "returned") {
     return exception(`${op} has no provider event ${state}`);
   }
-  const { is_replaced, booked_minor } = event;
+  const { bank, booked_minor } = event;
+  const is_replaced = bank?.is_replaced;
   const kinds = MOVEMENTS[op];
   if (kinds === null) {
     return is_replaced
@@ -58,10 +59,10 @@ export function applyToAccount(
     : { outcome: "applied", exception: null, movement };
 }
 
-/** Tells the operator about an adjustment. Its reference ends in its type. */
+/** Tells the operator about an adjustment. Its type follows its object in its reference. */
 function reasonOf(event: ProviderEvent): string {
   const sign = event.state === "succeeded" ? "-" : "";
-  const type = event.reference.split(":").at(-1);
+  const type = event.reference.slice(event.object_id.length + 1);
   return event.reason ??
     `the provider has booked ${sign}${shown(event)} as ${type}, outside of payments`;
 }

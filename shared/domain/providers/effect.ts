@@ -75,17 +75,12 @@ export function applyWithoutCapture(change: PaymentChange, event: ProviderEvent)
   const moved = movedAtProvider(event);
   const { id, status } = change.subject;
   // Nobody else tells the operator of what a bank has booked.
-  const found = event.is_entry
+  const found = event.bank?.entry
     ? `${shown(event)} was booked for ${id}, which is ${status} without money`
     : null;
   return apply(() => {
     change.move(moved > 0 ? "unmatched" : "unmatched_reversal", Math.abs(moved));
   }, found);
-}
-
-/** Returns the provider's id of the object that an event is about. */
-export function objectOf({ reference }: Pick<ProviderEvent, "reference">): string {
-  return reference.split(":", 1)[0]!;
 }
 
 export function isOver({ status }: Payment): boolean {
@@ -124,7 +119,7 @@ export function differs(expected_minor: number, event: ProviderEvent): Effect | 
 
 /** Returns what the bank took inside of the amount; null: no charge of the event explains it. */
 function chargeIn(expected_minor: number, event: ProviderEvent): number | null {
-  const [least, most] = event.charge_minor ?? [0, 0];
+  const [least, most] = event.bank?.charge_minor ?? [0, 0];
   const less_minor = expected_minor - event.amount_minor;
   const charge = movedAtProvider(event) > 0 ? less_minor : -less_minor;
   return charge >= least && charge <= most ? charge : null;

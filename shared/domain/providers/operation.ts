@@ -112,6 +112,7 @@ export function eventOf(
   return {
     account_id: "",
     reference: `${id}:${more.op ?? op}:${state}`,
+    object_id: id,
     op,
     state,
     subject_id: subject.id,

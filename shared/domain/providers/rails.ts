@@ -122,6 +122,11 @@ export function methodKindsOf(connector: LiveConnector): MethodKind[] {
   return METHOD_KINDS.filter((kind) => RAILS[kind].connector === connector);
 }
 
+/** Returns the names of some rails for a message: `SEPA or SWIFT`. */
+export function railNames(holds: (rail: Rail) => boolean): string {
+  return Object.values(RAILS).filter(holds).map(({ name }) => name).join(" or ");
+}
+
 /** Returns the method of an operation about a resource: it chooses the provider. */
 export function methodOf(
   subject:

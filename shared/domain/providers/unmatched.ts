@@ -66,7 +66,7 @@ function bookException(effect: Effect, event: ProviderEvent, context: EventConte
  * own account, whatever reference the payer has given.
  */
 function isElsewhere(event: ProviderEvent & Partial<Pick<StoredProviderEvent, "is_elsewhere">>) {
-  return event.is_elsewhere === true && !event.is_entry;
+  return event.is_elsewhere === true && !event.bank?.entry;
 }
 
 /**

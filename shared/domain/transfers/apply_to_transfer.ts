@@ -26,16 +26,16 @@ export function applyToTransfer(change: TransferChange, event: ProviderEvent): E
   const other = differs(amount_minor, event);
   if (other) return other;
   if (event.op === "payee_check") return applyCheck(change, event);
-  if (status === "failed" && event.state === "succeeded" && event.tx_hash !== undefined) {
+  if (status === "failed" && event.state === "succeeded" && event.chain !== undefined) {
     return exception("the transfer succeeded on the chain, but is failed here");
   }
   // A bank takes the money in one entry before it brings it back in another one.
-  if (status === "pending" && event.state === "returned" && event.is_entry) return WAIT;
+  if (status === "pending" && event.state === "returned" && event.bank?.entry) return WAIT;
   const is_returned = status === "completed" && event.state === "returned";
   if (status !== "pending" && !is_returned) return IGNORED;
   switch (event.state) {
     case "succeeded":
-      return applyAmount(change, amount_minor, event, () => complete(change, event.tx_hash));
+      return applyAmount(change, amount_minor, event, () => complete(change, event.chain?.tx_hash));
     case "failed":
     case "returned":
       return applyAmount(change, amount_minor, event, () => {
@@ -49,8 +49,9 @@ export function applyToTransfer(change: TransferChange, event: ProviderEvent): E
 }
 
 /** Applies the result about the payee. A transfer that is over stays as it is. */
-function applyCheck(change: TransferChange, { payee_check }: ProviderEvent): Effect {
+function applyCheck(change: TransferChange, { bank }: ProviderEvent): Effect {
   const { subject: transfer } = change;
+  const payee_check = bank?.payee_check;
   if (payee_check === undefined) return exception("the result about the payee is missing");
   if (transfer.status !== "pending" || transfer.payee_check === payee_check) return IGNORED;
   return apply(() => noteCheck(change, payee_check));

@@ -67,17 +67,16 @@ export class WatchedBooks {
     return found.map((each) => `${each.state} ${each.amount_minor} ${each.subject_id}`);
   }
 
-  #note({ state, subject_id, reference, tx_hash, currency, amount_minor }: ProviderEvent): void {
+  #note({ state, subject_id, chain, currency, amount_minor }: ProviderEvent): void {
     const deposit = this.list.find(({ payment_id }) => payment_id === subject_id);
     if (deposit === undefined) return;
-    const [, index = "", block_hash = ""] = reference.split(":");
-    const log_index = Number(index);
+    const { tx_hash = "", log_index = 0, block_hash = "" } = chain ?? {};
     const known = deposit.unfinal.filter((each) =>
       each.tx_hash !== tx_hash || each.log_index !== log_index ||
       state !== "succeeded" && each.block_hash !== block_hash
     );
     const asset = STABLECOINS.find((each) => each === currency)!;
-    const transfer = { tx_hash: tx_hash!, log_index, block_hash, currency: asset, amount_minor };
+    const transfer = { tx_hash, log_index, block_hash, currency: asset, amount_minor };
     deposit.unfinal = state === "received" ? [...known, transfer] : known;
     if (state === "failed") deposit.is_open = false;
   }

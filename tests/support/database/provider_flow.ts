@@ -111,6 +111,7 @@ export function succeeded(
   return {
     account_id: operation.account.id,
     reference: `pi_${payment.id}:succeeded`,
+    object_id: `pi_${payment.id}`,
     op: "authorize",
     state: "succeeded",
     subject_id: payment.id,

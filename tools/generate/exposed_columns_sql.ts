@@ -1,0 +1,76 @@
+/**
+ * Writes `supabase/schemas/exposed_columns.sql`: the columns of the views of Supabase's users, from
+ * the members of the responses.
+ */
+
+import * as z from "zod";
+import { Dispute } from "../../shared/schema/dispute.ts";
+import { Payment } from "../../shared/schema/payment.ts";
+import { Refund } from "../../shared/schema/refund.ts";
+import { Transfer } from "../../shared/schema/transfer.ts";
+
+/** Columns of a line of SQL. */
+const LINE_WIDTH = 100;
+const INDENT = "      ";
+
+/** A view: the resource, its members that are columns of the table, and those of the merchant. */
+const VIEWS: readonly [kind: string, resource: z.ZodObject, columns: string, own: string][] = [
+  [
+    "payments",
+    Payment,
+    "id status amount_minor currency amount_refunded amount_refunding amount_disputed method_kind " +
+    "reference sequence created_at updated_at",
+    "metadata",
+  ],
+  ["refunds", Refund, "id payment_id amount_minor currency status created_at", "metadata"],
+  ["disputes", Dispute, "id payment_id amount_minor currency status created_at", "evidence"],
+  ["transfers", Transfer, "id status amount_minor currency sequence created_at updated_at", ""],
+];
+
+/** Members that are a column of another name. */
+const ALIASES: Readonly<Record<string, string>> = { amount: "amount_minor" };
+
+/** Returns the file. */
+export function renderExposedColumns(): string {
+  const cases = VIEWS.map(([kind, { shape }, columns, own]) => {
+    const words = Object.entries(shape).map(([name, member]) => {
+      if (columns.split(" ").includes(name)) return name;
+      if (name in ALIASES) return `${name}=${ALIASES[name]}`;
+      return `${name}:${own === name ? "own" : typeOf(member)}`;
+    });
+    return `    when '${kind}' then\n${wrapped(words)}`;
+  });
+  return `-- Written by "deno task generate" from shared/schema/: do not edit.
+-- Purpose: the columns of the views of Supabase's users (exposure.sql).
+
+-- The columns of a view, in the order of the response. "a" is a column of the table, "a=b" the
+-- column b, and "a:type" a member of the body. "a:own" is an object that only the merchant sees.
+create or replace function pay_internal.exposed_columns(p_kind text)
+returns text language sql immutable as $$
+  select case p_kind
+${cases.join("\n")}
+  end
+$$;
+`;
+}
+
+/** The type of a member in SQL. */
+function typeOf(member: z.core.$ZodType): string {
+  if (member instanceof z.ZodNullable) return typeOf(member.unwrap());
+  if (member instanceof z.ZodISODateTime) return "timestamptz";
+  if (member instanceof z.ZodNumber) return "bigint";
+  if (member instanceof z.ZodBoolean) return "boolean";
+  if (member instanceof z.ZodString || member instanceof z.ZodStringFormat) return "text";
+  return member instanceof z.ZodEnum || member instanceof z.ZodLiteral ? "text" : "jsonb";
+}
+
+function wrapped(words: readonly string[]): string {
+  const lines: string[] = [];
+  for (const word of words) {
+    const last = lines.at(-1);
+    if (last !== undefined && `${INDENT}'${last} ${word}'`.length <= LINE_WIDTH) {
+      lines[lines.length - 1] = `${last} ${word}`;
+    } else lines.push(last === undefined ? word : ` ${word}`);
+  }
+  return lines.map((line) => `${INDENT}'${line}'`).join("\n");
+}
