@@ -25,7 +25,7 @@ import { renderRailsTable } from "./generate/rails_table.ts";
 import { renderConfigurationPage } from "./generate/settings_table.ts";
 import { isServedModule, renderDocument, renderServedModule } from "./generate/openapi/openapi.ts";
 import { METHOD_KINDS, PAYMENT_STATUSES, REFUND_STATUSES } from "../shared/core/vocabulary.ts";
-import { LIVE_CONNECTORS } from "../shared/domain/providers/rails.ts";
+import { LIVE_CONNECTORS } from "../shared/domain/rails.ts";
 
 const ROOT = new URL("../", import.meta.url);
 

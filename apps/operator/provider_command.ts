@@ -6,11 +6,7 @@
 
 import { parseArgs } from "node:util";
 import { isId } from "../../shared/core/ids.ts";
-import {
-  LIVE_CONNECTORS,
-  type LiveConnector,
-  methodKindsOf,
-} from "../../shared/domain/providers/rails.ts";
+import { LIVE_CONNECTORS, type LiveConnector, methodKindsOf } from "../../shared/domain/rails.ts";
 import type { MethodKind } from "../../shared/schema/payment.ts";
 import { MAX_KEY_NAME } from "../../shared/schema/limits.ts";
 import { UsageError } from "./command_line.ts";

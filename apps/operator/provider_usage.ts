@@ -1,6 +1,6 @@
 /** The usage text of `deno task providers`. */
 
-import { LIVE_CONNECTORS, methodKindsOf } from "../../shared/domain/providers/rails.ts";
+import { LIVE_CONNECTORS, methodKindsOf } from "../../shared/domain/rails.ts";
 
 const CONNECTORS = LIVE_CONNECTORS.join(", ");
 const METHODS = LIVE_CONNECTORS

@@ -29,7 +29,7 @@ import {
   type ProviderReply,
   type StoredProviderEvent,
 } from "../../shared/domain/providers/connector.ts";
-import { railOf } from "../../shared/domain/providers/rails.ts";
+import { railOf } from "../../shared/domain/rails.ts";
 import { eventOf, operationOf } from "../../shared/domain/providers/operation.ts";
 import { readDocsUrl } from "../../shared/functions/read_settings.ts";
 import type { Payment } from "../../shared/schema/payment.ts";

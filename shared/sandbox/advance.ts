@@ -37,7 +37,7 @@ import {
 import { declineResponse } from "../domain/payments/payment_steps.ts";
 import type { ProviderEvent } from "../domain/providers/connector.ts";
 import { beginOperation, type Operation } from "../domain/providers/operation.ts";
-import { type Rail, railNames } from "../domain/providers/rails.ts";
+import { type Rail, railNames } from "../domain/rails.ts";
 import type { PayerUrls } from "./challenge_url.ts";
 import {
   authorizedEvent,

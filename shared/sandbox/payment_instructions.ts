@@ -10,7 +10,7 @@ import { isStablecoin, type Stablecoin } from "../core/currency.ts";
 import { tokenTransferUri } from "../core/token_transfer_uri.ts";
 import { withChecksumCase } from "../core/wallet_address.ts";
 import { bankTransferTo } from "../domain/payments/bank_transfer.ts";
-import { type Rail, RAILS } from "../domain/providers/rails.ts";
+import { type Rail, RAILS } from "../domain/rails.ts";
 import { OWN_TEST_ACCOUNTS } from "../domain/providers/test_values.ts";
 import type { NextAction, Payment } from "../schema/payment.ts";
 

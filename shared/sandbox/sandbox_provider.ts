@@ -9,7 +9,7 @@ import type { FaultStore } from "./fault_store.ts";
 import { type ServiceRequest, withoutRateCount } from "../domain/changes/service_request.ts";
 import type { ProviderAtOnce, ReplyAtOnce } from "../domain/operations/operations.ts";
 import type { Begun } from "../domain/providers/operation.ts";
-import { methodOf } from "../domain/providers/rails.ts";
+import { methodOf } from "../domain/rails.ts";
 import type { PayerUrls } from "./challenge_url.ts";
 import { replyAtOnce } from "./sandbox_replies.ts";
 

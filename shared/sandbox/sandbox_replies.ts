@@ -26,7 +26,7 @@ import {
   eventOf as eventAbout,
   type Operation,
 } from "../domain/providers/operation.ts";
-import { railOf, RAILS } from "../domain/providers/rails.ts";
+import { railOf, RAILS } from "../domain/rails.ts";
 import {
   OUTCOME_RESULTS,
   type SimulatedResult,

@@ -1,4 +1,4 @@
--- Written by "deno task generate" from shared/domain/providers/rails.ts: do not edit.
+-- Written by "deno task generate" from shared/domain/rails.ts: do not edit.
 -- Purpose: the rules of rails by which database functions decide.
 
 -- Whether a live payment needs the token of the provider.

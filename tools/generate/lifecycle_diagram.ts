@@ -7,7 +7,7 @@ import {
   nextStatuses,
   type Standing,
 } from "../../shared/domain/payments/lifecycle.ts";
-import { RAILS } from "../../shared/domain/providers/rails.ts";
+import { RAILS } from "../../shared/domain/rails.ts";
 
 type Status = typeof PAYMENT_STATUSES[number];
 

@@ -2,7 +2,7 @@
 
 import { BANK_SCHEMES } from "../../shared/core/bank_schemes.ts";
 import { METHOD_KINDS } from "../../shared/core/vocabulary.ts";
-import { type Rail, RAILS } from "../../shared/domain/providers/rails.ts";
+import { type Rail, RAILS } from "../../shared/domain/rails.ts";
 import { renderTable } from "./markdown_table.ts";
 
 const SENDS_TO: Record<NonNullable<Rail["payer_sends"]>["to"], string> = {

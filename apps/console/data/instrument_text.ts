@@ -1,7 +1,7 @@
 /** Names the card, bank account or wallet of a payment or a transfer: "Visa ···· 4242". */
 
 import type { Payment, TransferDestination } from "../../../packages/client/mod.ts";
-import { RAILS } from "../../../shared/domain/providers/rails.ts";
+import { RAILS } from "../../../shared/domain/rails.ts";
 
 const BRANDS: Readonly<Record<string, string>> = {
   visa: "Visa",

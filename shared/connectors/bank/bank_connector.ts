@@ -5,7 +5,7 @@
  */
 
 import type { Connector, OperationPort } from "../../domain/providers/connector.ts";
-import { methodKindsOf } from "../../domain/providers/rails.ts";
+import { methodKindsOf } from "../../domain/rails.ts";
 import type { BankStore } from "../../store/bank_store.ts";
 
 /** Makes the connector. */

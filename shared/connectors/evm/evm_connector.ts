@@ -6,7 +6,7 @@
  */
 
 import type { Connector, OperationPort } from "../../domain/providers/connector.ts";
-import { methodKindsOf } from "../../domain/providers/rails.ts";
+import { methodKindsOf } from "../../domain/rails.ts";
 import type { ChainStore } from "../../store/chain_store.ts";
 
 /** Makes the connector. */

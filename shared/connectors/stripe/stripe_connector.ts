@@ -7,7 +7,7 @@
 
 import { type Clock, systemClock } from "../../core/clock.ts";
 import type { Connector, OperationPort } from "../../domain/providers/connector.ts";
-import { methodKindsOf } from "../../domain/providers/rails.ts";
+import { methodKindsOf } from "../../domain/rails.ts";
 
 /** Makes the connector. */
 export function stripeConnector(clock: Clock = systemClock): Connector {

@@ -21,7 +21,7 @@ import type {
   TransferRow,
 } from "../../store/commit_rows.ts";
 import type { NewOperationRow } from "../../store/operation_row.ts";
-import { methodOf } from "../providers/rails.ts";
+import { methodOf } from "../rails.ts";
 import { type EventContext, eventRow } from "./event.ts";
 import { ResourceText } from "./resource_text.ts";
 

@@ -30,7 +30,7 @@ import {
   isCaptured,
   type Parts,
 } from "../providers/effect.ts";
-import { RAILS } from "../providers/rails.ts";
+import { RAILS } from "../rails.ts";
 import { applyReceivedMoney } from "./received_money.ts";
 
 /** The operations whose results are money that the payer sends, for payments of that kind. */

@@ -11,7 +11,7 @@ import { addDays, firstTargetDay } from "../../core/target_calendar.ts";
 import type { CreatePaymentBody, Payment, PaymentMethod } from "../../schema/payment.ts";
 import type { RequestContext } from "../changes/event.ts";
 import type { PaymentChange } from "../changes/change_builder.ts";
-import { RAILS } from "../providers/rails.ts";
+import { RAILS } from "../rails.ts";
 import { isOwnTestIban } from "../providers/test_values.ts";
 
 /** Days from the notice to the payer to the collection, unless both agree otherwise (EPC016-06). */

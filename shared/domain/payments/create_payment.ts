@@ -15,7 +15,7 @@ import {
 } from "../providers/instrument.ts";
 import { bankDetailsOf, checkAddress } from "../providers/bank_details.ts";
 import { beginOperation, type Begun } from "../providers/operation.ts";
-import { RAILS } from "../providers/rails.ts";
+import { RAILS } from "../rails.ts";
 import { methodWithMandate, useMandate } from "./collection.ts";
 
 /**

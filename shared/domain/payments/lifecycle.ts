@@ -8,7 +8,7 @@ import { CHECKS_TO_APPROVE } from "../../core/vocabulary.ts";
 import type { PayeeCheck } from "../../schema/bank_account.ts";
 import type { Payment, PaymentStatus } from "../../schema/payment.ts";
 import type { Transfer, TransferStatus } from "../../schema/transfer.ts";
-import { railOf, RAILS } from "../providers/rails.ts";
+import { railOf, RAILS } from "../rails.ts";
 
 /**
  * Statuses that can follow each status, for some payment (contract §2). Money that a provider moves

@@ -26,7 +26,7 @@ import { ChangeBuilder, type PaymentChange } from "../changes/change_builder.ts"
 import type { BankDetails } from "../providers/bank_details.ts";
 import { beginOperation, type Begun } from "../providers/operation.ts";
 import { checkSpeed, type Payee, readPayee } from "../providers/payee.ts";
-import { railNames, railOf, RAILS } from "../providers/rails.ts";
+import { railNames, railOf, RAILS } from "../rails.ts";
 import { type Failure, shownFailure } from "./payment_steps.ts";
 
 /** The input of a new refund, besides its amount. */

@@ -13,7 +13,7 @@ import { inferNetwork, isValidAddress } from "../../core/wallet_address.ts";
 import type { Capability, CardInput, CreatePaymentBody } from "../../schema/payment.ts";
 import type { MethodKind, PaymentMethod } from "../../schema/payment.ts";
 import { amountOf, type NamedTwice } from "../../schema/values.ts";
-import { RAILS } from "./rails.ts";
+import { RAILS } from "../rails.ts";
 import { TEST_TOKENS, type TestBehaviour, testCard, testIban, testWallet } from "./test_values.ts";
 
 /** A checked instrument without its secret parts, and its behaviour in the sandbox. */

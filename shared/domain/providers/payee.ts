@@ -12,7 +12,7 @@ import { railOfAccount } from "../../core/bank_order.ts";
 import { BANK_SCHEMES } from "../../core/bank_schemes.ts";
 import type { MethodKind } from "../../schema/payment.ts";
 import { checkCurrency, type Instrument, readIban } from "./instrument.ts";
-import { RAILS } from "./rails.ts";
+import { RAILS } from "../rails.ts";
 
 /** A checked payee without its secret parts. */
 export interface Payee extends Instrument {

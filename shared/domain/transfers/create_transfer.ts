@@ -13,7 +13,7 @@ import { invalidTransferState, needsApproval } from "../payments/lifecycle.ts";
 import { checkAmount, type Instrument, readWallet } from "../providers/instrument.ts";
 import { beginOperation, type Begun } from "../providers/operation.ts";
 import { checkSpeed, type Payee, readPayee } from "../providers/payee.ts";
-import { RAILS } from "../providers/rails.ts";
+import { RAILS } from "../rails.ts";
 
 /**
  * Begins a transfer: it holds its amount until it completes or fails. Throws `ApiError` if the

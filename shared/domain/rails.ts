@@ -4,10 +4,10 @@
  * column that the row has to fill leads to a rule. Pure.
  */
 
-import { BANK_SCHEMES, type BankRail, railOfCurrency } from "../../core/bank_schemes.ts";
-import { METHOD_KINDS } from "../../core/vocabulary.ts";
-import type { FailureCode, MethodKind, Payment } from "../../schema/payment.ts";
-import type { Transfer, TransferDestination } from "../../schema/transfer.ts";
+import { BANK_SCHEMES, type BankRail, railOfCurrency } from "../core/bank_schemes.ts";
+import { METHOD_KINDS } from "../core/vocabulary.ts";
+import type { FailureCode, MethodKind, Payment } from "../schema/payment.ts";
+import type { Transfer, TransferDestination } from "../schema/transfer.ts";
 
 const HOUR_MS = 3_600_000;
 
