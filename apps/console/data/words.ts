@@ -9,7 +9,6 @@ import type {
   DisputeStatus,
   EventType,
   LedgerAccount,
-  MethodKind,
   PayeeCheck,
   PaymentStatus,
   RefundStatus,
@@ -18,8 +17,8 @@ import type {
 } from "../../../packages/client/mod.ts";
 import {
   type CheckToApprove,
-  isByBank,
   isDeposit,
+  settlesAtOnce,
   type Standing,
 } from "../../../shared/domain/payments/lifecycle.ts";
 
@@ -122,14 +121,6 @@ const ADVICE_WORDS: Readonly<Record<DeclineAdvice, string>> = {
   authenticate: "Let the payer authenticate a new payment.",
 };
 
-/** Method kinds as people write them. */
-export const METHOD_NAMES: Readonly<Record<MethodKind, string>> = {
-  card: "Card",
-  sepa: "SEPA",
-  swift: "SWIFT",
-  stablecoin: "Stablecoin",
-};
-
 /** The name of an endpoint: its URL, or that it has an inbox. */
 export function endpointName({ url }: Pick<WebhookEndpoint, "url">): string {
   return url ?? "Inbox";
@@ -163,7 +154,7 @@ export function advanceText(
 ): string {
   const { status } = payment;
   const is_sent = isDeposit(payment) && (status === "pending" || status === "processing");
-  const sent = isByBank(payment) ? TRANSFER_IN_ADVANCES : DEPOSIT_ADVANCES;
+  const sent = settlesAtOnce(payment) ? TRANSFER_IN_ADVANCES : DEPOSIT_ADVANCES;
   return (is_sent ? sent[to] : ADVANCES_FROM[status]?.[to]) ??
     PAYMENT_STATUS_WORDS[to][1];
 }

@@ -3,6 +3,7 @@
 import type { RefundReason, RequestOptions } from "../../../packages/client/mod.ts";
 import { REFUND_REASONS } from "../../../shared/core/vocabulary.ts";
 import { isDeposit, refundable } from "../../../shared/domain/payments/lifecycle.ts";
+import { RAILS } from "../../../shared/domain/rails.ts";
 import type { Payment } from "../../../shared/schema/payment.ts";
 import { call } from "../data/calls.ts";
 import { amountOf, metadataOf } from "./create_body.ts";
@@ -86,7 +87,7 @@ export function RefundDialog({ payment, close }: AmountDialog) {
         hint={`${amountText(rest, currency)} can be refunded.${held} ` +
           "Leave it empty to refund all of it."}
       />
-      {payment.method_kind === "stablecoin" && (
+      {RAILS[payment.method_kind].refund_to === "wallet" && (
         <TextField
           {...field("address", "The payer’s wallet", "destination", "destination.address")}
           hint="Ask the payer for it: the sender can be an exchange."

@@ -18,13 +18,15 @@ import type {
   Stablecoin,
   WalletInput,
 } from "../../../packages/client/mod.ts";
-import { MANDATE_SEQUENCES, OUTCOMES } from "../../../shared/core/vocabulary.ts";
+import type { BankRail } from "../../../shared/core/bank_schemes.ts";
+import { MANDATE_SEQUENCES, METHOD_KINDS, OUTCOMES } from "../../../shared/core/vocabulary.ts";
 import {
   TEST_CARDS,
   TEST_IBANS,
   TEST_TOKENS,
   TEST_WALLETS,
 } from "../../../shared/domain/providers/test_values.ts";
+import { RAILS } from "../../../shared/domain/rails.ts";
 import { FieldError } from "../data/failure.ts";
 import type { MetadataRows } from "./metadata_fields.tsx";
 import { parseAmount } from "../data/money.ts";
@@ -34,6 +36,14 @@ import { parseAmount } from "../data/money.ts";
  * and `address`.
  */
 export type Instrument = "card" | "token" | "iban" | "transfer" | "wallet" | "address" | "outcome";
+
+/** The instruments of each rail. An outcome is for every rail. */
+const INSTRUMENTS: Readonly<Record<MethodKind, readonly Instrument[]>> = {
+  card: ["card", "token"],
+  sepa: ["iban", "transfer"],
+  swift: ["iban", "transfer"],
+  stablecoin: ["wallet", "address"],
+};
 
 /** The fields of a bank account, with the address of its holder, and of a wallet. */
 export const FIRST_ACCOUNT = {
@@ -64,7 +74,7 @@ export const FIRST_DRAFT = {
   exp_year: String(new Date().getFullYear() + 4),
   cvc: "123",
   token: Object.keys(TEST_TOKENS)[0]!,
-  rail: TEST_IBANS[0]!.kind as string,
+  rail: TEST_IBANS[0]!.kind as BankRail,
   mandate_id: "",
   signed_at: new Date().toISOString().slice(0, 10),
   sequence: MANDATE_SEQUENCES[0] as string,
@@ -107,8 +117,9 @@ export function createBody(draft: Draft): CreatePaymentInput {
       return_url: draft.return_url,
     }),
     ...metadataOf(draft),
-    // The form shows the capture for cards only.
-    ...(kind === "card" && draft.capture !== "" && { capture: draft.capture as CaptureMethod }),
+    // The form shows the capture for these rails only.
+    ...(RAILS[kind].has_manual_capture && draft.capture !== "" &&
+      { capture: draft.capture as CaptureMethod }),
     ...(hasSettlement(draft) && draft.settlement !== "" &&
       { settlement: draft.settlement as Settlement }),
   };
@@ -133,9 +144,9 @@ export function amountOf(
 
 /** The rail of the payment. */
 export function kindOf({ instrument, rail, method_kind }: Draft): MethodKind {
-  if (instrument === "card" || instrument === "token") return "card";
-  if (instrument === "wallet" || instrument === "address") return "stablecoin";
-  return (instrument === "outcome" ? method_kind : rail) as MethodKind;
+  if (instrument === "outcome") return method_kind as MethodKind;
+  const kinds = METHOD_KINDS.filter((kind) => INSTRUMENTS[kind].includes(instrument));
+  return kinds.length === 1 ? kinds[0]! : rail;
 }
 
 /** Reports whether the payment has a settlement. Money that the payer sends has none: it comes. */
@@ -182,7 +193,7 @@ export function ibanOf({ iban, bic, holder_name, ...draft }: AccountDraft): Iban
 function mandateOf(
   { rail, mandate_id, signed_at, sequence }: Draft,
 ): Pick<PaymentFields, "mandate"> {
-  if (rail !== "sepa" || mandate_id === "") return {};
+  if (!RAILS[rail].collects || mandate_id === "") return {};
   return { mandate: { id: mandate_id, signed_at, sequence: sequence as MandateSequence } };
 }
 

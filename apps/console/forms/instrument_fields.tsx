@@ -1,5 +1,6 @@
 /** The fields of the form for the card, token, IBAN, wallet or outcome of a new payment. */
 
+import { BANK_RAILS, BANK_SCHEMES } from "../../../shared/core/bank_schemes.ts";
 import { STABLECOINS } from "../../../shared/core/currency.ts";
 import {
   MANDATE_SEQUENCES,
@@ -14,14 +15,16 @@ import {
   TEST_TOKENS,
   TEST_WALLETS,
 } from "../../../shared/domain/providers/test_values.ts";
+import { RAILS } from "../../../shared/domain/rails.ts";
 import { type AccountDraft, type Draft, hasSettlement, kindOf } from "./create_body.ts";
 import { type Change, fieldsOf } from "../data/draft.ts";
 import { type Option, optionsOf, SelectField, TextField } from "../parts/fields.tsx";
 import { TestValues, tileOf } from "../parts/test_values.tsx";
-import { label, METHOD_NAMES } from "../data/words.ts";
+import { label } from "../data/words.ts";
 
-/** Method kinds, to be picked. */
-const RAILS: readonly Option[] = METHOD_KINDS.map((kind) => [kind, METHOD_NAMES[kind]]);
+/** All rails, and those of banks, to be picked. */
+const KINDS: readonly Option[] = METHOD_KINDS.map((kind) => [kind, RAILS[kind].name]);
+const BANKS: readonly Option[] = BANK_RAILS.map((kind) => [kind, RAILS[kind].name]);
 
 const OUTCOME_TILES = OUTCOMES.map((value) => ({
   value,
@@ -51,15 +54,15 @@ interface AccountForm {
 export function InstrumentFields(props: PaymentForm) {
   const { draft } = props;
   const field = fieldsOf(draft, props.change);
-  const is_card = kindOf(draft) === "card";
-  const manual = is_card
-    ? "Manual: refunds wait until you advance them"
-    : "Manual: pending until you advance it";
+  const { has_manual_capture, takes_time } = RAILS[kindOf(draft)];
+  const manual = takes_time
+    ? "Manual: pending until you advance it"
+    : "Manual: refunds wait until you advance them";
   return (
     <>
       <ChosenInstrument {...props} />
       <div class="row">
-        {is_card && (
+        {has_manual_capture && (
           <SelectField
             {...field("capture", "Capture")}
             options={[["", "Automatic"], ["manual", "Manual: authorize now, capture later"]]}
@@ -150,7 +153,7 @@ function ChosenInstrument({ draft, change }: PaymentForm) {
           <TestValues {...field("outcome", "Outcomes")} values={OUTCOME_TILES} />
           <SelectField
             {...field("method_kind", "Rail", "method_kind", "capability", "outcome")}
-            options={RAILS}
+            options={KINDS}
             hint="The sandbox function creates the payment and returns 201 for every outcome."
           />
         </>
@@ -160,7 +163,7 @@ function ChosenInstrument({ draft, change }: PaymentForm) {
   }
 }
 
-/** An IBAN with its holder, and for SEPA a mandate. */
+/** An IBAN with its holder, and a mandate if the rail collects. */
 function Account({ draft, change }: PaymentForm) {
   const field = fieldsOf(draft, change);
   return (
@@ -169,14 +172,14 @@ function Account({ draft, change }: PaymentForm) {
         {...field("iban", "Test IBANs")}
         values={TEST_IBANS.map((iban) => ({ ...tileOf(iban), rail: iban.kind }))}
         pick={({ value, rail }) =>
-          change({ iban: value, rail, currency: rail === "sepa" ? "EUR" : draft.currency })}
+          change({ iban: value, rail, currency: BANK_SCHEMES[rail].currency ?? draft.currency })}
       />
       <div class="row">
         <TextField {...field("iban", "IBAN", "iban.iban")} class="wide" mono />
         <BankRail draft={draft} change={change} />
       </div>
       <HolderFields param="iban" draft={draft} change={change} />
-      {draft.rail === "sepa" && (
+      {RAILS[draft.rail].collects && (
         <div class="row">
           <TextField
             {...field("mandate_id", "Mandate", "mandate", "mandate.id")}
@@ -200,7 +203,7 @@ function BankRail({ draft, change }: PaymentForm) {
   return (
     <SelectField
       {...fieldsOf(draft, change)("rail", "Rail", "method_kind", "capability")}
-      options={RAILS.filter(([kind]) => kind === "sepa" || kind === "swift")}
+      options={BANKS}
     />
   );
 }

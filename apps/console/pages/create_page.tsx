@@ -22,15 +22,15 @@ import { label } from "../data/words.ts";
 /** Currencies in the list of suggestions. The user can type any other. */
 const COMMON_CURRENCIES = ["EUR", "USD", "GBP", "CHF", "JPY", ...STABLECOINS];
 /** The kinds of instruments with their names. */
-const INSTRUMENTS: readonly (readonly [Instrument, label: string])[] = [
-  ["card", "Test card"],
-  ["token", "Card token"],
-  ["iban", "IBAN"],
-  ["transfer", "Bank transfer"],
-  ["wallet", "Wallet"],
-  ["address", "Own address"],
-  ["outcome", "Forced outcome"],
-];
+const INSTRUMENTS: Readonly<Record<Instrument, string>> = {
+  card: "Test card",
+  token: "Card token",
+  iban: "IBAN",
+  transfer: "Bank transfer",
+  wallet: "Wallet",
+  address: "Own address",
+  outcome: "Forced outcome",
+};
 /** The usual currencies of stablecoins and of all other instruments. */
 const [COIN, OTHER] = ["USDC", "EUR"];
 
@@ -102,7 +102,7 @@ export function CreatePage() {
           name="instrument"
           value={draft.instrument}
           set={pickInstrument}
-          options={INSTRUMENTS}
+          options={Object.entries(INSTRUMENTS) as [Instrument, string][]}
         />
         <InstrumentFields draft={draft} change={change} />
       </section>

@@ -14,7 +14,8 @@ import {
   REFUND_STATUSES,
   TRANSFER_STATUSES,
 } from "../../../shared/core/vocabulary.ts";
-import { ACCOUNT_TEXTS, ACCOUNTS, label, METHOD_NAMES } from "../data/words.ts";
+import { RAILS } from "../../../shared/domain/rails.ts";
+import { ACCOUNT_TEXTS, ACCOUNTS, label } from "../data/words.ts";
 import { call } from "../data/calls.ts";
 import { choiceOf, CREATED_FILTERS, type Filter } from "../parts/filters.tsx";
 import { destinationText, instrumentText } from "../data/instrument_text.ts";
@@ -112,7 +113,7 @@ export const PAYMENTS: List<Payment> = {
       "method_kind",
       "Method",
       METHOD_KINDS,
-      (kind) => METHOD_NAMES[kind as Payment["method_kind"]],
+      (kind) => RAILS[kind as Payment["method_kind"]].name,
     ),
     CURRENCY,
     { name: "reference", label: "Reference", placeholder: "order-1001" },

@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import type { Payment, Transfer } from "../../../packages/client/mod.ts";
-import { isByBank } from "../../../shared/domain/payments/lifecycle.ts";
+import { railOf } from "../../../shared/domain/rails.ts";
 import { MAX_PAGE } from "../../../shared/schema/limits.ts";
 import { call } from "../data/calls.ts";
 import { Card, Title } from "../parts/page_parts.tsx";
@@ -82,8 +82,7 @@ export function MoneyPage(props: {
 /** The button, if the payment or transfer is one of a bank. */
 function BankDetailsButton({ of }: { of: Payment | Transfer }) {
   const { id } = of;
-  const is_by_bank = of.object === "payment" ? isByBank(of) : of.destination.type !== "wallet";
-  if (!is_by_bank) return null;
+  if (railOf(of).bank === null) return null;
   return (
     <ConfirmButton
       ask="Delete bank details…"
