@@ -25,7 +25,7 @@ liveCard("the pinned version takes a payment, and shows its card and fee at once
   assert.ok("provider_events" in reply, JSON.stringify(reply));
   const [event, fee] = reply.provider_events;
   assert.deepEqual([event.state, event.amount_minor, event.currency], ["succeeded", 1099, "EUR"]);
-  assert.deepEqual([event.card?.brand, event.card?.last4], ["visa", "4242"]);
+  assert.deepEqual([event.card?.shown?.brand, event.card?.shown?.last4], ["visa", "4242"]);
   assert.equal(event.livemode, false);
   assert.equal(fee?.op, "fee", "the account must settle in EUR");
 });
@@ -58,7 +58,7 @@ for (const [token, code] of DECLINES) {
   liveCard(`${token} is declined with ${code}, and shows its card`, async () => {
     const event = eventOf((await authorize(token)).reply);
     assert.deepEqual([event.state, event.decline_code], ["declined", code]);
-    assert.equal(event.card?.brand, "visa");
+    assert.equal(event.card?.shown?.brand, "visa");
   });
 }
 
@@ -66,7 +66,7 @@ liveCard("a challenge redirects to a page, and shows the card", async () => {
   const event = eventOf((await authorize("pm_card_authenticationRequired")).reply);
   assert.equal(event.state, "requires_action");
   assert.equal(event.next_action?.type, "authenticate");
-  assert.equal(event.card?.brand, "visa");
+  assert.equal(event.card?.shown?.brand, "visa");
 });
 
 liveCard("a challenge without return_url is declined", async () => {
