@@ -4,10 +4,7 @@
 -- The columns of a view, in the order of the response. "a" is a column of the table, "a=b" the
 -- column b, and "a:type" a member of the body. "a:own" is an object that only the merchant sees.
 create or replace function pay_internal.exposed_columns(p_kind text)
-returns text
-language sql immutable
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language sql immutable as $$
   select case p_kind
     when 'payments' then
       'id object:text status amount=amount_minor amount_minor currency amount_refunded'

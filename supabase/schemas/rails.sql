@@ -3,14 +3,10 @@
 
 -- Whether a live payment needs the token of the provider.
 create or replace function pay_internal.rail_needs_token(p_method_kind text)
-returns boolean
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
+returns boolean language sql immutable parallel safe
 as $$ select p_method_kind in ('card') $$;
 
 -- Whether payments are collected under mandates.
 create or replace function pay_internal.rail_collects(p_method_kind text)
-returns boolean
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
+returns boolean language sql immutable parallel safe
 as $$ select p_method_kind in ('sepa') $$;

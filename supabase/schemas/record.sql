@@ -106,9 +106,9 @@ begin
 end $$;
 grant execute on function pay.record(text) to pay_api, pay_operator;
 
--- A payment or transfer of an environment, a refund of it, the dispute with the object of a provider
--- event, the amount that is booked for the provider event, and its transfers (pay_internal.transfers_json); no
--- row if there is no such payment or transfer.
+-- A payment or transfer of an environment, a refund of it, the dispute that is the object of a
+-- provider event, the amount that is booked for the event, and its transfers
+-- (pay_internal.transfers_json); no row if there is no such payment or transfer.
 create or replace function pay.read_provider_subject(
   p_environment_id text, p_subject_id text, p_refund_id text, p_account_id text, p_reference text,
   p_object_id text
