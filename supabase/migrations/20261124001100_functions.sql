@@ -744,22 +744,23 @@ create or replace function pay_internal.book_as_orders(
   p_account_id text, p_sha256 text, p_reference text, p_order_ids text[]
 ) returns boolean language plpgsql volatile as $$
 declare
-  v_part constant text := split_part(p_reference, ':', 1) || ':' || split_part(p_reference, ':', 2);
   v_event pay.provider_events;
+  v_part text;
   v_orders jsonb;
   v_charge bigint;
 begin
   update pay.provider_events event
-  set body = event.body || '{"is_replaced": true}', outcome = null, handled_at = null,
+  set body = jsonb_set(event.body, '{bank,is_replaced}', 'true'), outcome = null, handled_at = null,
     exception = null, leased_until = null, dismissed_at = null, dismissed_reason = null
   from pay.provider_accounts a
   where a.id = p_account_id and event.environment_id = a.environment_id
     and event.account_id = a.id and event.reference = p_reference
     and (event.op = 'adjustment' and coalesce(event.outcome, 'unmatched') = 'unmatched'
       or event.op = 'payout' and coalesce(event.outcome, 'applied') = 'applied')
-    and event.body ? 'is_entry' and not event.body ? 'is_replaced'
+    and event.body -> 'bank' ? 'entry' and not event.body -> 'bank' ? 'is_replaced'
   returning event.* into v_event;
   if not found then return false; end if;
+  v_part := (v_event.body ->> 'object_id') || ':' || (v_event.body #>> '{bank,entry,part}');
   select jsonb_agg(jsonb_build_object('reference', v_part || '.' || o.place,
       'op', case o.kind when 'collection' then 'authorize' else o.kind end,
       'state', case when o.is_back then 'returned' else 'succeeded' end,
@@ -782,12 +783,14 @@ begin
   end if;
   update pay.bank_entries b set details_sha256 = coalesce(p_sha256, b.sha256)
   where b.environment_id = v_event.environment_id and b.account_id = p_account_id
-    and b.id = split_part(p_reference, ':', 1) and b.details_sha256 is null;
+    and b.id = v_event.body ->> 'object_id' and b.details_sha256 is null;
   perform pay_internal.keep_provider_events((
     select jsonb_agg(event.body || jsonb_build_object('environment_id', v_event.environment_id,
       'body', event.body))
     from jsonb_array_elements(v_orders) o
-    cross join lateral (select v_event.body - array['is_replaced', 'reason'] || o as body) event
+    cross join lateral (
+      select (v_event.body - 'reason') #- '{bank,is_replaced}' || o as body
+    ) event
   ));
   return true;
 end $$;
@@ -866,11 +869,11 @@ end $$;
 create or replace function pay_internal.keep_entry_details(p_events jsonb)
 returns void language sql volatile as $$
   insert into pay.bank_details (environment_id, owner_id, key_id, sealed, created_at)
-  select e.environment_id, e.account_id || '/' || e.reference, e.sealed ->> 'key_id',
-    e.sealed ->> 'sealed', pay_internal.server_time()
+  select e.environment_id, e.account_id || '/' || e.reference, e.bank #>> '{sealed,key_id}',
+    e.bank #>> '{sealed,sealed}', pay_internal.server_time()
   from jsonb_to_recordset(p_events) as e (
-    environment_id text, account_id text, reference text, sealed jsonb)
-  where e.sealed is not null
+    environment_id text, account_id text, reference text, bank jsonb)
+  where e.bank ? 'sealed'
   order by 1, 2
   on conflict on constraint bank_details_pkey do nothing
 $$;
@@ -1184,7 +1187,7 @@ returns setof text language sql volatile rows 10 as $$
     ) event
   )
   update pay.provider_events event
-  set body = event.body || '{"is_replaced": true}', outcome = null, handled_at = null,
+  set body = jsonb_set(event.body, '{bank,is_replaced}', 'true'), outcome = null, handled_at = null,
     exception = null, dismissed_at = null, dismissed_reason = null
   from found f
   where event.ctid = f.place
@@ -1387,7 +1390,7 @@ begin
         where k.environment_id = p.environment_id and k.account_id = p_account_id
           and k.reference between p.low and p.high and p.is_new
           -- The worker still has to reverse the others.
-          and k.booked_minor = 0 and not k.body ? 'is_replaced'
+          and k.booked_minor = 0 and not k.body -> 'bank' ? 'is_replaced'
         order by k.reference offset 0
       ) e
     ) event
@@ -1765,19 +1768,30 @@ begin
   return v_environment_id;
 end $$;
 
-create or replace function pay_internal.keep_bank_order(
-  p_environment_id text, p_account_id text, p_operation_id text, p_owner_id text, p_details jsonb
-) returns void language plpgsql volatile as $$
-begin
-  insert into pay.bank_details (environment_id, owner_id, key_id, sealed, created_at)
-  select p_environment_id, p_owner_id, p_details ->> 'key_id', p_details ->> 'sealed',
-    pay_internal.server_time()
-  where p_details ? 'sealed';
+create or replace function pay_internal.keep_bank_orders(
+  p_operations jsonb, p_providers jsonb, p_found pay.admission[]
+) returns void language sql volatile as $$
+  with bank_order as materialized (
+    select f.environment_id, coalesce(c.refund_id, c.subject_id) as owner_id, c.id as operation_id,
+      v.account ->> 'id' as account_id, c.bank_order as details
+    from unnest(p_found) f
+    join jsonb_to_recordset(p_operations) as c (
+      n integer, id text, subject_id text, refund_id text, bank_order jsonb) on c.n = f.n
+    cross join lateral (select p_providers -> f.n::text -> 'account' as account) v
+    where f.outcome = 'ok' and c.bank_order is not null and v.account ->> 'connector' = 'bank'
+  ), detail as (
+    insert into pay.bank_details (environment_id, owner_id, key_id, sealed, created_at)
+    select o.environment_id, o.owner_id, o.details ->> 'key_id', o.details ->> 'sealed',
+      pay_internal.server_time()
+    from bank_order o
+    where o.details ? 'sealed'
+  )
   insert into pay.bank_orders (environment_id, owner_id, account_id, operation_id, state,
     changed_at)
-  values (p_environment_id, p_owner_id, p_account_id, p_operation_id, 'waiting',
-    pay_internal.server_time());
-end $$;
+  select o.environment_id, o.owner_id, o.account_id, o.operation_id, 'waiting',
+    pay_internal.server_time()
+  from bank_order o
+$$;
 
 create or replace function pay_internal.has_no_result(p_status text)
 returns boolean language sql immutable parallel safe as $$
@@ -1983,7 +1997,7 @@ begin
   where a.id = p_account_id and b.environment_id = a.environment_id and b.account_id = a.id
     and b.owner_id = p_check ->> 'id' and b.state = 'exported'
     and b.payee_check is distinct from p_check ->> 'code'
-    and (b.payee_check is null or v_event ->> 'payee_check' <> 'pending')
+    and (b.payee_check is null or v_event #>> '{bank,payee_check}' <> 'pending')
   returning b.environment_id into v_environment_id;
   if not found then return; end if;
   update pay.provider_events k set outcome = 'ignored', handled_at = pay_internal.server_time()
@@ -2156,7 +2170,7 @@ begin
   return (
     select jsonb_agg(case when n.id is null then e.value else e.value || jsonb_build_object(
       'id', n.id, 'provider_events', (
-        select jsonb_agg(event.value || jsonb_build_object('reference',
+        select jsonb_agg(event.value || jsonb_build_object('object_id', n.id, 'reference',
           n.id || substr(event.value ->> 'reference', length(e.value ->> 'id') + 1)))
         from jsonb_array_elements(e.value -> 'provider_events') event)) end)
     from jsonb_array_elements(p_entries) e
@@ -2315,16 +2329,13 @@ begin
     ) p
     cross join lateral (
       select bool_or(f.outcome is null) as is_open,
-        json_agg(json_build_object('tx_hash', split_part(f.reference, ':', 1),
-          'log_index', split_part(f.reference, ':', 2)::integer,
-          'block_hash', split_part(f.reference, ':', 3), 'currency', f.currency,
-          'amount_minor', f.amount_minor)
+        json_agg((f.body -> 'chain')
+          || jsonb_build_object('currency', f.currency, 'amount_minor', f.amount_minor)
           order by f.reference)
         filter (where f.state = 'received' and not exists (
           select from pay.provider_events o
           where o.environment_id = f.environment_id and o.account_id = f.account_id
-            and o.reference in (
-              split_part(f.reference, ':', 1) || ':' || split_part(f.reference, ':', 2),
+            and o.reference in (f.body ->> 'object_id',
               regexp_replace(f.reference, ':received$', ':reorged'))
         )) as unfinal
       from (
@@ -2357,21 +2368,18 @@ begin
 end $$;
 
 create or replace function pay_internal.transfer_reports(
-  p_environment_id text, p_account_id text, p_reference text
+  p_environment_id text, p_account_id text, p_object_id text
 ) returns json language plpgsql stable as $$
-declare
-  v_transfer constant text :=
-    split_part(p_reference, ':', 1) || ':' || split_part(p_reference, ':', 2);
 begin
   return (
-    select coalesce(json_agg(json_build_object('state', event.state, 'reference', event.reference)),
-      '[]')
+    select coalesce(json_agg(json_build_object('state', event.state,
+      'block_hash', event.body #> '{chain,block_hash}')), '[]')
     from pay.provider_events event
     where event.environment_id = p_environment_id and event.account_id = p_account_id
       -- ";" is the character after ":", so the range has all references that begin with the
       -- transfer.
-      and event.reference >= v_transfer and event.reference < v_transfer || ';'
-      and (event.reference = v_transfer or starts_with(event.reference, v_transfer || ':'))
+      and event.reference >= p_object_id and event.reference < p_object_id || ';'
+      and (event.reference = p_object_id or starts_with(event.reference, p_object_id || ':'))
       and event.outcome in ('applied', 'ignored')
   );
 end $$;
@@ -2381,17 +2389,14 @@ create or replace function pay_internal.transfers_json(
 ) returns json language plpgsql stable as $$
 begin
   if p_event.op <> 'authorize' or p_event.state not in ('received', 'succeeded', 'reorged')
-    or not exists (
-      select from pay.provider_accounts a
-      where a.environment_id = p_event.environment_id and a.id = p_event.account_id
-        and a.connector = 'evm'
-    ) then
+    or p_event.body #> '{chain,log_index}' is null then
     return null;
   end if;
   return json_build_object(
     'final_minor', pay_internal.final_minor(p_event.environment_id, p_payment_id),
     'reports',
-      pay_internal.transfer_reports(p_event.environment_id, p_event.account_id, p_event.reference));
+      pay_internal.transfer_reports(p_event.environment_id, p_event.account_id,
+        p_event.body ->> 'object_id'));
 end $$;
 
 create or replace function pay_internal.check_transfers(p_reports jsonb, p_found pay.admission[])
@@ -2401,12 +2406,12 @@ declare
 begin
   for v_n in
     select f.n from unnest(p_found) f
-    join jsonb_to_recordset(p_reports) as r (n integer, account_id text, reference text,
+    join jsonb_to_recordset(p_reports) as r (n integer, account_id text, object_id text,
       count integer, payment_id text, final_minor bigint) on r.n = f.n
     where f.outcome = 'ok' and (
       r.final_minor <> pay_internal.final_minor(f.environment_id, r.payment_id)
       or r.count <> json_array_length(
-        pay_internal.transfer_reports(f.environment_id, r.account_id, r.reference)))
+        pay_internal.transfer_reports(f.environment_id, r.account_id, r.object_id)))
   loop
     p_found[v_n].outcome := 'stale';
   end loop;
@@ -2589,7 +2594,7 @@ begin
   perform pay_internal.act_as_worker();
   return query
     select json_build_object('reference', event.reference, 'currency', event.currency,
-      'tx_hash', split_part(event.reference, ':', 1), 'amount_minor', event.amount_minor)
+      'tx_hash', event.body #>> '{chain,tx_hash}', 'amount_minor', event.amount_minor)
     from pay.provider_accounts a
     join pay.provider_events event on event.environment_id = a.environment_id
       and event.account_id = a.id and event.reference > p_after
@@ -3031,10 +3036,10 @@ returns text language sql immutable as $$
       'id object:text payment_id amount_minor currency reason:text status evidence:own'
       ' evidence_due_by:timestamptz created_at closed_at:timestamptz'
     when 'transfers' then
-      'id object:text status amount=amount_minor amount_minor currency destination:jsonb'
-      ' speed:text payee_check:text description:text metadata:jsonb failure_code:text'
-      ' failure_message:text return_code:text livemode:boolean sequence created_at updated_at'
-      ' completed_at:timestamptz cancelled_at:timestamptz'
+      'id object:text status amount=amount_minor amount_minor currency destination:jsonb speed:text'
+      ' payee_check:text description:text metadata:jsonb failure_code:text failure_message:text'
+      ' return_code:text livemode:boolean sequence created_at updated_at completed_at:timestamptz'
+      ' cancelled_at:timestamptz'
   end
 $$;
 
@@ -4679,8 +4684,9 @@ end $$;
 
 create or replace function pay_internal.can_be_returned(p_payment pay.payments, p_at timestamptz)
 returns boolean language sql stable as $$
-  select p_payment.method_kind = 'sepa' and p_payment.status in ('completed', 'partially_refunded')
+  select p_payment.status in ('completed', 'partially_refunded')
     and p_payment.created_at > p_at - interval '14 months'
+    and pay_internal.rail_collects(p_payment.method_kind)
     and exists (
       select from pay.mandates t
       where t.environment_id = p_payment.environment_id
@@ -4946,7 +4952,7 @@ begin
     coalesce(f.subject_id,
       pay_internal.find_event_subject(f.environment_id, f.account_id, f.provider_reference)),
     f.refund_id, f.provider_reference, f.amount_minor, f.currency, f.at, v_now,
-    f.body - 'sealed'
+    f.body #- '{bank,sealed}'
   from jsonb_to_recordset(p_events) as f (
     environment_id text, account_id text, reference text, op text, state text, subject_id text,
     refund_id text, provider_reference text, amount_minor bigint, currency text, at timestamptz,
@@ -5029,13 +5035,13 @@ begin
   for v_refused in
     with
     requested as materialized (
-      select f.n, f.environment_id, o.account_id, o.reference, o.outcome, o.is_replaced,
+      select f.n, f.environment_id, o.account_id, o.reference, o.outcome,
+        coalesce(o.bank ? 'is_replaced', false) as is_replaced,
         coalesce(o.was_booked_minor, 0) as was_booked_minor
       from unnest(p_found) f
       join jsonb_to_recordset(p_records) as r (n integer, provider_events jsonb) on r.n = f.n
       cross join jsonb_to_recordset(r.provider_events) as o (
-        account_id text, reference text, outcome text, was_booked_minor bigint,
-        is_replaced boolean)
+        account_id text, reference text, outcome text, was_booked_minor bigint, bank jsonb)
       where f.outcome = 'ok'
       order by f.environment_id, o.account_id, o.reference
     ),
@@ -5043,7 +5049,7 @@ begin
       select a.n, a.outcome = 'applied' and l.outcome in ('applied', 'ignored') as is_known,
         a.outcome is not null and coalesce(l.outcome, 'unmatched') = 'unmatched'
           and (l.booked_minor <> a.was_booked_minor
-            or l.is_replaced and a.is_replaced is null)
+            or l.is_replaced and not a.is_replaced)
           or exists (
             select from requested b
             where b.n < a.n and b.environment_id = a.environment_id
@@ -5053,7 +5059,8 @@ begin
           ) as is_stale
       from requested a
       cross join lateral (
-        select k.outcome, k.booked_minor, k.body ? 'is_replaced' as is_replaced
+        select k.outcome, k.booked_minor,
+          coalesce(k.body -> 'bank' ? 'is_replaced', false) as is_replaced
         from pay.provider_events k
         where k.environment_id = a.environment_id and k.account_id = a.account_id
           and k.reference between a.reference and a.reference
@@ -5129,7 +5136,8 @@ begin
     cross join lateral (
       select k.ctid as place from pay.provider_events k
       where k.subject_id between c.id and c.id and k.environment_id = c.environment_id
-        and k.outcome = 'unmatched' and k.dismissed_at is null and k.body ? 'is_entry'
+        and k.outcome = 'unmatched' and k.dismissed_at is null
+        and k.body -> 'bank' ? 'entry'
       order by k.subject_id
       for update of k
     ) k
@@ -5145,7 +5153,7 @@ returns boolean language sql stable as $$
   select exists (
     select from pay.provider_events event
     where event.environment_id = p_event.environment_id and event.account_id = p_event.account_id
-      and event.reference = split_part(p_event.reference, ':', 1)
+      and event.reference = (p_event.body ->> 'object_id')
         || case p_event.op when 'refund' then ':succeeded' when 'dispute' then ':disputed' end
       and event.reference <> p_event.reference and event.outcome = 'unmatched'
   )
@@ -5156,8 +5164,9 @@ returns json language sql stable as $$
   select (p_event.body || jsonb_build_object('subject_id', p_event.subject_id,
     'dispute_body', case when p_event.op in ('dispute', 'dispute_evidence')
       then pay_internal.dispute_body(
-      p_event.environment_id, p_event.subject_id, split_part(p_event.reference, ':', 1)) end,
-    'transfers', pay_internal.transfers_json(p_event, p_event.subject_id),
+      p_event.environment_id, p_event.subject_id, p_event.body ->> 'object_id') end,
+    'transfers', case when p_event.body ? 'chain'
+      then pay_internal.transfers_json(p_event, p_event.subject_id) end,
     'refund_id', p_event.refund_id, 'booked_minor', p_event.booked_minor,
     'follows_unmatched', pay_internal.follows_unmatched(p_event),
     'received_at', pay_internal.wire_time(p_event.received_at), 'is_elsewhere',
@@ -5172,11 +5181,11 @@ returns json language sql stable as $$
 $$;
 
 create or replace function pay_internal.find_event_refund(
-  p_environment_id text, p_account_id text, p_reference text
+  p_environment_id text, p_account_id text, p_object_id text
 ) returns text language sql stable as $$
   select event.refund_id from pay.provider_events event
   where event.environment_id = p_environment_id and event.account_id = p_account_id
-    and event.reference = split_part(p_reference, ':', 1) || ':succeeded'
+    and event.reference = p_object_id || ':succeeded'
 $$;
 
 create or replace function pay_internal.accounts_with_events()
@@ -5246,7 +5255,7 @@ begin
           event.provider_reference)),
       refund_id = coalesce(event.refund_id, case when event.op = 'refund'
         then pay_internal.find_event_refund(event.environment_id, event.account_id,
-          event.reference) end)
+          event.body ->> 'object_id') end)
     from open o
     where event.environment_id = o.environment_id and event.account_id = o.account_id
       and event.reference = o.reference
@@ -5297,8 +5306,8 @@ begin
   providers := '{}';
   for v_operation in
     select c.n, f.environment_id, o.provider_reference,
-      e.livemode and c.op = 'authorize' and c.method_kind = 'card'
-        and c.request ->> 'token' is null as is_incomplete, case
+      e.livemode and c.op = 'authorize' and c.request ->> 'token' is null
+        and pay_internal.rail_needs_token(c.method_kind) as is_incomplete, case
         when not e.livemode then 'sandbox'
         when c.op in ('authorize', 'transfer') then method.account_id
         else o.account_id
@@ -5355,9 +5364,12 @@ create or replace function pay_internal.write_operations(
 declare
   v_sync_after constant interval := '10 minutes';
   v_now constant timestamptz := pay_internal.server_time();
-  v_deposits constant jsonb := pay_internal.allocate_deposits(p_operations, p_providers, p_found);
+  v_deposits jsonb;
   v_details text[];
 begin
+  if p_providers @? '$.*.account.connector ? (@ == "evm")' then
+    v_deposits := pay_internal.allocate_deposits(p_operations, p_providers, p_found);
+  end if;
   with
   operation as materialized (
     select f.environment_id, f.api_key_id, r.idempotency_key, r.request_id, v.account,
@@ -5412,13 +5424,9 @@ begin
   -- A change can have an operation that the worker sends later beside the one of its request.
   left join (select distinct on (d.n) d.* from operation d order by d.n, d.delay_ms nulls first) c
     on c.n = f.n;
-  perform pay_internal.keep_bank_order(f.environment_id, p_providers -> f.n::text -> 'account'
-    ->> 'id', c.id, coalesce(c.refund_id, c.subject_id), c.bank_order)
-  from unnest(p_found) f
-  join jsonb_to_recordset(p_operations) as c (
-    n integer, id text, subject_id text, refund_id text, bank_order jsonb) on c.n = f.n
-  where f.outcome = 'ok' and c.bank_order is not null
-    and p_providers -> f.n::text -> 'account' ->> 'connector' = 'bank';
+  if p_providers @? '$.*.account.connector ? (@ == "bank")' then
+    perform pay_internal.keep_bank_orders(p_operations, p_providers, p_found);
+  end if;
   return v_details;
 end $$;
 
@@ -5653,14 +5661,15 @@ begin
         when subject.id is null then event.subject_id || ' does not exist in this environment'
         else event.subject_id || ' has another object at the provider, or another account'
       end),
-      f.name, (event.body #>> '{place,line}')::integer, event.body #>> '{place,bank_reference}'
+      f.name, (event.body #>> '{bank,entry,line}')::integer,
+      event.body #>> '{bank,entry,bank_reference}'
     from pay.provider_events event
     join pay.environments e on e.id = event.environment_id and e.livemode and e.retired_at is null
     left join pay_internal.provider_subjects subject
       on subject.environment_id = event.environment_id and subject.id = event.subject_id
     left join pay.bank_entries b on b.environment_id = event.environment_id
-      and b.account_id = event.account_id and event.body ? 'place'
-      and b.id = split_part(event.reference, ':', 1)
+      and b.account_id = event.account_id and event.body -> 'bank' ? 'entry'
+      and b.id = event.body ->> 'object_id'
     left join pay.bank_files f on f.environment_id = b.environment_id
       and f.account_id = b.account_id
       -- A file that tells the orders of a total has no place of their events.
@@ -5682,9 +5691,9 @@ begin
     select 'event', event.environment_id, e.livemode,
       pay_internal.provider_account_json(event.environment_id, event.account_id), k.operation,
       (pay_internal.provider_event_json(event)::jsonb || jsonb_build_object('dispute_body',
-        pay_internal.dispute_body(event.environment_id, subject.id,
-          split_part(event.reference, ':', 1)),
-        'transfers', pay_internal.transfers_json(event, subject.id)))::json,
+        pay_internal.dispute_body(event.environment_id, subject.id, event.body ->> 'object_id'),
+        'transfers', case when event.body ? 'chain'
+          then pay_internal.transfers_json(event, subject.id) end))::json,
       subject.body, subject.sequence, r.body, null::json, null::date
     from pay.environments e
     join pay.provider_events event on event.environment_id = e.id and event.reference = p_reference
@@ -5789,13 +5798,15 @@ grant execute on function pay.reread_account(text, text) to pay_operator;
 
 create or replace function pay.list_final_events(p_account_id text, p_since timestamptz)
 returns table (
-  reference text, payment_id text, address text, amount_minor bigint, currency text
+  reference text, payment_id text, address text, amount_minor bigint, currency text, tx_hash text,
+  log_index integer
 ) language plpgsql volatile security definer rows 100 set search_path = pg_catalog, pg_temp as $$
 begin
   perform pay_internal.act_as_worker();
   return query
     select event.reference, event.subject_id, event.provider_reference, event.amount_minor,
-      event.currency
+      event.currency, event.body #>> '{chain,tx_hash}',
+      (event.body #>> '{chain,log_index}')::integer
     from pay.provider_accounts a
     join pay.provider_events event on event.environment_id = a.environment_id
       and event.account_id = a.id
@@ -6130,6 +6141,14 @@ begin
   where c.next_sync_at is not null and c.state <> 'pending';
 end $$;
 
+create or replace function pay_internal.rail_needs_token(p_method_kind text)
+returns boolean language sql immutable parallel safe
+as $$ select p_method_kind in ('card') $$;
+
+create or replace function pay_internal.rail_collects(p_method_kind text)
+returns boolean language sql immutable parallel safe
+as $$ select p_method_kind in ('sepa') $$;
+
 create or replace function pay_internal.max_windows_ahead()
 returns integer language sql immutable parallel safe as $$ select 150 $$;
 
@@ -6412,7 +6431,8 @@ end $$;
 grant execute on function pay.record(text) to pay_api, pay_operator;
 
 create or replace function pay.read_provider_subject(
-  p_environment_id text, p_subject_id text, p_refund_id text, p_account_id text, p_reference text
+  p_environment_id text, p_subject_id text, p_refund_id text, p_account_id text, p_reference text,
+  p_object_id text
 ) returns table (
   subject_body text, refund_body text, dispute_body text, booked_minor bigint, transfers json
 ) language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp as $$
@@ -6420,9 +6440,9 @@ begin
   perform pay_internal.act_as_worker();
   return query
     select coalesce(p.body, tr.body), r.body,
-      pay_internal.dispute_body(e.id, p.id, split_part(p_reference, ':', 1)),
+      pay_internal.dispute_body(e.id, p.id, p_object_id),
       coalesce(reported.booked_minor, 0),
-      case when reported.reference is not null
+      case when reported.body ? 'chain'
         then pay_internal.transfers_json(reported, p_subject_id) end
     from (values (p_environment_id)) e (id)
     left join pay.payments p on p.environment_id = e.id and p.id = p_subject_id
@@ -6433,7 +6453,7 @@ begin
         and reported.reference = p_reference
     where coalesce(p.body, tr.body) is not null;
 end $$;
-grant execute on function pay.read_provider_subject(text, text, text, text, text)
+grant execute on function pay.read_provider_subject(text, text, text, text, text, text)
   to pay_api, pay_operator;
 
 create or replace function pay_internal.check_refunds(p_refunds jsonb, p_found pay.admission[])
