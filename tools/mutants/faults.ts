@@ -94,39 +94,32 @@ export async function oldFixes(root: string): Promise<Fault[]> {
 
 const SCHEMAS = "supabase/schemas";
 
-/** Lists the constraints, policies and triggers of the tables of `pay`. */
+/**
+ * Lists the constraints, policies and triggers of the tables of `pay`. A dropped policy would show
+ * nothing to anybody, so it allows everything instead.
+ */
 export async function sqlObjects(sql: postgres.Sql): Promise<Fault[]> {
-  const rows = await sql<{ type: string; name: string; place: string; change: string }[]>`
-    select 'constraint' as type, c.conname as name, c.conrelid::regclass::text as place,
-      pg_get_constraintdef(c.oid) as change
-    from pg_constraint c
+  const rows = await sql<{ name: string; place: string; change: string; plant: string }[]>`
+    select t::text || ' constraint ' || c.conname as name, t::text as place,
+      pg_get_constraintdef(c.oid) as change,
+      format('alter table %s drop constraint %I cascade', t, c.conname) as plant
+    from pg_constraint c cross join lateral (select c.conrelid::regclass as t) as on_table
     where c.connamespace = 'pay'::regnamespace and c.contype in ('c', 'u', 'f', 'x')
       and c.conparentid = 0
     union all
-    select 'policy', p.polname, p.polrelid::regclass::text,
-      coalesce(pg_get_expr(p.polqual, p.polrelid), pg_get_expr(p.polwithcheck, p.polrelid), '')
-    from pg_policy p
+    select t::text || ' policy ' || p.polname, t::text,
+      concat_ws(' check ', pg_get_expr(p.polqual, t), pg_get_expr(p.polwithcheck, t)),
+      format('alter policy %I on %s', p.polname, t)
+        || case when p.polqual is null then '' else ' using (true)' end
+        || case when p.polwithcheck is null then '' else ' with check (true)' end
+    from pg_policy p cross join lateral (select p.polrelid::regclass as t) as on_table
     union all
-    select 'trigger', t.tgname, t.tgrelid::regclass::text, pg_get_triggerdef(t.oid)
+    select r.oid::regclass::text || ' trigger ' || t.tgname, r.oid::regclass::text,
+      pg_get_triggerdef(t.oid), format('drop trigger %I on %s', t.tgname, r.oid::regclass)
     from pg_trigger t join pg_class r on r.oid = t.tgrelid
     where r.relnamespace = 'pay'::regnamespace and not t.tgisinternal and t.tgparentid = 0
-    order by 3, 1, 2`;
-  return rows.map(({ type, name, place, change }) => ({
-    kind: "sql",
-    name: `${place} ${type} ${name}`,
-    change: short(change),
-    place,
-    plant: plantSql(type, name, place),
-    own_tests: [],
-  }));
-}
-
-/** A dropped policy would show nothing to anybody, so it shows all in its place. */
-function plantSql(type: string, name: string, table: string): string {
-  const quoted = `"${name}"`;
-  if (type === "policy") return `alter policy ${quoted} on ${table} using (true)`;
-  if (type === "trigger") return `drop trigger ${quoted} on ${table}`;
-  return `alter table ${table} drop constraint ${quoted} cascade`;
+    order by 1`;
+  return rows.map((row) => ({ ...row, kind: "sql", change: short(row.change), own_tests: [] }));
 }
 
 function instrumenter(): Instrumenter {

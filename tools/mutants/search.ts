@@ -12,6 +12,7 @@ import { applyBack, draw, type Fault, instrument, oldFixes, sqlObjects } from ".
 import { type NoticedFault, readTable, rowOf, summary, writeTable } from "./table.ts";
 import {
   copyProject,
+  type Knowledge,
   type KnownTest,
   learnTests,
   notices,
@@ -21,7 +22,9 @@ import {
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 /** The tests tried for a fault take up to this time without it. */
-const TRIED_MS = { pure: 15_000, database: 20_000 };
+const TRIED_MS = { pure: 4_000, database: 12_000 };
+/** Files learned for a fix or an object of the database. */
+const NEAR_FILES = 5;
 /** Its tests measure time, which switches of mutants falsify. */
 const MEASURES_TIME = "tests/core/linear_time_test.ts";
 /** Files that could notice any fault of the database, after those that name the object. */
@@ -32,11 +35,15 @@ type Level = "pure" | "database";
 /** The faults of a run and the tests that it tries. */
 export class Search {
   readonly #tests: KnownTest[] = [];
-  /** Mutants that are executed when a module is loaded. */
-  readonly #at_start = new Set<string>();
   readonly #noticers = new Map<string, Set<KnownTest>>();
+  /** Test files that have run, with their level. */
+  readonly #learned = new Map<string, Promise<void>>();
   readonly #texts = new Map<string, string>();
-  #mutants = new Map<string, { place: string; is_drawn: boolean }>();
+  readonly #knowledge: Knowledge = {
+    mutants: new Map(),
+    at_start: new Set(),
+    with_database: new Set(),
+  };
 
   private constructor(
     readonly server: TestServer,
@@ -77,18 +84,17 @@ export class Search {
     const { files } = await selectTestFiles([], ROOT);
     const usable = files
       .filter((file) => !startsPrograms(file) && file !== MEASURES_TIME).sort();
-    const named = new Set(faults.map(({ name }) => this.table.get(name)?.noticed_by));
+    const named = new Set(
+      faults.map(({ kind, name }) => kind === "mutant" && this.table.get(name)?.noticed_by),
+    );
     let open = faults;
-    const steps: [Level, string[]][] = [
-      ["pure", usable.filter((file) => named.has(file))],
-      ["database", usable.filter((file) => named.has(file))],
-      ["pure", usable],
-      ["database", usable],
-    ];
-    for (const [level, step_files] of steps) {
-      if (open.length === 0 || step_files.length === 0) continue;
-      await this.#learn(level, step_files);
-      open = await this.#plantAll(open, level, step_files === usable);
+    for (const step_files of [usable.filter((file) => named.has(file)), usable]) {
+      for (const level of ["pure", "database"] as const) {
+        const is_last = step_files === usable;
+        if (is_last && !open.some(({ kind }) => kind === "mutant")) continue;
+        await this.#learnAll(level, step_files);
+        open = await this.#plantAll(open, level, is_last ? [] : usable, is_last);
+      }
     }
     console.log(summary(this.table.values()));
     if (this.#is_over) return 1;
@@ -117,7 +123,7 @@ export class Search {
     const isPlanted = (fault: Fault) => count > 0 ? !this.table.has(fault.name) : is_noticed(fault);
     const mutants = wants("mutant") ? draw(all, count || all.length).filter(isPlanted) : [];
     const planted = new Set(mutants);
-    this.#mutants = new Map(
+    this.#knowledge.mutants = new Map(
       all.map((fault) => [fault.plant, { place: fault.place, is_drawn: planted.has(fault) }]),
     );
     const others = draw([...mutants, ...fixes.filter(isPlanted)], Infinity);
@@ -125,39 +131,59 @@ export class Search {
   }
 
   /** Runs the tests of the files once, to see what they execute. */
-  async #learn(level: Level, files: readonly string[]): Promise<void> {
+  async #learnAll(level: Level, files: readonly string[]): Promise<void> {
     const queue = [...files];
-    const known = new Set(this.#tests.map(({ file, index }) => `${file} ${index}`));
-    const server = level === "pure" ? null : JSON.stringify(this.server);
     await Promise.all(this.processes.map(async (process) => {
       // A file that could not be loaded without a server is loaded again.
       await process.end();
-      for (let file = queue.shift(); file !== undefined; file = queue.shift()) {
-        if (this.#is_over) return;
-        const found = await learnTests(
-          process,
-          file,
-          server,
-          this.#mutants,
-          known,
-          this.#at_start,
-        );
-        this.#tests.push(...found);
+      for (let file = queue.shift(); file !== undefined && !this.#is_over; file = queue.shift()) {
+        await this.#learn(process, level, file);
       }
     }));
     console.log(`${this.#tests.length} tests pass without a fault`);
   }
 
-  /** Tries the known tests of a level. Returns the faults that none of them notices. */
-  async #plantAll(faults: readonly Fault[], level: Level, is_last: boolean): Promise<Fault[]> {
+  #learn(process: TestProcess, level: Level, file: string): Promise<void> {
+    const key = `${level} ${file}`;
+    const learned = this.#learned.get(key) ?? this.#learnNow(process, level, file);
+    this.#learned.set(key, learned);
+    return learned;
+  }
+
+  async #learnNow(process: TestProcess, level: Level, file: string): Promise<void> {
+    const server = level === "pure" ? null : JSON.stringify(this.server);
+    const known = new Set(this.#tests.filter((test) => test.file === file).map((t) => t.index));
+    if (server !== null && !this.#knowledge.with_database.has(file)) return;
+    this.#tests.push(...await learnTests(process, file, server, this.#knowledge, known));
+  }
+
+  /**
+   * Tries the known tests of a level. Returns the faults that none of them notices.
+   * @param files those that are learned for a fix or an object when they are near to it
+   */
+  async #plantAll(
+    faults: readonly Fault[],
+    level: Level,
+    files: readonly string[],
+    is_last: boolean,
+  ): Promise<Fault[]> {
     const queue = [...faults];
     const open: Fault[] = [];
     await Promise.all(this.processes.map(async (process, i) => {
       for (let fault = queue.shift(); fault !== undefined; fault = queue.shift()) {
-        const tests = this.#is_over ? null : this.#candidates(fault, level, is_last);
+        if (is_last && fault.kind !== "mutant") {
+          open.push(fault);
+          continue;
+        }
+        const near = fault.kind === "mutant" ? [] : files.filter((f) => this.#isNear(f, fault));
+        for (const file of near.slice(0, NEAR_FILES)) {
+          if (!this.#is_over) await this.#learn(process, level, file);
+        }
+        const is_final = is_last || fault.kind !== "mutant";
+        const tests = this.#is_over ? null : this.#candidates(fault, level, is_final);
         const by = tests && await this.#firstNoticer(fault, tests, process, this.plain[i]!);
         if (!by || this.#is_over) open.push(fault);
-        if (this.#is_over || !tests || !by && !(is_last && level === "database")) continue;
+        if (this.#is_over || !tests || !by && !(is_final && level === "database")) continue;
         await this.#record(fault, by);
       }
     }));
@@ -178,23 +204,20 @@ export class Search {
   }
 
   /** The tests that could notice a fault, the most promising first. */
-  #candidates(fault: Fault, level: Level, is_last: boolean): KnownTest[] {
+  #candidates(fault: Fault, level: Level, is_final: boolean): KnownTest[] {
     const named = this.table.get(fault.name)?.noticed_by;
     const noticers = this.#noticers.get(fault.place);
     const rank = (test: KnownTest): number => {
       if (test.file === named) return 0;
-      if (!is_last) return Infinity;
-      const is_own = fault.own_tests.includes(test.file) ||
-        fault.kind === "sql" && this.#names(test.file, fault.name.split(" ").at(-1)!);
-      if (is_own) return 1;
+      if (!is_final) return Infinity;
       if (noticers?.has(test)) return 2;
-      if (fault.kind === "sql") {
-        return DATABASE_TESTS.test(test.file) ? 3 : this.#names(test.file, fault.place) ? 4 : 5;
+      if (fault.kind !== "mutant" && this.#isNear(test.file, fault)) {
+        return DATABASE_TESTS.test(test.file) ? 3 : 1;
       }
-      return fault.kind === "mutant" || test.places.has(fault.place) ? 4 : Infinity;
+      return fault.kind === "fix" ? Infinity : 4;
     };
-    const cost = ({ ms, hits }: KnownTest) =>
-      level === "pure" || fault.kind === "sql" ? ms : ms * hits.size;
+    // A test that executes few of the mutants is about their place.
+    const cost = ({ ms, hits }: KnownTest) => (ms + 1) * (hits.size + 1);
     const ranked = this.#tests
       .filter((test) => test.level === level && this.#reaches(test, fault))
       .map((test) => ({ test, rank: rank(test), cost: cost(test) }))
@@ -208,13 +231,16 @@ export class Search {
   #reaches(test: KnownTest, { kind, plant, place }: Fault): boolean {
     const is_sql = kind === "sql" || place.endsWith(".sql");
     if (kind !== "mutant") return test.level === "database" || !is_sql;
-    return test.hits.has(plant) || this.#at_start.has(plant) && test.places.has(place);
+    return test.hits.has(plant) || this.#knowledge.at_start.has(plant) && test.places.has(place);
   }
 
-  #names(file: string, name: string): boolean {
+  /** Whether a test file is tried for a fault before it is known what it executes. */
+  #isNear(file: string, { kind, name, own_tests }: Fault): boolean {
+    if (this.table.get(name)?.noticed_by === file || own_tests.includes(file)) return true;
+    if (kind !== "sql") return false;
     const text = this.#texts.get(file) ?? Deno.readTextFileSync(join(ROOT, file));
     this.#texts.set(file, text);
-    return text.includes(name);
+    return DATABASE_TESTS.test(file) || text.includes(name.split(" ").at(-1)!);
   }
 
   /** Plants a fault and returns the first of the tests that notices it. */
@@ -231,7 +257,7 @@ export class Search {
     };
     if (tests.length === 0) return null;
     const { kind, plant: mutant } = fault;
-    if (kind === "mutant" && !this.#at_start.has(mutant)) {
+    if (kind === "mutant" && !this.#knowledge.at_start.has(mutant)) {
       return await first((test) => notices(process, test, server, { mutant }));
     }
     if (kind === "mutant") {
@@ -243,9 +269,16 @@ export class Search {
     }
     const statement = kind === "sql" ? mutant : await sqlOfFix(plain, fault);
     if (statement !== null) {
+      const steps = fault.name.split(" ").at(-1)!;
+      // Steps of its own are quick.
       return await this.#withWeakened(
+        fault,
         statement,
-        (weakened) => first((test) => notices(process, test, server, { server: weakened })),
+        (weakened) =>
+          first(async (test) =>
+            await notices(process, test, server, { server: weakened, steps }) ||
+            await notices(process, test, server, { server: weakened })
+          ),
       );
     }
     if (!await applyBack(plain, mutant)) return null;
@@ -261,8 +294,12 @@ export class Search {
     }
   }
 
-  /** Runs `work` with a copy of the template in which a statement has run. */
+  /**
+   * Runs `work` with a copy of the template in which a statement has run. Returns null if the
+   * statements of a fix do not fit.
+   */
   async #withWeakened(
+    { kind }: Fault,
     statement: string,
     work: (server: string) => Promise<KnownTest | null>,
   ): Promise<KnownTest | null> {
@@ -271,8 +308,10 @@ export class Search {
     source.pathname = `/${template}`;
     return await scratchServer(superuser_url).withDatabase(async (url) => {
       const sql = postgres(url, { max: 1, onnotice: () => {} });
-      const is_planted = await sql.unsafe(statement).then(() => true, () => false)
-        .finally(() => sql.end());
+      const is_planted = await sql.unsafe(statement).then(() => true, (error) => {
+        if (kind === "sql") throw error;
+        return false;
+      }).finally(() => sql.end());
       const weakened = new URL(url).pathname.slice(1);
       return is_planted ? await work(JSON.stringify({ ...this.server, template: weakened })) : null;
     }, source.href);

@@ -12,6 +12,8 @@ const WORKER = fileURLToPath(new URL("worker.ts", import.meta.url));
 const GRACE_MS = 5_000;
 /** Runs after which a process is replaced, because loaded files and failed tests leave things. */
 const RUNS = 2_000;
+/** The error of a test without TEST_SERVER. */
+const NO_SERVER = "These tests need a database";
 /** Deadline of the first run of a test. Slower ones, such as those that measure time, are left out. */
 const LEARN_MS = { pure: 10_000, database: 90_000 };
 
@@ -110,6 +112,8 @@ export interface KnownTest {
 export interface Planted {
   mutant?: string;
   server?: string;
+  /** Only steps with this text in their name run. */
+  steps?: string;
 }
 
 /** Runs a known test, with a deadline far beyond its time on a busy machine. */
@@ -117,13 +121,14 @@ export async function runTest(
   process: TestProcess,
   test: KnownTest,
   server: string | null,
-  { mutant, server: weakened }: Planted = {},
+  { mutant, server: weakened, steps }: Planted = {},
 ): Promise<TestAnswer> {
   const hits = mutant === undefined ? undefined : test.hits.get(mutant);
   return await process.ask({
     file: test.file,
     test: test.index,
     timeout_ms: Math.max(15_000, 8 * test.ms),
+    steps,
     server: test.level === "pure" ? null : weakened ?? server,
     ...(mutant !== undefined && { mutant }),
     ...(hits !== undefined && { hit_limit: 1_000 + 100 * hits }),
@@ -143,34 +148,44 @@ export async function notices(
   const fails = async (fault: Planted) =>
     (await runTest(process, test, server, fault)).error !== null;
   if (!await fails(planted)) return false;
-  if (!await fails({})) return true;
+  const { steps = "" } = planted;
+  if (!await fails({ steps })) return true;
   await process.end();
   const is_noticed = await fails(planted);
   await process.end();
-  return is_noticed && !await fails({});
+  return is_noticed && !await fails({ steps });
+}
+
+/** What is known about mutants and test files; `learnTests` adds to the sets. */
+export interface Knowledge {
+  mutants: ReadonlyMap<string, { place: string; is_drawn: boolean }>;
+  /** Mutants that are executed when a module is loaded. */
+  at_start: Set<string>;
+  /** Files with tests that need a database. */
+  with_database: Set<string>;
 }
 
 /**
  * Runs every test of a file once and returns those that pass.
- * @param skipped tests that are known, as `<file> <index>`
- * @param at_start gets the mutants that the loading of the file has executed
+ * @param skipped the positions of tests that are known
  */
 export async function learnTests(
   process: TestProcess,
   file: string,
   server: string | null,
-  mutants: ReadonlyMap<string, { place: string; is_drawn: boolean }>,
-  skipped: ReadonlySet<string>,
-  at_start: Set<string>,
+  { mutants, at_start, with_database }: Knowledge,
+  skipped: ReadonlySet<number>,
 ): Promise<KnownTest[]> {
   const found: KnownTest[] = [];
   const level = server === null ? "pure" : "database";
   const timeout_ms = LEARN_MS[level];
   const listed = await process.ask({ file, server, timeout_ms: 60_000 });
   for (const id of Object.keys(listed.hits)) at_start.add(id);
+  if (listed.error?.includes(NO_SERVER)) with_database.add(file);
   for (const index of (listed.names ?? []).keys()) {
-    if (skipped.has(`${file} ${index}`)) continue;
+    if (skipped.has(index)) continue;
     const { error, ms, hits } = await process.ask({ file, test: index, server, timeout_ms });
+    if (error?.includes(NO_SERVER)) with_database.add(file);
     if (error !== null) continue;
     const reached = Object.entries(hits);
     const places = new Map<string, number>();

@@ -20,6 +20,8 @@ export interface TestRequest {
   hit_limit?: number;
   /** The content of TEST_SERVER; null for tests without a database. */
   server?: string | null;
+  /** Only steps with this text in their name run. */
+  steps?: string | undefined;
   timeout_ms: number;
 }
 
@@ -58,6 +60,8 @@ const loaded = new Map<string, Definition[] | Error>();
 const before: (() => unknown)[] = [];
 const after: (() => unknown)[] = [];
 let registered: Definition[] = [];
+/** Steps of the present test run if their name has this text. */
+let steps = "";
 let runs = 0;
 /** Ends the test that runs now with an error that it has not caught. */
 let failNow: (error: unknown) => void = () => {};
@@ -119,6 +123,7 @@ async function respond(request: TestRequest): Promise<TestAnswer> {
   const { fn, name, ignore } = (loaded.get(file!) as Definition[])[test]!;
   if (ignore) return { error: "ignored", is_dirty: false, ms: 0, hits: {} };
   switchOn(request.mutant, request.hit_limit);
+  steps = request.steps ?? "";
   try {
     return await measured(timeout_ms, () => fn(contextOf(name)));
   } finally {
@@ -189,8 +194,9 @@ function contextOf(name: string, parent?: Deno.TestContext): Deno.TestContext {
       : typeof first === "function"
       ? { name: first.name, fn: first as Body, ignore: false }
       : first as Definition;
-    if (!ignore) await fn(contextOf(name, result));
-    return !ignore;
+    const is_run = !ignore && (parent !== undefined || name.includes(steps));
+    if (is_run) await fn(contextOf(name, result));
+    return is_run;
   };
   const result = { ...context, step } as Deno.TestContext;
   return result;
