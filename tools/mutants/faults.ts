@@ -59,7 +59,8 @@ export async function instrument(copy: string): Promise<Fault[]> {
   }
   const texts = new Map(files.map(({ name, content }) => [name, content.split("\n")]));
   const seen = new Map<string, number>();
-  return result.mutants.map(({ id, fileName, location, mutatorName, replacement = "" }) => {
+  const planted = result.mutants.filter(({ status }) => status !== "Ignored");
+  return planted.map(({ id, fileName, location, mutatorName, replacement = "" }) => {
     const place = relative(copy, fileName);
     const original = textAt(texts.get(fileName)!, location);
     const change = `${short(original)} → ${short(replacement)}`;

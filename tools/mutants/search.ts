@@ -21,7 +21,9 @@ import {
 } from "./test_process.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-/** The tests tried for a fault take up to this time without it. */
+/** The rank of tests that no more than execute a mutant. */
+const LAST_RANK = 4;
+/** Those that are tried for a fault take up to this time without it. */
 const TRIED_MS = { pure: 4_000, database: 12_000 };
 /** Files learned for a fix or an object of the database. */
 const NEAR_FILES = 5;
@@ -214,7 +216,7 @@ export class Search {
       if (fault.kind !== "mutant" && this.#isNear(test.file, fault)) {
         return DATABASE_TESTS.test(test.file) ? 3 : 1;
       }
-      return fault.kind === "fix" ? Infinity : 4;
+      return fault.kind === "fix" ? Infinity : LAST_RANK;
     };
     // A test that executes few of the mutants is about their place.
     const cost = ({ ms, hits }: KnownTest) => (ms + 1) * (hits.size + 1);
@@ -224,8 +226,8 @@ export class Search {
       .filter(({ rank }) => rank !== Infinity)
       .sort((a, b) => a.rank - b.rank || a.cost - b.cost);
     let ms = 0;
-    return ranked.map(({ test }) => test)
-      .filter((test) => (ms += test.ms) <= TRIED_MS[level] || test.file === named);
+    return ranked.filter(({ test, rank }) => rank < LAST_RANK || (ms += test.ms) < TRIED_MS[level])
+      .map(({ test }) => test);
   }
 
   #reaches(test: KnownTest, { kind, plant, place }: Fault): boolean {

@@ -38,22 +38,19 @@ export function rowOf(
   return { kind, name, change, place, noticed_by: by?.file ?? null, level: by?.level ?? null };
 }
 
-/** Renders counts by kind and folder: planted, noticed, noticed by pure tests. */
+/** Renders counts by kind and folder: planted, noticed, by pure tests, by tests with a database. */
 export function summary(rows: Iterable<NoticedFault>): string {
-  const counts = new Map<string, { planted: number; noticed: number; pure: number }>();
-  for (const { kind, place, noticed_by, level } of rows) {
+  const groups = Map.groupBy(rows, ({ kind, place }) => {
     const folder = kind === "sql" ? "tables" : place.split("/").slice(0, 2).join("/");
-    const key = `${kind.padEnd(7)} ${folder}`;
-    const count = counts.get(key) ?? { planted: 0, noticed: 0, pure: 0 };
-    count.planted++;
-    if (noticed_by !== null) count.noticed++;
-    if (level === "pure") count.pure++;
-    counts.set(key, count);
-  }
-  const lines = [...counts].sort(([a], [b]) => a < b ? -1 : 1).map(([key, count]) =>
-    `${
-      key.padEnd(34)
-    } ${count.planted} planted, ${count.noticed} noticed, ${count.pure} by pure tests`
-  );
+    return `${kind.padEnd(7)} ${folder}`;
+  });
+  const lines = [...groups].sort(([a], [b]) => a < b ? -1 : 1).map(([key, group]) => {
+    const [pure, database] = ["pure", "database"].map((level) =>
+      group.filter((row) => row.level === level).length
+    );
+    const noticed = group.filter(({ noticed_by }) => noticed_by !== null).length;
+    return `${key.padEnd(28)} ${group.length} planted, ${noticed} noticed: ` +
+      `${pure} by pure tests, ${database} with a database`;
+  });
   return lines.join("\n");
 }
