@@ -113,8 +113,7 @@ function collectTests() {
 
 async function respond(request: TestRequest): Promise<TestAnswer> {
   const { file, test, server = null, timeout_ms } = request;
-  if (server === null) Deno.env.delete("TEST_SERVER");
-  else Deno.env.set("TEST_SERVER", server);
+  Deno.env.set("TEST_SERVER", server ?? "");
   const loading = await measured(timeout_ms, () => load(file!));
   if (loading.error !== null || test === undefined) {
     const tests = loaded.get(file!);

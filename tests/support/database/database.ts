@@ -38,12 +38,13 @@ const COPY_ATTEMPTS = 100;
 const RETRY_MS = 50;
 
 /** `deno test FILE`, as editors run it, sets no server. An empty variable asks for none. */
-const SERVER = Deno.env.get("TEST_SERVER") ?? await sharedServer();
+const SHARED_SERVER = Deno.env.has("TEST_SERVER") ? "" : await sharedServer();
 
 /** Returns the server of this run. */
 export function testServer(): TestServer {
-  if (SERVER === "") throw new Error("These tests need a database, and TEST_SERVER is empty");
-  return JSON.parse(SERVER) as TestServer;
+  const server = SHARED_SERVER || Deno.env.get("TEST_SERVER");
+  if (!server) throw new Error("These tests need a database, and TEST_SERVER is empty");
+  return JSON.parse(server) as TestServer;
 }
 
 /** Copies the template. Call `drop` at the end of the file. */
