@@ -101,7 +101,7 @@ export interface CardReport {
 }
 
 /** The part of an event that only a chain reports: a transfer in a transaction. */
-export interface ChainReport {
+interface ChainReport {
   tx_hash: string;
   /** The place of the transfer; absent: the event is about the whole transaction. */
   log_index?: number;
@@ -110,7 +110,7 @@ export interface ChainReport {
 }
 
 /** The part of an event that only a bank reports. */
-export interface BankReport {
+interface BankReport {
   /**
    * The part of an entry of the account that `object_id` names, its line in the file, and the
    * bank's own reference. No other event is about the same money. Absent: the event is no entry.

@@ -12,7 +12,7 @@ import { readReleases, releasedFiles, RELEASES_FILE } from "./releases.ts";
 import { splitStatements } from "../../apps/server/migrations/sql_statements.ts";
 
 /** The paths of a project. */
-export interface SchemaFolders {
+interface SchemaFolders {
   migrations: string;
   schemas: string;
   /** The path of releases.json. */
@@ -30,7 +30,7 @@ const FOLDERS: SchemaFolders = {
 };
 
 /** The migration of the functions that no release has. */
-export interface FunctionsMigration {
+interface FunctionsMigration {
   path: string;
   text: string;
   /** Whether the file has this text. */

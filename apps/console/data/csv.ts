@@ -11,7 +11,7 @@ import type { FileSink } from "./save_file.ts";
  * A column of a file: the path of a member, such as `customer.email`. `amount_decimal` is the amount
  * of `amount_minor` in units of the currency.
  */
-export type Column = string;
+type Column = string;
 
 /** Marks the file as UTF-8. Without it Excel reads it in the code page of the machine. */
 const BYTE_ORDER_MARK = "\uFEFF";

@@ -37,7 +37,7 @@ export class ForeignDatabaseError extends MigrationError {
 }
 
 /** A migration file. */
-export interface Migration {
+interface Migration {
   file: string;
   version: string;
   name: string;
