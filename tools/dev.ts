@@ -4,7 +4,7 @@
  */
 
 import { fileURLToPath } from "node:url";
-import { START_COMMAND } from "../apps/server/local/start_command.ts";
+import { START_COMMAND } from "../packages/sandbox/start_command.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const WATCHED = ["apps", "docs", "packages", "shared", "supabase", "tools/site", "tools/generate"];

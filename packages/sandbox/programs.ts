@@ -7,7 +7,7 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
-import { START_COMMAND } from "../../apps/server/local/start_command.ts";
+import { START_COMMAND } from "./start_command.ts";
 
 /** A command that runs the service. */
 export interface ServiceCommand {

@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { PaymentsClient, type RequestOptions } from "../client/mod.ts";
-import { fetchSparingFaults } from "../../apps/console/data/sparing_fetch.ts";
+import { fetchSparingFaults } from "./sparing_fetch.ts";
 import { CommandError, type Surroundings, textOf, UsageError, type Values } from "./command.ts";
 import { dataDir } from "./data_folder.ts";
 

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { START_COMMAND } from "../../apps/server/local/start_command.ts";
+import { START_COMMAND } from "../../packages/sandbox/start_command.ts";
 import {
   launchStart,
   PROJECT_DIR,

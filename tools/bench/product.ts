@@ -10,7 +10,7 @@ import type { Credentials } from "../../apps/server/data_dir/credentials.ts";
 import { credentialsPath } from "../../apps/server/data_dir/credentials.ts";
 import { postgresAccount, postgresHome } from "../../apps/server/postgres/postgres_account.ts";
 import { SUPERUSER } from "../../apps/server/postgres/postgres_cluster.ts";
-import { START_COMMAND } from "../../apps/server/local/start_command.ts";
+import { START_COMMAND } from "../../packages/sandbox/start_command.ts";
 
 /** The project's folder. */
 export const PROJECT_DIR = fileURLToPath(new URL("../..", import.meta.url));

@@ -22,7 +22,7 @@ import { showFlash } from "./flash.ts";
 import { go } from "./route.ts";
 import { endSession, leaveSandbox, session } from "./session.ts";
 import type { DescribedCall } from "./snippets.ts";
-import { fetchSparingFaults } from "./sparing_fetch.ts";
+import { fetchSparingFaults } from "../../../packages/sandbox/sparing_fetch.ts";
 
 type Resources = Pick<
   PaymentsClient,

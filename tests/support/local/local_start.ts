@@ -5,7 +5,7 @@
 
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { START_COMMAND } from "../../../apps/server/local/start_command.ts";
+import { START_COMMAND } from "../../../packages/sandbox/start_command.ts";
 
 /** The project's folder. */
 export const PROJECT_DIR = fileURLToPath(new URL("../../..", import.meta.url));

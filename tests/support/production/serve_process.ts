@@ -2,7 +2,7 @@
 
 import { fileURLToPath } from "node:url";
 import config from "../../../deno.json" with { type: "json" };
-import { SERVE_COMMAND } from "../../../apps/server/local/start_command.ts";
+import { SERVE_COMMAND } from "../../../packages/sandbox/start_command.ts";
 
 const PROJECT_DIR = fileURLToPath(new URL("../../..", import.meta.url));
 /** The first words of the line that an instance prints when it serves. */

@@ -3,7 +3,7 @@
  * them to start the service in the same way as a user.
  */
 
-import config from "../../../deno.json" with { type: "json" };
+import config from "../../deno.json" with { type: "json" };
 
 /**
  * The arguments of deno; the first one is `run`. The commands also turn off the spans of Deno itself

@@ -3,7 +3,7 @@
  * and the command line send all their reads in this way.
  */
 
-import type { PaymentsClientOptions } from "../../../packages/client/mod.ts";
+import type { PaymentsClientOptions } from "../client/mod.ts";
 
 /** Sends a request. A read uses up no declared fault; the API takes this with test keys only. */
 export const fetchSparingFaults: NonNullable<PaymentsClientOptions["fetch"]> = (url, init) =>
