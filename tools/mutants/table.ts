@@ -9,7 +9,7 @@ export interface NoticedFault {
   name: string;
   change: string;
   place: string;
-  /** The cheapest test file that fails with the fault; null if none does. */
+  /** A test file that fails with the fault; null if none of those tried does. */
   noticed_by: string | null;
   level: "pure" | "database" | null;
 }
