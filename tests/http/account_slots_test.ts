@@ -118,18 +118,18 @@ serviceCase(
     const { environment_id } = service.key;
     await holder`select pg_advisory_lock(hashtextextended(${`environment ${environment_id}`}, 0))`;
     let refused = 0;
-    const updates = Array.from({ length: 300 }, async (_, i) => {
+    const updates = Array.from({ length: 364 }, async (_, i) => {
       const options = { body: { description: `update ${i}` } };
       const response = await service.call("PUT", `${ENDPOINTS}/${body.id}`, options);
       if (response.status === 429) refused++;
       return response;
     });
-    // 256 wait, and one waits for the end of the lock.
+    // 320 wait, and one waits for the end of the lock.
     await until("the others are refused", () => refused >= 43);
     await holder.end();
     const statuses = (await Promise.all(updates)).map(({ status }) => status);
     const done = statuses.filter((status) => status === 200).length;
-    assert.ok(refused < 100 && done === 300 - refused, `${refused} refused, ${done} done`);
+    assert.ok(refused < 100 && done === 364 - refused, `${refused} refused, ${done} done`);
   },
 );
 
