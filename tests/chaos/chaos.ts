@@ -7,7 +7,8 @@
 import { parseArgs } from "node:util";
 import type { Verdict } from "./harness/audit.ts";
 import { setStage, type Stage } from "./harness/stage.ts";
-import { type Judged, readCommit, renderRun, writePage } from "./report.ts";
+import { readCommit } from "../../tools/git.ts";
+import { type Judged, renderRun, ROOT, writePage } from "./report.ts";
 import { runBank } from "./worlds/banks/run.ts";
 import { KILL_POINTS } from "./worlds/cards/faults.ts";
 import { runCards } from "./worlds/cards/run.ts";
@@ -102,7 +103,7 @@ async function main(args: readonly string[]): Promise<number> {
     return 2;
   }
   const { seed, is_written } = options;
-  const [started, started_at, commit] = [performance.now(), new Date(), await readCommit()];
+  const [started, started_at, commit] = [performance.now(), new Date(), await readCommit(ROOT)];
   console.log(`seed ${seed}, commit ${commit}, ${started_at.toISOString()}`);
   const judged = await playAll(options);
   // Once more at the end, where a log that is cut off still has it.

@@ -22,7 +22,8 @@ export interface Judged {
 }
 
 const PAGE = fileURLToPath(import.meta.resolve("./last_runs.md"));
-const ROOT = fileURLToPath(import.meta.resolve("../../"));
+/** The project. */
+export const ROOT = fileURLToPath(import.meta.resolve("../../"));
 const BREACHES_SHOWN = 10;
 
 /** The verdicts of a run as lines of text. */
@@ -72,19 +73,4 @@ function renderPage(
     ...rows,
     "",
   ].join("\n");
-}
-
-/** The commit of the project, and whether files differ from it. */
-export async function readCommit(): Promise<string> {
-  const git = async (...args: string[]) => {
-    const { success, stdout } = await new Deno.Command("git", { args, cwd: ROOT }).output();
-    if (!success) throw new Error("not a repository");
-    return new TextDecoder().decode(stdout).trim();
-  };
-  try {
-    const changes = await git("status", "--porcelain", "--untracked-files=no");
-    return await git("rev-parse", "--short", "HEAD") + (changes === "" ? "" : " with changes");
-  } catch {
-    return "unknown";
-  }
 }

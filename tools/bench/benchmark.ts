@@ -14,6 +14,7 @@
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { checkBooks } from "../../apps/operator/check_books.ts";
+import { readCommit } from "../git.ts";
 import { judge, readLastRun, writeLastRun } from "./bounds.ts";
 import { writeDocument } from "./document.ts";
 import { type AtEnd, type Bench, counts, startLoad } from "./measure.ts";
@@ -153,7 +154,7 @@ async function readCircumstances(
   { sql }: Bench,
 ): Promise<Circumstances> {
   return {
-    commit: await readCommit(),
+    commit: await readCommit(PROJECT_DIR),
     date: new Date().toISOString().slice(0, 10),
     cpus: availableParallelism(),
     deno: Deno.version.deno,
@@ -161,20 +162,4 @@ async function readCircumstances(
     pgbench,
     ...{ seconds, repetitions },
   };
-}
-
-/** The measured commit, and whether files differ from it. */
-async function readCommit(): Promise<string> {
-  const git = async (...args: string[]) => {
-    const command = new Deno.Command("git", { args, cwd: PROJECT_DIR });
-    const { success, stdout } = await command.output();
-    if (!success) throw new Error("not a repository");
-    return new TextDecoder().decode(stdout).trim();
-  };
-  try {
-    const changes = await git("status", "--porcelain", "--untracked-files=no");
-    return await git("rev-parse", "--short", "HEAD") + (changes === "" ? "" : " with changes");
-  } catch {
-    return "unknown";
-  }
 }

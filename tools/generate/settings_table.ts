@@ -12,7 +12,7 @@ import { renderTable } from "./markdown_table.ts";
 /** A variable, its default and its meaning. */
 type Setting = [name: string, default_value: string, meaning: string];
 
-/** What the commands on the operator's machine read. */
+/** The variables of the commands that run on the operator's machine. */
 const OF_COMMANDS: readonly Setting[] = [
   ["PORT", "`54321`; `8000` of `serve`", "port; `0` takes a free one"],
   ["HOST", "`127.0.0.1`", "the IP address at which `deno task serve` listens"],
@@ -55,7 +55,7 @@ const OF_COMMANDS: readonly Setting[] = [
   ["CELLS_TO_URL", "none", "the database of the cell to which it moves"],
 ];
 
-/** What the functions read, local or deployed. */
+/** The variables of the functions, in a local start and in a deployment. */
 const OF_FUNCTIONS: readonly Setting[] = [
   [
     "PAYMENTS_DB_URL",

@@ -1,7 +1,7 @@
 /**
  * The faults that `deno task mutants` plants, one at a time: mutants of `shared/`, fixes of the
- * history taken back, and constraints, policies and triggers of the database dropped. Each has a name that a
- * change elsewhere in its file leaves as it is.
+ * history taken back, and constraints, policies and triggers of the database dropped. Each has a
+ * name that a change elsewhere in its file leaves as it is.
  */
 
 import { createInstrumenter, type Instrumenter } from "@stryker-mutator/instrumenter";
@@ -9,6 +9,7 @@ import { createInjector } from "typed-inject";
 import { createHash } from "node:crypto";
 import { join, relative } from "node:path";
 import type postgres from "postgres";
+import { git } from "../git.ts";
 
 /** The part of the project that a fault changes. */
 export type FaultKind = "mutant" | "fix" | "sql";
@@ -189,14 +190,6 @@ export async function applyBack(
   await writer.write(new TextEncoder().encode(patch)).catch(() => {});
   await writer.close().catch(() => {});
   return (await child.status).success;
-}
-
-/** Runs git and returns its output. @throws {Error} if it fails */
-export async function git(cwd: string, args: readonly string[]): Promise<string> {
-  const { success, stdout, stderr } = await new Deno.Command("git", { args: [...args], cwd })
-    .output();
-  if (!success) throw new Error(new TextDecoder().decode(stderr));
-  return new TextDecoder().decode(stdout);
 }
 
 function short(text: string): string {

@@ -4,7 +4,7 @@ import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { git } from "./faults.ts";
+import { git } from "../git.ts";
 import { ANSWER, type TestAnswer, type TestRequest } from "./worker.ts";
 
 const WORKER = fileURLToPath(new URL("worker.ts", import.meta.url));
@@ -156,7 +156,7 @@ export async function notices(
   return is_noticed && !await fails({ steps });
 }
 
-/** What is known about mutants and test files; `learnTests` adds to the sets. */
+/** The drawn mutants and the test files learned so far. `learnTests` adds to the sets. */
 export interface Knowledge {
   mutants: ReadonlyMap<string, { place: string; is_drawn: boolean }>;
   /** Mutants that are executed when a module is loaded. */
