@@ -74,7 +74,10 @@ export async function main(args: readonly string[]): Promise<number> {
 }
 
 /** The variables of a command that takes the URL of a database in place of DATABASE_URL. */
-export function databaseArgument(name: string, args: readonly string[]): typeof readVariable {
-  if (args.length > 1) throw new UsageError(`Usage: deno task ${name} [URL]`);
+export function databaseArgument(
+  command: string,
+  args: readonly string[],
+): typeof readVariable {
+  if (args.length > 1) throw new UsageError(`Usage: deno task ${command} [URL]`);
   return (name) => name === "DATABASE_URL" ? args[0] ?? readVariable(name) : readVariable(name);
 }

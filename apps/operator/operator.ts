@@ -1,7 +1,7 @@
 /**
  * The operator's command line: `deno task operator:NAME`. Each command is a row of COMMANDS; the
- * module that a row loads parses its arguments. What is printed for scripts goes to standard output,
- * everything else to standard error.
+ * module that a row loads parses its arguments. A command prints its result to standard output, and
+ * every other line to standard error.
  */
 
 import { print, reportFailure, UsageError } from "./command_line.ts";

@@ -1063,7 +1063,9 @@ export interface ClockAdvance {
    * `POST`: the end of the advance of that request.
    */
   target: string | null;
-  /** What became due in the advance so far, and was done. Advances that overlap count together. */
+  /**
+   * The numbers of actions that the advance has done so far. Advances that overlap count together.
+   */
   did: {
     /** Attempts to deliver webhooks, and deliveries to inboxes. */
     deliveries: number;

@@ -56,7 +56,7 @@ export const ClockAdvance = z.object({
     disputes_closed: Count.describe("Disputes that were lost at their deadline"),
     purged: Count.describe("Rows that were deleted after their retention"),
   }).describe(
-    "What became due in the advance so far, and was done. Advances that overlap count together",
+    "The numbers of actions that the advance has done so far. Advances that overlap count together",
   ),
   has_more: z.boolean()
     .describe("True: the clock is on its way to `target`. Send `to` with the value of `target`"),

@@ -21,7 +21,7 @@ import { openRecorder, settle } from "../support/webhook/recording_receiver.ts";
 
 const EUR = { currency: "EUR" } as const;
 
-/** What a call takes: the id in the path, the body, the query, and an idempotency key. */
+/** The arguments of a call. */
 interface Given {
   id: string;
   // deno-lint-ignore no-explicit-any
