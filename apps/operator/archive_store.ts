@@ -68,12 +68,12 @@ function openBucket(
   env: (name: string) => string | undefined,
 ): ArchiveStore {
   const read = (name: string) => {
-    const value = env(name)?.trim();
+    const value = env(name);
     if (!value) throw new UsageError(`${name} is missing: --to s3://… needs it`);
     return value;
   };
-  const region = env("AWS_REGION")?.trim() || "us-east-1";
-  const endpoint = env("AWS_ENDPOINT_URL")?.trim() || `https://s3.${region}.amazonaws.com`;
+  const region = env("AWS_REGION") ?? "us-east-1";
+  const endpoint = env("AWS_ENDPOINT_URL") ?? `https://s3.${region}.amazonaws.com`;
   const client = new AwsClient({
     accessKeyId: read("AWS_ACCESS_KEY_ID"),
     secretAccessKey: read("AWS_SECRET_ACCESS_KEY"),

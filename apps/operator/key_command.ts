@@ -109,7 +109,7 @@ export function readKeyCommand(
         scopes: values.scopes === undefined ? null : readScopes(values.scopes),
         expires_at: values.expires === undefined ? null : readExpiry(values.expires, now_ms),
         prefix: readPrefix("--prefix", values.prefix),
-        first_prefix: readPrefix("API_KEY_PREFIX", env("API_KEY_PREFIX")?.trim() || undefined) ??
+        first_prefix: readPrefix("API_KEY_PREFIX", env("API_KEY_PREFIX")) ??
           DEFAULT_KEY_PREFIX,
       };
     case "rotate":

@@ -1,6 +1,4 @@
-/**
- * Earlier requests: the first request of an idempotency key, and the log of a sandbox (contract §5).
- */
+/** Earlier requests: the first request of an idempotency key (contract §5). */
 
 import type { ReadOptions } from "./request_options.ts";
 import type { Transport } from "./transport.ts";

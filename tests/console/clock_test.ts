@@ -64,6 +64,7 @@ consoleCase("the clock is advanced, frozen and shown", async (step, { enter, mak
     await page.keyboard.press("Escape");
     await dialog().waitFor({ state: "detached" });
     assert.equal((await shown()).mode, before.mode);
+    assert.equal((await shown()).offset_seconds, before.offset_seconds);
   });
 });
 

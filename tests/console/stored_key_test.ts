@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import type { Page } from "playwright-core";
-import { keyLink, keyOfHash } from "../../apps/console/data/key_link.ts";
+import { keyLink, keyOfHash } from "../../packages/sandbox/key_link.ts";
 import { generateApiKey } from "../../shared/core/api_key.ts";
 import { consoleCase } from "../support/console/console_case.ts";
 

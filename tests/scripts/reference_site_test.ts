@@ -7,7 +7,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
-import { keyLink, referenceKeyLink } from "../../apps/console/data/key_link.ts";
+import { keyLink, referenceKeyLink } from "../../packages/sandbox/key_link.ts";
 import { buildReferenceSite } from "../../tools/site/reference_site.ts";
 import { launchBrowser, no_browser } from "../support/console/browser.ts";
 import { cloneDatabase } from "../support/database/database.ts";

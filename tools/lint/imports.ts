@@ -36,7 +36,7 @@ const RULES = [
 ];
 /** The steps, which write a status, and their exports that move nothing. Only the rules take them. */
 const STEPS: Readonly<Record<string, readonly string[]>> = {
-  "shared/domain/payments/payment_steps.ts": ["CAPTURE_WINDOW_MS", "FAILURES", "declineResponse"],
+  "shared/domain/payments/payment_steps.ts": ["CAPTURE_WINDOW_MS", "declineResponse"],
   "shared/domain/payments/refund_payment.ts": ["refundOf", "sampleRefund"],
   "shared/domain/payments/dispute_payment.ts": [
     "evidenceOf",
@@ -84,6 +84,7 @@ function faultOf(from: string, to: string, names: readonly string[]): string | n
       return `no arrow leads from ${folder} to ${target} (ARROWS in tools/lint/imports.ts)`;
     }
   }
+  if (from.startsWith("packages/") && to.startsWith("apps/")) return "a package imports no program";
   if (!from.startsWith("shared/")) return null;
   const is_rule = RULES.includes(from);
   if (to in STEPS && !is_rule && !(from in STEPS)) {

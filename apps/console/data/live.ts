@@ -47,8 +47,15 @@ export function useLive<T>(
   );
 }
 
-/** Repeats a read of the data of a key while the component is shown. */
-function usePolled<T>(key: string, every_ms: number, read: (() => Promise<T>) | null): Live<T> {
+/**
+ * Repeats a read of the data of a key while the component is shown.
+ * @param read learns by `isStopped` that nobody needs its result any more
+ */
+function usePolled<T>(
+  key: string,
+  every_ms: number,
+  read: ((isStopped: () => boolean) => Promise<T>) | null,
+): Live<T> {
   const [state, setState] = useState<{ key: string; data: T | null; error: unknown }>({
     key,
     data: null,
@@ -67,7 +74,7 @@ function usePolled<T>(key: string, every_ms: number, read: (() => Promise<T>) | 
       // `wake` starts the next read when the tab is visible again.
       if (document.hidden) return;
       try {
-        const data = await read();
+        const data = await read(() => stopped);
         if (stopped) return;
         wait_ms = every_ms;
         setState({ key, data, error: null });
@@ -118,14 +125,14 @@ const NEWEST_PAGES = 5;
  */
 export function useNewest<T>(call: Call<Page<T>>): Newest<T> | null {
   const last = useRef<Newest<T> | null>(null);
-  const { data } = usePolled(JSON.stringify(call), NEWEST_INTERVAL_MS, async () => {
+  const { data } = usePolled(JSON.stringify(call), NEWEST_INTERVAL_MS, async (isStopped) => {
     const items: T[] = [];
     let pages = 0;
     let is_cut = false;
     for await (const page of readPages(call)) {
       items.push(...page.data);
       is_cut = page.has_more;
-      if (++pages === NEWEST_PAGES) break;
+      if (++pages === NEWEST_PAGES || isStopped()) break;
     }
     return { items, is_cut };
   });

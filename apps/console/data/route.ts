@@ -4,7 +4,7 @@
  */
 
 import { effect, signal } from "@preact/signals";
-import { keyOfHash } from "./key_link.ts";
+import { keyOfHash } from "../../../packages/sandbox/key_link.ts";
 
 /** A route: `#/payments/pay_1?tab=x` has the steps `["payments", "pay_1"]` and the query `tab`. */
 export interface Route {

@@ -66,7 +66,7 @@ export function pythonOf({ method, url, headers, body }: Exchange["request"]): s
     .join("\n");
 }
 
-/** Returns the call as a module that uses the client in `client/`. */
+/** Returns the call as a module that uses the client in `packages/client/`. */
 export function typescriptOf({ resource, method, args }: DescribedCall, base_url: string): string {
   const shown = args.map((arg) => literal(arg, "", TYPESCRIPT));
   return [

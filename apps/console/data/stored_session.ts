@@ -67,7 +67,7 @@ function write(session: Session | null): void {
   }
 }
 
-/** The channel on which the reference asks (`scripts/sites/reference_site/page.js`). */
+/** The channel on which the reference asks (`tools/site/reference_site/page.js`). */
 const CHANNEL = "payments-console-key";
 
 /** Responds to the reference. Called once. */

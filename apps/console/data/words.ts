@@ -25,7 +25,7 @@ import {
 /** The status of a payment that the bank collects later. */
 export const COLLECTED_LATER = "processing";
 
-/** The look of a status: a class of content.css. */
+/** The look of a status: a class of theme.css. */
 type Tone = "good" | "wait" | "warn" | "info" | "bad" | "off";
 
 /**

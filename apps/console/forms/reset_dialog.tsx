@@ -2,14 +2,14 @@
 
 import { useState } from "preact/hooks";
 import { call } from "../data/calls.ts";
-import { FormDialog } from "../parts/form.tsx";
+import { ConfirmDialog } from "../parts/confirm_dialog.tsx";
 import { forgetLists, go } from "../data/route.ts";
 
 /** Asks for confirmation, then deletes the data of the sandbox. */
 export function ResetDialog({ close }: { close: () => void }) {
   const [with_endpoints, setWithEndpoints] = useState(false);
   return (
-    <FormDialog
+    <ConfirmDialog
       title="Reset the sandbox?"
       close={close}
       build={(options) =>
@@ -21,11 +21,9 @@ export function ResetDialog({ close }: { close: () => void }) {
         return `Reset: ${payments} payments, ${ledger_entries} ledger entries and ` +
           `${webhook_deliveries} deliveries deleted.`;
       }}
-      before={<button type="button" onClick={close} autoFocus>Keep everything</button>}
+      keep="Keep everything"
       act="Delete everything"
       acting="Deleting…"
-      act_class="danger"
-      after={null}
     >
       <p>
         This deletes every payment, refund, transfer, ledger entry, event and delivery of this key’s
@@ -39,6 +37,6 @@ export function ResetDialog({ close }: { close: () => void }) {
         />
         Delete the webhook endpoints too
       </label>
-    </FormDialog>
+    </ConfirmDialog>
   );
 }

@@ -38,7 +38,6 @@ function EndpointView({ of: endpoint, query }: { of: WebhookEndpoint; query: Rou
   const newest = useNewest(
     call("webhookDeliveries", "list", { endpoint_id: endpoint.id, limit: MAX_PAGE }),
   );
-  const since = firstMissed(newest?.items ?? []) ?? endpoint.created_at;
   const is_on = endpoint.status === "enabled";
   const next = is_on ? "disabled" : "enabled";
   return (
@@ -61,7 +60,13 @@ function EndpointView({ of: endpoint, query }: { of: WebhookEndpoint; query: Rou
           </DialogButton>
           {is_on && (
             <DialogButton text="Recover since…">
-              {(close) => <RecoverDialog endpoint={endpoint} since={since} close={close} />}
+              {(close) => (
+                <RecoverDialog
+                  endpoint={endpoint}
+                  since={firstMissed(newest?.items ?? []) ?? endpoint.created_at}
+                  close={close}
+                />
+              )}
             </DialogButton>
           )}
           <DialogButton text="Edit…">

@@ -57,7 +57,7 @@ function EndpointsCard() {
                   <span class="status bad">
                     {endpoint.status === "enabled" ? "Failing" : label(endpoint.disabled_reason!)}
                   </span>
-                  <a class="url" href={href(["webhooks", endpoint.id])}>{endpointName(endpoint)}</a>
+                  <a href={href(["webhooks", endpoint.id])}>{endpointName(endpoint)}</a>
                 </li>
               ))}
             </ul>

@@ -1,6 +1,6 @@
 /** A chart of stacked bars over time, with the same figures as a table. */
 
-/** A kind of part of the bars. Its `tone` is a class of content.css. */
+/** A kind of part of the bars. Its `tone` is a class of theme.css. */
 export interface Series {
   name: string;
   tone: "good" | "wait" | "bad" | "warn";

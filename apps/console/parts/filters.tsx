@@ -3,7 +3,7 @@
 import type { TargetedEvent } from "preact";
 import { useState } from "preact/hooks";
 import { concerns, type Failure, failureOf, FieldError } from "../data/failure.ts";
-import { FieldFault } from "./fields.tsx";
+import { FieldFault, type Option, optionsOf } from "./fields.tsx";
 import { go } from "../data/route.ts";
 import { EXAMPLE_TIME, formatTime, NOT_A_TIME, parseTime, TIME_ZONE } from "../data/times.ts";
 import { label as wordsOf } from "../data/words.ts";
@@ -14,7 +14,7 @@ export interface Filter {
   name: string;
   label: string;
   /** The values to choose from. Without them the filter is a field for text. */
-  options?: readonly (readonly [value: string, label: string])[];
+  options?: readonly Option[];
   /** The choice without a value. By default "Any". */
   none?: string;
   placeholder?: string;
@@ -37,7 +37,7 @@ export function choiceOf(
   values: readonly string[],
   textOf: (value: string) => string = wordsOf,
 ): Filter {
-  return { name, label, options: values.map((value) => [value, textOf(value)]) };
+  return { name, label, options: optionsOf(values, textOf) };
 }
 
 /** Returns the values of the filters in a query, and the failure of one that cannot be sent. */

@@ -1,6 +1,6 @@
 /** The text that `deno task start` prints when the service is ready. */
 
-import { keyLink, referenceKeyLink } from "../../console/data/key_link.ts";
+import { keyLink, referenceKeyLink } from "../../../packages/sandbox/key_link.ts";
 import type { Credentials } from "../data_dir/credentials.ts";
 
 /** The values that the banner shows. */

@@ -2,7 +2,7 @@
 
 import { spawn } from "node:child_process";
 import process from "node:process";
-import { keyLink } from "../../../apps/console/data/key_link.ts";
+import { keyLink } from "../key_link.ts";
 import { type Command, EXIT, JSON_OPTION, refuseArguments, SERVICE_OPTIONS } from "../command.ts";
 import { findService, isTestKey } from "../service_access.ts";
 

@@ -23,7 +23,7 @@ import {
   TEST_IBANS,
   TEST_WALLETS,
 } from "../../../shared/domain/providers/test_values.ts";
-import { keyLink } from "../../../apps/console/data/key_link.ts";
+import { keyLink } from "../key_link.ts";
 import { VARIABLES } from "../service_access.ts";
 import { type Tool, tool } from "./tool.ts";
 import { fittingPage } from "./tool_result.ts";
