@@ -22,14 +22,19 @@ async function main(): Promise<void> {
       is_over = true;
       watcher.close();
       // Ctrl-C in a terminal reaches the service by itself.
-      if (signal === "SIGTERM") service.kill("SIGTERM");
+      if (signal === "SIGTERM") end(service);
     });
   }
   let timer: ReturnType<typeof setTimeout> | undefined;
+  let restarting = false;
   const restart = async () => {
-    service.kill("SIGTERM");
+    // The start that follows has the newest files.
+    if (restarting) return;
+    restarting = true;
+    end(service);
     await service.status;
     if (!is_over) service = start();
+    restarting = false;
   };
   for await (const { kind } of watcher) {
     if (kind === "access") continue;
@@ -45,4 +50,12 @@ function start(): Deno.ChildProcess {
     args: [...START_COMMAND, ...Deno.args],
     cwd: ROOT,
   }).spawn();
+}
+
+function end(service: Deno.ChildProcess): void {
+  try {
+    service.kill("SIGTERM");
+  } catch {
+    // It has ended by itself, for example after an error of syntax.
+  }
 }

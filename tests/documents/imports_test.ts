@@ -7,7 +7,7 @@ import { posix } from "node:path";
 import { projectFiles, readProjectFile } from "../support/documents/project_files.ts";
 
 /** The folders whose exports are checked. */
-const CHECKED = /^(?:apps|shared|tests|tools(?!\/mutants))\//;
+const CHECKED = /^(?:apps|shared|tests|tools)\//;
 const EXPORT =
   /^export (?:abstract )?(?:async )?(?:const|let|function\*?|class|interface|type) (\w+)/gm;
 /** A static import or re-export, with its names in braces if it has some, and perhaps `type`. */

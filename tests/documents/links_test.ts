@@ -12,8 +12,7 @@ import { anchors, links, proseLines } from "../support/documents/markdown.ts";
 import { exists, projectFiles, readProjectFile } from "../support/documents/project_files.ts";
 
 /** A path of the project in backticks. */
-const PATH =
-  /`((?:\.ci|bench|client|console|docs|examples|scripts|shared|supabase|tests|chaos)\/[\w./*-]*)`/g;
+const PATH = /`((?:\.ci|apps|docs|examples|packages|shared|supabase|tests|tools)\/[\w./*-]*)`/g;
 /** A reader who follows the document creates this file. */
 const MADE_BY_READERS = new Set(["supabase/functions/.env"]);
 

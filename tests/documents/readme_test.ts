@@ -43,13 +43,10 @@ const SET_BY_OTHERS = [
   ...[
     "SUPABASE_DB_URL",
     "SUPABASE_URL",
-    "CI",
-    "TEST_SERVER",
-    "PATH",
     "HOME",
     "XDG_CACHE_HOME",
   ],
-  ...["LOCALAPPDATA", "GITHUB_REPOSITORY", "GITHUB_SERVER_URL"],
+  "LOCALAPPDATA",
 ];
 /** The port of the receiver in the section on webhooks. The test replaces it by a free port. */
 const RECEIVER_PORT = "4343";

@@ -62,8 +62,8 @@ Deno.test({
 
       let archive = "";
       await t.step("npm pack includes the needed files and no sources", async () => {
-        await copyFolder(CLIENT, join(folder, "client"));
-        const packed = await run(["npm", "pack", "--json", "./client"], folder);
+        await copyFolder(CLIENT, join(folder, "packages/client"));
+        const packed = await run(["npm", "pack", "--json", "./packages/client"], folder);
         // npm 10 and older print the output of prepack before the JSON.
         const [{ filename, files }] = JSON.parse(packed.slice(packed.indexOf("[\n")));
         const paths = files.map(({ path }: { path: string }) => path);
@@ -183,7 +183,7 @@ async function run(
 
 /** Copies a folder without built and installed files. */
 async function copyFolder(from: URL, to: string): Promise<void> {
-  await Deno.mkdir(to);
+  await Deno.mkdir(to, { recursive: true });
   for await (const { name, isDirectory } of Deno.readDir(from)) {
     if (name === "dist" || name === "node_modules") continue;
     const source = new URL(isDirectory ? `${name}/` : name, from);

@@ -4,9 +4,9 @@ import assert from "node:assert/strict";
 import { projectFiles, readProjectFile } from "../support/documents/project_files.ts";
 
 const PROJECT_FILE =
-  /\b(?:docs|shared|supabase|client|package|console|scripts|examples|tests)\/[\w/]+\.[a-z]+/;
+  /\b(?:apps|docs|examples|packages|shared|supabase|tests|tools)\/[\w/]+\.[a-z]+/;
 /** Modules and functions whose texts callers and users get. */
-const SENT = /^(?:shared|client|package|console|supabase\/functions|supabase\/schemas)\//;
+const SENT = /^(?:apps\/console|packages|shared|supabase\/functions|supabase\/schemas)\//;
 /** Lines of comments and imports. */
 const NOT_SENT = /^\s*(?:\*|\/\/|\/\*|--|\{\/\*)|\bfrom "|\bimport[ (]"/;
 

@@ -4,7 +4,7 @@
  */
 
 import { MOST_KB } from "./footprint.ts";
-import { CONNECTIONS } from "./line.ts";
+import { CONNECTIONS, CREATE_CONNECTIONS } from "./line.ts";
 import { type Measured, type Measurement, median, ratesBy, ratiosOf } from "./measurement.ts";
 import { peerLines } from "./peers.ts";
 import { PROJECT_DIR } from "./product.ts";
@@ -82,7 +82,7 @@ function readRatios({ measurements, figures }: Measured): [string, readonly numb
     ...peerLines(measurements).map(({ request, program, measurement }) =>
       beside(`${request} × ${program}`, measurement)
     ),
-    ...[1, CONNECTIONS, 128].map((connections) =>
+    ...CREATE_CONNECTIONS.map((connections) =>
       beside(`create, ${connections} connections, × pgbench`, line("create", connections))
     ),
     beside("replay × pgbench", line("replay")),

@@ -33,7 +33,8 @@ export const CREATE_ROWS: Rows = {
 const READ_ITEMS = 8;
 /** Connections of every line except create: a busy server. */
 export const CONNECTIONS = 64;
-const CREATE_CONNECTIONS = [1, 64, 128];
+/** Those of create. */
+export const CREATE_CONNECTIONS = [1, CONNECTIONS, 128];
 const PAYMENTS = "/v1/payments";
 
 /** Existing payments: their ids for reads, and their idempotency keys for replays. */

@@ -57,16 +57,12 @@ export type LoadPlan = Pick<LoadOrder, "requests" | "expected_status"> & Partial
 /** Longest warm-up: V8 compiles the code, and the servers open connections. */
 const MAX_WARMUP_MS = 500;
 
-/**
- * Starts a product and connects to its database as superuser.
- * @param data_dir a folder that is kept; by default a temporary one
- */
+/** Starts a product and connects to its database as superuser. */
 export async function openBench(
   shared: Pick<Bench, "load" | "seconds" | "discarded">,
   atEnd: AtEnd,
-  data_dir?: string,
 ): Promise<Bench> {
-  const product = await startProduct(atEnd, data_dir);
+  const product = await startProduct(atEnd);
   const sql = postgres(product.superuser_url, { max: 1, onnotice: () => {} });
   atEnd(() => sql.end());
   return { ...shared, product, sql };

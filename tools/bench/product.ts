@@ -27,25 +27,17 @@ export interface Product extends Credentials {
   readonly postgres_pid: number;
   /** Its database as superuser, without row-level security. */
   readonly superuser_url: string;
-  readonly data_dir: string;
-  /** Time from the start of its process to its first response. */
-  readonly ready_ms: number;
-  /** Ends the product; throws if its exit code is not 0. */
-  stop(): Promise<void>;
 }
 
 /**
  * Starts the product and resolves when it responds.
  * @param atEnd registers the steps that end it and remove its data
- * @param data_dir folder of an earlier start that has ended
  */
 export async function startProduct(
   atEnd: (step: () => Promise<void>) => void,
-  data_dir?: string,
 ): Promise<Product> {
-  const folder = data_dir ?? await makeDataDir(atEnd);
+  const folder = await makeDataDir(atEnd);
   const home = await postgresHome(folder, await postgresAccount());
-  const began_ms = performance.now();
   const began_at = Date.now();
   const child = new Deno.Command(Deno.execPath(), {
     args: [...START_COMMAND],
@@ -73,10 +65,9 @@ export async function startProduct(
   const health = await fetch(`${credentials.base_url}/api-v1-payments/health`);
   await health.body?.cancel();
   if (!health.ok) throw new Error(`health returns ${health.status}`);
-  const ready_ms = performance.now() - began_ms;
   const postgres = await findPostgres(home);
   const port = Number(new URL(credentials.base_url).port);
-  return { ...credentials, ...postgres, pid: child.pid, port, data_dir: folder, ready_ms, stop };
+  return { ...credentials, ...postgres, pid: child.pid, port };
 }
 
 async function makeDataDir(atEnd: (step: () => Promise<void>) => void): Promise<string> {

@@ -262,7 +262,7 @@ const ALIASES: Readonly<Record<string, readonly [doc: string, type: string]>> = 
   ErrorType: ["The type of an error", 'typeof ERROR_CODES[ErrorCode]["type"]'],
   EventType: [
     "The type of an event. A newer service may send a type that is not listed here",
-    `${Object.keys(LISTS).filter((name) => name.endsWith("EventType")).join(" | ")}`,
+    Object.keys(LISTS).filter((name) => name.endsWith("EventType")).join(" | "),
   ],
   Subscription: [
     "A subscription of an endpoint: an event type, all types of a resource, or all types",
@@ -412,7 +412,7 @@ function renderMember(name: string, schema: z.ZodType, depth: number, form: Form
 function typeOf(schema: z.ZodType, depth: number, is_own = false): string {
   const name = nameOf(schema);
   if (name && !is_own) return name;
-  const type = (inner: unknown, deeper = depth) => typeOf(inner as z.ZodType, deeper);
+  const type = (inner: unknown) => typeOf(inner as z.ZodType, depth);
   if (schema instanceof z.ZodNullable) return `${type(schema.unwrap())} | null`;
   if (schema instanceof z.ZodEnum) return union(schema.options);
   if (schema instanceof z.ZodLiteral) return union([...schema.values]);

@@ -125,7 +125,7 @@ On Deno and in an edge function use \`deno add jsr:${CLIENT.name}\`.`;
 \`clone\` as the path of the clone:
 
 \`\`\`console
-npm pack "$clone/client"
+npm pack "$clone/packages/client"
 npm install ./${CLIENT_ARCHIVE}
 \`\`\`
 

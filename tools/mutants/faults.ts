@@ -85,7 +85,7 @@ export async function oldFixes(root: string): Promise<Fault[]> {
     const own_tests = changed.filter((file) => file.endsWith("_test.ts"));
     const patch = await git(root, ["show", "--format=", "-U3", commit, "--", "shared", SCHEMAS]);
     for (const { place, hunk, text } of hunksOf(patch)) {
-      if (!await canBeTakenBack(root, text)) continue;
+      if (!await applyBack(root, text, ["--check"])) continue;
       const [change = ""] = text.split("\n").filter((line) => /^[-+](?![-+])/.test(line));
       const name = `${commit} ${place} ${hash(hunk)}`;
       faults.push({ kind: "fix", name, change: short(change), place, plant: text, own_tests });
@@ -168,10 +168,6 @@ function* hunksOf(patch: string): Generator<{ place: string; hunk: string; text:
       yield { place, hunk, text: file.slice(0, at) + hunk };
     }
   }
-}
-
-async function canBeTakenBack(root: string, patch: string): Promise<boolean> {
-  return await applyBack(root, patch, ["--check"]);
 }
 
 /** Takes a patch back in a folder. Returns false if it does not fit. */

@@ -186,13 +186,13 @@ export class Search {
         const by = tests && await this.#firstNoticer(fault, tests, process, this.plain[i]!);
         if (!by || this.#is_over) open.push(fault);
         if (this.#is_over || !tests || !by && !(is_final && level === "database")) continue;
-        await this.#record(fault, by);
+        this.#record(fault, by);
       }
     }));
     return open;
   }
 
-  async #record(fault: Fault, by: KnownTest | null) {
+  #record(fault: Fault, by: KnownTest | null) {
     console.log(`${by?.file ?? "NOT NOTICED"}  ${fault.name}: ${fault.change}`);
     if (by) {
       const noticers = this.#noticers.get(fault.place) ?? new Set();
@@ -202,7 +202,7 @@ export class Search {
     if (by || fault.kind !== "fix" && !this.table.has(fault.name)) {
       this.table.set(fault.name, rowOf(fault, by));
     }
-    await writeTable(this.table);
+    writeTable(this.table);
   }
 
   /** The tests that could notice a fault, the most promising first. */

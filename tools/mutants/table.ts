@@ -23,11 +23,12 @@ export async function readTable(): Promise<Map<string, NoticedFault>> {
 }
 
 /** Writes the table, a line for each fault. */
-export async function writeTable(table: ReadonlyMap<string, NoticedFault>): Promise<void> {
+export function writeTable(table: ReadonlyMap<string, NoticedFault>): void {
   const rows = [...table.values()].sort((a, b) =>
     a.kind === b.kind ? (a.name < b.name ? -1 : 1) : a.kind < b.kind ? -1 : 1
   );
-  await Deno.writeTextFile(PATH, `[\n${rows.map((row) => JSON.stringify(row)).join(",\n")}\n]\n`);
+  // At once, because several searches write it.
+  Deno.writeTextFileSync(PATH, `[\n${rows.map((row) => JSON.stringify(row)).join(",\n")}\n]\n`);
 }
 
 /** Makes the row of a fault. */

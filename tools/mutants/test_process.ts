@@ -4,6 +4,7 @@ import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { NO_SERVER } from "../../tests/support/database/shared_server.ts";
 import { git } from "../git.ts";
 import { ANSWER, type TestAnswer, type TestRequest } from "./worker.ts";
 
@@ -12,8 +13,6 @@ const WORKER = fileURLToPath(new URL("worker.ts", import.meta.url));
 const GRACE_MS = 5_000;
 /** Runs after which a process is replaced, because loaded files and failed tests leave things. */
 const RUNS = 2_000;
-/** The error of a test without TEST_SERVER. */
-const NO_SERVER = "These tests need a database";
 /** Deadline of the first run of a test. Slower ones, such as those that measure time, are left out. */
 const LEARN_MS = { pure: 10_000, database: 90_000 };
 
@@ -109,7 +108,7 @@ export interface KnownTest {
 }
 
 /** How a fault is present in a run: a mutant, or a database with the fault (TEST_SERVER). */
-export interface Planted {
+interface Planted {
   mutant?: string;
   server?: string;
   /** Only steps with this text in their name run. */

@@ -15,10 +15,10 @@ const STATEMENTS: readonly (readonly [file: string, place: RegExp])[] = [
 ];
 
 /** Returns the version that each file states, or "none", by file. */
-export async function readVersions(root: string = ROOT): Promise<Record<string, string>> {
+export async function readVersions(): Promise<Record<string, string>> {
   const versions: Record<string, string> = {};
   for (const [file, place] of STATEMENTS) {
-    versions[file] = place.exec(await Deno.readTextFile(join(root, file)))?.[1] ?? "none";
+    versions[file] = place.exec(await Deno.readTextFile(join(ROOT, file)))?.[1] ?? "none";
   }
   return versions;
 }

@@ -23,11 +23,14 @@ export async function readReleases(path: string = RELEASES_FILE): Promise<Releas
   return JSON.parse(await Deno.readTextFile(path)) as Releases;
 }
 
-/** Returns the hash of every migration of a folder, in the order of their versions. */
-export async function hashMigrations(folder: string = MIGRATIONS_DIR): Promise<Hashes> {
+/** Returns the hash of every migration, in the order of their versions. */
+export async function hashMigrations(): Promise<Hashes> {
   const hashes: Hashes = {};
-  for (const { file } of await listMigrations(folder)) {
-    const digest = await crypto.subtle.digest("SHA-256", await Deno.readFile(join(folder, file)));
+  for (const { file } of await listMigrations(MIGRATIONS_DIR)) {
+    const digest = await crypto.subtle.digest(
+      "SHA-256",
+      await Deno.readFile(join(MIGRATIONS_DIR, file)),
+    );
     hashes[file] = new Uint8Array(digest).toHex();
   }
   return hashes;

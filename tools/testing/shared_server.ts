@@ -7,6 +7,8 @@
 
 import postgres from "postgres";
 import { join } from "node:path";
+import { takeFileLock } from "../../apps/server/data_dir/file_lock.ts";
+import { writePrivateFile } from "../../apps/server/data_dir/private_file.ts";
 import { createTemplate, startServer } from "./test_server.ts";
 
 const IDLE_MS = 10 * 60_000;
@@ -17,21 +19,19 @@ if (import.meta.main) await main(Deno.args[0]!);
 async function main(folder: string): Promise<void> {
   // PostgreSQL can run as another account, which must be able to enter the folder.
   await Deno.chmod(folder, 0o711);
-  using lock = await Deno.open(join(folder, "lock"), { create: true, write: true });
-  if (!await lock.tryLock(true)) return;
+  const lock = takeFileLock(join(folder, "lock"));
+  if ("held_by" in lock) return;
   await Deno.remove(join(folder, "data"), { recursive: true }).catch(() => {});
   const server = await startServer(folder);
   try {
-    const template = await createTemplate(server.superuser_url, "shared");
-    const { superuser_url, programs_home } = server;
-    const text = JSON.stringify({ ...template, superuser_url, programs_home, pooler_port: null });
-    await Deno.writeTextFile(join(folder, "new.json"), text, { mode: 0o600 });
-    await Deno.rename(join(folder, "new.json"), join(folder, "server.json"));
-    await untilIdle(superuser_url);
+    const text = JSON.stringify(await createTemplate(server, "shared"));
+    writePrivateFile(join(folder, "server.json"), text);
+    await untilIdle(server.superuser_url);
   } finally {
     await Deno.remove(join(folder, "server.json")).catch(() => {});
     await server.close();
     await Deno.remove(folder, { recursive: true });
+    lock.release();
   }
 }
 

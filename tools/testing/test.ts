@@ -48,8 +48,8 @@ async function runTests(
   selection: TestSelection,
   env: Record<string, string>,
 ): Promise<number> {
-  await fetchPackages();
   if (selection.is_pure) return await denoTest(selection, null, env);
+  await fetchPackages();
   const functions_mode = Deno.env.get("TEST_FUNCTIONS");
   return await withTestServer(async (server, folder) => {
     const pooler = functions_mode === "cells-pooled"

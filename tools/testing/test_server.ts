@@ -37,9 +37,7 @@ export async function withTestServer<T>(
   const server = external_url ? externalServer(external_url, folder) : await startServer(folder);
   const run = crypto.randomUUID().slice(0, 8);
   try {
-    const template = await createTemplate(server.superuser_url, run);
-    const { programs_home } = server;
-    return await work({ ...template, programs_home, pooler_port: null }, folder);
+    return await work(await createTemplate(server, run), folder);
   } finally {
     if (external_url) await dropRun(server.superuser_url, run);
     await server.close();
@@ -85,9 +83,9 @@ function externalServer(superuser_url: string, folder: string): RunServer {
 
 /** Creates the database that test files copy, and the role that the functions log in as. */
 export async function createTemplate(
-  superuser_url: string,
+  { superuser_url, programs_home }: Pick<TestServer, "superuser_url" | "programs_home">,
   run: string,
-): Promise<Omit<TestServer, "programs_home" | "pooler_port">> {
+): Promise<TestServer> {
   const template = `pay_test_${run}_template`;
   const sql = postgres(superuser_url, { max: 1, onnotice: () => {} });
   try {
@@ -100,7 +98,11 @@ export async function createTemplate(
     await migrate(url.href);
     const functions_role = { name: `pay_functions_${run}`, password: randomPassword() };
     await grantFunctionsRole(sql, functions_role);
-    return { superuser_url, template, functions_role, clone_prefix: `pay_test_${run}_` };
+    const clone_prefix = `pay_test_${run}_`;
+    return {
+      ...{ superuser_url, programs_home, template, functions_role, clone_prefix },
+      pooler_port: null,
+    };
   } finally {
     await sql.end();
   }

@@ -5,7 +5,7 @@
  */
 
 import postgres from "postgres";
-import { sharedServer } from "./shared_server.ts";
+import { NO_SERVER, sharedServer } from "./shared_server.ts";
 
 /** The content of the variable TEST_SERVER, which `deno task test` sets for the test files. */
 export interface TestServer {
@@ -43,7 +43,7 @@ const SHARED_SERVER = Deno.env.has("TEST_SERVER") ? "" : await sharedServer();
 /** Returns the server of this run. */
 export function testServer(): TestServer {
   const server = SHARED_SERVER || Deno.env.get("TEST_SERVER");
-  if (!server) throw new Error("These tests need a database, and TEST_SERVER is empty");
+  if (!server) throw new Error(`${NO_SERVER}, and TEST_SERVER is empty`);
   return JSON.parse(server) as TestServer;
 }
 
