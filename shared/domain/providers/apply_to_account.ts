@@ -59,10 +59,10 @@ export function applyToAccount(
     : { outcome: "applied", exception: null, movement };
 }
 
-/** Tells the operator about an adjustment. Its type follows its object in its reference. */
+/** Tells the operator about an adjustment. Its reference ends in its type. */
 function reasonOf(event: ProviderEvent): string {
   const sign = event.state === "succeeded" ? "-" : "";
-  const type = event.reference.slice(event.object_id.length + 1);
+  const type = event.reference.slice(event.reference.lastIndexOf(":") + 1);
   return event.reason ??
     `the provider has booked ${sign}${shown(event)} as ${type}, outside of payments`;
 }
