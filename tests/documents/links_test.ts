@@ -49,20 +49,62 @@ Deno.test("every path that a document names exists", async () => {
   assert.deepEqual(faults, []);
 });
 
+/** The commands, imports and addresses of a text that fetch a package from a registry. */
+function fetchesOf(text: string, name: string): string[] {
+  const forms = [
+    `\\b(?:npx|bunx|pnpx)(?: +(?!--no-install\\b)-\\S+)* +${name}(?![\\w./-])`,
+    `\\b(?:npm|pnpm|yarn|bun|deno) +(?:i|install|add|exec|x|dlx)\\b(?: +\\S+)*? +${name}(?![\\w./-])`,
+    `\\b(?:npm|jsr):/?${name}\\b`,
+    `\\b(?:esm\\.sh|unpkg\\.com|cdn\\.jsdelivr\\.net/npm|npmjs\\.com/package)/${name}\\b`,
+    // A dependency in a package.json.
+    `(?<![\\w/])${name} *: *[~^<>=]*\\d`,
+  ].join("|");
+  // A long command goes on in the next line, and Markdown breaks the lines of its code.
+  const joined = text.replace(/\\\n\s*/g, " ")
+    .replace(/(?<!`)`[^`\n]+\n[^`\n]+`(?!`)/g, (code) => code.replace("\n", " "));
+  return joined.split("\n").flatMap((line) => line.replace(/["'`,[\]]/g, " ").match(forms) ?? []);
+}
+
+Deno.test("fetchesOf() finds each way to fetch a package", () => {
+  for (
+    const [text, is_found] of [
+      ["npx NAME start", true],
+      ["npx -y NAME@1.0.0 start", true],
+      ["npx --no-install NAME start", false],
+      ["`npx\nNAME start`", true],
+      ["npm install --save-dev \\\n  NAME", true],
+      ["npm install --save-dev ./vendor/NAME-1.0.0.tgz", false],
+      ['command = ["npx", "NAME", "start"]', true],
+      ['command = ["npx", "--no-install", "NAME", "start"]', false],
+      ["pnpm add -D NAME", true],
+      ['import { startSandbox } from "npm:NAME@1";', true],
+      ['import { startSandbox } from "NAME";', false],
+      ["https://www.npmjs.com/package/NAME", true],
+      ['{ "dependencies": { "NAME": "^1.0.0" } }', true],
+      ['{ "dependencies": { "NAME": "file:NAME-1.0.0.tgz" } }', false],
+      ["path: ~/.cache/NAME\nkey: NAME-1", false],
+    ] as const
+  ) {
+    for (const { name } of [PACKAGE, CLIENT]) {
+      const found = fetchesOf(text.replaceAll("NAME", name), name);
+      assert.equal(found.length > 0, is_found, `${text}: ${found}`);
+    }
+  }
+});
+
 Deno.test({
   // Somebody else could publish a package of this name, and its code would run at every reader's.
-  name: "no document or example fetches a package of this project before it is published",
+  name: "no page and no program fetches a package of this project before it is published",
   ignore: PUBLICATION.is_published,
   async fn() {
-    const name = `(?:${PACKAGE.name}|${CLIENT.name})(?![\\w./-])`;
-    const fetches = new RegExp(
-      `\\b(?:(?:npx|bunx)(?: -y)?|(?:npm|pnpm|yarn|bun) (?:i|install|add)(?: -\\S+)*) ${name}` +
-        `|\\b(?:npm|jsr):/?${name}|(?<![\\w/])${name}": "[~^<>=]*\\d`,
-    );
-    const paths = await projectFiles([".md", ".json", ".js", ".mjs", ".py", ".yml", ".html"]);
+    const endings = [".md", ".ts", ".tsx", ".js", ".mjs", ".py", ".json", ".yml", ".html"];
     const found: string[] = [];
-    for (const path of paths.filter((path) => !path.startsWith("tests/"))) {
-      if (fetches.test((await readProjectFile(path)).replace(/\s+/g, " "))) found.push(path);
+    for (const path of await projectFiles(endings)) {
+      if (path.startsWith("tests/")) continue;
+      const text = await readProjectFile(path);
+      for (const { name } of [PACKAGE, CLIENT]) {
+        found.push(...fetchesOf(text, name).map((command) => `${path}: ${command}`));
+      }
     }
     assert.deepEqual(found, []);
   },

@@ -86,7 +86,6 @@ function recordingConnector() {
   const unused = () => Promise.reject(new Error("not called"));
   const connector: Connector = {
     name: "stripe",
-    method_kinds: ["card"],
     needs_secret: true,
     changeable_settings: [],
     checkSettings(settings) {

@@ -42,6 +42,19 @@ Deno.test("a database of this tree is filled from a fixture of 60 days ago", asy
   await upgrade(t, MIGRATIONS_DIR, fixture);
 });
 
+/** The queries of the views, as one server writes them. */
+async function viewQueries(url: string): Promise<object[]> {
+  const sql = postgres(url, { max: 1, onnotice: () => {} });
+  try {
+    const views = await sql`select schemaname, viewname, definition from pg_views
+      where schemaname in ('pay', 'pay_internal', 'pay_exposed') order by 1, 2`;
+    assert.ok(views.length > 0);
+    return [...views];
+  } finally {
+    await sql.end();
+  }
+}
+
 async function upgrade(t: Deno.TestContext, folder: string, fixture: Fixture): Promise<void> {
   const [upgraded, made] = [await createEmptyDatabase(), await createEmptyDatabase()];
   try {
@@ -52,6 +65,7 @@ async function upgrade(t: Deno.TestContext, folder: string, fixture: Fixture): P
       await migrate(upgraded.url);
       await migrate(made.url);
       assert.deepEqual(await describeSchema(upgraded.url), await describeSchema(made.url));
+      assert.deepEqual(await viewQueries(upgraded.url), await viewQueries(made.url));
     });
     await checkUpgraded(t, upgraded, fixture);
   } finally {
