@@ -29,7 +29,7 @@ export const MANDATE_ID = /^[A-Za-z0-9+?:().,'-]+(?:[/ ][A-Za-z0-9+?:().,'-]+)*$
 
 const UUID_V4 = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
-/** The scheme that collects. */
+/** The scheme that collects, as the rails say (`collects`). */
 const COLLECTING: BankRail = "sepa";
 
 /** The place of a collection among those of its mandate. */
@@ -217,11 +217,12 @@ function amountFault(
       !Number.isSafeInteger(amount_minor) || amount_minor < 1,
       "must be a positive integer",
     ) ??
-    fault(
-      "amount_minor",
-      amount_max !== null && amount_minor > amount_max,
-      `is above the limit of ${name}, ${formatAmount(amount_max ?? 0, currency)}`,
-    );
+    (amount_max !== null && amount_minor > amount_max
+      ? {
+        field: "amount_minor",
+        reason: `is above the limit of ${name}, ${formatAmount(amount_max, currency)}`,
+      }
+      : null);
 }
 
 function remittanceFault(remittance: Remittance | null): OrderFault | null {

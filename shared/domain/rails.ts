@@ -1,6 +1,6 @@
 /**
- * The rails: everything that differs between the kinds of payment methods. No other code compares
- * the name of a rail, except the connectors. A new kind without a row is a type error, and each
+ * The rails: everything that differs between the kinds of payment methods. No rule elsewhere
+ * compares the name of a rail, except in the connectors; the console only words them. A new kind without a row is a type error, and each
  * column that the row has to fill leads to a rule. Pure.
  */
 

@@ -147,7 +147,7 @@ function handle(c: Ctx, route: Route, path: string): Promise<Response> {
 }
 
 /** A request to a route. `bytes` are those of its body; null: its method has none. */
-interface Requested {
+interface RoutedRequest {
   route: Route;
   path: string;
   scope: Scope;
@@ -161,7 +161,7 @@ interface Requested {
  */
 function checkRequest(
   c: Ctx,
-  { route, path, scope, query: searchParams, bytes }: Requested,
+  { route, path, scope, query: searchParams, bytes }: RoutedRequest,
 ): () => Promise<Response> {
   const state = c.get("state");
   const deps = c.get("deps");

@@ -36,8 +36,8 @@ interface PaymentInstructions {
 }
 
 /**
- * Returns the instructions for the payer of a payment from `at_ms` on. Null: there are none,
- * because a chain has no exchange rate.
+ * Returns the instructions for the payer of a payment from `at_ms` on. Null: the payer of this rail
+ * sends nothing, or no chain has the currency.
  */
 export function instructionsFor(payment: Payment, at_ms: number): PaymentInstructions | null {
   const { payer_sends } = RAILS[payment.method_kind];

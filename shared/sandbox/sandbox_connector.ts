@@ -4,7 +4,6 @@
  * of a dispute that the merchant has not won in time. The worker asks it as it asks live providers.
  */
 
-import { METHOD_KINDS } from "../core/vocabulary.ts";
 import type { Connector, OperationPort } from "../domain/providers/connector.ts";
 import { laterReply } from "./sandbox_replies.ts";
 
@@ -18,7 +17,6 @@ const port: OperationPort = {
 export function sandboxConnector(): Connector {
   return {
     name: "sandbox",
-    method_kinds: METHOD_KINDS,
     needs_secret: false,
     changeable_settings: [],
     checkSettings: (settings) => Promise.resolve(settings),

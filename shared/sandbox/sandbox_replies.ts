@@ -101,8 +101,8 @@ function resultAtOnce(
   switch (simulated.result) {
     case "pending": {
       const is_sent = op === "authorize" && test?.behaviour === null && test.outcome === null;
-      const place = is_sent ? placeEvent(operation, at_ms) : null;
-      return place ? { provider_events: [place] } : WAITING;
+      const event = is_sent ? instructionsEvent(operation, at_ms) : null;
+      return event ? { provider_events: [event] } : WAITING;
     }
     case "processing":
       if (test?.is_manual) return { provider_events: [eventOf(operation, "pending")] };
@@ -328,8 +328,8 @@ export function finalEvents(operation: Operation, payment: Payment): ProviderEve
   ];
 }
 
-/** Makes the event that the payer sends the money to a place, or returns null without one. */
-function placeEvent(operation: Operation, at_ms: number): ProviderEvent | null {
+/** Makes the event with the payment instructions for the payer. Null: there are none. */
+function instructionsEvent(operation: Operation, at_ms: number): ProviderEvent | null {
   const instructions = instructionsFor(operation.subject as Payment, at_ms);
   if (instructions === null) return null;
   const { next_action, delay_ms } = instructions;

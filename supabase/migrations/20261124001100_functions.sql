@@ -1104,7 +1104,7 @@ begin
       id text, amount_minor bigint, booked_on date, kind text)
     where a.id = p_account_id and pay_internal.interim_kind(e.kind) = 0
   ), known as materialized (
-    -- As in pay_internal.find_event_subject: only the primary key has this order.
+    -- Only the primary key has this order.
     select b.*, e.environment_id, e.id, e.amount_minor, e.stated_on
     from entry e
     cross join lateral (
@@ -1361,7 +1361,7 @@ create or replace function pay_internal.hold_bank_entries(p_account_id text, p_p
 returns void language plpgsql volatile as $$
 begin
   -- The bounds are made here, as in pay.bank_file_state, and each lookup names the order of its
-  -- index, as in pay_internal.find_event_subject.
+  -- index.
   with pair as materialized (
     select a.environment_id, p.id, p.same_as, p.is_new, p.id || ':' as low, p.id || ';' as high
     from pay.provider_accounts a
@@ -1667,7 +1667,7 @@ declare
 begin
   if p_ids is null then return; end if;
   with apart as materialized (
-    -- As in pay_internal.find_event_subject.
+    -- Each lookup names the order of its index.
     select a.environment_id, b.*
     from pay.provider_accounts a
     cross join unnest(p_ids) as i (id)
@@ -1701,7 +1701,7 @@ create or replace function pay_internal.note_interim_file(
 declare
   v_apart text[];
 begin
-  -- As in pay_internal.find_event_subject, here and below.
+  -- Each lookup names the order of its index, here and below.
   update pay.bank_entries b set seen_in = b.seen_in | k.seen_in
   from (
     select b.ctid as place, e.seen_in
@@ -5165,8 +5165,7 @@ returns json language sql stable as $$
     'dispute_body', case when p_event.op in ('dispute', 'dispute_evidence')
       then pay_internal.dispute_body(
       p_event.environment_id, p_event.subject_id, p_event.body ->> 'object_id') end,
-    'transfers', case when p_event.body ? 'chain'
-      then pay_internal.transfers_json(p_event, p_event.subject_id) end,
+    'transfers', pay_internal.transfers_json(p_event, p_event.subject_id),
     'refund_id', p_event.refund_id, 'booked_minor', p_event.booked_minor,
     'follows_unmatched', pay_internal.follows_unmatched(p_event),
     'received_at', pay_internal.wire_time(p_event.received_at), 'is_elsewhere',
@@ -5673,7 +5672,7 @@ begin
     left join pay.bank_files f on f.environment_id = b.environment_id
       and f.account_id = b.account_id
       -- A file that tells the orders of a total has no place of their events.
-      and f.sha256 = case when starts_with(event.reference, b.id || ':0') then b.sha256
+      and f.sha256 = case when event.body #> '{bank,entry,part}' = '0' then b.sha256
         else coalesce(b.details_sha256, b.sha256) end
     where (event.outcome in ('exception', 'unmatched') or event.exception is not null)
       and event.dismissed_at is null
@@ -5692,8 +5691,7 @@ begin
       pay_internal.provider_account_json(event.environment_id, event.account_id), k.operation,
       (pay_internal.provider_event_json(event)::jsonb || jsonb_build_object('dispute_body',
         pay_internal.dispute_body(event.environment_id, subject.id, event.body ->> 'object_id'),
-        'transfers', case when event.body ? 'chain'
-          then pay_internal.transfers_json(event, subject.id) end))::json,
+        'transfers', pay_internal.transfers_json(event, subject.id)))::json,
       subject.body, subject.sequence, r.body, null::json, null::date
     from pay.environments e
     join pay.provider_events event on event.environment_id = e.id and event.reference = p_reference
@@ -6442,8 +6440,7 @@ begin
     select coalesce(p.body, tr.body), r.body,
       pay_internal.dispute_body(e.id, p.id, p_object_id),
       coalesce(reported.booked_minor, 0),
-      case when reported.body ? 'chain'
-        then pay_internal.transfers_json(reported, p_subject_id) end
+      pay_internal.transfers_json(reported, p_subject_id)
     from (values (p_environment_id)) e (id)
     left join pay.payments p on p.environment_id = e.id and p.id = p_subject_id
     left join pay.transfers tr on tr.environment_id = e.id and tr.id = p_subject_id

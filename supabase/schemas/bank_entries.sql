@@ -19,7 +19,7 @@ begin
       id text, amount_minor bigint, booked_on date, kind text)
     where a.id = p_account_id and pay_internal.interim_kind(e.kind) = 0
   ), known as materialized (
-    -- As in pay_internal.find_event_subject: only the primary key has this order.
+    -- Only the primary key has this order.
     select b.*, e.environment_id, e.id, e.amount_minor, e.stated_on
     from entry e
     cross join lateral (
@@ -298,7 +298,7 @@ create or replace function pay_internal.hold_bank_entries(p_account_id text, p_p
 returns void language plpgsql volatile as $$
 begin
   -- The bounds are made here, as in pay.bank_file_state, and each lookup names the order of its
-  -- index, as in pay_internal.find_event_subject.
+  -- index.
   with pair as materialized (
     select a.environment_id, p.id, p.same_as, p.is_new, p.id || ':' as low, p.id || ';' as high
     from pay.provider_accounts a

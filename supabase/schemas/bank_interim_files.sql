@@ -17,7 +17,7 @@ declare
 begin
   if p_ids is null then return; end if;
   with apart as materialized (
-    -- As in pay_internal.find_event_subject.
+    -- Each lookup names the order of its index.
     select a.environment_id, b.*
     from pay.provider_accounts a
     cross join unnest(p_ids) as i (id)
@@ -55,7 +55,7 @@ create or replace function pay_internal.note_interim_file(
 declare
   v_apart text[];
 begin
-  -- As in pay_internal.find_event_subject, here and below.
+  -- Each lookup names the order of its index, here and below.
   update pay.bank_entries b set seen_in = b.seen_in | k.seen_in
   from (
     select b.ctid as place, e.seen_in

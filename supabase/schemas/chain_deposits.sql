@@ -168,7 +168,7 @@ end $$;
 
 -- The state on which the decision about a transfer on a chain depends: {final_minor, reports}, from
 -- pay_internal.final_minor and pay_internal.transfer_reports.
--- p_event: an event of a chain. Null for one about anything else.
+-- Null for an event about anything else.
 -- p_payment_id: the payment that the event is applied to.
 create or replace function pay_internal.transfers_json(
   p_event pay.provider_events, p_payment_id text

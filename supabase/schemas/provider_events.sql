@@ -252,8 +252,7 @@ returns json language sql stable as $$
     'dispute_body', case when p_event.op in ('dispute', 'dispute_evidence')
       then pay_internal.dispute_body(
       p_event.environment_id, p_event.subject_id, p_event.body ->> 'object_id') end,
-    'transfers', case when p_event.body ? 'chain'
-      then pay_internal.transfers_json(p_event, p_event.subject_id) end,
+    'transfers', pay_internal.transfers_json(p_event, p_event.subject_id),
     'refund_id', p_event.refund_id, 'booked_minor', p_event.booked_minor,
     'follows_unmatched', pay_internal.follows_unmatched(p_event),
     'received_at', pay_internal.wire_time(p_event.received_at), 'is_elsewhere',

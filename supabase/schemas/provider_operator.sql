@@ -83,7 +83,7 @@ begin
     left join pay.bank_files f on f.environment_id = b.environment_id
       and f.account_id = b.account_id
       -- A file that tells the orders of a total has no place of their events.
-      and f.sha256 = case when starts_with(event.reference, b.id || ':0') then b.sha256
+      and f.sha256 = case when event.body #> '{bank,entry,part}' = '0' then b.sha256
         else coalesce(b.details_sha256, b.sha256) end
     where (event.outcome in ('exception', 'unmatched') or event.exception is not null)
       and event.dismissed_at is null
@@ -107,8 +107,7 @@ begin
       pay_internal.provider_account_json(event.environment_id, event.account_id), k.operation,
       (pay_internal.provider_event_json(event)::jsonb || jsonb_build_object('dispute_body',
         pay_internal.dispute_body(event.environment_id, subject.id, event.body ->> 'object_id'),
-        'transfers', case when event.body ? 'chain'
-          then pay_internal.transfers_json(event, subject.id) end))::json,
+        'transfers', pay_internal.transfers_json(event, subject.id)))::json,
       subject.body, subject.sequence, r.body, null::json, null::date
     from pay.environments e
     join pay.provider_events event on event.environment_id = e.id and event.reference = p_reference

@@ -121,8 +121,7 @@ begin
     select coalesce(p.body, tr.body), r.body,
       pay_internal.dispute_body(e.id, p.id, p_object_id),
       coalesce(reported.booked_minor, 0),
-      case when reported.body ? 'chain'
-        then pay_internal.transfers_json(reported, p_subject_id) end
+      pay_internal.transfers_json(reported, p_subject_id)
     from (values (p_environment_id)) e (id)
     left join pay.payments p on p.environment_id = e.id and p.id = p_subject_id
     left join pay.transfers tr on tr.environment_id = e.id and tr.id = p_subject_id

@@ -5,7 +5,6 @@
  */
 
 import type { Connector, OperationPort } from "../../domain/providers/connector.ts";
-import { methodKindsOf } from "../../domain/rails.ts";
 import type { BankStore } from "../../store/bank_store.ts";
 
 /** Makes the connector. */
@@ -21,7 +20,6 @@ export function bankConnector(store: BankStore): Connector {
   };
   return {
     name: "bank",
-    method_kinds: methodKindsOf("bank"),
     needs_secret: false,
     changeable_settings: [
       "holder_name",

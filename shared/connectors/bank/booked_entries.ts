@@ -154,11 +154,10 @@ export function bookEntry(
   for (const [i, part] of parts.entries()) {
     const event = eventOf(part, found, account.own_business);
     is_total = entry.booked_by === "total" && UNKNOWN_OPS.has(event.op);
+    const number = is_total ? 0 : i + 1;
     provider_events.push({
       account_id: account.id,
-      reference: `${id}:${is_total ? 0 : i + 1}${
-        event.provider_reference === null ? suffixOf(part) : ""
-      }`,
+      reference: `${id}:${number}${event.provider_reference === null ? suffixOf(part) : ""}`,
       object_id: id,
       subject_id: null,
       refund_id: null,
@@ -168,7 +167,7 @@ export function bookEntry(
       livemode: true,
       bank: {
         entry: {
-          part: is_total ? 0 : i + 1,
+          part: number,
           line: entry.line,
           bank_reference: part.detail?.bank_reference ?? entry.bank_reference,
         },

@@ -6,7 +6,6 @@
  */
 
 import type { Connector, OperationPort } from "../../domain/providers/connector.ts";
-import { methodKindsOf } from "../../domain/rails.ts";
 import type { ChainStore } from "../../store/chain_store.ts";
 
 /** Makes the connector. */
@@ -31,7 +30,6 @@ export function evmConnector(store: ChainStore): Connector {
   };
   return {
     name: "evm",
-    method_kinds: methodKindsOf("evm"),
     needs_secret: false,
     changeable_settings: [
       "rpc_urls",

@@ -7,7 +7,6 @@
 
 import { type Clock, systemClock } from "../../core/clock.ts";
 import type { Connector, OperationPort } from "../../domain/providers/connector.ts";
-import { methodKindsOf } from "../../domain/rails.ts";
 
 /** Makes the connector. */
 export function stripeConnector(clock: Clock = systemClock): Connector {
@@ -27,7 +26,6 @@ export function stripeConnector(clock: Clock = systemClock): Connector {
   };
   return {
     name: "stripe",
-    method_kinds: methodKindsOf("stripe"),
     needs_secret: true,
     changeable_settings: [],
     async checkSettings(settings) {

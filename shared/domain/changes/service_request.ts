@@ -11,8 +11,8 @@ export interface ServiceRequest {
   access: Access;
   context: RequestContext;
   idempotency: Idempotency | null;
-  /** The settings of the sandbox; null or absent: those of a live environment. */
-  settings?: SandboxSettings | null;
+  /** The settings of the sandbox; null: those of a live environment. */
+  settings: SandboxSettings | null;
 }
 
 /** The reply of the domain. */

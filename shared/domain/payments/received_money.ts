@@ -87,13 +87,13 @@ function undo(change: PaymentChange, { reports }: DepositState, event: ProviderE
   if (isFinal(reports)) {
     return exception(`${shown(event)} was undone after it had been final`);
   }
-  const { block_hash } = reportOf(event);
+  const gone = reportOf(event);
   // The event that the part has come is stored but not applied yet.
   const is_known = event.is_counted ||
-    reports.some((report) => report.state === "received" && report.block_hash === block_hash);
+    reports.some((report) => report.state === "received" && report.block_hash === gone.block_hash);
   if (!is_known) return WAIT;
   // Another block has the part too, and counts.
-  if (!isOpenDeposit(change.subject) || isCounted([...reports, reportOf(event)])) return IGNORED;
+  if (!isOpenDeposit(change.subject) || isCounted([...reports, gone])) return IGNORED;
   const { subject: payment } = change;
   return apply(() => {
     showReceived(change, -event.amount_minor);

@@ -97,7 +97,6 @@ export interface TotalsTime {
 /** The client of one kind of provider. It keeps no state, and repeats no request. */
 export interface Connector {
   readonly name: string;
-  readonly method_kinds: readonly MethodKind[];
   /** Whether an account has to name an API secret. */
   readonly needs_secret: boolean;
   /** Settings that the operator can change. Stored objects depend on the others. */
