@@ -6,7 +6,8 @@
  *
  * Without flags it plants the faults of the table that were noticed. `--draw N` plants those that the
  * table does not have: of the first N mutants, of all fixes, and of all objects of the database. `--kind` takes
- * one kind, `--minutes` ends the run early, and `--jobs` is the number of processes (2).
+ * one kind, `--by` those that tests of a folder or file noticed, `--minutes` ends the run early, and
+ * `--jobs` is the number of processes (2).
  *
  * Tests run in processes that stay: a mutant is a switch, a fault of SQL a database, and only a fix
  * needs a process of its own. Tests that the table names are tried first, then pure tests, then tests
@@ -25,6 +26,7 @@ async function main(args: readonly string[]): Promise<number> {
     options: {
       draw: { type: "string", default: "0" },
       kind: { type: "string" },
+      by: { type: "string", default: "" },
       minutes: { type: "string", default: "100000" },
       jobs: { type: "string", default: "2" },
     },
@@ -36,7 +38,7 @@ async function main(args: readonly string[]): Promise<number> {
       Deno.addSignalListener(signal, () => search.stop());
     }
     try {
-      return await search.run(Number(values.draw), values.kind);
+      return await search.run(Number(values.draw), values.kind, values.by);
     } finally {
       await search.close();
     }

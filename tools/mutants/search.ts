@@ -81,8 +81,8 @@ export class Search {
   }
 
   /** Plants the faults and writes the table. Returns the exit code. */
-  async run(count: number, kind: string | undefined): Promise<number> {
-    const faults = await this.#faults(count, kind);
+  async run(count: number, kind: string | undefined, by: string): Promise<number> {
+    const faults = await this.#faults(count, kind, by);
     const { files } = await selectTestFiles([], ROOT);
     const usable = files
       .filter((file) => !startsPrograms(file) && file !== MEASURES_TIME).sort();
@@ -109,7 +109,7 @@ export class Search {
   }
 
   /** The faults to plant. Rows whose code is gone leave the table. */
-  async #faults(count: number, kind: string | undefined): Promise<Fault[]> {
+  async #faults(count: number, kind: string | undefined, by: string): Promise<Fault[]> {
     const wants = (wanted: string) => kind === undefined || kind === wanted;
     const all = await instrument(this.processes[0]!.copy);
     const url = new URL(this.server.superuser_url);
@@ -121,7 +121,8 @@ export class Search {
     for (const { name, kind } of [...this.table.values()]) {
       if (wants(kind) && !present.has(name)) this.table.delete(name);
     }
-    const is_noticed = ({ name }: Fault) => (this.table.get(name)?.noticed_by ?? null) !== null;
+    const is_noticed = ({ name }: Fault) =>
+      this.table.get(name)?.noticed_by?.startsWith(by) ?? false;
     const isPlanted = (fault: Fault) => count > 0 ? !this.table.has(fault.name) : is_noticed(fault);
     const mutants = wants("mutant") ? draw(all, count || all.length).filter(isPlanted) : [];
     const planted = new Set(mutants);
