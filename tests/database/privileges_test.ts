@@ -6,7 +6,8 @@
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
-import { environmentColumn, startTenants } from "../support/service/tenants.ts";
+import { afterwards } from "../support/database/invariant_breaches.ts";
+import { environmentColumn, startTenants, type Tenants } from "../support/service/tenants.ts";
 
 /** Functions that the HTTP functions call. */
 const ENTRY_FUNCTIONS = [
@@ -153,8 +154,10 @@ const OPERATOR_FUNCTIONS = [
 const PINNED_PATH = "search_path=pg_catalog, pg_temp";
 /** SQL for the oids of the schemas. */
 const OURS = `('pay'::regnamespace, 'pay_internal'::regnamespace)`;
-
-type Query = (text: string) => Promise<Record<string, unknown>[]>;
+/** SQL for the oids of the tables that not all tenants share. Their rows can be moved alone. */
+const TENANTS = `(select oid from pg_class where relnamespace = 'pay'::regnamespace
+  and relkind in ('r', 'p') and relname not in ('environments', 'api_keys', 'api_key_secrets',
+    'settings', 'dispatcher_wakes', 'xpub_counters', 'signer_nonces'))`;
 
 /** Catalogue queries that must find nothing, each with a change that it must find. */
 const NOTHING: [what: string, query: string, violation: string][] = [
@@ -282,25 +285,35 @@ const NOTHING: [what: string, query: string, violation: string][] = [
     "grant usage on schema pay_internal to pay_api",
   ],
   [
-    "a key or unique constraint of tenants' data that does not begin with environment_id",
+    "a key of tenants' data that does not begin with environment_id",
     `select conname from pg_constraint c
      join pg_attribute a on a.attrelid = c.conrelid and a.attnum = c.conkey[1]
-     where c.connamespace = 'pay'::regnamespace and c.contype in ('p', 'u')
-       and conrelid::regclass::text not in
-         ('pay.environments', 'pay.api_keys', 'pay.api_key_secrets', 'pay.settings',
-          'pay.dispatcher_wakes', 'pay.xpub_counters', 'pay.signer_nonces')
+     where c.conrelid in ${TENANTS} and c.contype in ('p', 'u', 'f', 'x')
        and a.attname <> 'environment_id'`,
     "alter table pay.refunds add unique (id, environment_id)",
   ],
   [
+    "a reference to tenants' data that does not begin with environment_id",
+    `select conname from pg_constraint c
+     join pg_attribute a on a.attrelid = c.confrelid and a.attnum = c.confkey[1]
+     where c.conrelid in ${TENANTS} and c.confrelid in ${TENANTS}
+       and a.attname <> 'environment_id'`,
+    `alter table pay.payments add unique (id, environment_id);
+     alter table pay.refunds add foreign key (payment_id, environment_id)
+       references pay.payments (id, environment_id)`,
+  ],
+  [
     "a unique index of tenants' data that does not begin with environment_id",
     `select indexrelid::regclass from pg_index i
-     join pg_class c on c.oid = i.indrelid and c.relnamespace = 'pay'::regnamespace
      join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
-     where i.indisunique and a.attname <> 'environment_id'
-       and c.relname not in ('environments', 'api_keys', 'api_key_secrets', 'settings',
-         'dispatcher_wakes', 'xpub_counters', 'signer_nonces')`,
+     where i.indrelid in ${TENANTS} and i.indisunique and a.attname <> 'environment_id'`,
     "create unique index on pay.refunds (id, environment_id)",
+  ],
+  [
+    "a table of tenants' data without a primary key",
+    `select t.oid from unnest(array${TENANTS}) t (oid)
+     where not exists (select from pg_constraint where conrelid = t.oid and contype = 'p')`,
+    "alter table pay.payments drop constraint payments_pkey",
   ],
   [
     "a foreign key of tenants' data to a row that every request shares",
@@ -330,14 +343,15 @@ const FORBIDDEN: [what: string, statement: string][] = [
 Deno.test("privileges in the schema pay", async (t) => {
   const { service, tables } = await startTenants();
   const functions = postgres(service.database.functions_url, { max: 1, onnotice: () => {} });
-  const catalogue: Query = (text) => service.sql.unsafe(text);
+  const catalogue = (text: string) => service.sql.unsafe(text);
   const refused = (statement: string) =>
     assert.rejects(functions.unsafe(statement), { code: "42501" }, statement);
   try {
     for (const [what, query, violation] of NOTHING) {
       await t.step(`the catalogue has no violation: ${what}`, async () => {
         assert.deepEqual([...await catalogue(query)], []);
-        assert.ok((await afterwards(service.sql, violation, query)).length > 0, violation);
+        const found = await afterwards(service.sql, violation, (session) => session.unsafe(query));
+        assert.ok(found.length > 0, violation);
       });
     }
     for (
@@ -380,21 +394,45 @@ Deno.test("privileges in the schema pay", async (t) => {
     for (const [what, statement] of FORBIDDEN) {
       await t.step(`pay_api is refused ${what}`, () => refused(statement));
     }
+    await assertNoReplacement(t, { service, tables }, functions);
   } finally {
     await functions.end();
     await service.close();
   }
 });
 
-/** The result of a query after a statement, which is rolled back. */
-async function afterwards(sql: postgres.Sql, statement: string, query: string) {
-  const session = await sql.reserve();
-  try {
-    await session`begin`;
-    await session.unsafe(statement);
-    return await session.unsafe(query);
-  } finally {
-    await session`rollback`;
-    session.release();
+/** A caller's temporary tables never replace the tables of `pay` (security design §1, fact 3). */
+async function assertNoReplacement(
+  t: Deno.TestContext,
+  { service: { sql, key }, tables }: Pick<Tenants, "service" | "tables">,
+  functions: postgres.Sql,
+) {
+  for (const table of tables) {
+    const columns = await sql<{ line: string }[]>`
+      select format('%I %s', attname, format_type(atttypid, atttypmod)) as line
+      from pg_attribute where attrelid = ${`pay.${table}`}::regclass and attnum > 0`;
+    const lines = columns.map(({ line }) => line).join(", ");
+    await functions.unsafe(`create temp table ${table} (${lines})`);
+  }
+  const forged = "ab".repeat(32);
+  await functions`insert into pg_temp.api_key_secrets (hash, api_key_id, environment_id)
+    values (decode(${forged}, 'hex'), ${key.id}, ${key.environment_id})`;
+  await functions`insert into pg_temp.api_keys (id, environment_id)
+    values (${key.id}, ${key.environment_id})`;
+  const request =
+    "json_build_array(json_build_object('n', 1, 'key_hash', $1::text, 'at', now()))::text";
+  const calls = [
+    `load(${request})`,
+    `list(${request})`,
+    `balance(${request})`,
+    `reset_sandbox(${request}, 'env_1')`,
+    `redeliver(${request}, 'whd_1', '')`,
+    `commit('{"requests":' || ${request} || '}')`,
+  ];
+  for (const call of calls) {
+    await t.step(`a temporary table lets no forged key into pay.${call}`, async () => {
+      const rows = await functions.unsafe(`select outcome from pay.${call}`, [forged]);
+      assert.deepEqual([...rows], [{ outcome: "unauthorized" }]);
+    });
   }
 }
