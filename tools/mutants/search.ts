@@ -30,7 +30,7 @@ const NEAR_FILES = 5;
 /** Its tests measure time, which switches of mutants falsify. */
 const MEASURES_TIME = "tests/core/linear_time_test.ts";
 /** Files that could notice any fault of the database, after those that name the object. */
-const DATABASE_TESTS = /^tests\/database\/(constraints|row_level_security|tenant_keys)_test/;
+const DATABASE_TESTS = /^tests\/database\/(constraints|row_level_security|privileges)_test/;
 
 type Level = "pure" | "database";
 

@@ -1,11 +1,15 @@
 /**
- * Indexes cost every write, so each of them names the statement that it serves. A foreign key
- * without an index makes each change of the referenced row read the whole table.
+ * Indexes and plans. Indexes cost every write, so each of them names the statement that it serves. A
+ * foreign key without an index makes each change of the referenced row read the whole table. The
+ * plans of statements depend on options of their functions; on_postgres_15.ts checks a whole run
+ * for compiled statements.
  */
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
 import { cloneDatabase } from "../support/database/database.ts";
+import { afterwards } from "../support/database/invariant_breaches.ts";
+import { serviceCase } from "../support/service/service_case.ts";
 
 /** An index that belongs to no constraint. */
 interface Index {
@@ -155,3 +159,117 @@ Deno.test("pay.read_providers() reads only the operations without a result", () 
     assert.ok(after.scans > before.scans, "the index");
     assert.equal(after.all_rows, before.all_rows, "no reading of the whole table");
   }));
+
+/** Catalogue queries that must find nothing, each with a change that it must find. */
+const NOTHING: [what: string, query: string, violation: string][] = [
+  [
+    // A statement inside takes the setting of the function that was called.
+    "an entry function whose statements PostgreSQL can compile",
+    `select proname from pg_proc p where pronamespace = 'pay'::regnamespace
+     and (has_function_privilege('pay_api', p.oid, 'execute')
+       or has_function_privilege('pay_operator', p.oid, 'execute'))
+     and not coalesce('jit=off' = any (proconfig), false)`,
+    "alter function pay.load reset jit",
+  ],
+  [
+    "a function of the service without settings for its plans",
+    `select proname from pg_proc p where pronamespace = 'pay'::regnamespace
+     and has_function_privilege('pay_api', p.oid, 'execute')
+     and (not coalesce(proconfig::text ~ 'enable_seqscan=', false)
+       or not coalesce(proconfig::text ~ 'plan_cache_mode=', false))`,
+    "alter function pay.load reset enable_seqscan",
+  ],
+  [
+    "a function for which the planner assumes its default of 1 000 rows",
+    `select proname from pg_proc
+     where pronamespace in ('pay'::regnamespace, 'pay_internal'::regnamespace) and proretset
+     and prorows = 1000`,
+    "alter function pay.read_outbox rows 1000",
+  ],
+];
+
+for (const [what, query, violation] of NOTHING) {
+  Deno.test(`the catalogue has no violation: ${what}`, () =>
+    withDatabase(async (sql) => {
+      assert.deepEqual([...await sql.unsafe(query)], []);
+      const found = await afterwards(sql, violation, (session) => session.unsafe(query));
+      assert.ok(found.length > 0, violation);
+    }));
+}
+
+Deno.test("pay.health costs less than PostgreSQL compiles", () =>
+  withDatabase(async (sql) => {
+    const [row] = await sql`explain (format json) select * from pay.health`;
+    const cost = row!["QUERY PLAN"][0].Plan["Total Cost"];
+    // The default of jit_above_cost.
+    assert.ok(cost < 100_000, `cost ${cost}`);
+  }));
+
+/** Events with a stored response each. */
+const BOOKED = 10_000;
+
+/** A node of a plan, as `explain (format json)` has it. */
+interface Node {
+  "Node Type": string;
+  Plans?: Node[];
+}
+
+/** Nodes that give few rows, or look the rows up. */
+const CHEAP = /^(Values|Function|Index|Index Only) Scan$|^Result$|^Limit$/;
+
+serviceCase(
+  "no invariant compares each row of a table with each of another",
+  async (_, service) => {
+    const { sql, key: { environment_id } } = service;
+    // PostgreSQL has no statistics of them.
+    await sql.unsafe(
+      `with row as (
+      select n, substr(pay_internal.id_floor('', now()), 1, 9) || lpad(n::text, 17, '0') as suffix
+      from generate_series(1, $2::int) n
+    ), keys as (
+      insert into pay.idempotency_keys (environment_id, api_key_id, key, fingerprint, request_id,
+        status, subject_id, sequence, created_at, request_line)
+      select $1, 'key_' || repeat('0', 26), suffix, sha256(suffix::bytea), 'req_' || suffix, 201,
+        'pay_' || suffix, 1, now(), 'POST /x'
+      from row
+    )
+    insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, request_id,
+      idempotency_key)
+    select $1, 'evt_' || suffix, 'payment.created', 'pay_' || suffix, 1, now(), 'req_' || suffix,
+      suffix
+    from row`,
+      [environment_id, BOOKED],
+    );
+    const names = await sql<{ invariant: string }[]>`
+    select invariant from pay_internal.list_invariants() order by 1`;
+    const plans = await sql.begin(async (sql) => {
+      await sql`set local role pay_owner`;
+      await sql`set local jit = off`;
+      // The settings of the function.
+      await sql`select set_config(split_part(setting, '=', 1), split_part(setting, '=', 2), true)
+      from pg_proc p cross join unnest(p.proconfig || '{pay.worker=on}') as s (setting)
+      where p.oid = 'pay_internal.find_breaches(text)'::regprocedure
+        and setting not like 'search\\_path=%'`;
+      return await Promise.all(names.map(async ({ invariant }) => {
+        const [row] = await sql.unsafe(`explain (format json)
+        select f.* from pay.${invariant} f left join pay.environments e on e.id = f.environment_id
+        where e.retired_at is null and e.moving is null`);
+        return [invariant, row!["QUERY PLAN"][0].Plan as Node] as const;
+      }));
+    });
+    const costly = plans.flatMap(([invariant, plan]) =>
+      nodesOf(plan).filter(isQuadratic).map((node) => `${invariant}: ${node["Node Type"]}`)
+    );
+    assert.ok(plans.length > 20);
+    assert.deepEqual(costly, []);
+  },
+);
+
+function nodesOf(node: Node): Node[] {
+  return [node, ...(node.Plans ?? []).flatMap(nodesOf)];
+}
+
+/** Reports whether a join compares more rows than those with equal keys. */
+function isQuadratic({ "Node Type": type, Plans = [] }: Node): boolean {
+  return type === "Merge Join" || type === "Nested Loop" && !CHEAP.test(Plans[1]!["Node Type"]);
+}
