@@ -3,7 +3,7 @@
  */
 
 import type { Route } from "../http/route.ts";
-import { advancePayment } from "../sandbox/sandbox_routes.ts";
+import { advancePayment } from "../sandbox/advance_route.ts";
 
 /** Aliases of operations of the sandbox function. */
 export const CONSOLE_ROUTES: readonly Route[] = [

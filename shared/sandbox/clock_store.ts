@@ -2,7 +2,8 @@
 
 import { formatTime } from "../core/clock.ts";
 import { type ApiError, invalidParameter, tryAgain } from "../core/errors.ts";
-import { CLOCK_CEILING_MS, MAX_ADVANCE_DAYS, type SetClockBody } from "../schema/clock.ts";
+import type { SetClockBody } from "../schema/clock.ts";
+import { CLOCK_CEILING_MS, MAX_ADVANCE_DAYS } from "../schema/limits.ts";
 import type { StoredResponse } from "../store/commit_rows.ts";
 import type { EntryCalls } from "../store/entry_calls.ts";
 import type { KnownSettings } from "./known_settings.ts";

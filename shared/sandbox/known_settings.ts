@@ -9,7 +9,7 @@ import { RecentMap } from "../core/recent_map.ts";
 import { accessOf } from "../http/request_environment.ts";
 import type { Env } from "../http/request_state.ts";
 import type { Scope } from "../schema/api_key.ts";
-import { CLOCK_CEILING_MS } from "../schema/clock.ts";
+import { CLOCK_CEILING_MS } from "../schema/limits.ts";
 import { type Access, OutdatedSettings } from "../store/outcome.ts";
 import type { SandboxSettings } from "../store/sandbox_settings.ts";
 

@@ -8,7 +8,7 @@ import type { Context } from "hono";
 import { ApiError, invalidParameter, tryAgain } from "../core/errors.ts";
 import { FAULT_HEADER, FAULTS } from "../core/vocabulary.ts";
 import { type Reply, withoutRateCount } from "../domain/changes/service_request.ts";
-import { MAX_DELAY_MS } from "../schema/fault.ts";
+import { MAX_FAULT_DELAY_MS } from "../schema/limits.ts";
 import type { FaultStore, FaultTarget, MatchedFault } from "./fault_store.ts";
 import { timeIn } from "./known_settings.ts";
 import type { Access } from "../store/outcome.ts";
@@ -55,10 +55,10 @@ function readFaultHeader({ method, headers }: Request): RequestFault | "none" | 
     );
   }
   const delay_ms = ms === undefined ? null : Number(ms);
-  if (fault === "delay" && (delay_ms === null || delay_ms < 1 || delay_ms > MAX_DELAY_MS)) {
+  if (fault === "delay" && (delay_ms === null || delay_ms < 1 || delay_ms > MAX_FAULT_DELAY_MS)) {
     throw invalidParameter(
       FAULT_HEADER,
-      `The delay of "${FAULT_HEADER}" must be 1 to ${MAX_DELAY_MS} milliseconds: send ` +
+      `The delay of "${FAULT_HEADER}" must be 1 to ${MAX_FAULT_DELAY_MS} milliseconds: send ` +
         '"delay; delay_ms=500"',
     );
   }

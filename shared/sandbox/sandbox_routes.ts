@@ -4,51 +4,26 @@
  */
 
 import { Clock, ClockAdvance, SetClockBody } from "../schema/clock.ts";
-import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
-import { AuthenticatePaymentBody, CreatePaymentBody, Payment } from "../schema/payment.ts";
-import { AdvancePaymentBody } from "../schema/payment_advance.ts";
+import { EmptyBody } from "../schema/empty.ts";
+import { AuthenticatePaymentBody, CreatePaymentBody } from "../schema/payment.ts";
 import { AdvanceRefundBody, Refund } from "../schema/refund.ts";
 import { ResetSandboxBody, SandboxReset, Transcript } from "../schema/service.ts";
 import { AdvanceTransferBody, Transfer } from "../schema/transfer.ts";
 import { TriggerWebhookBody, WebhookDelivery } from "../schema/webhook.ts";
 import { paymentOf } from "../domain/payments/create_payment.ts";
 import { refuseRealCard } from "../domain/providers/instrument.ts";
+import { advancePayment, SANDBOX_ROUTE } from "./advance_route.ts";
 import { DISPOSABLE_SANDBOX_ROUTES } from "./disposable_sandbox_routes.ts";
 import { FAULT_ROUTES } from "./fault_routes.ts";
-import { type Route, route, SANDBOX_FUNCTION } from "../http/route.ts";
+import { type Route, route } from "../http/route.ts";
 import { getRequest, listRequests } from "../http/request_routes.ts";
 import { webhooksOf } from "../http/webhook_routes.ts";
 import { sandboxRoute } from "./sandbox.ts";
 
-const sandbox = {
-  home: SANDBOX_FUNCTION,
-  group: "Sandbox",
-  method: "POST",
-  scope: "sandbox:write",
-  test_only: true,
-  query: EmptyQuery,
-  response: Payment,
-  status: 200,
-} as const;
-
-/** The advance of a payment. Both functions serve it (console_routes.ts). */
-export const advancePayment: Route = sandboxRoute({
-  ...sandbox,
-  id: "advancePayment",
-  summary: "Advance a payment",
-  description:
-    "Moves a payment to another status without waiting. An advance to the current status changes " +
-    "nothing.",
-  paths: ["/payments/:id/advance", "/v1/payments/:id/advance"],
-  body: AdvancePaymentBody,
-  errors: ["invalid_state"],
-  run: ({ deps, request, id, body }) => deps.sandbox.moves.advancePayment(request, id, body),
-});
-
 /** All operations of `api-v1-sandbox`. */
 export const SANDBOX_ROUTES: readonly Route[] = [
   route({
-    ...sandbox,
+    ...SANDBOX_ROUTE,
     id: "createSandboxPayment",
     summary: "Create a payment in a chosen state",
     description:
@@ -63,7 +38,7 @@ export const SANDBOX_ROUTES: readonly Route[] = [
   }),
   advancePayment,
   sandboxRoute({
-    ...sandbox,
+    ...SANDBOX_ROUTE,
     id: "authenticatePayment",
     summary: "Authenticate the payer",
     description: "Simulates the result of 3-D Secure. `success` completes the payment. " +
@@ -74,7 +49,7 @@ export const SANDBOX_ROUTES: readonly Route[] = [
     run: ({ deps, request, id, body }) => deps.sandbox.moves.authenticate(request, id, body),
   }),
   sandboxRoute({
-    ...sandbox,
+    ...SANDBOX_ROUTE,
     id: "advanceRefund",
     summary: "Advance a refund",
     description:
@@ -88,7 +63,7 @@ export const SANDBOX_ROUTES: readonly Route[] = [
     run: ({ deps, request, id, body }) => deps.sandbox.moves.advanceRefund(request, id, body),
   }),
   sandboxRoute({
-    ...sandbox,
+    ...SANDBOX_ROUTE,
     id: "advanceTransfer",
     summary: "Advance a transfer",
     description:
@@ -101,7 +76,7 @@ export const SANDBOX_ROUTES: readonly Route[] = [
     run: ({ deps, request, id, body }) => deps.sandbox.moves.advanceTransfer(request, id, body),
   }),
   route({
-    ...sandbox,
+    ...SANDBOX_ROUTE,
     id: "triggerWebhook",
     summary: "Deliver an event now",
     description:
@@ -116,7 +91,7 @@ export const SANDBOX_ROUTES: readonly Route[] = [
     run: ({ deps, request, body }) => webhooksOf(deps).trigger(request, body),
   }),
   sandboxRoute({
-    ...sandbox,
+    ...SANDBOX_ROUTE,
     id: "readTranscript",
     method: "GET",
     summary: "Read the transcript",
@@ -134,7 +109,7 @@ export const SANDBOX_ROUTES: readonly Route[] = [
     },
   }),
   sandboxRoute({
-    ...sandbox,
+    ...SANDBOX_ROUTE,
     id: "getClock",
     summary: "Retrieve the clock",
     description: "The clock of the key's sandbox: the real one until it is set.",
@@ -148,7 +123,7 @@ export const SANDBOX_ROUTES: readonly Route[] = [
     }),
   }),
   sandboxRoute({
-    ...sandbox,
+    ...SANDBOX_ROUTE,
     id: "setClock",
     summary: "Set or advance the clock",
     description:
@@ -164,7 +139,7 @@ export const SANDBOX_ROUTES: readonly Route[] = [
     run: ({ deps, request, body }) => deps.sandbox.clock.set(request, body),
   }),
   sandboxRoute({
-    ...sandbox,
+    ...SANDBOX_ROUTE,
     id: "resetSandbox",
     summary: "Reset the sandbox",
     description:

@@ -1,14 +1,9 @@
 /** The clock of a sandbox on the wire (contract §7). */
 
 import * as z from "zod";
+import { MAX_ADVANCE_DAYS } from "./limits.ts";
 import { mustBe } from "./requirement.ts";
 import { Instant, Time } from "./values.ts";
-
-/** Most days of an advance of a clock (contract §7), as in `pay_internal.longest_advance`. */
-export const MAX_ADVANCE_DAYS = 400;
-
-/** The latest time of a sandbox's clock (contract §7), as in `pay_internal.clock_ceiling`. */
-export const CLOCK_CEILING_MS = Date.UTC(2200, 0, 1);
 
 const ClockMode = z.enum(["real", "frozen"])
   .describe("`real`: the clock runs. `frozen`: it stands");

@@ -13,7 +13,7 @@ import {
   REQUEST_METHODS,
 } from "../core/vocabulary.ts";
 import { EventType } from "./event_type.ts";
-import { MAX_IDEMPOTENCY_KEY } from "./limits.ts";
+import { MAX_FAULT_DELAY_MS, MAX_IDEMPOTENCY_KEY } from "./limits.ts";
 import { cursor, Limit } from "./list.ts";
 import { MethodKind } from "./payment.ts";
 import { mustBe } from "./requirement.ts";
@@ -21,8 +21,6 @@ import { id, Instant } from "./values.ts";
 
 /** Most times that a fault can be declared to happen. The service chose the number. */
 const MAX_FAULT_TIMES = 1_000;
-/** Longest delay in milliseconds. The service chose the number. */
-export const MAX_DELAY_MS = 10_000;
 /** Characters of a path in a condition. The service chose the number. */
 const MAX_FAULT_PATH = 200;
 
@@ -99,7 +97,7 @@ function checkFault(
   if (fault === "delay" && delay_ms === undefined) {
     refuse(
       ["delay_ms"],
-      `is required for a delay: send a whole number from 1 to ${MAX_DELAY_MS}, in milliseconds`,
+      `is required for a delay: send a whole number from 1 to ${MAX_FAULT_DELAY_MS}, in milliseconds`,
     );
   }
   if (fault !== "delay" && delay_ms !== undefined) {
@@ -113,7 +111,7 @@ function listed(values: readonly string[]): string {
 }
 
 const Times = z.number().int().min(1).max(MAX_FAULT_TIMES);
-const DelayMs = z.number().int().min(1).max(MAX_DELAY_MS);
+const DelayMs = z.number().int().min(1).max(MAX_FAULT_DELAY_MS);
 
 /** The body of `POST /faults`. */
 export const CreateFaultBody = z.object({

@@ -41,3 +41,9 @@ export const SMALL_BODY_BYTES = 4_096;
 export const MAX_URL = 8_192;
 /** Characters of an idempotency key (contract §5). */
 export const MAX_IDEMPOTENCY_KEY = 255;
+/** Most days of an advance of a clock (contract §7), as in `pay_internal.longest_advance`. */
+export const MAX_ADVANCE_DAYS = 400;
+/** The latest time of a sandbox's clock (contract §7), as in `pay_internal.clock_ceiling`. */
+export const CLOCK_CEILING_MS = Date.UTC(2200, 0, 1);
+/** Longest delay of a declared fault in milliseconds. The service chose the number. */
+export const MAX_FAULT_DELAY_MS = 10_000;
