@@ -1,4 +1,4 @@
-/** Collections: due dates, and which mandates a create takes. */
+/** Collections: due dates, mandates, payers and amounts that a create takes. */
 
 import assert from "node:assert/strict";
 import {
@@ -7,8 +7,8 @@ import {
   methodWithMandate,
 } from "../../shared/domain/payments/collection.ts";
 import { Mandate, type PaymentMethod } from "../../shared/schema/payment.ts";
-import type { CreatePaymentBody } from "../../shared/schema/payment.ts";
-import { refusalOf } from "../support/domain/decided_change.ts";
+import { CreatePaymentBody } from "../../shared/schema/payment.ts";
+import { decideCreate, refusalOf, requestContext, URLS } from "../support/domain/decided_change.ts";
 
 const SEPA: PaymentMethod = {
   type: "sepa",
@@ -124,4 +124,73 @@ for (const [name, members, is_valid] of FORMS) {
   Deno.test(`Mandate with ${name}: ${is_valid ? "taken" : "refused"}`, () => {
     assert.equal(Mandate.safeParse({ ...MANDATE, ...members }).success, is_valid);
   });
+}
+
+const CARD = { number: "4242424242424242", exp_month: 12, exp_year: 2034, cvc: "123" };
+const LIMIT = 99_999_999_999;
+const SEPA_IBAN = "NL91ABNA0417164300";
+/** [the rail of the payment, body beside the amount, largest amount] */
+const AMOUNTS: [string, Record<string, unknown>, number][] = [
+  [
+    "SEPA under a mandate",
+    { iban: { iban: SEPA_IBAN, holder_name: "Ada" }, mandate: MANDATE },
+    LIMIT,
+  ],
+  ["SEPA by the payer", { method_kind: "sepa" }, LIMIT],
+  ["SEPA with an outcome", { method_kind: "sepa", outcome: "success" }, LIMIT],
+  ["SWIFT", { iban: SEPA_IBAN, method_kind: "swift" }, 999_999_999_999],
+  ["a card", { card: CARD }, 999_999_999_999],
+];
+for (const [name, body, largest] of AMOUNTS) {
+  Deno.test(`decideCreate() amount by ${name}: at most ${largest}`, () => {
+    decide({ ...body, amount: largest });
+    if (largest > LIMIT) return;
+    for (const livemode of [false, true]) {
+      const over = { ...body, ...(livemode && { outcome: undefined }) };
+      const refused = (amount: Record<string, unknown>) =>
+        refusalOf(() => decide({ ...over, ...amount }, livemode));
+      assert.equal(refused({ amount: largest + 1 }), "invalid_parameter amount");
+      assert.equal(
+        refused({ amount: undefined, amount_minor: largest + 1 }),
+        "invalid_parameter amount_minor",
+      );
+    }
+  });
+}
+
+const LONDON = { city: "London", country: "GB" };
+const BRITISH = "GB29NWBK60161331926819";
+/** [name, account of the payer, refused field or null, body] */
+const PAYERS: [string, Record<string, unknown>, string | null, Record<string, unknown>?][] = [
+  ["from the EEA", { iban: SEPA_IBAN }, null],
+  ["from Britain without an address", { iban: BRITISH }, "iban.address"],
+  ["from Britain with one", { iban: BRITISH, address: LONDON }, null],
+  ["from Switzerland", { iban: "CH9300762011623852957" }, "iban.address"],
+  ["from Monaco", { iban: "MC5811222000010123456789030" }, "iban.address"],
+  ["by SWIFT", { iban: BRITISH }, null, { method_kind: "swift", mandate: undefined }],
+];
+for (const [name, iban, param, more] of PAYERS) {
+  Deno.test(`decideCreate() collection ${name}: ${param ?? "taken"}`, () => {
+    const body = { method_kind: "sepa", mandate: MANDATE, ...more };
+    const refused = (livemode: boolean) =>
+      refusalOf(() => decide({ ...body, iban: { holder_name: "Ada", ...iban } }, livemode));
+    const expected = param === null ? "none" : `invalid_parameter ${param}`;
+    assert.deepEqual([refused(false), refused(true)], [expected, expected]);
+  });
+}
+Deno.test("decideCreate() collection from a test IBAN needs no address with a test key", () => {
+  const body = { method_kind: "sepa", mandate: MANDATE };
+  const iban = { iban: "GB82WEST12345698765432", holder_name: "Ada" };
+  decide({ ...body, iban });
+  assert.equal(
+    refusalOf(() => decide({ ...body, iban }, true)),
+    "invalid_parameter iban.address",
+  );
+});
+
+function decide(body: Record<string, unknown>, livemode = false) {
+  return decideCreate(
+    CreatePaymentBody.parse({ amount: 1000, currency: "EUR", ...body }),
+    { ...requestContext(livemode), urls: URLS, decline_is_error: true },
+  );
 }
