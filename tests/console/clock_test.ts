@@ -1,4 +1,7 @@
-/** The clock of the sandbox in the console, and the transcript of a seeded sandbox. */
+/**
+ * The clock of the sandbox and what it brings next, grouped by kind, and the transcript of a seeded
+ * sandbox.
+ */
 
 import assert from "node:assert/strict";
 import { consoleCase } from "../support/console/console_case.ts";
@@ -7,7 +10,8 @@ const DAY = 86_400_000;
 const SECURE = { number: "4000002500003155", exp_month: 12, exp_year: 2034, cvc: "123" };
 
 consoleCase("the clock is advanced, frozen and shown", async (step, { enter, make, send }) => {
-  const { page, dialog, press, fill, submit, see, button } = await enter();
+  const on = await enter();
+  const { page, dialog, press, fill, submit, see, button, region, link, field } = on;
   const head = page.locator(".clock");
   const set = async (advance: string, after: string) => {
     await head.click();
@@ -15,8 +19,11 @@ consoleCase("the clock is advanced, frozen and shown", async (step, { enter, mak
     await dialog().waitFor({ state: "detached" });
   };
   const shown = () => send("GET", "/api-v1-sandbox/clock");
-  const paySecurely = (amount: number) =>
-    make("payments", { amount, currency: "EUR", card: SECURE });
+  const pay = async (body: object, times: number) => {
+    for (let i = 0; i < times; i++) {
+      await make("payments", { amount: 1_000 + i, currency: "EUR", ...body });
+    }
+  };
   await step("a real clock shows no time", async () => {
     assert.equal((await head.innerText()).trim(), "Clock");
   });
@@ -29,13 +36,8 @@ consoleCase("the clock is advanced, frozen and shown", async (step, { enter, mak
     const text = `${now.slice(0, 16).replace("T", " ")} UTC · frozen`;
     await page.locator(".clock", { hasText: text }).waitFor();
   });
-  await step("what became due is told", async () => {
-    await paySecurely(500);
-    await set("1 day", "the clock is frozen");
-    await see(/ 1 payment ended[.,]/);
-  });
   await step("it says before what an advance will do, and Enter confirms", async () => {
-    for (const amount of [500, 1000]) await paySecurely(amount);
+    await pay({ card: SECURE }, 2);
     await head.click();
     await fill({ "Advance by": "1 hour" });
     await see("Nothing that waits now is due until then.");
@@ -63,8 +65,39 @@ consoleCase("the clock is advanced, frozen and shown", async (step, { enter, mak
     await dialog().waitFor();
     await page.keyboard.press("Escape");
     await dialog().waitFor({ state: "detached" });
-    assert.equal((await shown()).mode, before.mode);
-    assert.equal((await shown()).offset_seconds, before.offset_seconds);
+    const { mode, offset_seconds } = await shown();
+    assert.deepEqual([mode, offset_seconds], [before.mode, before.offset_seconds]);
+  });
+
+  const card = region("What comes next");
+  await step("16 things that come next are three lines, the earliest first", async () => {
+    await pay({ card: SECURE }, 12);
+    await pay({ card: { token: "pm_card_visa" }, capture: "manual" }, 3);
+    await pay({ outcome: "chargeback" }, 1);
+    await see("12 of them", "Lost without evidence");
+    assert.deepEqual(
+      await card.getByRole("listitem").locator(".record > span").allInnerTexts(),
+      ["Time to authenticate ends", "Authorization ends", "Lost without evidence"],
+    );
+  });
+  await step("several lead to their list, a single one to its resource", async () => {
+    await link("3 of them").click();
+    await on.showsRows("Payments", 3);
+    assert.equal(await field("Status").inputValue(), "authorized");
+    await page.goBack();
+    await card.getByRole("listitem").filter({ hasText: "Lost without evidence" })
+      .getByRole("link").click();
+    await see("The payer disputes the payment");
+  });
+  await step("the advance to a kind says what happens, and Enter confirms", async () => {
+    await link("Home").click();
+    await button("Advance the clock to: Authorization ends").click();
+    await see("12 × Time to authenticate ends", /^[1-3] × Authorization ends$/);
+    await dialog("Advance the clock?").getByRole("button", { name: "Advance", exact: true })
+      .and(page.locator(":focus")).waitFor();
+    await page.keyboard.press("Enter");
+    await dialog().waitFor({ state: "detached" });
+    await see(/^The clock shows .*1[3-5] payments ended/);
   });
 });
 

@@ -132,17 +132,26 @@ consoleCase("captures, pending refunds and disputes are decided", async (step, p
     await status("Completed").waitFor();
   });
 
-  await step("3-D Secure leads to an authorization, and a cancel releases it", async () => {
-    await on.fresh("payments/new");
-    await choose(/···· 3155/);
-    await submit({ Capture: "manual" }, "Create payment");
-    await press("Authenticate");
-    await said("Authenticated: the payment is authorized.").waitFor();
-    await status("Authorized").waitFor();
-    await press("Cancel payment…", "Cancel payment");
-    await status("Cancelled").waitFor();
-    assert.equal(await button("Capture…").count(), 0);
-  });
+  await step(
+    "3-D Secure in variant B leads to an authorization, and a cancel releases it",
+    async () => {
+      await on.fresh("payments/new");
+      await choose(/···· 3155/, /^B /);
+      await on.fill({ Capture: "manual" });
+      assert.deepEqual(
+        Object.keys(await on.preview()),
+        ["amount_minor", "currency", "method_kind", "payer", "card", "capture"],
+      );
+      await press("Create payment");
+      await on.heading("3-D Secure is waiting").waitFor();
+      await press("Authenticate");
+      await said("Authenticated: the payment is authorized.").waitFor();
+      await status("Authorized").waitFor();
+      await press("Cancel payment…", "Cancel payment");
+      await status("Cancelled").waitFor();
+      assert.equal(await button("Capture…").count(), 0);
+    },
+  );
 
   await step("an IBAN has no capture: the form does not send it", async () => {
     await on.fresh("payments/new");

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { verifyWebhook } from "../../packages/client/webhook_signature.ts";
 import { openRecorder } from "../support/webhook/recording_receiver.ts";
-import { consoleCase, keepScreenshot, pasteKey } from "../support/console/console_case.ts";
+import { consoleCase, keepScreenshot } from "../support/console/console_case.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 
@@ -145,19 +145,6 @@ consoleCase("from an API key to a delivered webhook", async (step, place) => {
     assert.ok(receiver.arrivals.length >= before + 2);
   });
 
-  await step("a 3-D Secure payment in variant B is authenticated by the user", async () => {
-    await on.go("payments/new");
-    await on.choose(/···· 3155/, /^B /);
-    assert.deepEqual(
-      Object.keys(await on.preview()),
-      ["amount_minor", "currency", "method_kind", "payer", "card"],
-    );
-    await press("Create payment");
-    await heading("3-D Secure is waiting").waitFor();
-    await press("Authenticate");
-    await status("Completed").waitFor();
-  });
-
   await step("a declined card shows the code and the stored payment", async () => {
     await on.go("payments/new");
     await on.choose(/···· 9995/);
@@ -192,7 +179,7 @@ consoleCase("from an API key to a delivered webhook", async (step, place) => {
     await status("Cancelled").waitFor();
   });
 
-  await step("the open list shows new payments, filters and pages", async () => {
+  await step("the open list shows a new payment without a reload", async () => {
     await link("Payments").click();
     const rows = on.rows("Payments");
     await rows.first().waitFor();
@@ -200,20 +187,6 @@ consoleCase("from an API key to a delivered webhook", async (step, place) => {
     await make("payments", { amount: 777, currency: "CHF", reference: "order-777" });
     await see("7.77 CHF");
     assert.equal(await rows.count(), shown + 1);
-    await on.field("Currency").fill("chf");
-    await on.field("Currency").blur();
-    await on.showsRows("Payments", 1);
-    assert.equal(on.hash(), "#/payments?currency=chf");
-    await press("Clear filter");
-    for (let amount = 1; amount <= 20; amount++) {
-      await make("payments", { amount, currency: "EUR" });
-    }
-    await see("0.20 EUR");
-    assert.equal(await rows.count(), 20);
-    await link("Older").click();
-    await see("7.77 CHF");
-    await link("Newest").click();
-    await see("0.20 EUR");
   });
 
   await step("the balance is shown by currency", async () => {
@@ -227,19 +200,10 @@ consoleCase("from an API key to a delivered webhook", async (step, place) => {
     assert.equal(text.replace(/[^\d]/g, ""), String(amount_minor).padStart(3, "0"));
   });
 
-  await step("a reload stays on the page and asks for the key again", async () => {
+  await step("the endpoint: disabled, enabled, edited, secret rotated, deleted", async () => {
     await link("Webhooks").click();
     await link(url).click();
     await region("Deliveries").getByText("204").first().waitFor();
-    const address = page.url();
-    await page.reload();
-    await heading("Open your sandbox").waitFor();
-    assert.equal(page.url(), address);
-    await pasteKey(page, start.test_key);
-    await heading(url).waitFor();
-  });
-
-  await step("the endpoint: disabled, enabled, edited, secret rotated, deleted", async () => {
     await press("Disable");
     await status("Disabled").waitFor();
     await press("Enable");
@@ -263,12 +227,12 @@ consoleCase("from an API key to a delivered webhook", async (step, place) => {
     await see("No payments yet");
     await page.locator(".account").getByText("Ends").waitFor();
     await press("Back to the first sandbox");
-    await see("0.20 EUR");
+    await see("7.77 CHF");
     await press("Sandboxes…", "Switch to PR 17");
     await see("No payments yet");
     const { data: [{ id }] } = await send("GET", "/api-v1-sandbox/sandboxes");
     await send("DELETE", `/api-v1-sandbox/sandboxes/${id}`);
-    await see("The disposable sandbox has ended.", "0.20 EUR");
+    await see("The disposable sandbox has ended.", "7.77 CHF");
     await make("/api-v1-sandbox/sandboxes", { name: "PR 18" });
     await press("Sandboxes…", "Delete PR 18");
     await button("Delete sandbox").click();
@@ -279,7 +243,7 @@ consoleCase("from an API key to a delivered webhook", async (step, place) => {
   await step("a reset asks for confirmation, and can be cancelled", async () => {
     await press("Reset sandbox", "Keep everything");
     await link("Payments").click();
-    await see("0.20 EUR");
+    await see("7.77 CHF");
     await press("Reset sandbox", "Delete everything");
     await see(/^Reset: \d+ payments/, "No payments yet");
     assert.equal(await count("payments"), 0);

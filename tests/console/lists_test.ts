@@ -1,53 +1,130 @@
-/** The filters of lists, the times of a list, and the buttons of long forms. */
+/**
+ * Lists: their rows are selected and opened, the way back keeps filters and page, filters find
+ * payments, an account of the balance leads to its entries, and lists are saved as CSV.
+ */
 
 import assert from "node:assert/strict";
-import { consoleCase, DESKTOP, PHONE } from "../support/console/console_case.ts";
+import type { Page } from "playwright-core";
+import { consoleCase } from "../support/console/console_case.ts";
 
-consoleCase("direction marks in a text leave the text beside it", async (_, { make, enter }) => {
-  const customer = { email: "ada@example.com" };
-  const description = "\u202eshoes";
-  await make("payments", { amount: 500, currency: "EUR", description, customer });
-  const { rows } = await enter("#/payments");
-  const [first, last] = await rows("Payments").getByText(customer.email).evaluate((shown) => {
-    return [0, 14].map((at) => {
+const SANDBOX = "/api-v1-sandbox/payments";
+/** More than a page of a list. */
+const MADE = 45;
+const FORMULA = '=HYPERLINK("http://x","y")';
+
+/** The text that is selected, and how far the page is scrolled. Both run in the page. */
+// deno-lint-ignore no-explicit-any
+const selected = (page: Page) => page.evaluate(() => String((globalThis as any).getSelection()));
+// deno-lint-ignore no-explicit-any
+const scrolled = (page: Page) => page.evaluate(() => (globalThis as any).scrollY as number);
+
+consoleCase("rows of payments are selected, opened, left and found", async (step, place) => {
+  const { make, send } = place;
+  for (let i = 1; i <= MADE; i++) {
+    const body = { amount_minor: 100 * i, currency: "EUR", outcome: "success" };
+    await make(SANDBOX, { ...body, reference: `INV-${i}` });
+  }
+  const zone = { timezoneId: "America/New_York" };
+  const { page, link, region, heading, field, go, hash, see, press, ...on } = await place.enter(
+    "#/payments",
+    zone,
+  );
+  const rows = on.rows("Payments");
+  const showsRows = (count: number) => on.showsRows("Payments", count);
+  await rows.nth(19).waitFor();
+  const first = rows.first();
+
+  await step("a drag over a reference selects its text and opens nothing", async () => {
+    const { x, y, width, height } = await first.getByText(`INV-${MADE}`).evaluate((cell) => {
       // deno-lint-ignore no-explicit-any
       const range = (globalThis as any).document.createRange();
-      range.setStart(shown.firstChild, at);
-      range.setEnd(shown.firstChild, at + 1);
-      return range.getBoundingClientRect().x as number;
+      range.selectNodeContents(cell);
+      const { x, y, width, height } = range.getBoundingClientRect();
+      return { x, y, width, height };
     });
+    await page.mouse.move(x + 1, y + height / 2);
+    await page.mouse.down();
+    await page.mouse.move(x + width - 1, y + height / 2, { steps: 5 });
+    await page.mouse.up();
+    assert.match(`INV-${MADE}`, new RegExp(await selected(page)));
+    assert.ok((await selected(page)).length >= 4, await selected(page));
+    assert.equal(hash(), "#/payments");
   });
-  assert.ok(first! < last!, `${first} is right of ${last}`);
-});
+  await step("a click on a cell opens the payment", async () => {
+    await page.mouse.click(5, 5);
+    await first.locator("td").nth(2).click();
+    await heading("45.00 EUR").waitFor();
+    await link("Payments").last().click();
+  });
+  await step("with Ctrl it opens another tab", async () => {
+    const opened = page.context().waitForEvent("page");
+    await first.locator("td").nth(2).click({ modifiers: ["Control"] });
+    await (await opened).close();
+    assert.equal(hash(), "#/payments");
+  });
 
-consoleCase("payments are found by reference, customer and time", async (step, place) => {
+  await step("an older page begins at its top", async () => {
+    await page.getByLabel("Status").selectOption("completed");
+    await page.waitForURL(/status=completed$/);
+    await rows.nth(19).waitFor();
+    const older = link("Older");
+    await older.scrollIntoViewIfNeeded();
+    assert.ok(await scrolled(page) > 0);
+    await older.click();
+    await rows.filter({ hasText: `INV-${MADE}` }).waitFor({ state: "detached" });
+    assert.equal(await rows.count(), 20);
+    assert.equal(await scrolled(page), 0);
+  });
+  for (const leave of ["the crumb", "the back button"]) {
+    await step(`${leave} leads back to the page and its filters`, async () => {
+      const list = hash();
+      assert.match(list, /status=completed&starting_after=pay_/);
+      await first.getByRole("link").click();
+      await region("Timeline").waitFor();
+      if (leave === "the crumb") await page.locator(".crumb a").click();
+      else await page.goBack();
+      await first.waitFor();
+      assert.equal(hash(), list);
+    });
+  }
+  await step("the navigation leads to the whole list", async () => {
+    await page.getByRole("navigation", { name: "Sections" }).getByText("Payments").click();
+    await rows.filter({ hasText: `INV-${MADE}` }).waitFor();
+    assert.equal(hash(), "#/payments");
+  });
+  await step("a reset forgets the filters and the page, whose cursor is gone", async () => {
+    await go("transfers?status=pending");
+    await see("No transfer matches");
+    await press("Reset sandbox", "Delete everything");
+    await see("No payments yet");
+    await go("transfers/new");
+    await heading("Create a transfer").waitFor();
+    assert.equal(await page.locator(".crumb a").getAttribute("href"), "#/transfers");
+  });
+
   const times: string[] = [];
   for (const [i, name] of ["ada", "grace", "ada"].entries()) {
     // The clock of the sandbox separates the payments by more than a second.
-    await place.send("POST", "/api-v1-sandbox/clock", { advance: 60 });
+    await send("POST", "/api-v1-sandbox/clock", { advance: 60 });
     const customer = { email: `${name}@example.com` };
     const body = { amount: 500, currency: "EUR", reference: `order-${i + 1}`, customer };
-    times.push((await place.send("POST", "payments", body)).created_at);
+    times.push((await send("POST", "payments", body)).created_at);
   }
-  const zone = { timezoneId: "America/New_York" };
-  const { page, field, press, see, hash, ...on } = await place.enter("#/payments", zone);
-  const rows = on.rows("Payments");
-  const showsRows = (count: number) => on.showsRows("Payments", count);
   /** Fills a filter, as a user who goes to the next field. */
   const filter = async (label: string, text: string) => {
     await field(label).fill(text);
     await field(label).blur();
   };
-  await showsRows(3);
+  await go("payments");
 
-  await step("by reference", async () => {
+  await step("payments are found by reference", async () => {
+    await showsRows(3);
     await filter("Reference", "order-2");
     await showsRows(1);
     assert.match(await rows.innerText(), /order-2\s+grace@example\.com/);
     await press("Clear filter");
     await showsRows(3);
   });
-
   await step("by the customer’s e-mail", async () => {
     await filter("Customer’s e-mail", "ada@example.com");
     await showsRows(2);
@@ -61,7 +138,6 @@ consoleCase("payments are found by reference, customer and time", async (step, p
     // The fields are empty only then, and a text that is filled in before would be lost.
     await page.locator("#customer-error").waitFor({ state: "detached" });
   });
-
   await step("a time of the list is a time of the filter, in the same zone", async () => {
     await showsRows(3);
     await page.getByRole("columnheader", { name: "Created America/New_York" }).waitFor();
@@ -83,7 +159,6 @@ consoleCase("payments are found by reference, customer and time", async (step, p
     const query = new URLSearchParams(hash().split("?")[1]);
     assert.match(query.get("created_before")!, /^\d{4}-\d\d-\d\dT[\d:]{8}\.000Z$/);
   });
-
   await step("a text that is no time is refused at its field, and nothing is sent", async () => {
     const sent: string[] = [];
     page.on("request", (request) => sent.push(request.url()));
@@ -91,60 +166,152 @@ consoleCase("payments are found by reference, customer and time", async (step, p
     await page.locator("#created_before-error").getByText(/^Not a time: write it like/).waitFor();
     assert.deepEqual(sent.filter((url) => url.includes("yesterday")), []);
   });
+  await step("an empty page before the end has a link to the older ones", async () => {
+    const found = await send("POST", "payments", { amount: 777, currency: "CHF" });
+    const first = `pay_${"1".repeat(26)}`;
+    // The first page of the filtered list has no match, the second one has.
+    await page.route("**/v1/payments?*currency=CHF*", (route) => {
+      const cursor = new URL(route.request().url()).searchParams.get("starting_after");
+      const more = cursor === first
+        ? { data: [found], has_more: false, next_cursor: null }
+        : { data: [], has_more: true, next_cursor: first };
+      return route.fulfill({ json: { object: "list", url: "/v1/payments", ...more } });
+    });
+    await go("payments?currency=CHF");
+    await see("None found yet");
+    await link("Older").click();
+    await see("7.77 CHF");
+    await link("Newest").click();
+    await see("None found yet");
+    await page.unrouteAll();
+  });
+  await step("direction marks in a text leave the text beside it", async () => {
+    const customer = { email: "ada@example.com" };
+    await make("payments", { amount: 500, currency: "USD", description: "\u202eshoes", customer });
+    await go("payments?currency=USD");
+    const [left, right] = await rows.getByText(customer.email).evaluate((shown) => {
+      return [0, 14].map((at) => {
+        // deno-lint-ignore no-explicit-any
+        const range = (globalThis as any).document.createRange();
+        range.setStart(shown.firstChild, at);
+        range.setEnd(shown.firstChild, at + 1);
+        return range.getBoundingClientRect().x as number;
+      });
+    });
+    assert.ok(left! < right!, `${left} is right of ${right}`);
+  });
 });
 
-consoleCase("forms and filters fit the screen", async (step, { enter }) => {
-  const { page, button, field, go, see } = await enter("#/payments");
-  await page.setViewportSize(DESKTOP);
+/** The records of a file. The texts of these tests have no line breaks. */
+const records = (text: string) => text.replace(/^\uFEFF/, "").trimEnd().split("\r\n");
 
-  await step("the filters of payments stand on one row, with every one set", async () => {
-    await go(
-      "payments?status=partially_refunded&method_kind=stablecoin&currency=USDC&reference=order-1001" +
-        "&customer=ada@example.com&created_after=2026-11-23T09:05:07Z&created_before=2027-11-23T09:05:07Z",
-    );
-    await see("No payment matches");
-    const tops = await page.locator(".filters :is(select, input, button)").evaluateAll(
-      // deno-lint-ignore no-explicit-any
-      (controls: any[]) =>
-        controls.map((control) => Math.round(control.getBoundingClientRect().top)),
-    );
-    assert.equal(tops.length, 8);
-    assert.ok(Math.max(...tops) - Math.min(...tops) <= 2, tops.join());
+consoleCase("money is found in lists, and lists are saved as CSV", async (step, place) => {
+  const { make } = place;
+  const pay = (body: Record<string, unknown>) =>
+    make(SANDBOX, {
+      ...{ amount_minor: 5_000, currency: "EUR", outcome: "success" },
+      ...body,
+    });
+  const paid = await pay({ description: FORMULA });
+  await pay({ currency: "USD" });
+  const waiting = await pay({ settlement: "manual" });
+  await make(`payments/${paid}/refund`, { amount: 700, reason: "duplicate" });
+  await make(`payments/${waiting}/refund`, { amount: 300 });
+  await pay({ outcome: "chargeback", amount_minor: 900 });
+  const { page, rows, showsRows, field, press, see, go, hash, region } = await place.enter(
+    "#/refunds",
+  );
+
+  await step("refunds of all payments, filtered by status", async () => {
+    await showsRows("Refunds", 2);
+    await field("Status").selectOption("pending");
+    await showsRows("Refunds", 1);
+    assert.match(await rows("Refunds").innerText(), /3\.00 EUR\s+Pending/);
+    await rows("Refunds").locator("td").nth(1).click();
+    await region("Timeline").waitFor();
+    assert.equal(hash(), `#/payments/${waiting}`);
+  });
+  await step("disputes of all payments", async () => {
+    await go("disputes");
+    await showsRows("Disputes", 1);
+    assert.match(await rows("Disputes").innerText(), /9\.00 EUR\s+Needs response/);
+    await field("Status").selectOption("won");
+    await see("No dispute matches");
+  });
+  await step("an account of the balance leads to its entries in this currency", async () => {
+    await go("balance");
+    const account = page.getByRole("table", { name: "Accounts in EUR" })
+      .getByRole("row", { name: /^Available/ });
+    await account.locator("td").last().click();
+    // Two captures, a disputed one and its chargeback, and the completed refund.
+    await showsRows("Ledger entries", 5);
+    assert.equal(hash(), "#/ledger?account=available&currency=EUR");
+    await rows("Ledger entries").first().getByRole("link").last().click();
+    await showsRows("Ledger entries", 2);
   });
 
-  for (const [name, viewport] of Object.entries({ DESKTOP, PHONE })) {
-    for (const [place, label] of [["payments", "payment"], ["transfers", "transfer"]]) {
-      await step(`the button of a new ${label} is in view, ${name}`, async () => {
-        await page.setViewportSize(viewport);
-        await go(place!);
-        await page.getByRole("heading", { level: 1 }).waitFor();
-        await go(`${place}/new`);
-        const create = button(`Create ${label}`);
-        await create.waitFor();
-        const box = (await create.boundingBox())!;
-        const bar = (await page.locator(".calls").boundingBox())!;
-        assert.ok(box.y > 0 && box.y + box.height <= bar.y, JSON.stringify({ box, bar }));
-        await create.click({ trial: true });
-      });
-    }
-  }
-
-  await step("a field that gets the focus by Tab is not behind the buttons", async () => {
-    await page.setViewportSize(DESKTOP);
-    await go("payments/new");
-    await field("Amount").focus();
-    for (let i = 0; i < 25; i++) {
-      await page.keyboard.press("Tab");
-      const covered = await page.evaluate(() => {
-        // deno-lint-ignore no-explicit-any
-        const { document } = globalThis as any;
-        const field = document.activeElement.closest(".field, .option");
-        if (field === null) return null;
-        const { bottom } = document.activeElement.getBoundingClientRect();
-        const { top } = document.querySelector(".form > .actions").getBoundingClientRect();
-        return bottom > top ? `${field.textContent}: ${bottom} > ${top}` : null;
-      });
-      assert.equal(covered, null);
-    }
+  const saved = () =>
+    page.evaluate(async () => {
+      // deno-lint-ignore no-explicit-any
+      const folder = await (globalThis as any).navigator.storage.getDirectory();
+      const handle = await folder.getFileHandle("saved.csv");
+      return await (await handle.getFile()).text() as string;
+    });
+  await step("a file that the browser writes page by page has the filtered payments", async () => {
+    for (let i = 0; i < 103; i++) await pay({ currency: "CHF", reference: `order-${i}` });
+    await page.evaluate(() => {
+      // deno-lint-ignore no-explicit-any
+      const window = globalThis as any;
+      // The dialog of the system is not part of the page: a file of the origin takes its place.
+      window.showSaveFilePicker = async () => {
+        const folder = await window.navigator.storage.getDirectory();
+        return await folder.getFileHandle("saved.csv", { create: true });
+      };
+    });
+    await go("payments?currency=CHF");
+    await showsRows("Payments", 20);
+    await press("Export CSV");
+    await see("Exported 103 payments.");
+    const [head, ...items] = records(await saved());
+    assert.match(head!, /^id,created_at,status,amount_decimal,currency,amount_minor,/);
+    assert.equal(items.length, 103);
+    assert.match(items[0]!, /^pay_\w{26},[^,]+,completed,50\.00,CHF,5000,.*,order-102,/);
+    assert.equal(new Set(items).size, 103);
+  });
+  await step("without that, the browser downloads the file, and no cell is a formula", async () => {
+    await page.evaluate(() => {
+      // deno-lint-ignore no-explicit-any
+      (globalThis as any).showSaveFilePicker = undefined;
+    });
+    await go("payments?currency=EUR");
+    await showsRows("Payments", 3);
+    const saving = page.waitForEvent("download");
+    await press("Export CSV");
+    const file = await saving;
+    assert.match(file.suggestedFilename(), /^payments-\d{4}-\d\d-\d\d\.csv$/);
+    const items = records(await Deno.readTextFile(await file.path()));
+    assert.equal(items.length, 4);
+    assert.ok(items[3]!.includes(`,"'=HYPERLINK(""http://x"",""y"")",`), items[3]);
+  });
+  await step("a stopped export leaves no file", async () => {
+    const read = Promise.withResolvers<void>();
+    await page.route("**/v1/payments?*limit=100*", async (route) => {
+      await read.promise;
+      await route.continue();
+    });
+    await press("Export CSV", "Stop: 0 exported");
+    read.resolve();
+    await see("The export was stopped. There is no file.", "Export CSV");
+    await page.unrouteAll();
+  });
+  await step("a failure leaves no file", async () => {
+    await page.route("**/v1/payments?*limit=100*", (route) =>
+      route.fulfill({
+        status: 403,
+        json: { error: { type: "invalid_request", code: "permission_denied", message: "No" } },
+      }));
+    await press("Export CSV");
+    await see("No file: No");
+    await page.unrouteAll();
   });
 });

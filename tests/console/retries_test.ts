@@ -1,6 +1,7 @@
 /**
- * Retries of the console: a button that is pressed again after a lost response has the same
- * idempotency key, and a form can send a fault of one request.
+ * No request of the console has an effect twice: a form, a button or a dialog that is used again
+ * after a lost response has the same idempotency key. A form can also send a key of the user, the
+ * request twice, and a fault of one request. data_test.ts has the ends after which a key is kept.
  */
 
 import assert from "node:assert/strict";
@@ -9,120 +10,117 @@ import { consoleCase } from "../support/console/console_case.ts";
 /** Attempts that the client makes before it gives up. */
 const ATTEMPTS = 3;
 
-/** A button outside of the forms, the page that has it, and the path of its request. */
-const ACTIONS: readonly (readonly [
+/** A button outside of the forms, the page that has it, and its request. */
+const ACTIONS: readonly [
   button: string | RegExp,
   section: "payments" | "webhooks",
+  method: string,
   path: RegExp,
-])[] = [
-  [/^Chargeback/, "payments", /\/payments\/pay_\w+\/advance$/],
-  ["Win the dispute", "payments", /\/payments\/pay_\w+\/advance$/],
-  [/^Redeliver/, "webhooks", /\/webhook_deliveries\/whd_\w+\/redeliver$/],
-  ["Disable", "webhooks", /\/webhook_endpoints\/whe_\w+$/],
+][] = [
+  [/^Chargeback/, "payments", "POST", /\/payments\/pay_\w+\/advance$/],
+  ["Disable", "webhooks", "PUT", /\/webhook_endpoints\/whe_\w+$/],
 ];
 
-consoleCase("a button that is pressed again keeps its idempotency key", async (step, place) => {
-  const { make } = place;
-  const ids = {
-    webhooks: await make("webhook_endpoints", { url: "http://127.0.0.1:4343/" }),
-    payments: await make("payments", { amount: 500, currency: "EUR", outcome: "success" }),
-  };
-  const { page, go, button, said } = await place.enter();
-  const sent: { path: string; key: string | undefined }[] = [];
+consoleCase("a request that is sent again has no second effect", async (step, place) => {
+  const { make, count } = place;
+  const on = await place.enter("#/payments/new");
+  const { page, link, region, heading, button, said, press, see, submit, field, fill, fault, go } =
+    on;
+  const keys: (string | undefined)[] = [];
+  const paths = new Set<string>();
   page.on("request", (request) => {
     if (request.method() !== "POST" && request.method() !== "PUT") return;
-    const { pathname: path } = new URL(request.url());
-    sent.push({ path, key: request.headers()["idempotency-key"] });
+    keys.push(request.headers()["idempotency-key"]);
+    paths.add(new URL(request.url()).pathname);
   });
-  const keys = new Set<string>();
-  for (const [name, section, path] of ACTIONS) {
-    await step(`${name}: one key until the API has decided`, async () => {
-      await go(`${section}/${ids[section]}`);
-      await button(name).first().waitFor();
-      await make("/api-v1-sandbox/faults", {
-        on: "request",
-        fault: "server_error_before",
-        times: ATTEMPTS,
-        where: { method: name === "Disable" ? "PUT" : "POST" },
-      });
-      sent.length = 0;
-      await button(name).first().click();
-      await page.getByRole("alert").waitFor();
-      assert.equal(sent.length, ATTEMPTS);
-      await button(name).first().click();
-      await said().waitFor();
-      assert.equal(sent.length, ATTEMPTS + 1);
-      assert.ok(sent.every((request) => path.test(request.path)), JSON.stringify(sent));
-      assert.equal(new Set(sent.map(({ key }) => key)).size, 1);
-      keys.add(sent[0]!.key!);
-    });
-  }
-  await step("the next action has another key", () => {
-    assert.equal(keys.size, ACTIONS.length);
-    return Promise.resolve();
-  });
-});
-
-consoleCase("a dialog that is opened again keeps its idempotency key", async (step, place) => {
-  const { make, count } = place;
-  const payment = await make("payments", { amount: 5000, currency: "EUR", outcome: "success" });
-  const { page, dialog, said, press, submit, see } = await place.enter(`#/payments/${payment}`);
-  const refund = async () => {
-    await press("Refund…");
-    await submit({ "Amount in EUR": "10.00" }, "Refund");
+  const made = () => count("payments?limit=100");
+  const open = () => page.getByText("Idempotency and faults").click();
+  const twice = () => field("Send the request twice, with one key").check();
+  const fresh = async (values: Record<string, string> = {}) => {
+    await on.fresh("payments/new");
+    await open();
+    await fill(values);
   };
-  const refunds = () => count(`refunds?payment_id=${payment}`);
-  await step("the response to a refund is lost", async () => {
-    await page.route("**/refund", async (route) => {
-      await route.fetch();
-      await route.abort();
-    });
-    await refund();
-    await see("The API cannot be reached.");
-    await press("Cancel");
-    await page.unroute("**/refund");
-  });
-  await step("the same refund from a new dialog gets the stored response", async () => {
-    await refund();
-    await said().waitFor();
-    assert.equal(await refunds(), 1);
-  });
-  await step("the next refund is another one", async () => {
-    await refund();
-    await dialog().waitFor({ state: "detached" });
-    assert.equal(await refunds(), 2);
-  });
-});
 
-consoleCase("a form sends a fault of one request", async (step, { enter, count }) => {
-  const { page, said, press, fill, submit, fault, field, fresh } = await enter();
-  const open = async (name: string) => {
-    await fresh("payments/new");
-    await page.getByText("Idempotency and faults").click();
-    await fill({ "Fault of this request": name });
-  };
-  await step("429, and the retry pays", async () => {
-    await open("rate_limited");
+  await step("a key with a space is refused at its field, and nothing is sent", async () => {
+    await open();
+    await submit({ "Idempotency key": "order 1" }, "Create payment");
+    await fault(/without spaces/).waitFor();
+    assert.equal(await made(), 0);
+  });
+  await step("sent twice with an own key: one payment, and the stored response", async () => {
+    await twice();
+    await submit({ "Idempotency key": "order-1" }, "Create payment");
+    await said("Payment created: completed.").waitFor();
+    await said(
+      "Sent twice: the second request got the stored 201 of the first, byte for byte, and had no effect of its own.",
+    ).waitFor();
+    assert.equal(await made(), 1);
+  });
+  await step("the stored record shows the first request and its response", async () => {
+    const id = page.url().split("/").at(-1)!;
+    await link("Show the stored record").click();
+    assert.equal(JSON.parse(await region("The stored response").innerText()).id, id);
+    assert.match(
+      await region("First request").innerText(),
+      /POST \/api-v1-payments\/v1\/payments\s+Status\s+201\s+Replays\s+1/,
+    );
+  });
+  await step("the same key with another amount is a conflict", async () => {
+    await fresh();
+    await submit({ "Idempotency key": "order-1", Amount: "20" }, "Create payment");
+    await page.getByRole("alert").getByText("idempotency_conflict").waitFor();
+    await link("Stored record of this key").click();
+    await heading("Idempotency key").waitFor();
+    assert.equal(await made(), 1);
+  });
+  await step("a declined payment is replayed too, a refused one is not stored", async () => {
+    await fresh();
+    await twice();
+    await on.choose(/···· 9995/);
+    await press("Create payment");
+    await said("The payment is stored.").waitFor();
+    await said(/got the stored 402 of the first/).waitFor();
+    await fresh();
+    await twice();
+    await submit({ Currency: "EURO" }, "Create payment");
+    await said(/^Sent twice: the second response is 400 and not a stored one/).waitFor();
+    assert.equal(await made(), 2);
+  });
+  await step("the record of a key that nobody has used: not found", async () => {
+    await go("idempotency_keys/order-2");
+    await see("not_found");
+  });
+  await step("a response under “API calls” leads to its record", async () => {
+    await press(/^API calls/, /^POST \/v1\/payments 402/);
+    await page.getByRole("tab", { name: "Response" }).click();
+    await link(/^Stored record of/).click();
+    await see("insufficient_funds");
+    await press(/^API calls/);
+  });
+
+  await step("a fault 429, and the retry pays", async () => {
+    await fresh({ "Fault of this request": "rate_limited" });
     await press("Create payment");
     await said("Payment created: completed.").waitFor();
     await said("Fault “Rate limited”: attempt 1 got 429, attempt 2 got 201.").waitFor();
-    assert.equal(await count("payments"), 1);
+    assert.equal(await made(), 3);
   });
-  await step("a lost response, and the retry gets the stored one", async () => {
-    await open("connection_lost_after");
+  await step("a fault that loses the response, and the retry gets the stored one", async () => {
+    await fresh({ "Fault of this request": "connection_lost_after" });
     await press("Create payment");
     await said(/attempt 1 got no response, attempt 2 got 201\./).waitFor();
-    assert.equal(await count("payments"), 2);
+    assert.equal(await made(), 4);
   });
   await step("sent twice, only the first request has the fault", async () => {
-    await open("server_error_before");
-    await field("Send the request twice, with one key").check();
+    await fresh({ "Fault of this request": "server_error_before" });
+    await twice();
     await press("Create payment");
     await said(/attempt 1 got 500, attempt 2 got 201\. Sent twice: .*byte for byte/).waitFor();
-    assert.equal(await count("payments"), 3);
+    assert.equal(await made(), 5);
   });
   await step("a delay that the API refuses, at its field", async () => {
-    await open("delay");
+    await fresh({ "Fault of this request": "delay" });
     await submit({ "Delay in milliseconds": "10001" }, "Create payment");
     await fault(/must be 1 to 10000 milliseconds/).first().waitFor();
     const begun = Date.now();
@@ -131,10 +129,97 @@ consoleCase("a form sends a fault of one request", async (step, { enter, count }
     assert.ok(Date.now() - begun >= 600);
   });
   await step("a closed part sends no fault", async () => {
-    await open("rate_limited");
-    await page.getByText("Idempotency and faults").click();
+    await fresh({ "Fault of this request": "rate_limited" });
+    await open();
     await press("Create payment");
     await said("Payment created: completed.").waitFor();
     assert.equal(await said("Fault").count(), 0);
+    assert.equal(await made(), 7);
   });
+
+  await step("a lost response: the page says so and keeps the input", async () => {
+    await page.route("**/v1/payments", async (route) => {
+      if (route.request().method() !== "POST") return route.continue();
+      // The request arrives and has its effect. Only its response is lost.
+      await route.fetch();
+      await route.abort("connectionreset");
+    });
+    await on.fresh("payments/new");
+    keys.length = 0;
+    const typed = { Amount: "77.70", Description: "typed with care" };
+    await submit(typed, "Create payment", "The API cannot be reached.");
+    await see("Nothing that you typed is lost.");
+    assert.equal(await field("Amount").inputValue(), "77.70");
+    assert.equal(await field(/^Description/).inputValue(), "typed with care");
+    await page.unroute("**/v1/payments");
+  });
+  await step("a second click sends the same key: one payment", async () => {
+    await press("Create payment");
+    await heading("77.70 EUR").waitFor();
+    assert.equal(keys.length, ATTEMPTS + 1);
+    assert.equal(new Set(keys).size, 1);
+    assert.equal(await made(), 8);
+  });
+  await step("the next payment has a new key", async () => {
+    await page.goBack();
+    await heading("Create a payment").waitFor();
+    await press("Create payment");
+    await heading("19.99 EUR").waitFor();
+    assert.notEqual(keys.at(-1), keys[0]);
+    assert.equal(await made(), 9);
+  });
+  await step("while the API is unavailable the page keeps its data and retries", async () => {
+    await page.context().setOffline(true);
+    await see("The API cannot be reached.");
+    await heading("19.99 EUR").waitFor();
+    await page.context().setOffline(false);
+    await page.getByText("The API cannot be reached.").first().waitFor({ state: "detached" });
+  });
+
+  const ids = {
+    webhooks: await make("webhook_endpoints", { url: "http://127.0.0.1:4343/" }),
+    payments: await make("payments", { amount: 5000, currency: "EUR", outcome: "success" }),
+  };
+  const refunds = () => count(`refunds?payment_id=${ids.payments}`);
+  const refund = async () => {
+    await press("Refund…");
+    await submit({ "Amount in EUR": "10.00" }, "Refund");
+  };
+  await step("a dialog is closed after a lost response, and opened again: one refund", async () => {
+    await go(`payments/${ids.payments}`);
+    await page.route("**/refund", async (route) => {
+      await route.fetch();
+      await route.abort();
+    });
+    await refund();
+    await see("The API cannot be reached.");
+    await press("Cancel");
+    await page.unroute("**/refund");
+    await refund();
+    await said().waitFor();
+    assert.equal(await refunds(), 1);
+  });
+  await step("the next refund is another one", async () => {
+    await refund();
+    await on.dialog().waitFor({ state: "detached" });
+    assert.equal(await refunds(), 2);
+  });
+  for (const [name, section, method, path] of ACTIONS) {
+    await step(`the button ${name}: one key until the API has decided`, async () => {
+      await go(`${section}/${ids[section]}`);
+      await button(name).first().waitFor();
+      const fault = { on: "request", fault: "server_error_before", times: ATTEMPTS };
+      await make("/api-v1-sandbox/faults", { ...fault, where: { method } });
+      keys.length = 0;
+      paths.clear();
+      await button(name).first().click();
+      await page.getByRole("alert").waitFor();
+      assert.equal(keys.length, ATTEMPTS);
+      await button(name).first().click();
+      await said().waitFor();
+      assert.equal(keys.length, ATTEMPTS + 1);
+      assert.ok([...paths].every((sent) => path.test(sent)), [...paths].join());
+      assert.equal(new Set(keys).size, 1);
+    });
+  }
 });

@@ -5,7 +5,6 @@
 
 import assert from "node:assert/strict";
 import type { Page } from "playwright-core";
-import { readCredentials } from "../support/local/local_start.ts";
 import { consoleCase, moveClock, pasteKey } from "../support/console/console_case.ts";
 
 /** Runs a script if it is read as markup. The quote breaks out of attributes. */
@@ -16,36 +15,6 @@ async function assertOnlyText(page: Page): Promise<void> {
   assert.notEqual(await page.title(), "taken");
   assert.equal(await page.locator("img, script:not([src])").count(), 0);
 }
-
-consoleCase("the console refuses a live key before any request", async (step, { open, start }) => {
-  const { live_key } = await readCredentials(start.data_dir);
-  const { page, requests, press } = await open();
-  const calls = () => requests.filter((request) => !request.includes("/console/"));
-  for (const text of [live_key, ` ${live_key}\n`, `Bearer ${live_key}`, "rk_LIVE_1"]) {
-    await step(`${JSON.stringify(text.slice(0, 12))}… of ${text.length} characters`, async () => {
-      await page.getByLabel("Test key").last().fill(text);
-      await press("Open the sandbox");
-      await page.getByRole("alert").getByText("test_key_required").waitFor();
-      assert.equal(await page.getByLabel("Test key").last().inputValue(), "");
-      assert.deepEqual(calls(), []);
-    });
-  }
-  await step("a text that is not a key is not sent either", async () => {
-    for (const text of ["", "sk_test_short", `${start.test_key}x`, "pk_test"]) {
-      await page.getByLabel("Test key").last().fill(text);
-      await press("Open the sandbox");
-      await page.getByRole("alert").locator(".fault").waitFor();
-    }
-    assert.deepEqual(calls(), []);
-  });
-  await step("an unknown test key is refused by the API, shown at the field", async () => {
-    const unknown = start.test_key.slice(0, -1) + (start.test_key.endsWith("a") ? "b" : "a");
-    await page.getByLabel("Test key").last().fill(unknown);
-    await press("Open the sandbox");
-    await page.getByRole("alert").getByText("unauthorized").waitFor();
-    assert.equal(await page.getByLabel("Test key").last().inputValue(), unknown);
-  });
-});
 
 consoleCase("requests go to one origin, with the key in one header", async (step, place) => {
   const { page, requests, see, press } = await place.open("#/payments");

@@ -57,7 +57,7 @@ export const SLOWEST: readonly string[] = [
   "tests/scripts/reference_site_test.ts",
   "tests/supabase/outage_test.ts",
   "tests/core/linear_time_test.ts",
-  "tests/console/failures_test.ts",
+  "tests/console/forms_test.ts",
   "tests/console/journey_test.ts",
   "tests/supabase/deploy_test.ts",
   "tests/examples/supabase_orders_test.ts",

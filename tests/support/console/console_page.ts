@@ -4,7 +4,6 @@
  */
 
 import type { Page } from "playwright-core";
-import type { WebhookDelivery } from "../../../packages/client/mod.ts";
 
 /** An open page with its parts. */
 export type ConsolePage = ReturnType<typeof consolePage>;
@@ -107,15 +106,6 @@ export function consolePage(page: Page, url: string) {
     /** The body of the request beside a form. */
     preview: async () =>
       JSON.parse(await page.getByRole("region", { name: "Body of the request" }).innerText()),
-    /** Leaves out of the list of an endpoint the deliveries that block others. */
-    showOnlyWaiting: () =>
-      page.route("**/webhook_deliveries?*limit=20*", async (route) => {
-        const response = await route.fetch();
-        const body = await response.json();
-        // A refusal stays as it is.
-        const data = body.data?.filter((delivery: WebhookDelivery) => delivery.blocked_by);
-        await route.fulfill({ response, json: { ...body, data } });
-      }),
     /** The route in the address. */
     hash: () => new URL(page.url()).hash,
   };

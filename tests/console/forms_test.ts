@@ -1,6 +1,6 @@
 /**
- * Failures in the console: an error appears at its field, the form keeps its input, and no request
- * has an effect twice.
+ * Forms of the console: an error appears at its field, which keeps its input, and fields that only
+ * some users need, such as metadata, are sent. And the reads of a page: how often, and after a 429.
  */
 
 import assert from "node:assert/strict";
@@ -81,71 +81,93 @@ consoleCase("an API error appears at its field, with its code", async (step, pla
 // deno-lint-ignore no-explicit-any
 const nameOf = (field: any): string => field.labels[0].firstChild.textContent;
 
-consoleCase("a lost response is shown, keeps the input, and pays once", async (step, place) => {
-  const { count } = place;
-  const { page, submit, press, see, field, heading } = await place.enter("#/payments/new");
-  const keys: (string | null)[] = [];
-  /** Answers the creates in this way, and keeps their idempotency keys. */
-  const answer = async (
-    respond: (route: Parameters<Parameters<typeof page.route>[1]>[0]) => unknown,
-  ) => {
-    await page.unroute("**/v1/payments");
-    await page.route("**/v1/payments", async (route) => {
-      if (route.request().method() !== "POST") return route.continue();
-      keys.push(await route.request().headerValue("idempotency-key"));
-      await respond(route);
-    });
+consoleCase("the rarer fields of operations", async (step, { enter, make, send }) => {
+  const on = await enter();
+  const { page, region, press, see, submit, choose, checkbox } = on;
+  const id = await make("payments", { amount: 5000, currency: "EUR", outcome: "success" });
+  const newest = async (list: string) => (await send("GET", `${list}?limit=1`)).data[0];
+  const addMetadata = async (name: string, value: string) => {
+    await press("Add metadata");
+    await on.field("Name 1").fill(name);
+    await on.field("Value 1").fill(value);
   };
 
-  await step("the response is lost: the page says so and keeps the input", async () => {
-    await answer(async (route) => {
-      // The request arrives and has its effect. Only its response is lost.
-      await route.fetch();
-      await route.abort("connectionreset");
-    });
-    const typed = { Amount: "77.70", Description: "typed with care" };
-    await submit(typed, "Create payment", "The API cannot be reached.");
-    await see("Nothing that you typed is lost.");
-    assert.equal(await field("Amount").inputValue(), "77.70");
-    assert.equal(await field(/^Description/).inputValue(), "typed with care");
+  await step("the merchant’s id of the customer lists its payments", async () => {
+    await on.go("payments/new");
+    await submit({ "Your id of the customer": "user-7" }, "Create payment");
+    await on.link("user-7").click();
+    await on.field("Customer’s id").waitFor();
+    await on.showsRows("Payments", 1);
+    await press("Clear filter");
   });
-  const TURNED_AWAY = [[409, "idempotency_in_progress"], [429, "rate_limited"]] as const;
-  for (const [status, code] of TURNED_AWAY) {
-    await step(`${code} does not settle the first attempt: the idempotency key stays`, async () => {
-      await answer((route) =>
-        route.fulfill({
-          status,
-          // Longer than the client waits.
-          headers: { "Retry-After": "61" },
-          json: { error: { type: "api", code, message: "Not now", request_id: "req_1" } },
-        })
-      );
-      await press("Create payment");
-      await page.getByRole("alert").getByText(code).waitFor();
-    });
-  }
-  await step("a second click sends the same key: one payment", async () => {
-    await answer((route) => route.continue());
+  await step("a card has a postal code", async () => {
+    await on.fresh("payments/new");
+    await on.fill({ "Postal code": "10115" });
+    assert.equal((await on.preview()).card.postal_code, "10115");
     await press("Create payment");
-    await heading("77.70 EUR").waitFor();
-    assert.ok(keys.length >= 4 && keys[0] !== null);
-    assert.equal(new Set(keys).size, 1);
-    assert.equal(await count("payments"), 1);
-    await page.unroute("**/v1/payments");
+    await on.said("Payment created: completed.").waitFor();
   });
-  await step("the next payment has a new key", async () => {
-    await page.goBack();
-    await heading("Create a payment").waitFor();
-    await press("Create payment");
-    await heading("19.99 EUR").waitFor();
-    assert.equal(await count("payments"), 2);
+  await step("an IBAN has a BIC and a holder, of a payment and of a transfer", async () => {
+    const account = { bic: "COBADEFF", holder_name: "Ada Lovelace" };
+    const iban = "DE89 3704 0044 0532 0130 00";
+    for (const kind of ["payment", "transfer"]) {
+      await on.fresh(`${kind}s/new`);
+      if (kind === "payment") await choose("IBAN");
+      await submit({ BIC: "COBA", "Account holder": account.holder_name }, `Create ${kind}`);
+      await on.fault(/a BIC of 8 or 11 characters/).waitFor();
+      await on.fill({ BIC: account.bic });
+      const preview = await on.preview();
+      assert.deepEqual(preview.iban ?? preview.destination.iban, { iban, ...account });
+      await press(`Create ${kind}`);
+      await on.said(new RegExp(`^${kind} created`, "i")).waitFor();
+    }
   });
-  await step("while the API is unavailable the page keeps its data and retries", async () => {
-    await page.context().setOffline(true);
-    await see("The API cannot be reached.");
-    await heading("19.99 EUR").waitFor();
-    await page.context().setOffline(false);
-    await page.getByText("The API cannot be reached.").first().waitFor({ state: "detached" });
+  await step("an endpoint takes patterns", async () => {
+    await on.go("webhooks/new");
+    await choose("Inbox", "Chosen events");
+    await checkbox("payment.completed").uncheck();
+    for (const name of ["payment.*", "refund.*"]) await checkbox(name).check();
+    await press("Add endpoint");
+    await on.said("Endpoint added.").waitFor();
+    assert.deepEqual((await newest("webhook_endpoints")).events, ["payment.*", "refund.*"]);
+  });
+  await step("a refund has metadata", async () => {
+    await on.go(`payments/${id}`);
+    await press("Refund…");
+    await addMetadata("ticket", "77");
+    await submit({ "Amount in EUR": "1" }, "Refund", "metadata.ticket");
+    assert.deepEqual((await newest("refunds")).metadata, { ticket: "77" });
+  });
+  await step("a chargeback has the chosen reason", async () => {
+    await on.field("Reason").selectOption("product_not_received");
+    await region("Advance").getByRole("button", { name: /^Chargeback/ }).click();
+    await region("Disputes").getByText("Product not received").waitFor();
+  });
+  await step("evidence is saved, and submitted later", async () => {
+    await submit({ Evidence: "A receipt" }, "Save for later");
+    await on.said(/^Evidence saved/).waitFor();
+    assert.equal((await newest("disputes")).evidence.submitted_at, null);
+    await press("Submit evidence");
+    await on.said("Evidence submitted: the dispute is under review.").waitFor();
+  });
+  await step("an endpoint has metadata, and an edit can remove it", async () => {
+    await on.go("webhooks/new");
+    await choose("Inbox");
+    await addMetadata("team", "shop");
+    await press("Add endpoint");
+    await see("metadata.team");
+    await press("Edit…", "Remove team", "Save");
+    await page.getByText("metadata.team").waitFor({ state: "detached" });
+    assert.deepEqual((await newest("webhook_endpoints")).metadata, {});
+  });
+  await step("the clock goes to a time", async () => {
+    await page.locator(".clock").click();
+    await on.fill({ "Advance by": "to", "After that": "frozen" });
+    await submit({ Time: "2001-01-01" }, "Set the clock");
+    await on.fault("invalid_parameter").waitFor();
+    const to = new Date(Date.now() + 86_400_000).toISOString();
+    await submit({ Time: to }, "Set the clock", /^The clock shows/);
+    assert.equal((await send("GET", "/api-v1-sandbox/clock")).now, to);
   });
 });
 
@@ -197,28 +219,5 @@ consoleCase("polling stops in a hidden tab and follows Retry-After", async (step
     await page.unroute("**/v1/payments?*");
     await moveClock(page, 12_000);
     await page.getByText("rate_limited").waitFor({ state: "detached" });
-  });
-});
-
-consoleCase("an invalid key leads to the page for the key", async (step, place) => {
-  const { start, send } = place;
-  const key = await send("POST", "api_keys", { name: "short" });
-  const { page, see, heading, link } = await place.open("#/balance");
-  await step("a key that is revoked while the console is open", async () => {
-    await pasteKey(page, key.secret);
-    await heading("Balance").waitFor();
-    assert.equal(
-      (await start.call("DELETE", `/api-v1-payments/v1/api_keys/${key.id}`)).status,
-      200,
-    );
-    await heading("Open your sandbox").waitFor();
-    await page.getByRole("alert").getByText("unauthorized").waitFor();
-  });
-  await step("a key without a scope: the error appears where the scope is needed", async () => {
-    const few = await send("POST", "api_keys", { name: "few", scopes: ["payments:read"] });
-    await pasteKey(page, few.secret);
-    await see("permission_denied");
-    await link("Payments").click();
-    await see("No payments yet");
   });
 });

@@ -1,73 +1,34 @@
 /**
- * The page of an endpoint: its success over time, its newest failures, the deliveries that wait
- * below the one that blocks them, the recovery of a period, and the inbox.
+ * An endpoint that fails: its success over time, what a failed delivery sent and got, the events
+ * that wait for it, and the recovery of a period. And an inbox.
  */
 
 import assert from "node:assert/strict";
-import type { WebhookDelivery } from "../../packages/client/mod.ts";
-import { attemptsOf, bucketsOf, healthOf } from "../../apps/console/data/attempts.ts";
-import { openRecorder } from "../support/webhook/recording_receiver.ts";
 import { until } from "../support/common/until.ts";
 import { consoleCase } from "../support/console/console_case.ts";
+import { openRecorder } from "../support/webhook/recording_receiver.ts";
 
-/** Deliveries with one attempt each, by its second and its status; null: there was no response. */
-function deliveriesOf(...attempts: [second: number, status: number | null][]): WebhookDelivery[] {
-  return attempts.map(([second, response_status], i) => ({
-    id: `whd_${i}`,
-    attempts: [{
-      number: 1,
-      at: new Date(Date.UTC(2026, 10, 24) + second * 1000).toISOString(),
-      response_status,
-      duration_ms: 100 * (i + 1),
-      error: null,
-    }],
-  })) as unknown as WebhookDelivery[];
-}
+const ROUTE = /webhook_deliveries\?.*limit=20/;
 
-Deno.test("healthOf() rounds the share of success down", () => {
-  const share = (taken: number, failed: number) =>
-    healthOf(attemptsOf(deliveriesOf(
-      ...Array.from({ length: taken }, (): [number, number] => [0, 204]),
-      ...Array.from({ length: failed }, (): [number, null] => [0, null]),
-    ))).percent;
-  assert.deepEqual(
-    [share(1, 0), share(0, 1), share(1, 1), share(2, 1), share(1999, 1)],
-    ["100", "0", "50", "66.6", "99.9"],
-  );
-});
-
-Deno.test("healthOf() gives quantiles of the durations", () => {
-  const attempts = attemptsOf(deliveriesOf(...Array.from({ length: 20 }, (): [number, number] => [
-    0,
-    200,
-  ])));
-  const { median_ms, slow_ms } = healthOf(attempts);
-  assert.deepEqual([median_ms, slow_ms], [1000, 1900]);
-});
-
-Deno.test("bucketsOf() counts each attempt once, the first and the last at the ends", () => {
-  const attempts = attemptsOf(deliveriesOf([0, 500], [1, 204], [7200, 204], [86_400, 301]));
-  const buckets = bucketsOf(attempts);
-  assert.equal(buckets.length, 24);
-  const sum = (name: "taken" | "failed") => buckets.reduce((total, it) => total + it[name], 0);
-  assert.deepEqual([sum("taken"), sum("failed")], [2, 2]);
-  assert.deepEqual([buckets[0]!.taken, buckets[0]!.failed], [1, 1]);
-  assert.equal(buckets.at(-1)!.failed, 1);
-});
-
-consoleCase("the page of an endpoint", async (step, { enter, make }) => {
-  const receiver = openRecorder(() => 503);
+consoleCase("a failing endpoint is explained and recovered", async (step, { enter, make }) => {
+  const refuse = () =>
+    new Response("<h1>Bad signature</h1>", { status: 401, headers: { "X-Reason": "signature" } });
+  const receiver = openRecorder(refuse);
   const endpoint = await make("webhook_endpoints", { url: receiver.url("/hook") });
   const pay = () =>
     make("/api-v1-sandbox/payments", { amount_minor: 900, currency: "EUR", outcome: "refunded" });
   await pay();
-  const { page, region, press, see, submit, fault, go, button, showOnlyWaiting } = await enter(
-    `#/webhooks/${endpoint}`,
-  );
+  const { page, region, press, see, submit, fault, go, button } = await enter("#/webhooks");
   const items = region("Deliveries").locator(".records > li");
+  const response = region(/^Response to attempt 1/);
   try {
+    await step("the list and the page say that the endpoint fails", async () => {
+      await page.getByRole("cell", { name: "Failing" }).waitFor();
+      await go(`webhooks/${endpoint}`);
+      await see("The newest attempt to deliver an event failed.");
+    });
     await step("the newest failures name their result, and nothing has succeeded", async () => {
-      await region("Newest failures").getByText("503").first().waitFor();
+      await region("Newest failures").getByText("401").first().waitFor();
       await region("Newest failures").getByText("payment.created").first().waitFor();
       assert.match(await region("Success").innerText(), /^Success\s+0 %/);
       await region("Success").getByRole("img", { name: /Succeeded 0, Failed [1-9]\d*$/ }).waitFor();
@@ -76,14 +37,43 @@ consoleCase("the page of an endpoint", async (step, { enter, make }) => {
       await items.getByText(/^4 later events wait for it: payment.completed, /).waitFor();
       assert.equal(await items.count(), 1);
     });
-    await step("a page without the one that blocks reads it", async () => {
-      await showOnlyWaiting();
+    await step("the request and the response are shown as they were", async () => {
+      await items.getByText("Requests and responses").click();
+      await response.waitFor();
+      const text = await response.innerText();
+      assert.match(text, /^HTTP\/1\.1 401 [^]*x-reason: signature[^]*<h1>Bad signature<\/h1>$/i);
+      const request = await region(/^Request of attempt 1/).innerText();
+      const [arrival] = receiver.arrivals;
+      assert.ok(request.startsWith(`POST ${receiver.url("/hook")}\n`), request);
+      assert.ok(request.includes(arrival!.headers.get("Payment-Signature")!), request);
+      assert.ok(request.includes(arrival!.event.id), request);
+      assert.equal(await page.locator("h1", { hasText: "Bad signature" }).count(), 0);
+    });
+    await step("a page of the list without the one that blocks reads it, still open", async () => {
+      await page.route(ROUTE, async (route) => {
+        const response = await route.fetch();
+        const body = await response.json();
+        const data = body.data.filter(({ blocked_by }: { blocked_by?: object }) => blocked_by);
+        await route.fulfill({ response, json: { ...body, data } });
+      });
       await page.waitForRequest(/webhook_deliveries\/whd_/);
+      for (let i = 0; i < 2; i++) {
+        await page.waitForResponse(ROUTE);
+        assert.ok(await response.isVisible());
+      }
       await items.getByText("payment.created", { exact: true }).waitFor();
       assert.equal(await items.count(), 1);
       await page.unrouteAll({ behavior: "wait" });
     });
-    await step("what was missed is recovered, from a time on", async () => {
+    await step("an event on the page of events shows its deliveries", async () => {
+      await go("events");
+      await page.locator(".timeline summary").first().click();
+      await region("Deliveries of this event").getByText(
+        /^Waits for payment.created of the same payment, whose attempt \d failed: 401$/,
+      ).waitFor();
+    });
+    await step("what was missed is recovered, from a time on, and nothing fails", async () => {
+      await go(`webhooks/${endpoint}`);
       // The disabled endpoint cancels what waits.
       await press("Disable");
       await see("Endpoint disabled.");
@@ -98,6 +88,8 @@ consoleCase("the page of an endpoint", async (step, { enter, make }) => {
       await submit({ Since: since }, "Recover", "5 deliveries are pending again.");
       await until("they arrive", () => receiver.arrivals.length === 5);
       await region("Success").getByText(/^[1-9][\d.]* %$/).waitFor();
+      await page.getByText("Failing").waitFor({ state: "detached" });
+      await page.getByText(/waits? for it/).waitFor({ state: "detached" });
     });
     await step("a long period is recovered in parts", async () => {
       const bodies: Record<string, unknown>[] = [];

@@ -1,13 +1,15 @@
 /**
- * The key of the console: a link carries it in its fragment, and the tab keeps it only if the user
- * wants that. Each case ends with an empty storage, which `consoleCase` checks.
+ * API keys in the console: a link carries the page's key in its fragment, the tab keeps it only if
+ * the user wants that, a live key is never sent, and keys are made, rotated and ended. Each case ends
+ * with an empty storage, which `consoleCase` checks.
  */
 
 import assert from "node:assert/strict";
 import type { Page } from "playwright-core";
 import { keyLink, keyOfHash } from "../../packages/sandbox/key_link.ts";
 import { generateApiKey } from "../../shared/core/api_key.ts";
-import { consoleCase } from "../support/console/console_case.ts";
+import { consoleCase, pasteKey } from "../support/console/console_case.ts";
+import { readCredentials } from "../support/local/local_start.ts";
 
 const KEPT = ["payments-console-session"];
 
@@ -162,5 +164,109 @@ consoleCase("a key that the tab keeps", async (step, { start, open }) => {
     await page.reload();
     await connectPage(page).waitFor();
     assert.deepEqual(await kept(page), []);
+  });
+});
+
+consoleCase("the console refuses a live key before any request", async (step, { open, start }) => {
+  const { live_key } = await readCredentials(start.data_dir);
+  const { page, requests, press } = await open();
+  const calls = () => requests.filter((request) => !request.includes("/console/"));
+  for (const text of [live_key, ` ${live_key}\n`, `Bearer ${live_key}`, "rk_LIVE_1"]) {
+    await step(`${JSON.stringify(text.slice(0, 12))}… of ${text.length} characters`, async () => {
+      await page.getByLabel("Test key").last().fill(text);
+      await press("Open the sandbox");
+      await page.getByRole("alert").getByText("test_key_required").waitFor();
+      assert.equal(await page.getByLabel("Test key").last().inputValue(), "");
+      assert.deepEqual(calls(), []);
+    });
+  }
+  await step("a text that is not a key is not sent either", async () => {
+    for (const text of ["", "sk_test_short", `${start.test_key}x`, "pk_test"]) {
+      await page.getByLabel("Test key").last().fill(text);
+      await press("Open the sandbox");
+      await page.getByRole("alert").locator(".fault").waitFor();
+    }
+    assert.deepEqual(calls(), []);
+  });
+  await step("an unknown test key is refused by the API, shown at the field", async () => {
+    const unknown = start.test_key.slice(0, -1) + (start.test_key.endsWith("a") ? "b" : "a");
+    await page.getByLabel("Test key").last().fill(unknown);
+    await press("Open the sandbox");
+    await page.getByRole("alert").getByText("unauthorized").waitFor();
+    assert.equal(await page.getByLabel("Test key").last().inputValue(), unknown);
+  });
+});
+
+consoleCase("API keys are made, rotated and ended", async (step, { enter, start, send }) => {
+  const few = await send("POST", "api_keys", { name: "few", scopes: ["payments:read"] });
+  const on = await enter("#/keys");
+  const { page, rows, press, see, submit, region, fault } = on;
+  const works = async (key: string) =>
+    (await fetch(`${start.base_url}/api-v1-payments/v1/payments?limit=1`, {
+      headers: { Authorization: `Bearer ${key}` },
+    })).status;
+  const secret = () => region("API key").locator("code").innerText();
+  const row = (name: string) => rows("API keys").filter({ hasText: name });
+  let made = "";
+  await step("a key with one scope is made, and its text is shown once", async () => {
+    await press("Make a key…", "Make key");
+    await fault().waitFor();
+    await on.choose("Chosen scopes");
+    await submit({ Name: "Reports", "Ends at": "tomorrow" }, "Make key");
+    await fault(/^Not a time/).waitFor();
+    await submit({ "Ends at": "" }, "Make key");
+    await row("Reports").getByText("Works").waitFor();
+    assert.match(await row("Reports").innerText(), /payments:read/);
+    made = await secret();
+    assert.equal(await works(made), 200);
+    await press(/^API calls/);
+    await page.getByRole("tab", { name: "Response" }).click();
+    const response = await page.getByRole("tabpanel").innerText();
+    assert.match(response, /"secret": "…"/);
+    assert.ok(!response.includes(made.slice(8, -4)));
+    await press(/^API calls/);
+  });
+  await step("a rotation ends the older secret at once, if the user wants it", async () => {
+    await press("Rotate Reports…");
+    await submit({ "Older secrets end": "Now" }, "Rotate key", "API key Reports rotated.");
+    const rotated = await secret();
+    assert.notEqual(rotated, made);
+    assert.deepEqual([await works(made), await works(rotated)], [401, 200]);
+    made = rotated;
+    await press("I have stored it");
+    assert.equal(await page.getByText(made).count(), 0);
+  });
+  await step("an ended key stays in the list, and works no more", async () => {
+    await press("End Reports…", "End key");
+    await row("Reports").getByText("Ended", { exact: true }).waitFor();
+    assert.equal(await works(made), 401);
+    assert.equal(await row("Reports").getByRole("button").count(), 0);
+  });
+  const own = row("This page");
+  await step("a rotation of the page’s own key continues with the new secret", async () => {
+    for (const older_end of ["Now", "After one day"]) {
+      await own.getByRole("button", { name: /^Rotate/ }).click();
+      await submit({ "Older secrets end": older_end }, "Rotate key", /^API key .* rotated\.$/);
+      const rotated = await secret();
+      assert.equal(await works(rotated), 200);
+      await page.locator(".account .key").getByText(rotated.slice(-4)).waitFor();
+      await own.waitFor();
+      await press("I have stored it");
+    }
+  });
+  await step("the end of the page’s own key asks for another one", async () => {
+    assert.equal(await works(start.test_key), 401);
+    assert.equal(await own.count(), 1);
+    await own.getByRole("button", { name: /^End/ }).click();
+    await see("This page uses the key");
+    await press("End key");
+    await connectPage(page).waitFor();
+    await page.getByRole("alert").getByText("unauthorized").waitFor();
+  });
+  await step("a key without a scope: the error appears where the scope is needed", async () => {
+    await pasteKey(page, few.secret);
+    await see("permission_denied");
+    await on.link("Payments").click();
+    await see("No payments yet");
   });
 });
