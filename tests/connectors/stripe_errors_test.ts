@@ -1,13 +1,35 @@
-/** Stripe's error codes in our words. */
+/**
+ * Stripe's errors in our words, and faults of the transport: a response that is not Stripe's is
+ * unknown, never a failure.
+ */
 
 import assert from "node:assert/strict";
+import { stripeConnector } from "../../shared/connectors/stripe/stripe_connector.ts";
 import {
   adviceOf,
   declineCodeOf,
   readErrorResponse,
 } from "../../shared/connectors/stripe/stripe_errors.ts";
 import type { DeclineAdvice, DeclineCode } from "../../shared/core/errors.ts";
-import type { ProviderOp } from "../../shared/domain/providers/connector.ts";
+import type { Operation, ProviderOp } from "../../shared/domain/providers/connector.ts";
+import {
+  cut,
+  json,
+  startFaultServer,
+  type Step,
+  text,
+} from "../support/connectors/fault_server.ts";
+import {
+  account,
+  declinedIntent,
+  declinedResponse,
+  intent,
+  laterOperation,
+  operation,
+  patient,
+  refund,
+  sent,
+} from "../support/connectors/stripe_case.ts";
 
 const DECLINES: [decline_code: string, code: string, ours: DeclineCode][] = [
   ...[
@@ -79,63 +101,40 @@ for (const [error, ours] of ADVICE) {
 }
 
 const INVALID = "invalid_request_error";
+const invalid = (code?: string, param?: string) => ({ type: INVALID, code, param });
+const DECLINED = { type: "card_error", code: "card_declined" };
 const refused = (param?: string) =>
   param === undefined
     ? { refused: "provider_refused", message: "No." }
     : { refused: "invalid_parameter", message: "No.", param };
-const unknown = (reason: string, may_repeat: boolean) => ({ unknown: reason, may_repeat });
+const unknown = (reason: string, may_repeat = true) => ({ unknown: reason, may_repeat });
 const SYNC = { sync: true };
 
 /** Each error has the message "No.". */
 const ERRORS: [op: ProviderOp, status: number, error: Record<string, unknown>, reading: unknown][] =
   [
-    [
-      "authorize",
-      400,
-      { type: INVALID, code: "resource_missing", param: "payment_method" },
-      refused("card.token"),
-    ],
-    [
-      "authorize",
-      404,
-      { type: INVALID, code: "resource_missing", param: "payment_method" },
-      refused("card.token"),
-    ],
-    [
-      "authorize",
-      400,
-      { type: INVALID, code: "payment_method_unexpected_state" },
-      refused("card.token"),
-    ],
-    [
-      "authorize",
-      400,
-      { type: INVALID, code: "amount_too_small", param: "amount" },
-      refused("amount"),
-    ],
-    ["authorize", 400, { type: INVALID, code: "amount_too_large" }, refused("amount")],
-    ["authorize", 400, { type: INVALID, param: "currency" }, refused("currency")],
-    [
-      "authorize",
-      400,
-      { type: INVALID, code: "url_invalid", param: "return_url" },
-      refused("return_url"),
-    ],
-    ["authorize", 400, { type: INVALID, code: "parameter_unknown", param: "confirm" }, refused()],
-    ["authorize", 400, { type: INVALID }, refused()],
-    ["authorize", 402, { type: "card_error", code: "card_declined" }, unknown("garbage", false)],
-    ["capture", 400, { type: INVALID, code: "payment_intent_unexpected_state" }, SYNC],
-    ["capture", 400, { type: INVALID, code: "charge_already_captured" }, SYNC],
-    ["capture", 400, { type: INVALID, code: "charge_expired_for_capture" }, SYNC],
-    ["capture", 402, { type: "card_error", code: "card_declined" }, SYNC],
-    ["capture", 400, { type: INVALID, param: "amount_to_capture" }, refused("amount")],
-    ["capture", 404, { type: INVALID, code: "resource_missing", param: "intent" }, refused()],
-    ["cancel", 400, { type: INVALID, code: "payment_intent_unexpected_state" }, SYNC],
-    ["cancel", 404, { type: INVALID, code: "resource_missing", param: "intent" }, refused()],
-    ["refund", 400, { type: INVALID, code: "charge_already_refunded" }, refused()],
-    ["refund", 400, { type: INVALID, code: "charge_disputed" }, refused()],
-    ["refund", 400, { type: INVALID, param: "amount" }, refused()],
-    ["refund", 402, { type: INVALID, code: "balance_insufficient" }, refused()],
+    ["authorize", 400, invalid("resource_missing", "payment_method"), refused("card.token")],
+    ["authorize", 404, invalid("resource_missing", "payment_method"), refused("card.token")],
+    ["authorize", 400, invalid("payment_method_unexpected_state"), refused("card.token")],
+    ["authorize", 400, invalid("amount_too_small", "amount"), refused("amount")],
+    ["authorize", 400, invalid("amount_too_large"), refused("amount")],
+    ["authorize", 400, invalid(undefined, "currency"), refused("currency")],
+    ["authorize", 400, invalid("url_invalid", "return_url"), refused("return_url")],
+    ["authorize", 400, invalid("parameter_unknown", "confirm"), refused()],
+    ["authorize", 400, invalid(), refused()],
+    ["authorize", 402, DECLINED, unknown("garbage", false)],
+    ["capture", 400, invalid("payment_intent_unexpected_state"), SYNC],
+    ["capture", 400, invalid("charge_already_captured"), SYNC],
+    ["capture", 400, invalid("charge_expired_for_capture"), SYNC],
+    ["capture", 402, DECLINED, SYNC],
+    ["capture", 400, invalid(undefined, "amount_to_capture"), refused("amount")],
+    ["capture", 404, invalid("resource_missing", "intent"), refused()],
+    ["cancel", 400, invalid("payment_intent_unexpected_state"), SYNC],
+    ["cancel", 404, invalid("resource_missing", "intent"), refused()],
+    ["refund", 400, invalid("charge_already_refunded"), refused()],
+    ["refund", 400, invalid("charge_disputed"), refused()],
+    ["refund", 400, invalid(undefined, "amount"), refused()],
+    ["refund", 402, invalid("balance_insufficient"), refused()],
     ["refund", 400, { type: "idempotency_error" }, unknown("idempotency_conflict", false)],
     [
       "authorize",
@@ -143,11 +142,11 @@ const ERRORS: [op: ProviderOp, status: number, error: Record<string, unknown>, r
       { type: "idempotency_error", param: "amount" },
       unknown("idempotency_conflict", false),
     ],
-    ["authorize", 400, { type: INVALID, code: "lock_timeout" }, unknown("rate_limited", true)],
-    ["authorize", 400, { type: "api_error" }, unknown("server_error", true)],
-    ["authorize", 405, { type: INVALID, param: "amount" }, unknown("garbage", true)],
-    ["authorize", 301, { type: INVALID, param: "amount" }, unknown("garbage", true)],
-    ["authorize", 400, { param: "amount" }, unknown("garbage", true)],
+    ["authorize", 400, invalid("lock_timeout"), unknown("rate_limited")],
+    ["authorize", 400, { type: "api_error" }, unknown("server_error")],
+    ["authorize", 405, invalid(undefined, "amount"), unknown("garbage")],
+    ["authorize", 301, invalid(undefined, "amount"), unknown("garbage")],
+    ["authorize", 400, { param: "amount" }, unknown("garbage")],
   ];
 
 for (const [op, status, error, reading] of ERRORS) {
@@ -160,7 +159,7 @@ for (const [op, status, error, reading] of ERRORS) {
 }
 
 Deno.test("readErrorResponse() gives the payment that the error shows", () => {
-  const error = { type: "card_error", code: "card_declined", payment_intent: { id: "pi_1" } };
+  const error = { ...DECLINED, payment_intent: { id: "pi_1" } };
   const reading = readErrorResponse("authorize", { status: 402, body: { error }, replayed: false });
   assert.deepEqual(reading, { intent: { id: "pi_1" }, error });
 });
@@ -170,4 +169,115 @@ Deno.test("readErrorResponse() repeats Stripe's message in one line of 200 chara
   const body = { error: { type: INVALID, message } };
   const reading = readErrorResponse("authorize", { status: 400, body, replayed: false });
   assert.deepEqual(reading, { refused: "provider_refused", message: `No. ${"x".repeat(196)}` });
+});
+
+const REFUSED_KEY = { ...unknown("unauthorized"), did_nothing: true };
+const REPLAYED = { "idempotent-replayed": "true" };
+const STRIPE_400 = { error: { type: INVALID } };
+const STRIPE_500 = { error: { type: "api_error", message: "Try again." } };
+const big = JSON.stringify({ ...intent(), description: "x".repeat(10_000_000) });
+const foreign_decline = declinedResponse("do_not_honor");
+foreign_decline.error.payment_intent = declinedIntent("do_not_honor");
+foreign_decline.error.payment_intent.metadata = { call: "pc_2" };
+const bytes = (...all: number[]): Step => (response) => void response.end(new Uint8Array(all));
+
+/** Each row: the response, the reply, and the operation, by default an authorization. */
+const FAULTS: [name: string, step: Step, reply: unknown, requested?: Operation][] = [
+  ["500", json(500, STRIPE_500), unknown("server_error")],
+  ["502 from the memory of the key", text(502, "<html>", REPLAYED), unknown("server_error", false)],
+  ["424", json(424, STRIPE_500), unknown("server_error")],
+  ["429", json(429, STRIPE_400), unknown("rate_limited")],
+  ["409", json(409, STRIPE_400), unknown("in_progress")],
+  ["401", json(401, STRIPE_400), REFUSED_KEY],
+  ["403", json(403, STRIPE_400), REFUSED_KEY],
+  ["401 in HTML", text(401, "<html>"), unknown("unauthorized")],
+  ["401 of another program", json(401, { message: "no" }), unknown("unauthorized")],
+  ["400 without an error", json(400, {}), unknown("garbage")],
+  ["200 in HTML", text(200, "<html>"), unknown("garbage")],
+  ["200 with half of a JSON", text(200, JSON.stringify(intent()).slice(0, -9)), unknown("garbage")],
+  ["200 with a list", json(200, [intent()]), unknown("garbage")],
+  ["200 with null", json(200, null), unknown("garbage")],
+  ["200 with deep JSON", text(200, "[".repeat(200_000)), unknown("garbage")],
+  ["200 with 10 MB", text(200, big), { ...unknown("garbage"), too_long: true }],
+  ["200 that is not UTF-8", bytes(0x7b, 0xff, 0x7d), unknown("garbage")],
+  ["200 that ends within a character", bytes(0x7b, 0xc3), unknown("garbage")],
+  ["200 with a refund", json(200, refund()), unknown("garbage")],
+  ["200 with another id", json(200, intent({ id: "ch_1" })), unknown("garbage")],
+  [
+    "200 of another operation",
+    json(200, intent({ metadata: { call: "pc_2" } })),
+    unknown("garbage"),
+  ],
+  ["402 of another operation", json(402, foreign_decline), unknown("garbage")],
+  ["200 without our metadata", json(200, intent({ metadata: {} })), unknown("garbage")],
+  [
+    "200 with a text as the amount",
+    json(200, intent({ amount_received: "9" })),
+    unknown("garbage"),
+  ],
+  ["200 with an unknown status", json(200, intent({ status: "paused" })), unknown("garbage")],
+  ["201", json(201, intent()), unknown("garbage")],
+  ["a redirect", text(302, "", { location: "/v1/payment_intents/x" }), unknown("connection")],
+  ["a cut connection", cut(), unknown("connection")],
+  ["a cut response", cut(JSON.stringify(intent()).slice(0, 50)), unknown("connection")],
+  [
+    "another payment after a capture",
+    json(200, intent({ id: "pi_2" })),
+    unknown("garbage"),
+    laterOperation("capture"),
+  ],
+  [
+    "a capture that is not done",
+    json(200, intent({ status: "requires_capture" })),
+    unknown("garbage"),
+    laterOperation("capture"),
+  ],
+  [
+    "a refund of another operation",
+    json(200, refund({ metadata: { call: "pc_2" } })),
+    unknown("garbage"),
+    laterOperation("refund"),
+  ],
+  [
+    "a refund without metadata",
+    json(200, refund({ metadata: null })),
+    unknown("garbage"),
+    laterOperation("refund"),
+  ],
+];
+for (const [name, step, expected, requested = operation()] of FAULTS) {
+  Deno.test(`send() ${name} is ${JSON.stringify(expected)}`, async () => {
+    const { reply, received } = await sent(requested, step);
+    assert.deepEqual(reply, expected);
+    // A redirect is not followed. The runtime itself repeats a request without a response.
+    assert.equal(new Set(received.map(({ path }) => path)).size, 1);
+  });
+}
+
+const BREAKS: [name: string, written: string | null][] = [
+  ["silence", null],
+  ["half of a response", "{"],
+];
+for (const [name, written] of BREAKS) {
+  Deno.test(`send() ${name} until the deadline is a timeout`, async () => {
+    const deadline = new AbortController();
+    await using server = await startFaultServer((response) => {
+      if (written === null) return deadline.abort();
+      response.writeHead(200, { "content-length": "1000" });
+      response.write(written, () => deadline.abort());
+    });
+    const to = account({ settings: { base_url: server.base_url } });
+    const reply = await stripeConnector().charges.send(to, operation(), deadline.signal);
+    assert.deepEqual(reply, unknown("timeout"));
+  });
+}
+
+Deno.test("send() no server at all, and settings that nobody has checked, are no connection", async () => {
+  const closed = await startFaultServer(json(200, {}));
+  await closed[Symbol.asyncDispose]();
+  for (const base_url of [closed.base_url, "https://stripe.example"]) {
+    const to = account({ settings: { base_url } });
+    const reply = await stripeConnector().charges.send(to, operation(), patient());
+    assert.deepEqual(reply, unknown("connection"), base_url);
+  }
 });

@@ -1,27 +1,29 @@
-/** Operations at Stripe, against a real HTTP server: requests and replies. */
+/** Operations at Stripe, against a real HTTP server: requests, and replies to responses. */
 
 import assert from "node:assert/strict";
 import { stripeConnector } from "../../shared/connectors/stripe/stripe_connector.ts";
-import type { Operation, ProviderReply } from "../../shared/domain/providers/connector.ts";
+import type { Operation } from "../../shared/domain/providers/connector.ts";
 import { json, startFaultServer, type Step, text } from "../support/connectors/fault_server.ts";
 import {
   account,
   declinedResponse,
+  dispute,
+  disputeOperation,
   intent,
   laterOperation,
   operation,
   OPERATION_ID,
+  patient,
   PAYMENT_ID,
+  references,
   refund,
   REFUND_ID,
   SECRET,
+  sent,
+  synced,
 } from "../support/connectors/stripe_case.ts";
-import { patient, sent } from "../support/connectors/sent.ts";
 
-const connector = stripeConnector();
-const references = (reply: ProviderReply) =>
-  "provider_events" in reply ? reply.provider_events.map(({ reference }) => reference) : reply;
-
+const { charges } = stripeConnector();
 const METADATA = {
   "metadata[payment]": PAYMENT_ID,
   "metadata[call]": OPERATION_ID,
@@ -38,52 +40,67 @@ const EXPAND_CARD = {
   "expand[0]": "latest_charge.balance_transaction",
   "expand[1]": "payment_method",
 };
+const AUTOMATIC = {
+  ...CREATE,
+  capture_method: "automatic",
+  return_url: `https://shop.example/back?payment_id=${PAYMENT_ID}`,
+  ...METADATA,
+  ...EXPAND_CARD,
+};
+const MANUAL = {
+  ...CREATE,
+  capture_method: "manual",
+  error_on_requires_action: "true",
+  ...METADATA,
+  ...EXPAND_CARD,
+};
 const EXPAND = { "expand[]": "latest_charge.balance_transaction" };
-const MANUAL = { capture: "manual", return_url: null };
+const evidence = "A signed receipt";
+const submitted = disputeOperation(evidence);
+const saved = disputeOperation(evidence, false);
+const accepted = disputeOperation(null);
 
 const REQUESTS: [name: string, requested: Operation, path: string, form: Record<string, string>][] =
   [
-    ["an authorization", operation(), "/v1/payment_intents", {
-      ...CREATE,
-      capture_method: "automatic",
-      return_url: `https://shop.example/back?payment_id=${PAYMENT_ID}`,
-      ...METADATA,
-      ...EXPAND_CARD,
-    }],
-    ["an authorization for a capture", operation({}, MANUAL), "/v1/payment_intents", {
-      ...CREATE,
-      capture_method: "manual",
-      error_on_requires_action: "true",
-      ...METADATA,
-      ...EXPAND_CARD,
-    }],
-    ["500 ISK", operation({ amount_minor: 500, currency: "ISK" }), "/v1/payment_intents", {
-      ...CREATE,
+    ["an authorization", operation(), "payment_intents", AUTOMATIC],
+    [
+      "an authorization for a capture",
+      operation({}, { capture: "manual", return_url: null }),
+      "payment_intents",
+      MANUAL,
+    ],
+    ["500 ISK", operation({ amount_minor: 500, currency: "ISK" }), "payment_intents", {
+      ...AUTOMATIC,
       amount: "50000",
       currency: "isk",
-      capture_method: "automatic",
-      return_url: `https://shop.example/back?payment_id=${PAYMENT_ID}`,
-      ...METADATA,
-      ...EXPAND_CARD,
     }],
-    ["a capture", laterOperation("capture", 700), "/v1/payment_intents/pi_1/capture", {
+    ["a capture", laterOperation("capture", 700), "payment_intents/pi_1/capture", {
       amount_to_capture: "700",
       ...EXPAND,
     }],
-    ["a cancel", laterOperation("cancel"), "/v1/payment_intents/pi_1/cancel", EXPAND],
-    ["a refund", laterOperation("refund", 300), "/v1/refunds", {
+    ["a cancel", laterOperation("cancel"), "payment_intents/pi_1/cancel", EXPAND],
+    ["a refund", laterOperation("refund", 300), "refunds", {
       payment_intent: "pi_1",
       amount: "300",
       ...METADATA,
       "metadata[refund]": REFUND_ID,
       "expand[]": "balance_transaction",
     }],
+    ["submitted evidence", submitted, "disputes/du_1", {
+      "evidence[uncategorized_text]": evidence,
+      submit: "true",
+    }],
+    ["saved evidence", saved, "disputes/du_1", {
+      "evidence[uncategorized_text]": evidence,
+      submit: "false",
+    }],
+    ["an acceptance", accepted, "disputes/du_1/close", {}],
   ];
 for (const [name, requested, path, form] of REQUESTS) {
-  Deno.test(`send() ${name} is one POST ${path}`, async () => {
+  Deno.test(`send() ${name} is one POST /v1/${path}`, async () => {
     const { received: [got, ...others] } = await sent(requested, json(400, {}));
     assert.deepEqual(others, []);
-    assert.equal(`${got!.method} ${got!.path}`, `POST ${path}`);
+    assert.equal(`${got!.method} ${got!.path}`, `POST /v1/${path}`);
     assert.deepEqual([...got!.form], Object.entries(form));
     assert.equal(got!.headers["idempotency-key"], OPERATION_ID);
     assert.equal(got!.headers["stripe-version"], "2026-10-28.endive");
@@ -96,24 +113,26 @@ for (const [name, requested, path, form] of REQUESTS) {
 Deno.test("send() names the connected account", async () => {
   await using server = await startFaultServer(json(200, intent()));
   const settings = { base_url: server.base_url, connected_account: "acct_1" };
-  await connector.charges.send(account({ settings }), operation(), patient());
+  await charges.send(account({ settings }), operation(), patient());
   assert.equal(server.received[0]!.headers["stripe-account"], "acct_1");
 });
 
+const currency_refused = { refused: "invalid_parameter", param: "currency" };
 const provider_refused = { refused: "provider_refused" };
+const { dispute: requested_dispute } = submitted.request;
+const unnamed = { token: null, dispute: { ...requested_dispute!, reference: null } };
 const UNSENT: [name: string, requested: Operation, reply: Record<string, unknown>][] = [
-  ["an amount in USDC", operation({ currency: "USDC" }), {
-    refused: "invalid_parameter",
-    param: "currency",
-  }],
-  ["a part of a fil", operation({ currency: "KWD" }), {
-    refused: "invalid_parameter",
-    param: "currency",
-  }],
+  ["an amount in USDC", operation({ currency: "USDC" }), currency_refused],
+  ["a part of a fil", operation({ currency: "KWD" }), currency_refused],
   ["a transfer", operation({ op: "transfer" }), provider_refused],
   [
     "a refund without a payment at Stripe",
     { ...laterOperation("refund"), provider_reference: null },
+    provider_refused,
+  ],
+  [
+    "evidence of a dispute without an id at Stripe",
+    { ...submitted, request: unnamed },
     provider_refused,
   ],
 ];
@@ -128,12 +147,8 @@ for (const [name, requested, expected] of UNSENT) {
 for (const secret of [null, "", "sk_live_1\nX-Evil: 1"]) {
   Deno.test(`send() sends nothing with the secret ${JSON.stringify(secret)}`, async () => {
     await using server = await startFaultServer(json(200, intent()));
-    const settings = { base_url: server.base_url };
-    const reply = await connector.charges.send(
-      account({ settings, secret }),
-      operation(),
-      patient(),
-    );
+    const to = account({ settings: { base_url: server.base_url }, secret });
+    const reply = await charges.send(to, operation(), patient());
     assert.deepEqual(reply, { unknown: "unauthorized", may_repeat: true, did_nothing: true });
     assert.deepEqual(server.received, []);
   });
@@ -141,32 +156,133 @@ for (const secret of [null, "", "sk_live_1\nX-Evil: 1"]) {
 
 const CANCELLED = intent({ status: "canceled", canceled_at: 1_700_000_000 });
 const CAPTURED = intent({ capture_method: "manual" });
-const RESPONSES: [name: string, requested: Operation, step: Step, provider_events: string[]][] = [
-  ["a success", operation(), json(200, intent()), ["pi_1:succeeded", "ch_1:fee"]],
+const SUCCEEDED = ["pi_1:succeeded", "ch_1:fee"];
+const server_error = { unknown: "server_error", may_repeat: true };
+const unexpected = json(400, {
+  error: { type: "invalid_request_error", code: "payment_intent_unexpected_state" },
+});
+const WAITING = json(200, intent({ status: "requires_action", latest_charge: null }));
+const ended = { status: "canceled", cancellation_reason: "abandoned", latest_charge: null };
+const EXPIRED = json(200, intent(ended));
+const HELD = json(200, intent({ status: "requires_capture", amount_capturable: 1099 }));
+const abandon = laterOperation("abandon");
+const after_decline = laterOperation("abandon", 1099, { status: "declined" });
+
+/** Each row: the operation, the responses, the methods of the requests, and the reply. */
+const REPLIES: [
+  name: string,
+  requested: Operation,
+  steps: Step[],
+  methods: string,
+  shown: unknown,
+][] = [
+  ["a success", operation(), [json(200, intent())], "POST", SUCCEEDED],
   [
     "a success with 800 kB of umlauts",
     operation(),
-    json(200, intent({ description: "ü".repeat(400_000) })),
-    ["pi_1:succeeded", "ch_1:fee"],
+    [json(200, intent({ description: "ü".repeat(400_000) }))],
+    "POST",
+    SUCCEEDED,
   ],
-  ["a decline", operation(), json(402, declinedResponse("do_not_honor")), ["pi_1:declined"]],
+  ["a decline", operation(), [json(402, declinedResponse("do_not_honor"))], "POST", [
+    "pi_1:declined",
+  ]],
   [
     "a decline as 400",
     operation(),
-    json(400, declinedResponse("", "payment_intent_authentication_failure")),
+    [json(400, declinedResponse("", "payment_intent_authentication_failure"))],
+    "POST",
     ["pi_1:declined"],
   ],
-  ["a capture", laterOperation("capture"), json(200, CAPTURED), ["pi_1:succeeded", "ch_1:fee"]],
-  ["a cancel", laterOperation("cancel"), json(200, CANCELLED), ["pi_1:cancelled"]],
-  ["a refund", laterOperation("refund"), json(200, refund()), ["re_1:succeeded"]],
-  ["a pending refund", laterOperation("refund"), json(200, refund({ status: "pending" })), [
-    "re_1:pending",
-  ]],
+  ["a capture", laterOperation("capture"), [json(200, CAPTURED)], "POST", SUCCEEDED],
+  ["a cancel", laterOperation("cancel"), [json(200, CANCELLED)], "POST", ["pi_1:cancelled"]],
+  ["a refund", laterOperation("refund"), [json(200, refund())], "POST", ["re_1:succeeded"]],
+  [
+    "a pending refund",
+    laterOperation("refund"),
+    [json(200, refund({ status: "pending" }))],
+    "POST",
+    ["re_1:pending"],
+  ],
+  // The payment is in another state than we know: its present one is the result.
+  [
+    "a capture of a captured payment",
+    laterOperation("capture"),
+    [unexpected, json(200, CAPTURED)],
+    "POST GET",
+    SUCCEEDED,
+  ],
+  [
+    "a capture of a cancelled payment",
+    laterOperation("capture"),
+    [unexpected, json(200, CANCELLED)],
+    "POST GET",
+    ["pi_1:cancelled"],
+  ],
+  [
+    "a cancel of a captured payment",
+    laterOperation("cancel"),
+    [unexpected, json(200, CAPTURED)],
+    "POST GET",
+    SUCCEEDED,
+  ],
+  [
+    "a cancel of a cancelled payment",
+    laterOperation("cancel"),
+    [unexpected, json(200, CANCELLED)],
+    "POST GET",
+    ["pi_1:cancelled"],
+  ],
+  [
+    "a capture of a payment in a challenge",
+    laterOperation("capture"),
+    [unexpected, WAITING],
+    "POST GET",
+    {
+      refused: "provider_refused",
+      message: "The payment at Stripe is in a state that does not allow this",
+    },
+  ],
+  [
+    "a capture before an error of the sync",
+    laterOperation("capture"),
+    [unexpected, text(500, "")],
+    "POST GET",
+    server_error,
+  ],
+  ["the end of a waiting payment", abandon, [WAITING, EXPIRED], "GET POST", ["pi_1:expired"]],
+  ["the end of a payment that has ended before", abandon, [EXPIRED], "GET", ["pi_1:expired"]],
+  ["the end of a completed payment", abandon, [json(200, intent())], "GET", SUCCEEDED],
+  ["the end of an authorized payment", abandon, [HELD], "GET", ["pi_1:authorized"]],
+  // Somebody has authorized it since, and nobody would capture or release the amount.
+  ["the end of a declined payment", after_decline, [HELD, EXPIRED], "GET POST", ["pi_1:expired"]],
+  [
+    "the end of a payment that completes meanwhile",
+    abandon,
+    [WAITING, unexpected, json(200, intent())],
+    "GET POST GET",
+    SUCCEEDED,
+  ],
+  ["the end of a payment at a provider that fails", abandon, [json(500, {})], "GET", server_error],
+  [
+    "the end of a waiting payment, with a lost response",
+    abandon,
+    [WAITING, json(500, {})],
+    "GET POST",
+    server_error,
+  ],
 ];
-for (const [name, requested, step, provider_events] of RESPONSES) {
-  Deno.test(`send() ${name} gives [${provider_events}]`, async () => {
-    const { reply } = await sent(requested, step);
-    assert.deepEqual(references(reply), provider_events);
+for (const [name, requested, steps, methods, expected] of REPLIES) {
+  Deno.test(`send() ${name} gives ${JSON.stringify(expected)}`, async () => {
+    const { shown, received } = await sent(requested, ...steps);
+    assert.deepEqual(shown, expected);
+    assert.equal(received.map(({ method }) => method).join(" "), methods);
+    const posted = received.find(({ method }) => method === "POST");
+    if (requested.op !== "abandon" || posted === undefined) return;
+    assert.equal(posted.path, "/v1/payment_intents/pi_1/cancel");
+    const form = [["cancellation_reason", "abandoned"], ...Object.entries(EXPAND)];
+    assert.deepEqual([...posted.form], form);
+    assert.equal(posted.headers["idempotency-key"], OPERATION_ID);
   });
 }
 
@@ -178,90 +294,65 @@ Deno.test("send() takes the reason of a decline from the error if the payment la
   assert.equal(reply.provider_events[0].decline_code, "insufficient_funds");
 });
 
-const unexpected = json(400, {
-  error: { type: "invalid_request_error", code: "payment_intent_unexpected_state" },
-});
-const MOVED: [name: string, requested: Operation, present: Step, expected: unknown][] = [
-  ["a capture of a captured payment", laterOperation("capture"), json(200, CAPTURED), [
-    "pi_1:succeeded",
-    "ch_1:fee",
-  ]],
-  ["a capture of a cancelled payment", laterOperation("capture"), json(200, CANCELLED), [
-    "pi_1:cancelled",
-  ]],
-  ["a cancel of a captured payment", laterOperation("cancel"), json(200, CAPTURED), [
-    "pi_1:succeeded",
-    "ch_1:fee",
-  ]],
-  ["a cancel of a cancelled payment", laterOperation("cancel"), json(200, CANCELLED), [
-    "pi_1:cancelled",
-  ]],
-  [
-    "a capture of a payment in a challenge",
-    laterOperation("capture"),
-    json(200, intent({ status: "requires_action" })),
-    {
-      refused: "provider_refused",
-      message: "The payment at Stripe is in a state that does not allow this",
-    },
-  ],
-  ["a capture before an error of the sync", laterOperation("capture"), text(500, ""), {
-    unknown: "server_error",
-    may_repeat: true,
-  }],
-];
-for (const [name, requested, present, expected] of MOVED) {
-  Deno.test(`send() ${name} returns the present state`, async () => {
-    const { reply, received } = await sent(requested, unexpected, present);
-    assert.deepEqual(references(reply), expected);
-    assert.deepEqual(received.map(({ method }) => method), ["POST", "GET"]);
-  });
+const TAKEN: [number, number] = [-1099, 1500];
+const LOST = dispute("lost", TAKEN);
+const ABSENT = { absent: true };
+const GARBAGE = { unknown: "garbage", may_repeat: true };
+const EVIDENCE = [`du_1:evidence:${OPERATION_ID}`];
+
+/** A dispute with evidence. */
+function withEvidence(status: string, submission_count: number, uncategorized_text = evidence) {
+  const evidence_details = { due_by: 1_900_000_000, submission_count };
+  return { ...dispute(status, TAKEN), evidence: { uncategorized_text }, evidence_details };
 }
 
-const abandon = laterOperation("abandon");
-const WAITING = json(200, intent({ status: "requires_action", latest_charge: null }));
-const EXPIRED = json(
-  200,
-  intent({
-    status: "canceled",
-    cancellation_reason: "abandoned",
-    latest_charge: null,
-  }),
-);
-const HELD = intent({ status: "requires_capture", amount_capturable: 1099 });
-
-/** The end of an abandoned payment: the responses, the methods of the requests, and the reply. */
-const ABANDONED: [name: string, steps: Step[], requested: string[], reply: unknown][] = [
-  ["a waiting payment", [WAITING, EXPIRED], ["GET", "POST"], ["pi_1:expired"]],
-  ["a payment that has ended before", [EXPIRED], ["GET"], ["pi_1:expired"]],
-  ["a completed payment", [json(200, intent())], ["GET"], ["pi_1:succeeded", "ch_1:fee"]],
-  ["an authorized payment", [json(200, HELD)], ["GET"], ["pi_1:authorized"]],
-  ["a payment that completes meanwhile", [WAITING, unexpected, json(200, intent())], [
-    "GET",
-    "POST",
-    "GET",
-  ], ["pi_1:succeeded", "ch_1:fee"]],
-  ["a payment at a provider that fails", [json(500, {})], ["GET"], {
-    unknown: "server_error",
-    may_repeat: true,
-  }],
-  ["a waiting payment, with a lost response", [WAITING, json(500, {})], ["GET", "POST"], {
-    unknown: "server_error",
-    may_repeat: true,
-  }],
+/** Each row: the operation, the dispute at Stripe, and the result of a sync. */
+const DISPUTES: [name: string, requested: Operation, object: object, reply: unknown][] = [
+  ["submitted evidence", submitted, withEvidence("under_review", 1), EVIDENCE],
+  ["saved evidence", saved, withEvidence("needs_response", 0), EVIDENCE],
+  ["evidence that is saved only", submitted, withEvidence("needs_response", 0), ABSENT],
+  ["other evidence", submitted, withEvidence("under_review", 1, "Other"), ABSENT],
+  ["a dispute without evidence", submitted, dispute("needs_response", TAKEN), ABSENT],
+  ["evidence of a lost dispute", submitted, LOST, ["du_1:lost"]],
+  ["an acceptance", accepted, LOST, ["du_1:lost"]],
+  ["an acceptance that nobody made", accepted, withEvidence("under_review", 1), ABSENT],
+  ["an acceptance of a won dispute", accepted, dispute("won", TAKEN, [1099, 0]), ["du_1:won"]],
+  ["another dispute", accepted, { ...LOST, id: "du_2" }, GARBAGE],
 ];
-for (const [name, steps, requested, expected] of ABANDONED) {
-  Deno.test(`send() abandon of ${name} is ${JSON.stringify(expected)}`, async () => {
-    const { reply, received } = await sent(abandon, ...steps);
-    assert.deepEqual(references(reply), expected);
-    assert.deepEqual(received.map(({ method }) => method), requested);
-    const posted = received.find(({ method }) => method === "POST");
-    if (posted === undefined) return;
-    assert.equal(posted.path, "/v1/payment_intents/pi_1/cancel");
-    assert.deepEqual([...posted.form], [
-      ["cancellation_reason", "abandoned"],
-      ...Object.entries(EXPAND),
+for (const [name, requested, object, expected] of DISPUTES) {
+  Deno.test(`sync() and send() at ${name} are ${JSON.stringify(expected)}`, async () => {
+    const { shown, received } = await synced(requested, json(200, object));
+    assert.deepEqual(shown, expected);
+    assert.deepEqual(received.map(({ method, path }) => `${method} ${path}`), [
+      "GET /v1/disputes/du_1",
     ]);
-    assert.equal(posted.headers["idempotency-key"], OPERATION_ID);
+    // A response that shows no trace of the operation is not Stripe's response to it.
+    const response = await sent(requested, json(200, object));
+    assert.deepEqual(response.shown, expected === ABSENT ? GARBAGE : expected);
   });
 }
+
+Deno.test("the provider event of evidence has the text, the reason and the date", async () => {
+  const { reply } = await sent(submitted, json(200, withEvidence("under_review", 1)));
+  assert.ok("provider_events" in reply);
+  const { op, state, amount_minor, dispute } = reply.provider_events[0];
+  assert.deepEqual([op, state, amount_minor], ["dispute_evidence", "succeeded", 1099]);
+  assert.deepEqual(dispute, {
+    reason: "fraudulent",
+    evidence_due_by: "2030-03-17T17:46:40.000Z",
+    evidence: { text: evidence, is_submitted: true },
+  });
+});
+
+Deno.test("send() shows the reason of Stripe's refusal", async () => {
+  const error = { type: "invalid_request_error", message: "This dispute is already closed" };
+  const { reply } = await sent(accepted, json(400, { error }));
+  assert.deepEqual(reply, { refused: "provider_refused", message: error.message });
+});
+
+Deno.test("find() reads only the dispute of the operation", async () => {
+  await using server = await startFaultServer(json(200, LOST));
+  const to = account({ settings: { base_url: server.base_url } });
+  assert.deepEqual(references(await charges.find(to, accepted, "du_1", patient())), ["du_1:lost"]);
+  assert.deepEqual(await charges.find(to, accepted, "du_2", patient()), ABSENT);
+});

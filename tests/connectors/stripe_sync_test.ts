@@ -3,18 +3,9 @@
  */
 
 import assert from "node:assert/strict";
-import { stripeConnector } from "../../shared/connectors/stripe/stripe_connector.ts";
-import type { Operation, ProviderReply } from "../../shared/domain/providers/connector.ts";
+import type { Operation } from "../../shared/domain/providers/connector.ts";
+import { cut, json, type Step, text } from "../support/connectors/fault_server.ts";
 import {
-  cut,
-  json,
-  startFaultServer,
-  type Step,
-  text,
-} from "../support/connectors/fault_server.ts";
-import { patient } from "../support/connectors/sent.ts";
-import {
-  account,
   declinedIntent,
   intent,
   laterOperation,
@@ -22,18 +13,9 @@ import {
   operation,
   page,
   refund,
+  synced,
 } from "../support/connectors/stripe_case.ts";
 
-/** Syncs an operation at a server with these steps. */
-async function synced(requested: Operation, ...steps: Step[]) {
-  await using server = await startFaultServer(...steps);
-  const settings = { base_url: server.base_url };
-  const reply = await stripeConnector().charges.sync(account({ settings }), requested, patient());
-  return { reply, received: server.received };
-}
-
-const references = (reply: ProviderReply) =>
-  "provider_events" in reply ? reply.provider_events.map(({ reference }) => reference) : reply;
 const ABSENT = { absent: true };
 const unknown = (reason: string, may_repeat = true) => ({ unknown: reason, may_repeat });
 const known = operation({ provider_reference: "pi_1" });
@@ -66,8 +48,8 @@ const BY_REFERENCE: [name: string, requested: Operation, step: Step, reply: unkn
 ];
 for (const [name, requested, step, expected] of BY_REFERENCE) {
   Deno.test(`sync() by reference at ${name} is ${JSON.stringify(expected)}`, async () => {
-    const { reply, received: [got, ...others] } = await synced(requested, step);
-    assert.deepEqual(references(reply), expected);
+    const { shown, received: [got, ...others] } = await synced(requested, step);
+    assert.deepEqual(shown, expected);
     assert.deepEqual(others, []);
     assert.equal(`${got!.method} ${got!.path}`, "GET /v1/payment_intents/pi_1");
     assert.equal(got!.query.get("expand[]"), "latest_charge.balance_transaction");
@@ -79,8 +61,8 @@ const foreign = (id: string) => intent({ id, metadata: { call: "pc_2" } });
 
 Deno.test("sync() without a reference reads lists around the reservation until the operation is found", async () => {
   const first = json(200, page([foreign("pi_9"), foreign("pi_8")], true));
-  const { reply, received } = await synced(operation(), first, json(200, page([intent()], true)));
-  assert.deepEqual(references(reply), ["pi_1:succeeded", "ch_1:fee"]);
+  const { shown, received } = await synced(operation(), first, json(200, page([intent()], true)));
+  assert.deepEqual(shown, ["pi_1:succeeded", "ch_1:fee"]);
   assert.deepEqual(received.map(({ path, query }) => [path, ...query]), [
     ["/v1/payment_intents", ...around(-300, 900), ["limit", "100"]],
     ["/v1/payment_intents", ...around(-300, 900), ["limit", "100"], ["starting_after", "pi_8"]],
@@ -104,8 +86,8 @@ Deno.test("sync() reads lists with too many bytes in smaller pages, and keeps th
     const end = begin + Number(query.get("limit"));
     return json(200, page(all.slice(begin, end), end < all.length))(response, received);
   };
-  const { reply, received } = await synced(operation(), pages);
-  assert.deepEqual(references(reply), ["pi_1:succeeded", "ch_1:fee"]);
+  const { shown, received } = await synced(operation(), pages);
+  assert.deepEqual(shown, ["pi_1:succeeded", "ch_1:fee"]);
   assert.deepEqual(
     received.map(({ query }) => query.get("limit")),
     ["100", "50", "25", "25", "25"],
@@ -122,8 +104,8 @@ Deno.test("sync() without a reference is absent after a whole day of lists", asy
 });
 
 Deno.test("sync() finds a payment that a later attempt has made", async () => {
-  const { reply } = await synced(operation(), json(200, page([])), json(200, page([intent()])));
-  assert.deepEqual(references(reply), ["pi_1:succeeded", "ch_1:fee"]);
+  const { shown } = await synced(operation(), json(200, page([])), json(200, page([intent()])));
+  assert.deepEqual(shown, ["pi_1:succeeded", "ch_1:fee"]);
 });
 
 const BROKEN: [name: string, steps: Step[], reply: unknown][] = [
@@ -147,8 +129,8 @@ for (const [name, steps, expected] of BROKEN) {
 Deno.test("sync() for a refund reads the refunds of the payment", async () => {
   const other = refund({ id: "re_9", metadata: null });
   const list = json(200, page([other, refund({ status: "pending" })]));
-  const { reply, received: [got] } = await synced(laterOperation("refund"), list);
-  assert.deepEqual(references(reply), ["re_1:pending"]);
+  const { shown, received: [got] } = await synced(laterOperation("refund"), list);
+  assert.deepEqual(shown, ["re_1:pending"]);
   assert.equal(got!.path, "/v1/refunds");
   assert.equal(got!.query.get("payment_intent"), "pi_1");
 });

@@ -14,7 +14,7 @@ import {
   sync,
   testCall,
 } from "../support/live_card/live_card_case.ts";
-import { patient } from "../support/connectors/sent.ts";
+import { patient } from "../support/connectors/stripe_case.ts";
 
 liveCard("the test call responds in test mode", async () => {
   assert.match(await testCall(), /in test mode$/);

@@ -3,14 +3,16 @@
 import { HDKey } from "@scure/bip32";
 import { STABLECOINS } from "../../../shared/core/currency.ts";
 import type { ProviderAccount, ProviderEvent } from "../../../shared/domain/providers/connector.ts";
-import type { ChainStore, WatchedDeposit } from "../../../shared/store/chain_store.ts";
+import { ChainStore, type WatchedDeposit } from "../../../shared/store/chain_store.ts";
 import { evmConnector } from "../../../shared/connectors/evm/evm_connector.ts";
-import { noChain } from "./no_chain.ts";
 import { depositAddress } from "../../../shared/connectors/evm/evm_address.ts";
 
 const seed = new Uint8Array(32).fill(7);
 /** The extended public key of the tests' wallet. */
 export const XPUB = HDKey.fromMasterSeed(seed).derive("m/44'/60'/0'").publicExtendedKey;
+
+/** A store of chains over a database without addresses and payouts. */
+export const NO_CHAIN = noChain();
 
 /** An account with these settings. */
 export function chainAccount(settings: Record<string, string>): ProviderAccount {
@@ -80,4 +82,8 @@ export class WatchedBooks {
     deposit.unfinal = state === "received" ? [...known, transfer] : known;
     if (state === "failed") deposit.is_open = false;
   }
+}
+
+function noChain(): ChainStore {
+  return new ChainStore({ query: () => Promise.resolve([]) });
 }

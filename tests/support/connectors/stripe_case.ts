@@ -1,9 +1,15 @@
 /** An account, operations and objects of Stripe for the tests of its connector. */
 
-import type { Operation, ProviderAccount } from "../../../shared/domain/providers/connector.ts";
+import { stripeConnector } from "../../../shared/connectors/stripe/stripe_connector.ts";
+import type {
+  Operation,
+  ProviderAccount,
+  ProviderReply,
+} from "../../../shared/domain/providers/connector.ts";
 import type { Dispute } from "../../../shared/schema/dispute.ts";
 import type { Payment } from "../../../shared/schema/payment.ts";
 import type { Refund } from "../../../shared/schema/refund.ts";
+import { startFaultServer, type Step } from "./fault_server.ts";
 
 const SUFFIX = "0".repeat(26);
 export const PAYMENT_ID = `pay_${SUFFIX}`;
@@ -73,19 +79,15 @@ export function operation(more: Partial<Operation> = {}, terms: Members = {}): O
   };
 }
 
-/** An operation that changes the payment `pi_1`. */
+/** An operation that changes the payment `pi_1`. `terms` are terms of its payment. */
 export function laterOperation(
   op: "capture" | "cancel" | "refund" | "abandon",
   amount_minor = 1099,
+  terms: Members = {},
 ): Operation {
   const refund = op === "refund" ? { id: REFUND_ID } as Refund : null;
-  return operation({
-    op,
-    amount_minor,
-    refund,
-    request: { token: null },
-    provider_reference: "pi_1",
-  });
+  const request = { token: null };
+  return operation({ op, amount_minor, refund, request, provider_reference: "pi_1" }, terms);
 }
 
 /** An operation about the dispute `du_1`. A text of null accepts it. */
@@ -235,4 +237,28 @@ export function event(type: string, object: Members, more: Members = {}) {
 /** A page of a list. */
 export function page(data: Members[], has_more = false) {
   return { object: "list", url: "/v1/list", data, has_more };
+}
+
+/** A deadline that no test meets. */
+export const patient = () => AbortSignal.timeout(30_000);
+
+/** Sends an operation to a server with these steps. */
+export const sent = (operation: Operation, ...steps: Step[]) => asked("send", operation, steps);
+
+/** Syncs an operation at a server with these steps. */
+export const synced = (operation: Operation, ...steps: Step[]) => asked("sync", operation, steps);
+
+/** `shown` is the reply, or the references of its provider events. */
+async function asked(method: "send" | "sync", operation: Operation, steps: Step[]) {
+  await using server = await startFaultServer(...steps);
+  const to = account({ settings: { base_url: server.base_url } });
+  const reply = await stripeConnector().charges[method](to, operation, patient());
+  return { reply, shown: references(reply), received: server.received };
+}
+
+/** Returns the references of the provider events of a reply, or another reply as it is. */
+export function references(reply: ProviderReply) {
+  return "provider_events" in reply
+    ? reply.provider_events.map(({ reference }) => reference)
+    : reply;
 }

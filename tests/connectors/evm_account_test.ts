@@ -1,4 +1,7 @@
-/** Settings of accounts on a chain, and addresses below their key. viem is the reference. */
+/**
+ * Accounts on a chain: their settings, the addresses below their key, and the operation that opens
+ * the address of a payment. viem is the reference. No test needs a node.
+ */
 
 import assert from "node:assert/strict";
 import { HDKey } from "@scure/bip32";
@@ -10,12 +13,15 @@ import { ApiError } from "../../shared/core/errors.ts";
 import { tokenTransferUri } from "../../shared/core/token_transfer_uri.ts";
 import { depositAddress } from "../../shared/connectors/evm/evm_address.ts";
 import { evmConnector } from "../../shared/connectors/evm/evm_connector.ts";
-import { NO_CHAIN } from "../support/chain/no_chain.ts";
 import { EVM_NETWORKS } from "../../shared/connectors/evm/evm_networks.ts";
 import { rpcUrls } from "../../shared/connectors/evm/evm_rpc.ts";
 import { readEvmSettings } from "../../shared/connectors/evm/evm_settings.ts";
+import type { Operation } from "../../shared/domain/providers/connector.ts";
+import type { Payment } from "../../shared/schema/payment.ts";
+import { DOUBLE_TOKEN } from "../support/chain/node_double.ts";
+import { chainAccount, NO_CHAIN, XPUB } from "../support/chain/watched.ts";
+import { operation, patient } from "../support/connectors/stripe_case.ts";
 import { readProjectFile } from "../support/documents/project_files.ts";
-import { XPUB } from "../support/chain/watched.ts";
 
 const GOOD = { network: "base", rpc_urls: "https://one.example/{secret}", xpub: XPUB };
 const WALLET = HDKey.fromMasterSeed(new Uint8Array(32).fill(7));
@@ -173,4 +179,71 @@ Deno.test("rpcUrls() gives each node its own secret", () => {
     "https://two.example/?key=k2",
   ]);
   assert.throws(() => rpcUrls(settings, null), /is not set/);
+});
+
+const account = chainAccount({ rpc_urls: "http://127.0.0.1:1", "contract.USDC": DOUBLE_TOKEN });
+const expires_at = "2027-01-02T04:04:05.000Z";
+const { charges: { send, sync, find } } = evmConnector(NO_CHAIN);
+
+const opening = (parts: Partial<Operation> = {}) =>
+  operation({
+    subject_id: "pay_1",
+    subject: { id: "pay_1" } as Payment,
+    amount_minor: 1_990_000,
+    currency: "USDC",
+    request: { token: null },
+    created_at: "2027-01-02T03:04:05.000Z",
+    reserved: { index: 7, expires_at },
+    ...parts,
+  });
+
+Deno.test("send() opens the address of the index, and sync() opens the same one", async () => {
+  const address = depositAddress(XPUB, 7);
+  const reply = await send(account, opening(), patient());
+  assert.deepEqual(reply, {
+    provider_events: [{
+      account_id: account.id,
+      reference: `${address}:opened`,
+      object_id: address,
+      op: "authorize",
+      state: "pending",
+      subject_id: "pay_1",
+      refund_id: null,
+      provider_reference: address,
+      amount_minor: 1_990_000,
+      currency: "USDC",
+      at: "2027-01-02T03:04:05.000Z",
+      livemode: false,
+      next_action: {
+        type: "send_stablecoin",
+        network: "ethereum",
+        asset: "USDC",
+        contract: DOUBLE_TOKEN,
+        address,
+        amount_minor: 1_990_000,
+        expires_at,
+        uri: `ethereum:${DOUBLE_TOKEN}@31337/transfer?address=${address}&uint256=1990000`,
+      },
+    }],
+  });
+  assert.deepEqual(await sync(account, opening(), patient()), reply);
+});
+
+/** Parts of an operation that is refused, and the field at fault. */
+const REFUSED: Record<string, [parts: Partial<Operation>, param: string | undefined]> = {
+  "an asset without a contract": [{ currency: "USDT" }, "currency"],
+  "money of a bank": [{ currency: "EUR" }, "currency"],
+  "a capture": [{ op: "capture" }, undefined],
+};
+
+for (const [name, [parts, param]] of Object.entries(REFUSED)) {
+  Deno.test(`send() refuses ${name}`, async () => {
+    const reply = await send(account, opening(parts), patient());
+    assert("refused" in reply, JSON.stringify(reply));
+    assert.equal(reply.param, param);
+  });
+}
+
+Deno.test("find() has nothing", async () => {
+  assert.deepEqual(await find(account, opening(), "0x1", patient()), { absent: true });
 });

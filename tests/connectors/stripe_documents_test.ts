@@ -1,0 +1,321 @@
+/**
+ * Second readers of the connector and of the double: stripe-mock checks the shape of each request
+ * against Stripe's OpenAPI document, and Stripe's own package has the types of the objects that the
+ * connector reads and of the parameters that it sends. The type check of this file is one of the
+ * tests. stripe-mock keeps no state and returns no errors of its own, so it tells nothing about the
+ * behaviour of Stripe.
+ */
+
+import assert from "node:assert/strict";
+import Stripe from "stripe";
+import type * as z from "zod";
+import { stripeConnector } from "../../shared/connectors/stripe/stripe_connector.ts";
+import { STRIPE_EVENT_TYPES } from "../../shared/connectors/stripe/stripe_events.ts";
+import {
+  BalanceTransaction,
+  Charge,
+  Dispute,
+  PaymentIntent,
+  Payout,
+  type StripeError,
+  StripeEvent,
+  StripePage,
+  StripeRefund,
+} from "../../shared/connectors/stripe/stripe_objects.ts";
+import { requestOf } from "../../shared/connectors/stripe/stripe_requests.ts";
+import { STRIPE_VERSION } from "../../shared/connectors/stripe/stripe_settings.ts";
+import type { Operation } from "../../shared/domain/providers/connector.ts";
+import { json, type Received, startFaultServer } from "../support/connectors/fault_server.ts";
+import {
+  account,
+  disputeOperation,
+  intent,
+  laterOperation,
+  NOW_MS,
+  operation,
+  page,
+  patient,
+} from "../support/connectors/stripe_case.ts";
+import { no_stripe_double, startStripeDouble } from "../support/stripe/double.ts";
+import { no_stripe_mock, startStripeMock } from "../support/stripe/stripe_mock.ts";
+
+const connector = stripeConnector(() => NOW_MS);
+const TIME = { from_ms: NOW_MS, to_ms: NOW_MS + 1000 };
+const waiting = intent({ status: "requires_action", latest_charge: null });
+const manual = operation({}, { capture: "manual", return_url: null });
+
+type Ask = (to: ReturnType<typeof account>, signal: AbortSignal) => Promise<unknown>;
+const send = (requested: Operation): Ask => (to, signal) =>
+  connector.charges.send(to, requested, signal);
+const sync = (requested: Operation): Ask => (to, signal) =>
+  connector.charges.sync(to, requested, signal);
+const poll: Ask = (to, signal) => connector.feed.poll(to, null, signal);
+const pollForFees: Ask = async (to, signal) => {
+  const { cursor } = await connector.feed.poll(to, null, signal);
+  await connector.feed.poll(to, cursor, signal);
+};
+const totals: Ask = (to, signal) => connector.feed.totals(to, TIME, null, signal);
+const test: Ask = (to, signal) => connector.test(to, signal).catch(() => {});
+
+/** Each method of the connector, with the paths that it asks for. */
+const METHODS: [name: string, ask: Ask, ...paths: string[]][] = [
+  ["authorize", send(operation()), "POST payment_intents"],
+  ["authorize without return_url", send(manual), "POST payment_intents"],
+  ["capture", send(laterOperation("capture")), "POST payment_intents/pi_1/capture"],
+  ["cancel", send(laterOperation("cancel")), "POST payment_intents/pi_1/cancel"],
+  [
+    "abandon",
+    send(laterOperation("abandon")),
+    "GET payment_intents/pi_1",
+    "POST payment_intents/pi_1/cancel",
+  ],
+  ["refund", send(laterOperation("refund")), "POST refunds"],
+  ["evidence", send(disputeOperation("A receipt")), "POST disputes/du_1"],
+  ["accept a dispute", send(disputeOperation(null)), "POST disputes/du_1/close"],
+  ["sync a dispute", sync(disputeOperation(null)), "GET disputes/du_1"],
+  ["sync by reference", sync(laterOperation("cancel")), "GET payment_intents/pi_1"],
+  [
+    "sync without a reference",
+    sync(operation()),
+    "GET payment_intents",
+    "GET payment_intents",
+  ],
+  ["sync a refund", sync(laterOperation("refund")), "GET refunds"],
+  ["poll for events", poll, "GET events"],
+  ["poll for fees", pollForFees, "GET events", "GET balance_transactions"],
+  ["totals", totals, "GET balance_transactions"],
+  ["test", test, "GET account"],
+];
+
+let mock: Awaited<ReturnType<typeof startStripeMock>> = null;
+Deno.test.beforeAll(async () => void (mock = await startStripeMock()));
+Deno.test.afterAll(async () => await mock?.close());
+
+/** Registers a test. Without stripe-mock it is skipped, and fails in CI. */
+function mockTest(name: string, test: (base_url: string) => Promise<void>): void {
+  const fn = async () => {
+    assert.ok(mock, "stripe-mock is not installed");
+    await test(mock.base_url);
+  };
+  Deno.test({ name, ignore: no_stripe_mock, fn });
+}
+
+for (const [name, ask, ...paths] of METHODS) {
+  mockTest(`${name} has the shape of Stripe's document`, async (base_url) => {
+    // The payment waits for its payer. Every other response is an empty list.
+    await using server = await startFaultServer((response, received) =>
+      json(200, received.path.endsWith("/pi_1") ? waiting : page([]))(response, received)
+    );
+    await ask(account({ settings: { base_url: server.base_url } }), patient());
+    const requested = server.received.map(({ method, path }) => `${method} ${path.slice(4)}`);
+    assert.deepEqual(requested, paths);
+    for (const received of server.received) {
+      const response = await repeat(base_url, received);
+      const body = await response.text();
+      assert.equal(response.status, 200, body);
+    }
+  });
+}
+
+const OBJECTS: [path: string, shape: z.ZodType][] = [
+  ["payment_intents/pi_1", PaymentIntent],
+  ["charges/ch_1", Charge],
+  ["balance_transactions/txn_1", BalanceTransaction],
+  ["refunds/re_1", StripeRefund],
+  ["disputes/dp_1", Dispute],
+  ["payouts/po_1", Payout],
+  ["events/evt_1", StripeEvent],
+  ["refunds", StripePage],
+];
+for (const [path, shape] of OBJECTS) {
+  mockTest(`the shape of ${path} reads the fixture of Stripe's document`, async (base_url) => {
+    const headers = { authorization: "Bearer sk_test_123" };
+    const response = await fetch(`${base_url}/v1/${path}`, { headers });
+    const read = shape.safeParse(await response.json());
+    assert.ok(read.success, String(read.error));
+  });
+}
+
+mockTest("stripe-mock refuses a parameter that Stripe does not know", async (base_url) => {
+  const headers = { authorization: "Bearer sk_test_123" };
+  const body = new URLSearchParams({ payment_intent: "pi_1", no_such: "1" });
+  const response = await fetch(`${base_url}/v1/refunds`, { method: "POST", headers, body });
+  assert.match(await response.text(), /additional properties/);
+  assert.equal(response.status, 400);
+});
+
+/** Sends a recorded request to stripe-mock. */
+function repeat(base_url: string, { method, path, query, headers, form }: Received) {
+  const names = ["authorization", "content-type", "stripe-version", "idempotency-key"];
+  const kept = names.flatMap((name) => headers[name] ? [[name, String(headers[name])]] : []);
+  const search = query.size > 0 ? `?${query}` : "";
+  const body = method === "POST" ? form.toString() : null;
+  const init = { method, headers: kept as [string, string][], body };
+  return fetch(`${base_url}${path}${search}`, init);
+}
+
+/** An error of the type check unless every object of the package fits the shape. */
+type Fits<Shape extends z.ZodType, Theirs extends z.input<Shape>> = Theirs;
+
+/** The objects of the package that the shapes read. */
+type Compared = [
+  Fits<typeof PaymentIntent, Stripe.PaymentIntent>,
+  Fits<typeof StripeError, Stripe.PaymentIntent.LastPaymentError>,
+  Fits<typeof Charge, Stripe.Charge>,
+  Fits<typeof BalanceTransaction, Stripe.BalanceTransaction>,
+  Fits<typeof StripeRefund, Stripe.Refund>,
+  Fits<typeof Dispute, Stripe.Dispute>,
+  Fits<typeof Payout, Stripe.Payout>,
+  Fits<typeof StripePage, Stripe.ApiList<Stripe.PaymentIntent & Record<string, unknown>>>,
+  Fits<
+    typeof StripeEvent,
+    Stripe.PaymentIntentSucceededEvent & { data: { object: Record<string, unknown> } }
+  >,
+];
+
+/** The type check refuses a name that is not an event of the package. */
+const KNOWN = {
+  "payment_intent.succeeded": true,
+  "payment_intent.payment_failed": true,
+  "payment_intent.requires_action": true,
+  "payment_intent.processing": true,
+  "payment_intent.canceled": true,
+  "payment_intent.amount_capturable_updated": true,
+  "refund.created": true,
+  "refund.updated": true,
+  "refund.failed": true,
+  "charge.dispute.created": true,
+  "charge.dispute.updated": true,
+  "charge.dispute.closed": true,
+  "charge.dispute.funds_withdrawn": true,
+  "charge.dispute.funds_reinstated": true,
+  "payout.created": true,
+  "payout.paid": true,
+  "payout.failed": true,
+  "payout.canceled": true,
+} satisfies Partial<Record<Stripe.Event["type"], true>>;
+
+/**
+ * The parameters of each operation. The type check refuses a name that the version does not have.
+ */
+const PARAMETERS = {
+  authorize: {
+    amount: 1,
+    currency: "eur",
+    payment_method: "pm_1",
+    allowed_payment_method_types: ["card"],
+    confirm: true,
+    capture_method: "automatic",
+    return_url: "https://shop.example",
+    metadata: {},
+    expand: [],
+  } satisfies Stripe.PaymentIntentCreateParams,
+  capture: { amount_to_capture: 1, expand: [] } satisfies Stripe.PaymentIntentCaptureParams,
+  cancel: { expand: [] } satisfies Stripe.PaymentIntentCancelParams,
+  abandon: {
+    cancellation_reason: "abandoned",
+    expand: [],
+  } satisfies Stripe.PaymentIntentCancelParams,
+  refund: {
+    payment_intent: "pi_1",
+    amount: 1,
+    metadata: {},
+    expand: [],
+  } satisfies Stripe.RefundCreateParams,
+};
+for (const op of Object.keys(PARAMETERS) as (keyof typeof PARAMETERS)[]) {
+  const requested = op === "authorize" ? operation() : laterOperation(op);
+  Deno.test(`requestOf() an operation to ${op} has parameters of the package`, () => {
+    const request = requestOf("env_1", requested);
+    assert.ok("fields" in request);
+    const names = request.fields.map(([name]) => name.split("[")[0]!);
+    const known = Object.keys(PARAMETERS[op]);
+    assert.deepEqual([...new Set(names)], known);
+  });
+}
+
+Deno.test("requestOf() without return_url has a parameter of the package", () => {
+  const known = { error_on_requires_action: true } satisfies Partial<
+    Stripe.PaymentIntentCreateParams
+  >;
+  const request = requestOf("env_1", operation({}, { return_url: null }));
+  assert.ok("fields" in request && request.fields.some(([name]) => name in known));
+});
+
+Deno.test("STRIPE_VERSION is the version of the package", () => {
+  assert.equal(STRIPE_VERSION, Stripe.API_VERSION);
+});
+
+Deno.test("STRIPE_EVENT_TYPES are events of the package, at most 20 as a list of events takes", () => {
+  assert.ok(STRIPE_EVENT_TYPES.length <= 20);
+  assert.deepEqual([...STRIPE_EVENT_TYPES], Object.keys(KNOWN));
+});
+
+const CARD: Stripe.PaymentIntentCreateParams = {
+  amount: 1099,
+  currency: "eur",
+  confirm: true,
+  capture_method: "automatic",
+  payment_method: "pm_card_visa",
+  allowed_payment_method_types: ["card"],
+  return_url: "https://shop.example/back",
+};
+
+Deno.test({
+  name: "Stripe's package pays, refunds, lists and reads errors",
+  ignore: no_stripe_double,
+  async fn() {
+    const double = await startStripeDouble();
+    assert.ok(double, "localstripe is not installed");
+    try {
+      const { hostname, port } = new URL(double.base_url);
+      const stripe = new Stripe("sk_test_1", {
+        host: hostname,
+        port,
+        protocol: "http",
+        maxNetworkRetries: 0,
+        httpClient: Stripe.createFetchHttpClient(),
+        telemetry: false,
+      });
+      const create = (
+        more: Partial<Stripe.PaymentIntentCreateParams> = {},
+        idempotencyKey?: string,
+      ) =>
+        stripe.paymentIntents.create(
+          { ...CARD, ...more },
+          idempotencyKey ? { idempotencyKey } : {},
+        );
+      const payment = await create({ expand: ["latest_charge.balance_transaction"] }, "pc_1");
+      const charge = payment.latest_charge as Stripe.Charge;
+      assert.equal((charge.balance_transaction as Stripe.BalanceTransaction).fee, 41);
+      const refund = await stripe.refunds.create({ payment_intent: payment.id, amount: 99 });
+      assert.equal(refund.status, "succeeded");
+      await assert.rejects(create({ amount: 1 }, "pc_1"), { type: "StripeIdempotencyError" });
+      await assert.rejects(create({ payment_method: "pm_card_chargeDeclinedInsufficientFunds" }), {
+        type: "StripeCardError",
+        decline_code: "insufficient_funds",
+      });
+      await assert.rejects(create({ payment_method: "pm_unknown" }), {
+        type: "StripeInvalidRequestError",
+        code: "resource_missing",
+        param: "payment_method",
+      });
+      await double.plant({ at: "before", act: "rate_limit" });
+      await assert.rejects(create(), { type: "StripeRateLimitError" });
+      const types = [];
+      for await (const event of stripe.events.list({ limit: 2 })) types.unshift(event.type);
+      assert.deepEqual(types, [
+        "payment_intent.created",
+        "charge.succeeded",
+        "payment_intent.succeeded",
+        "refund.created",
+        "charge.refunded",
+        "payment_intent.created",
+        "charge.failed",
+        "payment_intent.payment_failed",
+      ]);
+    } finally {
+      await double.close();
+    }
+  },
+});
