@@ -9,11 +9,10 @@ import { join } from "node:path";
 import { type CodeSample, codeSamples } from "../../tools/generate/code_samples/code_samples.ts";
 import type { SampleCall } from "../../tools/generate/code_samples/sample_call.ts";
 import { readExamples } from "../../tools/generate/openapi/examples.ts";
-import { ADDRESSES } from "../../tools/generate/openapi/operations.ts";
+import { ADDRESSES, mainOperation } from "../../tools/generate/openapi/operations.ts";
 import {
   buildReferenceDocument,
   type DocumentedOperation,
-  mainOperation,
   sampleCall,
 } from "../../tools/site/reference_document.ts";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";

@@ -15,7 +15,7 @@ import {
   TOKEN_VARIABLE,
 } from "../generate/code_samples/sample_call.ts";
 import { type Examples, examplesIn } from "../generate/openapi/examples.ts";
-import { ADDRESSES } from "../generate/openapi/operations.ts";
+import { mainOperation } from "../generate/openapi/operations.ts";
 import type { Json } from "../generate/openapi/schemas.ts";
 
 /** The parts of the document that this module reads and changes. */
@@ -89,10 +89,4 @@ function idInPath(path: string, operations: Examples["operations"]): string | nu
   if (kind === null) return null;
   const texts = JSON.stringify(operations).split('"');
   return texts.find((text) => isId(kind.prefix, text))!;
-}
-
-/** The operation whose examples an alias shares. */
-export function mainOperation(operation_id: string): string {
-  const alias_of = ADDRESSES.find(({ id }) => id === operation_id)?.alias_of ?? null;
-  return ADDRESSES.find(({ path }) => path === alias_of)?.id ?? operation_id;
 }

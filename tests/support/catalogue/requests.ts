@@ -19,7 +19,7 @@ export interface CatalogueRequest {
   of?: string;
   /** The idempotency key of the request, or for a GET the one in its path. */
   key?: string;
-  /** Saves the id of the response, or of the payment of its error. */
+  /** Saves the id of the response, or of the first item of a list. */
   save?: string;
 }
 

@@ -2,16 +2,21 @@
 
 import type { TestService } from "../service/service.ts";
 
-/** The columns to compare in tables that the dispatcher changes meanwhile. */
-const CHANGED_BY_DISPATCHER: Record<string, string> = {
-  webhook_deliveries: "t.id",
-  webhook_endpoints: "t.body",
+/** The columns that the dispatcher, or the use of a key, changes meanwhile. */
+const CHANGES_MEANWHILE: Record<string, string[]> = {
+  api_key_secrets: ["last_used_at"],
+  webhook_deliveries: [
+    "status",
+    "attempt_count",
+    "attempts",
+    "next_attempt_at",
+    "leased_until",
+    "expired_leases",
+  ],
+  webhook_endpoints: ["failing_since"],
 };
 
-/**
- * All rows of an environment, without the times at which its secrets were used, and without the
- * logged attempts that the dispatcher adds meanwhile.
- */
+/** All rows of an environment by table, without the attempts that the dispatcher logs meanwhile. */
 export async function contentOf(
   service: TestService,
   environment_id: string,
@@ -19,11 +24,12 @@ export async function contentOf(
   const tables = await service.sql<{ name: string }[]>`
     select table_name as name from information_schema.columns
     where table_schema = 'pay' and column_name = 'environment_id'
-      and table_name not in ('api_key_secrets', 'rate_counters', 'attempt_log')
+      and table_name not in ('rate_counters', 'attempt_log')
       and table_name in (select tablename from pg_tables where schemaname = 'pay') order by 1`;
   const rows = await service.sql.unsafe<{ name: string; row: string }[]>(
     tables.map(({ name }) =>
-      `select '${name}' as name, ${CHANGED_BY_DISPATCHER[name] ?? "t::text"} as row
+      `select '${name}' as name,
+        (to_jsonb(t) - '{${CHANGES_MEANWHILE[name] ?? []}}'::text[])::text as row
        from pay.${name} t where environment_id = $1`
     ).join(" union all ") + " order by 1, 2",
     [environment_id],

@@ -87,6 +87,7 @@ export async function runRound(send: Send, round: number): Promise<void> {
     await send("POST", `${V1}/payments`, { ...twice, body });
   }
   await mistakes(send);
+  await declaredFault(send, paid);
   // A payment that waits for the payer expires.
   await advance(send, 86_400);
   for (const list of LISTS) {
@@ -100,6 +101,16 @@ export async function runRound(send: Send, round: number): Promise<void> {
 
 async function advance(send: Send, seconds: number): Promise<void> {
   await send("POST", `${SANDBOX}/clock`, { body: { advance: seconds } });
+}
+
+/** A fault that happens once: the first of two creates is refused. */
+async function declaredFault(send: Send, body: unknown): Promise<void> {
+  const where = { method: "POST", path: "/v1/payments" };
+  const declared = await send("POST", `${SANDBOX}/faults`, {
+    body: { on: "request", fault: "rate_limited", where },
+  });
+  for (let i = 0; i < 2; i++) await send("POST", `${V1}/payments`, { body });
+  await send("GET", `${SANDBOX}/faults/${declared.body.id}`);
 }
 
 async function mistakes(send: Send): Promise<void> {

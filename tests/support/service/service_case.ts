@@ -127,3 +127,13 @@ export function assertRefused(
   assert.equal(typeof shown.current_status, "string", response.text);
   assert.ok(Array.isArray(shown.allowed), response.text);
 }
+
+/** Asserts that a response is the stored one of the first request. */
+export function assertReplay(again: TestResponse, first: TestResponse, name?: string): void {
+  assert.deepEqual([again.status, again.text], [first.status, first.text], name);
+  assert.equal(again.headers.get("Idempotent-Replayed"), "true", name);
+  for (const header of ["Location", "Content-Type", "Cache-Control"]) {
+    assert.equal(again.headers.get(header), first.headers.get(header), name);
+  }
+  assert.notEqual(again.headers.get("Request-Id"), first.headers.get("Request-Id"), name);
+}

@@ -57,9 +57,7 @@ export interface StripeDouble {
   act<A extends keyof StripeActions>(action: A, given: StripeActions[A]): Promise<StripeObject>;
   /** Returns the books of an owner, or of all. */
   books(owner?: string): Promise<StripeBooks>;
-  /** Kills the double's process; localstripe keeps running. */
-  kill(): Promise<void>;
-  /** Starts the double's process again on the same port and journal, after a kill if it runs. */
+  /** Kills the double's process and starts it again on the same port and journal. */
   restart(): Promise<void>;
   /** Kills localstripe, which forgets everything, and starts it again. */
   restartEngine(): Promise<void>;
@@ -108,7 +106,6 @@ export async function startStripeDouble(
     notify: (settings) => admin("notifications", settings),
     act: (action, given) => admin(action, given),
     books: (owner) => admin(`books${owner ? `?owner=${encodeURIComponent(owner)}` : ""}`),
-    kill: () => kill(double),
     async restart() {
       await kill(double);
       double = await startDouble(args);

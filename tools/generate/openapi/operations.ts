@@ -29,6 +29,12 @@ export const ADDRESSES: readonly Address[] = [
   ...SANDBOX_ROUTES.flatMap((operation) => addressesOf(SANDBOX_FUNCTION, operation)),
 ];
 
+/** The operation whose examples an alias shares. */
+export function mainOperation(operation_id: string): string {
+  const alias_of = ADDRESSES.find(({ id }) => id === operation_id)?.alias_of ?? null;
+  return ADDRESSES.find(({ path }) => path === alias_of)?.id ?? operation_id;
+}
+
 function addressesOf(function_name: string, operation: Route): Address[] {
   const own_path = inBraces(operation.own_path ?? `/${operation.home}${operation.paths[0]}`);
   return operation.paths.map((template, i) => {
