@@ -1,14 +1,18 @@
 /**
- * Idempotency keys (contract §5): the responses that are stored, those that are not,
- * for how long, and for which API key. idempotency_catalogue_test.ts repeats every operation.
+ * Idempotency keys (contract §5): which requests are the same, which responses are stored, for how
+ * long and for which API key, duplicates while the first request is in progress, and
+ * `GET /v1/idempotency_keys/{key}`. idempotency_catalogue_test.ts repeats every operation.
  */
 
 import assert from "node:assert/strict";
+import { fingerprint } from "../../shared/core/canonical_json.ts";
+import { claimKey } from "../support/database/idempotency_keys.ts";
+import { untilWaiting } from "../support/database/lock_waits.ts";
+import { recordOf, rowCounts } from "../support/database/payment_records.ts";
 import type { TestResponse, TestService } from "../support/service/service.ts";
-import { rowCounts } from "../support/database/payment_records.ts";
 import {
-  advance,
   assertRefused,
+  assertReplay,
   card,
   paymentIn,
   PAYMENTS,
@@ -16,48 +20,87 @@ import {
   serviceCase,
 } from "../support/service/service_case.ts";
 
+const V1 = "/api-v1-payments/v1";
+const ENDPOINTS = `${V1}/webhook_endpoints`;
+const KEYS = `${V1}/idempotency_keys`;
 const CREATE = { amount: 700, currency: "EUR" };
+const HOOK = { url: "https://example.com/hook" };
+const UNKNOWN = `pay_${"0".repeat(26)}`;
 const FIRST_AT = Date.parse("2026-03-01T12:00:00.000Z");
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-function assertReplay(again: TestResponse, first: TestResponse): void {
-  assert.deepEqual([again.status, again.text], [first.status, first.text]);
-  assert.equal(again.headers.get("Idempotent-Replayed"), "true");
-  for (const name of ["Location", "Content-Type", "Cache-Control"]) {
-    assert.equal(again.headers.get(name), first.headers.get(name), name);
-  }
-  assert.notEqual(again.headers.get("Request-Id"), first.headers.get("Request-Id"));
-}
+const FIRST = '{"amount":700,"currency":"EUR","metadata":{"a":"x","b":"é"}}';
+/** Bodies after FIRST. canonical_json_test.ts has the other spellings of one body. */
+const BODIES: [string, body: string, result: "same" | "conflict"][] = [
+  [
+    "another order, white space and escapes",
+    ' {"metadata":{"b":"\\u00e9","\\u0061":"x"},\n"currency" : "\\u0045UR" ,\t"amount":700}\r\n',
+    "same",
+  ],
+  ["another amount", FIRST.replace("700", "701"), "conflict"],
+  ["another case of the currency", FIRST.replace("EUR", "eur"), "conflict"],
+  ["amount_minor in place of amount", FIRST.replace("amount", "amount_minor"), "conflict"],
+];
 
-serviceCase(
-  "Idempotency-Key keeps a refusal after the payment has changed",
-  async (t, service) => {
-    await t.step("a refund that was refused as too early stays refused", async () => {
-      const { id } = await paymentIn(service, "pending");
-      const refund = () =>
-        service.call("POST", `${PAYMENTS}/${id}/refund`, { idempotency_key: "early" });
-      const first = await refund();
-      assertRefused(first, 409, "invalid_state");
-      await advance(service, id, "completed");
-      assertReplay(await refund(), first);
+serviceCase("Idempotency-Key compares canonical bodies", async (t, service) => {
+  const send = (body: string) =>
+    service.call("POST", PAYMENTS, { body, idempotency_key: "canonical" });
+  const first = await send(FIRST);
+  assert.equal(first.status, 201, first.text);
+  for (const [name, body, result] of BODIES) {
+    await t.step(`${name}: ${result}`, async () => {
+      const before = await rowCounts(service);
+      const response = await send(body);
+      if (result === "same") assertReplay(response, first);
+      else {
+        assertRefused(response, 409, "idempotency_conflict");
+        assert.equal(response.body.error.type, "idempotency");
+        assert.equal(response.headers.get("Idempotent-Replayed"), null);
+      }
+      assert.deepEqual(await rowCounts(service), before);
     });
-    await t.step("a create replays its response after the payment has changed", async () => {
-      const first = await service.pay(card({}), { idempotency_key: "create" });
-      await service.call("POST", `${PAYMENTS}/${first.body.id}/refund`);
-      assertReplay(await service.pay(card({}), { idempotency_key: "create" }), first);
+  }
+  await t.step("an absent body equals {}", async () => {
+    const { id } = await paymentIn(service, "pending");
+    const cancel = (body?: string) =>
+      service.call("POST", `${PAYMENTS}/${id}/cancel`, { body, idempotency_key: "absent" });
+    const texts = [await cancel(), await cancel("{}"), await cancel(" { } ")].map((a) => a.text);
+    assert.deepEqual(texts, Array(3).fill(texts[0]));
+  });
+});
+
+serviceCase("Idempotency-Key conflicts on another path or method", async (t, service) => {
+  const { id } = await paymentIn(service, "pending");
+  const { id: other } = await paymentIn(service, "pending");
+  const endpoint = (await service.call("POST", ENDPOINTS, { body: HOOK })).body.id;
+  type Sent = [method: string, path: string, body?: unknown];
+  const cases: [string, first: Sent, second: Sent][] = [
+    ["the same of another payment", ["POST", `${PAYMENTS}/${id}/cancel`], [
+      "POST",
+      `${PAYMENTS}/${other}/cancel`,
+    ]],
+    ["a sandbox create", ["POST", PAYMENTS, CREATE], ["POST", `${SANDBOX}/payments`, CREATE]],
+    ["the bank details of no payment", ["POST", PAYMENTS, CREATE], [
+      "DELETE",
+      `${PAYMENTS}/${UNKNOWN}/bank_details`,
+    ]],
+    ["another method", ["PUT", `${ENDPOINTS}/${endpoint}`, {}], [
+      "DELETE",
+      `${ENDPOINTS}/${endpoint}`,
+    ]],
+  ];
+  for (const [name, first, second] of cases) {
+    await t.step(name, async () => {
+      const send = ([method, path, body]: Sent) =>
+        service.call(method, path, { body, idempotency_key: name.replaceAll(" ", "-") });
+      const done = await send(first);
+      assert.ok(done.status < 300, done.text);
+      const before = [await rowCounts(service), (await recordOf(service, other)).text];
+      assertRefused(await send(second), 409, "idempotency_conflict");
+      assert.deepEqual([await rowCounts(service), (await recordOf(service, other)).text], before);
     });
-    await t.step("a create replays its response after its card has expired", async () => {
-      const body = card({ exp_month: 11, exp_year: 2026 });
-      await service.setClock(Date.parse("2026-11-30T23:59:59.999Z"));
-      const first = await service.pay(body, { idempotency_key: "month" });
-      assert.equal(first.status, 201);
-      await service.setClock(Date.parse("2026-12-01T00:00:00.000Z"));
-      assertReplay(await service.pay(body, { idempotency_key: "month" }), first);
-      assertRefused(await service.pay(body), 400, "invalid_parameter", "card.exp_month");
-      await service.setClock(null);
-    });
-  },
-);
+  }
+});
 
 /** Requests whose error is not stored under the idempotency key. */
 const NOT_KEPT: [
@@ -72,7 +115,7 @@ const NOT_KEPT: [
   ["400 of JSON", PAYMENTS, "{", 400],
   ["400 of a refund that is too much", `${PAYMENTS}/{id}/refund`, { amount: 1001 }, 400],
   ["400 of an advance", `${SANDBOX}/payments/{id}/advance`, { to: "done" }, 400],
-  ["404", `${PAYMENTS}/pay_${"0".repeat(26)}/cancel`, undefined, 404],
+  ["404", `${PAYMENTS}/${UNKNOWN}/cancel`, undefined, 404],
   ["405", `${PAYMENTS}/{id}`, {}, 405],
   ["413", PAYMENTS, { ...CREATE, description: "d".repeat(70_000) }, 413],
   ["415", PAYMENTS, CREATE, 415, { "Content-Type": "text/plain" }],
@@ -103,51 +146,19 @@ serviceCase("Idempotency-Key is not used up by requests without effect", async (
   });
 });
 
-serviceCase("Idempotency-Key must be visible ASCII, 1 to 255 characters", async (t, service) => {
-  const visible = Array.from({ length: 94 }, (_, i) => String.fromCharCode(0x21 + i)).join("");
-  const cases: [string, key: string][] = [
-    ["one character", "a"],
-    ["255 characters", "k".repeat(255)],
-    ["all visible ASCII", visible],
-    ["white space around it, which HTTP drops", "  padded  "],
-  ];
-  for (const [name, key] of cases) {
-    await t.step(`${name} is taken`, async () => {
-      const response = await service.pay({}, { headers: { "Idempotency-Key": key } });
-      assert.equal(response.status, 201, response.text);
-      assertReplay(await service.pay({}, { headers: { "Idempotency-Key": key } }), response);
-    });
-  }
-  await t.step("upper and lower case make two keys", async () => {
-    const lower = await service.pay({}, { idempotency_key: "case" });
-    const upper = await service.pay({}, { idempotency_key: "CASE" });
-    assert.notEqual(lower.body.id, upper.body.id);
-  });
-});
-
-async function payIds(service: TestService, keys: string[]): Promise<string[]> {
-  const ids: string[] = [];
-  for (const key of keys) {
-    ids.push((await service.pay({}, { key, idempotency_key: "own" })).body.id);
-  }
-  return ids;
-}
-
-serviceCase("Idempotency-Key belongs to one API key", async (t, service) => {
-  const { environment_id } = service.key;
-  const second = await service.issueKey(environment_id);
-  await t.step("two API keys of one environment do not share it", async () => {
-    const ids = await payIds(service, [service.key.text, second.text, service.other.text]);
-    assert.equal(new Set(ids).size, 3);
-    assert.deepEqual(await payIds(service, [service.key.text, second.text]), ids.slice(0, 2));
-  });
-  await t.step("another body under another API key is no conflict", async () => {
-    const response = await service.pay({ amount: 9 }, {
-      key: (await service.issueKey(environment_id)).text,
-      idempotency_key: "own",
-    });
-    assert.equal(response.status, 201);
-  });
+serviceCase("Idempotency-Key belongs to one API key", async (_t, service) => {
+  const second = await service.issueKey(service.key.environment_id);
+  const keys = [service.key.text, second.text, service.other.text];
+  const payAll = async () => {
+    const ids: string[] = [];
+    for (const [i, key] of keys.entries()) {
+      ids.push((await service.pay({ amount: i + 1 }, { key, idempotency_key: "own" })).body.id);
+    }
+    return ids;
+  };
+  const ids = await payAll();
+  assert.equal(new Set(ids).size, 3);
+  assert.deepEqual(await payAll(), ids);
 });
 
 serviceCase("Idempotency-Key is stored for 24 hours from the first request", async (t, service) => {
@@ -163,11 +174,183 @@ serviceCase("Idempotency-Key is stored for 24 hours from the first request", asy
   await t.step("an expired key accepts a different request", async () => {
     await service.setClock(FIRST_AT);
     await service.pay({}, { idempotency_key: "reuse" });
-    await service.setClock(FIRST_AT + DAY_MS - 1);
-    const early = await service.pay({ amount: 5 }, { idempotency_key: "reuse" });
-    assertRefused(early, 409, "idempotency_conflict");
     await service.setClock(FIRST_AT + DAY_MS);
     const late = await service.pay({ amount: 5 }, { idempotency_key: "reuse" });
     assert.deepEqual([late.status, late.body.amount], [201, 5]);
+  });
+  await t.step("a create replays its response after its card has expired", async () => {
+    const body = card({ exp_month: 11, exp_year: 2026 });
+    await service.setClock(Date.parse("2026-11-30T23:59:59.999Z"));
+    const first = await service.pay(body, { idempotency_key: "month" });
+    assert.equal(first.status, 201);
+    await service.setClock(Date.parse("2026-12-01T00:00:00.000Z"));
+    assertReplay(await service.pay(body, { idempotency_key: "month" }), first);
+    assertRefused(await service.pay(body), 400, "invalid_parameter", "card.exp_month");
+  });
+});
+
+/** The time that a concurrent duplicate waits (contract §5), and the delay on a busy machine. */
+const PATIENCE_MS = 3000;
+const SLACK_MS = 1500;
+/** The stored response of the first request. No duplicate could compute it by itself. */
+const STORED = '{"id":"pay_first"}';
+
+type Duplicated = [name: string, path: string, body: Record<string, unknown>, from: string | null];
+
+const DUPLICATED: Duplicated[] = [
+  ["POST /v1/payments", PAYMENTS, CREATE, null],
+  ["POST /payments", `${SANDBOX}/payments`, CREATE, null],
+  ["POST /v1/payments/{id}/refund", `${PAYMENTS}/{id}/refund`, { amount: 5 }, "completed"],
+  ["POST /v1/payments/{id}/cancel", `${PAYMENTS}/{id}/cancel`, {}, "pending"],
+  ["a refused cancel", `${PAYMENTS}/{id}/cancel`, {}, "completed"],
+  ["POST /payments/{id}/advance", `${SANDBOX}/payments/{id}/advance`, {
+    to: "partially_refunded",
+  }, "completed"],
+  // Last, because it admits no other changes meanwhile.
+  ["POST /reset", `${SANDBOX}/reset`, {}, null],
+];
+
+/** Claims a key as a first request does, and prepares its duplicate, on a payment of its own. */
+async function claim(service: TestService, [name, path, body, from]: Duplicated, why: string) {
+  const url = path.replace("{id}", from === null ? "" : (await paymentIn(service, from)).id);
+  const idempotency_key = `${why} ${name}`.replaceAll(/\W/g, "_");
+  const hash = fingerprint("POST", url, body as never);
+  return {
+    first: await claimKey(service, idempotency_key, hash, STORED),
+    send: () => service.call("POST", url, { body, idempotency_key, unchecked: true }),
+  };
+}
+
+serviceCase("a duplicate of a request in progress", async (t, service) => {
+  for (const request of DUPLICATED) {
+    // The first request locks the payment's row before its key, so a duplicate of a move waits for
+    // that row.
+    if (request[3] !== null) {
+      await t.step(`${request[0]} waits for the payment's row, and replays`, async () => {
+        const { first, send } = await claim(service, request, "moved");
+        try {
+          // Increments the sequence, as the change of the first request does.
+          await first`update pay.payments set sequence = sequence + 1`;
+          const duplicate = send();
+          await untilWaiting(service.sql);
+          await first`commit`;
+          const response = await duplicate;
+          assert.deepEqual([response.status, response.text], [201, STORED]);
+          assert.equal(response.headers.get("Idempotent-Replayed"), "true");
+        } finally {
+          await first.end();
+        }
+      });
+    }
+    await t.step(`${request[0]} runs after the first is rolled back`, async () => {
+      const { first, send } = await claim(service, request, "undone");
+      try {
+        const duplicate = send();
+        await untilWaiting(service.sql);
+        await first`rollback`;
+        const response = await duplicate;
+        assert.equal(response.headers.get("Idempotent-Replayed"), null, response.text);
+        assert.notEqual(response.text, STORED);
+        assertReplay(await send(), response);
+      } finally {
+        await first.end();
+      }
+    });
+  }
+});
+
+serviceCase("a duplicate gives up after 3 s", async (t, service) => {
+  const duplicates: Awaited<ReturnType<typeof claim>>[] = [];
+  for (const request of DUPLICATED) duplicates.push(await claim(service, request, "slow"));
+  try {
+    const timed = async (call: Promise<TestResponse>) => {
+      const started = performance.now();
+      const response = await call;
+      return { response, waited_ms: performance.now() - started };
+    };
+    // The time that as many unhindered requests take on this machine now.
+    const unhindered = await Promise.all(duplicates.map(() => timed(service.pay())));
+    const usual_ms = Math.max(...unhindered.map(({ waited_ms }) => waited_ms));
+    const before = await rowCounts(service);
+    // The duplicates wait at the same time, so the test takes as long as one of them.
+    const [reset, ...others] = duplicates.toReversed();
+    const responses = await Promise.all(others.reverse().map(({ send }) => timed(send())));
+    responses.push(await timed(reset!.send()));
+    assert.deepEqual(await rowCounts(service), before);
+    for (const [i, { send, first }] of duplicates.entries()) {
+      await t.step(DUPLICATED[i]![0], async () => {
+        const { response, waited_ms } = responses[i]!;
+        assertRefused(response, 409, "idempotency_in_progress");
+        assert.equal(response.body.error.type, "idempotency");
+        assert.equal(response.headers.get("Retry-After"), "1");
+        const is_in_time = waited_ms >= PATIENCE_MS - 50 &&
+          waited_ms < PATIENCE_MS + SLACK_MS + usual_ms;
+        assert.ok(is_in_time, `waited ${Math.round(waited_ms)} ms`);
+        await first`commit`;
+        assert.equal((await send()).text, STORED);
+      });
+    }
+  } finally {
+    for (const { first } of duplicates) await first.end();
+  }
+}, { max_connections: DUPLICATED.length });
+
+function look(service: TestService, key: string, api_key = service.key.text) {
+  return service.call("GET", `${KEYS}/${encodeURIComponent(key)}`, { key: api_key });
+}
+
+serviceCase("GET /v1/idempotency_keys/{key}", async (t, service) => {
+  await t.step("counts replays, not conflicts, also of live keys", async () => {
+    for (const key of [service.key.text, service.live.text]) {
+      const [path, body] = key === service.live.text ? [ENDPOINTS, HOOK] : [PAYMENTS, CREATE];
+      const send = (body: unknown) =>
+        service.call("POST", path, { key, body, idempotency_key: "again" });
+      assert.equal((await send(body)).status, 201);
+      await Promise.all(Array.from({ length: 7 }, () => send(body)));
+      assertRefused(await send({ ...body, description: "other" }), 409, "idempotency_conflict");
+      assert.equal((await look(service, "again", key)).body.replays, 7);
+      assert.equal((await send(body)).headers.get("Idempotent-Replayed"), "true");
+      assert.equal((await look(service, "again", key)).body.replays, 8);
+    }
+  });
+  const visible = Array.from({ length: 94 }, (_, i) => String.fromCharCode(0x21 + i)).join("");
+  const odd = ["a/b", "%2F", "%", "a%20b", "?x=1#y", "..%2f..", "+", ":id", "Case", "case"];
+  for (const idempotency_key of [visible, "a".repeat(255), ...odd]) {
+    await t.step(`takes ${idempotency_key.slice(0, 20)}, encoded`, async () => {
+      const first = await service.pay(CREATE, { idempotency_key });
+      assert.equal(first.status, 201, first.text);
+      assert.equal(first.headers.get("Idempotent-Replayed"), null);
+      const { status, body } = await look(service, idempotency_key);
+      assert.deepEqual([status, body.key], [200, idempotency_key]);
+      assert.equal(body.body.id, first.body.id);
+    });
+  }
+  await t.step("shows a request under way", async () => {
+    await service.sql`insert into pay.idempotency_keys
+      (environment_id, api_key_id, key, fingerprint, request_id, request_line, status, body, created_at)
+      values (${service.key.environment_id}, ${service.key.id}, 'slow', ${new Uint8Array(32)},
+        ${"req_" + "0".repeat(26)}, ${`POST ${PAYMENTS}`}, 102, '', now())`;
+    const { status, body } = await look(service, "slow");
+    assert.equal(status, 200);
+    assert.deepEqual([body.status, body.body, body.replays, body.path], [null, null, 0, PAYMENTS]);
+  });
+  const second = await service.issueKey(service.key.environment_id);
+  const unknown = await look(service, "unknown");
+  const keys = { other: service.other.text, live: service.live.text, second: second.text };
+  for (const [name, key] of Object.entries(keys)) {
+    await t.step(`is 404 for a key of ${name}, as for an unknown one`, async () => {
+      const foreign = await look(service, "a/b", key);
+      assertRefused(foreign, 404, "not_found");
+      assert.equal(foreign.body.error.message, unknown.body.error.message);
+    });
+  }
+  for (const key of ["unknown", "with space", "é", "x".repeat(256), "%00", "\0"]) {
+    await t.step(`is 404 for ${JSON.stringify(key).slice(0, 20)}`, async () => {
+      assertRefused(await look(service, key), 404, "not_found");
+    });
+  }
+  await t.step("is 404 after 24 hours", async () => {
+    await service.setClock(Date.now() + DAY_MS + 60_000);
+    assertRefused(await look(service, "a/b"), 404, "not_found");
   });
 });
