@@ -1,7 +1,7 @@
 /** The operations on declared faults: responses, refusals, limits and idempotency (contract §7). */
 
 import assert from "node:assert/strict";
-import { declare, FAULTS, left } from "../support/service/declared_faults.ts";
+import { declare, FAULTS } from "../support/service/declared_faults.ts";
 import { BASE_URL } from "../support/service/service.ts";
 import { assertRefused, SANDBOX, serviceCase } from "../support/service/service_case.ts";
 
@@ -75,24 +75,16 @@ serviceCase("POST /faults declares a fault", async (t, service) => {
 });
 
 const OK = { on: "request", fault: "rate_limited" };
-const DELAY = { on: "request", fault: "delay" };
 
-/** Refused bodies, the field at fault and a part of the message. */
+/**
+ * Refused bodies, the field at fault and a part of the message. messages_test.ts has a wrong value of
+ * each field.
+ */
 const REFUSED: [body: Record<string, unknown>, param: string, words: RegExp][] = [
-  [{ fault: "delay" }, "on", /required.*"request", "delivery" or "provider"/],
-  [{ on: "request" }, "fault", /required/],
-  [{ on: "webhook", fault: "delay" }, "on", /"request", "delivery" or "provider"/],
-  [{ on: "request", fault: "explode" }, "fault", /must be/],
   [{ on: "request", fault: "declined" }, "fault", /of a request must be "rate_limited"/],
   [{ on: "delivery", fault: "timeout" }, "fault", /of a delivery must be "duplicate"/],
   [{ on: "provider", fault: "delay", delay_ms: 5 }, "fault", /of a provider must be "timeout"/],
-  [{ ...OK, times: 0 }, "times", /from 1 to 1000/],
-  [{ ...OK, times: 1001 }, "times", /from 1 to 1000/],
-  [{ ...OK, times: 1.5 }, "times", /whole number/],
-  [{ ...OK, times: "2" }, "times", /without quotes/],
-  [DELAY, "delay_ms", /is required for a delay/],
-  [{ ...DELAY, delay_ms: 0 }, "delay_ms", /from 1 to 10000/],
-  [{ ...DELAY, delay_ms: 10_001 }, "delay_ms", /from 1 to 10000/],
+  [{ on: "request", fault: "delay" }, "delay_ms", /is required for a delay/],
   [{ on: "delivery", fault: "delay" }, "delay_ms", /is required for a delay/],
   [{ ...OK, delay_ms: 5 }, "delay_ms", /for the fault "delay" only/],
   [{ ...OK, where: { endpoint_id: ENDPOINT } }, "where.endpoint_id", /no condition.*a request/],
@@ -112,25 +104,11 @@ const REFUSED: [body: Record<string, unknown>, param: string, words: RegExp][] =
     "where.route",
     /The names here are "method", "path"/,
   ],
-  [{ ...OK, where: "/v1/payments" }, "where", /an object with the conditions/],
-  [{ ...OK, where: { path: "v1/payments" } }, "where.path", /a path such as/],
   [{ ...OK, where: { path: "/v1/payments?limit=1" } }, "where.path", /a path such as/],
-  [{ ...OK, where: { method: "PATCH" } }, "where.method", /"GET", "POST", "PUT" or "DELETE"/],
-  [{ ...OK, where: { idempotency_key: "" } }, "where.idempotency_key", /it is empty/],
-  [
-    { on: "delivery", fault: "duplicate", where: { endpoint_id: "whe_1" } },
-    "where.endpoint_id",
-    /begins with "whe_"/,
-  ],
   [
     { on: "delivery", fault: "duplicate", where: { event_type: "payment.*" } },
     "where.event_type",
     /an event type/,
-  ],
-  [
-    { on: "provider", fault: "timeout", where: { operation: "charge" } },
-    "where.operation",
-    /"authorize", "capture", "cancel", "refund" or "transfer"/,
   ],
 ];
 
@@ -149,22 +127,10 @@ serviceCase("POST /faults refuses a body that makes no sense", async (t, service
 });
 
 serviceCase("faults belong to one sandbox", async (t, service) => {
-  const fault = await declare(service, { ...OK, times: 3 });
+  await declare(service, { ...OK, times: 3 });
   const options = { key: service.other.text };
   await t.step("another account does not see them", async () => {
     assert.deepEqual((await service.call("GET", FAULTS, options)).body.data, []);
-    for (const method of ["GET", "DELETE"]) {
-      assertRefused(
-        await service.call(method, `${FAULTS}/${fault.id}`, options),
-        404,
-        "not_found",
-      );
-    }
-    assert.equal(await left(service, fault), 3);
-  });
-  await t.step("a live key is refused", async () => {
-    const response = await service.call("POST", FAULTS, { body: OK, key: service.live.text });
-    assertRefused(response, 403, "test_key_required");
   });
   await t.step("retention deletes them after 30 days", async () => {
     await service.setClock(Date.now() + 31 * 86_400_000);

@@ -8,6 +8,7 @@ import { createPaymentsFunction } from "../../shared/functions/payments_function
 import { PLACE_BOUNDS } from "../../shared/jobs/places.ts";
 import { openLocalServer } from "../../apps/server/local/local_server.ts";
 import { until } from "../support/common/until.ts";
+import { rawConnection } from "../support/proxy/raw_connection.ts";
 import { declare, FAULTS, left } from "../support/service/declared_faults.ts";
 import type { CallOptions, TestResponse, TestService } from "../support/service/service.ts";
 import { untilWaiting } from "../support/database/lock_waits.ts";
@@ -37,64 +38,46 @@ const WAYS: [name: string, (service: TestService, fault: string) => Promise<Call
   }],
 ];
 
+/** Faults, the error of the request, and whether the payment is made. The connection has no error. */
+const ERRORS: [fault: string, status: number, code: string, done: boolean][] = [
+  ["rate_limited", 429, "rate_limited", false],
+  ["service_unavailable", 503, "service_unavailable", false],
+  ["server_error_before", 500, "internal_error", false],
+  ["server_error_after", 500, "internal_error", true],
+  ["connection_lost_after", 0, "", true],
+];
+
 serviceCase("POST /v1/payments with a fault", async (t, service) => {
   for (const [way, faulty] of WAYS) {
-    let made = await count(service);
-    const pay = async (fault: string, key: string) =>
-      service.pay(PAID, {
-        idempotency_key: `${way} ${key}`.replaceAll(" ", "-"),
-        ...await faulty(service, fault),
-      });
-    const again = (key: string) =>
-      service.pay(PAID, { idempotency_key: `${way} ${key}`.replaceAll(" ", "-") });
-
-    for (const [fault, status] of [["rate_limited", 429], ["service_unavailable", 503]] as const) {
-      await t.step(`${way}: ${fault} → ${status} with Retry-After, nothing done`, async () => {
-        const response = await pay(fault, fault);
-        assertRefused(response, status, fault);
-        assert.equal(response.headers.get("Retry-After"), "1");
-        assert.equal(response.headers.get("Sandbox-Fault"), fault);
-        assert.equal(await count(service), made);
-        const retry = await again(fault);
-        assert.deepEqual([retry.status, retry.headers.get("Idempotent-Replayed")], [201, null]);
-        assert.equal(retry.headers.get("Sandbox-Fault"), null);
-        made++;
+    for (const [fault, status, code, done] of ERRORS) {
+      await t.step(`${way}: ${fault} → ${status || "no response"}, done: ${done}`, async () => {
+        const made = await count(service);
+        const idempotency_key = `${way} ${fault}`.replaceAll(" ", "-");
+        const failed = service.pay(PAID, { idempotency_key, ...await faulty(service, fault) });
+        if (status === 0) await assert.rejects(failed, /connection is lost/);
+        else {
+          assertRefused(await failed, status, code);
+          const { headers } = await failed;
+          assert.equal(headers.get("Retry-After"), status === 500 ? null : "1");
+          assert.equal(headers.get("Sandbox-Fault"), fault);
+        }
+        assert.equal(await count(service), made + Number(done));
+        const retry = await service.pay(PAID, { idempotency_key });
+        assert.deepEqual(
+          ["Idempotent-Replayed", "Sandbox-Fault"].map((name) => retry.headers.get(name)),
+          [done ? "true" : null, null],
+        );
+        assert.equal(retry.status, 201);
+        assert.equal(await count(service), made + 1);
       });
     }
-    await t.step(`${way}: server_error_before → 500, the key stays free`, async () => {
-      const response = await pay("server_error_before", "before");
-      assertRefused(response, 500, "internal_error");
-      assert.equal(response.headers.get("Sandbox-Fault"), "server_error_before");
-      assert.equal(await count(service), made);
-      const retry = await again("before");
-      assert.deepEqual([retry.status, retry.headers.get("Idempotent-Replayed")], [201, null]);
-      made++;
-    });
-    await t.step(
-      `${way}: server_error_after → 500, the retry gets the stored response`,
-      async () => {
-        const response = await pay("server_error_after", "after");
-        assertRefused(response, 500, "internal_error");
-        assert.equal(response.headers.get("Sandbox-Fault"), "server_error_after");
-        assert.equal(await count(service), made + 1);
-        const retry = await again("after");
-        assert.deepEqual([retry.status, retry.headers.get("Idempotent-Replayed")], [201, "true"]);
-        assert.equal(await count(service), ++made);
-      },
-    );
-    await t.step(`${way}: connection_lost_after → no response, but done`, async () => {
-      await assert.rejects(pay("connection_lost_after", "lost"), /connection is lost/);
-      assert.equal(await count(service), made + 1);
-      const retry = await again("lost");
-      assert.deepEqual([retry.status, retry.headers.get("Idempotent-Replayed")], [201, "true"]);
-      assert.equal(await count(service), ++made);
-    });
     await t.step(`${way}: delay → the response comes later`, async () => {
+      const made = await count(service);
       const began = performance.now();
-      const response = await pay("delay", "slow");
+      const response = await service.pay(PAID, await faulty(service, "delay"));
       assert.ok(performance.now() - began >= 60);
       assert.deepEqual([response.status, response.headers.get("Sandbox-Fault")], [201, "delay"]);
-      assert.equal(await count(service), ++made);
+      assert.equal(await count(service), made + 1);
     });
   }
 
@@ -467,23 +450,22 @@ serviceCase("the local server ends the connection without a response", async (_t
     "api-v1-payments": createPaymentsFunction(service.deps),
     "api-v1-sandbox": createPaymentsFunction(service.deps),
   });
+  const { port } = server;
+  const connection = rawConnection(await Deno.connect({ hostname: "127.0.0.1", port }));
   try {
-    const { port } = server;
-    using connection = await Deno.connect({ hostname: "127.0.0.1", port });
-    const body = '{"amount":1000,"currency":"EUR"}';
-    const request = [
-      "POST /functions/v1/api-v1-payments/v1/payments HTTP/1.1",
-      "Host: localhost",
-      `Authorization: Bearer ${service.key.text}`,
-      "Content-Type: application/json",
-      "Sandbox-Fault: connection_lost_after",
-      `Content-Length: ${body.length}`,
-    ].join("\r\n");
-    await connection.write(new TextEncoder().encode(`${request}\r\n\r\n${body}`));
-    const response = await new Response(connection.readable).text().catch(() => "");
+    const response = await connection.send({
+      line: "POST /functions/v1/api-v1-payments/v1/payments",
+      headers: {
+        Authorization: `Bearer ${service.key.text}`,
+        "Content-Type": "application/json",
+        "Sandbox-Fault": "connection_lost_after",
+      },
+      body: '{"amount":1000,"currency":"EUR"}',
+    });
     assert.equal(response, "");
     assert.equal(await count(service), 1);
   } finally {
+    connection.close();
     await server.stop(1_000);
   }
 });
