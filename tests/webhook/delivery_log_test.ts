@@ -1,205 +1,344 @@
 /**
- * The delivery log (contract §4, security §2) shows the status of a real response, and the same
- * record for every failure before a response. Redirects are not followed.
+ * The log of deliveries (contract §4, security §2, ADR 0018): the same record for every failure
+ * before a response, the log lines of attempts, and for a sandbox what the newest attempts sent and
+ * the beginning of each response. A live environment stores none of these.
  */
 
 import assert from "node:assert/strict";
-import type { Settings } from "../../shared/functions/settings.ts";
+import { verifyWebhook } from "../../packages/client/webhook_signature.ts";
 import type { LogLine } from "../../shared/http/log_line.ts";
-import { startService } from "../support/service/service.ts";
-import { PUBLIC_ADDRESS } from "../support/webhook/live_endpoint.ts";
-import { openReceiver, say } from "../support/webhook/loopback_receiver.ts";
+import { assertRefused } from "../support/service/service_case.ts";
+import { RELAY_TOKEN, startService, type TestService } from "../support/service/service.ts";
+import {
+  addLive,
+  addLiveDelivery,
+  liveCase,
+  PUBLIC_ADDRESS,
+} from "../support/webhook/live_endpoint.ts";
+import { openReceiver, writeAll } from "../support/webhook/loopback_receiver.ts";
 import {
   addEndpoint,
+  DELIVERIES,
   deliveriesOf,
+  ENDPOINTS,
   openRecorder,
+  RETENTION,
   settle,
+  TRIGGER,
 } from "../support/webhook/recording_receiver.ts";
-import { EXPIRED_CERTIFICATE, TEST_AUTHORITY } from "../support/webhook/test_certificates.ts";
+import {
+  AT,
+  insertEndpoint,
+  makeWaiting,
+  NO_DISPATCHER,
+  poll,
+  resultOf,
+} from "../support/webhook/dispatcher_polls.ts";
 import { webhookCase } from "../support/webhook/webhook_case.ts";
 import { until } from "../support/common/until.ts";
 
-const AT = Date.parse("2026-08-09T10:11:12.013Z");
+const DAY = 86_400_000;
+const ONE_EVENT = { events: ["payment.created"] };
+/** Nobody responds at this address, which is reserved for documentation. */
 const FAR_AWAY = "203.0.113.1";
 
+/** Names and their addresses. A blocked address leads to a canary, the public one far away. */
+const NAMES: [name: string, addresses: string[]][] = [
+  ["filtered.example.com", [PUBLIC_ADDRESS]],
+  ["loopback.example.com", ["127.0.0.1"]],
+  ["metadata.example.com", ["169.254.169.254"]],
+  ["mixed.example.com", [PUBLIC_ADDRESS, "127.0.0.1"]],
+  ["unknown.example.com", []],
+];
+
 Deno.test("the delivery log has one record for every failure before a response", async (t) => {
-  const closed = openReceiver(say(""));
-  await closed.close();
-  const resetting = openReceiver((conn) => conn.close());
-  const expired = openReceiver(say("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), {
-    ...EXPIRED_CERTIFICATE,
-  });
-  const plain = openReceiver(say("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"));
-  const babbling = openReceiver(say("this is no HTTP\r\n\r\n"), undefined);
   const canary = openRecorder();
-  /** Names, their addresses, and the port on loopback that a checked address leads to. */
-  const names: Record<string, [address: string, port: number]> = {
-    "refused.example.com": [PUBLIC_ADDRESS, closed.port],
-    "filtered.example.com": [PUBLIC_ADDRESS, -1],
-    "reset.example.com": [PUBLIC_ADDRESS, resetting.port],
-    "expired.example.com": [PUBLIC_ADDRESS, expired.port],
-    "plain.example.com": [PUBLIC_ADDRESS, plain.port],
-    "babbling.example.com": [PUBLIC_ADDRESS, babbling.port],
-    "loopback.example.com": ["127.0.0.1", canary.port],
-    "metadata.example.com": ["169.254.169.254", canary.port],
-    "unknown.example.com": ["", 0],
-  };
-  let last = "";
-  const options: Partial<Settings> = {
+  const service = await startService({
     allow_private_webhooks: false,
     webhook_sender: {
       timeouts: { connect_ms: 400, total_ms: 30_000 },
-      resolve(name) {
-        last = name;
-        const [address] = names[name]!;
-        return address ? Promise.resolve([address]) : Promise.reject(new Error("NXDOMAIN"));
-      },
+      resolve: (name) => Promise.resolve(NAMES.find(([known]) => known === name)![1]),
       seam: {
-        ca_certs: [TEST_AUTHORITY],
-        dial(address) {
-          const [, port] = names[last]!;
-          assert.equal(address, PUBLIC_ADDRESS);
-          // Nobody responds at this address, which is reserved for documentation.
-          return port < 0 ? { address: FAR_AWAY, port: 443 } : { address: "127.0.0.1", port };
-        },
+        dial: (address) =>
+          address === PUBLIC_ADDRESS
+            ? { address: FAR_AWAY, port: 443 }
+            : { address: "127.0.0.1", port: canary.port },
       },
     },
-  };
-  const service = await startService(options);
+  });
+  const at = new Date(AT).toISOString();
+  const attempts = [
+    { number: 1, at, response_status: null, duration_ms: 0, error: "connection_failed" },
+  ];
   try {
-    const records = new Map<string, unknown>();
-    for (const name of Object.keys(names)) {
-      await service.setClock(AT);
-      const { id } = await addEndpoint(service, `https://${name}/`, {
-        events: ["payment.created"],
-      });
-      await service.make({ outcome: "pending" });
-      await settle(service);
-      const [delivery] = await deliveriesOf(service, `&endpoint_id=${id}`);
-      const { status, attempts, next_attempt_at } = delivery;
-      records.set(name, { status, attempts, next_attempt_at });
-      await service.sql`delete from pay.webhook_endpoints`;
-      await service.sql`delete from pay.webhook_deliveries`;
-    }
-    const at = new Date(AT).toISOString();
-    for (const [name, record] of records) {
-      await t.step(name, () => {
-        assert.deepEqual(record, {
-          status: "pending",
-          attempts: [
-            { number: 1, at, response_status: null, duration_ms: 0, error: "connection_failed" },
-          ],
-          next_attempt_at: new Date(AT + 5_000).toISOString(),
-        });
+    for (const [name] of NAMES) {
+      await t.step(name, async () => {
+        await service.setClock(AT);
+        const { id: endpoint_id } = await addEndpoint(service, `https://${name}/`, ONE_EVENT);
+        const { body: { id: payment_id } } = await service.make({ outcome: "pending" });
+        await settle(service);
+        const [delivery] = await deliveriesOf(service, `&endpoint_id=${endpoint_id}`);
+        assert.deepEqual(
+          [delivery.status, delivery.attempts, delivery.next_attempt_at],
+          ["pending", attempts, new Date(AT + 5_000).toISOString()],
+        );
+        const body = { endpoint_id, event: "ping", payment_id };
+        const triggered = await service.call("POST", TRIGGER, { body });
+        assert.deepEqual(triggered.body.attempts, attempts);
+        await service.call("DELETE", `${ENDPOINTS}/${endpoint_id}`);
       });
     }
     await t.step("no blocked address was called", () => {
       assert.equal(canary.arrivals.length, 0);
     });
   } finally {
-    await service.close();
-    await Promise.all([resetting, expired, plain, babbling, canary].map((one) => one.close()));
+    await Promise.all([service.close(), canary.close()]);
   }
 });
 
-const RESPONSES: [status: number, delivered: boolean][] = [
-  [200, true],
-  [201, true],
-  [204, true],
-  [299, true],
-  [301, false],
-  [302, false],
-  [303, false],
-  [304, false],
-  [307, false],
-  [308, false],
-  [400, false],
-  [404, false],
-  [429, false],
-  [500, false],
-  [503, false],
-];
-webhookCase("only 2xx is delivered, and 3xx is not followed", async (t, service, hooks) => {
-  const canary = openRecorder();
-  await service.setClock(AT);
-  try {
-    await addEndpoint(service, hooks.url("/"), { events: ["payment.created"] });
-    for (const [status, delivered] of RESPONSES) {
-      await t.step(`${status}`, async () => {
-        const headers = { Location: canary.url("/internal"), "Retry-After": "5" };
-        hooks.judge = () => new Response(null, { status, headers });
-        const { body: payment } = await service.make({ outcome: "pending" });
-        await settle(service);
-        const [delivery] = await deliveriesOf(service, `&payment_id=${payment.id}`);
-        assert.equal(delivery.status, delivered ? "delivered" : "pending");
-        const [{ response_status, error }] = delivery.attempts;
-        assert.deepEqual([response_status, error], [status, null]);
-        assert.equal(canary.arrivals.length, 0);
-      });
-    }
-  } finally {
-    await canary.close();
-  }
-});
-
-webhookCase("a receiver without a response in time is a timeout", async (_, service, hooks) => {
+webhookCase("a delivery and the log have nothing of a receiver's response", async (
+  _,
+  service,
+  hooks,
+) => {
   await addEndpoint(service, hooks.url("/"));
-  let respond = () => {};
-  hooks.judge = () => new Promise((resolve) => respond = () => resolve(200));
+  const headers = { "X-Canary": "response-canary" };
+  hooks.judge = () => new Response("response-canary-body", { status: 500, headers });
   await service.make({ outcome: "pending" });
   await settle(service);
-  respond();
-  const [delivery] = await deliveriesOf(service);
-  const [{ response_status, error, duration_ms }] = delivery.attempts;
-  assert.deepEqual([response_status, error, duration_ms], [null, "timeout", 500]);
-}, { webhook_sender: { timeouts: { connect_ms: 300, total_ms: 500 } } });
+  // A sandbox keeps the beginning of a response in a table of its own.
+  const rows = await service.sql`select t::text as row from pay.webhook_deliveries t`;
+  assert.ok(rows.length > 0 && !rows.some(({ row }) => row.includes("canary")));
+  assert.ok(!JSON.stringify(await deliveriesOf(service)).includes("canary"));
+  assert.ok(!JSON.stringify(service.logs).includes("canary"));
+});
 
-webhookCase(
-  "a delivery and the log have nothing of a receiver's response",
-  async (_, service, hooks) => {
-    await addEndpoint(service, hooks.url("/"));
-    hooks.judge = () =>
-      new Response("response-canary-body", {
-        status: 500,
-        headers: { "X-Canary": "response-canary" },
+webhookCase("the log has a line for each attempt, with the id of the event's request", async (
+  _,
+  service,
+  receiver,
+) => {
+  const endpoint = await addEndpoint(service, receiver.url("/"), { events: ["payment.completed"] });
+  const text = '"request":{"id":"req_of_a_stranger"';
+  const paid = await service.pay({ outcome: "success", metadata: { text } });
+  const lines = () => service.logs.filter(({ route }) => route === "webhook attempt");
+  await until("the attempt is logged", () => lines().length === 1);
+  const [delivery] = await deliveriesOf(service, `&payment_id=${paid.body.id}`);
+  const [{ time: _time, ms: _ms, ...line }] = lines() as [LogLine];
+  assert.deepEqual(line, {
+    request_id: paid.headers.get("Request-Id"),
+    key_id: null,
+    route: "webhook attempt",
+    status: 200,
+    code: null,
+    event_id: delivery.event_id,
+    delivery_id: delivery.id,
+    endpoint_id: endpoint.id,
+    attempt: 1,
+  });
+});
+
+/** The logged attempts of the only delivery that a query finds. */
+async function loggedAttempts(service: TestService, query = "") {
+  const [{ id }] = await deliveriesOf(service, query);
+  return (await service.call("GET", `${DELIVERIES}/${id}`)).body.exchanges;
+}
+
+async function countOf({ sql }: TestService): Promise<number> {
+  return (await sql`select from pay.attempt_log`).length;
+}
+
+webhookCase("GET /webhook_deliveries/{id} shows what each attempt sent and got", async (
+  t,
+  service,
+  hooks,
+) => {
+  await service.setClock(AT);
+  const url = hooks.url("/hook?shop=1");
+  const { secret } = await addEndpoint(service, url, ONE_EVENT);
+  hooks.judge = () =>
+    new Response("no ".repeat(400), { status: 503, headers: { "X-Why": "busy" } });
+  await service.make({ outcome: "pending" });
+  await settle(service);
+  hooks.judge = () => new Response("thanks", { status: 200 });
+  await service.setClock(AT + 5_000);
+  await settle(service);
+  const exchanges = await loggedAttempts(service);
+
+  for (const [i, arrival] of hooks.arrivals.entries()) {
+    await t.step(`the request of attempt ${i + 1} is the one that arrived`, async () => {
+      const { attempt, request } = exchanges[i];
+      assert.deepEqual([attempt, request.url, request.body], [i + 1, url, arrival.text]);
+      for (const [name, value] of Object.entries(request.headers)) {
+        assert.equal(arrival.headers.get(name), value, name);
+      }
+      const signature = request.headers["Payment-Signature"];
+      await verifyWebhook(request.body, signature, secret, { now_ms: AT + i * 5_000 });
+    });
+  }
+  await t.step("the response begins with its status line and is cut after 1 024 bytes", () => {
+    const { text, truncated } = exchanges[0].response;
+    assert.match(text, /^HTTP\/1\.1 503 .*\r\n[^]*x-why: busy\r\n[^]*\r\n\r\nno no no /i);
+    assert.deepEqual([text.length, truncated], [1024, true]);
+  });
+  await t.step("a short response is whole", () => {
+    const { text, truncated } = exchanges[1].response;
+    assert.deepEqual([text.endsWith("\r\n\r\nthanks"), truncated], [true, false]);
+  });
+  await t.step("a delivery has the log of its newest five attempts", async () => {
+    const [{ id }] = await deliveriesOf(service);
+    for (let i = 0; i < 5; i++) {
+      await service.call("POST", `${DELIVERIES}/${id}/redeliver`);
+      await settle(service);
+    }
+    const logged: { attempt: number }[] = await loggedAttempts(service);
+    assert.deepEqual(logged.map(({ attempt }) => attempt), [3, 4, 5, 6, 7]);
+    assert.equal(await countOf(service), 5);
+  });
+  await t.step("the attempt of a triggered event is logged, and not in its response", async () => {
+    const [{ endpoint_id, payment_id }] = await deliveriesOf(service);
+    hooks.judge = () => new Response("wrong secret?", { status: 401 });
+    const body = { endpoint_id, event: "ping", payment_id };
+    const triggered = (await service.call("POST", TRIGGER, { body })).body;
+    assert.equal(triggered.exchanges, undefined);
+    const [{ request, response }] = await loggedAttempts(
+      service,
+      `&event_id=${triggered.event_id}`,
+    );
+    assert.equal(request.body, hooks.arrivals.at(-1)!.text);
+    assert.match(response.text, /^HTTP\/1\.1 401 [^]*wrong secret\?$/);
+  });
+});
+
+const utf8 = (text: string) => new TextEncoder().encode(text);
+const HEAD = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n";
+const RESULTS = '"},"outcome":"released","due_at":"x","log_entry":"\\u0000';
+/** Each row: the bytes of a response, the text that is shown, if any, and whether it is cut. */
+const RESPONSES: [name: string, response: Uint8Array, shown: string | null, truncated?: boolean][] =
+  [
+    ["with U+0000", utf8(HEAD + "a\0b"), HEAD + "a\uFFFDb"],
+    ["that is no UTF-8", new Uint8Array([...utf8(HEAD), 0xff, 0x41]), HEAD + "\uFFFDA"],
+    ["that looks like results of the dispatcher", utf8(HEAD + RESULTS), HEAD + RESULTS],
+    [
+      "with a character across byte 1 024",
+      utf8(HEAD.padEnd(1023, "x") + "€€"),
+      HEAD.padEnd(1023, "x"),
+      true,
+    ],
+    ["of exactly 1 024 bytes", utf8(HEAD.padEnd(1024, "x")), HEAD.padEnd(1024, "x")],
+    ["that is no HTTP", utf8("SSH-2.0-OpenSSH_9.6\r\n\r\n"), null],
+    ["that does not come", utf8(""), null],
+  ];
+
+webhookCase("the log shows responses as text", async (t, service) => {
+  for (const [name, bytes, shown, truncated = false] of RESPONSES) {
+    await t.step(`one ${name}`, async () => {
+      const receiver = openReceiver(async (conn) => {
+        await writeAll(conn, bytes);
+        conn.close();
       });
+      const url = `http://127.0.0.1:${receiver.port}/`;
+      const { id } = await addEndpoint(service, url, ONE_EVENT);
+      await service.make({ outcome: "pending" });
+      await settle(service);
+      const [delivery] = await deliveriesOf(service, `&endpoint_id=${id}`);
+      assert.equal(delivery.status, shown === null ? "pending" : "delivered");
+      const [{ request, response }] = await loggedAttempts(service, `&endpoint_id=${id}`);
+      assert.equal(request.url, url);
+      assert.deepEqual(response, shown === null ? null : { text: shown, truncated });
+      await service.call("DELETE", `${ENDPOINTS}/${id}`);
+      await receiver.close();
+    });
+  }
+  const rows = await service.sql`select t::text as row from pay.attempt_log t`;
+  assert.ok(!rows.some(({ row }) => row.includes("SSH")));
+});
+
+liveCase("nothing of a live attempt is logged", async (_, service, receiver) => {
+  receiver.judge = () => new Response("response-canary", { status: 500 });
+  await service.setClock(AT);
+  const { id: endpoint_id } = await addLive(service, "/");
+  const id = await addLiveDelivery(service, endpoint_id, AT);
+  await settle(service);
+  assert.equal(receiver.arrivals.length, 1);
+  const { body } = await service.call("GET", `${DELIVERIES}/${id}`, { key: service.live.text });
+  assert.deepEqual([body.attempts.length, body.exchanges], [1, undefined]);
+  assert.equal(await countOf(service), 0);
+});
+
+const KEPT = { url: "http://127.0.0.1:1/", headers: "{}", response: "HTTP/1.1 200 OK\r\n\r\n" };
+
+webhookCase("pay.poll_deliveries() logs only attempts that belong to the sandbox", async (
+  t,
+  service,
+) => {
+  await service.setClock(AT);
+  await insertEndpoint(service);
+  await makeWaiting(service, 1);
+  const log_entry = { ...KEPT, response_truncated: false };
+  const [leased] = await poll(service, AT);
+  const result = { ...resultOf(leased!, false, AT), log_entry };
+  await t.step("not of an attempt that was leased again", async () => {
+    const results = [{ ...result, attempt: leased!.attempt - 1 }];
+    await poll(service, AT, { results, limit: 0 });
+    assert.equal(await countOf(service), 0);
+  });
+  await t.step("not of a live environment", async () => {
+    const live_id = await addLiveDelivery(service, "whe_live", AT);
+    const leased_until = new Date(AT + 60_000).toISOString();
+    await service.sql`update pay.webhook_deliveries
+      set attempt_count = 1, leased_until = ${leased_until} where id = ${live_id}`;
+    const { environment_id } = service.live;
+    const results = [{ ...result, id: live_id, environment_id, leased_until }];
+    await poll(service, AT, { results, limit: 0 });
+    const [row] = await service.sql`
+      select attempts from pay.webhook_deliveries where id = ${live_id}`;
+    assert.equal(row!.attempts.length, 1);
+    assert.equal(await countOf(service), 0);
+  });
+  await t.step("an unknown delivery is left out", async () => {
+    await poll(service, AT, { results: [{ ...result, id: "whd_none" }], limit: 0 });
+    assert.equal(await countOf(service), 0);
+  });
+  await t.step("of the newest attempt, also twice", async () => {
+    for (let i = 0; i < 2; i++) await poll(service, AT, { results: [result, result], limit: 0 });
+    assert.equal(await countOf(service), 1);
+  });
+}, NO_DISPATCHER);
+
+webhookCase("the log of attempts has 7 days of the database's time", async (t, service, hooks) => {
+  await addEndpoint(service, hooks.url("/"), ONE_EVENT);
+  await service.make({ outcome: "pending" });
+  await settle(service);
+  await t.step("an advance of the clock leaves it to retention", async () => {
+    const body = { advance: (8 * DAY) / 1000 };
+    const clock = await service.call("POST", "/api-v1-sandbox/clock", { body });
+    assert.deepEqual([clock.status, clock.body.did.purged], [200, 0]);
+    assert.equal((await loggedAttempts(service)).length, 1);
+  });
+  const at_ms = Date.now();
+  await service.sql`update pay.attempt_log set stored_at = ${new Date(at_ms)}`;
+  const purge = async (later_ms: number) => {
+    await service.setClock(at_ms + later_ms);
+    return (await service.call("POST", RETENTION, { key: RELAY_TOKEN })).body.purged;
+  };
+  await t.step("retention leaves it until then", async () => {
+    assert.equal(await purge(7 * DAY), 0);
+    assert.equal(await countOf(service), 1);
+  });
+  await t.step("and deletes it then, without the delivery", async () => {
+    assert.equal(await purge(7 * DAY + 1), 1);
+    assert.equal(await countOf(service), 0);
+    assert.equal((await deliveriesOf(service)).length, 1);
+  });
+  await t.step("a reset removes it", async () => {
     await service.make({ outcome: "pending" });
     await settle(service);
-    // A sandbox keeps the beginning of a response in a table of its own (attempt_log_test.ts).
-    const rows = await service.sql`select t::text as row from pay.webhook_deliveries t`;
-    assert.ok(rows.length > 0 && !rows.some(({ row }) => row.includes("canary")));
-    assert.ok(!JSON.stringify(await deliveriesOf(service)).includes("canary"));
-    assert.ok(!JSON.stringify(service.logs).includes("canary"));
-  },
-);
-
-webhookCase(
-  "the log has a line for each attempt, with the id of the event's request",
-  async (_, service, receiver) => {
-    const { body: endpoint } = await service.call(
-      "POST",
-      "/api-v1-payments/v1/webhook_endpoints",
-      { body: { url: receiver.url("/"), events: ["payment.completed"] } },
-    );
-    const text = '"request":{"id":"req_of_a_stranger"';
-    const paid = await service.pay({ outcome: "success", metadata: { text } });
-    const lines = () => service.logs.filter(({ route }) => route === "webhook attempt");
-    await until("the attempt is logged", () => lines().length === 1);
-    const { body: deliveries } = await service.call(
-      "GET",
-      `/api-v1-payments/v1/webhook_deliveries?payment_id=${paid.body.id}`,
-    );
-    const [{ time: _time, ms: _ms, ...line }] = lines() as [LogLine];
-    assert.deepEqual(line, {
-      request_id: paid.headers.get("Request-Id"),
-      key_id: null,
-      route: "webhook attempt",
-      status: 200,
-      code: null,
-      event_id: deliveries.data[0].event_id,
-      delivery_id: deliveries.data[0].id,
-      endpoint_id: endpoint.id,
-      attempt: 1,
-    });
-  },
-);
+    assert.equal(await countOf(service), 1);
+    const [{ id }] = await deliveriesOf(service);
+    await service.call("POST", "/api-v1-sandbox/reset");
+    assertRefused(await service.call("GET", `${DELIVERIES}/${id}`), 404, "not_found");
+    await service.call("POST", RETENTION, { key: RELAY_TOKEN });
+    assert.equal(await countOf(service), 0);
+  });
+});

@@ -52,9 +52,60 @@ const CASES: [name: string, text: string, expected: Verdict][] = [
     "HTTP/1.1 200 OK\r\n\r\nbody",
     { status: 200, retry_after: undefined, done: false, reusable: false },
   ],
-  ["with a bad header", "HTTP/1.1 200 OK\r\nA\r\n\r\n", "malformed"],
-  ["with a lone LF", "HTTP/1.1 200 OK\r\na: \n\r\n\r\n", "malformed"],
+  ["without a reason phrase", "HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n", ended(200)],
+  [
+    "of HTTP/1.0",
+    "HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n",
+    { ...ended(200), reusable: false },
+  ],
+  [
+    "with a broken body",
+    "HTTP/1.1 500 Oops\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n",
+    { ...ended(500), reusable: false },
+  ],
+  [
+    "with Retry-After over 64 characters",
+    `HTTP/1.1 503 Busy\r\nRetry-After: ${"1".repeat(65)}\r\nContent-Length: 0\r\n\r\n`,
+    ended(503),
+  ],
+  [
+    "over 16 KiB",
+    `HTTP/1.1 200 OK\r\nContent-Length: 20000\r\n\r\n${"a".repeat(20_000)}`,
+    { ...ended(200), reusable: false },
+  ],
 ];
+
+/** Texts that are refused. Some could be read by two parsers differently (RFC 9112 §2.2, §5, §6). */
+const MALFORMED: [name: string, text: string][] = [
+  ["another protocol", "SSH-2.0-OpenSSH_9.9\r\n\r\n"],
+  ["an HTTP/2 preface", "HTTP/2 200\r\n\r\n"],
+  ["HTTP/2.0 as text", "HTTP/2.0 200 OK\r\nContent-Length: 0\r\n\r\n"],
+  ["the status 99", "HTTP/1.1 099 No\r\n\r\n"],
+  ["the status 600", "HTTP/1.1 600 No\r\nContent-Length: 0\r\n\r\n"],
+  ["101 unasked", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"],
+  ["two lengths", withHead("Content-Length: 0\r\nContent-Length: 0")],
+  ["both framings", withHead("Content-Length: 5\r\nTransfer-Encoding: chunked") + "0\r\n\r\n"],
+  ["a length that is no number", withHead("Content-Length: +1")],
+  ["a header without a colon", withHead("nonsense")],
+  ["a space before the colon", withHead("Content-Length : 0")],
+  ["a control character in a header", withHead("Retry-After: a\x01b")],
+  ["NUL in a header", withHead("X-A: a\0b")],
+  ["LF inside a header", withHead("X-A: b\nc")],
+  ["CR inside a header", withHead("X-A: b\rc")],
+  ["a lone LF", withHead("a: \n")],
+  ["lines that end in LF", "HTTP/1.1 200 OK\nContent-Length: 0\n\n"],
+  ["spaces before a lone LF", withHead(`a:${" ".repeat(15_800)}\n`)],
+  ["tabs before a letter", `HTTP/1.1 200 OK\r\na:${"\t".repeat(16_400)}b`],
+  ["a header bomb", `HTTP/1.1 200 OK\r\n${"X-Bomb: aaaaaaaaaaaaaaaa\r\n".repeat(1_000)}`],
+  ["one endless header", `HTTP/1.1 200 OK\r\nX: ${"a".repeat(20_000)}`],
+  ["endless interim responses", "HTTP/1.1 100 Continue\r\n\r\n".repeat(1_000)],
+];
+for (const [name, text] of MALFORMED) CASES.push([name, text, "malformed"]);
+
+/** A response with these lines of its head. */
+function withHead(lines: string): string {
+  return `HTTP/1.1 200 OK\r\n${lines}\r\n\r\n`;
+}
 
 for (const [name, text, expected] of CASES) {
   const bytes = new TextEncoder().encode(text);

@@ -6,8 +6,13 @@
 
 import type { Settings } from "../../../shared/functions/settings.ts";
 import { idGenerator } from "../../../shared/core/ids.ts";
-import type { TestService } from "../service/service.ts";
-import { openRecorder, type RecordingReceiver } from "./recording_receiver.ts";
+import { startService, type TestService } from "../service/service.ts";
+import {
+  type AddedEndpoint,
+  addEndpoint,
+  openRecorder,
+  type RecordingReceiver,
+} from "./recording_receiver.ts";
 import { HOOKS_CERTIFICATE, TEST_AUTHORITY } from "./test_certificates.ts";
 
 /** A public address, which live endpoints may have. */
@@ -52,4 +57,30 @@ export async function addLiveDelivery(
     values (${live.environment_id}, ${delivery_id}, ${event_id}, 'payment.created', ${endpoint_id},
       ${payment_id}, 1, 'pending', ${at}, ${at})`;
   return delivery_id;
+}
+
+/** Registers a test whose live endpoints at https://hooks.example.com lead to a receiver. */
+export function liveCase(
+  name: string,
+  run: (t: Deno.TestContext, service: TestService, receiver: RecordingReceiver) => Promise<void>,
+): void {
+  Deno.test(name, async (t) => {
+    const receiver = openRecorder(() => 200, HOOKS_CERTIFICATE);
+    const service = await startService(leadingTo(receiver.port));
+    try {
+      await run(t, service, receiver);
+    } finally {
+      await Promise.all([service.close(), receiver.close()]);
+    }
+  });
+}
+
+/** Adds a live endpoint at a path. */
+export function addLive(
+  service: TestService,
+  path: string,
+  events = ["*"],
+): Promise<AddedEndpoint> {
+  const options = { key: service.live.text };
+  return addEndpoint(service, `https://hooks.example.com${path}`, { events }, options);
 }
