@@ -13,9 +13,9 @@ import {
   type RecordingReceiver,
   settle,
   TRIGGER,
+  verifiedBy,
 } from "../support/webhook/recording_receiver.ts";
 import { webhookCase } from "../support/webhook/webhook_case.ts";
-import { verifiedBy } from "../support/webhook/verified_by.ts";
 import { verifyWebhook } from "../../packages/client/webhook_signature.ts";
 
 const KEYS = "/api-v1-payments/v1/api_keys";

@@ -4,6 +4,7 @@
  */
 
 import assert from "node:assert/strict";
+import { verifyWebhook } from "../../../packages/client/webhook_signature.ts";
 import type { CallOptions, TestService } from "../service/service.ts";
 
 export const ENDPOINTS = "/api-v1-payments/v1/webhook_endpoints";
@@ -116,6 +117,17 @@ export async function settle({ deps }: TestService): Promise<void> {
 /** Formats each arrival as `type attempt`, in the order of arrival. */
 export function shown(arrivals: readonly Arrival[]): string[] {
   return arrivals.map(({ event, headers }) => `${event.type} ${headers.get("Webhook-Attempt")}`);
+}
+
+/** Returns for each secret whether it verifies the webhook at the time of its timestamp. */
+export function verifiedBy(arrival: Arrival, secrets: readonly string[]): Promise<boolean[]> {
+  const header = arrival.headers.get("Payment-Signature");
+  const now_ms = Number(arrival.headers.get("Webhook-Timestamp")) * 1000;
+  return Promise.all(
+    secrets.map((secret) =>
+      verifyWebhook(arrival.bytes, header, secret, { now_ms }).then(() => true, () => false)
+    ),
+  );
 }
 
 /** Lists deliveries and returns them in the order of their events. */
