@@ -1,12 +1,18 @@
 /**
  * The list of deliveries (contract §5) shows those of one change by event, the newest first, and
- * those of one event by endpoint.
+ * those of one event by endpoint. It has filters, and shows a delivery as a read of it does.
  */
 
 import assert from "node:assert/strict";
 import type { TestService } from "../support/service/service.ts";
 import { SANDBOX, serviceCase } from "../support/service/service_case.ts";
-import { addEndpoint, DELIVERIES } from "../support/webhook/recording_receiver.ts";
+import {
+  addEndpoint,
+  DELIVERIES,
+  deliveriesOf,
+  settle,
+} from "../support/webhook/recording_receiver.ts";
+import { webhookCase } from "../support/webhook/webhook_case.ts";
 
 /** More endpoints than a live environment has, and than one character of an id tells apart. */
 const ENDPOINTS = 33;
@@ -61,3 +67,44 @@ serviceCase(
     }
   },
 );
+
+webhookCase("GET /v1/webhook_deliveries filters", async (t, service, hooks) => {
+  const good = await addEndpoint(service, hooks.url("/good"));
+  const bad = await addEndpoint(service, hooks.url("/bad"), { events: ["payment.created"] });
+  await addEndpoint(service, hooks.url("/x"), {}, { key: service.other.text });
+  await service.make({ outcome: "success" }, { key: service.other.text });
+  hooks.judge = ({ path }) => path === "/bad" ? 500 : 200;
+  const { body: first } = await service.make({ outcome: "success" });
+  const { body: second } = await service.make({ outcome: "pending" });
+  await settle(service);
+  const all = await deliveriesOf(service);
+  const created = hooks.at("/good").find(({ event }) => event.data.object.id === second.id)!.event;
+  const cases: [query: string, expected: number, (row: Record<string, unknown>) => boolean][] = [
+    ["", 5, () => true],
+    [`&endpoint_id=${good.id}`, 3, ({ endpoint_id }) => endpoint_id === good.id],
+    [`&endpoint_id=${bad.id}`, 2, ({ endpoint_id }) => endpoint_id === bad.id],
+    [`&payment_id=${first.id}`, 3, ({ payment_id }) => payment_id === first.id],
+    [`&event_id=${created.id}`, 2, ({ event_id }) => event_id === created.id],
+    ["&status=pending", 2, ({ status }) => status === "pending"],
+    ["&status=delivered", 3, ({ status }) => status === "delivered"],
+    ["&status=failed", 0, () => false],
+    [
+      `&status=pending&payment_id=${second.id}`,
+      1,
+      ({ payment_id, status }) => payment_id === second.id && status === "pending",
+    ],
+    [`&endpoint_id=${bad.id}&status=delivered`, 0, () => false],
+  ];
+  for (const [query, expected, wants] of cases) {
+    await t.step(query.replace(/_[0-9a-z]{26}/g, "_…") || "none", async () => {
+      const rows = await deliveriesOf(service, query);
+      assert.equal(rows.length, expected);
+      assert.deepEqual(rows, all.filter(wants));
+    });
+  }
+  await t.step("a single delivery looks as in the list, beside its `exchanges`", async () => {
+    const read = await service.call("GET", `${DELIVERIES}/${all[0].id}`);
+    const { exchanges: _, ...shown } = read.body;
+    assert.deepEqual(shown, all[0]);
+  });
+});

@@ -1,6 +1,6 @@
 /**
  * Order and retries with an injected clock (contract §4): an event waits only while an earlier
- * event of the same payment is still being tried.
+ * event of the same payment is still being tried, and `blocked_by` names the delivery of that event.
  */
 
 import assert from "node:assert/strict";
@@ -11,17 +11,13 @@ import {
   type Arrival,
   DELIVERIES,
   deliveriesOf,
-  ENDPOINTS,
   settle,
   shown,
-  WAKE,
+  TRIGGER,
 } from "../support/webhook/recording_receiver.ts";
-import { RELAY_TOKEN } from "../support/service/service.ts";
 import { webhookCase } from "../support/webhook/webhook_case.ts";
 
 const AT = Date.parse("2026-08-09T10:11:12.013Z");
-/** Times at which attempts of a test delivery are due, in ms after the first (contract §4). */
-const TEST_ATTEMPTS = [0, 5_000, 65_000, 665_000];
 
 webhookCase("an event waits only for earlier ones of its payment", async (t, service, hooks) => {
   const { id, secret } = await addEndpoint(service, hooks.url("/"));
@@ -95,44 +91,6 @@ webhookCase("an event waits only for earlier ones of its payment", async (t, ser
   });
 });
 
-webhookCase("a test delivery is tried four times", async (t, service, hooks) => {
-  await addEndpoint(service, hooks.url("/"));
-  hooks.judge = ({ event }: Arrival) => event.type === "payment.created" ? 503 : 200;
-  await service.setClock(AT);
-  const { body: payment } = await service.make({ outcome: "success" });
-  await settle(service);
-  for (const [i, after_ms] of TEST_ATTEMPTS.entries()) {
-    const is_last = i === TEST_ATTEMPTS.length - 1;
-    await t.step(`attempt ${i + 1} at ${after_ms} ms`, async () => {
-      await service.setClock(AT + after_ms - 1);
-      await settle(service);
-      assert.equal(hooks.arrivals.length, i || 1);
-      await service.setClock(AT + after_ms);
-      // A call of this route is the only thing that wakes the dispatcher here.
-      const woken = await service.call("POST", WAKE, { key: RELAY_TOKEN });
-      assert.equal(woken.status, 202);
-      await settle(service);
-      assert.equal(hooks.arrivals[i]!.headers.get("Webhook-Attempt"), String(i + 1));
-      const [delivery] = await deliveriesOf(service, `&payment_id=${payment.id}`);
-      const next_ms = TEST_ATTEMPTS[i + 1];
-      const next = next_ms === undefined ? null : new Date(AT + next_ms).toISOString();
-      assert.deepEqual(
-        [delivery.status, delivery.attempts.length, delivery.next_attempt_at],
-        [is_last ? "failed" : "pending", i + 1, next],
-      );
-    });
-  }
-  await t.step("after the last attempt the payment's next event is sent", () => {
-    assert.equal(shown(hooks.arrivals).at(-1), "payment.completed 1");
-    assert.equal(hooks.arrivals.length, TEST_ATTEMPTS.length + 1);
-  });
-  await t.step("no further attempt is made", async () => {
-    await service.setClock(AT + 86_400_000);
-    await settle(service);
-    assert.equal(hooks.arrivals.length, TEST_ATTEMPTS.length + 1);
-  });
-});
-
 webhookCase(
   "an attempt whose dispatcher died delays no other delivery",
   async (t, service, hooks) => {
@@ -140,7 +98,7 @@ webhookCase(
     hooks.judge = ({ event }: Arrival) => event.type === "payment.created" ? 503 : 200;
     await service.setClock(AT);
     const { body: payment } = await service.make({ outcome: "success" });
-    for (const after_ms of TEST_ATTEMPTS.slice(0, 3)) {
+    for (const after_ms of [0, 5_000, 65_000]) {
       await service.setClock(AT + after_ms);
       await settle(service);
     }
@@ -196,38 +154,6 @@ webhookCase("the receiver's Retry-After sets the next attempt", async (_, servic
   assert.equal(delivery.attempts[0].response_status, 429);
 });
 
-webhookCase("waiting deliveries are cancelled with their endpoint", async (t, service, hooks) => {
-  hooks.judge = () => 500;
-  const endings: [string, (id: string) => Promise<unknown>][] = [
-    ["deleted", (id) => service.call("DELETE", `${ENDPOINTS}/${id}`)],
-    [
-      "disabled",
-      (id) => service.call("PUT", `${ENDPOINTS}/${id}`, { body: { status: "disabled" } }),
-    ],
-  ];
-  for (const [name, end] of endings) {
-    await t.step(name, async () => {
-      await service.setClock(AT);
-      const { id } = await addEndpoint(service, hooks.url(`/${name}`));
-      const { body: payment } = await service.make({ outcome: "success" });
-      await settle(service);
-      await end(id);
-      await service.setClock(AT + 60_000);
-      await settle(service);
-      const rows = await deliveriesOf(service, `&payment_id=${payment.id}&endpoint_id=${id}`);
-      assert.deepEqual(
-        rows.map(({ status, attempts, next_attempt_at }) => [
-          status,
-          attempts.length,
-          next_attempt_at,
-        ]),
-        [["cancelled", 1, null], ["cancelled", 0, null]],
-      );
-      assert.equal(hooks.at(`/${name}`).length, 1);
-    });
-  }
-});
-
 webhookCase("182 events of one payment arrive in order", async (_, service, hooks) => {
   await addEndpoint(service, hooks.url("/"));
   let responses = 0;
@@ -252,4 +178,57 @@ webhookCase("182 events of one payment arrive in order", async (_, service, hook
   assert.deepEqual(sequences, Array.from({ length: 182 }, (_, i) => i + 1));
   const pending = await service.call("GET", `${DELIVERIES}?status=pending`);
   assert.deepEqual(pending.body.data, []);
+});
+
+webhookCase("blocked_by names the delivery that another one waits for", async (
+  t,
+  service,
+  hooks,
+) => {
+  await service.setClock(AT);
+  const { id: endpoint_id } = await addEndpoint(service, hooks.url("/failing"));
+  await addEndpoint(service, hooks.url("/good"));
+  // Its first event of the payment is a later one, and nothing of its own is before it.
+  const late = await addEndpoint(service, hooks.url("/late"), { events: ["payment.refunded"] });
+  hooks.judge = ({ path }) => path === "/good" ? 200 : 500;
+  const { id: payment_id } = (await service.make({ outcome: "refunded" })).body;
+  await service.make({ outcome: "refunded" });
+  await settle(service);
+  const failing = `&endpoint_id=${endpoint_id}&payment_id=${payment_id}`;
+  const [first, ...behind] = await deliveriesOf(service, failing);
+
+  await t.step("each later delivery names the first that is pending", () => {
+    assert.equal(first.blocked_by, undefined);
+    assert.ok(behind.length >= 2);
+    for (const delivery of behind) assert.equal(delivery.blocked_by, first.id);
+  });
+  await t.step("a read of one delivery shows the same", async () => {
+    const { body } = await service.call("GET", `${DELIVERIES}/${behind[0].id}`);
+    assert.equal(body.blocked_by, first.id);
+  });
+  await t.step("another endpoint waits for none", async () => {
+    const [own_first] = await deliveriesOf(service, `&endpoint_id=${late.id}`);
+    assert.deepEqual([own_first.status, own_first.blocked_by], ["pending", undefined]);
+  });
+  await t.step("each delivery waits for one of its own payment and endpoint", async () => {
+    const all = await deliveriesOf(service);
+    const blocked = all.filter(({ blocked_by }) => blocked_by !== undefined);
+    assert.equal(blocked.length, 2 * behind.length);
+    for (const { blocked_by, payment_id, endpoint_id } of blocked) {
+      const blocker = all.find(({ id }) => id === blocked_by);
+      assert.deepEqual([blocker.payment_id, blocker.endpoint_id], [payment_id, endpoint_id]);
+    }
+  });
+  await t.step("a triggered event waits for none", async () => {
+    const body = { endpoint_id, event: "payment.completed", payment_id };
+    assert.equal((await service.call("POST", TRIGGER, { body })).body.blocked_by, undefined);
+  });
+  await t.step("nothing is blocked when the first has arrived", async () => {
+    hooks.judge = () => 200;
+    await service.setClock(AT + 60_000);
+    await settle(service);
+    for (const { status, blocked_by } of await deliveriesOf(service, failing)) {
+      if (status !== "failed") assert.deepEqual([status, blocked_by], ["delivered", undefined]);
+    }
+  });
 });

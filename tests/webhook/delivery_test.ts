@@ -1,22 +1,34 @@
 /**
- * Deliveries (contract §4): every change arrives at every endpoint that subscribes to it, as the
- * stored bytes, with signatures that existing libraries accept.
+ * Deliveries (contract §4): every change arrives at every endpoint that subscribes to it, once and in
+ * the order of the payment's sequence, as the stored bytes, with signatures that existing libraries
+ * accept and the `traceparent` of its request.
  */
 
 import assert from "node:assert/strict";
 import StripeWorker from "stripe";
 import { Webhook } from "standardwebhooks";
 import { verifyWebhook } from "../../packages/client/webhook_signature.ts";
-import { paymentIn, PAYMENTS, STATUSES } from "../support/service/service_case.ts";
+import {
+  advance,
+  card,
+  paymentIn,
+  PAYMENTS,
+  SANDBOX,
+  STATUSES,
+} from "../support/service/service_case.ts";
+import { APPROVED_CARD } from "../support/service/service.ts";
+import { addInbox, readInbox } from "../support/webhook/inbox_reader.ts";
 import {
   type AddedEndpoint,
   addEndpoint,
+  DELIVERIES,
   deliveriesOf,
   ENDPOINTS,
   EVENTS,
   settle,
+  TRIGGER,
 } from "../support/webhook/recording_receiver.ts";
-import { addLiveDelivery } from "../support/webhook/live_endpoint.ts";
+import { addLive, addLiveDelivery } from "../support/webhook/live_endpoint.ts";
 import { webhookCase } from "../support/webhook/webhook_case.ts";
 
 /** The path of an endpoint, its list of events, and the types that the list stands for. */
@@ -47,17 +59,10 @@ webhookCase("every change arrives at each subscribed endpoint", async (t, servic
     select id, type, subject_id, sequence, pay_internal.event_body(e) as body from pay.events e`;
 
   await t.step("payments have caused events of every kind", () => {
-    const kinds = new Set(events.map(({ type }) => type));
-    assert.deepEqual(
-      [...kinds].sort(),
-      [
-        ...STATUSES.filter((status) => status !== "pending").map((status) => `payment.${status}`),
-        "payment.created",
-        "dispute.created",
-        "refund.created",
-        "refund.completed",
-      ].sort(),
-    );
+    const changes = STATUSES.filter((status) => status !== "pending").map((to) => `payment.${to}`);
+    const others = ["payment.created", "dispute.created", "refund.created", "refund.completed"];
+    const types = new Set(events.map(({ type }) => type));
+    assert.deepEqual([...types].sort(), [...changes, ...others].sort());
   });
   for (const [path, listed, wants] of SUBSCRIPTIONS) {
     await t.step(`an endpoint for ${listed.join(", ")} gets each once`, () => {
@@ -142,25 +147,6 @@ webhookCase("an endpoint gets no event from before its creation", async (_, serv
   assert.equal(hooks.arrivals.length, 1);
 });
 
-webhookCase("a replay, a refusal and an advance to the same status send nothing", async (
-  _,
-  service,
-  hooks,
-) => {
-  await addEndpoint(service, hooks.url("/"));
-  const { body: payment } = await service.pay({}, { idempotency_key: "once" });
-  await settle(service);
-  const before = hooks.arrivals.length;
-  await service.pay({}, { idempotency_key: "once" });
-  await service.pay({ currency: "XXX" });
-  await service.call("POST", `${PAYMENTS}/${payment.id}/refund`);
-  await service.call("POST", `/api-v1-sandbox/payments/${payment.id}/advance`, {
-    body: { to: "pending" },
-  });
-  await settle(service);
-  assert.equal(hooks.arrivals.length, before);
-});
-
 webhookCase("live events arrive too, but never at a private address", async (
   _,
   service,
@@ -168,11 +154,122 @@ webhookCase("live events arrive too, but never at a private address", async (
 ) => {
   // The database then holds a URL that the API refuses. The sender checks it again.
   const live = { key: service.live.text };
-  const { id } = await addEndpoint(service, "https://hooks.example.com/", {}, live);
+  const { id } = await addLive(service, "/");
   await service.sql`update pay.webhook_endpoints set url = ${hooks.url("/live")} where id = ${id}`;
   await addLiveDelivery(service, id, Date.now());
   await settle(service);
   assert.equal(hooks.arrivals.length, 0);
   const [delivery] = await deliveriesOf(service, "", live);
   assert.equal(delivery.attempts[0].error, "connection_failed");
+});
+
+/** Each row: a type, and the members of the resource that the event has changed. */
+const MONEY_EVENTS: [type: string, members: Record<string, unknown>][] = [
+  ["payment.created", { status: "pending", amount_captured: 0 }],
+  ["payment.authorized", { status: "authorized", amount_captured: 0 }],
+  ["payment.completed", { status: "completed", amount_captured: 900, capture_before: null }],
+  ["refund.created", { status: "pending", amount: 400 }],
+  ["refund.created", { status: "pending", amount: 300 }],
+  ["refund.failed", { status: "failed", amount: 300, failure_code: "processing_failed" }],
+  ["refund.completed", { amount: 400, payment_status: "partially_refunded" }],
+  ["payment.partially_refunded", { amount_refunded: 400, amount_refunding: 0 }],
+  ["dispute.created", { status: "needs_response", amount_minor: 500, reason: "general" }],
+  ["payment.chargeback", { status: "chargeback", amount_disputed: 500 }],
+  ["dispute.won", { status: "won", amount_minor: 500 }],
+  ["payment.partially_refunded", { status: "partially_refunded", amount_disputed: 0 }],
+];
+
+webhookCase("captures and pending refunds arrive in order, each as of its event", async (
+  t,
+  service,
+  hooks,
+) => {
+  await addEndpoint(service, hooks.url("/"));
+  const post = async (path: string, body?: unknown) => {
+    const response = await service.call("POST", path, { body });
+    assert.ok(response.status < 300, response.text);
+    return response.body;
+  };
+  const manual = { capture: "manual", settlement: "manual" };
+  const { id } = await post(PAYMENTS, { amount: 1000, currency: "EUR", ...manual, ...card({}) });
+  await post(`${PAYMENTS}/${id}/capture`, { amount: 900 });
+  const first = await post(`${PAYMENTS}/${id}/refund`, { amount: 400 });
+  const second = await post(`${PAYMENTS}/${id}/refund`, { amount: 300 });
+  await post(`${SANDBOX}/refunds/${second.id}/advance`, { to: "failed" });
+  await post(`${SANDBOX}/refunds/${first.id}/advance`, { to: "completed" });
+  await advance(service, id, "chargeback");
+  await advance(service, id, "partially_refunded");
+  await settle(service);
+  assert.deepEqual(
+    hooks.arrivals.map(({ event }) => `${event.sequence} ${event.type}`),
+    MONEY_EVENTS.map(([type], i) => `${i + 1} ${type}`),
+  );
+  for (const [i, [type, members]] of MONEY_EVENTS.entries()) {
+    await t.step(`${i + 1} ${type} shows ${JSON.stringify(members)}`, () => {
+      const { object } = hooks.arrivals[i]!.event.data;
+      assert.deepEqual({ ...object, ...members }, object);
+      const refund = { 300: second.id, 400: first.id }[members["amount"] as number];
+      if (refund) assert.equal(object.id, refund);
+    });
+  }
+});
+
+webhookCase("deliveries have the traceparent of the request that made their event", async (
+  t,
+  service,
+  hooks,
+) => {
+  const { id: endpoint_id } = await addEndpoint(service, hooks.url("/"));
+  const { id: inbox_id } = await addInbox(service);
+  const [CREATE, OTHER] = ["a", "b"].map((digit) =>
+    `00-${digit.repeat(32)}-${digit.repeat(16)}-01`
+  ) as [string, string];
+  /** Returns what has arrived since the last call: `type traceparent`. */
+  const arrived = async () => {
+    await settle(service);
+    return hooks.arrivals.splice(0).map(({ event, headers }) =>
+      `${event.type} ${headers.get("traceparent")}`
+    );
+  };
+  const pay = async (traceparent: string) =>
+    (await service.pay({ card: APPROVED_CARD }, { headers: { traceparent } })).body.id;
+  const post = (path: string, traceparent: string, body: unknown = {}) =>
+    service.call("POST", path, { body, headers: { traceparent } });
+  const payment_id = await pay(CREATE);
+  assert.deepEqual(await arrived(), [`payment.created ${CREATE}`, `payment.completed ${CREATE}`]);
+
+  await t.step("an inbox has the same header, and the payload does not contain it", async () => {
+    const { body } = await readInbox(service, inbox_id);
+    assert.equal(body.data.length, 2);
+    for (const delivery of body.data) {
+      assert.equal(delivery.headers.traceparent, CREATE);
+      assert.equal(delivery.body.includes(CREATE), false);
+    }
+  });
+  await t.step("a redelivery has that of the event, and not its own", async () => {
+    const [delivery] = await deliveriesOf(service, `&endpoint_id=${endpoint_id}`);
+    await post(`${DELIVERIES}/${delivery.id}/redeliver`, OTHER);
+    assert.deepEqual(await arrived(), [`${delivery.event_type} ${CREATE}`]);
+  });
+  await t.step("a refund has its own", async () => {
+    await post(`${PAYMENTS}/${payment_id}/refund`, OTHER);
+    const lines = await arrived();
+    assert.ok(lines.length > 0 && lines.every((line) => line.split(" ")[1] === OTHER), `${lines}`);
+  });
+  await t.step("a triggered delivery has that of its trigger", async () => {
+    await post(TRIGGER, OTHER, { endpoint_id, payment_id, event: "payment.failed" });
+    assert.deepEqual(await arrived(), [`payment.failed ${OTHER}`]);
+  });
+  for (const [name, sent] of [["wrong", "00-1-2-3"], ["overlong", CREATE + "0".repeat(8_000)]]) {
+    await t.step(`one that is ${name} is ignored and not stored`, async () => {
+      const id = await pay(sent!);
+      assert.deepEqual(await arrived(), ["payment.created null", "payment.completed null"]);
+      const stored = await service.sql`
+        select traceparent from pay.events where subject_id = ${id} and traceparent is not null
+        union all
+        select traceparent from pay.provider_operations
+        where subject_id = ${id} and traceparent is not null`;
+      assert.deepEqual([...stored], []);
+    });
+  }
 });
