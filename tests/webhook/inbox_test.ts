@@ -1,15 +1,26 @@
-/** Endpoints with an inbox: reads, cursors and acknowledgement (contract §4). */
+/**
+ * Endpoints with an inbox (contract §4): reads, cursors and acknowledgement, their refusals, and
+ * changes between a URL and an inbox.
+ */
 
 import assert from "node:assert/strict";
 import { verifyWebhook } from "../../packages/client/mod.ts";
 import { assertRefused, serviceCase } from "../support/service/service_case.ts";
 import { addInbox, readInbox, typesIn } from "../support/webhook/inbox_reader.ts";
 import {
-  DELIVERIES,
+  addEndpoint,
   deliveriesOf,
   ENDPOINTS,
+  EVENTS,
+  settle,
+  shown,
   TRIGGER,
 } from "../support/webhook/recording_receiver.ts";
+import { webhookCase } from "../support/webhook/webhook_case.ts";
+import { until } from "../support/common/until.ts";
+
+const HOOKS = "https://example.com/hooks";
+const TYPES = ["payment.created", "payment.completed"];
 
 serviceCase("GET /inbox gives the deliveries in order, signed for verifyWebhook", async (
   t,
@@ -22,17 +33,11 @@ serviceCase("GET /inbox gives the deliveries in order, signed for verifyWebhook"
   await t.step("each delivery has the headers and the body of a webhook", async () => {
     assert.deepEqual(typesIn(body), ["payment.created", "payment.completed"]);
     for (const delivery of body.data) {
-      const event = await verifyWebhook(
-        delivery.body,
-        delivery.headers["Payment-Signature"],
-        secret,
-      );
+      const signature = delivery.headers["Payment-Signature"];
+      const event = await verifyWebhook(delivery.body, signature, secret);
       assert.equal(event.id, delivery.event_id);
       assert.equal(event.data.object.id, paid.body.id);
-      const { text } = await service.call(
-        "GET",
-        `/api-v1-payments/v1/events/${delivery.event_id}`,
-      );
+      const { text } = await service.call("GET", `${EVENTS}/${delivery.event_id}`);
       assert.equal(delivery.body, text);
       assert.deepEqual(Object.keys(delivery.headers), [
         "Content-Type",
@@ -93,53 +98,18 @@ serviceCase("GET /inbox pages", async (t, service) => {
   });
 });
 
-serviceCase("the inbox of a live key", async (t, service) => {
-  const { id } = await addInbox(service, {}, { key: service.live.text });
-  await t.step("is read with a live key", async () => {
-    const { status, body } = await readInbox(service, id, "", { key: service.live.text });
-    assert.deepEqual([status, body.data, body.has_more], [200, [], false]);
-  });
-  await t.step("is 404 for the test key of the account", async () => {
-    assertRefused(await readInbox(service, id), 404, "not_found");
-  });
-});
-
 serviceCase("events= of an inbox", async (_, service) => {
   const { id } = await addInbox(service, { events: ["payment.completed"] });
   await service.make({ outcome: "success" });
   assert.deepEqual(typesIn((await readInbox(service, id)).body), ["payment.completed"]);
 });
 
-serviceCase("POST /redeliver to an inbox", async (t, service) => {
-  const { id } = await addInbox(service);
-  await service.make({ outcome: "success" });
-  const first = (await readInbox(service, id)).body;
-  const again = (delivery: string) => service.call("POST", `${DELIVERIES}/${delivery}/redeliver`);
-  await t.step("an available delivery stays where it is", async () => {
-    const { status, body } = await again(first.data[0].id);
-    assert.deepEqual([status, body.status], [200, "available"]);
-    assert.deepEqual(typesIn((await readInbox(service, id)).body), typesIn(first));
-  });
-  await t.step("a delivered one comes again behind the cursor, as attempt 2", async () => {
-    await readInbox(service, id, `after=${first.next_cursor}`);
-    const { status, body } = await again(first.data[0].id);
-    assert.deepEqual([status, body.status], [200, "pending"]);
-    const { data } = (await readInbox(service, id, `after=${first.next_cursor}`)).body;
-    assert.deepEqual(data.map(({ id }: { id: string }) => id), [first.data[0].id]);
-    assert.equal(data[0].headers["Webhook-Attempt"], "2");
-    assert.equal(data[0].body, first.data[0].body);
-  });
-});
-
 serviceCase("POST /webhooks/trigger to an inbox", async (t, service) => {
   const { id, secret } = await addInbox(service, { events: ["refund.*"] });
   const { body: payment } = await service.make({ outcome: "success" });
-  const trigger = () =>
-    service.call("POST", TRIGGER, {
-      body: { endpoint_id: id, event: "payment.completed", payment_id: payment.id },
-      idempotency_key: "trigger",
-    });
-  const response = await trigger();
+  const response = await service.call("POST", TRIGGER, {
+    body: { endpoint_id: id, event: "payment.completed", payment_id: payment.id },
+  });
   await t.step("returns the delivery, which is in the inbox", () => {
     assert.equal(response.status, 200);
     assert.deepEqual([response.body.status, response.body.attempts], ["available", []]);
@@ -185,5 +155,230 @@ serviceCase("reset of a sandbox with an inbox", async (t, service) => {
     const [row] = await service.sql`
       select count(*)::int as entries from pay.inbox_entries`;
     assert.equal(row!.entries, 1);
+  });
+});
+
+/** Refused requests on the delivery of an endpoint. messages_test.ts has a wrong value of each field. */
+const REFUSED: [name: string, of: "inbox" | "url" | null, body: object, param: string][] = [
+  ["delivery url without a URL", null, { delivery: "url" }, "url"],
+  ["a URL together with an inbox", null, { delivery: "inbox", url: HOOKS }, "url"],
+  ["a null URL", null, { delivery: "inbox", url: null }, "url"],
+  ["a null delivery", null, { delivery: null, url: HOOKS }, "delivery"],
+  ["a URL for an inbox", "inbox", { url: HOOKS }, "url"],
+  ["a URL together with an inbox", "url", { delivery: "inbox", url: HOOKS }, "url"],
+  ["delivery url without a URL", "inbox", { delivery: "url" }, "url"],
+];
+
+serviceCase("POST and PUT /webhook_endpoints with a wrong delivery", async (t, service) => {
+  const ids = {
+    inbox: (await addInbox(service)).id,
+    url: (await addEndpoint(service, HOOKS)).id,
+  };
+  const before = (await service.call("GET", ENDPOINTS)).text;
+  for (const [name, of, body, param] of REFUSED) {
+    await t.step(`${of === null ? "POST" : `PUT of an endpoint with ${of}`}, ${name}`, async () => {
+      const refused = of === null
+        ? await service.call("POST", ENDPOINTS, { body })
+        : await service.call("PUT", `${ENDPOINTS}/${ids[of]}`, { body });
+      assertRefused(refused, 400, "invalid_parameter", param);
+      assert.match(refused.body.error.message, new RegExp(`^"${param}" `));
+      assert.equal((await service.call("GET", ENDPOINTS)).text, before);
+    });
+  }
+});
+
+serviceCase("GET /inbox refuses what would acknowledge something else", async (t, service) => {
+  const { id } = await addInbox(service);
+  const other = await addInbox(service);
+  await service.make({ outcome: "success" });
+  const mine = (await readInbox(service, id)).body.next_cursor;
+  const theirs = (await readInbox(service, other.id)).body.next_cursor;
+  const cursors: [name: string, cursor: string][] = [
+    ["the id of a delivery", (await deliveriesOf(service))[0].id],
+    ["a cursor of another endpoint", theirs],
+    ["a cursor beyond the newest delivery", mine.replace(/2$/, "3")],
+    ["a cursor with 15 digits", mine.replace(/2$/, "9".repeat(15))],
+    ["a cursor with 16 digits", mine.replace(/2$/, "9".repeat(16))],
+  ];
+  for (const [name, cursor] of cursors) {
+    await t.step(name, async () => {
+      const refused = await readInbox(service, id, `after=${cursor}`);
+      assertRefused(refused, 400, "invalid_parameter", "after");
+    });
+  }
+  await t.step("a limit or a wait out of its range", async () => {
+    for (const query of ["wait=21", "wait=-1", "wait=1.5", "limit=0", "limit=101"]) {
+      const refused = await readInbox(service, id, `after=${mine}&${query}`);
+      assertRefused(refused, 400, "invalid_parameter", query.split("=")[0]);
+    }
+  });
+  await t.step("a key with webhooks:read reads, but does not acknowledge", async () => {
+    const scopes = ["webhooks:read"];
+    const { text: key } = await service.issueKey(service.key.environment_id, { scopes });
+    assert.equal((await readInbox(service, id, "", { key })).body.data.length, 2);
+    for (const after of [mine, "", "x", `${mine}&limit=x`]) {
+      const refused = await readInbox(service, id, `after=${after}`, { key });
+      assertRefused(refused, 403, "permission_denied");
+      assert.equal(refused.body.error.required_scope, "webhooks:write");
+    }
+  });
+  await t.step("the key of the other mode", async () => {
+    const live = { key: service.live.text };
+    const { id: live_id } = await addInbox(service, {}, live);
+    assert.deepEqual((await readInbox(service, live_id, "", live)).body.data, []);
+    assertRefused(await readInbox(service, live_id), 404, "not_found");
+    assertRefused(await readInbox(service, id, "", live), 404, "not_found");
+  });
+  await t.step("none of them acknowledges anything", async () => {
+    assert.equal((await readInbox(service, id)).body.data.length, 2);
+  });
+  await t.step("a key with webhooks:write acknowledges", async () => {
+    const scopes = ["webhooks:write"];
+    const { text: key } = await service.issueKey(service.key.environment_id, { scopes });
+    const { status, body } = await readInbox(service, id, `after=${mine}`, { key });
+    assert.deepEqual([status, body.data], [200, []]);
+    assertRefused(await readInbox(service, id, "", { key }), 403, "permission_denied");
+  });
+});
+
+webhookCase("PUT delivery: url sends what is not acknowledged", async (t, service, hooks) => {
+  const { id } = await addInbox(service);
+  await service.make({ outcome: "success" });
+  const { next_cursor } = (await readInbox(service, id)).body;
+  await readInbox(service, id, `after=${next_cursor}`);
+  await service.make({ outcome: "success" });
+  await readInbox(service, id);
+  await service.make({ outcome: "success" });
+  const changed = await service.call("PUT", `${ENDPOINTS}/${id}`, {
+    body: { delivery: "url", url: hooks.url("/") },
+  });
+  assert.deepEqual([changed.body.delivery, changed.body.url], ["url", hooks.url("/")]);
+  await settle(service);
+  await t.step("in the order of each payment", () => {
+    const by_payment = Map.groupBy(hooks.arrivals, ({ event }) => event.data.object.id);
+    assert.equal(by_payment.size, 2);
+    for (const arrivals of by_payment.values()) {
+      assert.deepEqual(arrivals.map(({ event }) => event.type), TYPES);
+    }
+  });
+  await t.step("every delivery is delivered", async () => {
+    const statuses = (await deliveriesOf(service)).map(({ status }) => status);
+    assert.deepEqual(statuses, Array(6).fill("delivered"));
+  });
+  await t.step("reads are 409 from now on", async () => {
+    const refused = await readInbox(service, id, `after=${next_cursor}`);
+    assertRefused(refused, 409, "invalid_state");
+    assert.deepEqual(refused.body.error.current_status, "url");
+  });
+  await t.step("a change back to an inbox keeps the cursor", async () => {
+    await service.call("PUT", `${ENDPOINTS}/${id}`, { body: { delivery: "inbox" } });
+    await service.make({ outcome: "pending" });
+    assert.deepEqual(typesIn((await readInbox(service, id)).body), ["payment.created"]);
+  });
+});
+
+webhookCase("PUT delivery: inbox takes over what is pending", async (t, service, hooks) => {
+  hooks.judge = () => 500;
+  const { id } = await addEndpoint(service, hooks.url("/"));
+  await service.make({ outcome: "success" });
+  await settle(service);
+  assert.deepEqual(shown(hooks.arrivals), ["payment.created 1"]);
+  const changed = await service.call("PUT", `${ENDPOINTS}/${id}`, { body: { delivery: "inbox" } });
+  assert.deepEqual([changed.body.delivery, changed.body.url], ["inbox", null]);
+  await settle(service);
+  await t.step("nothing more is sent", () => assert.equal(hooks.arrivals.length, 1));
+  await t.step("the inbox has the deliveries in their order", async () => {
+    const { data } = (await readInbox(service, id)).body;
+    assert.deepEqual(typesIn({ data }), TYPES);
+    const attempts = data.map(({ headers }: { headers: Record<string, string> }) =>
+      headers["Webhook-Attempt"]
+    );
+    assert.deepEqual(attempts, ["2", "1"]);
+  });
+});
+
+webhookCase("PUT delivery: inbox during an attempt", async (_, service, hooks) => {
+  const held = Promise.withResolvers<number>();
+  hooks.judge = () => held.promise;
+  const { id } = await addEndpoint(service, hooks.url("/"));
+  await service.make({ outcome: "success" });
+  const settled = settle(service);
+  await until("the attempt is under way", () => hooks.arrivals.length > 0);
+  await service.call("PUT", `${ENDPOINTS}/${id}`, { body: { delivery: "inbox" } });
+  // The second event must not come before the first, whose attempt is under way.
+  await service.sql`
+    update pay.webhook_deliveries set leased_until = null where event_type = 'payment.completed'`;
+  assert.deepEqual((await readInbox(service, id)).body.data, []);
+  held.resolve(500);
+  await settled;
+  assert.deepEqual(typesIn((await readInbox(service, id)).body), TYPES);
+  assert.equal(hooks.arrivals.length, 1);
+});
+
+webhookCase("PUT delivery: url with too much in the inbox", async (_, service, hooks) => {
+  const { id } = await addInbox(service);
+  await service.make({ outcome: "pending" });
+  await readInbox(service, id);
+  await service.sql`
+    insert into pay.webhook_deliveries (environment_id, id, event_id, event_type, endpoint_id,
+      subject_id, sequence, status, created_at)
+    select environment_id, 'whd_' || lpad(n::text, 26, '0'), event_id, event_type, endpoint_id,
+      subject_id, sequence, 'available', created_at
+    from pay.webhook_deliveries, generate_series(1, 5000) as n`;
+  await service.sql`
+    insert into pay.inbox_entries (environment_id, endpoint_id, delivery_id, position)
+    select ${service.key.environment_id}, ${id}, 'whd_' || lpad(n::text, 26, '0'), n + 1
+    from generate_series(1, 5000) as n`;
+  await service.sql`update pay.webhook_endpoints set inbox_position = 5001 where id = ${id}`;
+  const change = () =>
+    service.call("PUT", `${ENDPOINTS}/${id}`, {
+      body: { delivery: "url", url: hooks.url("/") },
+    });
+  assertRefused(await change(), 409, "invalid_state");
+  const endpoint = await service.call("GET", `${ENDPOINTS}/${id}`);
+  assert.equal(endpoint.body.delivery, "inbox");
+  const { next_cursor } = (await readInbox(service, id, "limit=2")).body;
+  await readInbox(service, id, `after=${next_cursor}`);
+  assert.equal((await change()).status, 200);
+});
+
+webhookCase("the end of an inbox", async (t, service) => {
+  const { id } = await addInbox(service);
+  await service.make({ outcome: "success" });
+  await service.call("PUT", `${ENDPOINTS}/${id}`, { body: { status: "disabled" } });
+  await service.make({ outcome: "success" });
+  await settle(service);
+  await t.step("a disabled one keeps its deliveries and gets no new ones", async () => {
+    assert.deepEqual(typesIn((await readInbox(service, id)).body), TYPES);
+  });
+  await service.call("PUT", `${ENDPOINTS}/${id}`, { body: { status: "enabled" } });
+  await service.make({ outcome: "success" });
+  assert.equal((await service.call("DELETE", `${ENDPOINTS}/${id}`)).status, 200);
+  await t.step("a deleted one is 404, and its deliveries are cancelled", async () => {
+    assertRefused(await readInbox(service, id), 404, "not_found");
+    await settle(service);
+    const statuses = (await deliveriesOf(service)).map(({ status }) => status);
+    assert.deepEqual(statuses, Array(4).fill("cancelled"));
+  });
+});
+
+webhookCase("an inbox beside a URL", async (t, service, hooks) => {
+  const { id } = await addInbox(service);
+  await addEndpoint(service, hooks.url("/"));
+  await service.make({ outcome: "success" });
+  await settle(service);
+  await t.step("both get the same bytes", async () => {
+    const { data } = (await readInbox(service, id)).body;
+    assert.deepEqual(
+      data.map(({ body }: { body: string }) => body),
+      hooks.arrivals.map(({ text }) => text),
+    );
+  });
+  await t.step("polls of the dispatcher fill the inbox, and leave nothing pending", async () => {
+    await service.make({ outcome: "success" });
+    await settle(service);
+    assert.equal((await deliveriesOf(service, "&status=pending")).length, 0);
+    const health = await service.sql`select pending_deliveries, due_deliveries from pay.health`;
+    assert.deepEqual({ ...health[0] }, { pending_deliveries: "0", due_deliveries: "0" });
   });
 });

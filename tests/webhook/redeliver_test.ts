@@ -1,7 +1,11 @@
-/** The delivery log, and redelivery on demand (contract §4). */
+/** Redelivery of one delivery, and recovery of all that an endpoint has missed (contract §4). */
 
 import assert from "node:assert/strict";
+import type { InboxDelivery } from "../../shared/schema/inbox.ts";
+import { assertSilent } from "../support/database/invariant_breaches.ts";
 import { assertRefused } from "../support/service/service_case.ts";
+import type { TestService } from "../support/service/service.ts";
+import { addInbox, readInbox, typesIn } from "../support/webhook/inbox_reader.ts";
 import {
   addEndpoint,
   DELIVERIES,
@@ -10,16 +14,29 @@ import {
   settle,
   shown,
 } from "../support/webhook/recording_receiver.ts";
-import type { TestService } from "../support/service/service.ts";
 import { webhookCase } from "../support/webhook/webhook_case.ts";
 import { until } from "../support/common/until.ts";
 
 const AT = Date.parse("2026-08-09T10:11:12.013Z");
+const HOUR_MS = 3_600_000;
+const time = (at_ms: number) => new Date(at_ms).toISOString();
 
 function redeliver(service: TestService, id: string, idempotency_key?: string) {
   return service.call("POST", `${DELIVERIES}/${id}/redeliver`, {
     ...(idempotency_key && { idempotency_key }),
   });
+}
+
+function recover(service: TestService, id: string, body: Record<string, unknown>) {
+  return service.call("POST", `${ENDPOINTS}/${id}/recover`, { body });
+}
+
+/** Lets every attempt of the retry schedule of a sandbox fail, for two events of a payment. */
+async function failAll(service: TestService, at_ms: number): Promise<void> {
+  for (const after_ms of [0, 5_000, 65_000, 665_000, 700_000, 765_000, 1_400_000]) {
+    await service.setClock(at_ms + after_ms);
+    await settle(service);
+  }
 }
 
 webhookCase("POST /redeliver sends a delivered event again", async (t, service, hooks) => {
@@ -29,15 +46,12 @@ webhookCase("POST /redeliver sends a delivered event again", async (t, service, 
   await settle(service);
   const [before] = await deliveriesOf(service);
   await service.setClock(AT + 1000);
-  const response = await redeliver(service, before.id, "again");
+  const response = await redeliver(service, before.id);
   await settle(service);
   await t.step("returns the delivery, which is due now", () => {
-    const next_attempt_at = new Date(AT + 1000).toISOString();
-    assert.deepEqual([response.status, response.body], [200, {
-      ...before,
-      status: "pending",
-      next_attempt_at,
-    }]);
+    const next_attempt_at = time(AT + 1000);
+    const expected = { ...before, status: "pending", next_attempt_at };
+    assert.deepEqual([response.status, response.body], [200, expected]);
   });
   await t.step("sends the same bytes as attempt 2", () => {
     assert.deepEqual(shown(hooks.arrivals), ["payment.created 1", "payment.created 2"]);
@@ -49,38 +63,29 @@ webhookCase("POST /redeliver sends a delivered event again", async (t, service, 
     assert.deepEqual(after.attempts.map(({ number }: { number: number }) => number), [1, 2]);
     assert.deepEqual(after.attempts[0], before.attempts[0]);
   });
-  await t.step("a replay sends nothing", async () => {
-    const again = await redeliver(service, before.id, "again");
-    await settle(service);
-    assert.equal(again.text, response.text);
-    assert.equal(hooks.arrivals.length, 2);
-  });
 });
 
 webhookCase("POST /redeliver of a failed delivery", async (t, service, hooks) => {
-  await service.setClock(AT);
   await addEndpoint(service, hooks.url("/"));
+  await service.setClock(AT);
   await service.make({ outcome: "pending" });
   hooks.judge = () => 500;
-  for (const after_ms of [0, 5_000, 65_000, 665_000]) {
-    await service.setClock(AT + after_ms);
-    await settle(service);
-  }
+  await failAll(service, AT);
   const [failed] = await deliveriesOf(service);
-  assert.equal(failed.status, "failed");
-  await t.step("a failed redelivery is failed again, without another attempt", async () => {
-    await redeliver(service, failed.id);
-    await settle(service);
-    const [after] = await deliveriesOf(service);
-    assert.deepEqual([after.status, after.attempts.length], ["failed", 5]);
-  });
-  await t.step("a successful redelivery is delivered", async () => {
-    hooks.judge = () => 200;
-    await redeliver(service, failed.id);
-    await settle(service);
-    const [after] = await deliveriesOf(service);
-    assert.deepEqual([after.status, after.attempts.length], ["delivered", 6]);
-  });
+  assert.deepEqual([failed.status, failed.attempts.length], ["failed", 4]);
+  const cases = [[500, "failed", 5], [200, "delivered", 6]] as const;
+  for (const [status, expected, attempts] of cases) {
+    await t.step(
+      `with the response ${status} it is ${expected}, without another attempt`,
+      async () => {
+        hooks.judge = () => status;
+        await redeliver(service, failed.id);
+        await settle(service);
+        const [after] = await deliveriesOf(service);
+        assert.deepEqual([after.status, after.attempts.length], [expected, attempts]);
+      },
+    );
+  }
 });
 
 webhookCase("POST /redeliver 30 times keeps the attempts small", async (t, service, hooks) => {
@@ -99,20 +104,19 @@ webhookCase("POST /redeliver 30 times keeps the attempts small", async (t, servi
   await service.sql`update pay.webhook_deliveries set attempt_count = ${attempt},
     attempts = array(select json_array_elements(${JSON.stringify(kept)}::text::json))
     where id = ${id}`;
-  let shown: { number: number }[] = kept;
   for (let i = 0; i < 30; i++) {
     await redeliver(service, id);
     await settle(service);
-    shown = await read();
   }
+  const recorded: { number: number }[] = await read();
   await t.step("50 attempts stay recorded, of at most 8 kB", () => {
-    assert.equal(shown.length, 50);
-    const { length } = JSON.stringify(shown);
+    assert.equal(recorded.length, 50);
+    const { length } = JSON.stringify(recorded);
     assert.ok(length < 8_300, `${length} bytes`);
   });
   await t.step("they are the first attempt and the newest ones", () => {
-    const newest = shown.slice(1).map((_, i) => attempt + 30 + 2 - shown.length + i);
-    assert.deepEqual(shown.map(({ number }) => number), [1, ...newest]);
+    const newest = recorded.slice(1).map((_, i) => attempt + 30 + 2 - recorded.length + i);
+    assert.deepEqual(recorded.map(({ number }) => number), [1, ...newest]);
   });
 });
 
@@ -141,67 +145,226 @@ webhookCase("POST /redeliver of a pending delivery does not wait until it is due
   ]);
 });
 
-webhookCase(
-  "POST /redeliver during an attempt adds no other attempt",
-  async (_, service, hooks) => {
-    await addEndpoint(service, hooks.url("/"));
-    const responses: (() => void)[] = [];
-    hooks.judge = async () => {
-      const [pending] = await deliveriesOf(service);
-      assert.equal((await redeliver(service, pending.id)).status, 200);
-      return await new Promise((resolve) => responses.push(() => resolve(200)));
-    };
-    await service.make({ outcome: "pending" });
-    await until("an attempt is under way", () => responses.length > 0);
-    responses[0]!();
-    await settle(service);
-    assert.equal(hooks.arrivals.length, 1);
-    assert.equal((await deliveriesOf(service))[0].status, "delivered");
-  },
-);
-
-webhookCase("POST /redeliver without a usable endpoint", async (t, service, hooks) => {
-  await service.setClock(AT);
-  const { id } = await addEndpoint(service, hooks.url("/"));
-  hooks.judge = () => 500;
+webhookCase("POST /redeliver during an attempt adds no other attempt", async (
+  _,
+  service,
+  hooks,
+) => {
+  await addEndpoint(service, hooks.url("/"));
+  const response = Promise.withResolvers<number>();
+  hooks.judge = () => response.promise;
   await service.make({ outcome: "pending" });
+  await until("an attempt is under way", () => hooks.arrivals.length > 0);
+  const [pending] = await deliveriesOf(service);
+  assert.equal((await redeliver(service, pending.id)).status, 200);
+  response.resolve(200);
   await settle(service);
-  await service.call("PUT", `${ENDPOINTS}/${id}`, { body: { status: "disabled" } });
+  assert.equal(hooks.arrivals.length, 1);
+  assert.equal((await deliveriesOf(service))[0].status, "delivered");
+});
+
+webhookCase("POST /redeliver and /recover without a usable endpoint", async (t, service, hooks) => {
+  const { id } = await addEndpoint(service, hooks.url("/"));
+  const since = time(Date.now() - HOUR_MS);
+  hooks.judge = () => 500;
+  await service.make({ outcome: "success" });
+  await settle(service);
+  const put = (status: string) => service.call("PUT", `${ENDPOINTS}/${id}`, { body: { status } });
+  await put("disabled");
   const [cancelled] = await deliveriesOf(service);
   assert.deepEqual([cancelled.status, cancelled.next_attempt_at], ["cancelled", null]);
   const refused = await redeliver(service, cancelled.id, "off");
-  await t.step("a disabled endpoint: 409", () => {
-    assertRefused(refused, 409, "invalid_state");
-    const { current_status, allowed } = refused.body.error;
-    assert.deepEqual([current_status, allowed], ["disabled", ["enabled"]]);
+  await t.step("a disabled endpoint: 409", async () => {
+    for (const response of [refused, await recover(service, id, { since })]) {
+      assertRefused(response, 409, "invalid_state");
+      const { current_status, allowed } = response.body.error;
+      assert.deepEqual([current_status, allowed], ["disabled", ["enabled"]]);
+    }
   });
-  await t.step("the endpoint is enabled again: a cancelled delivery is sent", async () => {
-    await service.call("PUT", `${ENDPOINTS}/${id}`, { body: { status: "enabled" } });
+  await t.step("the endpoint is enabled again: cancelled deliveries are sent", async () => {
+    await put("enabled");
     hooks.judge = () => 200;
     assert.equal((await redeliver(service, cancelled.id)).status, 200);
     await settle(service);
-    assert.equal((await deliveriesOf(service))[0].status, "delivered");
+    assert.deepEqual(shown(hooks.arrivals).slice(1), ["payment.created 2"]);
+    assert.equal((await recover(service, id, { since })).body.count, 1);
+    await settle(service);
+    assert.deepEqual(shown(hooks.arrivals).slice(2), ["payment.completed 1"]);
   });
   await t.step("a replay of the refused request is still refused", async () => {
     const again = await redeliver(service, cancelled.id, "off");
     assert.deepEqual([again.status, again.text], [409, refused.text]);
-    assert.equal(again.headers.get("Idempotent-Replayed"), "true");
   });
   await t.step("a deleted endpoint: 409", async () => {
     await service.call("DELETE", `${ENDPOINTS}/${id}`);
     assertRefused(await redeliver(service, cancelled.id), 409, "invalid_state");
   });
+});
+
+webhookCase("POST /redeliver to an inbox", async (t, service) => {
+  const { id } = await addInbox(service);
+  await service.make({ outcome: "success" });
+  const first = (await readInbox(service, id)).body;
+  await t.step("an available delivery stays where it is", async () => {
+    const { status, body } = await redeliver(service, first.data[0].id);
+    assert.deepEqual([status, body.status], [200, "available"]);
+    assert.deepEqual(typesIn((await readInbox(service, id)).body), typesIn(first));
+  });
+  await t.step("a delivered one comes again behind the cursor, as attempt 2", async () => {
+    await readInbox(service, id, `after=${first.next_cursor}`);
+    const { status, body } = await redeliver(service, first.data[0].id);
+    assert.deepEqual([status, body.status], [200, "pending"]);
+    const { data } = (await readInbox(service, id, `after=${first.next_cursor}`)).body;
+    assert.deepEqual(data.map(({ id }: { id: string }) => id), [first.data[0].id]);
+    assert.equal(data[0].headers["Webhook-Attempt"], "2");
+    assert.equal(data[0].body, first.data[0].body);
+  });
+});
+
+webhookCase("POST /recover sends failed deliveries again", async (t, service, hooks) => {
+  await service.setClock(AT);
+  const { id } = await addEndpoint(service, hooks.url("/"));
+  await service.make({ outcome: "pending" });
+  await settle(service);
+  hooks.judge = () => 500;
+  await service.setClock(AT + HOUR_MS);
+  const missed = await service.make({ outcome: "success" });
+  await failAll(service, AT + HOUR_MS);
+  const statuses = async () => (await deliveriesOf(service)).map(({ status }) => status);
+  assert.deepEqual(await statuses(), ["delivered", "failed", "failed"]);
+  const before = hooks.arrivals.length;
+  const held = Promise.withResolvers<number>();
+  hooks.judge = () => held.promise;
+  await service.setClock(AT + 3 * HOUR_MS);
+  const body = { since: time(AT) };
+  const response = await recover(service, id, body);
+  await t.step("returns 202 with the count", () => {
+    assert.equal(response.status, 202);
+    assert.deepEqual(response.body, {
+      object: "recovery",
+      endpoint_id: id,
+      count: 2,
+      has_more: false,
+      next_cursor: null,
+    });
+  });
+  await t.step("a second recovery does not double what is pending", async () => {
+    assert.equal((await recover(service, id, body)).body.count, 0);
+    assert.equal((await recover(service, id, { ...body, status: "all" })).body.count, 1);
+  });
+  await t.step("the endpoint gets them in the order of the payment", async () => {
+    held.resolve(200);
+    await settle(service);
+    const got = hooks.arrivals.slice(before)
+      .filter(({ event }) => event.data.object.id === missed.body.id);
+    assert.deepEqual(got.map(({ event }) => event.type), ["payment.created", "payment.completed"]);
+    assert.deepEqual(await statuses(), ["delivered", "delivered", "delivered"]);
+  });
+  await t.step("the invariants hold", async () => {
+    await service.setClock(null);
+    await assertSilent(service.sql);
+  });
+});
+
+webhookCase("POST /recover bounds", async (t, service, hooks) => {
+  const { id } = await addEndpoint(service, hooks.url("/"));
+  for (const hours of [0, 1, 2]) {
+    await service.setClock(AT + hours * HOUR_MS);
+    await service.make({ outcome: "pending" });
+    await settle(service);
+  }
+  await service.setClock(AT + 3 * HOUR_MS);
+  const count = async (body: Record<string, unknown>) => {
+    const { body: { count } } = await recover(service, id, { status: "all", ...body });
+    await settle(service);
+    return count;
+  };
+  const cases: [name: string, since_h: number, until_h: number | undefined, count: number][] = [
+    ["both ends are inclusive", 1, 2, 2],
+    ["until one moment", 1, 1, 1],
+    ["without until", 1, undefined, 2],
+    ["nothing in the period", 2.5, undefined, 0],
+  ];
+  for (const [name, since_h, until_h, expected] of cases) {
+    await t.step(`${name}: ${expected}`, async () => {
+      const since = time(AT + since_h * HOUR_MS);
+      const until = until_h === undefined ? undefined : time(AT + until_h * HOUR_MS);
+      assert.equal(await count({ since, ...(until && { until }) }), expected);
+    });
+  }
+  await t.step("until before since is refused", async () => {
+    const bounds = { since: time(AT + HOUR_MS), until: time(AT) };
+    assertRefused(await recover(service, id, bounds), 400, "invalid_parameter", "until");
+  });
+  await t.step("starting_after continues", async () => {
+    const [first] = await deliveriesOf(service);
+    assert.equal(await count({ since: time(AT), starting_after: first.id }), 2);
+  });
+  await t.step("the deliveries of other endpoints stay as they are", async () => {
+    const other = await addEndpoint(service, hooks.url("/other"));
+    const { body } = await recover(service, other.id, { since: time(AT), status: "all" });
+    assert.equal(body.count, 0);
+  });
+});
+
+webhookCase("POST /recover more than one request can", async (t, service, hooks) => {
+  const { id } = await addEndpoint(service, hooks.url("/"), { events: ["payment.completed"] });
+  await service.make({ outcome: "success" });
+  await settle(service);
+  const since = (await deliveriesOf(service))[0].created_at;
+  await service.sql`
+    insert into pay.webhook_deliveries (environment_id, id, event_id, event_type, endpoint_id,
+      subject_id, sequence, status, created_at)
+    select environment_id, left(id, 13) || lpad(n::text, 17, '0'), event_id, event_type, endpoint_id,
+      subject_id, sequence, 'failed', created_at
+    from pay.webhook_deliveries, generate_series(1, 5001) as n`;
+  const began = performance.now();
+  const { body: first } = await recover(service, id, { since });
+  const took_ms = performance.now() - began;
+  await t.step("the first recovers 5 000 and gives a cursor", () => {
+    const { count, has_more, next_cursor } = first;
+    assert.deepEqual([count, has_more, typeof next_cursor], [5000, true, "string"]);
+    assert.ok(took_ms < 2_000, `${took_ms} ms`);
+  });
+  await t.step("the second recovers the rest", async () => {
+    const { body } = await recover(service, id, { since, starting_after: first.next_cursor });
+    assert.deepEqual([body.count, body.has_more, body.next_cursor], [1, false, null]);
+  });
+});
+
+webhookCase("POST /recover for an inbox", async (t, service) => {
+  await service.setClock(AT);
+  const { id } = await addInbox(service);
+  await service.make({ outcome: "success" });
+  const { data, next_cursor } = (await readInbox(service, id)).body;
+  const count = async () =>
+    (await recover(service, id, { since: time(AT), status: "all" })).body.count;
+  await t.step("what is in the inbox stays as it is", async () => {
+    assert.equal(await count(), 0);
+    assert.equal((await readInbox(service, id)).body.data.length, 2);
+  });
+  await readInbox(service, id, `after=${next_cursor}`);
   await t.step(
-    "an unknown and a foreign delivery: 404, which is not stored",
+    "acknowledged deliveries come again behind the cursor, once, as attempt 2",
     async () => {
-      for (const key of [service.key.text, service.other.text]) {
-        const unknown = key === service.key.text ? `whd_${"0".repeat(26)}` : cancelled.id;
-        const path = `${DELIVERIES}/${unknown}/redeliver`;
-        const response = await service.call("POST", path, { key, idempotency_key: "none" });
-        assertRefused(response, 404, "not_found");
-      }
-      const kept = await service.sql`select from pay.idempotency_keys where key = 'none'`;
-      assert.equal(kept.length, 0);
+      assert.equal(await count(), 2);
+      assert.equal(await count(), 0);
+      const again = (await readInbox(service, id, `after=${next_cursor}`)).body;
+      assert.deepEqual(typesIn(again), typesIn({ data }));
+      const shown = again.data.map(({ id, headers }: InboxDelivery) => [
+        id,
+        headers["Webhook-Attempt"],
+      ]);
+      assert.deepEqual(shown, data.map(({ id }: InboxDelivery) => [id, "2"]));
     },
   );
+  await t.step("a recovery ends a wait", async () => {
+    const { next_cursor } = (await readInbox(service, id)).body;
+    await readInbox(service, id, `after=${next_cursor}`);
+    const reading = readInbox(service, id, `wait=20&after=${next_cursor}`);
+    const { readers } = service.deps.webhooks!.inboxes;
+    await until("the read waits", () => readers.size > 0);
+    await count();
+    assert.equal((await reading).body.data.length, 2);
+  });
 });
