@@ -242,18 +242,6 @@ webhookCase("a thousand poison deliveries are delivered within 50 s", async (_, 
   const started = performance.now();
   await settle(service);
   const took_ms = performance.now() - started;
-  const alone = performance.now();
-  for (let i = 0; i < LOST; i++) {
-    await (await fetch(hooks.url("/alone"), { method: "POST", body: "{}" })).body?.cancel();
-    await service.sql`select`;
-  }
-  const alone_ms = performance.now() - alone;
-  console.log(
-    `${LOST} expired leases: ${took_ms.toFixed(0)} ms, ${
-      (took_ms / alone_ms).toFixed(1)
-    } times as ` +
-      `long as as many requests and empty statements one by one`,
-  );
   assert.equal(hooks.at("/").length, LOST);
   const rows = await service.sql`
     select from pay.webhook_deliveries where status <> 'delivered' or expired_leases > 0`;
@@ -291,69 +279,3 @@ webhookCase(
     assert.ok(slow < POISON / 2, `${slow} slow ones arrived meanwhile`);
   },
 );
-
-webhookCase("Dispatcher.stop() loses no lease", async (t, service, hooks) => {
-  const held: (() => void)[] = [];
-  hooks.judge = () => new Promise((resolve) => held.push(() => resolve(200)));
-  await addEndpoint(service, hooks.url("/"), { events: ["payment.created"] });
-  for (let i = 0; i < 12; i++) await service.make({ outcome: "pending" });
-  await until("some are in progress, and some wait for a slot", async () => {
-    const [row] = await service.sql`
-      select count(*)::int as leased from pay.webhook_deliveries where leased_until is not null`;
-    return held.length >= 4 && row!.leased > held.length;
-  });
-  await service.deps.webhooks!.dispatcher.stop(Promise.resolve());
-  const rows = async () =>
-    [
-      ...await service
-        .sql`select distinct status, attempt_count, leased_until, expired_leases,
-        cardinality(attempts) as attempts
-      from pay.webhook_deliveries`,
-    ].map((row) => ({ ...row }));
-  const given_back = [
-    { status: "pending", attempt_count: 0, leased_until: null, expired_leases: 0, attempts: 0 },
-  ];
-  await t.step("every lease is released, also of attempts in progress", async () => {
-    assert.deepEqual(await rows(), given_back);
-  });
-  await t.step("a late response changes nothing", async () => {
-    for (const respond of held) respond();
-    await settle(service);
-    assert.deepEqual(await rows(), given_back);
-  });
-});
-
-webhookCase("Dispatcher.stop() loses no lease of a poll in progress", async (t, service, hooks) => {
-  await service.setClock(AT);
-  await addEndpoint(service, hooks.url("/"), { events: ["payment.created"] });
-  hooks.judge = () => 503;
-  for (let i = 0; i < 12; i++) await service.make({ outcome: "pending" });
-  await settle(service);
-  hooks.arrivals.length = 0;
-  const { dispatcher } = service.deps.webhooks!;
-  let settled = Promise.resolve();
-  let stopped = Promise.resolve();
-  await service.sql.begin(async (sql) => {
-    await sql`lock table pay.webhook_deliveries in access exclusive mode`;
-    await sql`update pay.webhook_deliveries set next_attempt_at = ${new Date(AT)}`;
-    settled = settle(service);
-    await until("the poll waits for the table", async () => {
-      const waiting = await service.sql`
-        select from pg_stat_activity where wait_event_type = 'Lock' and query like '%poll_deliveries%'`;
-      return waiting.length > 0;
-    });
-    stopped = dispatcher.stop(Promise.resolve());
-  });
-  await stopped;
-  service.forgetStatements();
-  await t.step("the leases of the poll are released", async () => {
-    const leased = await service.sql`
-      select from pay.webhook_deliveries where leased_until is not null`;
-    assert.equal(leased.length, 0);
-    assert.equal(hooks.arrivals.length, 0);
-  });
-  await t.step("no result is left to record", async () => {
-    await settled;
-    service.assertStatements(0);
-  });
-});

@@ -68,7 +68,7 @@ export const SLOWEST: readonly string[] = [
   "tests/webhook/poison_deliveries_test.ts",
   "tests/http/lifecycle_test.ts",
   "tests/documents/readme_test.ts",
-  "tests/webhook/crash_test.ts",
+  "tests/webhook/kill_test.ts",
   "tests/http/ledger_test.ts",
   "tests/upgrade/upgrade_test.ts",
 ];

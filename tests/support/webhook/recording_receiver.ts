@@ -91,6 +91,18 @@ export function openRecorder(
   return receiver;
 }
 
+/** Holds the responses of a receiver back. `release` sends those to the oldest requests. */
+export function holdResponses(receiver: RecordingReceiver) {
+  const held: ((status: number) => void)[] = [];
+  receiver.judge = () => new Promise((resolve) => held.push(resolve));
+  return {
+    held,
+    release(count = held.length, status = 200) {
+      for (const respond of held.splice(0, count)) respond(status);
+    },
+  };
+}
+
 /** The members of a new endpoint that tests use. */
 export interface AddedEndpoint {
   id: string;

@@ -1,0 +1,355 @@
+/**
+ * The dispatcher at work: how many attempts are in progress, several dispatchers at once, a stop, a
+ * database that is away, and rows with which its statement fails. It gives such a row up, logs it,
+ * and serves all others. delivery_queue_test.ts has all limits.
+ */
+
+import assert from "node:assert/strict";
+import postgres from "postgres";
+import { createDependencies } from "../../shared/functions/dependencies.ts";
+import { untilWaiting } from "../support/database/lock_waits.ts";
+import { poison, POISON_CODE, poisonFunction } from "../support/database/poison.ts";
+import { BASE_URL, MASTER_SECRET, type TestService } from "../support/service/service.ts";
+import { until } from "../support/common/until.ts";
+import { AT } from "../support/webhook/dispatcher_polls.ts";
+import { addInbox, readInbox, typesIn } from "../support/webhook/inbox_reader.ts";
+import { addEndpoint, holdResponses, settle } from "../support/webhook/recording_receiver.ts";
+import { webhookCase } from "../support/webhook/webhook_case.ts";
+
+const MAX_OF_NEW = 4;
+const MAX_OF_FAILING = 2;
+
+async function pay(service: TestService, count: number): Promise<void> {
+  for (let i = 0; i < count; i++) await service.make({ outcome: "pending" });
+}
+
+webhookCase("a failing endpoint has 2 attempts in progress", async (_, service, hooks) => {
+  const { held, release } = holdResponses(hooks);
+  await addEndpoint(service, hooks.url("/bad"), { events: ["payment.created"] });
+  await pay(service, 1);
+  await until("the first is in progress", () => held.length === 1);
+  release(1, 500);
+  await until("the failure is recorded", async () => {
+    const [row] = await service.sql`select failing_since from pay.webhook_endpoints`;
+    return row!.failing_since !== null;
+  });
+  await pay(service, 20);
+  for (let ended = 0; ended < 10; ended++) {
+    await until("2 are in progress", () => held.length >= MAX_OF_FAILING);
+    // A further lease would have arrived by the end of some requests.
+    if (ended === 9) {
+      for (let i = 0; i < 5; i++) await service.call("GET", "/api-v1-payments/v1/payments");
+    }
+    assert.equal(held.length, MAX_OF_FAILING);
+    release(1, 500);
+  }
+  hooks.judge = () => 500;
+  release(held.length, 500);
+  await settle(service);
+  assert.equal(hooks.arrivals.length, 21);
+});
+
+webhookCase("a lease that waited long for a slot is renewed", async (_, service, hooks) => {
+  const { held, release } = holdResponses(hooks);
+  await service.setClock(AT);
+  await addEndpoint(service, hooks.url("/slow"));
+  await pay(service, 8);
+  await until("4 are in progress", () => held.length === MAX_OF_NEW);
+  await until("all are leased", async () => {
+    const [row] = await service.sql`select count(*)::int as leased from pay.webhook_deliveries
+      where leased_until = ${new Date(AT + 25_000)}`;
+    return row!.leased === 8;
+  });
+  // Too late to send the deliveries within their lease, so the dispatcher must renew it.
+  await service.setClock(AT + 9_000);
+  release(MAX_OF_NEW);
+  await until("a slot is taken again", () => hooks.arrivals.length > MAX_OF_NEW);
+  const newest = hooks.arrivals[MAX_OF_NEW]!;
+  assert.equal(newest.headers.get("Webhook-Attempt"), "1");
+  const [row] = await service.sql`select leased_until, attempt_count from pay.webhook_deliveries
+    where event_id = ${newest.event.id}`;
+  assert.deepEqual(row, { leased_until: new Date(AT + 34_000), attempt_count: 1 });
+  hooks.judge = () => 200;
+  release();
+  await settle(service);
+  assert.equal(hooks.arrivals.length, 8);
+});
+
+webhookCase("three dispatchers deliver each event once and in order", async (
+  _,
+  service,
+  hooks,
+) => {
+  await addEndpoint(service, hooks.url("/"));
+  const others = Array.from({ length: 2 }, () =>
+    createDependencies({
+      database_url: service.database.functions_url,
+      base_url: BASE_URL,
+      webhook_master_secret: MASTER_SECRET,
+      allow_private_webhooks: true,
+      log: () => {},
+    }));
+  try {
+    await Promise.all(Array.from({ length: 80 }, async () => {
+      await service.make({ outcome: "refunded" });
+      await Promise.all(others.map((deps) => deps.webhooks!.dispatcher.notify()));
+    }));
+    await until("all have arrived", async () => {
+      await Promise.all(
+        [service.deps, ...others].map((deps) => deps.webhooks!.dispatcher.notify()),
+      );
+      return hooks.arrivals.length >= 400;
+    }, 30_000);
+    await settle(service);
+    assert.equal(new Set(hooks.arrivals.map(({ event }) => event.id)).size, 400);
+    assert.equal(hooks.arrivals.length, 400);
+    const last = new Map<string, number>();
+    for (const { event } of hooks.arrivals) {
+      const subject = event.data.object.payment_id ?? event.data.object.id;
+      assert.equal(event.sequence, (last.get(subject) ?? 0) + 1);
+      last.set(subject, event.sequence);
+    }
+  } finally {
+    await Promise.all(others.map((deps) => deps.close()));
+  }
+});
+
+webhookCase("Dispatcher.stop() loses no lease", async (t, service, hooks) => {
+  const { held, release } = holdResponses(hooks);
+  await addEndpoint(service, hooks.url("/"), { events: ["payment.created"] });
+  await pay(service, 12);
+  await until("some are in progress, and some wait for a slot", async () => {
+    const [row] = await service.sql`
+      select count(*)::int as leased from pay.webhook_deliveries where leased_until is not null`;
+    return held.length >= MAX_OF_NEW && row!.leased > held.length;
+  });
+  await service.deps.webhooks!.dispatcher.stop(Promise.resolve());
+  const assertGivenBack = async () => {
+    const rows = await service.sql`
+      select distinct status, attempt_count, leased_until, expired_leases,
+        cardinality(attempts) as attempts
+      from pay.webhook_deliveries`;
+    assert.deepEqual([...rows], [
+      { status: "pending", attempt_count: 0, leased_until: null, expired_leases: 0, attempts: 0 },
+    ]);
+  };
+  await t.step("every lease is released, also of attempts in progress", assertGivenBack);
+  await t.step("a late response changes nothing", async () => {
+    release();
+    await settle(service);
+    await assertGivenBack();
+  });
+});
+
+webhookCase("Dispatcher.stop() loses no lease of a poll in progress", async (t, service, hooks) => {
+  await service.setClock(AT);
+  await addEndpoint(service, hooks.url("/"), { events: ["payment.created"] });
+  hooks.judge = () => 503;
+  await pay(service, 12);
+  await settle(service);
+  hooks.arrivals.length = 0;
+  let settled = Promise.resolve();
+  let stopped = Promise.resolve();
+  await service.sql.begin(async (sql) => {
+    await sql`lock table pay.webhook_deliveries in access exclusive mode`;
+    await sql`update pay.webhook_deliveries set next_attempt_at = ${new Date(AT)}`;
+    settled = settle(service);
+    await untilWaiting(service.sql, { calls: "poll_deliveries" });
+    stopped = service.deps.webhooks!.dispatcher.stop(Promise.resolve());
+  });
+  await stopped;
+  service.forgetStatements();
+  await t.step("the leases of the poll are released", async () => {
+    const leased = await service.sql`
+      select from pay.webhook_deliveries where leased_until is not null`;
+    assert.deepEqual([leased.length, hooks.arrivals.length], [0, 0]);
+  });
+  await t.step("no result is left to record", async () => {
+    await settled;
+    service.assertStatements(0);
+  });
+});
+
+webhookCase(
+  "a dispatcher keeps results while the database is unavailable, without a busy loop",
+  async (
+    t,
+    service,
+    hooks,
+  ) => {
+    await addEndpoint(service, hooks.url("/"));
+    const { held, release } = holdResponses(hooks);
+    await service.make({ outcome: "pending" });
+    await service.make({ outcome: "pending" });
+    await until("both are in progress", () => held.length === 2);
+    const { pathname } = new URL(service.database.url);
+    const name = pathname.slice(1);
+    const server = new URL(service.database.url);
+    server.pathname = "/postgres";
+    const admin = postgres(server.href, { max: 1, onnotice: () => {} });
+    try {
+      await admin`alter database ${admin(name)} allow_connections false`;
+      await admin`select pg_terminate_backend(pid) from pg_stat_activity where datname = ${name}`;
+      const failed = () => service.logs.filter(({ route }) => route === "dispatcher").length;
+      await t.step("a failed poll is repeated when an attempt ends", async () => {
+        release(1);
+        await until("a poll has failed", () => failed() > 0);
+        for (let i = 0; i < 50; i++) await new Promise((resolve) => setTimeout(resolve));
+        assert.ok(failed() <= 3, `${failed()} polls have failed`);
+        release(1);
+        await settle(service);
+        assert.ok(failed() <= 6, `${failed()} polls have failed`);
+      });
+      await admin`alter database ${admin(name)} allow_connections true`;
+      await t.step("after its return the results are recorded, and nothing is resent", async () => {
+        await until("both are recorded", async () => {
+          await settle(service);
+          const rows = await service.sql`select status from pay.webhook_deliveries`;
+          return rows.every(({ status }) => status === "delivered");
+        });
+        assert.equal(hooks.arrivals.length, 2);
+      });
+    } finally {
+      await admin`alter database ${admin(name)} allow_connections true`;
+      await admin.end();
+    }
+  },
+);
+
+/** The faults in the log of the dispatcher. */
+function faults({ logs }: TestService): (string | undefined)[] {
+  return logs.filter(({ route }) => route === "dispatcher").map(({ fault }) => fault);
+}
+
+/** The statuses of the deliveries to an endpoint. */
+async function statuses({ sql }: TestService, endpoint_id: string): Promise<string[]> {
+  const rows = await sql`select status from pay.webhook_deliveries
+    where endpoint_id = ${endpoint_id} order by id`;
+  return rows.map(({ status }) => status);
+}
+
+webhookCase("a result that cannot be recorded holds up no other", async (t, service, hooks) => {
+  const bad = await addEndpoint(service, hooks.url("/bad"));
+  const key = service.other.text;
+  const good = await addEndpoint(service, hooks.url("/good"), {}, { key });
+  const end = await poison(service.sql, {
+    table: "webhook_deliveries",
+    on: "update",
+    when: `new.endpoint_id = '${bad.id}' and cardinality(new.attempts) > cardinality(old.attempts)`,
+  });
+  await t.step("beside others in a list, and alone", async () => {
+    for (let i = 1; i <= 3; i++) {
+      await service.make({ outcome: "success" });
+      await service.make({ outcome: "success" }, { key });
+      await until(`round ${i}: the others are recorded`, async () => {
+        await settle(service);
+        const delivered = await statuses(service, good.id);
+        return delivered.length === 2 * i && delivered.every((status) => status === "delivered");
+      });
+    }
+    await settle(service);
+    const given_up = faults(service).filter((fault) => fault?.startsWith("GivenUp delivery whd_"));
+    assert.ok(given_up.length >= 3, `${faults(service)}`);
+    assert.ok(given_up.every((fault) => fault!.includes(POISON_CODE)));
+    assert.equal(hooks.at("/good").length, 6);
+  });
+  await t.step("its lease ends, and it is sent again as a poison delivery", async () => {
+    await end();
+    await service.setClock(Date.now() + 30_000);
+    await until("all are recorded", async () => {
+      await settle(service);
+      return (await statuses(service, bad.id)).every((status) => status === "delivered");
+    });
+  });
+});
+
+webhookCase("an endpoint that cannot be leased holds up no other", async (t, service, hooks) => {
+  const bad = await addEndpoint(service, hooks.url("/bad"));
+  const key = service.other.text;
+  const good = await addEndpoint(service, hooks.url("/good"), {}, { key });
+  const end = await poison(service.sql, {
+    table: "webhook_deliveries",
+    on: "update",
+    when: `new.endpoint_id = '${bad.id}' and new.leased_until is distinct from old.leased_until`,
+  });
+  const round = async (expected: number) => {
+    await service.make({ outcome: "success" });
+    await service.make({ outcome: "success" }, { key });
+    await until("the others have arrived", async () => {
+      await settle(service);
+      return hooks.at("/good").length === expected;
+    });
+  };
+  await t.step("the others are delivered, and the log names it once", async () => {
+    await round(2);
+    await round(4);
+    assert.deepEqual(
+      faults(service).filter((fault) => fault?.includes(bad.id)).map((fault) =>
+        fault!.split(" ").slice(0, 4)
+      ),
+      [["GivenUp", "endpoint", bad.id, POISON_CODE]],
+    );
+    assert.deepEqual(await statuses(service, good.id), Array(4).fill("delivered"));
+    assert.deepEqual(hooks.at("/bad"), []);
+  });
+  await t.step("it is tried again after ten minutes, without losing an event", async () => {
+    await end();
+    await service.setClock(Date.now() + 10 * 60_000 + 1_000);
+    await until("its deliveries have arrived", async () => {
+      await settle(service);
+      return hooks.at("/bad").length === 4;
+    });
+  });
+});
+
+webhookCase("an inbox that cannot be filled holds up no other", async (_, service, hooks) => {
+  const bad = await addInbox(service);
+  const key = service.other.text;
+  const good = await addInbox(service, {}, { key });
+  await addEndpoint(service, hooks.url("/good"), {}, { key });
+  await poison(service.sql, {
+    table: "inbox_entries",
+    on: "insert",
+    when: `new.endpoint_id = '${bad.id}'`,
+  });
+  await service.make({ outcome: "pending" });
+  await service.make({ outcome: "pending" }, { key });
+  await until("the dispatcher has filled the other and sent", async () => {
+    await settle(service);
+    return hooks.at("/good").length === 1 &&
+      (await statuses(service, good.id)).every((status) => status === "available");
+  });
+  assert.deepEqual(typesIn((await readInbox(service, good.id, "", { key })).body), [
+    "payment.created",
+  ]);
+  assert.ok(faults(service).some((fault) => fault?.startsWith(`GivenUp endpoint ${bad.id}`)));
+});
+
+webhookCase("a reader that cannot be looked up holds up no other", async (_, service) => {
+  const bad = await addInbox(service);
+  const key = service.other.text;
+  const good = await addInbox(service, {}, { key });
+  const { readers } = service.deps.webhooks!.inboxes;
+  const reads = [
+    readInbox(service, bad.id, "wait=4"),
+    readInbox(service, good.id, "wait=20", { key }),
+  ];
+  await until("both wait", () => readers.size === 2);
+  await poisonFunction(service.sql, {
+    name: "is_held_back",
+    when: `p_delivery.endpoint_id = '${bad.id}'`,
+  });
+  // Not due, so the poll has to find out whether a fault holds it back.
+  await service.sql.unsafe(`
+    create function pay.test_later() returns trigger language plpgsql as $$
+    begin new.next_attempt_at := now() + interval '1 hour'; return new; end $$;
+    create trigger test_later before insert on pay.webhook_deliveries
+      for each row when (new.endpoint_id = '${bad.id}') execute function pay.test_later()`);
+  await service.make({ outcome: "pending" });
+  const began = performance.now();
+  await service.make({ outcome: "pending" }, { key });
+  assert.deepEqual(typesIn((await reads[1]!).body), ["payment.created"]);
+  assert.ok(performance.now() - began < 3_000);
+  await reads[0];
+  assert.ok(faults(service).some((fault) => fault?.startsWith(`GivenUp reader of ${bad.id}`)));
+});
