@@ -11,8 +11,8 @@ import { type Access, rateLimited } from "../store/outcome.ts";
 import { AddressLimit, type Verdict } from "./address_limit.ts";
 import { networkOf } from "./address_network.ts";
 import type { Dependencies } from "./dependencies.ts";
-import type { Env, PresentedKey } from "./request_state.ts";
-import { LIVE_ENVIRONMENT, type RequestEnvironment } from "./request_environment.ts";
+import type { Env, PresentedKey, RequestEnvironment } from "./request_state.ts";
+import { LIVE_ENVIRONMENT } from "./request_environment.ts";
 
 /**
  * Finds out who sends a request before anything is done for it. A malformed key never reaches the

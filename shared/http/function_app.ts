@@ -27,9 +27,8 @@ import { asSent, parseBody, parseQuery } from "./parse_input.ts";
 import { noSuchResource, pathKind, pathOfResource } from "./path_id.ts";
 import { parseBytes, type ReadBody, readRaw } from "./request_body.ts";
 import { faultOf } from "./log_line.ts";
-import type { Env } from "./request_state.ts";
+import type { Env, EnvironmentValues, RequestEnvironment } from "./request_state.ts";
 import { unknownRoute } from "./unknown_route.ts";
-import type { EnvironmentValues, RequestEnvironment } from "./request_environment.ts";
 
 type Ctx = Context<Env>;
 

@@ -10,8 +10,8 @@ import { type Describe, requestDurations, span, traceparentOf } from "../core/tr
 import { Retries } from "../jobs/retries.ts";
 import type { RateLimits } from "../store/outcome.ts";
 import type { Dependencies } from "./dependencies.ts";
-import type { Env, RequestState } from "./request_state.ts";
-import { LIVE_ENVIRONMENT, type ObservedRequest } from "./request_environment.ts";
+import type { Env, ObservedRequest, RequestState } from "./request_state.ts";
+import { LIVE_ENVIRONMENT } from "./request_environment.ts";
 
 /** Window of the rate limit in seconds, as in the database (`pay_internal.requests_used`). */
 const WINDOW_S = 2;

@@ -4,71 +4,9 @@
  */
 
 import type { Context } from "hono";
-import type { RandomSource } from "../core/ids.ts";
 import type { Scope } from "../schema/api_key.ts";
 import type { Access } from "../store/outcome.ts";
-import type { SandboxSettings } from "../store/sandbox_settings.ts";
-import type { Route } from "./route.ts";
-import type { Env, RequestState } from "./request_state.ts";
-
-/** The randomness and the settings that a request has from its environment. */
-export interface EnvironmentValues {
-  random: RandomSource;
-  /** Takes part in the ids (`idGenerator`); undefined: they follow the time of the request. */
-  order_ms: number | undefined;
-  /** Number of the request in the run of a seeded sandbox; null: the sandbox has no seed. */
-  run_number: number | null;
-  /** Null: those of a live environment. */
-  settings: SandboxSettings | null;
-}
-
-/** The parts of a request that its environment reads. */
-export interface Requested {
-  route: Pick<Route, "method" | "home" | "paths" | "without_faults">;
-  /** The id in the path as it was sent. */
-  sent_id: string;
-  idempotency_key: string | null;
-}
-
-/** Decides a request in its environment, which gives the access. */
-type Decide = <T>(
-  scope: Scope | null,
-  decide: (access: Access, values: EnvironmentValues) => Promise<T>,
-) => Promise<T>;
-
-/** A request that has its response, as the server observed it. */
-export interface ObservedRequest {
-  method: string;
-  /** The whole URL, for its query. */
-  url: string;
-  /** The path from the name of the function on. */
-  path: string;
-  status: number;
-  is_replay: boolean;
-  /** True if a web page sent the request. */
-  is_from_page: boolean;
-  duration_ms: number;
-}
-
-/** The live environments, or the sandboxes. */
-export interface RequestEnvironment {
-  /** Called before the route. */
-  begin?(c: Context<Env>): Promise<void>;
-  /** Reads what a request asks of its environment. Throws `ApiError`. */
-  read(c: Context<Env>, requested: Requested): Decide;
-  /** Checks the key of a request. Throws the errors of `ask`. */
-  admit<T>(
-    c: Context<Env>,
-    scope: Scope | null,
-    ask: (access: Access) => Promise<T>,
-  ): Promise<T>;
-  /** Responds to an error of this environment, or returns null. */
-  responseTo?(c: Context<Env>, error: unknown): Response | null;
-  /** Called with the response of a request, also that of an error. */
-  end?(c: Context<Env>): Promise<void>;
-  /** Logs a request after its response. */
-  log?(state: RequestState, observed: ObservedRequest): void;
-}
+import type { Env, RequestEnvironment } from "./request_state.ts";
 
 /** The live environments. Requests without a well-formed key count as theirs. */
 export const LIVE_ENVIRONMENT: RequestEnvironment = {

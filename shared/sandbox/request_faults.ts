@@ -13,8 +13,7 @@ import type { FaultStore, FaultTarget, MatchedFault } from "./fault_store.ts";
 import { timeIn } from "./known_settings.ts";
 import type { Access } from "../store/outcome.ts";
 import type { SandboxSettings } from "../store/sandbox_settings.ts";
-import type { Requested } from "../http/request_environment.ts";
-import type { Env } from "../http/request_state.ts";
+import type { Env, Requested } from "../http/request_state.ts";
 
 /** The fault of a request. */
 type RequestFault = Omit<MatchedFault<"request">, "id">;

@@ -9,8 +9,7 @@ import { formatTime } from "../core/clock.ts";
 import { MAX_URL } from "../schema/limits.ts";
 import { memberOf } from "../schema/requirement.ts";
 import type { RequestLogEntry } from "../store/request_log.ts";
-import type { RequestState } from "../http/request_state.ts";
-import type { ObservedRequest } from "../http/request_environment.ts";
+import type { ObservedRequest, RequestState } from "../http/request_state.ts";
 import { maskedText } from "./masked_body.ts";
 import type { LoggedBodies } from "./logged_bodies.ts";
 

@@ -3,7 +3,7 @@
  * with a transcript, declared faults, and a log of its requests.
  */
 
-import type { RequestEnvironment } from "../http/request_environment.ts";
+import type { RequestEnvironment } from "../http/request_state.ts";
 import { LoggedBodies } from "./logged_bodies.ts";
 import { breakOff, ConnectionLost, FaultOfRequest } from "./request_faults.ts";
 import { requestLogEntry } from "./request_log_entry.ts";

@@ -7,11 +7,10 @@ import type { Sandbox } from "./sandbox.ts";
 import type { Context } from "hono";
 import { hasSeededPrefix } from "../core/api_key.ts";
 import { idGenerator, type RandomSource } from "../core/ids.ts";
-import type { EnvironmentValues } from "../http/request_environment.ts";
 import { seededRandom } from "./seeded_random.ts";
 import { timeIn } from "./known_settings.ts";
 import type { SandboxSettings } from "../store/sandbox_settings.ts";
-import type { Env, RequestState } from "../http/request_state.ts";
+import type { Env, EnvironmentValues, RequestState } from "../http/request_state.ts";
 import { faultOf } from "../http/log_line.ts";
 import { transcriptLine } from "./transcript_line.ts";
 
