@@ -1,11 +1,14 @@
 /** Entries that the files of a bank name in different ways: each is booked once, and none is lost. */
 
 import assert from "node:assert/strict";
-import { createHash } from "node:crypto";
-import { importWhole } from "../../shared/connectors/bank/import_whole_file.ts";
-import { creditorReference } from "../../shared/core/creditor_reference.ts";
-import { Vault } from "../../shared/core/vault.ts";
-import { addBankAccount, KEYS } from "../support/bank/bank.ts";
+import {
+  bookedOf,
+  type Entry,
+  euros,
+  payingEntry,
+  permutations,
+  withLiveAccount,
+} from "../support/bank/live_account.ts";
 import {
   ACCOUNT,
   writeBalance,
@@ -13,143 +16,121 @@ import {
   writeEntry,
   writeFile,
 } from "../support/connectors/bank_file.ts";
-import { startService } from "../support/service/service.ts";
+import { assertSilent } from "../support/database/invariant_breaches.ts";
 
-type Entry = Record<string, string | null>;
+const KINDS = ["052", "053", "054"] as const;
+type Kind = typeof KINDS[number];
 /** A file: its kind, and its entries. */
-type Step = ["052" | "053" | "054", ...Entry[]];
+type Step = [Kind, ...Entry[]];
 
-/** The members of a payment's entry in a file. `+` is the detail with the payment's reference. */
-const EARLY: Step[] = [
-  ["052", { AcctSvcrRef: "REPORT0001", NtryDtls: "+" }],
-  ["054", { AcctSvcrRef: "NOTIFY0001", NtryDtls: "+" }],
-];
-const TOTAL = { AcctSvcrRef: "TOTAL00001" };
-const REPORTED: Step = ["052", TOTAL];
-const STATED: Step = ["053", TOTAL];
-const DETAILED: Step = ["054", { AcctSvcrRef: "DETAIL0001", NtryDtls: "+" }];
+/** A payment's entry in a file. `+` is the detail with the payment's reference. */
+const detailed = (AcctSvcrRef: string | null = null): Entry => ({ AcctSvcrRef, NtryDtls: "+" });
+const plain = (AcctSvcrRef: string | null = null): Entry => ({ AcctSvcrRef });
+
+const EARLY: Step[] = [["052", detailed("REPORT0001")], ["054", detailed("NOTIFY0001")]];
+const REPORTED: Step = ["052", plain("TOTAL00001")];
+const STATED: Step = ["053", plain("TOTAL00001")];
+const DETAILED: Step = ["054", detailed("DETAIL0001")];
 
 const CASES: [name: string, ...files: Step[]][] = [
   ["a report and a notification", ...EARLY],
   ["a notification and a report", ...EARLY.toReversed()],
-  ["both, and a statement as the report", ...EARLY, ["053", { AcctSvcrRef: "REPORT0001" }]],
-  ["both, and a statement as the notification", ...EARLY, ["053", { AcctSvcrRef: "NOTIFY0001" }]],
-  ["both, and another statement", ...EARLY, ["053", {}]],
-  ["only the notification has details 1", REPORTED, DETAILED, STATED],
-  ["only the notification has details 2", REPORTED, STATED, DETAILED],
-  ["only the notification has details 3", DETAILED, REPORTED, STATED],
-  ["only the notification has details 4", DETAILED, STATED, REPORTED],
-  ["only the notification has details 5", STATED, DETAILED, REPORTED],
-  ["only the notification has details 6", STATED, REPORTED, DETAILED],
-  ["details of a report after those of a notification", REPORTED, DETAILED, ["052", {
-    ...TOTAL,
-    NtryDtls: "+",
-  }]],
+  ["both, and a statement as the report", ...EARLY, ["053", plain("REPORT0001")]],
+  ["both, and a statement as the notification", ...EARLY, ["053", plain("NOTIFY0001")]],
+  ["both, and another statement", ...EARLY, ["053", plain()]],
+  ...permutations([REPORTED, STATED, DETAILED]).map((steps, at): typeof CASES[number] => [
+    `only the notification has details ${at + 1}`,
+    ...steps,
+  ]),
+  [
+    "details of a report after those of a notification",
+    ...[REPORTED, DETAILED],
+    ["052", detailed("TOTAL00001")],
+  ],
   [
     "details of a notification after its total",
-    ["052", { AcctSvcrRef: "REPORT0001" }],
-    ["054", {
-      AcctSvcrRef: "NOTIFY0001",
-    }],
-    ["054", { AcctSvcrRef: "NOTIFY0001", NtryDtls: "+" }],
-    ["053", {
-      AcctSvcrRef: "REPORT0001",
-    }],
+    ["052", plain("REPORT0001")],
+    ["054", plain("NOTIFY0001")],
+    ["054", detailed("NOTIFY0001")],
+    ["053", plain("REPORT0001")],
   ],
-  ["only the notification has a reference", ["054", { AcctSvcrRef: "NOTED0001", NtryDtls: "+" }], [
-    "053",
-    { AcctSvcrRef: "NONREF", NtryDtls: "+" },
-  ]],
-  ["only the statement has a reference", ["052", { AcctSvcrRef: "NONREF", NtryDtls: "+" }], [
-    "053",
-    { AcctSvcrRef: "STATED0001", NtryDtls: "+" },
-  ]],
-  ["the statement comes first", ["053", { NtryDtls: "+" }], [
-    "054",
-    { AcctSvcrRef: "LATER0001", NtryDtls: "+" },
-  ]],
-  ["only the statement has details", ["052", {}], ["053", { NtryDtls: "+" }]],
-  ["only the notification has details", ["053", {}], ["054", { NtryDtls: "+" }]],
-  ["a statement has it twice", ["054", { AcctSvcrRef: "NOTED0002", NtryDtls: "+" }], [
-    "053",
-    { NtryDtls: "+" },
-  ], ["053", { NtryDtls: "+" }]],
+  [
+    "only the notification has a reference",
+    ["054", detailed("NOTED0001")],
+    ["053", detailed("NONREF")],
+  ],
+  [
+    "only the statement has a reference",
+    ["052", detailed("NONREF")],
+    ["053", detailed("STATED0001")],
+  ],
+  ["the statement comes first", ["053", detailed()], ["054", detailed("LATER0001")]],
+  ["only the statement has details", ["052", plain()], ["053", detailed()]],
+  ["only the notification has details", ["053", plain()], ["054", detailed()]],
+  [
+    "a statement has it twice",
+    ["054", detailed("NOTED0002")],
+    ["053", detailed()],
+    ["053", detailed()],
+  ],
 ];
 
-/** When the worker applies the files, by the month of their entries. */
-const WORKS: Record<string, [works: (i: number) => boolean, name: string]> = {
-  "10": [() => true, ""],
-  "09": [() => false, ", and the worker is late"],
-  "07": [(i) => i === 0, ", and the worker is late after the first file"],
+/** Whether the worker is late to apply a file, by the month of their entries. */
+const LATE: Record<string, [is_late: (i: number) => boolean, name: string]> = {
+  "10": [() => false, ""],
+  "09": [() => true, ", and the worker is late"],
+  "07": [(i) => i > 0, ", and the worker is late after the first file"],
 };
 
-Deno.test("an entry with several identities", async (t) => {
-  const service = await startService({ vault: Vault.read(KEYS) });
-  const { live: { text: key }, sql, deps } = service;
-  const own = { iban: ACCOUNT, currency: "EUR", creditor_id: "DE98ZZZ09999999999" };
-  const { id } = await addBankAccount(service, { methods: "sepa,swift", ...own });
-  const ready = deps.provider_accounts.open((await deps.provider_store.readAccount(id))!);
-  assert.ok(typeof ready === "object");
-  let files = 0;
-  /** Whether the worker applies each file before the next one. */
-  let works_at_once = true;
-  const send = async (
-    [kind, ...entries]: Step,
-    { opening = 0, change = 10 * entries.length, day = "2026-11-20", account = "", made = "" } = {},
-  ) => {
-    const balances = writeBalance("OPBD", `${opening}.00`, "CRDT", day) +
-      writeBalance("CLBD", `${opening + change}.00`, "CRDT", day);
-    const file = writeFile(
-      [{
-        head: kind === "053" ? balances : "",
-        entries: entries.map(writeEntry).join(""),
+Deno.test("an entry with several identities", (t) =>
+  withLiveAccount(async (live) => {
+    const { service, setLate } = live;
+    const { sql } = service;
+    let files = 0;
+    const send = async (
+      [kind, ...entries]: Step,
+      { opening = 0, change = 10 * entries.length, day = "2026-11-20", account = "", made = "" } =
+        {},
+    ): Promise<string> => {
+      const head = kind !== "053" ? "" : writeBalance("OPBD", `${opening}.00`, "CRDT", day) +
+        writeBalance("CLBD", `${opening + change}.00`, "CRDT", day);
+      const statement = {
+        ...{ head, entries: entries.map(writeEntry).join("") },
         ...(account !== "" && { account }),
-      }],
-      { kind },
-    );
-    const dated = made ? file.replace("2026-11-20T20:00:00+01:00", made) : file;
-    const bytes = new TextEncoder().encode(`${dated}<!-- ${++files} -->`);
-    const sha256 = createHash("sha256").update(bytes).digest("hex");
-    const whole = { bytes, sha256, name: `${files}.xml` };
-    const outcome = await importWhole(ready.account, whole, deps.bank_store, deps.vault!);
-    assert.ok("imported" in outcome, JSON.stringify(outcome));
-    if (works_at_once) await deps.provider_worker.notify();
-    return outcome.imported.warnings.join("\n");
-  };
-  const pay = async () => {
-    const body = { amount: 1000, currency: "EUR", method_kind: "sepa" };
-    const options = { key, body, idempotency_key: crypto.randomUUID() };
-    const { id } = (await service.call("POST", "/api-v1-payments/v1/payments", options)).body;
-    const RmtInf = `<Ustrd>${creditorReference(id)}</Ustrd>`;
-    return { id, NtryDtls: writeDetail({ RmtInf }) };
-  };
-  const received = async (id: string) =>
-    (await service.call("GET", `/api-v1-payments/v1/payments/${id}`, { key })).body.amount_received;
-  /** Returns what entries and the ledger have, since the last call. */
-  const former = { entries: 0, booked: 0 };
-  const moved = async () => {
-    const [sums] = await sql<[typeof former]>`select
-      (select coalesce(sum(amount_minor), 0)::int from pay.bank_entries where same_as is null)
-        as entries,
-      (select coalesce(sum(booked_minor), 0)::int from pay.provider_events) as booked`;
-    const [ledger] = await sql`
-      select sum(case 'processor' when debit_account then amount_minor
-        when credit_account then -amount_minor else 0 end)::int as booked
-      from pay.ledger_movements`;
-    assert.equal(ledger!.booked, sums.booked, "the ledger has what the events have");
-    const change = [sums.entries - former.entries, sums.booked - former.booked];
-    Object.assign(former, sums);
-    return change;
-  };
-  /** Returns how many days have another total than the ledger. */
-  const differs = async () =>
-    (await sql`select from pay.provider_totals t
-      where t.provider_minor <> (
-        select coalesce(sum(e.booked_minor), 0) from pay.provider_events e
-        where e.account_id = t.account_id and (e.happened_at at time zone 'UTC')::date = t.day
-      )`).length;
-  try {
-    for (const [month, [works, after]] of Object.entries(WORKS)) {
+      };
+      const file = writeFile([statement], { kind });
+      const dated = made ? file.replace("2026-11-20T20:00:00+01:00", made) : file;
+      const { error, warnings } = await live.importFile(`${dated}<!-- ${++files} -->`);
+      assert.equal(error, null);
+      return warnings.join("\n");
+    };
+    const pay = async () => {
+      const id = await live.request();
+      const { NtryDtls } = payingEntry(id);
+      return { id, NtryDtls: NtryDtls! };
+    };
+    const received = async (id: string) => (await live.show(id)).amount_received;
+    /** Returns what entries and the ledger have, since the last call. */
+    let former = [0, 0];
+    const moved = async () => {
+      const sums = await bookedOf(service);
+      const [ledger] = await sql`
+        select sum(case 'processor' when debit_account then amount_minor
+          when credit_account then -amount_minor else 0 end)::int as booked
+        from pay.ledger_movements`;
+      assert.equal(ledger!.booked, sums[1], "the ledger has what the events have");
+      const change = sums.map((sum, i) => sum - former[i]!);
+      former = sums;
+      return change;
+    };
+    /** Returns how many days have another total than the ledger. */
+    const differs = async () =>
+      (await sql`select from pay.provider_totals t
+        where t.provider_minor <> (
+          select coalesce(sum(e.booked_minor), 0) from pay.provider_events e
+          where e.account_id = t.account_id and (e.happened_at at time zone 'UTC')::date = t.day
+        )`).length;
+    for (const [month, [isLate, after]] of Object.entries(LATE)) {
       for (const [at, [name, ...steps]] of CASES.entries()) {
         await t.step(`${name}${after}`, async () => {
           const payment = await pay();
@@ -157,7 +138,7 @@ Deno.test("an entry with several identities", async (t) => {
           const own = (text: string) =>
             `${text.slice(0, -3)}${month}${String.fromCharCode(65 + at)}`;
           for (const [i, [kind, ...entries]] of steps.entries()) {
-            works_at_once = works(i);
+            await setLate(isLate(i));
             await send([
               kind,
               ...entries.map((entry) => ({
@@ -168,8 +149,7 @@ Deno.test("an entry with several identities", async (t) => {
               })),
             ]);
           }
-          works_at_once = true;
-          await deps.provider_worker.notify();
+          await setLate(false);
           assert.equal(await received(payment.id), 1000);
           assert.deepEqual(await moved(), [1000, 1000]);
         });
@@ -312,7 +292,62 @@ Deno.test("an entry with several identities", async (t) => {
       const warnings = await send(["053", ...entries]);
       assert.equal(warnings.match(/has the other direction/g)?.length, 100);
     });
-  } finally {
-    await service.close();
-  }
-});
+  }));
+
+/** The kinds of files in the order of their imports, and which of them have the details. */
+const DETAILS = permutations(KINDS).flatMap((order) =>
+  ["054", "053", "053 054"].map((with_details) => ({ order, with_details }))
+);
+
+Deno.test("details that come in another file", (t) =>
+  withLiveAccount(async ({ service, request, send, show }) => {
+    const { sql } = service;
+    /** The entries about a payment, the sum of their events, and the exceptions. */
+    const bookedFor = async (id: string) => {
+      const [row] = await sql`
+        select count(distinct b.id)::int as entries, sum(event.booked_minor)::int as booked,
+          (count(*) filter (where event.exception is not null))::int as shown
+        from pay.bank_entries b
+        join pay.provider_events event on event.account_id = b.account_id
+          and split_part(event.reference, ':', 1) = b.id
+        where b.id in (select split_part(e.reference, ':', 1) from pay.provider_events e
+          where e.subject_id = ${id})`;
+      return { ...row };
+    };
+    for (const [at, { order, with_details }] of DETAILS.entries()) {
+      await t.step(`${order.join(", ")}, with details in ${with_details}`, async () => {
+        const [alone, first, last] = [await request(1000), await request(300), await request(400)];
+        const single = { ...payingEntry(alone), AcctSvcrRef: `SINGLE2026${at}` };
+        const batch = {
+          ...{ AcctSvcrRef: `BATCH2026${at}`, Amt: euros(750) },
+          NtryDtls: payingEntry(first, 300).NtryDtls + writeDetail({ Amt: euros(50) }) +
+            payingEntry(last, 400).NtryDtls,
+        };
+        for (const kind of order) {
+          const further = with_details.includes(kind) ? {} : { NtryDtls: null };
+          const head = writeBalance("OPBD", "0.00") + writeBalance("CLBD", "17.50");
+          await send([{ ...single, ...further }, { ...batch, ...further }], kind, head);
+        }
+        for (const id of [alone, first, last]) assert.equal((await show(id)).status, "completed");
+        assert.deepEqual(await bookedFor(alone), { entries: 1, booked: 1000, shown: 0 });
+        assert.deepEqual(await bookedFor(first), { entries: 1, booked: 750, shown: 1 });
+      });
+    }
+    await t.step("details of money that the operator has dismissed are booked too", async () => {
+      const id = await request();
+      const total = { ...payingEntry(id), AcctSvcrRef: "DISMISSED2026" };
+      const head = writeBalance("OPBD", "0.00") + writeBalance("CLBD", "10.00");
+      await send({ ...total, NtryDtls: null }, "053", head);
+      await sql`update pay.provider_events set dismissed_at = now(), dismissed_reason = 'seen'
+        where exception is not null and dismissed_at is null`;
+      const { booked, exceptions } = await send(total);
+      assert.deepEqual([booked, exceptions], [1, 0]);
+      assert.equal((await show(id)).status, "completed");
+    });
+    await t.step("the ledger equals the entries, also while a payment waits", async () => {
+      await request(600);
+      const [entries, events] = await bookedOf(service);
+      assert.equal(events, entries);
+      await assertSilent(sql);
+    });
+  }));

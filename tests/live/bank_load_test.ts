@@ -1,12 +1,32 @@
-/** Files of a bridge beside other requests: each stops the event loop only for moments. */
+/**
+ * The cost of a bank's files. Beside other requests a file of a bridge stops the event loop only for
+ * moments, and counts as a request. The rows that an import reads for an entry do not grow with the
+ * entries that are stored already: only the total of a day is the sum of all its entries.
+ */
 
 import assert from "node:assert/strict";
+import postgres from "postgres";
+import { databaseOf } from "../../apps/operator/operator_database.ts";
+import { importBankFile } from "../../shared/connectors/bank/import_bank_file.ts";
 import { creditorReference } from "../../shared/core/creditor_reference.ts";
 import { idGenerator } from "../../shared/core/ids.ts";
 import { Vault } from "../../shared/core/vault.ts";
+import type { ProviderAccount } from "../../shared/domain/providers/connector.ts";
+import { BankStore } from "../../shared/store/bank_store.ts";
+import { ProviderStore } from "../../shared/store/provider_store.ts";
 import { addBankAccount, callBridge, KEYS } from "../support/bank/bank.ts";
-import { ACCOUNT, writeDetail, writeEntry, writeFile } from "../support/connectors/bank_file.ts";
-import { startService } from "../support/service/service.ts";
+import { withLiveAccount } from "../support/bank/live_account.ts";
+import {
+  ACCOUNT,
+  writeBalance,
+  writeDetail,
+  writeEntry,
+  writeFile,
+} from "../support/connectors/bank_file.ts";
+import { createEnvironment } from "../support/database/api_keys.ts";
+import { cloneDatabase } from "../support/database/database.ts";
+import { readsOfTransaction } from "../support/database/pages_read.ts";
+import { addAccount } from "../support/database/provider_flow.ts";
 
 /** The longest stop is at most this part of the whole import. Without slices it is up to all of it. */
 const PARTS_MIN = 10;
@@ -19,7 +39,7 @@ const remit = () =>
       "<DbtrAcct><Id><IBAN>NL91ABNA0417164300</IBAN></Id></DbtrAcct>",
     RmtInf: `<Ustrd>Invoice ${creditorReference(newId("pay_"))}</Ustrd>`,
   });
-const FILES: [name: string, file: () => string][] = [
+const LARGE_FILES: [name: string, file: () => string][] = [
   ["10 MB of empty elements", () => writeFile([{ head: "<a/>".repeat(2_600_000) }])],
   ["an entry with 9 000 details", () => {
     const details = Array.from({ length: 9_000 }, remit).join("");
@@ -28,64 +48,58 @@ const FILES: [name: string, file: () => string][] = [
   }],
 ];
 
-Deno.test("files of a bridge beside other requests", async (t) => {
-  const service = await startService({
-    vault: Vault.read(KEYS),
-    rate_limit: RATE,
-    account_rate_limit: 4 * RATE,
-  });
-  const open = (settings: { iban: string; currency: string }) =>
-    addBankAccount(service, { methods: "swift", ...settings });
-  const [own, other] = [
-    await open({ iban: ACCOUNT, currency: "EUR" }),
-    await open({ iban: "GB29NWBK60161331926819", currency: "GBP" }),
-  ];
-  const post = (account: typeof own, file: string) =>
-    callBridge(service, account, "POST", "statements", file);
-  try {
-    for (const [name, write] of FILES) {
-      await t.step(`${name}: the longest stop is a small part`, async () => {
-        const file = write();
-        const { longest_ms, whole_ms } = await stopsDuring(async () => {
-          const { status, body } = await post(own, file);
-          assert.deepEqual([status, body.error], [200, null]);
+const LIMITS = { rate_limit: RATE, account_rate_limit: 4 * RATE };
+const IN_GBP = { methods: "swift", iban: "GB29NWBK60161331926819", currency: "GBP" };
+
+Deno.test("files of a bridge beside other requests", (t) =>
+  withLiveAccount(
+    async ({ service, account: own }) => {
+      const other = await addBankAccount(service, IN_GBP);
+      const post = (account: typeof own, file: string) =>
+        callBridge(service, account, "POST", "statements", file);
+      for (const [name, write] of LARGE_FILES) {
+        await t.step(`${name}: the longest stop is a small part`, async () => {
+          const file = write();
+          const { longest_ms, whole_ms } = await stopsDuring(async () => {
+            const { status, body } = await post(own, file);
+            assert.deepEqual([status, body.error], [200, null]);
+          });
+          const shown = `${Math.round(longest_ms)} of ${Math.round(whole_ms)} ms`;
+          assert.ok(longest_ms < whole_ms / PARTS_MIN, shown);
         });
-        const shown = `${Math.round(longest_ms)} of ${Math.round(whole_ms)} ms`;
-        assert.ok(longest_ms < whole_ms / PARTS_MIN, shown);
-      });
-    }
-    await t.step("an account imports one file at a time, and others beside it", async () => {
-      const file = FILES[1]![1]();
-      const responses = await Promise.all(
-        [own, own, other].map((account, i) =>
-          post(
-            account,
-            `${file.replace(ACCOUNT, i === 2 ? "GB29NWBK60161331926819" : ACCOUNT)}<!-- -->`,
-          )
-        ),
-      );
-      const codes = responses.map(({ status, body }) => body.error?.code ?? status);
-      assert.deepEqual(codes.slice(0, 2).sort(), [200, "rate_limited"]);
-      assert.equal(typeof codes[2], "number");
-      const refused = responses.find(({ status }) => status === 429)!;
-      assert.equal(refused.headers.get("Retry-After"), "1");
-    });
-    await t.step("its requests count as those of a live key", async () => {
-      const statuses: number[] = [];
-      const began = performance.now();
-      while (statuses.length < 8 * RATE) {
-        statuses.push((await callBridge(service, other, "GET", "files")).status);
       }
-      const served = statuses.filter((status) => status === 200).length;
-      // A burst, and what the time adds to it.
-      const most = 2 * RATE + 1 + RATE * (performance.now() - began) / 1000;
-      assert.ok(served > 0 && served <= most, `${statuses} of ${most}`);
-      assert.ok(statuses.includes(429), `${statuses}`);
-    });
-  } finally {
-    await service.close();
-  }
-});
+      await t.step("an account imports one file at a time, and others beside it", async () => {
+        const file = LARGE_FILES[1]![1]();
+        const responses = await Promise.all(
+          [own, own, other].map((account, i) =>
+            post(
+              account,
+              `${file.replace(ACCOUNT, i === 2 ? IN_GBP.iban : ACCOUNT)}<!-- -->`,
+            )
+          ),
+        );
+        const codes = responses.map(({ status, body }) => body.error?.code ?? status);
+        assert.deepEqual(codes.slice(0, 2).sort(), [200, "rate_limited"]);
+        assert.equal(typeof codes[2], "number");
+        const refused = responses.find(({ status }) => status === 429)!;
+        assert.equal(refused.headers.get("Retry-After"), "1");
+      });
+      await t.step("its requests count as those of a live key", async () => {
+        const statuses: number[] = [];
+        const began = performance.now();
+        while (statuses.length < 8 * RATE) {
+          statuses.push((await callBridge(service, other, "GET", "files")).status);
+        }
+        const served = statuses.filter((status) => status === 200).length;
+        // A burst, and what the time adds to it.
+        const most = 2 * RATE + 1 + RATE * (performance.now() - began) / 1000;
+        assert.ok(served > 0 && served <= most, `${statuses} of ${most}`);
+        assert.ok(statuses.includes(429), `${statuses}`);
+      });
+    },
+    { methods: "swift", iban: ACCOUNT, currency: "EUR" },
+    LIMITS,
+  ));
 
 /** Runs something. Returns how long it took, and how long the event loop stood still at most. */
 async function stopsDuring(
@@ -105,3 +119,134 @@ async function stopsDuring(
   clearInterval(timer);
   return { longest_ms, whole_ms: performance.now() - began };
 }
+
+const DAY_MS = 86_400_000;
+/** Entries of a large file. */
+const MANY = 3_000;
+
+/** `total`: a notification of the sums of several payments. `details`: with these payments. */
+type Form = "total" | "details" | "statement";
+
+/** Files in this order, and the rows of tables and indexes that the import of each may read. */
+const FILES: [form: Form, day: number, entries: number, rows_max: number][] = [
+  ["statement", 1, MANY, 20 * MANY],
+  ["total", 2, MANY, 20 * MANY],
+  // Beside many entries that no statement has.
+  ["total", 3, 1, 200],
+  ["details", 2, MANY, 20 * MANY],
+  ["statement", 2, MANY, 20 * MANY],
+  // The sum of the day, also of former versions of its rows.
+  ["details", 2, 1, 4 * MANY],
+];
+
+Deno.test("the rows that an import reads", async (t) => {
+  const database = await cloneDatabase();
+  const open = () => postgres(database.url, { max: 1, onnotice: () => {} });
+  const sql = open();
+  try {
+    const account = await makeAccount(sql);
+    // Without statistics plans are at their worst. A session makes them with the rows that it finds.
+    await sql`alter table pay.bank_entries set (autovacuum_enabled = off)`;
+    await sql`alter table pay.provider_events set (autovacuum_enabled = off)`;
+    for (const [at, [form, day, entries, rows_max]] of FILES.entries()) {
+      await t.step(`file ${at + 1}: ${form}, ${entries} of day ${day}`, async () => {
+        const session = open();
+        const text = write(form, day, entries, `R${day}-${entries}`);
+        const rows = await readByImport(session, account, text);
+        await session.end();
+        assert.ok(rows < rows_max, `${rows} rows`);
+      });
+    }
+  } finally {
+    await sql.end();
+    await database.drop();
+  }
+});
+
+async function makeAccount(sql: postgres.Sql): Promise<ProviderAccount> {
+  const environment_id = `env_${"0".repeat(26)}`;
+  const settings = { iban: ACCOUNT, bic: "COBADEFFXXX", holder_name: "Shop GmbH", currency: "EUR" };
+  await createEnvironment(sql, { id: environment_id, account: "one", livemode: true });
+  const bank = { connector: "bank", settings };
+  const id = await addAccount(sql, environment_id, { ...bank, method_kinds: ["sepa"] });
+  return { id, environment_id, ...bank, secret: null, notification_secrets: [] };
+}
+
+/** Imports a file in batches. Returns the rows that it has read. */
+async function readByImport(
+  sql: postgres.Sql,
+  account: ProviderAccount,
+  text: string,
+): Promise<number> {
+  const sha256 = crypto.randomUUID().replaceAll("-", "").repeat(2);
+  const bytes = ReadableStream.from([new TextEncoder().encode(text)]);
+  return await sql.begin(async (transaction) => {
+    const store = new BankStore(databaseOf(transaction as unknown as postgres.Sql));
+    const before = await readsOfTransaction(transaction);
+    await store.beginFile(account.id, sha256, "file");
+    const source = { bytes, bytes_max: text.length, rows_max: Infinity, sha256 };
+    const imported = await importBankFile(account, source, Vault.read(KEYS), {
+      storeRows: (rows) => store.storeRows(account.id, sha256, rows),
+      findOrders: () => Promise.resolve([]),
+      findReferences: (beginnings) => store.findReferences(account.id, beginnings),
+      readPayers: () => Promise.resolve([]),
+    });
+    await store.endFile(account.id, sha256, imported);
+    const after = await readsOfTransaction(transaction);
+    return after.rows - before.rows;
+  });
+}
+
+/** Writes a file whose entries have references and amounts of their own. */
+function write(form: Form, day: number, count: number, reference: string): string {
+  const date = new Date(Date.now() - day * DAY_MS).toISOString().slice(0, 10);
+  const entries = Array.from({ length: count }, (_, at) => {
+    const amount = `${at + 1}.00 EUR`;
+    return writeEntry({
+      Amt: amount,
+      BookgDt: `<Dt>${date}</Dt>`,
+      ValDt: `<Dt>${date}</Dt>`,
+      AcctSvcrRef: `${reference}-${at}`,
+      NtryDtls: form === "total"
+        ? "<Btch><NbOfTxs>2</NbOfTxs></Btch>"
+        : writeDetail({ Amt: amount }),
+    });
+  }).join("");
+  if (form !== "statement") return writeFile([{ entries }], { kind: "054" });
+  const head = writeBalance("OPBD", "0.00", "CRDT", date) +
+    writeBalance("CLBD", `${count * (count + 1) / 2}.00`, "CRDT", date);
+  return writeFile([{ head, entries }]);
+}
+
+/** Events of one payment that are due together. */
+const PARTS = 8;
+
+Deno.test("each event of a payment is decided once, however many are due", () =>
+  withLiveAccount(async ({ service, account: { id: account_id }, request, show }) => {
+    const subject_id = await request(100 * PARTS);
+    const at = new Date().toISOString();
+    await new ProviderStore(databaseOf(service.sql)).storeProviderEvents(
+      account_id,
+      Array.from({ length: PARTS }, (_, n) => ({
+        account_id,
+        reference: `part${n}:1`,
+        object_id: `part${n}`,
+        op: "authorize" as const,
+        state: "succeeded" as const,
+        subject_id,
+        refund_id: null,
+        provider_reference: null,
+        amount_minor: 100,
+        currency: "EUR",
+        at,
+        livemode: true,
+        bank: { entry: { part: 1, line: 1, bank_reference: null } },
+      })),
+    );
+    service.forgetStatements();
+    await service.deps.provider_worker.notify();
+    const reads = service.takeStatements().filter((text) => text.includes("read_provider_subject"));
+    const { status, amount_received } = await show(subject_id);
+    assert.deepEqual([status, amount_received], ["completed", 100 * PARTS]);
+    assert.equal(reads.length, PARTS - 1);
+  }));

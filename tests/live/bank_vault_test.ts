@@ -13,11 +13,15 @@ import { Vault } from "../../shared/core/vault.ts";
 import { sealContextOf } from "../../shared/domain/providers/sealed_details.ts";
 import { KEYS, written } from "../support/bank/bank.ts";
 import { no_bank_double } from "../support/bank/double.ts";
-import { type LiveBank, PAYEE, PAYER, withLiveBank } from "../support/bank/live_bank.ts";
+import {
+  assertHidden,
+  type LiveBank,
+  PAYEE,
+  PAYER,
+  withLiveBank,
+} from "../support/bank/live_account.ts";
 import { untilWaiting } from "../support/database/lock_waits.ts";
 
-const PAYMENTS = "/api-v1-payments/v1/payments";
-const TRANSFERS = "/api-v1-payments/v1/transfers";
 const PROJECT_DIR = fileURLToPath(new URL("../../", import.meta.url));
 const DAY_MS = 86_400_000;
 /** More than two batches of a rotation. */
@@ -41,11 +45,11 @@ Deno.test({
 });
 
 async function keepDetails(t: Deno.TestContext, live: LiveBank): Promise<void> {
-  const { service, bank, call, show, transfer, collect, pay, booked, bridge } = live;
+  const { service, bank, call, post, show, transfer, collect, pay, booked, bridge } = live;
   const { sql } = service;
   const environment_id = service.live.environment_id;
   const pushed = await pay(10_000);
-  const collection = await collect("M1", "one_off");
+  const collection = await collect({ mandate_id: "M1", sequence: "one_off" });
   const open = await transfer();
   await bank.takeOrders();
 
@@ -112,7 +116,7 @@ async function keepDetails(t: Deno.TestContext, live: LiveBank): Promise<void> {
     assert.equal(keys.find(({ key_id }) => key_id === "k1")?.texts, 1);
     const { said } = await rotate(live, NEWER.split(",")[0]!);
     assert.match(said[0]!, /no key "k1", which has 1 text: put it at the end/);
-    assert.equal((await call("POST", `${TRANSFERS}/${id}/cancel`, {})).status, "cancelled");
+    assert.equal((await post(`transfers/${id}/cancel`, {})).status, "cancelled");
     assert.deepEqual((await rotate(live, NEWER)).rotated, 1);
   });
 
@@ -155,8 +159,8 @@ async function keepDetails(t: Deno.TestContext, live: LiveBank): Promise<void> {
 
   await t.step("details that an order still needs are not deleted", async () => {
     const cases = [
-      [`${TRANSFERS}/${open.id}`, open.id, "pending"],
-      [`${PAYMENTS}/${collection.id}`, collection.id, "processing"],
+      [`transfers/${open.id}`, open.id, "pending"],
+      [`payments/${collection.id}`, collection.id, "processing"],
     ];
     for (const [path, id, status] of cases) {
       const { http, error } = await call("DELETE", `${path}/bank_details`);
@@ -174,7 +178,7 @@ async function keepDetails(t: Deno.TestContext, live: LiveBank): Promise<void> {
     for (let i = 0; i < 2; i++) {
       const { http: _, ...deleted } = await call(
         "DELETE",
-        `${TRANSFERS}/${open.id}/bank_details`,
+        `transfers/${open.id}/bank_details`,
       );
       assert.deepEqual(deleted, { id: open.id, object: "bank_details", deleted: true });
     }
@@ -189,18 +193,18 @@ async function keepDetails(t: Deno.TestContext, live: LiveBank): Promise<void> {
     "without them a refund names its destination, whatever the bank sends",
     async () => {
       const id = await pay(5_000);
-      const refund = await call("POST", `${PAYMENTS}/${id}/refund`, { amount: 100 });
-      const early = await call("DELETE", `${PAYMENTS}/${id}/bank_details`);
+      const refund = await post(`payments/${id}/refund`, { amount: 100 });
+      const early = await call("DELETE", `payments/${id}/bank_details`);
       assert.deepEqual([early.http, early.error.current_status], [409, "pending"]);
       assert.ok(early.error.message.includes(refund.id), early.error.message);
       await bank.takeOrders();
       await booked(refund.id);
-      assert.equal((await call("DELETE", `${PAYMENTS}/${id}/bank_details`)).deleted, true);
+      assert.equal((await call("DELETE", `payments/${id}/bank_details`)).deleted, true);
       // The statement of the day has the payer again.
       await bank.importGood(await bank.write("camt.053"));
-      const refused = await call("POST", `${PAYMENTS}/${id}/refund`, { amount: 200 });
+      const refused = await post(`payments/${id}/refund`, { amount: 200 });
       assert.deepEqual([refused.http, refused.error.param], [400, "destination"]);
-      const named = await call("POST", `${PAYMENTS}/${id}/refund`, {
+      const named = await post(`payments/${id}/refund`, {
         amount: 200,
         destination: { iban: PAYEE },
       });
@@ -208,7 +212,7 @@ async function keepDetails(t: Deno.TestContext, live: LiveBank): Promise<void> {
       const [refunds] = await bank.takeOrders();
       assert.ok(refunds!.text.includes(PAYEE.iban) && refunds!.text.includes(written(named.id)));
       await booked(named.id);
-      assert.equal((await call("DELETE", `${PAYMENTS}/${id}/bank_details`)).deleted, true);
+      assert.equal((await call("DELETE", `payments/${id}/bank_details`)).deleted, true);
       const vault = Vault.read(KEYS);
       for (const text of await texts(live)) {
         if (text.id.startsWith("tr_")) continue;
@@ -247,13 +251,13 @@ async function keepDetails(t: Deno.TestContext, live: LiveBank): Promise<void> {
     const [gone] = await sql`select count(*)::int as files from pay.bank_exports
       where sealed is null and written_at < now() - interval '30 days'`;
     assert.equal(gone!.files, 1);
-    const late = await call("POST", `${PAYMENTS}/${old_payment}/refund`, {});
+    const late = await post(`payments/${old_payment}/refund`, {});
     assert.deepEqual([late.http, late.error.param], [400, "destination"]);
     // A recall needs no bytes of the file.
     assert.ok((await bank.recall(transfers[1]!)).includes(written(transfers[1]!)));
   });
 
-  await t.step("no table has shown whole IBANs", () => assertHidden(live));
+  await t.step("no table has shown whole IBANs", () => assertHidden(sql));
 }
 
 Deno.test({
@@ -263,7 +267,7 @@ Deno.test({
 });
 
 async function keepMandates(t: Deno.TestContext, live: LiveBank): Promise<void> {
-  const { call, collect, service: { sql } } = live;
+  const { post, collect, service: { sql } } = live;
   const keyOf = async () => {
     const [row] = await sql`select split_part(iban, ':', 1) as key from pay.mandates`;
     return row!.key;
@@ -280,11 +284,11 @@ async function keepMandates(t: Deno.TestContext, live: LiveBank): Promise<void> 
     ["another IBAN, an older key", KEYS, PAYEE.iban, 400, "mandate.id", "k1"],
     ["a key that is missing", `k9:${btoa("9".repeat(32))}`, PAYER.iban, 503, undefined, "k9"],
   ];
-  assert.equal((await collect("M1")).status, "processing");
+  assert.equal((await collect({ mandate_id: "M1" })).status, "processing");
   for (const [name, keys, iban, http, param, key] of USES) {
     await t.step(name, async () => {
       await knownBy(keys);
-      const made = await call("POST", PAYMENTS, {
+      const made = await post("payments", {
         amount: 700,
         currency: "EUR",
         iban: { iban, holder_name: PAYER.name },
@@ -341,15 +345,5 @@ async function assertOpens(live: LiveBank, vault: Vault): Promise<void> {
   for (const { id, key_id, sealed } of await texts(live)) {
     const text = await vault.open({ key_id: key_id!, sealed: sealed! }, sealContextOf(id));
     assert.ok(id.startsWith("bf_") || JSON.parse(text).iban, id);
-  }
-}
-
-async function assertHidden({ service: { sql } }: LiveBank): Promise<void> {
-  const tables = await sql<{ name: string }[]>`
-    select tablename as name from pg_tables where schemaname = 'pay'`;
-  for (const { name } of tables) {
-    for (const { row } of await sql`select t::text as row from ${sql(`pay.${name}`)} t`) {
-      assert.ok(!row.includes(PAYEE.iban) && !row.includes(PAYER.iban), `${name}: ${row}`);
-    }
   }
 }

@@ -124,3 +124,53 @@ export async function readWarnings(file: string): Promise<string[]> {
 async function* pieces(bytes: Uint8Array, size: number): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
 }
+
+/** A status in a report: the id, or ids by element, the code and its reason. */
+export type Told = [id: string | Record<string, string>, code?: string | null, reason?: string];
+/** A batch in a report, and its orders. */
+type ToldBatch = [batch: Told, ...orders: Told[]];
+
+/** Writes a report about orders (pain.002), each status in a line of its own. */
+export function writeReport(file: Told | null, ...batches: ToldBatch[]): string {
+  const statuses = writeStatuses("Sts", "StsRsnInf", file, batches);
+  return `<Document xmlns="urn:iso:std:iso:20022:tech:xsd:pain.002.001.10"><CstmrPmtStsRpt>` +
+    `<GrpHdr><MsgId>M</MsgId></GrpHdr>${statuses}</CstmrPmtStsRpt></Document>`;
+}
+
+/** Writes the reply to a recall (camt.029). Null: it has no conclusion. */
+export function writeRecallReply(
+  conclusion: string | null,
+  file: Told | null,
+  ...batches: ToldBatch[]
+): string {
+  const confirmed = conclusion === null ? "" : `<Sts><Conf>${conclusion}</Conf></Sts>`;
+  return `<Document xmlns="urn:iso:std:iso:20022:tech:xsd:camt.029.001.09"><RsltnOfInvstgtn>` +
+    `<Assgnmt><Id>CASE-1</Id><CreDtTm>2026-11-20T20:00:00</CreDtTm></Assgnmt>${confirmed}` +
+    `<CxlDtls>${writeStatuses("CxlSts", "CxlStsRsnInf", file, batches)}</CxlDtls>` +
+    "</RsltnOfInvstgtn></Document>";
+}
+
+function writeStatuses(
+  suffix: "Sts" | "CxlSts",
+  reason_name: string,
+  file: Told | null,
+  batches: readonly ToldBatch[],
+): string {
+  const written = (level: string, id_name: string, [id, code, reason]: Told): string => {
+    const ids = typeof id === "string" ? { [id_name]: id } : id;
+    const reasons = reason?.startsWith("<") ? reason : `<Rsn><Cd>${reason}</Cd></Rsn>`;
+    return Object.entries(ids).map(([name, text]) => `<${name}>${text}</${name}>`).join("") +
+      (code ? `<${level}${suffix}>${code}</${level}${suffix}>` : "") +
+      (reason ? `<${reason_name}>${reasons}</${reason_name}>` : "");
+  };
+  const group = file === null
+    ? ""
+    : `\n<OrgnlGrpInfAndSts>${written("Grp", "OrgnlMsgId", file)}</OrgnlGrpInfAndSts>`;
+  return group + batches.map(([batch, ...orders]) => {
+    const statuses = orders.map((order) =>
+      `\n<TxInfAndSts>${written("Tx", "OrgnlEndToEndId", order)}</TxInfAndSts>`
+    );
+    const own = written("PmtInf", "OrgnlPmtInfId", batch);
+    return `\n<OrgnlPmtInfAndSts>${own}${statuses.join("")}</OrgnlPmtInfAndSts>`;
+  }).join("");
+}

@@ -1,0 +1,236 @@
+/**
+ * Live payouts by bank. A refund that no order could pay is refused at once with the field, every
+ * other one leaves in a file, and the merchant learns why one fails. Of a payout by SWIFT the bank
+ * repeats the UETR and not our id, as banks on the way of such a payment do.
+ */
+
+import assert from "node:assert/strict";
+import { changeBankAccount, runProviders, written } from "../support/bank/bank.ts";
+import { no_bank_double } from "../support/bank/double.ts";
+import { type LiveBank, PAYER, withLiveBank } from "../support/bank/live_account.ts";
+import { assertSilent } from "../support/database/invariant_breaches.ts";
+
+const IN_USD = { methods: "swift", iban: "GB29NWBK60161331926819", currency: "USD" };
+const SWISS = { name: "Heidi", iban: "CH9300762011623852957" };
+const TURKISH = {
+  iban: "TR330006100519786457841326",
+  holder_name: "Ayşe Yılmaz",
+  bic: "TGBATRIS",
+  address: { line1: "Istiklal Cd. 1", city: "Istanbul", postal_code: "34433", country: "TR" },
+};
+const ADDRESS = { city: "Bern", country: "CH" };
+
+/** [criterion, the payer of the statement, the rest of the refund, file and text in it, or null] */
+const CASES: [string, typeof PAYER | null, object, [kind: string, text: string] | null][] = [
+  ["a payer", PAYER, {}, ["sepa_transfers", PAYER.iban]],
+  ["a payer, at once", PAYER, { speed: "instant" }, ["instant_transfers", PAYER.iban]],
+  ["a payer with a long name", { ...PAYER, name: "Jan ".repeat(35) }, {}, [
+    "sepa_transfers",
+    "Jan Jan",
+  ]],
+  ["a payer whose name has no letter of SEPA", { ...PAYER, name: "李明" }, {}, null],
+  ["a payer whom the bank does not name", null, {}, null],
+  ["a Swiss payer, whose address the bank does not tell", SWISS, {}, null],
+  ["the same with a destination", SWISS, {
+    destination: { iban: SWISS.iban, holder_name: SWISS.name, address: ADDRESS },
+  }, ["sepa_transfers", SWISS.iban]],
+  ["EUR to an account outside of SEPA", PAYER, { destination: { iban: TURKISH } }, [
+    "swift_transfers",
+    TURKISH.iban,
+  ]],
+];
+
+Deno.test({
+  name: "live refunds by bank",
+  ignore: no_bank_double,
+  fn: (t) => withLiveBank((live) => refund(t, live)),
+});
+
+async function refund(t: Deno.TestContext, live: LiveBank): Promise<void> {
+  const { service, bank, booked, call, post, show } = live;
+  const refundOf = async (): Promise<string> => {
+    const { id } = await post(`payments/${await live.pay(1000)}/refund`, { amount: 100 });
+    return id;
+  };
+  for (const [criterion, party, rest, sent] of CASES) {
+    await t.step(`${criterion}: ${sent?.[0] ?? 400}`, async () => {
+      const id = await live.pay(1000, party);
+      assert.equal((await show(id)).status, "completed");
+      const made = await post(`payments/${id}/refund`, { amount: 100, ...rest });
+      if (sent === null) {
+        assert.deepEqual([made.http, made.error?.param], [400, "destination"]);
+        const { data } = await call("GET", `refunds?payment_id=${id}`);
+        assert.deepEqual([data, (await show(id)).amount_refunding], [[], 0]);
+        return;
+      }
+      assert.equal(made.status, "pending", JSON.stringify(made));
+      const [file] = await bank.takeOrders();
+      assert.equal(file?.kind, sent[0]);
+      assert.deepEqual(file.orders, [written(made.id)]);
+      assert.ok(file.text.includes(sent[1]), file.text);
+      assert.deepEqual(await booked(made.id), ["completed"]);
+      assert.equal((await show(id)).amount_refunded, 100);
+    });
+  }
+  await t.step("a transfer of EUR to an account outside of SEPA leaves by SWIFT", async () => {
+    const body = { amount: 100, currency: "EUR", destination: { iban: TURKISH } };
+    const instant = await post("transfers", {
+      ...body,
+      speed: "instant",
+    });
+    assert.deepEqual([instant.http, instant.error?.param], [400, "speed"]);
+    assert.equal((await post("transfers", body)).http, 201);
+    assert.deepEqual((await bank.takeOrders()).map(({ kind }) => kind), ["swift_transfers"]);
+  });
+  /** [who refuses, how, the return code and the message of the refund] */
+  const REJECTS: [string, (id: string) => Promise<unknown>, string | null, string][] = [
+    ["the operator", (id) => bank.run("reject", id), null, "The provider refused the refund"],
+    [
+      "the operator with a reason",
+      (id) => bank.run("reject", id, "--reason", "Please name another account"),
+      null,
+      "Please name another account",
+    ],
+    [
+      "the bank",
+      async (id) => {
+        await bank.takeOrders();
+        await bank.reject([id], "AC04");
+      },
+      "AC04",
+      "The provider refused the refund",
+    ],
+  ];
+  for (const [who, reject, return_code, message] of REJECTS) {
+    await t.step(`${who} rejects a refund: the merchant learns why`, async () => {
+      const refund_id = await refundOf();
+      await reject(refund_id);
+      await service.deps.provider_worker.notify();
+      const failed = await show(refund_id);
+      assert.deepEqual(
+        [failed.status, failed.failure_code, failed.failure_message, failed.return_code],
+        ["failed", "provider_refused", message, return_code],
+      );
+    });
+  }
+  await t.step("a refund that the payee's bank gives back has its code", async () => {
+    const id = await refundOf();
+    await bank.takeOrders();
+    await booked(id);
+    await bank.giveBack(id, "AC06");
+    await bank.notify();
+    const { failure_code, return_code } = await show(id);
+    assert.deepEqual([failure_code, return_code], ["bank_return", "AC06"]);
+  });
+}
+
+Deno.test({
+  name: "live payouts by SWIFT",
+  ignore: no_bank_double,
+  fn: (t) => withLiveBank((live) => sendBySwift(t, live), IN_USD),
+});
+
+async function sendBySwift(
+  t: Deno.TestContext,
+  { service, bank, post, show, pay, booked, bridge }: LiveBank,
+): Promise<void> {
+  const send = async (amount = 100) => {
+    const body = { amount, currency: "USD", destination: { iban: TURKISH } };
+    const { id, http } = await post("transfers", body);
+    assert.equal(http, 201);
+    return id as string;
+  };
+
+  await t.step("a payout leaves with a UETR, which its booking and its return have", async () => {
+    const paid = await pay(10_000);
+    assert.equal((await show(paid)).status, "completed");
+    const id = await send();
+    const [file] = await bank.takeOrders();
+    assert.deepEqual([file!.kind, file!.orders], ["swift_transfers", [written(id)]]);
+    assert.match(file!.text, /<ChrgBr>SHAR</);
+    assert.match(file!.text, /<UETR>[-0-9a-f]{36}</);
+    assert.ok(file!.text.includes("<TwnNm>Istanbul<"));
+    assert.deepEqual(await booked(id), ["completed"]);
+    const notification = await bank.write("camt.054");
+    assert.ok(!notification.includes(written(id)), "the bank repeats only the UETR");
+    await bank.giveBack(id, "AC04");
+    await bank.notify();
+    const { status, failure_code, return_code } = await show(id);
+    assert.deepEqual([status, failure_code, return_code], ["failed", "bank_return", "AC04"]);
+  });
+
+  await t.step("a report names a payout by its UETR", async () => {
+    const id = await send();
+    await bank.takeOrders();
+    await bank.reject([id], "AC01");
+    const { status, return_code } = await show(id);
+    assert.deepEqual([status, return_code], ["failed", "AC01"]);
+  });
+
+  await t.step("the merchant bears all charges, if the account says so", async () => {
+    await changeBankAccount(service, bank.account_id, { charges: "DEBT" });
+    const id = await send();
+    const [file] = await bank.takeOrders();
+    assert.match(file!.text, /<ChrgBr>DEBT</);
+    assert.deepEqual(await booked(id), ["completed"]);
+  });
+
+  await t.step(
+    "a payout that was made can be recalled, for each reason with one file",
+    async () => {
+      const id = await send();
+      await assert.rejects(bank.recall(id), /is not exported yet: deno task bank reject tr_/);
+      await bank.takeOrders();
+      const text = await bank.recallText(id);
+      assert.match(text, /<Cd>CUST</);
+      assert.equal(await bank.recall(id), text);
+      await service.deps.provider_worker.notify();
+      assert.equal((await show(id)).return_code, "CUST");
+      const failed = await send();
+      await bank.takeOrders();
+      await bank.reject([failed], "AC01");
+      await assert.rejects(bank.recall(failed), /no order .* that can be recalled/);
+      const made = await send();
+      await bank.takeOrders();
+      assert.deepEqual(await booked(made), ["completed"]);
+      const recall = await bank.recall(made, "FRAD");
+      assert.match(recall, /<Cd>FRAD</);
+      const { body: { data } } = await bridge("GET", "files");
+      const listed = (data as { name: string; kind: string }[]).find(({ name }) =>
+        name === `recall_${written(made)}_frad.xml`
+      );
+      assert.equal(listed?.kind, "recall");
+      assert.equal((await bridge("GET", `files/${listed!.name}`)).text, recall);
+      assert.equal((await show(made)).status, "completed");
+    },
+  );
+
+  await t.step("a file is written again with the same bytes", async () => {
+    await send();
+    const [file] = await bank.takeOrders();
+    const folder = await Deno.makeTempDir();
+    try {
+      const { lines } = await bank.run("export", "--file", file!.name, "--out", folder);
+      const [{ file: path }] = lines as [{ file: string }];
+      assert.equal(await Deno.readTextFile(path), file!.text);
+      const other = bank.run("export", "--file", "none.xml", "--out", folder);
+      await assert.rejects(other, /has no file none\.xml/);
+    } finally {
+      await Deno.remove(folder, { recursive: true });
+    }
+  });
+
+  await t.step("another token of the bridge ends the one before", async () => {
+    assert.equal((await bridge("GET", "files")).status, 200);
+    const bridge_token = (await runProviders(service, ["rotate-token", bank.account_id])).trim();
+    assert.equal((await bridge("GET", "files")).status, 401);
+    const { status } = await service.call(
+      "GET",
+      `/api-v1-payments/providers/${bank.account_id}/files`,
+      { key: null, headers: { Authorization: `Bearer ${bridge_token}` }, unchecked: true },
+    );
+    assert.equal(status, 200);
+  });
+
+  await t.step("the books agree", () => assertSilent(service.sql));
+}
