@@ -9,9 +9,10 @@ import { tenantTables } from "../../apps/operator/cells_database.ts";
 import { switchLabels } from "../../apps/operator/cells_proxy.ts";
 import { openTwoCells, type TwoCells } from "../support/cells/cell_servers.ts";
 import { can_mount, mountSmallDisk } from "../support/common/small_disk.ts";
-import { until } from "../support/common/until.ts";
+import { pause, until } from "../support/common/until.ts";
 import { assertSilent } from "../support/database/invariant_breaches.ts";
 import { findHaproxy } from "../support/proxy/haproxy.ts";
+import { keyedCall } from "../support/service/keyed_call.ts";
 import { openRecorder } from "../support/webhook/recording_receiver.ts";
 
 const PAYMENTS = "/functions/v1/api-v1-payments/v1";
@@ -37,19 +38,14 @@ async function send(
   idempotency_key: string = crypto.randomUUID(),
 ) {
   for (;;) {
-    const response = await fetch(`${proxy.origin}${path}`, {
-      method,
-      headers: {
-        Authorization: `Bearer ${key}`,
-        ...(method === "POST" && { "Idempotency-Key": idempotency_key }),
-        ...(body !== undefined && { "Content-Type": "application/json" }),
-      },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
+    const keyed = method === "POST" && { idempotency_key };
+    const { status, headers, text } = await keyedCall(proxy.origin, method, path, {
+      ...{ key, body },
+      ...keyed,
     });
-    const text = await response.text();
-    if (response.status !== 503) return { status: response.status, text, idempotency_key };
-    assert.equal(response.headers.get("Retry-After"), "1", text);
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    if (status !== 503) return { status, text, idempotency_key };
+    assert.equal(headers.get("Retry-After"), "1", text);
+    await pause(100);
   }
 }
 
@@ -269,7 +265,7 @@ Deno.test({
     await t.step("a copy with a fault and an abort leave it in its cell", async () => {
       const mover = cells.start([...move, "--run"]);
       await until("the copy is there", () => mover.output().includes("copy: complete"));
-      mover.kill();
+      mover.kill("SIGKILL");
       await mover.ended;
       // One line: the rows that have arrived at the target are those of this copy.
       await tellsStatus(/^"acme" → b: \w+ at the source, the copy is \d+ \w+ behind\n$/);
@@ -337,7 +333,7 @@ Deno.test({
         }),
       );
       await until("the fence is there", async () => await stateOf(a.sql) === "fenced");
-      await new Promise((resolve) => setTimeout(resolve, 500));
+      await pause(500);
       assert.doesNotMatch(mover.output(), /fence: requests wait/, "an operation is under way");
       await runs([...move, "--run"], 1, /Another mover has the account "acme"/);
       await runs(
@@ -480,14 +476,10 @@ Deno.test({
       const numbers = () => b.sql`select requests, transcript_bytes from pay.sandbox_settings`;
       const before = await numbers();
       await Promise.all([key, live_key, sandbox_key, seeded_key].map(async (each) => {
-        const response = await fetch(`${cells.proxy.origin}${CREATE[0]}`, {
-          method: "POST",
-          headers: { Authorization: `Bearer ${each}`, "Content-Type": "application/json" },
-          body: JSON.stringify(CREATE[1]),
-        });
-        const { error } = await response.json();
+        const options = { key: each, body: CREATE[1] };
+        const response = await keyedCall(cells.proxy.origin, "POST", CREATE[0], options);
         assert.deepEqual(
-          [response.status, error.code, response.headers.get("Retry-After")],
+          [response.status, response.body.error.code, response.headers.get("Retry-After")],
           [503, "service_unavailable", "1"],
         );
       }));

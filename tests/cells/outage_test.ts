@@ -6,11 +6,13 @@
 import assert from "node:assert/strict";
 import { migrate } from "../../apps/server/migrations/migrate.ts";
 import { ErrorBody } from "../../shared/schema/error.ts";
-import { openCell } from "../support/cells/cell.ts";
-import { until } from "../support/common/until.ts";
+import { openCell } from "../support/production/production_stage.ts";
+import { pause, until } from "../support/common/until.ts";
 import { keepConnection, type RawRequest } from "../support/proxy/raw_connection.ts";
 import { startHaproxy } from "../support/proxy/cells_proxy.ts";
 import { findHaproxy } from "../support/proxy/haproxy.ts";
+import { keyedCall } from "../support/service/keyed_call.ts";
+import { PAYMENTS } from "../support/service/service_case.ts";
 import { startSupabaseServer } from "../support/supabase/supabase_server.ts";
 import { percentile, summary } from "../support/webhook/latencies.ts";
 
@@ -83,17 +85,12 @@ Deno.test({
 
     const pay = async (key: string, order: string): Promise<Sent> => {
       const at_ms = performance.now();
-      const response = await fetch(`${proxy.origin}/functions/v1/api-v1-payments/v1/payments`, {
-        method: "POST",
-        headers: {
-          Authorization: `Bearer ${key}`,
-          "Content-Type": "application/json",
-          "Idempotency-Key": order,
-        },
-        body: JSON.stringify({ amount: 1000, currency: "EUR" }),
-      }).catch(() => null);
-      const text = await response?.text().catch(() => null) ?? "";
-      const { status = 0, headers = new Headers() } = response ?? {};
+      const { status, headers, text } = await keyedCall(
+        `${proxy.origin}/functions/v1`,
+        "POST",
+        PAYMENTS,
+        { key, idempotency_key: order, body: { amount: 1000, currency: "EUR" } },
+      ).catch(() => ({ status: 0, headers: new Headers(), text: "" }));
       return { key, order, at_ms, ms: performance.now() - at_ms, status, headers, text };
     };
     const orders = { [a.key]: 0, [b.key]: 0 };
@@ -224,10 +221,6 @@ Deno.test({
     });
   },
 });
-
-function pause(delay_ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, delay_ms));
-}
 
 function failed({ status }: Sent): boolean {
   return status !== 201;

@@ -5,9 +5,10 @@
 
 import assert from "node:assert/strict";
 import { ErrorBody } from "../../shared/schema/error.ts";
-import { openCell } from "../support/cells/cell.ts";
+import { openCell } from "../support/production/production_stage.ts";
 import { startHaproxy } from "../support/proxy/cells_proxy.ts";
 import { findHaproxy } from "../support/proxy/haproxy.ts";
+import { keyedCall } from "../support/service/keyed_call.ts";
 
 /** The labels of both cells, one of a cell that does not exist, and one in two lines. */
 const MAP = "sk7f a\nsk8q b\nsk9c c\nsk7f b\n";
@@ -26,18 +27,8 @@ Deno.test({
     const proxy = await startHaproxy({ a: a.address, b: b.address }, MAP);
     open.defer(proxy.close);
 
-    const send = async (method: string, path: string, key: string | null, body?: unknown) => {
-      const response = await fetch(`${proxy.origin}${path}`, {
-        method,
-        headers: {
-          ...(key !== null && { Authorization: `Bearer ${key}` }),
-          ...(body !== undefined && { "Content-Type": "application/json" }),
-        },
-        ...(body !== undefined && { body: JSON.stringify(body) }),
-      });
-      const text = await response.text();
-      return { status: response.status, headers: response.headers, text };
-    };
+    const send = (method: string, path: string, key: string | null, body?: unknown) =>
+      keyedCall(proxy.origin, method, path, { key, body });
     const pay = (key: string, mount = "/functions/v1") =>
       send("POST", `${mount}/api-v1-payments/v1/payments`, key, {
         amount: 1000,

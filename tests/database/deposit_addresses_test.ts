@@ -5,12 +5,12 @@
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
-import { recordResult } from "../support/database/operation_results.ts";
 import { startService } from "../support/service/service.ts";
 import { commit } from "../support/database/commit_list.ts";
 import {
   addAccount,
   openProviderStore,
+  recordResult,
   reservation,
   reserve,
   type Reserved,

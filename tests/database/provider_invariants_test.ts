@@ -6,6 +6,7 @@
 import assert from "node:assert/strict";
 import postgres from "postgres";
 import { startService, type TestService } from "../support/service/service.ts";
+import { afterwards, assertSilent } from "../support/database/invariant_breaches.ts";
 import {
   addAccount,
   completion,
@@ -28,34 +29,34 @@ const DEFECTS: [
     "an operation that nobody has sent for two hours",
     `update pay.provider_operations set state = 'pending', settled_at = null,
        next_attempt_at = now() - interval '2 hours' where subject_id = :completed`,
-    [["invariant_provider_operations", /^authorize of pay_\w+: no attempt since /]],
+    [["provider_operations", /^authorize of pay_\w+: no attempt since /]],
   ],
   [
     "an operation that the operator must decide",
     `update pay.provider_operations set state = 'operator', settled_at = null,
        last_reply = 'server_error' where subject_id = :completed`,
-    [["invariant_provider_operations", /the result is unknown, decide by hand: server_error$/]],
+    [["provider_operations", /the result is unknown, decide by hand: server_error$/]],
   ],
   [
     "a settled operation whose payment is pending",
     `update pay.provider_operations set state = 'settled', settled_at = now(), next_attempt_at = null,
        leased_until = null where subject_id = :pending`,
-    [["invariant_provider_operations", /is settled, but it is pending$/]],
+    [["provider_operations", /is settled, but it is pending$/]],
   ],
   [
     "a live payment without an operation",
     "delete from pay.provider_operations where subject_id = :completed",
-    [["invariant_provider_operations", /^completed without an operation of a provider$/]],
+    [["provider_operations", /^completed without an operation of a provider$/]],
   ],
   [
     "a completed payment without its provider event",
     "delete from pay.provider_events where subject_id = :completed",
     [
       [
-        "invariant_provider_operations",
+        "provider_operations",
         /^completed without a provider event that the money has come in$/,
       ],
-      ["invariant_provider_totals", onDay("provider 1000 EUR, ledger 0")],
+      ["provider_totals", onDay("provider 1000 EUR, ledger 0")],
     ],
   ],
   [
@@ -63,28 +64,28 @@ const DEFECTS: [
     `update pay.provider_events set outcome = 'ignored', booked_minor = 0
      where subject_id = :completed`,
     [
-      ["invariant_provider_operations", /without a provider event/],
-      ["invariant_provider_totals", /provider 1000 EUR, ledger 0$/],
+      ["provider_operations", /without a provider event/],
+      ["provider_totals", /provider 1000 EUR, ledger 0$/],
     ],
   ],
   [
     "an exception",
     `update pay.provider_events set outcome = 'exception', exception = 'amount 5, ours 6'
      where reference = 'extra'`,
-    [["invariant_reported_events", /^exception: amount 5, ours 6$/]],
+    [["reported_events", /^exception: amount 5, ours 6$/]],
   ],
   [
     "a provider event that matches nothing",
     "update pay.provider_events set outcome = 'unmatched' where reference = 'extra'",
-    [["invariant_reported_events", /^unmatched: authorize pending of pay_/]],
+    [["reported_events", /^unmatched: authorize pending of pay_/]],
   ],
   [
     "unmatched money that the ledger does not have",
     `update pay.provider_events set outcome = 'unmatched', booked_minor = 5,
        dismissed_at = now(), dismissed_reason = 'seen' where reference = 'extra'`,
     [
-      ["invariant_provider_events", /^provider events of 5 EUR, ledger 0$/],
-      ["invariant_provider_totals", onDay("provider 1000 EUR, ledger 1005")],
+      ["provider_events", /^provider events of 5 EUR, ledger 0$/],
+      ["provider_totals", onDay("provider 1000 EUR, ledger 1005")],
     ],
   ],
   [
@@ -94,7 +95,7 @@ const DEFECTS: [
      select environment_id, 'txn_00000000000000000000000000', 0, 'unmatched', subject_id,
        amount_minor, currency, 'processor', 'unapplied', created_at
      from pay.ledger_movements where subject_id = :completed`,
-    [["invariant_provider_events", /^provider events of 1000 EUR, ledger 2000$/]],
+    [["provider_events", /^provider events of 1000 EUR, ledger 2000$/]],
   ],
   [
     "an exception that the operator has dismissed",
@@ -106,50 +107,50 @@ const DEFECTS: [
     "a provider event that nobody handles",
     `update pay.provider_events set outcome = null, handled_at = null,
        received_at = now() - interval '11 minutes' where reference = 'extra'`,
-    [["invariant_provider_events", /^not handled since /]],
+    [["provider_events", /^not handled since /]],
   ],
   [
     "a provider event that was booked twice",
     `update pay.provider_events set outcome = 'applied', booked_minor = 1000
      where reference = 'extra'`,
     [
-      ["invariant_provider_events", /^provider events of 2000 EUR, ledger 1000$/],
-      ["invariant_provider_totals", onDay("provider 1000 EUR, ledger 2000")],
+      ["provider_events", /^provider events of 2000 EUR, ledger 1000$/],
+      ["provider_totals", onDay("provider 1000 EUR, ledger 2000")],
     ],
   ],
   [
     "a provider event of another amount than the ledger's",
     "update pay.provider_events set booked_minor = 999 where subject_id = :completed and state = 'succeeded'",
     [
-      ["invariant_provider_events", /^provider events of 999 EUR, ledger 1000$/],
-      ["invariant_provider_totals", onDay("provider 1000 EUR, ledger 999")],
+      ["provider_events", /^provider events of 999 EUR, ledger 1000$/],
+      ["provider_totals", onDay("provider 1000 EUR, ledger 999")],
     ],
   ],
   [
     "a provider event that moved no money in the ledger",
     "delete from pay.ledger_movements where subject_id = :completed",
-    [["invariant_provider_events", /^provider events of 1000 EUR, ledger 0$/]],
+    [["provider_events", /^provider events of 1000 EUR, ledger 0$/]],
   ],
   [
     "a movement at the provider that the ledger does not have",
     `insert into pay.provider_totals
      select environment_id, account_id, day, 'USD', -5, read_at from pay.provider_totals`,
-    [["invariant_provider_totals", onDay("provider -5 USD, ledger 0")]],
+    [["provider_totals", onDay("provider -5 USD, ledger 0")]],
   ],
   [
     "other totals of a day whose totals are not read yet",
     `update pay.provider_totals set day = day + 1`,
-    [["invariant_provider_totals", onDay("provider 0 EUR, ledger 1000")]],
+    [["provider_totals", onDay("provider 0 EUR, ledger 1000")]],
   ],
   [
     "an account that nobody has polled for three hours",
     "update pay.provider_cursors set polled_at = now() - interval '181 minutes'",
-    [["invariant_provider_events", /^not read since /]],
+    [["provider_events", /^not read since /]],
   ],
   [
     "an account that nobody has ever polled",
     "update pay.provider_cursors set polled_at = null",
-    [["invariant_provider_events", /^not read since /]],
+    [["provider_events", /^not read since /]],
   ],
   [
     "a poll that is late by less",
@@ -159,7 +160,7 @@ const DEFECTS: [
   [
     "totals that nobody reads",
     "update pay.provider_cursors set totals_day = totals_day - 4",
-    [["invariant_provider_totals", /^\d{4}-\d\d-\d\d: the totals of the provider are not read$/]],
+    [["provider_totals", /^\d{4}-\d\d-\d\d: the totals of the provider are not read$/]],
   ],
   [
     "totals that are a day behind",
@@ -176,7 +177,7 @@ const DEFECTS: [
 
 async function reconcile(sql: postgres.ISql): Promise<[invariant: string, detail: string][]> {
   const rows = await sql`select invariant, detail from pay.reconcile()`;
-  return rows.map(({ invariant, detail }) => [invariant, detail]);
+  return rows.map(({ invariant, detail }) => [invariant.replace("invariant_", ""), detail]);
 }
 
 /** The ids of a completed and of a pending payment. */
@@ -215,29 +216,19 @@ Deno.test("the invariants of the live flow", async (t) => {
     const ids = await work(service);
     await t.step("find nothing after ordinary work, and no other invariant does", async () => {
       assert.deepEqual(await reconcile(sql), []);
-      const broken =
-        await sql`select invariant, examples from pay.check_books() where breaches > 0`;
-      assert.deepEqual([...broken], []);
+      await assertSilent(sql);
     });
     for (const [defect, statements, breaches] of DEFECTS) {
       await t.step(
         `${defect}: ${breaches.map(([invariant]) => invariant).join(", ")}`,
         async () => {
           const text = statements.replaceAll(/:(\w+)/g, (_, name) => `'${ids[name as "pending"]}'`);
-          const session = await sql.reserve();
-          try {
-            await session`begin`;
-            await session.unsafe(text);
-            const found = await reconcile(session);
-            assert.deepEqual(
-              found.map(([invariant]) => invariant),
-              breaches.map(([invariant]) => invariant),
-            );
-            for (const [i, [, detail]] of breaches.entries()) assert.match(found[i]![1], detail);
-          } finally {
-            await session`rollback`;
-            session.release();
-          }
+          const found = await afterwards(sql, text, reconcile);
+          assert.deepEqual(
+            found.map(([invariant]) => invariant),
+            breaches.map(([invariant]) => invariant),
+          );
+          for (const [i, [, detail]] of breaches.entries()) assert.match(found[i]![1], detail);
         },
       );
     }

@@ -6,12 +6,12 @@
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
-import { recordResult } from "../support/database/operation_results.ts";
 import { startService } from "../support/service/service.ts";
 import {
   addAccount,
   completion,
   openProviderStore,
+  recordResult,
   reserve,
   type Reserved,
   succeeded,

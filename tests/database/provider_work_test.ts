@@ -5,7 +5,6 @@
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
-import { recordResult } from "../support/database/operation_results.ts";
 import { serviceCase } from "../support/service/service_case.ts";
 import { startService } from "../support/service/service.ts";
 import {
@@ -13,6 +12,7 @@ import {
   completion,
   openProviderStore,
   operationFor,
+  recordResult,
   reserve,
   succeeded,
 } from "../support/database/provider_flow.ts";

@@ -14,6 +14,7 @@ import { shellExamples } from "../support/documents/readme_document.ts";
 import { runInOneShell } from "../support/documents/readme_shell.ts";
 import { PROJECT_DIR } from "../support/local/local_start.ts";
 import { launchInstance } from "../support/production/serve_process.ts";
+import { keyedCall } from "../support/service/keyed_call.ts";
 import {
   DEBIAN_15,
   hasVersion,
@@ -110,16 +111,10 @@ Deno.test({
     const [, paid, key] = await old_machine.run(READ_OWNER, pay, 'echo "$key"');
     const first = JSON.parse(paid!);
     assert.equal(first.status, "completed");
-    const call = (base_url: string, method: string, path: string, body?: unknown) =>
-      fetch(`${base_url}/api-v1-payments/v1/${path}`, {
-        method,
-        headers: {
-          Authorization: `Bearer ${key!.trim()}`,
-          ...(body !== undefined && { "Content-Type": "application/json" }),
-          "Idempotency-Key": path,
-        },
-        ...(body !== undefined && { body: JSON.stringify(body) }),
-      }).then((response) => response.text());
+    const call = async (base_url: string, method: string, path: string, body?: unknown) => {
+      const options = { key: key!.trim(), body, idempotency_key: path };
+      return (await keyedCall(base_url, method, `/api-v1-payments/v1/${path}`, options)).text;
+    };
     const endpoint = { url: receiver.url("/"), events: ["*"] };
     const { secret } = JSON.parse(
       await call(before.base_url, "POST", "webhook_endpoints", endpoint),

@@ -1,15 +1,19 @@
 /**
  * Concurrent duplicates of one request on two instances: one effect and one response, and 409 for a
- * different body.
+ * different body. Keys that are older than 24 hours are deleted without a deadlock.
  */
 
 import assert from "node:assert/strict";
+import postgres from "postgres";
+import { commit, created, DAY, NOW } from "../support/database/commit_list.ts";
+import { untilWaiting } from "../support/database/lock_waits.ts";
+import { startService } from "../support/service/service.ts";
 import {
   type Ask,
   ASKS,
   assertSound,
+  raceCase,
   sizeOf,
-  startTwoInstances,
   type TwoInstances,
 } from "../support/service/two_instances.ts";
 
@@ -27,57 +31,52 @@ const REQUESTS: [name: string, make: (two: TwoInstances) => Promise<Ask>, status
   ["an advance", async (two) => ASKS.advance(await payment(two, "pending"), "completed"), 200],
 ];
 
-Deno.test(`${DUPLICATES} duplicates on two instances`, async (t) => {
-  const two = await startTwoInstances();
-  try {
-    for (const [name, make, status] of REQUESTS) {
-      await t.step(`${name}: one effect and ${DUPLICATES} equal responses`, async () => {
-        for (let n = 0; n < KEYS; n++) {
-          const ask = { ...await make(two), idempotency_key: crypto.randomUUID() };
-          const before = await countRows(two);
-          const told = await two.race(Array.from({ length: DUPLICATES }, () => ask));
-          assert.deepEqual(new Set(told.map((one) => one.status)), new Set([status]));
-          assert.equal(new Set(told.map(({ text }) => text)).size, 1);
-          const replays = told.filter(({ headers }) => headers.has("Idempotent-Replayed"));
-          assert.equal(replays.length, DUPLICATES - 1);
-          const after = await countRows(two);
-          assert.equal(after.keys - before.keys, 1);
-          assert.equal(after.payments - before.payments, name.endsWith("create") ? 1 : 0);
-          assert.equal(after.refunds - before.refunds, name === "a refund" ? 1 : 0);
-        }
-        await assertSound(two.service);
-      });
-    }
-    await t.step("two bodies under one key: one succeeds, the other is a conflict", async () => {
-      for (let round = 0; round < 25; round++) {
-        const idempotency_key = crypto.randomUUID();
+raceCase(`${DUPLICATES} duplicates on two instances`, async (t, two) => {
+  for (const [name, make, status] of REQUESTS) {
+    await t.step(`${name}: one effect and ${DUPLICATES} equal responses`, async () => {
+      for (let n = 0; n < KEYS; n++) {
+        const ask = { ...await make(two), idempotency_key: crypto.randomUUID() };
         const before = await countRows(two);
-        const told = await two.race(Array.from({ length: 16 }, (_, i) => ({
-          ...ASKS.create({ amount: 1 + (i >> 1) % 2 }),
-          idempotency_key,
-        })));
-        const winner = told.find(({ status }) => status === 201)!.body;
-        for (const [i, { status, body }] of told.entries()) {
-          if (winner.amount === 1 + (i >> 1) % 2) assert.deepEqual([status, body], [201, winner]);
-          else assert.deepEqual([status, body.error.code], [409, "idempotency_conflict"]);
-        }
-        assert.equal((await countRows(two)).payments - before.payments, 1);
+        const told = await two.race(Array.from({ length: DUPLICATES }, () => ask));
+        assert.deepEqual(new Set(told.map((one) => one.status)), new Set([status]));
+        assert.equal(new Set(told.map(({ text }) => text)).size, 1);
+        const replays = told.filter(({ headers }) => headers.has("Idempotent-Replayed"));
+        assert.equal(replays.length, DUPLICATES - 1);
+        const after = await countRows(two);
+        assert.equal(after.keys - before.keys, 1);
+        assert.equal(after.payments - before.payments, name.endsWith("create") ? 1 : 0);
+        assert.equal(after.refunds - before.refunds, name === "a refund" ? 1 : 0);
       }
       await assertSound(two.service);
     });
-    await t.step("one idempotency key of two API keys: two effects", async () => {
-      const idempotency_key = crypto.randomUUID();
-      const key = two.service.other.text;
-      const told = await two.race(Array.from({ length: DUPLICATES }, (_, i) => ({
-        ...ASKS.create(),
-        idempotency_key,
-        ...((i >> 1) % 2 === 1 && { key }),
-      })));
-      assert.equal(new Set(told.map(({ body }) => body.id)).size, 2);
-    });
-  } finally {
-    await two.close();
   }
+  await t.step("two bodies under one key: one succeeds, the other is a conflict", async () => {
+    for (let round = 0; round < 25; round++) {
+      const idempotency_key = crypto.randomUUID();
+      const before = await countRows(two);
+      const told = await two.race(Array.from({ length: 16 }, (_, i) => ({
+        ...ASKS.create({ amount: 1 + (i >> 1) % 2 }),
+        idempotency_key,
+      })));
+      const winner = told.find(({ status }) => status === 201)!.body;
+      for (const [i, { status, body }] of told.entries()) {
+        if (winner.amount === 1 + (i >> 1) % 2) assert.deepEqual([status, body], [201, winner]);
+        else assert.deepEqual([status, body.error.code], [409, "idempotency_conflict"]);
+      }
+      assert.equal((await countRows(two)).payments - before.payments, 1);
+    }
+    await assertSound(two.service);
+  });
+  await t.step("one idempotency key of two API keys: two effects", async () => {
+    const idempotency_key = crypto.randomUUID();
+    const key = two.service.other.text;
+    const told = await two.race(Array.from({ length: DUPLICATES }, (_, i) => ({
+      ...ASKS.create(),
+      idempotency_key,
+      ...((i >> 1) % 2 === 1 && { key }),
+    })));
+    assert.equal(new Set(told.map(({ body }) => body.id)).size, 2);
+  });
 });
 
 async function payment({ service }: TwoInstances, outcome: string): Promise<string> {
@@ -91,3 +90,53 @@ async function countRows({ service }: TwoInstances) {
       (select count(*)::int from pay.idempotency_keys) as keys`;
   return row!;
 }
+
+/**
+ * Two lists of changes have the same idempotency keys, all older than 24 hours, in opposite orders.
+ * Each list deletes the old responses, and there is no deadlock.
+ */
+Deno.test("pay.commit() of two lists deletes expired keys in opposite orders", async () => {
+  const service = await startService();
+  const { sql, key } = service;
+  const pools = [0, 1].map(() =>
+    postgres(service.database.functions_url, { max: 1, onnotice: () => {} })
+  );
+  const holders = [await sql.reserve(), await sql.reserve()];
+  const send = async (pool: number, keys: readonly string[]) => {
+    const change = await created();
+    const list = keys.map((idempotency_key) => ({ change, key: key.text, idempotency_key }));
+    return await commit(pools[pool]!, list);
+  };
+  try {
+    await service.setClock(NOW - DAY);
+    await commit(pools[0]!, [
+      { change: await created(), key: key.text, idempotency_key: "a" },
+      { change: await created(), key: key.text, idempotency_key: "b" },
+    ]);
+    await service.setClock(NOW);
+    for (const [i, name] of ["a", "b"].entries()) {
+      await holders[i]!`begin`;
+      await holders[i]!`select from pay.idempotency_keys where key = ${name} for update`;
+    }
+    const lists = Promise.allSettled([send(0, ["a", "b"]), send(1, ["b", "a"])]);
+    // Both lists wait. When the holder of "a" ends, a list that deletes "a" first goes on to wait
+    // for "b".
+    await untilWaiting(sql, { sessions: 2 });
+    await holders[0]!`rollback`;
+    await holders[1]!`rollback`;
+    for (const list of await lists) {
+      assert.equal(list.status, "fulfilled", String((list as PromiseRejectedResult).reason));
+      const { value } = list as PromiseFulfilledResult<Awaited<ReturnType<typeof commit>>>;
+      assert.deepEqual(value.map(({ outcome }) => outcome), ["expired", "expired"]);
+    }
+    const [kept] = await sql`select count(*)::int as keys from pay.idempotency_keys`;
+    assert.equal(kept!.keys, 0);
+  } finally {
+    for (const holder of holders) {
+      await holder`rollback`;
+      holder.release();
+    }
+    for (const pool of pools) await pool.end();
+    await service.close();
+  }
+});

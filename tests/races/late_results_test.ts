@@ -1,7 +1,9 @@
 /**
  * Results that come later in a sandbox meet requests about the same payment: an advance, a capture,
  * a cancel, evidence. Whichever comes first decides. The later one changes nothing: a late result
- * books no money for a payment that is over, and leaves no operation to anybody.
+ * books no money for a payment that is over, and leaves no operation to anybody. Of commands of a
+ * clock at the same time every advance that returned has happened in the end, and each response is
+ * of its own target or later.
  */
 
 import assert from "node:assert/strict";
@@ -10,8 +12,8 @@ import { card } from "../support/service/service_case.ts";
 import {
   type Ask,
   ASKS,
+  raceCase,
   sizeOf,
-  startTwoInstances,
   type TwoInstances,
 } from "../support/service/two_instances.ts";
 
@@ -103,8 +105,7 @@ const RACES: [name: string, advance_s: number, meeting: Meeting][] = [
   }],
 ];
 
-Deno.test("late results against requests", async (t) => {
-  const two = await startTwoInstances();
+raceCase("late results against requests", async (t, two) => {
   const { sql, key } = two.service;
   const race: Race = {
     two,
@@ -122,35 +123,85 @@ Deno.test("late results against requests", async (t) => {
       if (!has_more) return;
     }
   };
-  try {
-    for (const [name, advance_s, meeting] of RACES) {
-      await t.step(`${name}: ${ROUNDS} rounds`, async () => {
-        for (let round = 0; round < ROUNDS; round++) {
-          await race.post("/api-v1-sandbox/clock", { mode: "frozen" });
-          const asks: Ask[] = [];
-          for (let i = 0; i < PAYMENTS; i++) asks.push(await meeting(race));
-          const told = await two.race([clock({ advance: advance_s }), ...asks]);
-          for (const { status, text } of told) assert.ok([200, 409].includes(status), text);
-          await finish();
-        }
-        const operations = await sql`select op, state, last_reply from pay.provider_operations
-          where environment_id = ${key.environment_id} and state = 'operator'`;
-        assert.deepEqual([...operations], []);
-        const provider_events =
-          await sql`select op, state, outcome, exception from pay.provider_events
-          where environment_id = ${key.environment_id}
-            and (outcome is null or outcome not in ('applied', 'ignored') or exception is not null)`;
-        assert.deepEqual([...provider_events], []);
-        const money = await sql`select kind from pay.ledger_movements where kind like 'unmatched%'`;
-        assert.deepEqual([...money], []);
-        // The deadline loses no dispute whose evidence was taken.
-        const lost = await sql`select id from pay.disputes
-          where status = 'lost' and position('"evidence":null' in body) = 0`;
-        assert.deepEqual([...lost], []);
-        await assertSilent(sql);
-      });
+  for (const [name, advance_s, meeting] of RACES) {
+    await t.step(`${name}: ${ROUNDS} rounds`, async () => {
+      for (let round = 0; round < ROUNDS; round++) {
+        await race.post("/api-v1-sandbox/clock", { mode: "frozen" });
+        const asks: Ask[] = [];
+        for (let i = 0; i < PAYMENTS; i++) asks.push(await meeting(race));
+        const told = await two.race([clock({ advance: advance_s }), ...asks]);
+        for (const { status, text } of told) assert.ok([200, 409].includes(status), text);
+        await finish();
+      }
+      const operations = await sql`select op, state, last_reply from pay.provider_operations
+        where environment_id = ${key.environment_id} and state = 'operator'`;
+      assert.deepEqual([...operations], []);
+      const provider_events =
+        await sql`select op, state, outcome, exception from pay.provider_events
+        where environment_id = ${key.environment_id}
+          and (outcome is null or outcome not in ('applied', 'ignored') or exception is not null)`;
+      assert.deepEqual([...provider_events], []);
+      const money = await sql`select kind from pay.ledger_movements where kind like 'unmatched%'`;
+      assert.deepEqual([...money], []);
+      // The deadline loses no dispute whose evidence was taken.
+      const lost = await sql`select id from pay.disputes
+        where status = 'lost' and position('"evidence":null' in body) = 0`;
+      assert.deepEqual([...lost], []);
+      await assertSilent(sql);
+    });
+  }
+});
+
+/** Commands of a clock at once. */
+const COMMANDS = 10;
+
+const command = (body: unknown): Ask => ({
+  path: "/api-v1-sandbox/clock",
+  body,
+  idempotency_key: crypto.randomUUID(),
+});
+
+raceCase("commands of a clock at the same time", async (t, two) => {
+  const send = async (ask: Ask) => {
+    const response = await two.post(0, ask);
+    assert.equal(response.status, 200, response.text);
+    return response.body;
+  };
+  /** Sends commands at once. Those that find the clock set too often meanwhile are sent again. */
+  const race = async (asks: readonly Ask[]) => {
+    const bodies = [];
+    for (const [i, { status, text, body }] of (await two.race(asks)).entries()) {
+      assert.ok(status === 200 || status === 503, text);
+      bodies.push(status === 200 ? body : await send(asks[i]!));
     }
-  } finally {
-    await two.close();
+    return bodies;
+  };
+  const freeze = async () => Date.parse((await send(command({ mode: "frozen" }))).now);
+  /** Completes the advances, and returns the time of the clock. */
+  const finish = async () => {
+    for (;;) {
+      const { has_more, now } = await send(command({ mode: "frozen" }));
+      if (!has_more) return Date.parse(now);
+    }
+  };
+  for (let round = 0; round < sizeOf("ROUNDS", 3); round++) {
+    await t.step(`each of ${COMMANDS} advances counts, round ${round}`, async () => {
+      const begin_ms = await freeze();
+      const asks = Array.from({ length: COMMANDS }, () => command({ advance: 10 }));
+      const responses = await race(asks);
+      assert.equal(await finish(), begin_ms + COMMANDS * 10_000);
+      // The first of n advances ends at 10 s, the next one at 20 s.
+      const nows = responses.map(({ now }) => Date.parse(now)).sort((a, b) => a - b);
+      for (const [i, now_ms] of nows.entries()) {
+        assert.ok(now_ms >= begin_ms + (i + 1) * 10_000, `${i}: ${now_ms - begin_ms} ms`);
+      }
+    });
+    await t.step(`modes at the same time lose no advance, round ${round}`, async () => {
+      const begin_ms = await freeze();
+      const advances = Array.from({ length: COMMANDS }, () => command({ advance: 10 }));
+      const modes = Array.from({ length: COMMANDS }, () => command({ mode: "frozen" }));
+      await race(advances.flatMap((ask, i) => [ask, modes[i]!]));
+      assert.equal(await finish(), begin_ms + COMMANDS * 10_000);
+    });
   }
 });

@@ -5,10 +5,10 @@
  */
 
 import assert from "node:assert/strict";
-import type { ReservedSql } from "postgres";
+import { untilWaiting } from "../support/database/lock_waits.ts";
 import { rowsRead } from "../support/database/pages_read.ts";
 import type { TestService } from "../support/service/service.ts";
-import { ASKS, assertSound, sizeOf, startTwoInstances } from "../support/service/two_instances.ts";
+import { ASKS, assertSound, raceCase, sizeOf } from "../support/service/two_instances.ts";
 
 const STRIPES = 64;
 const ROUNDS = sizeOf("ROUNDS", 30);
@@ -16,11 +16,8 @@ const ROUNDS = sizeOf("ROUNDS", 30);
 const UPDATES = 5_000;
 /** The maximum of index and table pages for one stripe. */
 const MAX_PAGES = 15;
-/** A deadline for work that takes milliseconds. */
-const PATIENCE_MS = 10_000;
 
-Deno.test("pay.ledger_totals under concurrency", async (t) => {
-  const two = await startTwoInstances();
+raceCase("pay.ledger_totals under concurrency", async (t, two) => {
   const { service } = two;
   const session = await service.sql.reserve();
   /** Locks stripes of the captures in EUR during `work`, as other transactions do. */
@@ -62,7 +59,7 @@ Deno.test("pay.ledger_totals under concurrency", async (t) => {
       const creates: ReturnType<typeof create>[] = [];
       await hold(STRIPES, async () => {
         creates.push(create(7), create(11));
-        await untilWaiting(session);
+        await untilWaiting(service.sql, { calls: "pay.commit" });
         assert.equal(await captured(service), before);
       });
       for (const { status, text } of await Promise.all(creates)) assert.equal(status, 201, text);
@@ -120,7 +117,6 @@ Deno.test("pay.ledger_totals under concurrency", async (t) => {
   } finally {
     await session`rollback`;
     session.release();
-    await two.close();
   }
 });
 
@@ -131,15 +127,4 @@ async function captured({ sql, key }: TestService): Promise<number> {
     where environment_id = ${key.environment_id} and currency = 'EUR'
       and debit_account = 'processor' and credit_account = 'available'`;
   return row!.amount;
-}
-
-/** Resolves when a session waits for an advisory lock. */
-async function untilWaiting(sql: ReservedSql): Promise<void> {
-  const deadline = performance.now() + PATIENCE_MS;
-  while (performance.now() < deadline) {
-    const [row] = await sql`
-      select count(*)::int as waiting from pg_locks where locktype = 'advisory' and not granted`;
-    if (row!.waiting > 0) return;
-  }
-  throw new Error("no session waits for a stripe");
 }

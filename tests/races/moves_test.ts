@@ -1,18 +1,14 @@
 /**
  * Concurrent moves of one payment on two instances. The responses match a legal order of the
  * requests, and the stored payment is the result of that order. The model of the lifecycle in this
- * file shares no code with the service.
+ * file shares no code with the service. Refunds never exceed their payment, and of collections under
+ * a mandate that must be alone one wins.
  */
 
 import assert from "node:assert/strict";
-import {
-  type Ask,
-  ASKS,
-  assertSound,
-  sizeOf,
-  startTwoInstances,
-} from "../support/service/two_instances.ts";
+import { type Ask, ASKS, assertSound, raceCase, sizeOf } from "../support/service/two_instances.ts";
 
+/** Rounds of each race of moves. */
 const ROUNDS = sizeOf("ROUNDS", 100);
 
 type Model = { status: string; refunded: number };
@@ -78,42 +74,37 @@ const RACES: [outcome: string, start: string, moves: string[]][] = [
   ["success", "completed", ["refund_part", "refund_part", "refund_part", "charge_back", "cancel"]],
 ];
 
-Deno.test("concurrent moves of one payment", async (t) => {
-  const two = await startTwoInstances();
-  try {
-    for (const [outcome, start, moves] of RACES) {
-      await t.step(
-        `${moves.join(" against ")}: a legal order explains ${ROUNDS} rounds`,
-        async () => {
-          const orders = new Set<string>();
-          for (let round = 0; round < ROUNDS; round++) {
-            const { id } = (await two.service.make({ outcome })).body;
-            // The first request alternates, so that each move can win.
-            const turned = [
-              ...moves.slice(round % moves.length),
-              ...moves.slice(0, round % moves.length),
-            ];
-            const told = await two.race(turned.map((name) => MOVES[name]!.ask(id)));
-            const responses = told.map(({ status, body }) =>
-              status === 400
-                ? "400"
-                : `${status} ${body.error?.current_status ?? body.payment_status ?? body.status}`
-            );
-            const [stored] = await two.service.sql<Model[]>`
-            select status, amount_refunded::int as refunded from pay.payments where id = ${id}`;
-            const legal = permutations(turned.map((_, i) => i)).filter((order) =>
-              explains(order, turned, responses, { status: start, refunded: 0 }, stored!)
-            );
-            assert.ok(legal.length > 0, `${turned}: ${responses}, then ${JSON.stringify(stored)}`);
-            orders.add(responses.toString());
-          }
-          assert.ok(orders.size > 1, "every round had the same order, so the moves did not race");
-          await assertSound(two.service);
-        },
-      );
-    }
-  } finally {
-    await two.close();
+raceCase("concurrent moves of one payment", async (t, two) => {
+  for (const [outcome, start, moves] of RACES) {
+    await t.step(
+      `${moves.join(" against ")}: a legal order explains ${ROUNDS} rounds`,
+      async () => {
+        const orders = new Set<string>();
+        for (let round = 0; round < ROUNDS; round++) {
+          const { id } = (await two.service.make({ outcome })).body;
+          // The first request alternates, so that each move can win.
+          const turned = [
+            ...moves.slice(round % moves.length),
+            ...moves.slice(0, round % moves.length),
+          ];
+          const told = await two.race(turned.map((name) => MOVES[name]!.ask(id)));
+          const responses = told.map(({ status, body }) =>
+            status === 400
+              ? "400"
+              : `${status} ${body.error?.current_status ?? body.payment_status ?? body.status}`
+          );
+          const [stored] = await two.service.sql<Model[]>`
+          select status, amount_refunded::int as refunded from pay.payments where id = ${id}`;
+          const legal = permutations(turned.map((_, i) => i)).filter((order) =>
+            explains(order, turned, responses, { status: start, refunded: 0 }, stored!)
+          );
+          assert.ok(legal.length > 0, `${turned}: ${responses}, then ${JSON.stringify(stored)}`);
+          orders.add(responses.toString());
+        }
+        assert.ok(orders.size > 1, "every round had the same order, so the moves did not race");
+        await assertSound(two.service);
+      },
+    );
   }
 });
 
@@ -139,3 +130,80 @@ function permutations(items: readonly number[]): number[][] {
     permutations(items.filter((other) => other !== item)).map((rest) => [item, ...rest])
   );
 }
+
+const REFUNDS = 50;
+/** The amount of each refund of a payment of 1000, and how many of them fit. */
+const AMOUNTS: [amount: number, fit: number][] = [[1, 50], [20, 50], [30, 33], [600, 1], [1000, 1]];
+
+raceCase(`${REFUNDS} concurrent refunds of one payment`, async (t, two) => {
+  for (const [amount, fit] of AMOUNTS) {
+    await t.step(`${fit} refunds of ${amount} succeed, the others are refused`, async () => {
+      for (let round = 0; round < sizeOf("ROUNDS", 20) / AMOUNTS.length; round++) {
+        const { id } = (await two.service.make({ outcome: "success" })).body;
+        const told = await two.race(
+          Array.from({ length: REFUNDS }, () => ASKS.refund(id, amount)),
+        );
+        const made = told.filter(({ status }) => status === 201);
+        assert.equal(made.length, fit, JSON.stringify(told.map(({ status }) => status)));
+        const rest = 1000 - fit * amount;
+        for (const { status, body } of told) {
+          if (status === 201) continue;
+          // If nothing is left, the refund is a wrong state. Otherwise the amount is too high.
+          if (rest === 0) {
+            assert.deepEqual([status, body.error.code], [409, "invalid_state"]);
+            assert.equal(body.error.current_status, "refunded");
+          } else {
+            assert.deepEqual([status, body.error.code], [400, "invalid_parameter"]);
+            assert.ok(body.error.amount_refundable < amount);
+          }
+        }
+        const [row] = await two.service.sql`
+          select amount_refunded::int from pay.payments where id = ${id}`;
+        assert.equal(row!.amount_refunded, fit * amount);
+      }
+      await assertSound(two.service);
+    });
+  }
+});
+
+/** Collections at once under one mandate, and the rounds. */
+const COLLECTIONS = 8;
+const MANDATES = sizeOf("ROUNDS", 10);
+
+raceCase(`${COLLECTIONS} concurrent collections under one mandate`, async (t, two) => {
+  const collect = (id: string, sequence: string) =>
+    ASKS.create({
+      iban: "DE89 3704 0044 0532 0130 00",
+      mandate: { id, signed_at: new Date().toISOString(), sequence },
+    });
+  for (const sequence of ["first", "one_off"]) {
+    await t.step(`one ${sequence} wins, the others are refused`, async () => {
+      for (let round = 0; round < MANDATES; round++) {
+        const request = collect(`${sequence.length} ${round}`, sequence);
+        const told = await two.race(Array.from({ length: COLLECTIONS }, () => request));
+        const statuses = told.map(({ status }) => status).sort();
+        assert.deepEqual(statuses, [201, ...Array(COLLECTIONS - 1).fill(400)]);
+      }
+    });
+  }
+  await t.step("duplicates of one request all get its response", async () => {
+    for (let round = 0; round < MANDATES; round++) {
+      const request = { ...collect(`same ${round}`, "one_off"), idempotency_key: `${round}` };
+      const told = await two.race(Array.from({ length: COLLECTIONS }, () => request));
+      assert.equal(new Set(told.map(({ text }) => text)).size, 1);
+      assert.equal(told[0]!.status, 201);
+    }
+  });
+  await t.step("a final one ends the mandate for those that come later", async () => {
+    for (let round = 0; round < MANDATES; round++) {
+      const id = `final ${round}`;
+      const requests = ["recurring", "recurring", "final", "recurring", "recurring", "final"];
+      const told = await two.race(requests.map((sequence) => collect(id, sequence)));
+      const finals = [told[2]!, told[5]!].map(({ status }) => status).sort();
+      assert.deepEqual(finals, [201, 400]);
+      const late = await two.post(0, collect(id, "recurring"));
+      assert.deepEqual([late.status, late.body.error.param], [400, "mandate.id"]);
+    }
+  });
+  await assertSound(two.service);
+});

@@ -6,6 +6,7 @@
 import assert from "node:assert/strict";
 import { cloneDatabase } from "../support/database/database.ts";
 import { startFunctions } from "../support/supabase/function_process.ts";
+import { keyedCall } from "../support/service/keyed_call.ts";
 import { MASTER_SECRET, RELAY_TOKEN } from "../support/service/service.ts";
 import { makeSandboxKey } from "../support/database/api_keys.ts";
 
@@ -23,14 +24,8 @@ Deno.test("EdgeRuntime.waitUntil gets the dispatcher's background work", async (
     ALLOW_PRIVATE_WEBHOOKS: "true",
     RELAY_TOKEN,
   });
-  const post = async (path: string, token: string, body?: unknown) => {
-    const response = await fetch(`${process.origin}/${NAME}${path}`, {
-      method: "POST",
-      headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    });
-    return { status: response.status, text: await response.text() };
-  };
+  const post = (path: string, key: string, body?: unknown) =>
+    keyedCall(process.origin, "POST", `/${NAME}${path}`, { key, body });
   /**
    * The number of promises that `work` passes on. Waits for the first one, or until the deadline.
    */

@@ -10,6 +10,7 @@ import { startFunctions } from "../support/supabase/function_process.ts";
 import { openManagementApi, writeFiles } from "../support/supabase/management_api.ts";
 import { copyProject, PROJECT_REF } from "../support/supabase/supabase_cli.ts";
 import { startSupabaseServer } from "../support/supabase/supabase_server.ts";
+import { keyedCall } from "../support/service/keyed_call.ts";
 import { block } from "../support/documents/operations_document.ts";
 import { makeSandboxKey } from "../support/database/api_keys.ts";
 
@@ -97,13 +98,11 @@ Deno.test("docs/operations/deploy.md deploys to a Supabase project", async (t) =
         const process = await startFunctions([name], environment, undefined, join(uploaded, name));
         try {
           const { path, body } = FIRST_PAYMENT[name];
-          const response = await fetch(`${process.origin}/${name}${path}`, {
-            method: "POST",
-            headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json" },
-            body: JSON.stringify(body),
+          const response = await keyedCall(process.origin, "POST", `/${name}${path}`, {
+            key,
+            body,
           });
-          const payment = await response.json();
-          assert.deepEqual([response.status, payment.status], [201, "completed"]);
+          assert.deepEqual([response.status, response.body.status], [201, "completed"]);
           assert.ok(
             response.headers.get("Location")?.startsWith(
               `https://${PROJECT_REF}.supabase.co/functions/v1/api-v1-payments/v1/payments/pay_`,

@@ -11,6 +11,8 @@ import { migrate } from "../../apps/server/migrations/migrate.ts";
 import { openOperatorDatabase } from "../../apps/operator/operator_database.ts";
 import { giveTo, postgresAccount } from "../../apps/server/postgres/postgres_account.ts";
 import type { LogLine } from "../../shared/http/log_line.ts";
+import { keyedCall } from "../support/service/keyed_call.ts";
+import { PAYMENTS } from "../support/service/service_case.ts";
 import { startFunctions } from "../support/supabase/function_process.ts";
 import { DEBIAN_15, hasVersion, startSupabaseServer } from "../support/supabase/supabase_server.ts";
 import { makeSandboxKey } from "../support/database/api_keys.ts";
@@ -57,14 +59,13 @@ Deno.test({
         ...(trusts && { PAYMENTS_DB_CA: authority }),
       }, (line) => lines.push(line));
       const pay = async () => {
-        const response = await fetch(`${process.origin}/${NAME}/v1/payments`, {
-          method: "POST",
-          headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json" },
-          body: JSON.stringify({ amount: 100, currency: "EUR", outcome: "success" }),
+        const body = { amount: 100, currency: "EUR", outcome: "success" };
+        const { status, headers } = await keyedCall(process.origin, "POST", PAYMENTS, {
+          key,
+          body,
         });
-        await response.text();
-        await process.logged(response.headers.get("Request-Id")!);
-        return response.status;
+        await process.logged(headers.get("Request-Id")!);
+        return status;
       };
       try {
         return await work(pay, lines);

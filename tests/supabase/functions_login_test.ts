@@ -7,7 +7,9 @@ import assert from "node:assert/strict";
 import postgres from "postgres";
 import { migrate } from "../../apps/server/migrations/migrate.ts";
 import { randomPassword } from "../../apps/server/data_dir/private_file.ts";
-import { payByPublishedKey } from "../support/supabase/published_key.ts";
+import { PUBLISHED_TEST_KEY } from "../../shared/core/api_key.ts";
+import { keyedCall } from "../support/service/keyed_call.ts";
+import { PAYMENTS } from "../support/service/service_case.ts";
 import { startFunctions } from "../support/supabase/function_process.ts";
 import { findPgbouncer, startPgbouncer } from "../support/supabase/pgbouncer.ts";
 import { startSupabaseServer } from "../support/supabase/supabase_server.ts";
@@ -56,8 +58,9 @@ Deno.test({
           PUBLIC_BASE_URL: "http://127.0.0.1/functions/v1",
           ...(way === "pooled" && { DB_PREPARE: "false" }),
         });
-        const response = await payByPublishedKey(process.origin);
-        assert.equal(response.status, 201, await response.text());
+        const options = { key: PUBLISHED_TEST_KEY, body: { amount: 1, currency: "EUR" } };
+        const { status, text } = await keyedCall(process.origin, "POST", PAYMENTS, options);
+        assert.equal(status, 201, text);
         await process.close();
       });
     }

@@ -7,11 +7,14 @@
 import assert from "node:assert/strict";
 import postgres from "postgres";
 import { migrate } from "../../apps/server/migrations/migrate.ts";
+import { keyedCall } from "../support/service/keyed_call.ts";
+import { PAYMENTS } from "../support/service/service_case.ts";
 import { type FunctionProcess, startFunctions } from "../support/supabase/function_process.ts";
 import { findPgbouncer, startPgbouncer } from "../support/supabase/pgbouncer.ts";
 import { startSupabaseServer, type SupabaseServer } from "../support/supabase/supabase_server.ts";
 import { makeSandboxKey } from "../support/database/api_keys.ts";
 import { freePort } from "../support/common/free_port.ts";
+import { pause } from "../support/common/until.ts";
 
 const NAME = "api-v1-payments";
 /** Concurrent requests: more than the pool of a process has connections. */
@@ -71,15 +74,12 @@ async function withPatient(
   });
   open.defer(async () => void await process.close());
   async function pay(): Promise<201 | 503> {
-    const response = await fetch(`${process.origin}/${NAME}/v1/payments`, {
-      method: "POST",
-      headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json" },
-      body: JSON.stringify({ amount: 100, currency: "EUR", outcome: "success" }),
-    });
-    const body = await response.json();
-    if (response.status === 201) return 201;
+    const payment = { amount: 100, currency: "EUR", outcome: "success" };
+    const options = { key, body: payment };
+    const { status, headers, body } = await keyedCall(process.origin, "POST", PAYMENTS, options);
+    if (status === 201) return 201;
     assert.deepEqual(
-      [response.status, body.error.code, response.headers.get("Retry-After")],
+      [status, body.error.code, headers.get("Retry-After")],
       [503, "service_unavailable", "1"],
       process.complaints.join("\n"),
     );
@@ -302,8 +302,4 @@ async function childrenOf(parent: number): Promise<number[]> {
     }
   }
   return found;
-}
-
-function pause(delay_ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, delay_ms));
 }

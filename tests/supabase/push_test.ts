@@ -10,7 +10,9 @@ import postgres from "postgres";
 import { describeSchema } from "../support/database/schema_description.ts";
 import { migrate } from "../../apps/server/migrations/migrate.ts";
 import { block } from "../support/documents/operations_document.ts";
-import { payByPublishedKey } from "../support/supabase/published_key.ts";
+import { PUBLISHED_TEST_KEY } from "../../shared/core/api_key.ts";
+import { keyedCall } from "../support/service/keyed_call.ts";
+import { PAYMENTS } from "../support/service/service_case.ts";
 import { DEMO_ACCOUNT, DEMO_ENVIRONMENTS } from "../../apps/operator/demo_account.ts";
 import { startFunctions } from "../support/supabase/function_process.ts";
 import { cloneDatabase } from "../support/database/database.ts";
@@ -143,8 +145,9 @@ async function pushOnto(t: Deno.TestContext, version: 15 | 17) {
           PUBLIC_BASE_URL: `${base_url}/functions/v1`,
         });
         try {
-          const response = await payByPublishedKey(process.origin);
-          assert.equal(response.status, status, await response.text());
+          const options = { key: PUBLISHED_TEST_KEY, body: { amount: 1, currency: "EUR" } };
+          const paid = await keyedCall(process.origin, "POST", PAYMENTS, options);
+          assert.equal(paid.status, status, paid.text);
         } finally {
           await process.close();
         }

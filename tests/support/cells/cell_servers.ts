@@ -8,6 +8,7 @@ import { fileURLToPath } from "node:url";
 import postgres from "postgres";
 import { idGenerator } from "../../../shared/core/ids.ts";
 import { migrate } from "../../../apps/server/migrations/migrate.ts";
+import { type EndedProgram, type RunningProgram, runProgram } from "../common/running_program.ts";
 import { createApiKey, createEnvironment } from "../database/api_keys.ts";
 import { launchServer } from "../service/server_process.ts";
 import { type Disks, startSupabaseServer } from "../supabase/supabase_server.ts";
@@ -39,12 +40,6 @@ interface Cell {
   killDatabase(): Promise<void>;
 }
 
-/** The output of a command. */
-interface CommandOutput {
-  code: number;
-  output: string;
-}
-
 /** The cells, the proxy and the commands. */
 export interface TwoCells {
   a: Cell;
@@ -53,17 +48,9 @@ export interface TwoCells {
   /** The variables and the arguments of a move of an account to a cell. */
   moveTo(cell: Cell, account: string): string[];
   /** Starts `deno task cells` with these arguments. */
-  start(args: readonly string[]): RunningCommand;
+  start(args: readonly string[]): RunningProgram;
   /** Runs `deno task cells` to its end. */
-  run(args: readonly string[]): Promise<CommandOutput>;
-}
-
-/** A command under way. */
-interface RunningCommand {
-  kill(): void;
-  /** The output so far. */
-  output(): string;
-  ended: Promise<CommandOutput>;
+  run(args: readonly string[]): Promise<EndedProgram>;
 }
 
 /**
@@ -93,28 +80,13 @@ export async function openTwoCells(open: AsyncDisposableStack, disks?: Disks): P
 }
 
 /** Starts `deno task cells` with these arguments. */
-export function startCells(words: readonly string[]): RunningCommand {
+export function startCells(words: readonly string[]): RunningProgram {
   const args = words.filter((word) => !VARIABLE.test(word));
-  const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", OPERATOR, "cells", ...args],
-    env: Object.fromEntries(
-      words.filter((word) => VARIABLE.test(word)).map((word) => word.split(/=(.*)/, 2)),
-    ),
-    stdin: "null",
-    stdout: "piped",
-    stderr: "piped",
-  }).spawn();
-  let output = "";
-  const read = async (stream: ReadableStream<Uint8Array<ArrayBuffer>>) => {
-    for await (const text of stream.pipeThrough(new TextDecoderStream())) output += text;
-  };
-  const reading = Promise.all([read(child.stdout), read(child.stderr)]);
-  const ended = (async () => {
-    const { code } = await child.status;
-    await reading;
-    return { code, output };
-  })();
-  return { kill: () => child.kill("SIGKILL"), output: () => output, ended };
+  const variables = words.filter((word) => VARIABLE.test(word));
+  return runProgram(
+    ["run", "-A", OPERATOR, "cells", ...args],
+    Object.fromEntries(variables.map((word) => word.split(/=(.*)/, 2))),
+  );
 }
 
 /**

@@ -9,11 +9,35 @@ export async function assertSilent(sql: postgres.Sql): Promise<void> {
   assert.deepEqual((await checkBooks(sql)).filter(({ breaches }) => breaches > 0), []);
 }
 
-/** Returns the invariants that have a breach. */
+/** Returns the names of the invariants that have a breach, without their prefix. */
 export async function saidBy(sql: postgres.Sql): Promise<string[]> {
   const found = (await checkBooks(sql)).filter(({ breaches }) => breaches > 0);
   for (const { examples } of found) assert.ok(examples.length > 0);
-  return [...new Set(found.map(({ invariant }) => invariant))].sort();
+  return [...new Set(found.map(({ invariant }) => invariant.replace("invariant_", "")))].sort();
+}
+
+/** Statements that break one promise, and the invariants (`pay.invariant_*`) that must find it. */
+export type Break = [what: string, statements: string, invariants: string[]];
+
+/**
+ * Asserts in a step for each break which invariants find it.
+ * @param named values of the names in the statements, such as `:newest`
+ */
+export async function assertBreaks(
+  t: Deno.TestContext,
+  sql: postgres.Sql,
+  breaks: readonly Break[],
+  named: Record<string, string> = {},
+): Promise<void> {
+  for (const [what, statements, invariants] of breaks) {
+    await t.step(`${what}: ${invariants.join(", ")}`, async () => {
+      const text = statements.replaceAll(
+        /:([a-z]+)\b/g,
+        (all, name) => name in named ? `'${named[name]}'` : all,
+      );
+      assert.deepEqual(await afterwards(sql, text, saidBy), invariants);
+    });
+  }
 }
 
 /** Runs statements past the triggers that protect the past. */

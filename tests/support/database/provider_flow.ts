@@ -5,7 +5,7 @@ import type postgres from "postgres";
 import { idGenerator } from "../../../shared/core/ids.ts";
 import { ChainStore } from "../../../shared/store/chain_store.ts";
 import { openDatabase } from "../../../shared/store/database.ts";
-import type { NewOperationRow } from "../../../shared/store/operation_row.ts";
+import type { NewOperationRow, OperationResult } from "../../../shared/store/operation_row.ts";
 import type { HandledProviderEvent, ProviderRecord } from "../../../shared/store/provider_rows.ts";
 import { ProviderStore } from "../../../shared/store/provider_store.ts";
 import type { ReservedOperation } from "../../../shared/store/store.ts";
@@ -169,4 +169,19 @@ export async function addProviderRows(
     select environment_id, 'pac_1', subject_id, 'authorize', 'succeeded', subject_id, 1, currency,
       now(), now(), '{}', 'applied', now(), -(processor + chargebacks + external)
     from pay_internal.subject_accounts where environment_id = ${environment_id}`;
+}
+
+/** Records a result that changes nothing but its operation. */
+export async function recordResult(
+  store: ProviderStore,
+  { environment_id, id, ...operation }: OperationResult & { environment_id: string; id: string },
+): Promise<void> {
+  await store.record([{
+    environment_id,
+    operation_id: id,
+    operation,
+    provider_events: [],
+    change: null,
+    response: null,
+  }]);
 }

@@ -8,6 +8,7 @@ import postgres from "postgres";
 import { fileURLToPath } from "node:url";
 import { migrate } from "../../../apps/server/migrations/migrate.ts";
 import { createApiKey, createEnvironment } from "../database/api_keys.ts";
+import { keyedCall } from "../service/keyed_call.ts";
 import { openProduct } from "../service/product.ts";
 import { startSupabaseServer } from "../supabase/supabase_server.ts";
 
@@ -76,16 +77,9 @@ export async function openExposedProject(version: 15 | 17): Promise<ExposedProje
   });
   opening.defer(() => product.close());
   const call = async (path: string, body: object, of: Name = "test") => {
-    const response = await product.fetch(
-      new Request(`http://localhost/${path}`, {
-        method: "POST",
-        headers: { Authorization: `Bearer ${keys[of]}`, "Content-Type": "application/json" },
-        body: JSON.stringify(body),
-      }),
-    );
-    const text = await response.text();
-    assert.ok(response.ok, text);
-    return JSON.parse(text);
+    const response = await keyedCall(product, "POST", `/${path}`, { key: keys[of], body });
+    assert.ok(response.status < 300, response.text);
+    return response.body;
   };
   const kept = opening.move();
   return {

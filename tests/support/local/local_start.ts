@@ -6,20 +6,15 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { START_COMMAND } from "../../../packages/sandbox/start_command.ts";
+import { type EndedProgram, type RunningProgram, runProgram } from "../common/running_program.ts";
+import { keyedCall } from "../service/keyed_call.ts";
+import type { TestResponse } from "../service/service.ts";
 
 /** The project's folder. */
 export const PROJECT_DIR = fileURLToPath(new URL("../../..", import.meta.url));
 
 /** The last line of the banner. The service responds when this line is printed. */
-const READY = "Ctrl-C stops everything";
-
-/** A start that has ended. */
-interface EndedStart {
-  code: number;
-  signal: string | null;
-  /** Standard output and standard error together. */
-  output: string;
-}
+const READY = /Ctrl-C stops everything/;
 
 /** A start that serves. */
 export interface LocalStart {
@@ -30,9 +25,9 @@ export interface LocalStart {
   /** The output so far. */
   output(): string;
   /** Sends a request to `base_url` + path with the test key. */
-  call(method: string, path: string, body?: unknown): Promise<{ status: number; body: unknown }>;
+  call(method: string, path: string, body?: unknown): Promise<TestResponse>;
   /** Sends the signal and waits for the end. */
-  end(signal?: Deno.Signal): Promise<EndedStart>;
+  end(signal?: Deno.Signal): Promise<EndedProgram>;
 }
 
 /** Environment variables of a start. PORT is 0 by default. */
@@ -42,7 +37,7 @@ type StartEnvironment = Record<string, string> & { DATA_DIR: string };
 const END_DEADLINE_MS = 10_000;
 
 /** Runs a start until it ends by itself. */
-export async function runStart(env: StartEnvironment, ...args: string[]): Promise<EndedStart> {
+export async function runStart(env: StartEnvironment, ...args: string[]): Promise<EndedProgram> {
   const child = spawn(env, [...START_COMMAND, ...args]);
   return await child.ended;
 }
@@ -53,8 +48,7 @@ export async function launchStart(
   command: readonly string[] = START_COMMAND,
 ): Promise<LocalStart> {
   const child = spawn(env, command);
-  const early = await Promise.race([child.ready, child.ended]);
-  if (early) throw new Error(`The start ended with ${early.code}:\n${early.output}`);
+  await child.printed(READY);
   const { base_url, test_key } = await readCredentials(env.DATA_DIR);
   return {
     pid: child.pid,
@@ -63,12 +57,7 @@ export async function launchStart(
     data_dir: env.DATA_DIR,
     output: child.output,
     async call(method, path, body) {
-      const response = await fetch(base_url + path, {
-        method,
-        headers: { Authorization: `Bearer ${test_key}`, "Content-Type": "application/json" },
-        ...(body !== undefined && { body: JSON.stringify(body) }),
-      });
-      return { status: response.status, body: await response.json() };
+      return await keyedCall(base_url, method, path, { key: test_key, body });
     },
     async end(signal = "SIGTERM") {
       child.kill(signal);
@@ -95,34 +84,6 @@ export async function readCredentials(data_dir: string) {
   return JSON.parse(text) as { base_url: string; test_key: string; live_key: string };
 }
 
-function spawn(env: StartEnvironment, command: readonly string[]) {
-  const child = new Deno.Command(Deno.execPath(), {
-    args: [...command],
-    cwd: PROJECT_DIR,
-    env: { PORT: "0", DATABASE_URL: "", LOG: "", ...env },
-    stdin: "null",
-    stdout: "piped",
-    stderr: "piped",
-  }).spawn();
-  let output = "";
-  const ready = Promise.withResolvers<null>();
-  const read = async (stream: ReadableStream<Uint8Array<ArrayBuffer>>) => {
-    for await (const text of stream.pipeThrough(new TextDecoderStream())) {
-      output += text;
-      if (output.includes(READY)) ready.resolve(null);
-    }
-  };
-  const reading = Promise.all([read(child.stdout), read(child.stderr)]);
-  const ended = (async (): Promise<EndedStart> => {
-    const { code, signal } = await child.status;
-    await reading;
-    return { code, signal, output };
-  })();
-  return {
-    pid: child.pid,
-    ready: ready.promise,
-    ended,
-    output: () => output,
-    kill: (signal: Deno.Signal) => child.kill(signal),
-  };
+function spawn(env: StartEnvironment, command: readonly string[]): RunningProgram {
+  return runProgram(command, { PORT: "0", DATABASE_URL: "", LOG: "", ...env });
 }

@@ -1,10 +1,15 @@
-/** A database as an operator makes it, and instances of `deno task serve` over it. */
+/**
+ * A database as an operator makes it, and instances of `deno task serve` over it: as many as a test
+ * launches, or one at a fixed port, which is a cell.
+ */
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
 import { showRecord } from "../../../apps/operator/migrate.ts";
 import { makeSandboxKey } from "../database/api_keys.ts";
 import { cloneDatabase, type TestDatabase } from "../database/database.ts";
+import { freePort } from "../common/free_port.ts";
+import { keyedCall } from "../service/keyed_call.ts";
 import { type Instance, launchInstance } from "./serve_process.ts";
 
 /** Valid settings of an instance. */
@@ -56,12 +61,56 @@ export async function openStage(
       return instance;
     },
     async send({ base_url }, path, body) {
-      const response = await fetch(`${base_url}/api-v1-payments/v1/${path}`, {
-        method: "POST",
-        headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json" },
-        body: JSON.stringify(body),
-      });
-      assert.equal(response.status, 201, await response.text());
+      const sent = await keyedCall(base_url, "POST", `/api-v1-payments/v1/${path}`, { key, body });
+      assert.equal(sent.status, 201, sent.text);
+    },
+  };
+}
+
+/** A running cell with a sandbox. */
+interface Cell {
+  /** The key of the sandbox. */
+  key: string;
+  /** `127.0.0.1:<port>` */
+  address: string;
+  /** Sends SIGKILL to the instance. */
+  kill(): Promise<void>;
+  /** Launches another instance in place of the killed one. */
+  restart(): Promise<void>;
+  /** Lets the instance accept connections and do nothing else. */
+  freeze(): void;
+  resume(): void;
+  /** Counts the stored payments. */
+  payments(): Promise<number>;
+}
+
+/**
+ * Launches a cell whose keys have the label. `open` closes everything.
+ * @param database a migrated database in place of a new one
+ */
+export async function openCell(
+  open: AsyncDisposableStack,
+  label: string,
+  database?: TestDatabase,
+): Promise<Cell> {
+  const { key, sql, launch } = await openStage(open, {
+    prefix: label,
+    ...(database && { database }),
+  });
+  const port = freePort();
+  let instance = await launch(port);
+  return {
+    key,
+    address: `127.0.0.1:${port}`,
+    kill: async () => void await instance.end("SIGKILL"),
+    async restart() {
+      instance = await launch(port);
+    },
+    freeze: () => instance.send("SIGSTOP"),
+    resume: () => instance.send("SIGCONT"),
+    async payments() {
+      const [row] = await sql`select count(*)::int as n from pay.payments`;
+      return row!.n;
     },
   };
 }

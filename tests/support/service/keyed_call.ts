@@ -1,34 +1,42 @@
-/** Calls a product with a key and JSON, for tests without a test service. */
+/** Calls a service with a key and JSON: in this process, or at a URL. */
 
-import type { openProduct } from "./product.ts";
-import type { TestResponse } from "./service.ts";
+import type { CallOptions, TestResponse } from "./service.ts";
+
+/** A service in this process, or the URL before the path `/<function>/…`. */
+export type Target = string | { fetch(request: Request): Promise<Response> };
 
 /** The options of a call. */
-export interface KeyedCall {
-  key: string;
-  body?: unknown;
-  idempotency_key?: string;
+export type KeyedCall = Omit<CallOptions, "unchecked">;
+
+/** The bytes of a body: an object is sent as JSON, a text or bytes as they are. */
+export function sentBody(body: unknown): BodyInit | undefined {
+  return body === undefined || typeof body === "string" || body instanceof Uint8Array
+    ? body as BodyInit | undefined
+    : JSON.stringify(body);
 }
 
-/** Calls the product in this process. */
+/** Sends a request and reads its response. */
 export async function keyedCall(
-  product: ReturnType<typeof openProduct>,
+  target: Target,
   method: string,
   path: string,
-  { key, body, idempotency_key }: KeyedCall,
+  { key = null, body, idempotency_key, headers = {} }: KeyedCall = {},
 ): Promise<TestResponse> {
-  const response = await product.fetch(
-    new Request(`http://localhost${path}`, {
-      method,
-      headers: {
-        Authorization: `Bearer ${key}`,
-        ...(body !== undefined && { "Content-Type": "application/json" }),
-        ...(idempotency_key !== undefined && { "Idempotency-Key": idempotency_key }),
-      },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    }),
-  );
+  const sent = sentBody(body);
+  const url = (typeof target === "string" ? target : "http://localhost") + path;
+  const request = new Request(url, {
+    method,
+    headers: {
+      ...(key !== null && { Authorization: `Bearer ${key}` }),
+      ...(sent !== undefined && { "Content-Type": "application/json" }),
+      ...(idempotency_key !== undefined && { "Idempotency-Key": idempotency_key }),
+      ...headers,
+    },
+    ...(sent !== undefined && { body: sent }),
+  });
+  const response = await (typeof target === "string" ? fetch(request) : target.fetch(request));
   const text = await response.text();
-  const { status, headers } = response;
-  return { status, headers, text, body: text === "" ? undefined : JSON.parse(text) };
+  const is_json = response.headers.get("Content-Type")?.startsWith("application/json");
+  const { status, headers: received } = response;
+  return { status, headers: received, text, body: is_json ? JSON.parse(text) : undefined };
 }

@@ -17,11 +17,7 @@ import {
 /** A second isolate. */
 interface SecondService {
   /** Calls a function, by default with the sandbox key of the first service. */
-  call(
-    method: string,
-    path: string,
-    options?: Partial<KeyedCall>,
-  ): Promise<TestResponse>;
+  call(method: string, path: string, options?: KeyedCall): Promise<TestResponse>;
   /** Runs the provider worker until it finds no more work. */
   work(): Promise<void>;
   close(): Promise<void>;

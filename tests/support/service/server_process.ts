@@ -1,7 +1,7 @@
 /** Launches kill_server.ts, which runs both functions in a process that a test can kill. */
 
-import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
+import { runProgram } from "../common/running_program.ts";
 import { MASTER_SECRET, RELAY_TOKEN } from "./service.ts";
 
 const SERVER = fileURLToPath(new URL("./kill_server.ts", import.meta.url));
@@ -24,36 +24,21 @@ export async function launchServer(
   database_url: string,
   options: { lease_ms: number; port?: number; env?: Record<string, string> },
 ): Promise<ServerProcess> {
-  const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", SERVER],
-    env: {
-      DATABASE_URL: database_url,
-      MASTER_SECRET,
-      RELAY_TOKEN,
-      LEASE_MS: String(options.lease_ms),
-      PORT: String(options.port ?? 0),
-      ...options.env,
-    },
-    stdin: "null",
-    stdout: "piped",
-  }).spawn();
-  const output = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
-  let text = "";
-  while (!text.includes("\n")) {
-    const { value, done } = await output.read();
-    assert.ok(!done, "the server ended before it served");
-    text += value;
-  }
-  let is_killed = false;
+  const program = runProgram(["run", "-A", SERVER], {
+    DATABASE_URL: database_url,
+    MASTER_SECRET,
+    RELAY_TOKEN,
+    LEASE_MS: String(options.lease_ms),
+    PORT: String(options.port ?? 0),
+    ...options.env,
+  });
+  const [base_url] = await program.printed(/http:.*(?=\n)/);
   return {
-    base_url: text.trim(),
-    pid: child.pid,
+    base_url,
+    pid: program.pid,
     async kill() {
-      if (is_killed) return;
-      is_killed = true;
-      child.kill("SIGKILL");
-      await child.status;
-      await output.cancel();
+      program.kill("SIGKILL");
+      await program.ended;
     },
   };
 }

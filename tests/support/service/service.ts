@@ -12,6 +12,7 @@ import type { Settings } from "../../../shared/functions/settings.ts";
 import type { LogLine } from "../../../shared/http/log_line.ts";
 import { createApiKey, createEnvironment } from "../database/api_keys.ts";
 import { cloneDatabase } from "../database/database.ts";
+import { keyedCall, sentBody } from "./keyed_call.ts";
 import { NeedsInternals } from "./needs_internals.ts";
 import { IS_REMOTE, openProduct } from "./product.ts";
 import { checkExchange } from "./openapi_check.ts";
@@ -171,33 +172,29 @@ export async function startService(
   async function call(
     method: string,
     path: string,
-    { key: text = key.text, body, idempotency_key, headers = {}, unchecked = false }: CallOptions =
-      {},
+    { key: text = key.text, body, unchecked = false, ...options }: CallOptions = {},
   ): Promise<TestResponse> {
-    const raw = body === undefined || typeof body === "string" || body instanceof Uint8Array
-      ? body
-      : JSON.stringify(body);
-    const request = new Request(`http://localhost${path}`, {
-      method,
-      headers: {
-        ...(text !== null && { Authorization: `Bearer ${text}` }),
-        ...(raw !== undefined && { "Content-Type": "application/json" }),
-        ...(idempotency_key !== undefined && { "Idempotency-Key": idempotency_key }),
-        ...headers,
-      },
-      ...(raw !== undefined && { body: raw as BodyInit }),
-    });
     await server_time;
-    const response = await product.fetch(request);
-    const received = await unzipped(response).text();
-    const is_json = response.headers.get("Content-Type")?.startsWith("application/json");
-    const parsed = is_json ? JSON.parse(received) : undefined;
-    const { status, headers: received_headers } = response;
+    const response = await keyedCall(
+      { fetch: async (request) => unzipped(await product.fetch(request)) },
+      method,
+      path,
+      {
+        key: text,
+        body,
+        ...options,
+      },
+    );
     if (!unchecked) {
-      const sent = raw instanceof Uint8Array ? new TextDecoder().decode(raw) : raw;
-      checkExchange({ method, path, sent, status, headers: received_headers, body: parsed });
+      const sent = sentBody(body);
+      checkExchange({
+        ...{ method, path, ...response },
+        sent: sent instanceof Uint8Array
+          ? new TextDecoder().decode(sent)
+          : sent as string | undefined,
+      });
     }
-    return { status, headers: received_headers, text: received, body: parsed };
+    return response;
   }
 
   return {
@@ -259,5 +256,5 @@ export async function startService(
 /** Decompresses a response as an HTTP client does. `fetch` has done so already. */
 function unzipped(response: Response): Response {
   if (response.headers.get("Content-Encoding") !== "gzip") return response;
-  return new Response(response.body?.pipeThrough(new DecompressionStream("gzip")));
+  return new Response(response.body?.pipeThrough(new DecompressionStream("gzip")), response);
 }

@@ -12,10 +12,11 @@ import type { Settings } from "../../../shared/functions/settings.ts";
 import type { LogLine } from "../../../shared/http/log_line.ts";
 import { until } from "../common/until.ts";
 import { makeSandboxKey } from "../database/api_keys.ts";
-import { cloneDatabase, type TestDatabase } from "../database/database.ts";
+import { cloneDatabase, type TestDatabase, testServer } from "../database/database.ts";
 import { startHaproxy } from "../proxy/cells_proxy.ts";
 import { startFunctions } from "../supabase/function_process.ts";
-import { environmentOf } from "./settings_environment.ts";
+import { keyedCall } from "./keyed_call.ts";
+import { NeedsInternals } from "./needs_internals.ts";
 
 const FUNCTIONS = ["api-v1-payments", "api-v1-sandbox"];
 const MOUNT = "/functions/v1";
@@ -102,13 +103,11 @@ export function openCells(settings: Settings, on_line: (line: LogLine) => void):
 /** Makes a payment in the other cell, and returns the id of the request. */
 async function payInOther(base_url: string, database: TestDatabase): Promise<string> {
   const key = await makeSandboxKey(database.url, OTHER_LABEL);
-  const response = await fetch(`${base_url}/api-v1-payments/v1/payments`, {
-    method: "POST",
-    headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json" },
-    body: JSON.stringify({ amount: 1000, currency: "EUR" }),
-  });
-  assert.equal(response.status, 201, await response.text());
-  return response.headers.get("Request-Id")!;
+  const body = { amount: 1000, currency: "EUR" };
+  const path = "/api-v1-payments/v1/payments";
+  const { status, text, headers } = await keyedCall(base_url, "POST", path, { key, body });
+  assert.equal(status, 201, text);
+  return headers.get("Request-Id")!;
 }
 
 async function assertOnePayment(database: TestDatabase): Promise<void> {
@@ -116,4 +115,54 @@ async function assertOnePayment(database: TestDatabase): Promise<void> {
   const [row] = await sql`select count(*)::int as n from pay.payments`;
   await sql.end();
   assert.equal(row!.n, 1, "the payments in the other cell");
+}
+
+/**
+ * Turns the settings of a test into environment variables. With a pooler, the database URL leads through it.
+ * @throws {NeedsInternals} for a setting without a variable
+ */
+function environmentOf(settings: Settings): Record<string, string> {
+  const {
+    database_url,
+    base_url,
+    console_url,
+    docs_url,
+    allowed_origins = [],
+    webhook_master_secret,
+    relay_token,
+    allow_private_webhooks = false,
+    rate_limit = 0,
+    account_rate_limit = 0,
+    storage_gb = 0,
+    request_log = false,
+    max_connections,
+    prepare,
+    ...others
+  } = settings;
+  const [other] = Object.keys(others);
+  if (other) throw new NeedsInternals(`the setting ${other}`);
+  // A test that reads the log makes the functions write it at once.
+  if (request_log) throw new NeedsInternals("the setting request_log");
+  const { pooler_port, superuser_url } = testServer();
+  const url = new URL(database_url);
+  // A test with its own proxy in front of the database keeps the proxy's port.
+  const is_pooled = pooler_port !== null && url.port === new URL(superuser_url).port;
+  if (is_pooled) url.port = String(pooler_port);
+  const is_prepared = is_pooled ? false : prepare;
+  return {
+    PAYMENTS_DB_URL: url.href,
+    PUBLIC_BASE_URL: base_url,
+    ...(console_url && { CONSOLE_URL: console_url }),
+    ...(docs_url && { DOCS_URL: docs_url }),
+    CONSOLE_ORIGINS: allowed_origins.join(","),
+    ...(webhook_master_secret && { WEBHOOK_MASTER_SECRET: webhook_master_secret }),
+    ...(relay_token && { RELAY_TOKEN: relay_token }),
+    ALLOW_PRIVATE_WEBHOOKS: String(allow_private_webhooks),
+    RATE_LIMIT_PER_SECOND: String(rate_limit),
+    RATE_LIMIT_ACCOUNT_PER_SECOND: String(account_rate_limit),
+    SANDBOX_STORAGE_GB: String(storage_gb),
+    REQUEST_LOG: "false",
+    ...(max_connections && { DB_POOL_SIZE: String(max_connections) }),
+    ...(is_prepared !== undefined && { DB_PREPARE: String(is_prepared) }),
+  };
 }

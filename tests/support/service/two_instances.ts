@@ -5,15 +5,9 @@
 
 import assert from "node:assert/strict";
 import { checkBooks } from "../../../apps/operator/check_books.ts";
-import { keyedCall } from "./keyed_call.ts";
-import { openProduct } from "./product.ts";
-import {
-  BASE_URL,
-  DOCS_URL,
-  startService,
-  type TestResponse,
-  type TestService,
-} from "./service.ts";
+import { NO_DISPATCHER } from "../webhook/dispatcher_polls.ts";
+import { startSecondService } from "./second_service.ts";
+import { startService, type TestResponse, type TestService } from "./service.ts";
 
 /** A request to either instance, as JSON. */
 export interface Ask {
@@ -44,18 +38,27 @@ export function sizeOf(name: "DUPLICATES" | "ROUNDS", standard: number): number 
   return size;
 }
 
+/** Registers a test with two instances over a database of its own. Each step is one race. */
+export function raceCase(
+  name: string,
+  run: (t: Deno.TestContext, two: TwoInstances) => Promise<void>,
+): void {
+  Deno.test(name, async (t) => {
+    const two = await startTwoInstances();
+    try {
+      await run(t, two);
+    } finally {
+      await two.close();
+    }
+  });
+}
+
 /** Starts two instances over a new database. */
-export async function startTwoInstances(): Promise<TwoInstances> {
+async function startTwoInstances(): Promise<TwoInstances> {
   const service = await startService();
-  const instances = [0, 1].map(() =>
-    openProduct({
-      database_url: service.database.functions_url,
-      base_url: BASE_URL,
-      docs_url: DOCS_URL,
-    })
-  );
-  const post = (instance: number, { path, key = service.key.text, ...options }: Ask) =>
-    keyedCall(instances[instance % 2]!, "POST", path, { key, ...options });
+  const instances = [0, 1].map(() => startSecondService(service, NO_DISPATCHER));
+  const post = (instance: number, { path, ...options }: Ask) =>
+    instances[instance % 2]!.call("POST", path, options);
   // Opens the connections of both pools, so that requests of the first race meet.
   await Promise.all(Array.from({ length: 16 }, (_, i) =>
     post(i, {
@@ -67,7 +70,7 @@ export async function startTwoInstances(): Promise<TwoInstances> {
     post,
     race: (asks) => Promise.all(asks.map((ask, i) => post(i, ask))),
     async close() {
-      for (const { deps } of instances) await deps.close();
+      for (const { close } of instances) await close();
       await service.close();
     },
   };

@@ -6,7 +6,7 @@
 
 import { until } from "../common/until.ts";
 import postgres from "postgres";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { giveTo, postgresAccount } from "../../../apps/server/postgres/postgres_account.ts";
 import {
@@ -18,11 +18,20 @@ import { launchPostgres } from "../../../apps/server/postgres/postgres_process.t
 import { randomPassword } from "../../../apps/server/data_dir/private_file.ts";
 import { freePort } from "../common/free_port.ts";
 import { testServer } from "../database/database.ts";
-import { installWithExtensions } from "./supabase_extensions.ts";
+import { STAND_INS } from "../database/scheduled_database.ts";
 
 const ROLES = fileURLToPath(new URL("supabase_roles.sql", import.meta.url));
 /** The folder of the programs in Debian's package of version 15. */
 export const DEBIAN_15 = "/usr/lib/postgresql/15/bin";
+/**
+ * Control files with the settings of the real ones that decide the schema. On Supabase `postgres`
+ * may create both extensions. Here they are trusted for it.
+ */
+const CONTROL = {
+  pg_cron: "default_version = '1.6'\nrelocatable = false\nschema = pg_catalog\ntrusted = true\n",
+  pg_net: "default_version = '0.20.4'\nrelocatable = false\ntrusted = true\n",
+};
+const EXTENSION_VERSIONS = { pg_cron: "1.6", pg_net: "0.20.4" };
 const PORT_ATTEMPTS = 5;
 /** Space in memory for its files: several times what a test run needs. */
 const MEMORY_BYTES = 2 * 1024 ** 3;
@@ -166,4 +175,16 @@ async function launchOnFreePort(
     if (!("failure" in run)) return [run, port] as const;
     if (run.failure !== "port_taken" || attempt === PORT_ATTEMPTS) throw new Error(run.output);
   }
+}
+
+/** Installs PostgreSQL 17 with the extensions in a folder of its own. */
+async function installWithExtensions(home: string): Promise<PostgresPrograms> {
+  const programs = await installPostgres(home);
+  const folder = join(dirname(dirname(programs.postgres)), "share/postgresql/extension");
+  for (const name of ["pg_cron", "pg_net"] as const) {
+    await Deno.writeTextFile(join(folder, `${name}.control`), CONTROL[name]);
+    await Deno.copyFile(STAND_INS[name], join(folder, `${name}--${EXTENSION_VERSIONS[name]}.sql`));
+    await Deno.chmod(join(folder, `${name}--${EXTENSION_VERSIONS[name]}.sql`), 0o644);
+  }
+  return programs;
 }

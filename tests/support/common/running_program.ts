@@ -1,0 +1,73 @@
+/** Runs a program of this project as a process, as an operator does, and collects what it prints. */
+
+import { fileURLToPath } from "node:url";
+
+const PROJECT_DIR = fileURLToPath(new URL("../../..", import.meta.url));
+
+/** A program that has ended. */
+export interface EndedProgram {
+  code: number;
+  signal: string | null;
+  /** Standard output and standard error together. */
+  output: string;
+}
+
+/** A program under way. */
+export interface RunningProgram {
+  pid: number;
+  /** The output so far. */
+  output(): string;
+  /** Resolves with the match when the output has one. Throws if the program ends before. */
+  printed(pattern: RegExp): Promise<RegExpExecArray>;
+  /** Sends a signal, unless the program has ended. */
+  kill(signal: Deno.Signal): void;
+  ended: Promise<EndedProgram>;
+}
+
+/** Starts Deno with these arguments. */
+export function runProgram(
+  args: readonly string[],
+  env: Record<string, string>,
+): RunningProgram {
+  const child = new Deno.Command(Deno.execPath(), {
+    args: [...args],
+    cwd: PROJECT_DIR,
+    env,
+    stdin: "null",
+    stdout: "piped",
+    stderr: "piped",
+  }).spawn();
+  let output = "";
+  let grown = Promise.withResolvers<void>();
+  const read = async (stream: ReadableStream<Uint8Array<ArrayBuffer>>) => {
+    for await (const text of stream.pipeThrough(new TextDecoderStream())) {
+      output += text;
+      grown.resolve();
+      grown = Promise.withResolvers();
+    }
+  };
+  const reading = Promise.all([read(child.stdout), read(child.stderr)]);
+  let has_ended = false;
+  const ended = (async (): Promise<EndedProgram> => {
+    const { code, signal } = await child.status;
+    has_ended = true;
+    await reading;
+    return { code, signal, output };
+  })();
+  return {
+    pid: child.pid,
+    output: () => output,
+    async printed(pattern) {
+      for (;;) {
+        const match = pattern.exec(output);
+        if (match) return match;
+        const early = await Promise.race([grown.promise, ended]);
+        if (early && !pattern.test(output)) {
+          throw new Error(`The program ended with ${early.code}:\n${output}`);
+        }
+      }
+    },
+    kill: (signal) => void (has_ended || child.kill(signal)),
+    ended,
+  };
+}
