@@ -40,7 +40,8 @@ Deno.test("create() sends key, type, body and a new idempotency key", () =>
   withServer([json(201, PAYMENT)], async ({ client, requested }) => {
     assert.deepEqual(await client.payments.create(INPUT), PAYMENT);
     await client.payments.create(INPUT);
-    const [first, second] = requested;
+    await client.payments.create(INPUT, { idempotencyKey: "order-1" });
+    const [first, second, third] = requested;
     assert.equal(first!.path, "/functions/v1/api-v1-payments/v1/payments");
     assert.equal(first!.headers.get("Authorization"), `Bearer ${API_KEY}`);
     assert.equal(first!.headers.get("Content-Type"), "application/json");
@@ -48,6 +49,7 @@ Deno.test("create() sends key, type, body and a new idempotency key", () =>
     const keys = [first, second].map((requested) => requested!.headers.get("Idempotency-Key")!);
     for (const key of keys) assert.match(key, UUID);
     assert.notEqual(keys[0], keys[1]);
+    assert.equal(third!.headers.get("Idempotency-Key"), "order-1");
   }));
 
 Deno.test("create() retries with the same body and key after 5xx", () =>
@@ -62,12 +64,6 @@ Deno.test("create() retries with the same body and key after 5xx", () =>
     },
   ));
 
-Deno.test("create() uses the caller's idempotency key", () =>
-  withServer([json(201, PAYMENT)], async ({ client, requested }) => {
-    await client.payments.create(INPUT, { idempotencyKey: "order-1" });
-    assert.equal(requested[0]!.headers.get("Idempotency-Key"), "order-1");
-  }));
-
 Deno.test("update() and delete() carry idempotency keys, retrieve() does not", () =>
   withServer([json(200, {})], async ({ client, requested }) => {
     await client.webhookEndpoints.update("whe_1", { status: "disabled" });
@@ -76,15 +72,6 @@ Deno.test("update() and delete() carry idempotency keys, retrieve() does not", (
     const sent = requested.map(({ method, headers }) => [method, headers.has("Idempotency-Key")]);
     assert.deepEqual(sent, [["PUT", true], ["DELETE", true], ["GET", false]]);
   }));
-
-for (const status of [400, 401, 402, 403, 404, 409, 415]) {
-  Deno.test(`create() does not retry after ${status}`, () =>
-    withServer([error(status, "invalid_parameter")], async ({ client, requested }) => {
-      const thrown = await failure(client.payments.create(INPUT));
-      assert.ok(thrown instanceof ApiError);
-      assert.deepEqual([thrown.status, thrown.attempts, requested.length], [status, 1, 1]);
-    }));
-}
 
 Deno.test("create() throws the last error and the key after maxRetries", () =>
   withServer([error(429, "rate_limited"), error(500, "internal_error")], async (server) => {
@@ -100,57 +87,67 @@ Deno.test("create() throws the last error and the key after maxRetries", () =>
     assert.equal(requested.length, 4);
   }));
 
-Deno.test("create() retries while a concurrent duplicate is in progress", () =>
-  withServer(
-    [error(409, "idempotency_in_progress", { "Retry-After": "1" }), json(201, PAYMENT)],
-    async ({ client, waits }) => {
-      assert.deepEqual(await client.payments.create(INPUT), PAYMENT);
-      assert.deepEqual(waits, [1_250]);
-    },
-  ));
+const page = (text: string | null, init: ResponseInit) => () => new Response(text, init);
+const refused = (status: number, code: string, after: string) =>
+  error(status, code, { "Retry-After": after });
 
-Deno.test("retrieve() waits for a Retry-After that is a date", () =>
-  withServer([
-    error(503, "service_unavailable", { "Retry-After": "Fri, 20 Nov 2026 12:00:05 GMT" }),
-    json(200, PAYMENT),
-  ], async ({ client, waits }) => {
-    await client.payments.retrieve("pay_1");
-    assert.deepEqual(waits, [5_250]);
-  }));
-
-Deno.test("retrieve() does not wait for a Retry-After beyond a minute", () =>
-  withServer([error(503, "service_unavailable", { "Retry-After": "3600" })], async (server) => {
-    const thrown = await failure(server.client.payments.retrieve("pay_1"));
-    assert.ok(thrown instanceof ApiError);
-    assert.equal(thrown.retryAfterMs, 3_600_000);
-    assert.deepEqual([server.requested.length, server.waits], [1, []]);
-  }));
-
-Deno.test("retrieve() retries after a proxy's page, then throws UnexpectedResponseError", () =>
-  withServer([() => new Response("<h1>Bad gateway</h1>", { status: 502 })], async (server) => {
-    const thrown = await failure(server.client.payments.retrieve("pay_1"));
-    assert.ok(thrown instanceof UnexpectedResponseError && thrown instanceof PaymentsError);
-    assert.deepEqual([thrown.status, thrown.attempts], [502, 3]);
-    assert.equal(thrown.body, "<h1>Bad gateway</h1>");
-  }));
-
-Deno.test("create() throws UnexpectedResponseError at once for a page with 200", () =>
-  withServer([() => new Response("<h1>It works</h1>")], async ({ client, requested }) => {
-    const thrown = await failure(client.payments.create(INPUT));
-    assert.ok(thrown instanceof UnexpectedResponseError);
-    assert.equal(requested.length, 1);
-  }));
-
-Deno.test("the client does not follow a redirect", () =>
-  withServer(
-    [() => new Response(null, { status: 301, headers: { Location: "/canary" } })],
-    async ({ client, requested }) => {
-      const thrown = await failure(client.payments.create(INPUT));
-      assert.ok(thrown instanceof UnexpectedResponseError);
-      assert.match(thrown.message, /redirect/);
-      assert.equal(requested.length, 1);
-    },
-  ));
+/** Responses, the waits of the client between its attempts, and the error, with its members. */
+const ENDS: [
+  responses: string,
+  steps: Parameters<typeof withServer>[0],
+  waits: number[],
+  thrown?: [type: typeof ApiError | typeof UnexpectedResponseError, members: object],
+][] = [
+  [
+    "409 of a concurrent duplicate",
+    [refused(409, "idempotency_in_progress", "1"), json(201, PAYMENT)],
+    [1_250],
+  ],
+  [
+    "a Retry-After that is a date",
+    [refused(503, "service_unavailable", "Fri, 20 Nov 2026 12:00:05 GMT"), json(201, PAYMENT)],
+    [5_250],
+  ],
+  [
+    "a Retry-After beyond a minute",
+    [refused(503, "service_unavailable", "3600")],
+    [],
+    [ApiError, { status: 503, retryAfterMs: 3_600_000 }],
+  ],
+  [
+    "a proxy's page",
+    [page("<h1>Bad gateway</h1>", { status: 502 })],
+    [375, 750],
+    [UnexpectedResponseError, { status: 502, body: "<h1>Bad gateway</h1>" }],
+  ],
+  ["a page with 200", [page("<h1>It works</h1>", {})], [], [UnexpectedResponseError, {}]],
+  [
+    "a redirect",
+    [page(null, { status: 301, headers: { Location: "/canary" } })],
+    [],
+    [UnexpectedResponseError, { message: /redirect/ }],
+  ],
+  ...[400, 401, 402, 403, 404, 409, 415].map((status): typeof ENDS[number] => [
+    `${status}`,
+    [error(status, "invalid_parameter")],
+    [],
+    [ApiError, { status }],
+  ]),
+];
+for (const [responses, steps, waits, thrown] of ENDS) {
+  const attempts = waits.length + 1;
+  Deno.test(`create() after ${responses}: ${attempts} of 3 attempts`, () =>
+    withServer(steps, async ({ client, requested, waits: waited }) => {
+      const call = client.payments.create(INPUT);
+      if (thrown === undefined) assert.deepEqual(await call, PAYMENT);
+      else {
+        const error = await failure(call);
+        assert.ok(error instanceof thrown[0] && error instanceof PaymentsError);
+        await assert.rejects(Promise.reject(error), { attempts, ...thrown[1] });
+      }
+      assert.deepEqual([waited, requested.length], [waits, attempts]);
+    }));
+}
 
 Deno.test("create() retries a broken response, then throws ConnectionError", async () => {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });

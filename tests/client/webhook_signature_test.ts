@@ -1,6 +1,14 @@
-/** The receivers' module: the committed vectors, and cases that vectors cannot express. */
+/**
+ * The receivers' module: the committed vectors, and cases that vectors cannot express. It accepts no
+ * header that an attacker without the secret can write (security.md, forged deliveries): the message
+ * of a failure has the seed; `SEED` sets it. The npm packages `stripe` and `standardwebhooks` accept
+ * our signatures, and we accept theirs. They read the machine's clock.
+ */
 
 import assert from "node:assert/strict";
+import fc from "fast-check";
+import { Webhook } from "standardwebhooks";
+import StripeWorker from "stripe";
 import {
   signWebhook,
   verifyWebhook,
@@ -10,7 +18,7 @@ import {
 import vectors from "../../packages/client/test_vectors/webhook_signatures.json" with {
   type: "json",
 };
-import type { WebhookVector } from "../support/client/webhook_vector_cases.ts";
+import { deriveEndpointSecret, signDelivery } from "../../shared/core/webhook_signature.ts";
 
 const SECRET = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 const T = 1_767_225_600;
@@ -29,22 +37,17 @@ async function outcome(...given: Parameters<typeof verifyWebhook>): Promise<stri
   }
 }
 
-function vectorBytes(vector: WebhookVector): Uint8Array {
-  return vector.body === undefined
-    ? Uint8Array.from(atob(vector.body_base64 ?? ""), (character) => character.charCodeAt(0))
-    : new TextEncoder().encode(vector.body);
-}
-
-for (const vector of vectors.vectors as WebhookVector[]) {
-  Deno.test(`verifyWebhook() vector: ${vector.name}: ${vector.expect}`, async () => {
-    const { header, secret, now, expect } = vector;
+for (const { name, body, body_base64, header, secret, now, expect } of vectors.vectors) {
+  Deno.test(`verifyWebhook() vector: ${name}: ${expect}`, async () => {
     const at = { now_ms: now * 1000 };
-    assert.equal(await outcome(vectorBytes(vector), header, secret, at), expect, "as bytes");
-    if (vector.body === undefined) return;
-    assert.equal(await outcome(vector.body, header, secret, at), expect, "as text");
+    const bytes = body === undefined
+      ? Uint8Array.from(atob(body_base64 ?? ""), (character) => character.charCodeAt(0))
+      : new TextEncoder().encode(body);
+    assert.equal(await outcome(bytes, header, secret, at), expect, "as bytes");
+    if (body === undefined) return;
+    assert.equal(await outcome(body, header, secret, at), expect, "as text");
     if (expect === "valid") {
-      const event = await verifyWebhook(vector.body, header, secret, at);
-      assert.deepEqual(event, JSON.parse(vector.body));
+      assert.deepEqual(await verifyWebhook(body, header, secret, at), JSON.parse(body));
     }
   });
 }
@@ -159,3 +162,160 @@ for (const timestamp_seconds of [1.5, -1, NaN, Infinity, T * 1000, 1e21]) {
     );
   });
 }
+
+const HEADERS = 10_000;
+const SEED = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
+const OTHER_SECRET = "whsec_ICEiIyQlJicoKSorLC0uLzAxMjM0NTY3ODk6Ozw9Pj8=";
+
+const header_of_other_secret = await signWebhook({
+  body: BODY,
+  secret: OTHER_SECRET,
+  timestamp_seconds: T,
+});
+const header_of_other_body = await signWebhook({
+  body: BODY.replace("1", "2"),
+  secret: SECRET,
+  timestamp_seconds: T,
+});
+
+const hex = fc.string({
+  unit: fc.constantFrom(..."0123456789abcdef"),
+  minLength: 62,
+  maxLength: 66,
+});
+const timestamp = fc.oneof(
+  fc.integer({ min: T - 310, max: T + 310 }).map(String),
+  fc.double().map(String),
+  fc.string({ unit: fc.constantFrom(..."0123456789+-. eE"), maxLength: 14 }),
+);
+/** Mostly well-formed parts, so that many headers reach the comparison. */
+const part = fc.oneof(
+  { weight: 3, arbitrary: timestamp.map((value) => `t=${value}`) },
+  { weight: 5, arbitrary: hex.map((value) => `v1=${value}`) },
+  { weight: 1, arbitrary: hex.map((value) => `v1=${value.toUpperCase()}`) },
+  { weight: 1, arbitrary: fc.constantFrom(header_of_other_secret, header_of_other_body) },
+  { weight: 1, arbitrary: fc.string() },
+  { weight: 1, arbitrary: fc.constantFrom("", "=", "t", "v1", "t=", "v1=", "__proto__=1", "v0=a") },
+);
+const well_formed = fc.tuple(
+  fc.integer({ min: T - 299, max: T + 299 }),
+  fc.array(
+    fc.string({ unit: fc.constantFrom(..."0123456789abcdef"), minLength: 64, maxLength: 64 }),
+    { minLength: 1, maxLength: 5 },
+  ),
+).map(([t, signatures]) => `t=${t},${signatures.map((value) => `v1=${value}`).join(",")}`);
+const any_header = fc.oneof(
+  fc.array(part, { maxLength: 8 }).map((parts) => parts.join(",")),
+  well_formed,
+  fc.string({ unit: "binary", maxLength: 200 }),
+  fc.constantFrom(header_of_other_secret, header_of_other_body),
+);
+
+Deno.test(`verifyWebhook() refuses ${HEADERS} forged headers and throws nothing else`, async () => {
+  const reasons = new Map<string, number>();
+  const property = fc.asyncProperty(any_header, async (header) => {
+    const reason = await outcome(BODY, header, SECRET, NOW);
+    assert.notEqual(reason, "valid", header);
+    reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
+  });
+  await fc.assert(property, { numRuns: HEADERS, seed: SEED });
+  // The test is useful only if many headers reach the comparison.
+  assert.ok((reasons.get("no_matching_signature") ?? 0) > HEADERS / 5, Deno.inspect(reasons));
+  assert.ok((reasons.get("malformed_header") ?? 0) > HEADERS / 5, Deno.inspect(reasons));
+});
+
+Deno.test("verifyWebhook() accepts signatures of signWebhook() for any body", async () => {
+  const property = fc.asyncProperty(
+    fc.dictionary(fc.string({ unit: "grapheme" }), fc.jsonValue()),
+    fc.string({ minLength: 1 }),
+    fc.integer({ min: 0, max: 999_999_999_999 }),
+    async (payload, secret, timestamp_seconds) => {
+      const body = JSON.stringify(payload);
+      const header = await signWebhook({ body, secret, timestamp_seconds });
+      const options = { now_ms: timestamp_seconds * 1000 };
+      assert.deepEqual(await verifyWebhook(body, header, secret, options), JSON.parse(body));
+    },
+  );
+  await fc.assert(property, { numRuns: 500, seed: SEED });
+});
+
+/** The build of the package for Node, which has a synchronous `constructEvent`. */
+const node_build = new URL("./stripe.esm.node.js", import.meta.resolve("stripe")).href;
+const { default: StripeNode } = await import(node_build) as { default: typeof StripeWorker };
+
+const [OLD_SECRET, NEW_SECRET, FOREIGN_SECRET] = [1, 2, 9].map((version) =>
+  deriveEndpointSecret({
+    master_secret: "a master secret for tests, 32 bytes or more",
+    endpoint_id: "whe_00000000000000000000000001",
+    version,
+    salt: "0123456789abcdef",
+  })
+) as [string, string, string];
+const event_id = "evt_00000000000000000000000001";
+const BODIES = [
+  `{"id":"${event_id}","object":"event","type":"payment.completed","data":{"object":{}}}`,
+  '{"object":"event","description":"Größe 日本語 🧾 \u2028"}',
+  '{\r\n  "object": "event"\r\n}\n',
+];
+const now_seconds = () => Math.floor(Date.now() / 1000);
+
+/** The headers of one delivery. `age_seconds` moves its time into the past. */
+function deliver(body: string, secrets: string[], age_seconds = 0): Record<string, string> {
+  return signDelivery({ event_id, body, secrets, timestamp_seconds: now_seconds() - age_seconds });
+}
+
+type Headers = Record<string, string>;
+type Verifier = (body: string, headers: Headers, secret: string) => unknown;
+const signature = (headers: Headers) => headers["Payment-Signature"]!;
+const VERIFIERS: readonly [string, Verifier][] = [
+  ["verifyWebhook()", (body, headers, secret) => verifyWebhook(body, signature(headers), secret)],
+  [
+    "stripe for Node constructEvent()",
+    (body, headers, secret) => StripeNode.webhooks.constructEvent(body, signature(headers), secret),
+  ],
+  [
+    "stripe for workers constructEventAsync()",
+    (body, headers, secret) =>
+      StripeWorker.webhooks.constructEventAsync(body, signature(headers), secret),
+  ],
+  [
+    "standardwebhooks verify()",
+    (body, headers, secret) => new Webhook(secret).verify(body, headers),
+  ],
+];
+
+for (const [name, verify] of VERIFIERS) {
+  Deno.test(`${name} accepts signatures of signDelivery()`, async () => {
+    for (const body of BODIES) {
+      const event = await verify(body, deliver(body, [NEW_SECRET]), NEW_SECRET);
+      assert.deepEqual(event, JSON.parse(body));
+    }
+  });
+
+  Deno.test(`${name} accepts either secret during a rotation`, async () => {
+    const body = BODIES[0]!;
+    const headers = deliver(body, [NEW_SECRET, OLD_SECRET]);
+    await verify(body, headers, NEW_SECRET);
+    await verify(body, headers, OLD_SECRET);
+  });
+
+  Deno.test(`${name} refuses another secret, another body and an old delivery`, async () => {
+    const body = BODIES[0]!;
+    const headers = deliver(body, [NEW_SECRET, OLD_SECRET]);
+    const attempts: Parameters<Verifier>[] = [
+      [body, headers, FOREIGN_SECRET],
+      [body.replace("completed", "refunded"), headers, NEW_SECRET],
+      [body, deliver(body, [NEW_SECRET], 301), NEW_SECRET],
+    ];
+    for (const attempt of attempts) {
+      await assert.rejects(async () => await verify(...attempt));
+    }
+  });
+}
+
+Deno.test("verifyWebhook() accepts signatures of stripe", async () => {
+  for (const payload of BODIES) {
+    const header = StripeNode.webhooks.generateTestHeaderString({ payload, secret: NEW_SECRET });
+    assert.deepEqual(await verifyWebhook(payload, header, NEW_SECRET), JSON.parse(payload));
+  }
+});

@@ -8,11 +8,6 @@ import { isDeepStrictEqual } from "node:util";
 import config from "../../deno.json" with { type: "json" };
 import { idGenerator } from "../../shared/core/ids.ts";
 import type { InboxDelivery } from "../../shared/schema/inbox.ts";
-import {
-  openOtlpReceiver,
-  type OtlpReceiver,
-  type ReceivedSpan,
-} from "../support/common/otlp_receiver.ts";
 import { until } from "../support/common/until.ts";
 import { launchServer } from "../support/service/server_process.ts";
 import { startService, type TestService } from "../support/service/service.ts";
@@ -110,8 +105,9 @@ function caller(): { trace_id: string; traceparent: string } {
   return { trace_id, traceparent: `00-${trace_id}-${SENT_SPAN}-01` };
 }
 
-Deno.test("a trace leads from the request of a sandbox to its deliveries", async () => {
-  await traced({ OTEL_DENO: "true" }, async ({ service, receiver, hooks, pay, trace }) => {
+Deno.test("a trace leads from the request of a sandbox to its deliveries", async (t) => {
+  await traced({ OTEL_DENO: "true" }, async (given) => {
+    const { service, receiver, base_url, hooks, pay, trace } = given;
     hooks.judge = ({ event }) => event.type === "payment.created" ? 204 : 500;
     await addEndpoint(service, hooks.url("/"));
     const { trace_id, traceparent } = caller();
@@ -164,37 +160,33 @@ Deno.test("a trace leads from the request of a sandbox to its deliveries", async
     await until("both metrics arrive", () =>
       hasSeries("http.server.request.duration", series) &&
       hasSeries("db.client.operation.duration", commit!.attributes));
-  });
-});
 
-Deno.test("a key that is not valid marks the span of its check as failed", async () => {
-  await traced({ OTEL_DENO: "true" }, async ({ pay, trace }) => {
-    const { trace_id, traceparent } = caller();
-    assert.equal(await pay("sk_test_wrong", traceparent), 401);
-    assert.deepEqual(await trace(trace_id, 2), [
-      "POST server < the caller",
-      "authenticate internal < POST failed",
-    ]);
-  });
-});
-
-Deno.test("spans and metrics have neither the path of a request nor an unknown method", async () => {
-  await traced({ OTEL_DENO: "true" }, async ({ base_url, receiver, trace }) => {
-    for (const [method, name] of [["GET", "GET"], ["BREW", "HTTP"]]) {
+    await t.step("a key that is not valid marks the span of its check as failed", async () => {
       const { trace_id, traceparent } = caller();
-      const url = `${base_url}/api-v1-payments/v1/a-secret?with=a-secret`;
-      const response = await fetch(url, { method: method!, headers: { traceparent } });
-      await response.body?.cancel();
-      await trace(trace_id, 2);
-      const [span] = receiver.spans.filter((span) =>
-        span.trace_id === trace_id && span.kind === "server"
-      );
-      assert.equal(span!.name, name);
-    }
-    await until("metrics arrive", () => receiver.metrics.length > 0);
-    assert.doesNotMatch(receiver.texts.join(), /a-secret/);
-    const own = receiver.metrics.filter(({ scope }) => scope === "payments");
-    assert.doesNotMatch(Deno.inspect([receiver.spans, own], { depth: 9 }), /BREW/);
+      assert.equal(await pay("sk_test_wrong", traceparent), 401);
+      assert.deepEqual(await trace(trace_id, 2), [
+        "POST server < the caller",
+        "authenticate internal < POST failed",
+      ]);
+    });
+    await t.step("neither the path of a request nor an unknown method is sent", async () => {
+      receiver.metrics.length = 0;
+      for (const [method, name] of [["GET", "GET"], ["BREW", "HTTP"]]) {
+        const { trace_id, traceparent } = caller();
+        const url = `${base_url}/api-v1-payments/v1/a-secret?with=a-secret`;
+        const response = await fetch(url, { method: method!, headers: { traceparent } });
+        await response.body?.cancel();
+        await trace(trace_id, 2);
+        const [span] = receiver.spans.filter((span) =>
+          span.trace_id === trace_id && span.kind === "server"
+        );
+        assert.equal(span!.name, name);
+      }
+      await until("metrics arrive", () => receiver.metrics.length > 0);
+      assert.doesNotMatch(receiver.texts.join(), /a-secret/);
+      const own = receiver.metrics.filter(({ scope }) => scope === "payments");
+      assert.doesNotMatch(Deno.inspect([receiver.spans, own], { depth: 9 }), /BREW/);
+    });
   });
 });
 
@@ -301,3 +293,116 @@ Deno.test("without OTEL_DENO a server sends no span and no metric", async () => 
     assert.deepEqual([receiver.spans, receiver.metrics], [[], []]);
   });
 });
+
+/** A span that has ended. */
+interface ReceivedSpan {
+  name: string;
+  kind: "internal" | "server" | "client";
+  trace_id: string;
+  id: string;
+  /** Null: the span is the first of its trace. */
+  parent_id: string | null;
+  failed: boolean;
+  attributes: Record<string, unknown>;
+}
+
+/** A metric, with the attributes of its series. */
+interface ReceivedMetric {
+  scope: string;
+  name: string;
+  unit: string;
+  series: Record<string, unknown>[];
+}
+
+/** A running receiver. */
+interface OtlpReceiver {
+  /**
+   * The variables of a process that sends here, as `deno task serve` has them, without the one that
+   * turns telemetry on.
+   */
+  env: Record<string, string>;
+  spans: ReceivedSpan[];
+  metrics: ReceivedMetric[];
+  /** The bodies of all requests. */
+  texts: string[];
+  close(): Promise<void>;
+}
+
+const KINDS = ["", "internal", "server", "client"] as const;
+const ERROR_STATUS = 2;
+
+/** Starts a receiver on a free port. */
+function openOtlpReceiver(): OtlpReceiver {
+  const spans: ReceivedSpan[] = [];
+  const metrics: ReceivedMetric[] = [];
+  const texts: string[] = [];
+  const server = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, onListen: () => {} },
+    async (request) => {
+      const text = await request.text();
+      texts.push(text);
+      const { resourceSpans = [], resourceMetrics = [] } = JSON.parse(text);
+      for (const { scopeSpans } of resourceSpans) {
+        for (const { spans: ended } of scopeSpans) spans.push(...ended.map(spanOf));
+      }
+      for (const { scopeMetrics } of resourceMetrics) {
+        for (const { scope, metrics: read } of scopeMetrics) {
+          metrics.push(...read.map((metric: Json) => metricOf(scope, metric)));
+        }
+      }
+      return Response.json({ partialSuccess: {} });
+    },
+  );
+  return {
+    env: {
+      OTEL_DENO_TRACING: "false",
+      OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",
+      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${server.addr.port}`,
+      OTEL_BSP_SCHEDULE_DELAY: "100",
+      OTEL_METRIC_EXPORT_INTERVAL: "500",
+    },
+    spans,
+    metrics,
+    texts,
+    close: () => server.shutdown(),
+  };
+}
+
+// deno-lint-ignore no-explicit-any
+type Json = any;
+
+function spanOf({ name, kind, traceId, spanId, parentSpanId, status, attributes }: Json) {
+  return {
+    name,
+    kind: KINDS[kind]!,
+    trace_id: traceId,
+    id: spanId,
+    parent_id: parentSpanId || null,
+    failed: status?.code === ERROR_STATUS,
+    attributes: valuesOf(attributes),
+  } as ReceivedSpan;
+}
+
+function metricOf(scope: Json, { name, unit, histogram, sum, gauge }: Json): ReceivedMetric {
+  const { dataPoints } = histogram ?? sum ?? gauge;
+  return {
+    scope: scope.name,
+    name,
+    unit,
+    series: dataPoints.map((point: Json) => valuesOf(point.attributes)),
+  };
+}
+
+/** Returns attributes by name. Throws if one is there twice, which the protocol forbids. */
+function valuesOf(attributes: Json[] = []): Record<string, unknown> {
+  const values = Object.fromEntries(attributes.map(({ key, value }) => [key, valueOf(value)]));
+  if (Object.keys(values).length < attributes.length) throw new Error(JSON.stringify(attributes));
+  return values;
+}
+
+/** Returns a value: an integer, which comes as text, as a bigint. */
+function valueOf(value: Json): unknown {
+  if ("arrayValue" in value) return value.arrayValue.values.map(valueOf);
+  if ("intValue" in value) return BigInt(value.intValue);
+  return Object.values(value)[0];
+}
