@@ -11,21 +11,18 @@ import {
   type Access,
   type Idempotency,
   requestParameter,
+  type Responded,
   responseOf,
   type Row,
 } from "../store/outcome.ts";
 import { parseSettings } from "../store/sandbox_settings.ts";
 
-/** A clock that was set. */
-interface SetClock {
+/** A clock that was set, with the response if the advance goes no further. */
+interface SetClock extends Responded {
   environment_id: string;
   api_key_id: string;
   /** RFC 3339: the end of this advance; null: the clock does not move. */
   target: string | null;
-  /** The response if the advance goes no further. */
-  response: StoredResponse;
-  /** True: the response is the stored one of an earlier request. */
-  replayed: boolean;
 }
 
 /** The state of the advance of a request after a step. */

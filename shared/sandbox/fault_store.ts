@@ -2,13 +2,13 @@
 
 import { invalidParameter } from "../core/errors.ts";
 import type { FAULT_CONDITIONS, FAULTS } from "../core/vocabulary.ts";
-import type { StoredResponse } from "../store/commit_rows.ts";
 import type { EntryCalls } from "../store/entry_calls.ts";
 import {
   type Access,
   type Idempotency,
   requestParameter,
-  responseOf,
+  type Responded,
+  respondedBy,
   type Row,
 } from "../store/outcome.ts";
 
@@ -41,12 +41,6 @@ export type FaultTarget<Kind extends RequestedKind> = {
   [Name in typeof FAULT_CONDITIONS[Kind][number]]?: string | readonly string[];
 };
 
-/** A written response, and whether it is that of an earlier request. */
-interface WrittenResponse {
-  response: StoredResponse;
-  replayed: boolean;
-}
-
 const CREATE = `select * from pay.create_fault(
   p_request => $1::text, p_fault => $2::text, p_limit => $3::int)`;
 const DELETE = `select * from pay.delete_fault(p_request => $1::text, p_id => $2::text)`;
@@ -67,7 +61,7 @@ export class FaultStore {
     access: Access,
     fault: FaultRow,
     idempotency: Idempotency | null,
-  ): Promise<WrittenResponse> {
+  ): Promise<Responded> {
     const row = await this.#calls.ask<Row<"full">>(access, CREATE, [
       requestParameter(access, idempotency, { status: 201, body: "" }),
       JSON.stringify(fault),
@@ -80,8 +74,7 @@ export class FaultStore {
           "yet. Delete one first, or declare one with more times",
       );
     }
-    if (row.outcome === "replay") return { response: responseOf(row), replayed: true };
-    return { response: { status: 201, body: row.body! }, replayed: false };
+    return respondedBy(row, 201);
   }
 
   /** Throws `not_found`. */
@@ -89,10 +82,9 @@ export class FaultStore {
     access: Access,
     id: string,
     idempotency: Idempotency | null,
-  ): Promise<WrittenResponse> {
+  ): Promise<Responded> {
     const row = await this.#calls.ask(access, DELETE, [requestParameter(access, idempotency), id]);
-    if (row.outcome === "replay") return { response: responseOf(row), replayed: true };
-    return { response: { status: 200, body: row.body! }, replayed: false };
+    return respondedBy(row, 200);
   }
 
   /** Counts the fault of a request, and returns it. Null: no fault matches. */

@@ -5,13 +5,13 @@
 
 import { ApiError } from "../core/errors.ts";
 import type { StoredSecret } from "../store/api_key_store.ts";
-import type { StoredResponse } from "../store/commit_rows.ts";
 import type { EntryCalls } from "../store/entry_calls.ts";
 import {
   type Access,
   type Idempotency,
   requestParameter,
-  responseOf,
+  type Responded,
+  respondedBy,
   type Row,
 } from "../store/outcome.ts";
 
@@ -32,12 +32,6 @@ interface NewSandbox {
   /** The seed of its ids and secrets; undefined: they are random. */
   seed: string | undefined;
   key: StoredSecret & { key_id: string };
-}
-
-/** The response to a change, and whether it is a stored one. */
-interface Changed {
-  response: StoredResponse;
-  replayed: boolean;
 }
 
 const CREATE = `select * from pay.make_sandbox(
@@ -61,7 +55,7 @@ export class SandboxStore {
     access: Access,
     { key, ...sandbox }: NewSandbox,
     idempotency: Idempotency | null,
-  ): Promise<Changed> {
+  ): Promise<Responded> {
     const status = 201;
     const row = await this.#calls.ask<Row<Refused>>(access, CREATE, [
       requestParameter(access, idempotency, { status, body: "" }),
@@ -69,19 +63,14 @@ export class SandboxStore {
       JSON.stringify(key),
     ]);
     if (row.outcome in REFUSALS) throw REFUSALS[row.outcome as Refused]();
-    return changed(row, status);
+    return respondedBy(row, status);
   }
 
   /** Ends a sandbox. Throws `not_found` for an id that the caller's sandbox has not made. */
-  async end(access: Access, id: string, idempotency: Idempotency | null): Promise<Changed> {
+  async end(access: Access, id: string, idempotency: Idempotency | null): Promise<Responded> {
     const request = requestParameter(access, idempotency, { status: 200, body: "" });
-    return changed(await this.#calls.ask(access, END, [request, id]), 200);
+    return respondedBy(await this.#calls.ask(access, END, [request, id]), 200);
   }
-}
-
-function changed(row: Row<string>, status: number): Changed {
-  if (row.outcome === "replay") return { response: responseOf(row), replayed: true };
-  return { response: { status, body: row.body! }, replayed: false };
 }
 
 /** Errors of the outcomes after which nothing has changed and no response is stored. */

@@ -9,7 +9,8 @@ import {
   type Access,
   type Idempotency,
   requestParameter,
-  responseOf,
+  type Responded,
+  respondedBy,
   type Row,
 } from "./outcome.ts";
 
@@ -61,7 +62,7 @@ export class ApiKeyStore {
     access: Access,
     change: ApiKeyChange,
     idempotency: Idempotency | null,
-  ): Promise<{ response: StoredResponse; replayed: boolean }> {
+  ): Promise<Responded> {
     const row = await this.#calls.ask<Row<Refused | "ended">>(access, CHANGE, [
       requestParameter(access, idempotency, { status: change.status, body: "" }),
       change.action,
@@ -76,9 +77,7 @@ export class ApiKeyStore {
       change.refusal?.body ?? null,
     ]);
     if (row.outcome in REFUSALS) throw REFUSALS[row.outcome as Refused]();
-    if (row.outcome === "replay") return { response: responseOf(row), replayed: true };
-    const status = row.outcome === "ended" ? change.refusal!.status : change.status;
-    return { response: { status, body: row.body! }, replayed: false };
+    return respondedBy(row, row.outcome === "ended" ? change.refusal!.status : change.status);
   }
 }
 

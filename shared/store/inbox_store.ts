@@ -10,6 +10,7 @@ import {
   type Idempotency,
   listedAccess,
   requestParameter,
+  type Responded,
   responseOf,
   type Row,
 } from "./outcome.ts";
@@ -121,7 +122,7 @@ export class InboxStore {
     { from, before, after, statuses }: MissedDeliveries,
     refusal: StoredResponse,
     idempotency: Idempotency | null,
-  ): Promise<{ response: StoredResponse; replayed: boolean }> {
+  ): Promise<Responded> {
     const row = await this.#calls.ask<Row<"off">>(access, RECOVER, [
       requestParameter(access, idempotency, { status: 202, body: "" }),
       endpoint_id,

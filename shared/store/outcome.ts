@@ -295,3 +295,15 @@ export function rateLimited(): ApiError {
 export function responseOf(row: Row<string>): StoredResponse {
   return { status: row.status!, body: row.body! };
 }
+
+/** A response, and whether it is the stored one of an earlier request. */
+export interface Responded {
+  response: StoredResponse;
+  replayed: boolean;
+}
+
+/** Returns the stored response of a row that replays one, or else its body with a status. */
+export function respondedBy(row: Row<string>, status: number): Responded {
+  if (row.outcome === "replay") return { response: responseOf(row), replayed: true };
+  return { response: { status, body: row.body! }, replayed: false };
+}

@@ -35,6 +35,7 @@ import {
   type Admitted,
   type Idempotency,
   requestParameter,
+  type Responded,
   responseOf,
   type Row,
   untilFresh,
@@ -271,7 +272,7 @@ export class Store {
     idempotency: Idempotency | null,
     id: string,
     response: StoredResponse,
-  ): Promise<{ response: StoredResponse; replayed: boolean }> {
+  ): Promise<Responded> {
     const row = await this.#calls.ask<Row<"needed">>(access, DELETE_BANK_DETAILS, [
       requestParameter(access, idempotency, response),
       id,

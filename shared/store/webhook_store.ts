@@ -15,6 +15,7 @@ import {
   type Admitted,
   type Idempotency,
   requestParameter,
+  type Responded,
   responseOf,
   type Row,
   withAnySettings,
@@ -173,13 +174,6 @@ interface FailingEndpoint {
   endpoint_id: string;
   /** The SQLSTATE. */
   code: string;
-}
-
-/** The response of a request. */
-interface Responded {
-  response: StoredResponse;
-  /** True if it is the stored response of an earlier request. */
-  replayed: boolean;
 }
 
 /** A triggered event with its delivery. */

@@ -1,9 +1,8 @@
 /** A request to the domain, and the domain's reply. */
 
-import type { StoredResponse } from "../../store/commit_rows.ts";
 import type { SandboxSettings } from "../../store/sandbox_settings.ts";
 import type { ReservedOperation } from "../../store/store.ts";
-import type { Access, Idempotency } from "../../store/outcome.ts";
+import type { Access, Idempotency, Responded } from "../../store/outcome.ts";
 import type { RequestContext } from "./event.ts";
 
 /** A request to the domain. */
@@ -16,10 +15,7 @@ export interface ServiceRequest {
 }
 
 /** The reply of the domain. */
-export interface Reply {
-  response: StoredResponse;
-  /** True if this is the stored response of an earlier request with the same idempotency key. */
-  replayed: boolean;
+export interface Reply extends Responded {
   /** The operation of a provider that the request has reserved and now sends. */
   operation?: ReservedOperation;
   /** The declared fault that the commit has counted. */
