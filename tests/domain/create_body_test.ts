@@ -4,9 +4,8 @@
  */
 
 import assert from "node:assert/strict";
-import { parseStrictJson } from "../../shared/core/strict_json.ts";
 import { asSent, parseBody } from "../../shared/http/parse_input.ts";
-import type { ReadBody } from "../../shared/http/request_body.ts";
+import { parseBytes } from "../../shared/http/request_body.ts";
 import { TEST_TOKENS } from "../../shared/domain/providers/test_values.ts";
 import { MAX_RETURN_URL } from "../../shared/schema/limits.ts";
 import { CreatePaymentBody, type Payment } from "../../shared/schema/payment.ts";
@@ -17,6 +16,8 @@ import {
   requestContext,
   URLS,
 } from "../support/domain/decided_change.ts";
+
+const JSON_HEADERS = new Headers({ "Content-Type": "application/json" });
 
 interface Sending {
   livemode?: boolean;
@@ -31,7 +32,7 @@ function send(
   const text = typeof body === "string"
     ? body
     : JSON.stringify({ amount: 1000, currency: "EUR", ...body });
-  const read = parseStrictJson(new TextEncoder().encode(text)) as unknown as ReadBody;
+  const read = parseBytes(new TextEncoder().encode(text), JSON_HEADERS);
   try {
     const context = { ...requestContext(livemode), at_ms };
     const options = { ...context, urls: URLS, decline_is_error: true };

@@ -4,8 +4,15 @@
  */
 
 import assert from "node:assert/strict";
-import type { Payment } from "../../shared/schema/payment.ts";
-import { Refund, type RefundStatus } from "../../shared/schema/refund.ts";
+import type * as z from "zod";
+import { parseBody } from "../../shared/http/parse_input.ts";
+import { parseBytes } from "../../shared/http/request_body.ts";
+import {
+  CapturePaymentBody,
+  type Payment,
+  type PaymentStatus,
+} from "../../shared/schema/payment.ts";
+import { CreateRefundBody, Refund, type RefundStatus } from "../../shared/schema/refund.ts";
 import { decideAdvanceRefund } from "../../shared/sandbox/advance.ts";
 import {
   decideRefund,
@@ -17,6 +24,7 @@ import {
 } from "../support/domain/decided_change.ts";
 import { type Decide, testMoves, testRefusals } from "../support/domain/move_case.ts";
 
+const JSON_HEADERS = new Headers({ "Content-Type": "application/json" });
 const context = requestContext();
 const DONE = paymentWith({ status: "completed" });
 const PARTLY = paymentWith({ status: "partially_refunded", amount_refunded: 400 });
@@ -53,6 +61,18 @@ const PENDING: Refund = {
 const move = (to: RefundStatus, members: Partial<Refund> = {}): Decide => (payment) =>
   decideAdvanceRefund(payment, JSON.stringify({ ...PENDING, ...members }), to, context);
 
+/** Payments of which 300 were refunded, and the status after that money has come back. */
+const COME_BACK: [payment: Payment, status?: PaymentStatus][] = [
+  [paymentWith({ status: "refunded", amount_captured: 300, amount_refunded: 300 }), "completed"],
+  [paymentWith({ ...PARTLY, amount_refunded: 300 }), "completed"],
+  [PARTLY, "partially_refunded"],
+  [paymentWith({ ...DISPUTED, amount_refunded: 300, amount_refunding: 0 })],
+  [paymentWith({ ...PARTLY, status: "failed", method_kind: "sepa" })],
+];
+
+const returned = (to: RefundStatus): Decide => (payment) =>
+  decideAdvanceRefund(payment, JSON.stringify(PENDING), to, context, "AC06");
+
 testMoves([
   {
     name: "refund a part",
@@ -80,7 +100,6 @@ testMoves([
     decide: refund(300),
     http: 201,
     events: ["refund.created"],
-    ledger: [],
     refunds: ["pending 300"],
     members: { amount_refunding: 300 },
   },
@@ -90,7 +109,6 @@ testMoves([
     decide: refund(),
     http: 201,
     events: ["refund.created"],
-    ledger: [],
     refunds: ["pending 300"],
     members: { amount_refunding: 600 },
   },
@@ -98,7 +116,6 @@ testMoves([
     name: "complete a pending refund of a part",
     payment: HELD,
     decide: move("completed"),
-    http: 200,
     events: ["refund.completed", "payment.partially_refunded"],
     ledger: ["refund available>processor 300"],
     refunds: ["completed 300"],
@@ -108,7 +125,6 @@ testMoves([
     name: "complete a second refund of a part",
     payment: HELD_PARTLY,
     decide: move("completed"),
-    http: 200,
     events: ["refund.completed", "payment.partially_refunded"],
     ledger: ["refund available>processor 300"],
     refunds: ["completed 300"],
@@ -118,7 +134,6 @@ testMoves([
     name: "complete a pending refund of the rest",
     payment: paymentWith({ ...HELD_PARTLY, amount_refunded: 700 }),
     decide: move("completed"),
-    http: 200,
     events: ["refund.completed", "payment.refunded"],
     ledger: ["refund available>processor 300"],
     refunds: ["completed 300"],
@@ -128,7 +143,6 @@ testMoves([
     name: "complete a pending refund of a disputed payment",
     payment: DISPUTED,
     decide: move("completed"),
-    http: 200,
     events: ["refund.completed"],
     ledger: ["refund available>processor 300"],
     refunds: ["completed 300"],
@@ -138,17 +152,22 @@ testMoves([
     name: `fail a pending refund of a payment that is ${payment.status}`,
     payment,
     decide: move("failed"),
-    http: 200,
     events: ["refund.failed"],
-    ledger: [],
     refunds: ["failed 300"],
     members: { amount_refunding: 0 },
+  })),
+  ...COME_BACK.map(([payment, status]) => ({
+    name: `fail a completed refund of a payment that is ${payment.status}`,
+    payment,
+    decide: move("failed", { status: "completed" }),
+    events: ["refund.failed", ...(status ? [`payment.${status}`] : [])],
+    ledger: ["refund_reversal processor>available 300"],
+    refunds: ["failed 300"],
+    members: { ...(status && { status }), amount_refunded: payment.amount_refunded - 300 },
   })),
 ]);
 
 testRefusals([
-  ["refund pending", paymentWith({}), refund(1), "invalid_state"],
-  ["refund too much of pending", paymentWith({}), refund(1001), "invalid_state"],
   ["refund too much", DONE, refund(1001), "invalid_parameter amount"],
   ["refund more than the rest", PARTLY, refund(601), "invalid_parameter amount"],
   ["refund an amount that is held", HELD, refund(701), "invalid_parameter amount"],
@@ -158,10 +177,31 @@ testRefusals([
     refund(),
     "invalid_state",
   ],
-  ["refund a disputed payment", DISPUTED, refund(1), "invalid_state"],
-  ["complete a failed refund", DONE, move("completed", { status: "failed" }), "invalid_state"],
-  ["move a completed refund back", DONE, move("pending", { status: "completed" }), "invalid_state"],
+  ["a return code of a card", HELD, returned("failed"), "invalid_parameter return_code"],
 ]);
+
+/** [status of a refund, an advance that it refuses, the advances that it allows] */
+const ENDED: [RefundStatus, to: RefundStatus, allowed: RefundStatus[]][] = [
+  ["failed", "completed", []],
+  ["failed", "pending", []],
+  ["completed", "pending", ["failed"]],
+];
+for (const [status, to, allowed] of ENDED) {
+  Deno.test(`decideAdvanceRefund() of a ${status} refund to ${to} is refused`, () => {
+    assert.throws(() => move(to, { status })(HELD), {
+      code: "invalid_state",
+      details: { current_status: status, allowed },
+    });
+  });
+}
+
+for (const method_kind of ["sepa", "swift"] as const) {
+  Deno.test(`decideAdvanceRefund() of a ${method_kind} payment shows the code of the bank`, () => {
+    const change = returned("failed")(paymentWith({ ...HELD, method_kind }))!;
+    const { failure_code, return_code } = JSON.parse(change.response.body);
+    assert.deepEqual([failure_code, return_code], ["bank_return", "AC06"]);
+  });
+}
 
 for (const status of ["pending", "completed", "failed"] as const) {
   Deno.test(`decideAdvanceRefund() to ${status} returns a ${status} refund as it is`, () => {
@@ -229,3 +269,43 @@ Deno.test("pending refunds can hold the whole payment, and no cent more", () => 
   assert.equal(refusalOf(() => refund(1)(payment)), "invalid_parameter amount");
   assert.equal(refusalOf(() => refund()(payment)), "invalid_state");
 });
+
+/** Bodies of captures and refunds, and the field that is refused. */
+const BODIES: [body: string, param: string | null][] = [
+  ["", null],
+  ["{}", null],
+  ['{"amount":400,"amount_minor":400}', null],
+  ['{"amount":0}', "amount"],
+  ['{"amount":-1}', "amount"],
+  ['{"amount":1.0}', "amount"],
+  ['{"amount":1e2}', "amount"],
+  ['{"amount":"100"}', "amount"],
+  ['{"amount":null}', "amount"],
+  ['{"amount_minor":1000000000000}', "amount_minor"],
+  ['{"amount":1,"amount_minor":2}', "amount_minor"],
+];
+/** Bodies of refunds. */
+const REASONS: typeof BODIES = [
+  ['{"reason":"fraudulent"}', null],
+  ['{"reason":"requested_by_customer"}', null],
+  ['{"reason":"other"}', null],
+  ['{"metadata":{"ticket":"7"}}', null],
+  ['{"reason":"because"}', "reason"],
+  ['{"reason":""}', "reason"],
+  ['{"reason":null}', "reason"],
+  ['{"metadata":{"ticket":7}}', "metadata.ticket"],
+];
+for (
+  const [name, schema, bodies] of [
+    ["capture", CapturePaymentBody, BODIES],
+    ["refund", CreateRefundBody, [...BODIES, ...REASONS]],
+  ] as const
+) {
+  for (const [body, param] of bodies) {
+    Deno.test(`the body of a ${name}: ${body || "none"} → ${param ?? "accepted"}`, () => {
+      const read = parseBytes(new TextEncoder().encode(body), JSON_HEADERS);
+      const expected = param === null ? "none" : `invalid_parameter ${param}`;
+      assert.equal(refusalOf(() => parseBody(schema as z.ZodType, read)), expected);
+    });
+  }
+}

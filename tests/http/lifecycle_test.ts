@@ -1,277 +1,319 @@
 /**
- * The lifecycle by `advance`: from every status to every status, at each address, on each rail
- * (contract §2). An allowed move has exactly its events, ledger transactions and times. Any other
- * move is 409 and changes nothing.
+ * Requests that move a payment: the rows that each writes, where it is refused, and its events in the
+ * outbox (contract §2, §4). tests/domain has every status with every move.
  */
 
 import assert from "node:assert/strict";
 import type { TestService } from "../support/service/service.ts";
 import { changesBetween, recordOf } from "../support/database/payment_records.ts";
 import {
+  advance,
   ADVANCE_ADDRESSES,
   APPROVED,
   assertRefused,
-  type Kind,
-  KINDS,
+  card,
   paymentIn,
   PAYMENTS,
   SANDBOX,
   serviceCase,
-  STATUSES,
 } from "../support/service/service_case.ts";
 
 const MADE_AT = Date.parse("2026-05-01T10:00:00.000Z");
-const MOVED_AT = Date.parse("2026-05-02T11:12:13.141Z");
 const MOVED = "2026-05-02T11:12:13.141Z";
-/** Seven days after the move. */
-const CAPTURE_BEFORE = "2026-05-09T11:12:13.141Z";
 
-/** The effect of a move: its events, its ledger transactions, and the members that change. */
+/** A request that moves a payment from a status, and its effect. */
 interface Move {
+  name: string;
+  address: (id: string) => string;
+  body?: Record<string, unknown>;
+  from: string;
+  http?: number;
   events: string[];
-  ledger: string[];
-  members?: Record<string, unknown>;
+  ledger?: string[];
+  /** The members that it changes, besides the sequence and the time. */
+  members: Record<string, unknown>;
+  /** A status in which it is refused, and the statuses that can follow that one. */
+  refused: [status: string, allowed: string];
 }
 
-const DECLINED = { failure_code: "payment_declined", advice: "use_another_method" };
-const CAPTURE: Move = {
-  events: ["payment.completed"],
-  ledger: ["capture processor>available 1000 EUR"],
-  members: { completed_at: MOVED, amount_captured: 1000 },
-};
-const CANCEL: Move = {
-  events: ["payment.cancelled"],
-  ledger: [],
-  members: { cancelled_at: MOVED },
-};
-const DECLINE: Move = { events: ["payment.declined"], ledger: [], members: DECLINED };
-const FAIL: Move = { events: ["payment.failed"], ledger: [] };
+const CAPTURE = ["capture processor>available 1000 EUR"];
+const COMPLETED = { status: "completed", completed_at: MOVED, amount_captured: 1000 };
+const FROM_COMPLETED = "partially_refunded refunded chargeback";
+const authenticate = (prefix: string) => (id: string) =>
+  `${SANDBOX}${prefix}/payments/${id}/authenticate`;
 
-/** Every move that an advance can make. A partially refunded payment has 600 of 1000 left. */
-const MOVES: Record<string, Move> = {
-  "pending>requires_action": { events: ["payment.requires_action"], ledger: [] },
-  "pending>processing": { events: ["payment.processing"], ledger: [] },
-  "pending>completed": CAPTURE,
-  "pending>declined": DECLINE,
-  "pending>failed": FAIL,
-  "pending>cancelled": CANCEL,
-  "requires_action>completed": CAPTURE,
-  "requires_action>declined": DECLINE,
-  "requires_action>failed": FAIL,
-  "processing>completed": CAPTURE,
-  "processing>declined": DECLINE,
-  "processing>failed": FAIL,
-  "authorized>completed": { ...CAPTURE, members: { ...CAPTURE.members, capture_before: null } },
-  "authorized>failed": { ...FAIL, members: { capture_before: null } },
-  "authorized>cancelled": { ...CANCEL, members: { ...CANCEL.members, capture_before: null } },
-  "completed>partially_refunded": {
-    events: ["refund.created", "refund.completed", "payment.partially_refunded"],
-    ledger: ["refund available>processor 500 EUR"],
-    members: { amount_refunded: 500 },
+const MOVES: Move[] = [
+  ...ADVANCE_ADDRESSES.map((address): Move => ({
+    name: `POST ${address("{id}")}`,
+    address,
+    body: { to: "completed" },
+    from: "pending",
+    events: ["payment.completed"],
+    ledger: CAPTURE,
+    members: COMPLETED,
+    refused: ["cancelled", ""],
+  })),
+  {
+    name: "POST /v1/payments/{id}/capture of a part",
+    address: (id) => `${PAYMENTS}/${id}/capture`,
+    body: { amount: 400 },
+    from: "authorized",
+    events: ["payment.completed"],
+    ledger: ["capture processor>available 400 EUR"],
+    members: { ...COMPLETED, amount_captured: 400, capture_before: null },
+    refused: ["completed", FROM_COMPLETED],
   },
-  "completed>refunded": {
-    events: ["refund.created", "refund.completed", "payment.refunded"],
-    ledger: ["refund available>processor 1000 EUR"],
-    members: { amount_refunded: 1000 },
+  {
+    name: "POST /v1/payments/{id}/cancel without a body",
+    address: (id) => `${PAYMENTS}/${id}/cancel`,
+    from: "requires_action",
+    events: ["payment.cancelled"],
+    members: { status: "cancelled", cancelled_at: MOVED, next_action: null },
+    refused: ["processing", "completed declined failed"],
   },
-  "completed>chargeback": {
-    events: ["dispute.created", "payment.chargeback"],
-    ledger: ["chargeback available>chargebacks 1000 EUR"],
-    members: { amount_disputed: 1000 },
+  {
+    name: "POST /v1/payments/{id}/cancel of an authorization",
+    address: (id) => `${PAYMENTS}/${id}/cancel`,
+    body: {},
+    from: "authorized",
+    events: ["payment.cancelled"],
+    members: { status: "cancelled", cancelled_at: MOVED, capture_before: null },
+    refused: ["completed", FROM_COMPLETED],
   },
-  "chargeback>completed": {
-    events: ["dispute.won", "payment.completed"],
-    ledger: ["chargeback_reversal chargebacks>available 1000 EUR"],
-    members: { amount_disputed: 0 },
-  },
-  "partially_refunded>refunded": {
+  {
+    name: "POST /v1/payments/{id}/refund of the rest",
+    address: (id) => `${PAYMENTS}/${id}/refund`,
+    from: "partially_refunded",
+    http: 201,
     events: ["refund.created", "refund.completed", "payment.refunded"],
     ledger: ["refund available>processor 600 EUR"],
-    members: { amount_refunded: 1000 },
+    members: { status: "refunded", amount_refunded: 1000 },
+    refused: ["chargeback", "completed"],
   },
-  "partially_refunded>chargeback": {
+  {
+    name: "POST /payments/{id}/authenticate",
+    address: authenticate(""),
+    from: "requires_action",
+    events: ["payment.completed"],
+    ledger: CAPTURE,
+    members: { ...COMPLETED, next_action: null },
+    refused: ["refunded", ""],
+  },
+  {
+    name: "POST /v1/payments/{id}/authenticate failure",
+    address: authenticate("/v1"),
+    body: { result: "failure" },
+    from: "requires_action",
+    http: 402,
+    events: ["payment.declined"],
+    members: {
+      status: "declined",
+      next_action: null,
+      failure_code: "authentication_failed",
+      failure_message: "The payer failed to authenticate",
+      advice: "authenticate",
+    },
+    refused: ["completed", FROM_COMPLETED],
+  },
+  {
+    name: "POST /payments/{id}/advance to chargeback",
+    address: ADVANCE_ADDRESSES[0],
+    body: { to: "chargeback" },
+    from: "completed",
     events: ["dispute.created", "payment.chargeback"],
-    ledger: ["chargeback available>chargebacks 600 EUR"],
-    members: { amount_disputed: 600 },
+    ledger: ["chargeback available>chargebacks 1000 EUR"],
+    members: { status: "chargeback", amount_disputed: 1000 },
+    refused: ["authorized", "completed failed cancelled"],
   },
-};
-/** The bank returns the whole amount. Only bank rails have these moves. */
-const BANK_RETURNS: Record<string, Move> = {
-  "completed>failed": {
-    events: ["payment.failed"],
-    ledger: ["capture_reversal available>processor 1000 EUR"],
-  },
-  "partially_refunded>failed": {
-    events: ["payment.failed"],
-    ledger: ["capture_reversal available>processor 1000 EUR"],
-  },
-};
-/** With manual capture a payment is authorized before it is completed. */
-const AUTHORIZE: Move = {
-  events: ["payment.authorized"],
-  ledger: [],
-  members: { capture_before: CAPTURE_BEFORE },
-};
-const BEFORE_CAPTURE = ["pending", "requires_action", "processing"];
+];
 
-/** A kind of payment, or a card with manual capture. */
-type Rail = Kind | "manual card";
-const WITH_BANK: readonly Rail[] = ["sepa", "swift"];
-const FAILURES: Record<Rail, { failure_code?: string; return_code: string | null }> = {
-  card: { return_code: null },
-  "manual card": { return_code: null },
-  sepa: { failure_code: "bank_return", return_code: "R01" },
-  swift: { failure_code: "bank_return", return_code: "R01" },
-  stablecoin: { failure_code: "onchain_reverted", return_code: null },
-};
-
-function moveOf(rail: Rail, from: string, to: string): Move | undefined {
-  const move = `${from}>${to}`;
-  if (rail === "manual card" && BEFORE_CAPTURE.includes(from)) {
-    if (to === "authorized") return AUTHORIZE;
-    if (to === "completed") return undefined;
-  }
-  return WITH_BANK.includes(rail) ? BANK_RETURNS[move] ?? MOVES[move] : MOVES[move];
-}
-
-/** The statuses from which the test moves payments of a rail. */
-function startsOf(rail: Rail): string[] {
-  if (rail === "manual card") return [...BEFORE_CAPTURE, "authorized"];
-  return STATUSES.filter((status) => status !== "authorized");
-}
-
-for (const [i, address] of ADVANCE_ADDRESSES.entries()) {
-  const shown = address("{id}");
-  // The rules do not differ by address: the first address gets all moves, the others those of a
-  // pending card payment.
-  for (const rail of i === 0 ? [...KINDS, "manual card" as const] : ["card" as const]) {
-    serviceCase(`POST ${shown} moves a ${rail} payment`, async (t, service) => {
-      for (const from of i === 0 ? startsOf(rail) : ["pending"]) {
-        for (const to of STATUSES) {
-          const move = moveOf(rail, from, to);
-          const result = from === to ? "stays" : move ? "moves" : "409";
-          await t.step(`${from} → ${to}: ${result}`, () => check(service, address, rail, from, to));
-        }
-      }
-    });
-  }
-}
-
-async function check(
-  service: TestService,
-  address: (id: string) => string,
-  rail: Rail,
-  from: string,
-  to: string,
-): Promise<void> {
-  service.trySetClock(MADE_AT);
-  const payment = await paymentIn(
-    service,
-    from,
-    rail === "manual card" ? { ...APPROVED.card, capture: "manual" } : APPROVED[rail],
-  );
-  const before = await recordOf(service, payment.id);
-  const is_set = service.trySetClock(MOVED_AT);
-  const response = await service.call("POST", address(payment.id), { body: { to } });
-  const after = await recordOf(service, payment.id);
-  const move = moveOf(rail, from, to);
-  if (from === to) {
-    assert.deepEqual([response.status, response.body], [200, payment]);
-    assert.equal(after.text, before.text);
-  } else if (!move) {
-    assertRefused(response, 409, "invalid_state");
-    const { current_status, allowed, type } = response.body.error;
-    assert.deepEqual([current_status, type], [from, "invalid_request"]);
-    assert.deepEqual(
-      allowed.toSorted(),
-      STATUSES.filter((status) => moveOf(rail, from, status)).toSorted(),
+serviceCase("a request that moves a payment", async (t, service) => {
+  for (const [i, move] of MOVES.entries()) {
+    const { name, address, body, from, refused: [wrong, allowed] } = move;
+    const idempotency_key = i % 2 === 0 ? undefined : `key_${i}`;
+    await t.step(
+      `${name} from ${from} → ${move.members.status}`,
+      () => assertMoved(service, move, idempotency_key),
     );
-    assert.equal(after.text, before.text);
-  } else {
-    assert.equal(response.status, 200, response.text);
-    const { events, sequences, ledger } = changesBetween(before, after);
-    assert.deepEqual({ events, ledger }, { events: move.events, ledger: move.ledger });
-    assert.deepEqual(sequences, sequences.map((_, i) => i + 1));
-    const moved = is_set ? MOVED : response.body.updated_at;
-    assert.deepEqual(response.body, {
-      ...payment,
-      status: to,
-      sequence: sequences.length,
-      updated_at: moved,
-      ...expectedEnd(response.body, rail, to),
-      ...JSON.parse(
-        JSON.stringify(move.members ?? {}).replaceAll(MOVED, moved)
-          .replaceAll(CAPTURE_BEFORE, sevenDaysAfter(moved)),
-      ),
-    });
-    assert.equal(after.body, response.text);
-    assert.deepEqual(after.events.at(-1)!.payload.data.object, response.body);
-    const stored = await service.call("GET", `${PAYMENTS}/${payment.id}`);
-    assert.equal(stored.text, response.text);
-  }
-}
-
-function sevenDaysAfter(time: string): string {
-  return new Date(Date.parse(time) + 7 * 86_400_000).toISOString();
-}
-
-/**
- * Members that depend only on the status after the move. Texts for people are taken from the
- * response.
- */
-// deno-lint-ignore no-explicit-any
-function expectedEnd(shown: any, rail: Rail, to: string): Record<string, unknown> {
-  if (to === "requires_action") {
-    const { url } = shown.next_action;
-    assert.ok(url.endsWith(`${SANDBOX}/payments/${shown.id}/authenticate`), url);
-    return { next_action: { type: "authenticate", url } };
-  }
-  const cleared = ["authorized", "completed", "declined", "failed", "cancelled"].includes(to)
-    ? { next_action: null }
-    : {};
-  if (to === "completed" && rail === "stablecoin") {
-    assert.match(shown.method.wallet.tx_hash, /^0x[0-9a-f]{64}$/);
-    return { ...cleared, method: shown.method };
-  }
-  if (to !== "failed" && to !== "declined") return cleared;
-  const { failure_message, failure_code } = shown;
-  assert.ok(failure_message.length > 0 && failure_code.length > 0);
-  const { return_code = null, ...code } = to === "failed" ? FAILURES[rail] : DECLINED as never;
-  return { ...cleared, failure_message, failure_code, return_code, ...(code as object) };
-}
-
-serviceCase("POST /payments/{id}/advance rounds half of an amount down", async (t, service) => {
-  const cases: [amount: number, half: number | "409"][] = [[1, "409"], [2, 1], [3, 1], [999, 499]];
-  for (const [amount, half] of cases) {
-    await t.step(`${amount} → ${half}`, async () => {
-      const { body } = await service.make({ amount_minor: amount, outcome: "success" });
-      const before = await recordOf(service, body.id);
-      const to = { to: "partially_refunded" };
-      const response = await service.call("POST", ADVANCE_ADDRESSES[0](body.id), { body: to });
-      const after = await recordOf(service, body.id);
-      if (half === "409") {
-        assertRefused(response, 409, "invalid_state");
-        assert.ok(!response.body.error.allowed.includes("partially_refunded"));
-        return assert.equal(after.text, before.text);
-      }
-      assert.equal(response.body.amount_refunded, half);
-      assert.deepEqual(changesBetween(before, after).ledger, [
-        `refund available>processor ${half} EUR`,
-      ]);
+    await t.step(`${name} from ${wrong} → 409`, async () => {
+      const payment = await paymentIn(service, wrong);
+      const before = await recordOf(service, payment.id);
+      const response = await service.call("POST", address(payment.id), { body });
+      assertRefused(response, 409, "invalid_state");
+      const { error } = response.body;
+      assert.equal(error.current_status, wrong);
+      assert.deepEqual(error.allowed.toSorted(), allowed.split(" ").filter(Boolean).sort());
+      assert.equal((await recordOf(service, payment.id)).text, before.text);
     });
   }
 });
 
-serviceCase("POST /payments/{id}/advance refuses other bodies", async (t, service) => {
-  const { body: payment } = await service.make({ outcome: "pending" });
+/** Sends a request that moves a payment, and compares all its rows before and after. */
+async function assertMoved(
+  service: TestService,
+  { address, body, from, http = 200, events, ledger = [], members }: Move,
+  idempotency_key?: string,
+): Promise<void> {
+  service.trySetClock(MADE_AT);
+  const payment = await paymentIn(service, from);
+  const is_set = service.trySetClock(Date.parse(MOVED));
   const before = await recordOf(service, payment.id);
-  for (const body of ["{}", '{"to":"done"}', '{"to":null}', '{"to":"COMPLETED"}', '{"to":["x"]}']) {
-    await t.step(body, async () => {
-      for (const address of ADVANCE_ADDRESSES) {
-        const response = await service.call("POST", address(payment.id), { body });
-        assertRefused(response, 400, "invalid_parameter", "to");
-      }
-      assert.equal((await recordOf(service, payment.id)).text, before.text);
+  const options = { body, ...(idempotency_key && { idempotency_key }) };
+  const response = await service.call("POST", address(payment.id), options);
+  const after = await recordOf(service, payment.id);
+  assert.equal(response.status, http, response.text);
+  const changes = changesBetween(before, after);
+  assert.deepEqual([changes.events, changes.ledger], [events, ledger]);
+  assert.deepEqual(changes.sequences, changes.sequences.map((_, i) => i + 1));
+  const stored = await service.call("GET", `${PAYMENTS}/${payment.id}`);
+  const moved = is_set ? MOVED : stored.body.updated_at;
+  const expected = {
+    ...payment,
+    ...JSON.parse(JSON.stringify(members).replaceAll(MOVED, moved)),
+    sequence: changes.sequences.length,
+    updated_at: moved,
+  };
+  assert.deepEqual(stored.body, expected);
+  assert.equal(after.body, stored.text);
+  if (http === 200) assert.equal(response.text, stored.text);
+  if (http === 402) assert.deepEqual(response.body.error.payment, expected);
+  const written = after.events.slice(before.events.length);
+  assert.deepEqual(written.at(-1)!.payload.data.object, expected);
+  // Each event names the request that has written it.
+  const id = response.headers.get("Request-Id");
+  for (const { payload } of written) {
+    assert.deepEqual(payload.request, { id, idempotency_key: idempotency_key ?? null });
+  }
+}
+
+serviceCase("a request that moves a payment, at its limits", async (t, service) => {
+  await t.step("an advance to the present status returns the payment as it is", async () => {
+    const payment = await paymentIn(service, "processing");
+    const before = await recordOf(service, payment.id);
+    const response = await advance(service, payment.id, "processing");
+    assert.deepEqual([response.status, response.body], [200, payment]);
+    assert.equal((await recordOf(service, payment.id)).text, before.text);
+  });
+  await t.step("a wrong value is 400 at each address", async () => {
+    const { id } = await paymentIn(service, "requires_action");
+    for (const address of ADVANCE_ADDRESSES) {
+      const response = await service.call("POST", address(id), { body: { to: "COMPLETED" } });
+      assertRefused(response, 400, "invalid_parameter", "to");
+    }
+    for (const address of [authenticate(""), authenticate("/v1")]) {
+      const response = await service.call("POST", address(id), { body: { result: "maybe" } });
+      assertRefused(response, 400, "invalid_parameter", "result");
+    }
+  });
+  await t.step("a capture above the authorized amount names that amount", async () => {
+    const { id } = await paymentIn(service, "authorized");
+    const before = await recordOf(service, id);
+    const body = { amount_minor: 1001 };
+    const response = await service.call("POST", `${PAYMENTS}/${id}/capture`, { body });
+    assertRefused(response, 400, "invalid_parameter", "amount_minor");
+    assert.equal(response.body.error.amount_capturable, 1000);
+    assert.equal((await recordOf(service, id)).text, before.text);
+  });
+  await t.step("ten captures at once: one takes the amount", async () => {
+    const { id } = await paymentIn(service, "authorized");
+    const responses = await Promise.all(
+      Array.from(
+        { length: 10 },
+        (_, i) => service.call("POST", `${PAYMENTS}/${id}/capture`, { body: { amount: 100 + i } }),
+      ),
+    );
+    assert.equal(responses.filter(({ status }) => status === 200).length, 1);
+    for (const response of responses.filter(({ status }) => status !== 200)) {
+      assertRefused(response, 409, "invalid_state");
+    }
+    assert.equal((await recordOf(service, id)).ledger.size, 1);
+  });
+});
+
+const AT = "2026-08-09T10:11:12.013Z";
+const ENVELOPE = "id object type api_version created_at livemode sequence data request";
+
+serviceCase("an event shows the resource at the time of the event", async (t, service) => {
+  await service.setClock(Date.parse(AT));
+  const response = await service.make({ outcome: "refunded" }, { idempotency_key: "forced" });
+  const { events } = await recordOf(service, response.body.id);
+  const [created, completed, refund_created, refund_completed, refunded] = events;
+  await t.step("the envelope has the members and the order of the contract", () => {
+    for (const { id, type, sequence, payload } of events) {
+      const { data, ...envelope } = payload;
+      assert.equal(Object.keys(payload).join(" "), ENVELOPE);
+      assert.deepEqual(envelope, {
+        id,
+        object: "event",
+        type,
+        api_version: "v1",
+        created_at: AT,
+        livemode: false,
+        sequence,
+        request: { id: response.headers.get("Request-Id"), idempotency_key: "forced" },
+      });
+      assert.match(id, /^evt_[0-9a-hjkmnp-tv-z]{26}$/);
+      assert.deepEqual(Object.keys(data), ["object"]);
+    }
+  });
+  await t.step("sequences have no gap, and ids sort like them", () => {
+    assert.deepEqual(events.map(({ type, sequence }) => `${sequence} ${type}`), [
+      "1 payment.created",
+      "2 payment.completed",
+      "3 refund.created",
+      "4 refund.completed",
+      "5 payment.refunded",
+    ]);
+    const ids = events.map(({ id }) => id);
+    assert.deepEqual(ids, [...new Set(ids)].sort());
+  });
+  await t.step("each event shows its payment or refund as it was then", async () => {
+    const pending = {
+      status: "pending",
+      amount_captured: 0,
+      amount_refunded: 0,
+      completed_at: null,
+      sequence: 1,
+    };
+    assert.deepEqual(created!.payload.data.object, { ...response.body, ...pending });
+    const before_refund = { status: "completed", amount_refunded: 0, sequence: 2 };
+    assert.deepEqual(completed!.payload.data.object, { ...response.body, ...before_refund });
+    const { body } = await service.call("GET", `${PAYMENTS}/${response.body.id}/refunds`);
+    const [refund] = body.data;
+    const begun = { ...refund, payment_status: "completed", status: "pending" };
+    assert.deepEqual(refund_created!.payload.data.object, begun);
+    assert.deepEqual(refund_completed!.payload.data.object, refund);
+    assert.ok(refunded!.body.includes(`"data":{"object":${response.text}}`));
+  });
+});
+
+serviceCase("a request without a change writes no event", async (t, service) => {
+  const { id } = await paymentIn(service, "completed", APPROVED.sepa);
+  await service.pay(card({}), { idempotency_key: "kept" });
+  const count = async () => (await service.sql`select from pay.events`).count;
+  const before = await count();
+  const cases: [string, () => Promise<unknown>][] = [
+    ["a read", () => service.call("GET", `${PAYMENTS}/${id}`)],
+    ["a refused create", () => service.pay({ amount: 0 })],
+    [
+      "a refused cancel with a key",
+      () => service.call("POST", `${PAYMENTS}/${id}/cancel`, { idempotency_key: "refused" }),
+    ],
+    [
+      "an advance to where it is, with a key",
+      () => advance(service, id, "completed", { idempotency_key: "here" }),
+    ],
+    ["a replay", () => service.pay(card({}), { idempotency_key: "kept" })],
+    ["a conflict", () => service.pay({ amount: 2 }, { idempotency_key: "kept" })],
+    [
+      "another environment's id",
+      () => advance(service, id, "refunded", { key: service.other.text }),
+    ],
+  ];
+  for (const [name, request] of cases) {
+    await t.step(name, async () => {
+      await request();
+      assert.equal(await count(), before);
     });
   }
 });

@@ -16,11 +16,12 @@ export interface MoveCase {
   name: string;
   payment: Payment;
   decide: Decide;
-  http: number;
-  /** Types of the events; the first has sequence 4. */
-  events: string[];
-  /** Movements, as `summaryOf` writes them. */
-  ledger: string[];
+  /** By default 200. */
+  http?: number;
+  /** Types of the events; the first has sequence 4. By default one of the new status. */
+  events?: string[];
+  /** Movements, as `summaryOf` writes them. By default none. */
+  ledger?: string[];
   /** Refunds, as `summaryOf` writes them. */
   refunds?: string[];
   /** The members of the payment that the move changes. */
@@ -30,9 +31,8 @@ export interface MoveCase {
 /** Registers a test for each move. */
 export function testMoves(cases: readonly MoveCase[]): void {
   for (const { name, ...move } of cases) {
-    Deno.test(`${name} → ${move.http} ${move.members.status ?? move.payment.status}`, () => {
-      assertMove(move);
-    });
+    const { status = move.payment.status } = move.members;
+    Deno.test(`${name} → ${move.http ?? 200} ${status}`, () => assertMove(move));
   }
 }
 
@@ -47,12 +47,14 @@ export function testRefusals(
   }
 }
 
-function assertMove(move: Omit<MoveCase, "name">): void {
-  const { payment, decide, http, ledger, refunds = [], members } = move;
+/** Asserts the result of a move. */
+export function assertMove(move: Omit<MoveCase, "name">): void {
+  const { payment, decide, http = 200, ledger = [], refunds = [], members } = move;
+  const types = move.events ?? [`payment.${members.status}`];
   const before = structuredClone(payment);
   const change = decide(payment)!;
   assert.deepEqual(payment, before, "the payment that was given is left as it was");
-  const events = move.events.map((type, i) => `${4 + i} ${type}`);
+  const events = types.map((type, i) => `${4 + i} ${type}`);
   assert.deepEqual(summaryOf(change), { events, ledger, refunds });
   assert.deepEqual(change.expects, { id: payment.id, sequence: 3 });
   const sequence = 3 + events.length;
@@ -85,6 +87,6 @@ function assertResponse(
   assert.equal(is_refund || http === 200, true);
   assert.equal(response.body, is_refund ? refunds[0]!.body : payment!.body);
   for (const { kind, refund_id } of ledger) {
-    assert.equal(refund_id, kind === "refund" ? refunds[0]!.id : null);
+    assert.equal(refund_id, kind.startsWith("refund") ? refunds[0]!.id : null);
   }
 }
