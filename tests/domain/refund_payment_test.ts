@@ -9,6 +9,7 @@ import { parseBody } from "../../shared/http/parse_input.ts";
 import { parseBytes } from "../../shared/http/request_body.ts";
 import {
   CapturePaymentBody,
+  type MethodKind,
   type Payment,
   type PaymentStatus,
 } from "../../shared/schema/payment.ts";
@@ -269,6 +270,73 @@ Deno.test("pending refunds can hold the whole payment, and no cent more", () => 
   assert.equal(refusalOf(() => refund(1)(payment)), "invalid_parameter amount");
   assert.equal(refusalOf(() => refund()(payment)), "invalid_state");
 });
+
+const IBAN = "FR1420041010050500013M02606";
+const BRITISH = "GB29NWBK60161331926819";
+const ADDRESS = { city: "London", country: "GB" };
+const WALLET = "0x000000000000000000000000000000000000dEaD";
+/** [rail, the body, the refused field or the shown members, whether the payer sent the money] */
+const PAYEES: [
+  MethodKind,
+  body: Record<string, unknown>,
+  end: string | Partial<Refund>,
+  is_sent?: boolean,
+][] = [
+  ["sepa", {}, { status: "completed", destination: null, speed: "standard", payee_check: null }],
+  ["card", {}, { destination: null, speed: null }],
+  ["sepa", {
+    destination: { iban: IBAN, holder_name: "Ada", bic: "BNPAFRPP" },
+    speed: "instant",
+  }, { destination: { iban: { country: "FR", last4: "2606" } }, speed: "instant" }],
+  ["swift", { destination: { iban: BRITISH, holder_name: "Ada", address: ADDRESS } }, {
+    destination: { iban: { country: "GB", last4: "6819" } },
+  }],
+  ["sepa", { destination: { iban: IBAN, holder_name: "Match Ltd" } }, {
+    status: "completed",
+    payee_check: "match",
+  }],
+  ["sepa", { destination: { iban: IBAN, holder_name: "No match Ltd" } }, {
+    status: "pending",
+    payee_check: "no_match",
+  }],
+  ["stablecoin", { destination: { address: WALLET } }, { destination: { address: WALLET } }],
+  ["stablecoin", { destination: { address: WALLET } }, { destination: { address: WALLET } }, true],
+  ["stablecoin", {}, { destination: null }],
+  ["stablecoin", {}, "destination", true],
+  ["stablecoin", { destination: { address: `0x${"0".repeat(40)}` } }, "destination.address"],
+  ["stablecoin", { destination: { iban: IBAN } }, "destination.address"],
+  ["card", { destination: { iban: IBAN } }, "destination"],
+  ["card", { speed: "instant" }, "speed"],
+  ["swift", { speed: "instant" }, "speed"],
+  ["sepa", { destination: { address: WALLET } }, "destination"],
+  ["sepa", { destination: { iban: IBAN, address: WALLET } }, "destination.address"],
+  [
+    "sepa",
+    { destination: { iban: BRITISH, address: { country: "GB" } } },
+    "destination.address.city",
+  ],
+  [
+    "sepa",
+    { destination: { iban: BRITISH, address: { city: "London" } } },
+    "destination.address.country",
+  ],
+];
+for (const [method_kind, body, end, is_sent] of PAYEES) {
+  const origin = is_sent ? " that was sent" : "";
+  Deno.test(`decideRefund() by ${method_kind}${origin} with ${JSON.stringify(body)}`, () => {
+    const payment = paymentWith({
+      ...DONE,
+      method_kind,
+      ...(is_sent && { amount_received: 1000 }),
+    });
+    const decided = () => decideRefund(payment, 1, CreateRefundBody.parse(body), context);
+    if (typeof end === "string") {
+      return assert.equal(refusalOf(decided), `invalid_parameter ${end}`);
+    }
+    const shown = JSON.parse(decided().response.body);
+    assert.deepEqual({ ...shown, ...end }, shown);
+  });
+}
 
 /** Bodies of captures and refunds, and the field that is refused. */
 const BODIES: [body: string, param: string | null][] = [

@@ -1,103 +1,230 @@
-/** Transfers and balances over HTTP. */
+/**
+ * Transfers over HTTP (contract §3): the balance that they need and move, the rows of a whole life,
+ * refusals that change nothing, and lists. tests/domain has the rules of each step.
+ */
 
 import assert from "node:assert/strict";
-import { startService } from "../support/service/service.ts";
+import type { TestService } from "../support/service/service.ts";
+import {
+  APPROVED,
+  assertRefused,
+  LEDGER,
+  SANDBOX,
+  serviceCase,
+} from "../support/service/service_case.ts";
 
-const TRANSFERS = "/api-v1-payments/v1/transfers";
-const IBAN = "DE89 3704 0044 0532 0130 00";
+const V1 = "/api-v1-payments/v1";
+const TRANSFERS = `${V1}/transfers`;
+const UNKNOWN = `tr_${"0".repeat(26)}`;
 
-Deno.test("transfers and balances", async (t) => {
-  const service = await startService();
-  const send = (body: Record<string, unknown> = {}, options = {}) =>
-    service.call("POST", TRANSFERS, {
-      body: { amount: 100, currency: "EUR", destination: { iban: IBAN }, ...body },
-      ...options,
-    });
-  const balance = async () => {
-    const { body } = await service.call("GET", "/api-v1-payments/v1/balance");
-    return Object.fromEntries(
-      // deno-lint-ignore no-explicit-any
-      body.balances.map((b: any) => [`${b.currency} ${b.account}`, b.amount_minor]),
-    );
-  };
-  try {
-    await t.step("POST /v1/transfers without money is 402 balance_insufficient", async () => {
-      const refused = await send({}, { idempotency_key: "poor" });
-      assert.equal(refused.status, 402, refused.text);
-      assert.equal(refused.body.error.code, "balance_insufficient");
-      const again = await send({}, { idempotency_key: "poor" });
-      assert.equal(again.text, refused.text);
-      assert.equal(again.headers.get("Idempotent-Replayed"), "true");
-    });
+function send(service: TestService, body: Record<string, unknown> = {}, options = {}) {
+  return service.call("POST", TRANSFERS, {
+    body: { amount: 100, currency: "EUR", destination: APPROVED.sepa, ...body },
+    ...options,
+  });
+}
+
+async function balanceOf(service: TestService): Promise<Record<string, number>> {
+  const { body } = await service.call("GET", `${V1}/balance`);
+  const rows = body.balances as { currency: string; account: string; amount_minor: number }[];
+  return Object.fromEntries(
+    rows.map(({ currency, account, amount_minor }) => [`${currency} ${account}`, amount_minor]),
+  );
+}
+
+serviceCase("POST /v1/transfers moves money that is there", async (t, service) => {
+  await t.step("without money it is 402, also as a replay when there is some", async () => {
+    const refused = await send(service, {}, { idempotency_key: "poor" });
+    assertRefused(refused, 402, "balance_insufficient");
     await service.make({ amount_minor: 1000, outcome: "success" });
-    await t.step("POST /v1/transfers moves money out", async () => {
-      const sent = await send({}, { idempotency_key: "rich" });
-      assert.equal(sent.status, 201, sent.text);
-      assert.equal(sent.body.status, "completed");
-      assert.deepEqual(sent.body.destination, {
-        type: "iban",
-        iban: { country: "DE", last4: "3000" },
-      });
-      assert.equal((await send({}, { idempotency_key: "rich" })).text, sent.text);
-      assert.deepEqual(await balance(), {
-        "EUR available": 900,
-        "EUR external": 100,
-        "EUR in_transit": 0,
-        "EUR processor": -1000,
-      });
+    const again = await send(service, {}, { idempotency_key: "poor" });
+    assert.equal(again.text, refused.text);
+    assert.equal(again.headers.get("Idempotent-Replayed"), "true");
+  });
+  await t.step("it takes the amount from the balance, once", async () => {
+    const sent = await send(service, {}, { idempotency_key: "rich" });
+    assert.deepEqual([sent.status, sent.body.status], [201, "completed"], sent.text);
+    assert.equal((await send(service, {}, { idempotency_key: "rich" })).text, sent.text);
+    assert.deepEqual(await balanceOf(service), {
+      "EUR available": 900,
+      "EUR external": 100,
+      "EUR in_transit": 0,
+      "EUR processor": -1000,
     });
-    await t.step("a manual transfer stays pending until it is cancelled or advanced", async () => {
-      const waiting = await send({ settlement: "manual", amount: 900 });
-      assert.equal(waiting.body.status, "pending");
-      assert.equal((await balance())["EUR available"], 0);
-      assert.equal((await send({ amount: 1 })).status, 402);
-      const cancelled = await service.call("POST", `${TRANSFERS}/${waiting.body.id}/cancel`);
-      assert.equal(cancelled.body.status, "cancelled", cancelled.text);
-      const refused = await service.call("POST", `${TRANSFERS}/${waiting.body.id}/cancel`);
-      assert.equal(refused.status, 409);
-      const second = await send({ settlement: "manual" });
-      const path = `/api-v1-sandbox/transfers/${second.body.id}/advance`;
-      const done = await service.call("POST", path, { body: { to: "completed" } });
-      assert.equal(done.body.status, "completed", done.text);
-      assert.equal((await balance())["EUR available"], 800);
-    });
-    await t.step("?transfer_id= lists the events and deliveries of one transfer", async () => {
-      const endpoint = await service.call("POST", "/api-v1-payments/v1/webhook_endpoints", {
-        body: { delivery: "inbox" },
-      });
-      assert.equal(endpoint.status, 201, endpoint.text);
-      const waiting = await send({ settlement: "manual" });
-      await send();
-      await service.make({ amount_minor: 1000, outcome: "success" });
-      const { id } = waiting.body;
-      await service.call("POST", `${TRANSFERS}/${id}/cancel`);
-      const list = async (name: string) => {
-        const { body } = await service.call(
-          "GET",
-          `/api-v1-payments/v1/${name}?transfer_id=${id}&limit=100`,
-        );
-        return body.data;
-      };
-      const events = await list("events");
-      assert.deepEqual(
-        // deno-lint-ignore no-explicit-any
-        events.map(({ type, data }: any) => [type, data.object.id]),
-        [["transfer.cancelled", id], ["transfer.created", id]],
-      );
-      const deliveries = await list("webhook_deliveries");
-      assert.deepEqual(
-        // deno-lint-ignore no-explicit-any
-        deliveries.map(({ event_id }: any) => event_id).sort(),
-        // deno-lint-ignore no-explicit-any
-        events.map(({ id }: any) => id).sort(),
-      );
-    });
-    await t.step("POST /reset deletes all transfers", async () => {
-      const { body } = await service.call("POST", "/api-v1-sandbox/reset");
-      assert.ok(body.deleted.transfers > 0);
-      assert.deepEqual(await balance(), {});
-    });
-  } finally {
-    await service.close();
-  }
+  });
+  await t.step("a pending one holds its amount until it is cancelled", async () => {
+    const { body: waiting } = await send(service, { settlement: "manual", amount: 900 });
+    assert.equal((await balanceOf(service))["EUR available"], 0);
+    assertRefused(await send(service, { amount: 1 }), 402, "balance_insufficient");
+    const cancelled = await service.call("POST", `${TRANSFERS}/${waiting.id}/cancel`);
+    assert.equal(cancelled.body.status, "cancelled", cancelled.text);
+    assert.equal((await balanceOf(service))["EUR available"], 900);
+    const again = await service.call("POST", `${TRANSFERS}/${waiting.id}/cancel`);
+    assertRefused(again, 409, "invalid_state");
+    assert.deepEqual(again.body.error.allowed, []);
+  });
+  await t.step("the balance of another currency does not count", async () => {
+    const refused = await send(service, { currency: "USD", destination: APPROVED.swift });
+    assertRefused(refused, 402, "balance_insufficient");
+  });
+  await t.step("a reset deletes all transfers", async () => {
+    const { body } = await service.call("POST", `${SANDBOX}/reset`);
+    assert.equal(body.deleted.transfers, 2);
+    assert.deepEqual(await balanceOf(service), {});
+  });
 });
+
+serviceCase("the rows of a transfer from its creation to its return", async (t, service) => {
+  await service.make({ amount_minor: 1000, outcome: "success" });
+  const { body: made } = await send(service, { settlement: "manual" });
+  const advances: [path: string, body: Record<string, unknown>][] = [
+    [`${SANDBOX}/transfers/${made.id}/advance`, { to: "pending" }],
+    [`${SANDBOX}/v1/transfers/${made.id}/advance`, { to: "completed" }],
+    [`${SANDBOX}/transfers/${made.id}/advance`, { to: "failed", return_code: "AC04" }],
+  ];
+  let last = made;
+  for (const [path, body] of advances) {
+    const response = await service.call("POST", path, { body });
+    assert.equal(response.status, 200, response.text);
+    last = response.body;
+    assert.deepEqual((await service.call("GET", `${TRANSFERS}/${made.id}`)).body, last);
+  }
+  assert.deepEqual([last.status, last.return_code], ["failed", "AC04"]);
+  await t.step("its events show it, and count its changes", async () => {
+    const rows = await service.sql`
+      select type, sequence, pay_internal.event_body(e) as body
+      from pay.events e where subject_id = ${made.id} order by sequence`;
+    assert.deepEqual(rows.map(({ type, sequence }) => `${sequence} ${type}`), [
+      "1 transfer.created",
+      "2 transfer.completed",
+      "3 transfer.failed",
+    ]);
+    const shown = rows.map(({ body }) => JSON.parse(body).data.object);
+    assert.deepEqual([shown[0], shown[2]], [made, last]);
+  });
+  await t.step("its movements have two entries each, and name it", async () => {
+    const { body } = await service.call("GET", `${LEDGER}?transfer_id=${made.id}&limit=100`);
+    const moves = new Map<string, Record<string, string>>();
+    for (const entry of body.data.toReversed()) {
+      assert.deepEqual([entry.amount_minor, entry.transfer_id, entry.payment_id], [
+        100,
+        made.id,
+        null,
+      ]);
+      const move = moves.get(entry.transaction_id) ?? {};
+      moves.set(entry.transaction_id, { ...move, [entry.direction]: entry.account });
+    }
+    assert.deepEqual([...moves.values()].map(({ debit, credit }) => `${debit}>${credit}`), [
+      "available>in_transit",
+      "in_transit>external",
+      "external>available",
+    ]);
+  });
+  await t.step("?transfer_id= lists its events and deliveries alone", async () => {
+    const endpoint = { body: { delivery: "inbox" } };
+    assert.equal((await service.call("POST", `${V1}/webhook_endpoints`, endpoint)).status, 201);
+    const { body: { id } } = await send(service, { settlement: "manual" });
+    await send(service);
+    await service.call("POST", `${TRANSFERS}/${id}/cancel`);
+    const list = async (name: string) =>
+      (await service.call("GET", `${V1}/${name}?transfer_id=${id}&limit=100`)).body.data;
+    type Event = { id: string; type: string; data: { object: { id: string } } };
+    const events: Event[] = await list("events");
+    assert.deepEqual(events.map(({ type, data }) => [type, data.object.id]), [
+      ["transfer.cancelled", id],
+      ["transfer.created", id],
+    ]);
+    const deliveries: { event_id: string }[] = await list("webhook_deliveries");
+    assert.deepEqual(
+      deliveries.map(({ event_id }) => event_id).sort(),
+      events.map(({ id }) => id).sort(),
+    );
+  });
+  await t.step("a route of payments refuses its id, and its route that of a payment", async () => {
+    const { body: paid } = await service.make({ outcome: "pending" });
+    for (
+      const path of [
+        `${V1}/sandbox/${made.id}/advance`,
+        `${SANDBOX}/payments/${made.id}/advance`,
+        `${SANDBOX}/transfers/${paid.id}/advance`,
+      ]
+    ) {
+      const response = await service.call("POST", path, { body: { to: "completed" } });
+      assertRefused(response, 404, "not_found");
+    }
+  });
+});
+
+serviceCase("a refused transfer changes nothing", async (t, service) => {
+  await service.make({ amount_minor: 1000, outcome: "success" });
+  const rows = async () => {
+    const [row] = await service.sql`
+      select (select count(*)::int from pay.transfers) as transfers,
+        (select count(*)::int from pay.ledger_entries) as entries,
+        (select count(*)::int from pay.events) as events,
+        (select coalesce(sum(amount_minor), 0) from pay.ledger_totals) as total`;
+    return row;
+  };
+  const before = await rows();
+  const live = { key: service.live.text };
+  const payee = { destination: { ...APPROVED.sepa, holder_name: "Ada" } };
+  const cases: [Record<string, unknown>, object, number, code: string, param?: string][] = [
+    [{ amount: 1001 }, {}, 402, "balance_insufficient"],
+    [{ amount: undefined, currency: "EUX" }, {}, 400, "invalid_parameter", "currency"],
+    [{ destination: { iban: "DE88" } }, {}, 400, "invalid_parameter", "destination.iban"],
+    [payee, live, 503, "provider_not_configured"],
+    [{ ...payee, settlement: "manual" }, live, 400, "invalid_parameter", "settlement"],
+  ];
+  for (const [body, options, status, code, param] of cases) {
+    await t.step(`${JSON.stringify(body)} is ${status} ${code}`, async () => {
+      assertRefused(await send(service, body, options), status, code, param);
+      assert.deepEqual(await rows(), before);
+    });
+  }
+  await t.step("a live key may not advance one", async () => {
+    const path = `${SANDBOX}/transfers/${UNKNOWN}/advance`;
+    const refused = await service.call("POST", path, { ...live, body: { to: "completed" } });
+    assertRefused(refused, 403, "test_key_required");
+  });
+});
+
+serviceCase(
+  "GET /v1/transfers lists every page, newest first, and filters",
+  async (_t, service) => {
+    await service.make({ amount_minor: 1000, outcome: "success" });
+    for (let i = 0; i < 7; i++) await send(service, { amount: 1, metadata: { i: String(i) } });
+    const list = async (query: string) => {
+      const { body } = await service.call("GET", `${TRANSFERS}?${query}`);
+      assert.equal(body.url, "/v1/transfers");
+      return body;
+    };
+    const all = (await list("limit=100")).data;
+    assert.equal(all.map((one: { metadata: { i: string } }) => one.metadata.i).join(""), "6543210");
+    const paged = [];
+    for (let after = ""; after !== null;) {
+      const body = await list(`limit=3${after && `&starting_after=${after}`}`);
+      paged.push(...body.data);
+      after = body.next_cursor;
+      assert.equal(body.has_more, after !== null);
+    }
+    assert.deepEqual(paged, all);
+    const [newest] = all;
+    const kept: [query: string, count: number][] = [
+      ["currency=usd", 0],
+      ["currency=EUR&status=completed", 7],
+      [`created_before=${newest.created_at}`, 6],
+      [`created_after=${newest.created_at}`, 0],
+    ];
+    for (const [query, count] of kept) assert.equal((await list(query)).data.length, count, query);
+    const refused: [query: string, param: string][] = [
+      ["limit=0", "limit"],
+      ["status=lost", "status"],
+      ["starting_after=DE89", "starting_after"],
+      [`starting_after=${UNKNOWN}`, "starting_after"],
+    ];
+    for (const [query, param] of refused) {
+      const response = await service.call("GET", `${TRANSFERS}?${query}`);
+      assertRefused(response, 400, "invalid_parameter", param);
+    }
+  },
+);

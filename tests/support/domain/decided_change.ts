@@ -16,9 +16,9 @@ import type { Begun } from "../../../shared/domain/providers/operation.ts";
 import { decideAdvance } from "../../../shared/sandbox/advance.ts";
 import type { PayerUrls } from "../../../shared/sandbox/challenge_url.ts";
 import { replyAtOnce } from "../../../shared/sandbox/sandbox_replies.ts";
-import { transferOf } from "../../../shared/domain/transfers/create_transfer.ts";
+import { cancelTransferOf, transferOf } from "../../../shared/domain/transfers/create_transfer.ts";
 import type { CapturePaymentBody, CreatePaymentBody } from "../../../shared/schema/payment.ts";
-import type { CreateTransferBody } from "../../../shared/schema/transfer.ts";
+import type { CreateTransferBody, Transfer } from "../../../shared/schema/transfer.ts";
 import type { Payment, PaymentStatus } from "../../../shared/schema/payment.ts";
 import type { Change } from "../../../shared/store/commit_rows.ts";
 
@@ -86,6 +86,11 @@ export function decideRefund(
 /** Decides a transfer. */
 export function decideTransfer(body: CreateTransferBody, context: RequestContext): Change {
   return decide(transferOf(body, context), context);
+}
+
+/** Decides a cancel of a transfer. */
+export function decideCancelTransfer(transfer: Transfer, context: RequestContext): Change {
+  return decide(cancelTransferOf(transfer, context), context);
 }
 
 /** Decides an advance of a payment. One that is charged back has an open dispute. */
