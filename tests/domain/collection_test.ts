@@ -6,6 +6,7 @@ import {
   dueDate,
   methodWithMandate,
 } from "../../shared/domain/payments/collection.ts";
+import { parseBody } from "../../shared/http/parse_input.ts";
 import { Mandate, type PaymentMethod } from "../../shared/schema/payment.ts";
 import { CreatePaymentBody } from "../../shared/schema/payment.ts";
 import { decideCreate, refusalOf, requestContext, URLS } from "../support/domain/decided_change.ts";
@@ -70,6 +71,13 @@ const REFUSED: [string, Mandate | undefined, PaymentMethod | null, boolean, stri
     false,
     "mandate.signed_at",
   ],
+  [
+    "signed in a hundred years",
+    { ...MANDATE, signed_at: "2126-01-01" },
+    SEPA,
+    false,
+    "mandate.signed_at",
+  ],
   ["signed tomorrow", { ...MANDATE, signed_at: "2026-02-01" }, SEPA, false, "mandate.signed_at"],
   [
     "signed in an hour, in another time zone",
@@ -115,6 +123,9 @@ const FORMS: [string, Record<string, unknown>, boolean][] = [
   ["a line break", { id: "a\n" }, false],
   ["no time zone", { signed_at: "2026-01-31T09:00:00" }, false],
   ["no day", { signed_at: "2026-01" }, false],
+  ["a time before the year 1", { signed_at: "0000-01-01T00:00:00Z" }, false],
+  ["a date before the year 1", { signed_at: "0000-12-31" }, false],
+  ["the first date", { signed_at: "0001-01-01" }, true],
   ["30 February", { signed_at: "2026-02-30" }, false],
   ["a number", { signed_at: 1_769_000_000 }, false],
   ["another sequence", { sequence: "FRST" }, false],
@@ -188,9 +199,36 @@ Deno.test("decideCreate() collection from a test IBAN needs no address with a te
   );
 });
 
+const SANDBOX_IBAN = "DE09 0000 0000 0000 0000 01";
+/** Bodies with a mandate: the refused field, or the status and the day on which it is due. */
+const BODIES: [string, Record<string, unknown>, end: string | [string, string]][] = [
+  ["a collection", { iban: SEPA_IBAN }, ["processing", "2026-02-17"]],
+  ["an outcome", { iban: SEPA_IBAN, outcome: "success" }, ["completed", "2026-02-17"]],
+  ["a declined outcome", { iban: SEPA_IBAN, outcome: "declined" }, ["declined", "2026-02-17"]],
+  ["manual settlement", { iban: SEPA_IBAN, settlement: "manual" }, ["pending", "2026-02-17"]],
+  ["no IBAN", { method_kind: "sepa" }, "mandate"],
+  ["no instrument", { outcome: "success" }, "mandate"],
+  ["a card", { card: CARD }, "mandate"],
+  ["SWIFT", { iban: "GB82WEST12345698765432" }, "mandate"],
+  ["the account of the sandbox", { iban: SANDBOX_IBAN }, "iban.iban"],
+  ["no id", { iban: SEPA_IBAN, mandate: { ...MANDATE, id: undefined } }, "mandate.id"],
+  ["a text as mandate", { iban: SEPA_IBAN, mandate: "M-1" }, "mandate"],
+];
+for (const [name, body, end] of BODIES) {
+  Deno.test(`the body of a collection with ${name}: ${end}`, () => {
+    const create = () => decide({ mandate: MANDATE, ...body });
+    if (typeof end === "string") {
+      return assert.equal(refusalOf(create), `invalid_parameter ${end}`);
+    }
+    const { status, method } = JSON.parse(create().payment!.body);
+    assert.deepEqual([status, method.due_on], end);
+  });
+}
+
 function decide(body: Record<string, unknown>, livemode = false) {
+  const read = { value: { amount: 1000, currency: "EUR", ...body }, literals: new Map() };
   return decideCreate(
-    CreatePaymentBody.parse({ amount: 1000, currency: "EUR", ...body }),
+    parseBody(CreatePaymentBody, { ...read, value: JSON.parse(JSON.stringify(read.value)) }),
     { ...requestContext(livemode), urls: URLS, decline_is_error: true },
   );
 }

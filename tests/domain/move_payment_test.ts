@@ -6,8 +6,10 @@
 import assert from "node:assert/strict";
 import { responseOnly } from "../../shared/domain/changes/change_builder.ts";
 import { ApiError } from "../../shared/core/errors.ts";
-import { METHOD_KINDS, PAYMENT_STATUSES } from "../../shared/core/vocabulary.ts";
+import { DISPUTE_REASONS, METHOD_KINDS, PAYMENT_STATUSES } from "../../shared/core/vocabulary.ts";
+import { parseBody } from "../../shared/http/parse_input.ts";
 import type { Payment, PaymentStatus } from "../../shared/schema/payment.ts";
+import { AdvancePaymentBody } from "../../shared/schema/payment_advance.ts";
 import { decideAdvance, decideAuthenticate } from "../../shared/sandbox/advance.ts";
 import { transactionHash } from "../../shared/sandbox/sandbox_replies.ts";
 import {
@@ -20,6 +22,7 @@ import {
   NOW,
   NOW_MS,
   paymentWith,
+  refusalOf,
   requestContext,
   URLS,
 } from "../support/domain/decided_change.ts";
@@ -366,6 +369,14 @@ Deno.test("decideCapture() names the authorized amount if the capture is too hig
   });
 });
 
+Deno.test("decideAdvance() to chargeback gives the dispute its reason", () => {
+  for (const reason of [undefined, ...DISPUTE_REASONS]) {
+    const options = { reason };
+    const change = decideAdvance(paymentIn("completed"), "chargeback", URLS, context, options)!;
+    assert.equal(JSON.parse(change.disputes[0]!.body).reason, reason ?? "general");
+  }
+});
+
 Deno.test("decideAdvance() of a dispute that has just ended expects the old sequence", () => {
   const change = decideAdvance(DISPUTED, "completed", URLS, context, { dispute: null })!;
   assert.deepEqual(change.expects, { id: DISPUTED.id, sequence: DISPUTED.sequence });
@@ -396,3 +407,28 @@ Deno.test("responseOnly() changes nothing and requires the sequence of the payme
     operations: [],
   });
 });
+
+/** Bodies of an advance, and the field that is refused. */
+const BODIES: [body: Record<string, unknown>, param: string | null][] = [
+  [{ to: "completed" }, null],
+  [{ to: "chargeback", reason: "fraudulent" }, null],
+  [{ to: "failed", return_code: "AC04" }, null],
+  [{ to: "processing", amount_received: 1 }, null],
+  [{}, "to"],
+  [{ to: "done" }, "to"],
+  [{ to: null }, "to"],
+  [{ to: "COMPLETED" }, "to"],
+  [{ to: ["completed"] }, "to"],
+  [{ to: "chargeback", reason: "late" }, "reason"],
+  [{ to: "refunded", reason: "general" }, "reason"],
+  [{ to: "requires_action", amount_received: 1 }, "amount_received"],
+  [{ to: "refunded", return_code: "AC04" }, "return_code"],
+  [{ to: "failed", return_code: "ac04" }, "return_code"],
+  [{ to: "failed", return_code: "AC04X" }, "return_code"],
+];
+for (const [value, param] of BODIES) {
+  Deno.test(`the body of an advance: ${JSON.stringify(value)} → ${param ?? "accepted"}`, () => {
+    const parse = () => parseBody<unknown>(AdvancePaymentBody, { value, literals: new Map() });
+    assert.equal(refusalOf(parse), param === null ? "none" : `invalid_parameter ${param}`);
+  });
+}
