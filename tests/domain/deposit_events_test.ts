@@ -7,6 +7,8 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import type { ProviderEvent } from "../../shared/domain/providers/connector.ts";
+import { ChangeBuilder } from "../../shared/domain/changes/change_builder.ts";
+import { expectedOf } from "../../shared/domain/payments/received_money.ts";
 import type { NextAction, Payment } from "../../shared/schema/payment.ts";
 import type { DepositState } from "../../shared/store/provider_rows.ts";
 import { applyToSubject } from "../support/domain/applied_event.ts";
@@ -421,3 +423,23 @@ Deno.test(`applyProviderEvent() of a payment by bank transfer: any order (seed $
     { numRuns: 1000, seed: SEED },
   );
 });
+
+/** What the record of an event depends on, beside the payment. */
+const EXPECTED: [name: string, payment: Payment, word: string, expected: object][] = [
+  ["a part in a block", reserved, "a4+B", { reports: 1 }],
+  ["a final part", reserved, "a4", { reports: 1, final_minor: 3 }],
+  ["a final part after the end", { ...reserved, status: "failed" }, "a4", { reports: 1 }],
+  ["another token", reserved, "a4$", {}],
+  ["the end of the time", reserved, "x", {}],
+];
+for (const [name, payment, word, expected] of EXPECTED) {
+  Deno.test(`expectedOf() ${name} of a payment that is ${payment.status}`, () => {
+    const change = new ChangeBuilder(payment, context);
+    const deposit: DepositState = {
+      final_minor: 3,
+      reports: [{ state: "received", block_hash: "B" }],
+    };
+    assert.deepEqual(expectedOf(change, deposit, read(word)), expected);
+    assert.deepEqual(expectedOf(change, null, read(word)), {});
+  });
+}

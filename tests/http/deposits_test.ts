@@ -1,13 +1,12 @@
 /**
- * Sandbox payments by stablecoin that the payer sends to an address (contract §2): each advance of
- * a table has its status, events, amounts and ledger movements, and the invariants hold.
+ * Sandbox payments that the payer sends (contract §2), by bank transfer and to an address: the
+ * results of `payByTransfer`, their events, their end, and refunds. tests/domain has every advance.
  */
 
 import assert from "node:assert/strict";
-import { EVM_NETWORKS, isMainChain } from "../../shared/connectors/evm/evm_networks.ts";
-import { type Stablecoin, STABLECOINS } from "../../shared/core/currency.ts";
-import { isValidAddress } from "../../shared/core/wallet_address.ts";
+import { payByTransfer, type TransferWorld } from "../support/http/bank_transfer_case.ts";
 import { assertSilent } from "../support/database/invariant_breaches.ts";
+import { withServedService } from "../support/service/served_service.ts";
 import type { TestService } from "../support/service/service.ts";
 import {
   assertRefused,
@@ -19,110 +18,122 @@ import {
 
 const AT = Date.parse("2026-06-07T08:09:10.111Z");
 const HOUR_MS = 3_600_000;
-const AMOUNT = 5_000_000;
+const DAY_MS = 24 * HOUR_MS;
 const PAYER = "0x000000000000000000000000000000000000dEaD";
 
-/** The advances, then the status, `amount_received`, failure code and movements afterwards. */
-type Case = [
-  name: string,
-  moves: [to: string, amount_received?: number][],
-  end: [status: string, received: number, failure: string | null],
-  movements: string[],
-];
+const RAILS = [
+  { method_kind: "sepa", currency: "EUR" },
+  { method_kind: "swift", currency: "USD" },
+] as const;
 
-const CAPTURED = `available ${AMOUNT}`;
-const CASES: Case[] = [
-  ["all in a block", [["processing"]], ["processing", AMOUNT, null], []],
-  ["two parts", [["processing", 2_000_000], ["processing", 3_000_000], ["completed"]], [
-    "completed",
-    AMOUNT,
-    null,
-  ], [CAPTURED]],
-  ["final at once", [["completed"]], ["completed", AMOUNT, null], [CAPTURED]],
-  ["overpaid", [["completed", AMOUNT + 7]], ["completed", AMOUNT + 7, null], [
-    CAPTURED,
-    "unapplied 7",
-  ]],
-  ["reorganised away", [["processing", 9], ["pending"]], ["pending", 0, null], []],
-  ["underpaid", [["processing", 9], ["failed"]], ["failed", 9, "underpaid"], ["unapplied 9"]],
-  ["expired", [["failed"]], ["failed", 0, "expired"], []],
-  ["late", [["failed"], ["failed", 8]], ["failed", 0, "expired"], ["unapplied 8"]],
-  ["more after the end", [["completed"], ["completed", 6]], ["completed", AMOUNT, null], [
-    CAPTURED,
-    "unapplied 6",
-  ]],
-];
+Deno.test("payments by bank transfer", async (t) => {
+  await withServedService(async ({ service, base_url, client }) => {
+    let at = AT;
+    await service.setClock(at);
+    const world: TransferWorld = {
+      base_url,
+      api_key: service.key.text,
+      book: async ({ id }, amount_received) => {
+        const { status } = await client.payments.retrieve(id);
+        await client.sandbox.advance(id, { to: status, amount_received });
+      },
+      expire: async () => {
+        await service.setClock(at += 14 * DAY_MS);
+        await service.deps.provider_worker.notify();
+      },
+    };
+    for (const rail of RAILS) await payByTransfer(t, world, rail);
+    await assertSilent(service.sql);
+  });
+});
 
-const create = async (service: TestService, currency: Stablecoin = "USDC") =>
-  (await service.pay({ amount: AMOUNT, currency, method_kind: "stablecoin" })).body;
+const create = async (service: TestService, body: Record<string, unknown>) =>
+  (await service.pay({ amount: 1000, ...body })).body;
+const BY_BANK = { method_kind: "sepa" };
+const BY_CHAIN = { method_kind: "stablecoin", currency: "USDC" };
 const move = (service: TestService, id: string, to: string, amount_received?: number) =>
   service.call("POST", `${SANDBOX}/payments/${id}/advance`, { body: { to, amount_received } });
 const read = async (service: TestService, id: string) =>
   (await service.call("GET", `${PAYMENTS}/${id}`)).body;
 
-serviceCase("a payment by stablecoin that is sent to an address", async (t, service) => {
+/** [a create, its advances, the status and amount of each event, movements besides `processor`] */
+const PARTS: [
+  Record<string, unknown>,
+  moves: [to: string, amount_received?: number][],
+  events: [type: string, amount_received: number][],
+  ledger: string[],
+][] = [
+  [BY_BANK, [["pending", 1], ["completed"], ["completed", 5]], [
+    ["payment.created", 0],
+    ["payment.pending", 1],
+    ["payment.completed", 1000],
+    ["payment.completed", 1005],
+  ], ["credit available 1000", "credit unapplied 1", "credit unapplied 5", "debit unapplied 1"]],
+  [BY_CHAIN, [["processing", 400], ["processing", 600], ["completed"], ["completed", 5]], [
+    ["payment.created", 0],
+    ["payment.processing", 400],
+    ["payment.processing", 1000],
+    ["payment.completed", 1000],
+  ], ["credit available 1000", "credit unapplied 5"]],
+];
+
+serviceCase("a payment that the payer sends", async (t, service) => {
   await service.setClock(AT);
-
-  await t.step("has an address and a link", async () => {
-    const { status, amount_received, next_action } = await create(service);
-    assert.deepEqual([status, amount_received], ["pending", 0]);
-    const { network, asset, contract, address, expires_at, uri } = next_action;
-    assert.deepEqual([network, asset], ["ethereum", "USDC"]);
-    assert.ok(isValidAddress("ethereum", address));
-    assert.equal(Date.parse(expires_at), AT + HOUR_MS);
-    assert.equal(
-      uri,
-      `ethereum:${contract}@11155111/transfer?address=${address}&uint256=${AMOUNT}`,
-    );
-  });
-
-  for (const asset of STABLECOINS) {
-    await t.step(`a wallet that follows the link pays with no real ${asset}`, async () => {
-      const { contract, uri } = (await create(service, asset)).next_action;
-      const [, token, chain_id] = /^ethereum:(0x[0-9a-fA-F]{40})@(\d+)\//.exec(uri)!;
-      assert.equal(token, contract);
-      assert.ok(isValidAddress("ethereum", contract));
-      assert.ok(!isMainChain(Number(chain_id)));
-      assert.ok(!JSON.stringify(EVM_NETWORKS).includes(contract));
-    });
-  }
-
-  for (const [name, moves, end, movements] of CASES) {
-    await t.step(name, async () => {
-      const { id } = await create(service);
+  for (const [body, moves, events, ledger] of PARTS) {
+    await t.step(`${body.method_kind}: each part has its event and its movements`, async () => {
+      const { id } = await create(service, body);
       for (const [to, amount] of moves) {
         assert.equal((await move(service, id, to, amount)).status, 200);
       }
-      const { status, amount_received, failure_code } = await read(service, id);
-      assert.deepEqual([status, amount_received, failure_code], end);
-      const { body } = await service.call("GET", `${LEDGER}?payment_id=${id}`);
-      const credits = body.data
-        .filter((entry: { account: string }) => entry.account !== "processor")
-        .map((entry: { account: string; amount_minor: number }) =>
-          `${entry.account} ${Math.abs(entry.amount_minor)}`
-        );
-      assert.deepEqual(credits.sort(), movements);
+      const shown = await service.call("GET", `/api-v1-payments/v1/events?payment_id=${id}`);
+      type Event = {
+        type: string;
+        sequence: number;
+        data: { object: { amount_received: number } };
+      };
+      const in_order = (shown.body.data as Event[]).sort((a, b) => a.sequence - b.sequence);
+      assert.deepEqual(
+        in_order.map(({ type, data }) => [type, data.object.amount_received]),
+        events,
+      );
+      const { body: entries } = await service.call("GET", `${LEDGER}?payment_id=${id}&limit=100`);
+      type Entry = { account: string; direction: string; amount_minor: number };
+      const booked = (entries.data as Entry[]).filter(({ account }) => account !== "processor")
+        .map(({ account, direction, amount_minor }) => `${direction} ${account} ${amount_minor}`);
+      assert.deepEqual(booked.sort(), ledger);
     });
   }
-
-  await t.step("ends by itself after an hour", async () => {
-    const [part, none] = [await create(service), await create(service)];
+  await t.step("an advance that is not allowed names what is, and a wrong amount", async () => {
+    const { id } = await create(service, BY_BANK);
+    const refused = await move(service, id, "declined");
+    assertRefused(refused, 409, "invalid_state");
+    assert.deepEqual(refused.body.error.allowed, ["completed", "failed", "cancelled"]);
+    const wrong = await move(service, id, "failed", 1000);
+    assertRefused(wrong, 400, "invalid_parameter", "amount_received");
+  });
+  await t.step("a payment to an address ends by itself after an hour", async () => {
+    const [part, none] = [await create(service, BY_CHAIN), await create(service, BY_CHAIN)];
     await move(service, part.id, "processing", 1);
     await service.setClock(AT + HOUR_MS);
     await service.deps.provider_worker.notify();
     assert.equal((await read(service, part.id)).failure_code, "underpaid");
     assert.equal((await read(service, none.id)).failure_code, "expired");
   });
-
-  await t.step("is refunded only to a named address", async () => {
-    const { id } = await create(service);
-    await move(service, id, "completed");
-    const refund = (body: unknown) => service.call("POST", `${PAYMENTS}/${id}/refund`, { body });
-    assertRefused(await refund({}), 400, "invalid_parameter", "destination");
-    const destination = { address: PAYER };
-    const { status, body } = await refund({ destination });
-    assert.deepEqual([status, body.destination], [201, destination]);
-  });
-
+  await t.step(
+    "money by bank goes back to its account, stablecoin to a named address",
+    async () => {
+      const refund = async (body: Record<string, unknown>, refund: Record<string, unknown>) => {
+        const { id } = await create(service, body);
+        await move(service, id, "completed");
+        return await service.call("POST", `${PAYMENTS}/${id}/refund`, { body: refund });
+      };
+      const by_hand = await refund({ ...BY_BANK, settlement: "manual" }, { amount: 400 });
+      assert.deepEqual([by_hand.status, by_hand.body.status], [201, "pending"]);
+      assertRefused(await refund(BY_CHAIN, {}), 400, "invalid_parameter", "destination");
+      const destination = { address: PAYER };
+      const named = await refund(BY_CHAIN, { destination });
+      assert.deepEqual([named.status, named.body.destination], [201, destination]);
+    },
+  );
   await t.step("the invariants hold", () => assertSilent(service.sql));
 });

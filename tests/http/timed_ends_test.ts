@@ -1,74 +1,124 @@
 /**
- * Sandbox payments that end by themselves (contract §2): a payment whose payer does not authenticate
- * after 24 hours, and an authorization that nobody captures after 7 days.
+ * What comes by itself in a sandbox (contract §2): a late response, the end of a payment whose payer
+ * does not authenticate within 24 hours, and the end of an authorization after 7 days, however the
+ * payment was authorized.
  */
 
 import assert from "node:assert/strict";
-import type { TestService } from "../support/service/service.ts";
 import { recordOf } from "../support/database/payment_records.ts";
-import { advance, PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
+import { callAsPayer, challengePath, CONSOLE_URL } from "../support/service/payer_page.ts";
+import type { TestService } from "../support/service/service.ts";
+import { advance, card, PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
 
 const MADE_AT = Date.parse("2026-06-07T08:09:10.111Z");
+const LATE_MS = 2_000;
 const DAY_MS = 24 * 3_600_000;
+const WEEK_MS = 7 * DAY_MS;
 const THREE_D_SECURE = { card: { token: "pm_card_authenticationRequired" } };
-const LATE = { card: { token: "pm_card_late" } };
+const SECURE_LATER = { ...THREE_D_SECURE, capture: "manual" };
 
-const authenticate = (service: TestService, id: string, result = "success") =>
-  service.call("POST", `${SANDBOX}/payments/${id}/authenticate`, { body: { result } });
+/** Sets the time, and lets the worker do the work that is due then. */
+async function at(service: TestService, at_ms: number): Promise<void> {
+  await service.setClock(at_ms);
+  await service.deps.provider_worker.notify();
+}
 
-/** Each row: the create, its next move, and the status before and after 24 hours and 7 days. */
-const CASES: [
-  name: string,
-  body: Record<string, unknown>,
-  move: (service: TestService, id: string) => Promise<unknown>,
-  statuses: [before_day: string, day: string, before_week: string, week: string],
-][] = [
-  ["a payer who does nothing", THREE_D_SECURE, () => Promise.resolve(), [
-    "requires_action",
-    "failed",
-    "failed",
-    "failed",
-  ]],
-  ["a payment that was advanced to requires_action", { outcome: "pending" }, (service, id) => {
-    return advance(service, id, "requires_action");
-  }, ["requires_action", "failed", "failed", "failed"]],
-  ["a payer who authenticates", THREE_D_SECURE, authenticate, [
-    "completed",
-    "completed",
-    "completed",
-    "completed",
-  ]],
-  ["a cancel", THREE_D_SECURE, (service, id) => {
-    return service.call("POST", `${PAYMENTS}/${id}/cancel`);
-  }, ["cancelled", "cancelled", "cancelled", "cancelled"]],
+const read = async (service: TestService, id: string) =>
+  (await service.call("GET", `${PAYMENTS}/${id}`)).body;
+const authenticate = (service: TestService, id: string) =>
+  service.call("POST", `${SANDBOX}/payments/${id}/authenticate`, { body: { result: "success" } });
+
+/** A move of a new payment. */
+type Move = (
+  service: TestService,
+  payment: { id: string; next_action: unknown },
+) => Promise<unknown>;
+const nothing = () => Promise.resolve();
+
+/** The ways to an authorization, each with its time. */
+const WAYS: [name: string, body: Record<string, unknown>, authorize: Move, late_ms?: number][] = [
+  ["a create", { ...card({}), capture: "manual" }, nothing],
   [
-    "a manual capture after an authentication",
-    { ...THREE_D_SECURE, capture: "manual" },
-    authenticate,
-    [
-      "authorized",
-      "authorized",
-      "authorized",
-      "cancelled",
-    ],
+    "a late response",
+    { ...card("4000 0000 0000 0119"), capture: "manual" },
+    async (service, { id }) => {
+      assert.equal((await read(service, id)).status, "processing");
+      await at(service, MADE_AT + LATE_MS);
+    },
+    LATE_MS,
   ],
-  ["a manual capture whose response is late", { ...LATE, capture: "manual" }, (service) => {
-    return service.setClock(MADE_AT + 2_000);
-  }, ["authorized", "authorized", "authorized", "cancelled"]],
+  ["the payer's page", SECURE_LATER, (service, payment) => {
+    return callAsPayer(service, challengePath(payment), "success");
+  }],
+  ["an authentication", SECURE_LATER, (service, { id }) => authenticate(service, id)],
+  ["an advance", SECURE_LATER, (service, { id }) => advance(service, id, "authorized")],
 ];
 
-serviceCase("a sandbox payment ends by itself", async (t, service) => {
-  for (const [name, body, move, statuses] of CASES) {
+serviceCase("an authorization ends after 7 days by itself", async (t, service) => {
+  for (const [name, body, authorize, late_ms = 0] of WAYS) {
+    await t.step(`after ${name}`, async () => {
+      await service.setClock(MADE_AT);
+      const { body: payment } = await service.pay(body);
+      await authorize(service, payment);
+      const { status, capture_before } = await read(service, payment.id);
+      const ends_ms = MADE_AT + late_ms + WEEK_MS;
+      assert.deepEqual([status, Date.parse(capture_before)], ["authorized", ends_ms]);
+      await at(service, ends_ms - 1);
+      assert.equal((await read(service, payment.id)).status, "authorized");
+      await at(service, ends_ms);
+      const ended = await read(service, payment.id);
+      assert.deepEqual([ended.status, ended.capture_before], ["cancelled", null]);
+      const { events, ledger } = await recordOf(service, payment.id);
+      assert.deepEqual([events.at(-1)!.type, ledger.size], ["payment.cancelled", 0]);
+      // The call belongs to the request that has made the payment.
+      const calls = await service.sql`
+        select op, state, api_key_id, request_id from pay.provider_operations
+        where subject_id = ${payment.id} order by op`;
+      assert.deepEqual([calls.at(-1)!.op, calls.at(-1)!.state], ["expire", "settled"]);
+      for (const { api_key_id } of calls) assert.equal(api_key_id, service.key.id);
+      const requests = new Set(calls.map(({ request_id }) => request_id));
+      assert.equal(requests.size, /advance|authentication/.test(name) ? 2 : 1);
+    });
+  }
+}, { console_url: CONSOLE_URL });
+
+/** Each row: the create, its next move, and the status before and after 24 hours, and 7 days. */
+const ABANDONED: [
+  name: string,
+  body: Record<string, unknown>,
+  move: Move,
+  statuses: [before_day: string, day: string, week: string],
+][] = [
+  ["a payer who does nothing", THREE_D_SECURE, nothing, ["requires_action", "failed", "failed"]],
+  [
+    "an advance to requires_action",
+    { outcome: "pending" },
+    (service, { id }) => advance(service, id, "requires_action"),
+    ["requires_action", "failed", "failed"],
+  ],
+  ["a payer who authenticates", THREE_D_SECURE, (service, { id }) => authenticate(service, id), [
+    "completed",
+    "completed",
+    "completed",
+  ]],
+  [
+    "a cancel",
+    THREE_D_SECURE,
+    (service, { id }) => service.call("POST", `${PAYMENTS}/${id}/cancel`),
+    ["cancelled", "cancelled", "cancelled"],
+  ],
+];
+
+serviceCase("a payment without its payer ends after 24 hours by itself", async (t, service) => {
+  for (const [name, body, move, statuses] of ABANDONED) {
     await t.step(`after ${name}: ${statuses}`, async () => {
       await service.setClock(MADE_AT);
-      const { body: { id } } = await service.pay(body);
-      await move(service, id);
-      await service.deps.provider_worker.notify();
+      const { body: payment } = await service.pay(body);
+      await move(service, payment);
       const seen: string[] = [];
-      for (const ms of [DAY_MS - 1, DAY_MS, 7 * DAY_MS - 1, 7 * DAY_MS + 2_000]) {
-        await service.setClock(MADE_AT + ms);
-        await service.deps.provider_worker.notify();
-        seen.push((await service.call("GET", `${PAYMENTS}/${id}`)).body.status);
+      for (const ms of [DAY_MS - 1, DAY_MS, WEEK_MS]) {
+        await at(service, MADE_AT + ms);
+        seen.push((await read(service, payment.id)).status);
       }
       assert.deepEqual(seen, statuses);
     });
@@ -76,12 +126,13 @@ serviceCase("a sandbox payment ends by itself", async (t, service) => {
   await t.step("with one event and no movement, and the payer comes too late", async () => {
     await service.setClock(MADE_AT);
     const { body: { id } } = await service.pay(THREE_D_SECURE);
-    await service.setClock(MADE_AT + DAY_MS);
-    await service.deps.provider_worker.notify();
-    const { body } = await service.call("GET", `${PAYMENTS}/${id}`);
-    assert.equal(body.failure_code, "expired");
-    assert.equal(body.failure_message, "The payer did not pay in time");
-    assert.equal(body.next_action, null);
+    await at(service, MADE_AT + DAY_MS);
+    const { failure_code, failure_message, next_action } = await read(service, id);
+    assert.deepEqual([failure_code, failure_message, next_action], [
+      "expired",
+      "The payer did not pay in time",
+      null,
+    ]);
     const { events, ledger } = await recordOf(service, id);
     assert.deepEqual(events.map(({ type }) => type), [
       "payment.created",

@@ -66,7 +66,6 @@ export const SLOWEST: readonly string[] = [
   "tests/database/list_rows_test.ts",
   "tests/console/safety_test.ts",
   "tests/webhook/poison_deliveries_test.ts",
-  "tests/http/lifecycle_test.ts",
   "tests/documents/readme_test.ts",
   "tests/webhook/kill_test.ts",
   "tests/http/ledger_test.ts",

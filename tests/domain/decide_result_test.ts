@@ -1,11 +1,20 @@
-/** pointlessRecord(): the statuses of a payment in which an operation still has something to do. */
+/**
+ * Operations: the statuses of a payment in which one still has something to do, and the events that
+ * are recorded with its result.
+ */
 
 import assert from "node:assert/strict";
 import { PAYMENT_STATUSES } from "../../shared/core/vocabulary.ts";
-import { pointlessRecord } from "../../shared/domain/operations/decide_result.ts";
-import type { Operation, ProviderOp } from "../../shared/domain/providers/connector.ts";
+import { decideResult, pointlessRecord } from "../../shared/domain/operations/decide_result.ts";
+import type {
+  Operation,
+  ProviderOp,
+  ProviderReply,
+} from "../../shared/domain/providers/connector.ts";
+import { eventOf } from "../../shared/domain/providers/operation.ts";
+import type { PaymentStatus } from "../../shared/schema/payment.ts";
 import { FIRST_ATTEMPT } from "../support/connectors/stripe_case.ts";
-import { paymentWith } from "../support/domain/decided_change.ts";
+import { paymentWith, requestContext } from "../support/domain/decided_change.ts";
 
 const ALL = PAYMENT_STATUSES.join(" ");
 /** [operation, the statuses in which it is sent in a sandbox, and those in a live environment] */
@@ -58,3 +67,24 @@ Deno.test("pointlessRecord() settles the operation and changes nothing else", ()
     response: null,
   });
 });
+
+/** [status of a live payment whose authorization succeeds, outcome of the fee beside it] */
+const FEES: [PaymentStatus, outcome: string | null][] = [
+  ["processing", "applied"],
+  // Nothing happens, so the worker records the fee: it can be booked already.
+  ["completed", null],
+];
+for (const [status, outcome] of FEES) {
+  Deno.test(`decideResult() of a success with its fee for a ${status} payment: ${outcome}`, () => {
+    const operation = operationFor("authorize", paymentWith({ status, livemode: true }));
+    const told = (op: "authorize" | "fee", amount_minor: number) => ({
+      ...eventOf(operation, "succeeded", { op, amount_minor }),
+      account_id: "pac_1",
+    });
+    const reply = { provider_events: [told("authorize", 1000), told("fee", 40)] } as ProviderReply;
+    const { record } = decideResult(operation, reply, requestContext(true));
+    assert.equal(record.provider_events[1]!.outcome, outcome);
+    const kinds = record.change?.ledger.map(({ kind }) => kind) ?? [];
+    assert.deepEqual(kinds, outcome === "applied" ? ["capture", "fee"] : []);
+  });
+}
