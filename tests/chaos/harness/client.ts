@@ -71,6 +71,8 @@ interface ClientOptions {
   timeout_ms?: number;
   /** An operation without a final response after this time is a breach. */
   give_up_ms?: number;
+  /** Whether 429 is repeated, where the run brings it about. Elsewhere it is a final response. */
+  repeats_429?: boolean;
 }
 
 /** A client that repeats its requests, without waiting for `Retry-After`. */
@@ -85,8 +87,16 @@ export class RepeatingClient {
   #sent = 0;
 
   constructor(stage: Pick<Stage, "atEnd">, options: ClientOptions) {
-    this.#options = { timeout_ms: 15_000, give_up_ms: 300_000, ...options };
+    this.#options = { timeout_ms: 15_000, give_up_ms: 300_000, repeats_429: false, ...options };
     stage.atEnd(() => this.#http.close());
+  }
+
+  /** The breaches, and the repetitions of requests that no fault of the run has met. */
+  get breachesOfCalm(): string[] {
+    return [
+      ...this.breaches,
+      ...this.repeated > 0 ? [`${this.repeated} requests were repeated`] : [],
+    ];
   }
 
   /** The requests that were repeated, without those of declared faults. */
@@ -133,7 +143,7 @@ export class RepeatingClient {
     return new ApiResponse(0, "not needed any more", false, null);
   }
 
-  /** Whether a response is final: no 5xx or 429, and no duplicate that is still under way. */
+  /** Whether a response is final: no 5xx, and no duplicate that is still under way. */
   #isFinal(path: string, response: ApiResponse | null): boolean {
     if (response === null) {
       this.counts.broken++;
@@ -141,7 +151,8 @@ export class RepeatingClient {
     }
     const { status, text, fault } = response;
     const is_under_way = status === 409 && text.includes('"idempotency_in_progress"');
-    if (status < 500 && status !== 429 && !is_under_way) return true;
+    const is_limited = status === 429 && this.#options.repeats_429;
+    if (status < 500 && !is_limited && !is_under_way) return true;
     if (fault !== null) this.faults[fault] = (this.faults[fault] ?? 0) + 1;
     else if (is_under_way) this.counts.in_progress++;
     else {

@@ -55,7 +55,7 @@ const deps = createDependencies({
     { provider_deadline_ms: settings.provider_deadline_ms }),
   clock: () => Date.now() + ahead_ms,
   // The run makes the database unavailable on purpose: then responses are 503, and log entries of
-  // requests can be lost (ADR 0022). Every other fault is a breach.
+  // requests can be lost (ADR 0018). Every other fault is a breach.
   log: ({ route, status, fault }) => {
     if (status === 503 || route === "request log") return;
     if (fault && !fault.includes("service_unavailable")) {

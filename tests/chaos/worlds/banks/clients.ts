@@ -48,9 +48,9 @@ export class BankClients {
   async push(count: number, amount = this.#random.integer(1_000, 99_999)): Promise<PushPayment[]> {
     const pushed = await Promise.all(Array.from({ length: count }, async () => {
       const body = { amount, currency: "EUR", method_kind: "sepa" };
-      const id = await this.#create("payments", body);
-      const { reference } = await untilNextAction(() => this.#api.sql, id);
-      return { id, reference, amount };
+      const created = await this.#create("payments", body);
+      const { reference } = await untilNextAction(() => this.#api.sql, created);
+      return { id: created.id, reference, amount };
     }));
     this.payments.push(...pushed);
     return pushed;
@@ -88,7 +88,7 @@ export class BankClients {
   }
 
   async #order(path: string, amount: number, body: object): Promise<void> {
-    const id = await this.#create(path, { amount, ...body });
+    const { id } = await this.#create(path, { amount, ...body });
     this.orders.push({ id, amount });
   }
 
@@ -101,10 +101,9 @@ export class BankClients {
     return completed.filter(() => this.#random.chance(2 / completed.length));
   }
 
-  /** Creates something. Returns its id. */
-  async #create(path: string, body: object): Promise<string> {
+  #create(path: string, body: object) {
     const { client, key, seed } = this.#api;
     const idempotency_key = `bank-${seed}-${++this.#requests}`;
-    return (await client.createTwice(key, `${V1}/${path}`, body, idempotency_key)).id;
+    return client.createTwice(key, `${V1}/${path}`, body, idempotency_key);
   }
 }

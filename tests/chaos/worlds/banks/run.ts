@@ -86,7 +86,8 @@ class BankRun {
     // Every point comes before one of them comes again.
     this.#due = Array.from({ length: options.kills }, () => random.shuffled(BANK_KILL_POINTS))
       .flat();
-    const client = new RepeatingClient(stage, { urls: servers.map(({ base_url }) => base_url) });
+    const urls = servers.map(({ base_url }) => base_url);
+    const client = new RepeatingClient(stage, { urls, repeats_429: true });
     this.#client = client;
     this.#clients = new BankClients({ sql: stage.sql, client, key, seed: options.seed }, random);
     this.#bank = new BankDays(double, random);

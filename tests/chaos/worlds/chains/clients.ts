@@ -56,9 +56,9 @@ export class ChainClients {
       const payer: Payer = { id: null, address: null, amount_minor, sendings: [] };
       this.payers.push(payer);
       const body = { amount_minor, currency: "USDC", method_kind: "stablecoin" };
-      const { id } = await this.#create("payments", body, String(n));
-      payer.id = id;
-      payer.address = (await untilNextAction(this.#api.sql, id)).address;
+      const created = await this.#create("payments", body, String(n));
+      payer.id = created.id;
+      payer.address = (await untilNextAction(this.#api.sql, created)).address;
       payer.sendings = plan.parts.map((part) => ({
         amount: Math.ceil(amount_minor * part),
         tx_hash: null,

@@ -42,7 +42,8 @@ export async function runChain(stage: Stage, options: ChainOptions): Promise<Ver
   const { environment_id, key } = await stage.makeLiveEnvironment();
   const servers = await stage.startServers();
   await addProviderAccount(stage.sql, environment_id, "evm", node.settings);
-  const client = new RepeatingClient(stage, { urls: servers.map(({ base_url }) => base_url) });
+  const urls = servers.map(({ base_url }) => base_url);
+  const client = new RepeatingClient(stage, { urls, repeats_429: true });
   const clients = new ChainClients({ sql: () => stage.sql, client, key, seed: options.seed });
   const time = new FastTime(stage, {
     ...{ every_ms: EVERY_MS, poll_every_ms: EVERY_MS, is_chain: true },

@@ -104,7 +104,8 @@ class MovesRun {
     await addProviderAccount(sql, live.environment_id, "evm", node.settings);
     await this.#notifyHome(stripe_id);
     const { key } = await stage.makeSandbox("moving", ACCOUNT);
-    const client = new RepeatingClient(stage, { urls: [`${this.proxy.origin}/functions/v1`] });
+    const urls = [`${this.proxy.origin}/functions/v1`];
+    const client = new RepeatingClient(stage, { urls, repeats_429: true });
     const buyers = new MoveClients(stage, client, key, pause_ms);
     await buyers.fill(payments);
 

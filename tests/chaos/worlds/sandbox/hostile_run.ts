@@ -37,7 +37,10 @@ const FILLING_ROUNDS = 6;
 export async function runHostile(stage: Stage, seconds: number): Promise<Verdict[]> {
   const server = await stage.startServer(TIMEOUTS);
   await untilWell(server);
-  const client = new RepeatingClient(stage, { urls: [server.base_url] });
+  // Nothing is killed, so only the attacker may have to repeat a request.
+  const [client, hostile_client] = [0, 1].map(() =>
+    new RepeatingClient(stage, { urls: [server.base_url] })
+  ) as [RepeatingClient, RepeatingClient];
   /** Milliseconds from event to first arrival at healthy endpoints, by path and event. */
   const arrived = new Map<string, number>();
   const healthy = serve(stage, async (request) => {
@@ -59,7 +62,7 @@ export async function runHostile(stage: Stage, seconds: number): Promise<Verdict
     events: EVENTS,
   });
   const { key: attacker_key } = await stage.makeSandbox("attacker", "attacker");
-  const attacker = new Attacker(stage, client, attacker_key);
+  const attacker = new Attacker(stage, hostile_client, attacker_key);
   const turn = async (status: "enabled" | "disabled") => {
     if (status === "disabled") await attacker.stop();
     const put = { method: "PUT", body: { status } };
@@ -110,7 +113,7 @@ export async function runHostile(stage: Stage, seconds: number): Promise<Verdict
     says: `${HEALTHY} healthy endpoints, ${due} deliveries: p99 ${calm} ms at best, ` +
       `beside a tarpit (${tarpit.caught} connections caught) and an attacker (${most} of its ` +
       `attempts under way at most, ${all} in all) ${hostile} ms`,
-    breaches: [...breaches, ...client.breaches],
+    breaches: [...breaches, ...client.breachesOfCalm, ...hostile_client.breaches],
   }];
 }
 

@@ -99,11 +99,16 @@ export async function runOutage(
         drained_s.toFixed(1)
       } s after the return, ` +
       `signatures at most ${oldest_ms} ms old`,
-    breaches: [...breaches, ...stale, ...disordered.map((name) => `out of order: ${name}`)],
+    breaches: [
+      ...breaches,
+      ...client.breachesOfCalm,
+      ...stale,
+      ...disordered.map((name) => `out of order: ${name}`),
+    ],
   }];
 }
 
-/** The database decides which deliveries are due, so its clock jumps too (ADR 0010). */
+/** The database decides which deliveries are due, so its clock jumps too (ADR 0008). */
 async function setDatabaseAhead(sql: Stage["sql"], ahead_ms: number): Promise<void> {
   await sql.unsafe(`create or replace function pay_internal.server_time() returns timestamptz
     language sql stable parallel safe set search_path = pg_catalog, pg_temp

@@ -28,7 +28,9 @@ export async function runSandboxes(stage: Stage, kills: number): Promise<Verdict
   const parts: Part[] = [];
   // Before the first kill, because the run does not repeat its own statements.
   for (const { name } of PARTS) {
-    const client = new RepeatingClient(stage, { urls, timeout_ms: 5_000, give_up_ms: 60_000 });
+    const client = new RepeatingClient(stage, {
+      ...{ urls, timeout_ms: 5_000, give_up_ms: 60_000, repeats_429: true },
+    });
     const sandbox = await stage.makeSandbox(name);
     parts.push({
       ...{ stage, client, sandbox },
