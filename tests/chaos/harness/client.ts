@@ -1,6 +1,7 @@
 /** Calls the API: once, or again and again with the same idempotency key, as a merchant does. */
 
-import { pause } from "../../support/common/until.ts";
+import type postgres from "postgres";
+import { pause, until } from "../../support/common/until.ts";
 import type { Stage } from "./stage.ts";
 
 /** The parts of a request besides its path. */
@@ -61,6 +62,73 @@ export async function callApi(
   const is_replay = response.headers.get("Idempotent-Replayed") === "true";
   const fault = response.headers.get("Sandbox-Fault");
   return new ApiResponse(response.status, await response.text(), is_replay, fault);
+}
+
+/** The id of the payment or other resource that a response to a create shows, or null. */
+export function createdIn(text: string): string | null {
+  try {
+    const { id, error } = JSON.parse(text);
+    return id ?? error?.payment?.id ?? null;
+  } catch {
+    return null;
+  }
+}
+
+/** An account that moves waits behind its fence while databases are killed. */
+const NEXT_ACTION_MS = 300_000;
+
+/**
+ * Returns the next action of a payment: that of the response to its create. If the server died
+ * before it recorded the action, the service records it later.
+ */
+export async function untilNextAction(
+  sql: () => postgres.Sql,
+  { id, next_action: action }: { id: string; next_action: unknown },
+  // deno-lint-ignore no-explicit-any -- the caller knows the shape
+): Promise<any> {
+  if (action !== null) return action;
+  await until(`${id} has a next action`, async () => {
+    const [row] = await sql()<{ body: string }[]>`
+      select body from pay.payments where id = ${id}`.catch(() => []);
+    action = row === undefined ? null : JSON.parse(row.body).next_action;
+    return action !== null;
+  }, NEXT_ACTION_MS);
+  return action;
+}
+
+/** Works on every item, with so many clients at once. */
+export async function eachAtOnce<T>(
+  clients: number,
+  items: readonly T[],
+  work: (item: T) => Promise<unknown>,
+): Promise<void> {
+  let next = 0;
+  await Promise.all(Array.from({ length: clients }, async () => {
+    while (next < items.length) await work(items[next++]!);
+  }));
+}
+
+/** The replays at the end: their number, and those that differ from the first response. */
+export interface Replays {
+  replayed: number;
+  faults: string[];
+}
+
+/** Sends stored keys again, and compares each replay with the first response, byte for byte. */
+export async function replayAll<T>(
+  clients: number,
+  items: readonly T[],
+  firstOf: (item: T) => { name: string; status: number; text: string },
+  again: (item: T) => Promise<ApiResponse>,
+): Promise<Replays> {
+  const faults: string[] = [];
+  await eachAtOnce(clients, items, async (item) => {
+    const { name, status, text } = firstOf(item);
+    const replay = await again(item);
+    if (replay.is_replay && replay.status === status && replay.text === text) return;
+    faults.push(`${name}: ${status} ${text}, then ${replay.status} ${replay.text}`);
+  });
+  return { replayed: items.length, faults };
 }
 
 /** Where a client sends its requests, and when it gives up. */

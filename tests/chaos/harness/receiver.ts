@@ -10,6 +10,7 @@
 import { createHash } from "node:crypto";
 import { verifyWebhook } from "../../../packages/client/webhook_signature.ts";
 import { Journal } from "./journal.ts";
+import type { Stage } from "./stage.ts";
 import { onLines, settingsOf, tell } from "../../support/common/process.ts";
 import { randomOf } from "../../support/core/random.ts";
 import { pause } from "../../support/common/until.ts";
@@ -91,6 +92,26 @@ export async function readArrival(
     is_taken: is_genuine,
     failed_by: null,
   };
+}
+
+/** Starts a receiver that returns 200 after `take`. Returns its URL, which ends with a slash. */
+export function serveHooks(
+  stage: Pick<Stage, "atEnd">,
+  take: (request: Request) => Promise<unknown>,
+): string {
+  const abort = new AbortController();
+  const server = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, signal: abort.signal, onListen: () => {} },
+    async (request) => {
+      await take(request);
+      return new Response();
+    },
+  );
+  stage.atEnd(() => {
+    abort.abort();
+    return server.finished;
+  });
+  return `http://127.0.0.1:${server.addr.port}/`;
 }
 
 function receive({ port, seed, journal: path, fail, secrets, ahead_ms = 0 }: ReceiverSettings) {

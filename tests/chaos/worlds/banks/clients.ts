@@ -1,8 +1,7 @@
 /** The clients of the run with a bank, with everything that they have created. */
 
 import type postgres from "postgres";
-import { type RepeatingClient, V1 } from "../../harness/client.ts";
-import { untilNextAction } from "../../harness/next_action.ts";
+import { type RepeatingClient, untilNextAction, V1 } from "../../harness/client.ts";
 import type { Random } from "../../../support/core/random.ts";
 
 /** A payment by bank transfer, which its payer has to send. */

@@ -7,7 +7,8 @@ import type postgres from "postgres";
 import type { StripeBooks } from "../../../support/stripe/double.ts";
 import type { StripeObject } from "../../../support/stripe/journal.ts";
 import { brokenInvariants, sumOf } from "../../harness/audit.ts";
-import { type CardFinished, type CardResponse, isStored, paymentOf } from "./clients.ts";
+import { createdIn } from "../../harness/client.ts";
+import { type CardFinished, type CardResponse, isStored } from "./clients.ts";
 import { RESULTS } from "./plan.ts";
 
 /** A payment as it is stored. Amounts are in minor units. */
@@ -109,7 +110,7 @@ function auditRefunds({ operations, payments, refunds, books }: CardEvidence): s
   const made = Map.groupBy(books.refund, ({ metadata }) => metadata.refund as string);
   const shown = new Set(
     operations.filter(({ action }) => action.do === "refund")
-      .flatMap(({ responses }) => responses.map(paymentOf)),
+      .flatMap(({ responses }) => responses.map(({ text }) => createdIn(text))),
   );
   for (const { id, status, amount_minor } of refunds) {
     const done = (made.get(id) ?? []).filter((refund) => refund.status === "succeeded");
@@ -185,7 +186,7 @@ function isTrue(
     return made.some(({ amount }) => amount === action.amount_minor) ===
       (shown.status === "completed");
   }
-  const id = paymentOf(response);
+  const id = createdIn(response.text);
   const intent = books.payment_intent.find(({ metadata }) => metadata.payment === id);
   if (intent === undefined) return false;
   if (response.status === 402 || shown.status === "declined") return intent.amount_received === 0;

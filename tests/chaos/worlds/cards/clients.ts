@@ -4,7 +4,13 @@
  */
 
 import { pause } from "../../../support/common/until.ts";
-import { type RepeatingClient, V1 } from "../../harness/client.ts";
+import {
+  createdIn,
+  type RepeatingClient,
+  replayAll,
+  type Replays,
+  V1,
+} from "../../harness/client.ts";
 import { type CardAction, type CardOperation, cardStory, RESULTS } from "./plan.ts";
 
 /** A final response. Status 0: there was none in time. */
@@ -62,20 +68,13 @@ export class CardClients {
   }
 
   /** Sends every stored key again, and compares the replays with the first responses. */
-  async replay(): Promise<{ replayed: number; faults: string[] }> {
-    const faults: string[] = [];
-    const stored = this.operations.filter(({ responses: [first] }) => isStored(first!));
-    let at = 0;
-    await Promise.all(Array.from({ length: this.#options.clients }, async () => {
-      while (at < stored.length) {
-        const one = stored[at++]!;
-        const { status, text } = one.responses[0]!;
-        const again = await this.#change(one, one.payment_id, 0);
-        if (again.is_replay && again.status === status && again.text === text) continue;
-        faults.push(`${one.key}: ${status} ${text}, then ${again.status} ${again.text}`);
-      }
-    }));
-    return { replayed: stored.length, faults };
+  replay(): Promise<Replays> {
+    return replayAll(
+      this.#options.clients,
+      this.operations.filter(({ responses: [first] }) => isStored(first!)),
+      ({ key, responses }) => ({ name: key, ...responses[0]! }),
+      (one) => this.#change(one, one.payment_id, 0),
+    );
   }
 
   async #tellStory(number: number): Promise<void> {
@@ -89,7 +88,7 @@ export class CardClients {
             (_, duplicate) => this.#change(operation, payment_id, duplicate),
           ),
         );
-        const id = payment_id ?? paymentOf(responses[0]!);
+        const id = payment_id ?? createdIn(responses[0]!.text);
         this.operations.push({ ...operation, payment_id: id, responses });
         return id;
       }));
@@ -128,16 +127,6 @@ export class CardClients {
 /** Whether the service stores a response under its key. */
 export function isStored({ status }: CardResponse): boolean {
   return status === 402 || (status >= 200 && status < 300);
-}
-
-/** Returns the payment that a response to a create shows. */
-export function paymentOf({ text }: CardResponse): string | null {
-  try {
-    const { id, error } = JSON.parse(text);
-    return id ?? error?.payment?.id ?? null;
-  } catch {
-    return null;
-  }
 }
 
 function bodyOf(action: CardAction): unknown {

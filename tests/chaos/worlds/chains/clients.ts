@@ -2,8 +2,7 @@
 
 import type postgres from "postgres";
 import type { Hex } from "../../../support/chain/chain_world.ts";
-import { type RepeatingClient, V1 } from "../../harness/client.ts";
-import { untilNextAction } from "../../harness/next_action.ts";
+import { type RepeatingClient, untilNextAction, V1 } from "../../harness/client.ts";
 import { type Random, randomOf } from "../../../support/core/random.ts";
 import type { ChainPayment, ChainPayout } from "./audit.ts";
 import type { ChainNode } from "./node.ts";

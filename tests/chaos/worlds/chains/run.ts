@@ -69,6 +69,7 @@ export async function runChain(stage: Stage, options: ChainOptions): Promise<Ver
       ...audit.breaches,
       ...client.breaches,
       ...killed.breaches,
+      ...(clients.payouts.length === 0 ? ["no payout was made"] : []),
     ],
   }];
 }
@@ -149,6 +150,8 @@ async function comeToRest(
   await clients.send(node, true);
   await node.mine(2 * CONFIRMATIONS);
   await settleAll("every transfer is final");
+  // A short run is over before its first payment is final.
+  await clients.payOut();
   await untilNone("every payout has its result", async () => {
     await node.mine();
     return await sql`select from pay.provider_operations where state = 'pending'`;

@@ -5,7 +5,8 @@
 
 import type postgres from "postgres";
 import { pause } from "../../../support/common/until.ts";
-import { type RepeatingClient, SANDBOX, V1 } from "../../harness/client.ts";
+import { eachAtOnce, type RepeatingClient, SANDBOX, V1 } from "../../harness/client.ts";
+import { serveHooks } from "../../harness/receiver.ts";
 import type { Stage } from "../../harness/stage.ts";
 
 const CLOCK = `${SANDBOX}/clock`;
@@ -39,28 +40,16 @@ export class MoveClients {
     this.#client = client;
     this.#key = key;
     this.#pause_ms = pause_ms;
-    const abort = new AbortController();
-    const receiver = Deno.serve(
-      { hostname: "127.0.0.1", port: 0, signal: abort.signal, onListen: () => {} },
-      async (request) => {
-        const { id } = await request.json();
-        this.#arrivals.set(id, (this.#arrivals.get(id) ?? 0) + 1);
-        return new Response();
-      },
-    );
-    this.#url = `http://127.0.0.1:${receiver.addr.port}/hook`;
-    stage.atEnd(() => {
-      abort.abort();
-      return receiver.finished;
+    this.#url = serveHooks(stage, async (request) => {
+      const { id } = await request.json();
+      this.#arrivals.set(id, (this.#arrivals.get(id) ?? 0) + 1);
     });
   }
 
   /** Makes an endpoint, and the first payments. */
   async fill(payments: number): Promise<void> {
     await this.#client.addEndpoint(this.#key, { url: this.#url, events: ["payment.completed"] });
-    await Promise.all(Array.from({ length: FILLERS }, async (_, i) => {
-      for (let n = i; n < payments; n += FILLERS) await this.#pay();
-    }));
+    await eachAtOnce(FILLERS, Array.from({ length: payments }), () => this.#pay());
   }
 
   /** Pays until `stop`. */

@@ -6,7 +6,7 @@
 import type postgres from "postgres";
 import { checkBooks } from "../../../../apps/operator/check_books.ts";
 import type { Verdict } from "../../harness/audit.ts";
-import type { Received } from "./clients.ts";
+import { isLasting, type Received } from "./clients.ts";
 import { auditDeliveries } from "./delivery_audit.ts";
 import { type Evidence, firstResponses, responsesOf, type StoredEvent } from "./evidence.ts";
 import { type Action, isRead, keyOf, type Operation, type Plan, type Story } from "./plan.ts";
@@ -77,11 +77,6 @@ function hasEffect(action: Action, { status, body }: Received): boolean | null {
   if (status >= 400) return false;
   // An advance to the current status is 200 and changes nothing. auditStories() judges these.
   return "to" in action && JSON.parse(body).status === action.to ? null : true;
-}
-
-/** Statuses of responses that are stored under their keys. */
-function isLasting({ status }: Received): boolean {
-  return status > 0 && status < 300 || status === 402 || status === 409;
 }
 
 /** R2: one effect per key, and one response. */

@@ -4,7 +4,13 @@
  * without faults, they send every key again and expect the first response byte for byte.
  */
 
-import type { ApiResponse, RepeatingClient } from "../../harness/client.ts";
+import {
+  type ApiResponse,
+  eachAtOnce,
+  type RepeatingClient,
+  replayAll,
+  type Replays,
+} from "../../harness/client.ts";
 import {
   type Action,
   isRead,
@@ -34,12 +40,6 @@ export interface Received {
   is_replay: boolean;
 }
 
-/** The replays at the end: their number, and those that differ from the first response. */
-export interface Replays {
-  replayed: number;
-  faults: string[];
-}
-
 interface ClientsOptions {
   plan: Plan;
   /** The client for the faulty part of the run. */
@@ -66,29 +66,21 @@ export class PlanClients {
 
   /** Resolves when every story is over. */
   async tell(): Promise<void> {
-    await this.#forEach(this.#options.plan.stories, (story) => this.#tellStory(story));
+    const { clients, plan } = this.#options;
+    await eachAtOnce(clients, plan.stories, (story) => this.#tellStory(story));
   }
 
   /** Sends every key whose response is stored again, and compares the responses. */
-  async replay(calm: RepeatingClient): Promise<Replays> {
-    const faults: string[] = [];
-    const stored = this.#kept.filter(({ response: { status } }) =>
-      status > 0 && status < 300 || status === 402 || status === 409
+  replay(calm: RepeatingClient): Promise<Replays> {
+    return replayAll(
+      this.#options.clients,
+      this.#kept.filter(({ response }) => isLasting(response)),
+      ({ response: { operation, status, body } }) => ({
+        ...{ name: `operation ${operation}`, status, text: body },
+      }),
+      ({ request, sandbox, response: { operation } }) =>
+        this.#send(calm, request, sandbox, operation, 0),
     );
-    await this.#forEach(stored, async ({ request, sandbox, response }) => {
-      const { operation, status, body } = response;
-      const again = await this.#send(calm, request, sandbox, operation, 0);
-      if (again.is_replay && again.status === status && again.text === body) return;
-      faults.push(`operation ${operation}: ${status}, then ${again.status}`);
-    });
-    return { replayed: stored.length, faults };
-  }
-
-  async #forEach<T>(items: readonly T[], work: (item: T) => Promise<unknown>): Promise<void> {
-    let next = 0;
-    await Promise.all(Array.from({ length: this.#options.clients }, async () => {
-      while (next < items.length) await work(items[next++]!);
-    }));
   }
 
   async #tellStory({ sandbox, groups }: Story): Promise<void> {
@@ -146,6 +138,11 @@ export class PlanClients {
       ...(!is_read && { key: keyOf(this.#options.plan, operation) }),
     }, operation + duplicate);
   }
+}
+
+/** Statuses of responses that are stored under their keys. */
+export function isLasting({ status }: Received): boolean {
+  return status > 0 && status < 300 || status === 402 || status === 409;
 }
 
 /** Whether the service stores a response under its key (contract §5). */

@@ -62,15 +62,15 @@ export async function playClock({ stage, client, sandbox, send, isOver }: Part) 
   if (now !== expected) breaches.push(`now is ${now}, not ${expected}`);
   for (const { status, days } of KINDS) {
     const wrong = await stage.sql<{ id: string }[]>`
-      select p.id from pay.payments p join pay.environments e on e.id = p.environment_id
-      where e.public_id = ${sandbox.environment_id} and p.status = ${status}
-        and p.updated_at <> p.created_at + ${`${days} days`}::interval`;
+      select id from pay.payments
+      where environment_id = ${sandbox.environment_id} and status = ${status}
+        and updated_at <> created_at + ${`${days} days`}::interval`;
     for (const { id } of wrong) breaches.push(`${id} is ${status} at another time than its own`);
   }
   const [row] = await stage.sql<{ open: number; disordered: number }[]>`
     select (
-      select count(*) from pay.payments p
-      where p.environment_id = e.id and p.status not in ('failed', 'cancelled')
+      select count(*) from pay.payments
+      where environment_id = ${sandbox.environment_id} and status not in ('failed', 'cancelled')
     )::int as open, (
       select count(*) from (
         select v.created_at < lag(v.created_at) over (order by i.position) as is_late
@@ -78,10 +78,9 @@ export async function playClock({ stage, client, sandbox, send, isOver }: Part) 
         join pay.webhook_deliveries d
           on d.environment_id = i.environment_id and d.id = i.delivery_id
         join pay.events v on v.environment_id = d.environment_id and v.id = d.event_id
-        where i.environment_id = e.id
+        where i.environment_id = ${sandbox.environment_id}
       ) o where o.is_late
-    )::int as disordered
-    from pay.environments e where e.public_id = ${sandbox.environment_id}`;
+    )::int as disordered`;
   if (row!.open > 0) breaches.push(`${row!.open} payments have not ended`);
   if (row!.disordered > 0) breaches.push(`${row!.disordered} events are out of order in the inbox`);
   const says = `${payments} payments through ${days} days of a clock`;

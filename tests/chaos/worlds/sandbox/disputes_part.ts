@@ -35,12 +35,11 @@ export async function playDisputes({ stage, sandbox, send, isOver }: Part) {
     return !isOver();
   });
   const wrong = await stage.sql<{ subject_id: string; ends: number }[]>`
-    select v.subject_id,
-      count(*) filter (where v.type in ('dispute.won', 'dispute.lost'))::int as ends
-    from pay.events v join pay.environments e on e.id = v.environment_id
-    where e.public_id = ${sandbox.environment_id}
-    group by v.subject_id
-    having count(*) filter (where v.type in ('dispute.won', 'dispute.lost')) <> 1`;
+    select subject_id,
+      count(*) filter (where type in ('dispute.won', 'dispute.lost'))::int as ends
+    from pay.events where environment_id = ${sandbox.environment_id}
+    group by subject_id
+    having count(*) filter (where type in ('dispute.won', 'dispute.lost')) <> 1`;
   for (const { subject_id, ends } of wrong) breaches.push(`${subject_id} has ${ends} ends`);
   return { says: `${disputes} disputes`, breaches } satisfies PartReport;
 }

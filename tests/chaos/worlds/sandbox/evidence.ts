@@ -2,7 +2,8 @@
 
 import type postgres from "postgres";
 import type { Arrival } from "../../harness/receiver.ts";
-import type { Received, Replays, Sent } from "./clients.ts";
+import type { Replays } from "../../harness/client.ts";
+import type { Received, Sent } from "./clients.ts";
 import type { Plan, Sandbox } from "./plan.ts";
 
 /** The evidence of a run. */

@@ -7,6 +7,7 @@
 import { pause } from "../../../support/common/until.ts";
 import { sumOf } from "../../harness/audit.ts";
 import { SANDBOX, V1 } from "../../harness/client.ts";
+import { serveHooks } from "../../harness/receiver.ts";
 import { type Part, type PartReport, untilDone } from "./part.ts";
 
 const CLIENTS = 8;
@@ -21,15 +22,7 @@ const DECLARATIONS = [
 
 /** Declares faults, and pays until all of them have happened. */
 export async function playFaults({ stage, client, sandbox, send, isOver }: Part) {
-  const receiver = Deno.serve(
-    { hostname: "127.0.0.1", port: 0, onListen: () => {} },
-    async (request) => {
-      await request.body?.cancel();
-      return new Response(null, { status: 204 });
-    },
-  );
-  stage.atEnd(() => receiver.shutdown());
-  const url = `http://127.0.0.1:${receiver.addr.port}/`;
+  const url = serveHooks(stage, async (request) => await request.body?.cancel());
   await client.addEndpoint(sandbox.key, { url, events: ["payment.created"] });
   const declared: Record<string, number> = {};
   const open = new Map<string, string>();
@@ -48,9 +41,7 @@ export async function playFaults({ stage, client, sandbox, send, isOver }: Part)
   };
   const leftOver = async () => {
     const rows = await stage.sql<{ left: number }[]>`
-      select f.times_left as left from pay.faults f
-      join pay.environments e on e.id = f.environment_id
-      where e.public_id = ${sandbox.environment_id}`;
+      select times_left as left from pay.faults where environment_id = ${sandbox.environment_id}`;
     return sumOf(rows, ({ left }) => left);
   };
   let is_empty = false;
@@ -68,13 +59,12 @@ export async function playFaults({ stage, client, sandbox, send, isOver }: Part)
     }),
   ]);
   const [happened] = await stage.sql<{ payments: number; declined: number; dropped: number }[]>`
-    select (select count(*) from pay.payments p
-        where p.environment_id = e.id)::int as payments,
-      (select count(*) from pay.payments p
-        where p.environment_id = e.id and p.status = 'declined')::int as declined,
-      (select count(*) from pay.webhook_deliveries d where d.environment_id = e.id
-        and d.fault = 'drop_until_recovered')::int as dropped
-    from pay.environments e where e.public_id = ${sandbox.environment_id}`;
+    select count(*)::int as payments,
+      count(*) filter (where status = 'declined')::int as declined,
+      (select count(*) from pay.webhook_deliveries d
+        where d.environment_id = ${sandbox.environment_id}
+          and d.fault = 'drop_until_recovered')::int as dropped
+    from pay.payments where environment_id = ${sandbox.environment_id}`;
   const counts: [name: string, actual: number, expected: number][] = [
     ["payments", happened!.payments, payments],
     ["faults declined", happened!.declined, declared["declined"]!],

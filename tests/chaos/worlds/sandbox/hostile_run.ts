@@ -8,6 +8,7 @@
 import { pause, until } from "../../../support/common/until.ts";
 import { sumOf, type Verdict } from "../../harness/audit.ts";
 import { COMPLETED, RepeatingClient, SANDBOX, V1 } from "../../harness/client.ts";
+import { serveHooks } from "../../harness/receiver.ts";
 import { type KeyedEnvironment, type Stage, untilWell } from "../../harness/stage.ts";
 
 const SANDBOXES = 4;
@@ -43,7 +44,7 @@ export async function runHostile(stage: Stage, seconds: number): Promise<Verdict
   ) as [RepeatingClient, RepeatingClient];
   /** Milliseconds from event to first arrival at healthy endpoints, by path and event. */
   const arrived = new Map<string, number>();
-  const healthy = serve(stage, async (request) => {
+  const healthy = serveHooks(stage, async (request) => {
     const now = Date.now();
     const { id, created_at } = await request.json();
     const name = `${new URL(request.url).pathname} ${id}`;
@@ -126,19 +127,6 @@ function p99(values: number[]): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length * 0.99)] ?? Infinity;
 }
 
-/** Starts a receiver that responds with 200 after `receive`. Returns its URL. */
-function serve(stage: Stage, receive: (request: Request) => Promise<void>): string {
-  const server = Deno.serve(
-    { hostname: "127.0.0.1", port: 0, onListen: () => {} },
-    async (request) => {
-      await receive(request);
-      return new Response();
-    },
-  );
-  stage.atEnd(() => server.shutdown());
-  return `http://127.0.0.1:${server.addr.port}/`;
-}
-
 /** Starts a receiver that accepts connections and never responds. */
 function openTarpit(stage: Stage): { url: string; caught: number; hanging: number } {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
@@ -172,7 +160,7 @@ class Attacker {
   constructor(stage: Stage, client: RepeatingClient, key: string) {
     this.#client = client;
     this.#key = key;
-    this.#url = serve(stage, async (request) => {
+    this.#url = serveHooks(stage, async (request) => {
       this.held.all++;
       this.held.most = Math.max(this.held.most, ++this.held.now);
       await request.body?.cancel();
@@ -212,12 +200,8 @@ class Attacker {
       const endpoint = { url: this.#url, events: ["*"] };
       ids.push((await this.#client.addEndpoint(this.#key, endpoint)).id);
     }
-    await Promise.all(
-      Array.from(
-        { length: ROUND.payments },
-        () => send(`${SANDBOX}/payments`, { body: COMPLETED }),
-      ),
-    );
+    const pay = () => send(`${SANDBOX}/payments`, { body: COMPLETED });
+    await Promise.all(Array.from({ length: ROUND.payments }, pay));
     await send(`${SANDBOX}/reset`, { body: {} });
     for (const id of ids) await send(`${V1}/webhook_endpoints/${id}`, { method: "DELETE" });
   }

@@ -48,8 +48,7 @@ export async function playInbox({ stage, client, sandbox, send, isOver }: Part) 
     return !isOver();
   });
   const events = await stage.sql<{ id: string }[]>`
-    select v.id from pay.events v join pay.environments e on e.id = v.environment_id
-    where e.public_id = ${sandbox.environment_id}`;
+    select id from pay.events where environment_id = ${sandbox.environment_id}`;
   await within(ARRIVAL_MS, () => Promise.resolve(arrived.size >= events.length));
   has_all = true;
   await reading;

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { freePort } from "../../../support/common/free_port.ts";
 import { pause } from "../../../support/common/until.ts";
 import type { Verdict } from "../../harness/audit.ts";
-import { COMPLETED, RepeatingClient, SANDBOX } from "../../harness/client.ts";
+import { COMPLETED, eachAtOnce, RepeatingClient, SANDBOX } from "../../harness/client.ts";
 import { readJournal } from "../../harness/journal.ts";
 import { launch } from "../../../support/common/process.ts";
 import type { Arrival, ReceiverSettings } from "../../harness/receiver.ts";
@@ -41,18 +41,14 @@ export async function runOutage(
   const { secret } = await client.addEndpoint(key, { url, events: ["*"] });
   const started = performance.now();
   const breaches: string[] = [];
-  let next = 0;
-  await Promise.all(Array.from({ length: CLIENTS }, async () => {
-    // Each payment has two events.
-    while (next < backlog / 2) {
-      const name = `outage-${next++}`;
-      const { status } = await client.send(key, `${SANDBOX}/payments`, {
-        ...{ body: COMPLETED, key: name },
-      });
-      if (status !== 201) breaches.push(`${name} got ${status}`);
-    }
-  }));
-  const due = 2 * next;
+  // Each payment has two events.
+  const names = Array.from({ length: Math.ceil(backlog / 2) }, (_, i) => `outage-${i}`);
+  await eachAtOnce(CLIENTS, names, async (name) => {
+    const payment = { body: COMPLETED, key: name };
+    const { status } = await client.send(key, `${SANDBOX}/payments`, payment);
+    if (status !== 201) breaches.push(`${name} got ${status}`);
+  });
+  const due = 2 * names.length;
   const wait_ms = (is_real ? OUTAGE_MS : REAL_START_MS) - (performance.now() - started);
   await pause(Math.max(0, wait_ms));
   const [waiting] = await stage.sql<{ pending: number; tried: number }[]>`
@@ -76,8 +72,7 @@ export async function runOutage(
     "the backlog is delivered",
     () => stage.sql`select from pay.webhook_deliveries where status = 'pending' limit 1`,
     deadline_ms,
-  )
-    .catch(() => {});
+  ).catch(() => {});
   const drained_s = (performance.now() - back) / 1_000;
   const all = await readJournal<Arrival>(journal);
   // The receiver refused deliveries that were signed before the jump of the clocks.
@@ -93,11 +88,8 @@ export async function runOutage(
   return [{
     promise: "R8",
     says:
-      `${pending} deliveries waited ten minutes (${
-        is_real ? "of real time" : "by the clock"
-      }), ${tried} of them with attempts; all arrived ${
-        drained_s.toFixed(1)
-      } s after the return, ` +
+      `${pending} deliveries waited ten minutes (${is_real ? "of real time" : "by the clock"}), ` +
+      `${tried} of them with attempts; all arrived ${drained_s.toFixed(1)} s after the return, ` +
       `signatures at most ${oldest_ms} ms old`,
     breaches: [
       ...breaches,

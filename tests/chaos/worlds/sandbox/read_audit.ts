@@ -3,6 +3,7 @@
  * belongs on it and was acknowledged before the request for the page. A balance must add up.
  */
 
+import { createdIn } from "../../harness/client.ts";
 import type { Received } from "./clients.ts";
 import type { Evidence } from "./evidence.ts";
 import type { Action, Plan, Sandbox } from "./plan.ts";
@@ -21,9 +22,8 @@ export function pageFaults({ plan, journal }: Evidence): string[] {
     if (record.kind === "send") known_when_sent.set(record.operation, ids.length);
     if (record.kind !== "response" || record.status === 0) continue;
     if (action.do === "create") {
-      const body = JSON.parse(record.body);
-      const id = body.error?.payment?.id ?? body.id;
-      if (id !== undefined) ids.push(id);
+      const id = createdIn(record.body);
+      if (id !== null) ids.push(id);
     }
     if (action.do !== "list") continue;
     // A reset may have deleted acknowledged payments.

@@ -1,6 +1,6 @@
 /** Makes the HTTP requests of planned actions. */
 
-import { SANDBOX, V1 } from "../../harness/client.ts";
+import { createdIn, SANDBOX, V1 } from "../../harness/client.ts";
 import { DESTINATIONS, INSTRUMENTS } from "../../../support/model/instruments.ts";
 import type { Action } from "./plan.ts";
 
@@ -116,8 +116,7 @@ export class StoryIds {
   /** Reads the ids in the response to an action. @param status 0 without a response */
   learn(action: Action, status: number, body: string): void {
     if (action.do === "create" || action.do === "transfer") {
-      const shown = status === 0 ? {} : JSON.parse(body);
-      this.subject = shown.error?.payment?.id ?? shown.id ?? null;
+      this.subject = createdIn(body);
     }
     if (action.do === "refund" && status === 201) this.#refunds.push(JSON.parse(body).id);
   }

@@ -4,6 +4,7 @@
  */
 
 import type { Verdict } from "../../harness/audit.ts";
+import { createdIn } from "../../harness/client.ts";
 import {
   availableOf,
   expectCreate,
@@ -127,8 +128,7 @@ function explain(
   if (!isExpected(begun, made)) return `${action.do} got ${made.status}`;
   // The rest of the story was impossible.
   if (begun.http === 400) return null;
-  const body = JSON.parse(made.body);
-  const id = body.error?.payment?.id ?? body.id;
+  const id = createdIn(made.body)!;
   let standings: Standings[] = [begun.next];
   let is_gone = false;
   for (const [i, group] of groups.entries()) {
