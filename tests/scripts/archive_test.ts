@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
+import { cp } from "node:fs/promises";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import postgres from "postgres";
@@ -11,7 +12,7 @@ import { freePort } from "../support/common/free_port.ts";
 import { until } from "../support/common/until.ts";
 import { createEnvironment } from "../support/database/api_keys.ts";
 import { cloneDatabase } from "../support/database/database.ts";
-import { PROJECT_DIR } from "../support/local/local_start.ts";
+import { type EndedCommand, operatorCommand, runOperator } from "../support/local/operator.ts";
 
 const DAY_MS = 86_400_000;
 const TODAY = Math.floor(Date.now() / DAY_MS) * DAY_MS;
@@ -21,7 +22,7 @@ const ENVIRONMENT = `env_${"1".repeat(26)}`;
 interface Archived {
   sql: postgres.Sql;
   /** Runs the command. */
-  archive(...args: string[]): Promise<{ code: number; out: string; said: string }>;
+  archive(...args: string[]): Promise<EndedCommand>;
   command(...args: string[]): Deno.Command;
   /** Stores a payment's event, its delivery and its movement, this many days ago. */
   store(days_ago: number, count?: number): Promise<void>;
@@ -36,29 +37,17 @@ async function withArchived(run: (archived: Archived) => Promise<void>): Promise
   const database = await cloneDatabase();
   const sql = postgres(database.url, { max: 1, onnotice: () => {} });
   let stored = 0;
-  const command = (...args: string[]) =>
-    new Deno.Command(Deno.execPath(), {
-      args: ["run", "-A", "--quiet", "apps/operator/operator.ts", "archive", ...args],
-      cwd: PROJECT_DIR,
-      env: {
-        DATABASE_URL: database.url,
-        AWS_ACCESS_KEY_ID: Deno.env.get("AWS_ACCESS_KEY_ID") ?? "S3RVER",
-        AWS_SECRET_ACCESS_KEY: "S3RVER",
-      },
-      stdin: "null",
-      stdout: "piped",
-      stderr: "piped",
-    });
+  const env = () => ({
+    DATABASE_URL: database.url,
+    AWS_ACCESS_KEY_ID: Deno.env.get("AWS_ACCESS_KEY_ID") ?? "S3RVER",
+    AWS_SECRET_ACCESS_KEY: "S3RVER",
+  });
   try {
     await createEnvironment(sql, { id: ENVIRONMENT, account: "acme", livemode: true });
     await run({
       sql,
-      command,
-      async archive(...args) {
-        const { code, stdout, stderr } = await command(...args).output();
-        const [out, said] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
-        return { code, out: out!, said: said! };
-      },
+      command: (...args) => operatorCommand(env(), "archive", ...args),
+      archive: (...args) => runOperator(env(), "archive", ...args),
       async store(days_ago, count = 1) {
         const at = new Date(TODAY - days_ago * DAY_MS + 3_600_000).toISOString();
         const first = stored + 1;
@@ -220,7 +209,7 @@ Deno.test("deno task archive", (t) =>
         async () => {
           const kept = `${folder}-kept`;
           await Deno.rename(folder, kept);
-          await copyFolder(kept, folder);
+          await cp(kept, folder, { recursive: true });
           await forge(join(folder, ENVIRONMENT), day(20));
           const known = `acme: the database knows another manifest of ${day(8)}: `;
           for (const args of [["--check", "--to", folder], ["--to", folder]]) {
@@ -326,14 +315,6 @@ Deno.test("deno task archive", (t) =>
       });
     })
   ));
-
-async function copyFolder(from: string, to: string): Promise<void> {
-  await Deno.mkdir(to);
-  for await (const { name, isDirectory } of Deno.readDir(from)) {
-    if (isDirectory) await copyFolder(join(from, name), join(to, name));
-    else await Deno.copyFile(join(from, name), join(to, name));
-  }
-}
 
 /** Removes a day's events as somebody who can write to the place, and makes every checksum anew. */
 async function forge(folder: string, forged_day: string): Promise<void> {

@@ -1,4 +1,7 @@
-/** migrate(): order, records, errors with file and line, refused databases, and warnings. */
+/**
+ * migrate(): order, records, errors with file and line, refused databases, and warnings; and the
+ * statements of a file.
+ */
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
@@ -8,6 +11,7 @@ import {
   migrate,
   MigrationError,
 } from "../../apps/server/migrations/migrate.ts";
+import { splitStatements } from "../../apps/server/migrations/sql_statements.ts";
 import { createEmptyDatabase } from "../support/database/database.ts";
 
 /** A folder of migrations and an empty database. */
@@ -240,40 +244,64 @@ Deno.test("migrate() writes warnings to standard error by default", async () => 
   });
 });
 
-Deno.test("migrate() has no warning for the project's own migrations", async () => {
-  await withScratch({}, async ({ url }) => {
-    const warnings: string[] = [];
-    await migrate(url, undefined, undefined, (text) => warnings.push(text));
-    assert.deepEqual(warnings, []);
-  });
-});
+/** What a database has before the project's own migrations, and the warnings. */
+const OWN: [name: string, before: string, warnings: RegExp][] = [
+  ["nothing", "", /^$/],
+  [
+    "pg_net without pg_cron",
+    "create schema net",
+    /^Warning: no job was scheduled: pg_cron and pg_net must both/,
+  ],
+  [
+    "a pg_cron that refuses jobs",
+    `create schema net;
+     create schema cron;
+     create function cron.schedule(text, text, text) returns bigint language plpgsql
+     as $$ begin raise exception 'permission denied for table job'; end $$`,
+    /^Warning: no job was scheduled: permission denied for table job\n {2}docs\/operations\/backup.md/,
+  ],
+];
 
-Deno.test("migrate() warns that no job is scheduled if pg_net exists without pg_cron", async () => {
-  await withScratch({}, async ({ url, sql }) => {
-    await sql`create schema net`;
-    const warnings: string[] = [];
-    await migrate(url, undefined, undefined, (text) => warnings.push(text));
-    assert.match(
-      warnings.join("\n"),
-      /^Warning: no job was scheduled: pg_cron and pg_net must both/,
-    );
-    assert.equal(warnings.length, 1);
+for (const [name, before, expected] of OWN) {
+  Deno.test(`migrate() warns at most that no job is scheduled, with ${name}`, async () => {
+    await withScratch({}, async ({ url, sql }) => {
+      await sql.unsafe(before).simple();
+      const warnings: string[] = [];
+      await migrate(url, undefined, undefined, (text) => warnings.push(text));
+      assert.match(warnings.join("\n"), expected);
+      assert.ok(warnings.length <= 1);
+    });
   });
-});
+}
 
-Deno.test("migrate() warns that no job is scheduled if pg_cron refuses them", async () => {
-  await withScratch({}, async ({ url, sql }) => {
-    await sql.unsafe(`
-      create schema net;
-      create schema cron;
-      create function cron.schedule(text, text, text) returns bigint language plpgsql
-      as $$ begin raise exception 'permission denied for table job'; end $$;
-    `).simple();
-    const warnings: string[] = [];
-    await migrate(url, undefined, undefined, (text) => warnings.push(text));
-    assert.match(
-      warnings.join("\n"),
-      /^Warning: no job was scheduled: permission denied for table job\n {2}docs\/operations\/backup.md/,
-    );
+/** [case, SQL, text and line of each statement] */
+const STATEMENTS: readonly [string, string, ...[string, number][]][] = [
+  ["an empty file", ""],
+  ["blanks and comments alone", "-- nothing;\n/* here; */\n"],
+  ["the last semicolon may be missing", "select 1;\nselect 2", ["select 1", 1], ["select 2", 2]],
+  ["empty statements are dropped", ";;\nselect 1;;", ["select 1", 2]],
+  ["blanks before a statement", "\n\n  select 1;", ["select 1", 3]],
+  ["a comment belongs to the next statement", "-- a;b\nselect 1;", ["-- a;b\nselect 1", 1]],
+  ["a string", "select 'a;''b;' ;select 2", ["select 'a;''b;'", 1], ["select 2", 1]],
+  ["a string with escapes", "select e'\\';' ;select 2", ["select e'\\';'", 1], ["select 2", 1]],
+  ["no escapes in a plain string", "select '\\';select 2", ["select '\\'", 1], ["select 2", 1]],
+  ["a quoted name", 'select 1 as "a;""b"; ', ['select 1 as "a;""b"', 1]],
+  ["a dollar quote", "do $$ a; b $$;\nselect 1", ["do $$ a; b $$", 1], ["select 1", 2]],
+  ["dollar quotes within another", "do $x$ $$;$$; $x$; ", ["do $x$ $$;$$; $x$", 1]],
+  ["a parameter is no dollar quote", "select $1;select $1", ["select $1", 1], ["select $1", 1]],
+  ["nested comments", "/* a /* b; */ c; */ select 1;", ["/* a /* b; */ c; */ select 1", 1]],
+  ["an unfinished comment", "select 1; /* a;", ["select 1", 1]],
+  [
+    "the body of a standard function",
+    "create function f() begin atomic select 1; select 2; end;\nselect 3",
+    ["create function f() begin atomic select 1; select 2; end", 1],
+    ["select 3", 2],
+  ],
+];
+
+for (const [criterion, sql, ...expected] of STATEMENTS) {
+  Deno.test(`splitStatements() ${criterion}`, () => {
+    const found = splitStatements(sql).map(({ text, line }) => [text, line]);
+    assert.deepEqual(found, expected);
   });
-});
+}

@@ -1,15 +1,22 @@
 /**
- * `deno task providers` and `deno task reconcile`: arguments, accounts in the database, and exit
- * codes. The connector of these tests stands for a provider, which is never called.
+ * `deno task providers`: its arguments, and accounts in the database. One connector stands for a
+ * provider, which is never called; an account on a chain reads a node: its literal settings, the
+ * test, changed settings, and the way out after the chain has undone a final block.
  */
 
 import assert from "node:assert/strict";
-import type { Connector } from "../../shared/domain/providers/connector.ts";
+import { getAddress } from "viem";
+import type postgres from "postgres";
+import { canonicalXpub, depositAddress } from "../../shared/connectors/evm/evm_address.ts";
+import type { Connector, ConnectorFinder } from "../../shared/domain/providers/connector.ts";
 import { invalidParameter } from "../../shared/core/errors.ts";
+import { connectorsOf } from "../../apps/operator/operator_database.ts";
 import { readProviderCommand } from "../../apps/operator/provider_command.ts";
 import { runProviderCommand } from "../../apps/operator/providers.ts";
+import { no_anvil, startAnvil } from "../support/chain/anvil.ts";
+import { ChainWorld } from "../support/chain/chain_world.ts";
+import { XPUB } from "../support/chain/watched.ts";
 import { startService } from "../support/service/service.ts";
-import { PROJECT_DIR } from "../support/local/local_start.ts";
 
 const ACCOUNT = `pac_${"0".repeat(26)}`;
 const CALL = `pc_${"0".repeat(26)}`;
@@ -108,27 +115,33 @@ function recordingConnector() {
   return { connector, tested };
 }
 
-Deno.test("deno task providers", async (t) => {
-  const service = await startService();
-  const { sql, live } = service;
-  const { connector, tested } = recordingConnector();
+/** Runs commands in this process, with these variables. Remembers the lines for people. */
+function commands(sql: postgres.Sql, findConnector: ConnectorFinder) {
   const variables: Record<string, string> = {};
   const said: string[] = [];
-  let printed = "";
   const run = async (...args: string[]) => {
-    printed = "";
+    let printed = "";
     const command = readProviderCommand(args);
     assert.ok(command.action !== "help");
     await runProviderCommand(command, {
-      sql,
-      findConnector: (name) => name === connector.name ? connector : null,
-      env: (name) => variables[name],
+      ...{ sql, findConnector, env: (name) => variables[name] },
       baseUrl: () => Promise.resolve("https://api.example.com/functions/v1"),
       print: (text) => printed += text,
       printMessage: (line) => said.push(line),
     });
     return printed;
   };
+  return { run, variables, said };
+}
+
+Deno.test("deno task providers", async (t) => {
+  const service = await startService();
+  const { sql, live } = service;
+  const { connector, tested } = recordingConnector();
+  const { run, variables, said } = commands(
+    sql,
+    (name) => name === connector.name ? connector : null,
+  );
   const add = (...more: string[]) => run(...ADD, "--account", "one", ...more);
   try {
     let id = "";
@@ -215,67 +228,144 @@ Deno.test("deno task providers", async (t) => {
   }
 });
 
-/** Runs a command as a child process. */
-async function spawn(command: string, env: Record<string, string>, ...args: string[]) {
-  const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--quiet", "apps/operator/operator.ts", command, ...args],
-    cwd: PROJECT_DIR,
-    env: { DATABASE_URL: "", PUBLIC_BASE_URL: "", SUPABASE_URL: "", ...env },
-    stdin: "null",
-  }).output();
-  const decoder = new TextDecoder();
-  return { code, out: decoder.decode(stdout), said: decoder.decode(stderr) };
-}
+const ADDRESS = `0x${"1".repeat(40)}`;
+const ADD_CHAIN = ["add", "--connector", "evm", "--methods", "stablecoin", "--account", "one"];
+const set = (settings: Record<string, string>) =>
+  Object.entries(settings).flatMap(([name, value]) => ["--set", `${name}=${value}`]);
 
-Deno.test("the programs providers and reconcile", async (t) => {
-  const service = await startService();
-  const env = { DATABASE_URL: service.database.url };
-  const providers = (...args: string[]) => spawn("providers", env, ...args);
-  const reconcile = (...args: string[]) => spawn("reconcile", env, ...args);
-  try {
-    await t.step("providers list exits with 0, and wrong arguments with 2", async () => {
-      assert.deepEqual(await providers("list"), { code: 0, out: "No accounts\n", said: "" });
-      assert.equal((await providers("add")).code, 2);
-      assert.match((await providers("--help")).out, /^Usage: deno task providers <command>/);
-    });
-    await t.step("providers test of an unknown account exits with 1", async () => {
-      const { code, said } = await providers("test", ACCOUNT);
-      assert.deepEqual([code, said], [1, `${ACCOUNT}: no such account\n`]);
-    });
-    await t.step("reconcile exits with 0 without a difference", async () => {
-      const { code, out } = await reconcile();
-      assert.deepEqual([code, out], [0, "The books agree with those of the providers\n"]);
-    });
-    await t.step("reconcile tells what a person has to look at, and exits with 3", async () => {
-      const { sql, live } = service;
-      await sql`
-        insert into pay.provider_events (environment_id, account_id, reference, op, state,
-          amount_minor, currency, happened_at, received_at, body, outcome, handled_at)
-        values (${live.environment_id}, 'pac_1', 'pi_1', 'authorize', 'succeeded', 1, 'EUR', now(),
-          now(), '{}', 'unmatched', now())`;
-      const { code, out } = await reconcile();
-      assert.deepEqual([code, out], [
-        3,
-        `warning: invariant_reported_events ${live.environment_id} pac_1 pi_1: unmatched: authorize succeeded ` +
-        "of an unknown subject\nThe books agree with those of the providers\n",
-      ]);
-      const books = await spawn("check-books", env);
-      assert.equal(books.code, 3);
-      assert.match(books.out, /^REVIEW invariant_reported_events /m);
-    });
-    await t.step("reconcile prints each difference and exits with 1", async () => {
-      await service.sql`update pay.provider_events set booked_minor = 5`;
-      const { code, out } = await reconcile();
-      assert.equal(code, 1);
-      assert.match(out, /^invariant_provider_events .*: provider events of 5 EUR, ledger 0$/m);
-      assert.equal((await spawn("check-books", env)).code, 1);
-    });
-    await t.step("reconcile exits with 2 if it cannot read the books", async () => {
-      const { code, said } = await reconcile("postgres://127.0.0.1:1/none");
-      assert.equal(code, 2);
-      assert.match(said, /^DATABASE_URL cannot be used: the connection failed/);
-    });
-  } finally {
-    await service.close();
-  }
+Deno.test({
+  name: "deno task providers with an account on a chain",
+  ignore: no_anvil,
+  async fn(t) {
+    const node = await startAnvil();
+    const secrets = new Map<string, string>();
+    const service = await startService({ provider_secret: (name) => secrets.get(name) });
+    const { sql } = service;
+    const { run, variables } = commands(sql, connectorsOf(sql));
+    const world = await ChainWorld.open(node);
+    const token = await world.deployToken();
+    let id = "";
+    const add = (settings: Record<string, string>) => run(...ADD_CHAIN, ...set(settings), "--json");
+    /** Polls the account, and returns its place. */
+    const poll = async () => {
+      await sql`update pay.provider_cursors set polled_at = null, leased_until = null`;
+      await service.deps.provider_worker.notify();
+      const [row] = await sql`select cursor, stalled_since, last_error from pay.provider_cursors`;
+      return row!;
+    };
+    const given = {
+      network: "base",
+      chain_id: "31337",
+      rpc_urls: `${node.url}/?key={secret}`,
+      xpub: XPUB,
+      "contract.USDC": token,
+      "contract.USDT": await world.deployToken(),
+      confirmations: "3",
+      expires_after_seconds: "600",
+      signer_url: "http://127.0.0.1:1",
+      signer_address: ADDRESS,
+    };
+    const literal = { ...given, xpub: canonicalXpub(XPUB) };
+    try {
+      await t.step("add refuses a private key, and does not repeat it", async () => {
+        const key = "xprv9s21ZrQH143K3QTDL4LXw2F7HEK3wJUD2nW2nRk4stbPy6cq3jPPqjiChkVvvNKm";
+        await assert.rejects(add({ ...literal, xpub: key }), (error: Error) => {
+          assert.match(error.message, /^--set: .*Keep it offline/);
+          return !error.message.includes(key);
+        });
+      });
+      await t.step("add stores the settings, with one spelling of the key", async () => {
+        const added = JSON.parse(
+          await run(
+            ...[...ADD_CHAIN, ...set(given), "--secret", "PROVIDER_RPC", "--json"],
+          ),
+        );
+        id = added.id;
+        assert.deepEqual(added, { id, notifications_url: null });
+        const [row] = await sql`select settings, secret_name from pay.provider_accounts`;
+        assert.deepEqual([row!.settings, row!.secret_name], [literal, "PROVIDER_RPC"]);
+      });
+      await t.step("test prints the tokens as their contracts show them", async () => {
+        await assert.rejects(run("test", id), /the variable PROVIDER_RPC is not set here/);
+        variables.PROVIDER_RPC = "key";
+        secrets.set("PROVIDER_RPC", "key");
+        const line = await run("test", id);
+        assert.match(line, /^base \(chain 31337\) is at block 2, final up to 0 with 3 blocks/);
+        assert.ok(line.includes(`USDC ${getAddress(token)} (symbol "USDC", 6 decimals)`), line);
+        assert.ok(line.includes(`first address of the xpub is ${depositAddress(XPUB, 0)}`), line);
+        assert.match(line, /add a second\n$/);
+      });
+      await t.step("set changes the node, and test shows another chain", async () => {
+        const other = await startAnvil({ chain_id: 1 });
+        try {
+          await run("set", id, "--set", `rpc_urls=${node.url},${other.url}`);
+          await assert.rejects(run("test", id), /node 2 of rpc_urls serves the chain 1, and not/);
+        } finally {
+          await other.close();
+        }
+        await run("set", id, "--set", `rpc_urls=${node.url}`, "--unset", "confirmations");
+        assert.match(await run("test", id), /by the tag finalized/);
+        const [row] = await sql`select settings from pay.provider_accounts`;
+        const { confirmations: _, ...rest } = literal;
+        assert.deepEqual(row!.settings, { ...rest, rpc_urls: node.url });
+      });
+      await t.step("set refuses settings that addresses depend on", async () => {
+        await assert.rejects(run("set", id, "--set", `xpub=${XPUB}`), /^.*Cannot change "xpub"/);
+        await assert.rejects(run("set", id, "--unset", "contract.USDC"), /Cannot change/);
+        await assert.rejects(run("set", id, "--set", "rpc_urls=http://one.example"), /--set:/);
+      });
+      await t.step("test refuses a contract that is no token", async () => {
+        await run("disable", id);
+        const wrong = JSON.parse(await add({ ...literal, "contract.USDC": ADDRESS }));
+        await sql`update pay.provider_accounts set secret_name = 'PROVIDER_RPC'
+          where id = ${wrong.id}`;
+        await assert.rejects(
+          run("test", wrong.id),
+          /contract\.USDC is not a token with 6 decimals/,
+        );
+        await run("disable", wrong.id);
+        await sql`delete from pay.provider_cursors where account_id = ${wrong.id}`;
+      });
+      await t.step("reread is the way out after the chain has undone a final block", async () => {
+        const kept = `${await world.transfer(token, ADDRESS, 5_000_000)}:0`;
+        await world.mine(10);
+        assert.equal((await poll()).last_error, null);
+        await node.call("anvil_reorg", 8, []);
+        const stalled = await poll();
+        assert.match(
+          stalled.last_error,
+          /has undone the final block \d+.* providers reread --from$/,
+        );
+        assert.notEqual(stalled.stalled_since, null);
+        await assert.rejects(run("reread", id, "--from", "100"), /the last final block is \d+$/);
+        // The transfer that was booked has left the chain.
+        const gone = `0x${"a".repeat(64)}:0`;
+        for (const reference of [kept, gone]) {
+          const [tx_hash, index] = reference.split(":");
+          const body = { chain: { tx_hash, log_index: Number(index) } };
+          await sql`
+          insert into pay.provider_events (environment_id, account_id, reference, op, state,
+            provider_reference, amount_minor, currency, happened_at, received_at, body, outcome,
+            handled_at)
+          values (${service.live.environment_id}, ${id}, ${reference}, 'authorize', 'succeeded',
+            ${ADDRESS}, 5000000, 'USDC', now(), now(), ${sql.json(body)}, 'applied', now())`;
+        }
+        assert.equal(
+          await run("reread", id, "--from", "1"),
+          `Booked transfers since then: 2. Gone from the chain: 1\n${gone}\n` +
+            "  no payment  5.000000 USDC\n",
+        );
+        const { cursor, stalled_since } = await poll();
+        assert.equal(stalled_since, null);
+        assert.ok(cursor.final.number > 1, JSON.stringify(cursor));
+      });
+      await t.step("reread waits for a worker that reads the account", async () => {
+        await sql`update pay.provider_cursors set leased_until = now() + interval '1 minute'`;
+        await assert.rejects(run("reread", id, "--from", "1"), /is being read at present/);
+      });
+    } finally {
+      await service.close();
+      await node.close();
+    }
+  },
 });

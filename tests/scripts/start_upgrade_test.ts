@@ -1,6 +1,7 @@
 /** `deno task start` and `deno task keys` with a data folder of another version of the project. */
 
 import assert from "node:assert/strict";
+import { cp } from "node:fs/promises";
 import { join } from "node:path";
 import { START_COMMAND } from "../../packages/sandbox/start_command.ts";
 import {
@@ -9,6 +10,7 @@ import {
   readCredentials,
   runStart,
 } from "../support/local/local_start.ts";
+import { runOperator } from "../support/local/operator.ts";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 
 const PAYMENTS = "/api-v1-payments/v1/payments";
@@ -17,8 +19,9 @@ const PAYMENT = {
   currency: "EUR",
   card: { number: "4242424242424242", exp_month: 12, exp_year: 2030, cvc: "123" },
 };
-/** The folders of the project that a start needs. */
-const PARTS = ["apps", "docs", "packages", "shared", "supabase", "tools"];
+/** The parts of the project that a start needs. */
+const FILES = ["deno.json", "deno.lock"];
+const PARTS = ["apps", "docs", "packages", "shared", "supabase", "tools", ...FILES];
 /** The migration of a later version adds a column. */
 const NEXT = "30000101000000_next.sql";
 const NEXT_SQL = `grant pay_owner to current_user;
@@ -58,9 +61,9 @@ Deno.test("deno task start upgrades an older data folder, and an older version r
         assert.match(output, refusal);
       });
       await t.step("the commands of this version refuse it too", async () => {
-        const { code, output } = await runKeys(data_dir);
+        const { code, said } = await runOperator(env, "keys", "list");
         assert.equal(code, 1);
-        assert.match(output, refusal);
+        assert.match(said, refusal);
       });
       await t.step("no data is lost", async () => {
         const newer = await launchStart(env, commandOf(next));
@@ -77,11 +80,12 @@ Deno.test("deno task start refuses the data folder of another PostgreSQL major v
     assert.equal((await start.end()).code, 0);
     const path = join(data_dir, "postgres", "PG_VERSION");
     await Deno.writeTextFile(path, "16\n");
-    for (const run of [() => runStart({ DATA_DIR: data_dir }), () => runKeys(data_dir)]) {
-      const { code, output } = await run();
-      assert.equal(code, 1);
+    const started = await runStart({ DATA_DIR: data_dir });
+    const listed = await runOperator({ DATA_DIR: data_dir }, "keys", "list");
+    assert.deepEqual([started.code, listed.code], [1, 1]);
+    for (const said of [started.output, listed.said]) {
       assert.match(
-        output,
+        said,
         /^The databases in "[^"]*" are of PostgreSQL 16, and this .* PostgreSQL 17\. Nothing was/m,
       );
     }
@@ -92,36 +96,16 @@ function commandOf(project: string): string[] {
   return START_COMMAND.map((part) => part.endsWith("start.ts") ? join(project, part) : part);
 }
 
-async function runKeys(data_dir: string): Promise<{ code: number; output: string }> {
-  const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--quiet", "apps/operator/operator.ts", "keys", "list"],
-    cwd: PROJECT_DIR,
-    env: { DATABASE_URL: "", DATA_DIR: data_dir },
-    stdin: "null",
-  }).output();
-  const [out, said] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
-  return { code, output: said! + out! };
-}
-
 /** Runs `work` with a copy of the project that has one more migration. */
 async function withNextVersion(work: (project: string) => Promise<void>): Promise<void> {
   const project = await Deno.makeTempDir({ prefix: "payments-next-" });
   try {
-    for (const part of PARTS) await copy(join(PROJECT_DIR, part), join(project, part));
-    for (const file of ["deno.json", "deno.lock"]) {
-      await Deno.copyFile(join(PROJECT_DIR, file), join(project, file));
+    for (const part of PARTS) {
+      await cp(join(PROJECT_DIR, part), join(project, part), { recursive: true });
     }
     await Deno.writeTextFile(join(project, "supabase/migrations", NEXT), NEXT_SQL);
     await work(project);
   } finally {
     await Deno.remove(project, { recursive: true });
-  }
-}
-
-async function copy(from: string, to: string): Promise<void> {
-  await Deno.mkdir(to, { recursive: true });
-  for await (const { name, isDirectory } of Deno.readDir(from)) {
-    if (isDirectory) await copy(join(from, name), join(to, name));
-    else await Deno.copyFile(join(from, name), join(to, name));
   }
 }
