@@ -4,7 +4,6 @@
  * nothing, and fails if a file differs from the code.
  */
 
-import { diffLines } from "./diff_lines.ts";
 import { renderClientTypes } from "./generate/client_types.ts";
 import { renderErrorCatalogue } from "./generate/error_catalogue_sql.ts";
 import { renderExposedColumns } from "./generate/exposed_columns_sql.ts";
@@ -131,11 +130,24 @@ async function generate(file: GeneratedFile, is_check: boolean): Promise<boolean
   }
   if (is_check) {
     // A packed file has one long line, so its difference is not readable.
-    if (!file.isRight) console.error(diffLines(committed, text));
+    if (!file.isRight) console.error(await difference(path, text));
     console.error(`Differs from the code: ${path}`);
     return false;
   }
   await Deno.writeTextFile(new URL(path, ROOT), text);
   console.log(`Written: ${path}`);
   return true;
+}
+
+/** The difference between a file of the project and a text, as Git shows it. */
+async function difference(path: string, text: string): Promise<string> {
+  const git = new Deno.Command("git", {
+    args: ["diff", "--no-index", "--no-color", "--", path, "-"],
+    cwd: ROOT,
+    stdin: "piped",
+    stdout: "piped",
+  }).spawn();
+  const output = new Response(git.stdout).text();
+  await new Blob([text]).stream().pipeTo(git.stdin);
+  return await output;
 }

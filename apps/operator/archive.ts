@@ -7,7 +7,6 @@
  */
 
 import type postgres from "postgres";
-import { parseArgs } from "node:util";
 import { gunzipSync, gzipSync } from "node:zlib";
 import {
   type ArchivedFile,
@@ -23,6 +22,7 @@ import {
 import { type ArchiveStore, openArchiveStore } from "./archive_store.ts";
 import {
   CommandError,
+  parseArguments,
   print,
   readVariable,
   SQLSTATE,
@@ -56,6 +56,13 @@ const PAGE_ROWS = 1_000;
 const FILE_LINES = 50_000;
 const FILE_BYTES = 32 * 1024 ** 2;
 const KINDS = ["events", "deliveries"] as const;
+const OPTIONS = {
+  to: { type: "string" },
+  account: { type: "string" },
+  until: { type: "string" },
+  check: { type: "boolean" },
+  end: { type: "boolean" },
+} as const;
 
 /** A live environment, as `pay.list_archives` returns it. */
 interface ArchivedEnvironment {
@@ -89,7 +96,7 @@ function readOptions(args: string[]): Options {
   if (args.length === 0 || args.includes("--help")) {
     return { action: "help", to: "", account: null, until: null };
   }
-  const { values } = parse(args);
+  const { values } = parseArguments({ args, options: OPTIONS }, (fault) => `archive: ${fault}`);
   const action = values.check ? "check" : values.end ? "end" : "write";
   if (values.check && values.end) throw new UsageError("--check and --end exclude each other");
   if (action !== "end" && !values.to) throw new UsageError("--to is missing: a folder, or s3://…");
@@ -100,23 +107,6 @@ function readOptions(args: string[]): Options {
     account: values.account ?? null,
     until: values.until === undefined ? null : readDay(values.until),
   };
-}
-
-function parse(args: string[]) {
-  try {
-    return parseArgs({
-      args,
-      options: {
-        to: { type: "string" },
-        account: { type: "string" },
-        until: { type: "string" },
-        check: { type: "boolean" },
-        end: { type: "boolean" },
-      },
-    });
-  } catch (error) {
-    throw new UsageError(`archive: ${(error as Error).message}`);
-  }
 }
 
 function readDay(text: string): Date {

@@ -38,9 +38,16 @@ import {
   type StoredExport,
 } from "../../shared/store/bank_store.ts";
 import { BANK_USAGE, type BankCommand, readBankCommand } from "./bank_command.ts";
-import { CommandError, print, printMessage, readVariable, readVault } from "./command_line.ts";
+import {
+  CommandError,
+  print,
+  printMessage,
+  readVariable,
+  readVault,
+  type Surroundings,
+} from "./command_line.ts";
 import { databaseOf, withOperatorDatabase } from "./operator_database.ts";
-import type { ListedAccount } from "./provider_table.ts";
+import { listAccounts } from "./provider_table.ts";
 
 /** Largest file. The memory of an import does not grow with it. */
 const BYTES_MAX = 1024 ** 3;
@@ -52,14 +59,8 @@ const SERVICE_PATIENCE_MS = 30_000;
 const POLL_MS = 250;
 
 /** The surroundings of the command. */
-interface BankSurroundings {
-  sql: postgres.Sql;
-  env: (name: string) => string | undefined;
+interface BankSurroundings extends Surroundings {
   now_ms: () => number;
-  /** Prints a text to standard output. */
-  print: (text: string) => void;
-  /** Prints a line to standard error. */
-  printMessage: (line: string) => void;
 }
 
 /** Exit codes: 0 success, 1 failure or a refused file, 2 invalid arguments. */
@@ -365,8 +366,9 @@ async function findOrder(
 }
 
 async function findAccount(sql: postgres.Sql, id: string): Promise<ProviderAccount> {
-  const listed = await sql<ListedAccount[]>`select * from pay.list_provider_accounts()`;
-  const found = listed.find((account) => account.id === id && account.connector === "bank");
+  const found = (await listAccounts(sql)).find((account) =>
+    account.id === id && account.connector === "bank"
+  );
   if (found === undefined) throw new CommandError(`${id}: no such account at a bank`);
   const { environment_id, connector, settings } = found;
   return { id, environment_id, connector, settings, secret: null, notification_secrets: [] };

@@ -1,9 +1,8 @@
 /** Parses the arguments of `deno task bank`. Every error names the argument at fault. */
 
-import { parseArgs } from "node:util";
 import { RECALL_REASONS, type RecallReason } from "../../shared/connectors/bank/write_recall.ts";
 import { isId } from "../../shared/core/ids.ts";
-import { UsageError } from "./command_line.ts";
+import { parseArguments, readAction, UsageError, wantsHelp } from "./command_line.ts";
 
 /** The help text. */
 export const BANK_USAGE = `Usage: deno task bank COMMAND --account pac_… [--json]
@@ -44,14 +43,23 @@ export type BankCommand =
 /** Longest reason of a reject: a line or two for the merchant. */
 const REASON_MAX = 200;
 const ACTIONS = ["import", "export", "list", "approve", "reject", "recall"] as const;
+const OPTIONS = {
+  account: { type: "string" },
+  json: { type: "boolean", default: false },
+  out: { type: "string" },
+  file: { type: "string" },
+  reason: { type: "string" },
+} as const;
 
 /** Parses the arguments; null: help. Throws `UsageError`. */
 export function readBankCommand(args: readonly string[]): BankCommand | null {
+  if (wantsHelp(args)) return null;
   const [name, ...rest] = args;
-  if (name === undefined || args.includes("--help") || name === "help") return null;
-  const action = ACTIONS.find((action) => action === name);
-  if (action === undefined) throw new UsageError(`Unknown command "${name}"\n\n${BANK_USAGE}`);
-  const { values: { account = "", json, out, file, reason }, positionals } = parse(action, rest);
+  const action = readAction(name, ACTIONS, BANK_USAGE);
+  const { values: { account = "", json, out, file, reason }, positionals } = parseArguments(
+    { args: rest, allowPositionals: true, options: OPTIONS },
+    (fault) => `bank ${action}: ${fault}`,
+  );
   if (!isId("pac_", account)) {
     throw new UsageError(`--account must be the id of an account, such as pac_…\n\n${BANK_USAGE}`);
   }
@@ -105,23 +113,4 @@ function readReason(text: string = RECALL_REASONS[0]): RecallReason {
   const found = RECALL_REASONS.find((reason) => reason === text);
   if (found !== undefined) return found;
   throw new UsageError(`--reason must be ${RECALL_REASONS.join(", ")}`);
-}
-
-function parse(action: string, args: string[]) {
-  try {
-    return parseArgs({
-      args,
-      allowPositionals: true,
-      options: {
-        account: { type: "string" },
-        json: { type: "boolean", default: false },
-        out: { type: "string" },
-        file: { type: "string" },
-        reason: { type: "string" },
-      },
-      strict: true,
-    });
-  } catch (error) {
-    throw new UsageError(`bank ${action}: ${(error as Error).message}`);
-  }
 }

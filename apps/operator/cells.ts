@@ -3,7 +3,6 @@
  * labels, and moves an account from one cell to another while it is written to.
  */
 
-import { parseArgs } from "node:util";
 import { isUnavailable } from "../../shared/core/database_error.ts";
 import {
   type CellDatabase,
@@ -16,7 +15,7 @@ import {
 } from "./cells_database.ts";
 import { abortMove, listMoves, LostLock, type Move, planMove, runMove } from "./cells_move.ts";
 import { readProxyMap, refuseAbsentCells } from "./cells_proxy.ts";
-import { CommandError, print, printMessage, UsageError } from "./command_line.ts";
+import { CommandError, parseArguments, print, printMessage, UsageError } from "./command_line.ts";
 
 /**
  * Longer than a request lives that was at the fence: the source must not delete its key before. Such
@@ -56,6 +55,14 @@ const RETRY_MS = 1_000;
 /** Between two lines about it. */
 const TELL_MS = 10_000;
 const ACTIONS = ["list", "move", "status", "abort"] as const;
+const OPTIONS = {
+  account: { type: "string" },
+  map: { type: "string" },
+  cell: { type: "string" },
+  socket: { type: "string", multiple: true },
+  keep: { type: "string" },
+  run: { type: "boolean", default: false },
+} as const;
 
 /** The arguments, checked as far as they can be without a database. */
 interface Options {
@@ -117,28 +124,11 @@ function readOptions(args: string[]): Options {
   }
   const known = ACTIONS.find((each) => each === action);
   if (!known) throw new UsageError(`cells: unknown action "${action}", try ${ACTIONS.join(", ")}`);
-  try {
-    const text = { type: "string" } as const;
-    const { values: { run, socket, ...given } } = parseArgs({
-      args: rest,
-      options: {
-        account: text,
-        map: text,
-        cell: text,
-        socket: { type: "string", multiple: true },
-        keep: text,
-        run: { type: "boolean" },
-      },
-    });
-    return {
-      action: known,
-      is_run: run === true,
-      sockets: socket ?? [],
-      values: given,
-    };
-  } catch (error) {
-    throw new UsageError(`cells: ${(error as Error).message}`);
-  }
+  const { values: { run, socket = [], ...values } } = parseArguments(
+    { args: rest, options: OPTIONS },
+    (fault) => `cells: ${fault}`,
+  );
+  return { action: known, is_run: run, sockets: socket, values };
 }
 
 function readSeconds(keep: string = String(KEEP_S)): number {

@@ -4,6 +4,7 @@
  * subscription at the target and its slot have the name of the copy.
  */
 
+import { setTimeout as pause } from "node:timers/promises";
 import type { CellDatabase, TenantTable } from "./cells_database.ts";
 import { CommandError, SQLSTATE, sqlstateOf } from "./command_line.ts";
 
@@ -242,9 +243,4 @@ export async function waitUntil(
     if (Date.now() > until) throw new CommandError(`${fault} within ${within_ms / 1_000} s`);
     await pause(every_ms);
   }
-}
-
-/** Waits for a time. */
-export function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

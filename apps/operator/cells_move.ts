@@ -14,6 +14,7 @@
  */
 
 import { createHash } from "node:crypto";
+import { setTimeout as pause } from "node:timers/promises";
 import type postgres from "postgres";
 import { isUnavailable } from "../../shared/core/database_error.ts";
 import {
@@ -23,7 +24,6 @@ import {
   follow,
   LOOK_MS,
   lostTables,
-  pause,
   publish,
   publishedIds,
   stopCopy,

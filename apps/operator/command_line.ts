@@ -1,6 +1,8 @@
 /** The output and the errors of the operator's commands. */
 
+import { parseArgs, type ParseArgsConfig } from "node:util";
 import postgres from "postgres";
+import { type IdPrefix, isId } from "../../shared/core/ids.ts";
 import { Vault } from "../../shared/core/vault.ts";
 import { SettingsError } from "../server/data_dir/settings.ts";
 import { MigrationError } from "../server/migrations/migrate.ts";
@@ -24,6 +26,69 @@ export class UsageError extends Error {
 /** A command that failed. The message is complete for the operator. */
 export class CommandError extends Error {
   override readonly name = "CommandError";
+}
+
+/** The surroundings of a command. Tests pass their own. */
+export interface Surroundings {
+  sql: postgres.Sql;
+  env: (name: string) => string | undefined;
+  /** Prints a text to standard output. */
+  print: (text: string) => void;
+  /** Prints a line to standard error. */
+  printMessage: (line: string) => void;
+}
+
+/**
+ * Parses the arguments of a command by the parser of Node.
+ * @param tell makes the message of what the parser says
+ * @throws {UsageError} if an argument is unknown or has no value
+ */
+export function parseArguments<T extends ParseArgsConfig>(
+  config: T,
+  tell: (fault: string) => string,
+): ReturnType<typeof parseArgs<T>> {
+  try {
+    return parseArgs(config);
+  } catch (error) {
+    throw new UsageError(tell((error as Error).message));
+  }
+}
+
+/** Whether the arguments ask for the help text: there are none, "help" or "--help". */
+export function wantsHelp(args: readonly string[]): boolean {
+  return args.length === 0 || args[0] === "help" || args.includes("--help");
+}
+
+/** Returns the first argument as the name of a command. Throws `UsageError` with the help text. */
+export function readAction<T extends string>(
+  name: string | undefined,
+  known: readonly T[],
+  usage: string,
+): T {
+  const action = known.find((each) => each === name);
+  if (action !== undefined) return action;
+  throw new UsageError(`Unknown command "${name}"\n\n${usage}`);
+}
+
+/**
+ * Returns the only argument, which must be an id. It is not repeated, because it can be a secret.
+ * @param noun of the resource
+ * @throws {UsageError} if it is not
+ */
+export function readId(
+  [id, ...more]: readonly string[],
+  prefix: IdPrefix,
+  noun: string,
+): string {
+  if (id === undefined) throw new UsageError(`The id of the ${noun} is missing: ${prefix}...`);
+  if (more.length > 0) {
+    throw new UsageError(`Unexpected argument "${more[0]}": give the id of one ${noun}`);
+  }
+  if (isId(prefix, id)) return id;
+  const a = /^[aeiou]/.test(noun) ? "an" : "a";
+  throw new UsageError(
+    `The argument is not the id of ${a} ${noun}: an id begins with ${prefix}`,
+  );
 }
 
 /** Returns a variable of the environment, or undefined if it is empty. */

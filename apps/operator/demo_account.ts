@@ -10,6 +10,7 @@ import postgres from "postgres";
 import { generateApiKey, type KeyMode, parseApiKey } from "../../shared/core/api_key.ts";
 import { idGenerator } from "../../shared/core/ids.ts";
 import { driverEncryption } from "../../shared/store/database_encryption.ts";
+import { SQLSTATE, sqlstateOf } from "./command_line.ts";
 import type { DemoKeys } from "../server/data_dir/credentials.ts";
 
 /** The environments of the account. The start or an operator's command creates them. */
@@ -20,8 +21,6 @@ export const DEMO_ENVIRONMENTS = {
 /** Name of the account. */
 export const DEMO_ACCOUNT = "demo";
 const KEY_NAME = "Demo key";
-/** SQLSTATE unique_violation. */
-const UNIQUE_VIOLATION = "23505";
 
 /**
  * Returns a valid key for each mode. Creates the environments and keys that are missing.
@@ -70,12 +69,29 @@ async function ensureKey(
  * has not accepted it, it is revoked or expired then.
  */
 async function createKey(sql: postgres.Sql, mode: KeyMode, key: string): Promise<boolean> {
-  const { hash, prefix, last_four } = parseApiKey(key)!;
-  return await createUnlessExists(sql`
+  const place = { environment_id: DEMO_ENVIRONMENTS[mode].id, name: KEY_NAME };
+  return await createUnlessExists(storeKey(sql, key, { ...place, scopes: null, expires_at: null }));
+}
+
+/** The fields of a new key. */
+interface KeyFields {
+  environment_id: string;
+  name: string;
+  /** Null stands for all scopes. */
+  scopes: string[] | null;
+  expires_at: Date | null;
+}
+
+/** Stores a key with this text. Returns its id. Throws the error of the database. */
+export async function storeKey(sql: postgres.Sql, text: string, key: KeyFields): Promise<string> {
+  const { hash, prefix, last_four } = parseApiKey(text)!;
+  const id = idGenerator(Date.now())("key_");
+  await sql`
     select pay.create_api_key(
-      p_id => ${idGenerator(Date.now())("key_")}, p_environment_id => ${DEMO_ENVIRONMENTS[mode].id},
-      p_name => ${KEY_NAME}, p_scopes => ${null}::text[], p_secret_hash => ${hash},
-      p_prefix => ${prefix}, p_last_four => ${last_four}, p_expires_at => ${null}::timestamptz)`);
+      p_id => ${id}, p_environment_id => ${key.environment_id}, p_name => ${key.name},
+      p_scopes => ${key.scopes}::text[], p_secret_hash => ${hash}, p_prefix => ${prefix},
+      p_last_four => ${last_four}, p_expires_at => ${key.expires_at}::timestamptz)`;
+  return id;
 }
 
 /** Runs a statement that creates a row. Returns false if the row exists. */
@@ -84,7 +100,7 @@ async function createUnlessExists(statement: Promise<unknown>): Promise<boolean>
     await statement;
     return true;
   } catch (error) {
-    if (error instanceof postgres.PostgresError && error.code === UNIQUE_VIOLATION) return false;
+    if (sqlstateOf(error) === SQLSTATE.unique_violation) return false;
     throw error;
   }
 }

@@ -3,7 +3,6 @@
  * error message names the argument at fault.
  */
 
-import { parseArgs } from "node:util";
 import {
   DEFAULT_KEY_PREFIX,
   isKeyLabel,
@@ -15,7 +14,7 @@ import { SCOPES } from "../../shared/core/vocabulary.ts";
 import { DEFAULT_KEY_OVERLAP_S, MAX_KEY_OVERLAP_S } from "../../shared/schema/api_key.ts";
 import { MAX_KEY_NAME } from "../../shared/schema/limits.ts";
 import { Time } from "../../shared/schema/values.ts";
-import { UsageError } from "./command_line.ts";
+import { parseArguments, readAction, readId, UsageError, wantsHelp } from "./command_line.ts";
 import { DEMO_ACCOUNT } from "./demo_account.ts";
 
 /** The parsed command. */
@@ -90,15 +89,11 @@ export function readKeyCommand(
   env: (name: string) => string | undefined,
   now_ms: number,
 ): KeyCommand {
-  const [action, ...rest] = args;
-  if (action === undefined || args.includes("--help") || action === "help") {
-    return { action: "help" };
-  }
-  if (!Object.hasOwn(FLAGS, action)) {
-    throw new UsageError(`Unknown command "${action}"\n\n${KEY_USAGE}`);
-  }
-  const { values, positionals } = readFlags(rest, action as keyof typeof FLAGS);
-  switch (action as keyof typeof FLAGS) {
+  if (wantsHelp(args)) return { action: "help" };
+  const [name, ...rest] = args;
+  const action = readAction(name, Object.keys(FLAGS) as (keyof typeof FLAGS)[], KEY_USAGE);
+  const { values, positionals } = readFlags(rest, action);
+  switch (action) {
     case "list":
       return { action: "list" };
     case "create":
@@ -115,12 +110,16 @@ export function readKeyCommand(
     case "rotate":
       return {
         action: "rotate",
-        id: readId(positionals),
+        id: readId(positionals, "key_", "key"),
         expires_in_s: readOverlap(values["expires-in"]),
         prefix: readPrefix("--prefix", values.prefix),
       };
     case "revoke":
-      return { action: "revoke", id: readId(positionals), is_confirmed: values.yes === true };
+      return {
+        action: "revoke",
+        id: readId(positionals, "key_", "key"),
+        is_confirmed: values.yes === true,
+      };
   }
 }
 
@@ -129,12 +128,11 @@ function readFlags(args: string[], action: keyof typeof FLAGS) {
   const options = Object.fromEntries(
     FLAGS[action].map((flag) => [flag, { type: flag === "yes" ? "boolean" : "string" } as const]),
   );
-  try {
-    const parsed = parseArgs({ args, options, allowPositionals: takes_id, strict: true });
-    return { values: parsed.values as Values, positionals: parsed.positionals };
-  } catch (error) {
-    throw new UsageError(`keys ${action}: ${(error as Error).message}`);
-  }
+  const { values, positionals } = parseArguments(
+    { args, options, allowPositionals: takes_id },
+    (fault) => `keys ${action}: ${fault}`,
+  );
+  return { values: values as Values, positionals };
 }
 
 function readPlace({ mode, account, environment }: Values) {
@@ -200,15 +198,4 @@ function readOverlap(text: string | undefined): number {
   throw new UsageError(
     `--expires-in "${text}" must be a whole number of seconds from 0 to ${MAX_KEY_OVERLAP_S}`,
   );
-}
-
-function readId(positionals: readonly string[]): string {
-  const [id, ...more] = positionals;
-  if (id === undefined) throw new UsageError("The id of the key is missing: key_...");
-  if (more.length > 0) {
-    throw new UsageError(`Unexpected argument "${more[0]}": give the id of one key`);
-  }
-  if (isId("key_", id)) return id;
-  // The argument is not repeated, because it can be the secret of a key.
-  throw new UsageError("The argument is not the id of a key: an id begins with key_");
 }

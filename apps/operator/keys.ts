@@ -18,7 +18,7 @@ import {
 } from "../../shared/core/api_key.ts";
 import { idGenerator } from "../../shared/core/ids.ts";
 import { MAX_ACTIVE_KEYS } from "../../shared/store/api_key_store.ts";
-import { DEMO_ACCOUNT, DEMO_ENVIRONMENTS } from "./demo_account.ts";
+import { DEMO_ACCOUNT, DEMO_ENVIRONMENTS, storeKey } from "./demo_account.ts";
 import {
   CommandError,
   print,
@@ -67,15 +67,8 @@ async function createKey(
   const environment_id = command.environment_id ??
     await ensureEnvironment(sql, command.account!, mode);
   const text = generateApiKey(mode, label);
-  const { hash, prefix, last_four } = parseApiKey(text)!;
-  const id = idGenerator(Date.now())("key_");
-  try {
-    await sql`
-      select pay.create_api_key(
-        p_id => ${id}, p_environment_id => ${environment_id}, p_name => ${name},
-        p_scopes => ${scopes}::text[], p_secret_hash => ${hash}, p_prefix => ${prefix},
-        p_last_four => ${last_four}, p_expires_at => ${expires_at}::timestamptz)`;
-  } catch (error) {
+  const key = { environment_id, name, scopes, expires_at };
+  const id = await storeKey(sql, text, key).catch((error) => {
     if (sqlstateOf(error) === SQLSTATE.foreign_key_violation) {
       throw new CommandError(`--environment "${environment_id}": no such environment`);
     }
@@ -86,7 +79,7 @@ async function createKey(
       throw new CommandError(`Cannot create a key of ${environment_id}: ${TOO_MANY_KEYS}`);
     }
     throw error;
-  }
+  });
   printMessage(
     `Created ${id}, a ${mode} key of ${environment_id}. The secret is printed only once:`,
   );

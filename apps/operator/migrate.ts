@@ -6,7 +6,7 @@
 
 import postgres from "postgres";
 import { driverEncryption } from "../../shared/store/database_encryption.ts";
-import { readSettings, SettingsError } from "../server/data_dir/settings.ts";
+import { readSettings, reasonOf, SettingsError } from "../server/data_dir/settings.ts";
 import { migrate, MigrationError } from "../server/migrations/migrate.ts";
 import { print, readVariable, UsageError } from "./command_line.ts";
 
@@ -29,8 +29,7 @@ export async function main(): Promise<number> {
 /** Throws an error of the connection with the name of the variable. */
 function explain(error: unknown): never {
   if (error instanceof MigrationError) throw error;
-  const reason = error instanceof Error ? error.message : String(error);
-  throw new SettingsError(`DATABASE_URL cannot be used: ${reason}`);
+  throw new SettingsError(`DATABASE_URL cannot be used: ${reasonOf(error)}`);
 }
 
 /** Lets the functions read the record of the migrations, which have made their role. */

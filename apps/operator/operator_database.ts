@@ -19,7 +19,12 @@ import { startPostgres } from "../server/postgres/embedded_postgres.ts";
 import { type FileLock, takeFileLock } from "../server/data_dir/file_lock.ts";
 import { migrateDataDir } from "../server/migrations/migrate_data_dir.ts";
 import { readOperatorUrl, removeOperatorUrl } from "../server/data_dir/operator_url.ts";
-import { readSettings, type Settings, SettingsError } from "../server/data_dir/settings.ts";
+import {
+  connectionFailed,
+  readSettings,
+  type Settings,
+  SettingsError,
+} from "../server/data_dir/settings.ts";
 
 /** A connection whose user can execute the operator's functions. */
 interface OperatorDatabase {
@@ -136,9 +141,7 @@ async function connect(url: string, setting: string): Promise<OperatorDatabase> 
     }
   } catch (error) {
     await close();
-    if (error instanceof SettingsError) throw error;
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new SettingsError(`${setting} cannot be used: the connection failed: ${reason}`);
+    throw connectionFailed(setting, error);
   }
   return { sql, close };
 }

@@ -4,13 +4,19 @@
  */
 
 import type postgres from "postgres";
-import { parseArgs } from "node:util";
 import { transferData } from "../../shared/connectors/evm/evm_payout.ts";
 import { readEvmSettings } from "../../shared/connectors/evm/evm_settings.ts";
 import type { ChainPayout } from "../../shared/store/chain_store.ts";
-import { CommandError, print, printMessage, UsageError } from "./command_line.ts";
+import {
+  CommandError,
+  parseArguments,
+  print,
+  printMessage,
+  type Surroundings,
+  UsageError,
+} from "./command_line.ts";
 import { withOperatorDatabase } from "./operator_database.ts";
-import type { ListedAccount } from "./provider_table.ts";
+import { listAccounts, type ListedAccount } from "./provider_table.ts";
 import { safeBatch } from "./safe_batch.ts";
 
 const USAGE =
@@ -31,15 +37,6 @@ interface ExportCommand {
   is_again: boolean;
 }
 
-/** The surroundings of the command. */
-interface Surroundings {
-  sql: postgres.Sql;
-  /** Prints a text to standard output. */
-  print: (text: string) => void;
-  /** Prints a line to standard error. */
-  printMessage: (line: string) => void;
-}
-
 /** Exit codes: 0 success, 1 failure, 2 invalid arguments. */
 export async function main(args: readonly string[]): Promise<number> {
   const command = readExportCommand(args);
@@ -54,32 +51,26 @@ function readExportCommand(args: readonly string[]): ExportCommand | null {
   if (action !== "export") {
     throw new UsageError(`"${action}" is not a command: use "export"\n\n${USAGE}`);
   }
-  const { values } = parse(rest);
-  if (values.account === undefined) throw new UsageError(`--account is required\n\n${USAGE}`);
-  const { account, network = null, again: is_again } = values;
-  return { account, network, is_again };
-}
-
-function parse(args: readonly string[]) {
-  try {
-    return parseArgs({
-      args: [...args],
+  const { values } = parseArguments(
+    {
+      args: rest,
       options: {
         account: { type: "string" },
         network: { type: "string" },
         again: { type: "boolean", default: false },
       },
-      strict: true,
-    });
-  } catch (error) {
-    throw new UsageError(`${(error as Error).message}\n\n${USAGE}`);
-  }
+    },
+    (fault) => `${fault}\n\n${USAGE}`,
+  );
+  if (values.account === undefined) throw new UsageError(`--account is required\n\n${USAGE}`);
+  const { account, network = null, again: is_again } = values;
+  return { account, network, is_again };
 }
 
 /** Exports the payouts of an account. Throws `CommandError`. */
 export async function exportPayouts(
   command: ExportCommand,
-  { sql, print, printMessage }: Surroundings,
+  { sql, print, printMessage }: Omit<Surroundings, "env">,
 ): Promise<void> {
   const { id, settings: texts } = await findAccount(sql, command);
   const { chain_id, contracts, signer_url, signer_address } = readEvmSettings(texts);
@@ -117,8 +108,7 @@ async function findAccount(
   sql: postgres.Sql,
   { account, network }: ExportCommand,
 ): Promise<ListedAccount> {
-  const listed = await sql<ListedAccount[]>`select * from pay.list_provider_accounts()`;
-  const found = listed.filter((each) =>
+  const found = (await listAccounts(sql)).filter((each) =>
     each.account === account && each.connector === "evm" &&
     (network === null || each.settings.network === network)
   );

@@ -4,15 +4,13 @@
  * so no secret gets on a command line.
  */
 
-import { parseArgs } from "node:util";
-import { isId } from "../../shared/core/ids.ts";
 import { LIVE_CONNECTORS, type LiveConnector, methodKindsOf } from "../../shared/domain/rails.ts";
 import type { MethodKind } from "../../shared/schema/payment.ts";
 import { MAX_KEY_NAME } from "../../shared/schema/limits.ts";
-import { UsageError } from "./command_line.ts";
+import { parseArguments, readAction, readId, UsageError, wantsHelp } from "./command_line.ts";
 import { DEMO_ACCOUNT } from "./demo_account.ts";
 import { PROVIDER_USAGE } from "./provider_usage.ts";
-import { readWorkCommand, WORK_ACTIONS, type WorkCommand } from "./provider_work_command.ts";
+import { readWorkCommand, type WorkCommand } from "./provider_work_command.ts";
 
 /** The parsed command. */
 export type ProviderCommand =
@@ -55,57 +53,74 @@ const SECRET_NAME = /^PROVIDER_[A-Z0-9_]{1,60}$/;
 /** Two during a rotation. */
 const MAX_NOTIFICATION_SECRETS = 2;
 
-const ADD_OPTIONS = {
-  connector: { type: "string" },
-  methods: { type: "string" },
-  account: { type: "string" },
-  secret: { type: "string" },
-  "notification-secret": { type: "string", multiple: true },
-  set: { type: "string", multiple: true },
-  json: { type: "boolean" },
+const [TEXT, TEXTS] = [{ type: "string" }, { type: "string", multiple: true }] as const;
+const FLAG = { type: "boolean", default: false } as const;
+/** The options of all commands. */
+const OPTIONS = {
+  ...{ connector: TEXT, methods: TEXT, account: TEXT, secret: TEXT, from: TEXT },
+  ...{ "notification-secret": TEXTS, set: TEXTS, unset: TEXTS },
+  ...{ json: FLAG, all: FLAG, failed: FLAG, unsynced: FLAG },
+  ...{ succeeded: TEXT, fee: TEXT, reason: TEXT },
 } as const;
-const SET_OPTIONS = {
-  set: { type: "string", multiple: true },
-  unset: { type: "string", multiple: true },
-  secret: { type: "string" },
-} as const;
-const REREAD_OPTIONS = { from: { type: "string" }, json: { type: "boolean" } } as const;
-const ACTIONS = ["add", "list", "test", "disable", "rotate-token", "set", "reread"];
-const WORK: readonly string[] = WORK_ACTIONS;
+type Option = keyof typeof OPTIONS;
+/** The options of each command. */
+const TAKES: Readonly<Record<Exclude<ProviderCommand["action"], "help">, readonly Option[]>> = {
+  add: ["connector", "methods", "account", "secret", "notification-secret", "set", "json"],
+  list: [],
+  test: [],
+  disable: [],
+  "rotate-token": [],
+  set: ["set", "unset", "secret"],
+  reread: ["from", "json"],
+  calls: ["all", "json"],
+  facts: ["json"],
+  retry: ["json"],
+  settle: ["succeeded", "failed", "unsynced", "json"],
+  match: ["fee", "json"],
+  dismiss: ["reason", "json"],
+};
+/** Commands that take options alone. */
+const WITHOUT_NAMES: readonly string[] = ["add", "list", "calls", "facts"];
+
+/** The values of options. */
+export type Values = Partial<Parsed["values"]>;
+type Parsed = ReturnType<typeof parseArguments<{ options: typeof OPTIONS }>>;
 
 /**
  * Parses the arguments.
  * @throws {UsageError} if an argument is invalid
  */
 export function readProviderCommand(args: readonly string[]): ProviderCommand {
-  const [action, ...rest] = args;
-  if (action === undefined || args.includes("--help") || action === "help") {
-    return { action: "help" };
-  }
-  if (!ACTIONS.includes(action) && !WORK.includes(action)) {
-    throw new UsageError(`Unknown command "${action}"\n\n${PROVIDER_USAGE}`);
-  }
-  try {
-    if (action === "add") return readAdd(rest);
-    if (action === "set") return readSet(rest);
-    if (action === "reread") return readReread(rest);
-    if (WORK.includes(action)) return readWorkCommand(action as WorkCommand["action"], rest);
-    const { positionals } = parseArgs({
+  if (wantsHelp(args)) return { action: "help" };
+  const [name, ...rest] = args;
+  const action = readAction(name, Object.keys(TAKES) as (keyof typeof TAKES)[], PROVIDER_USAGE);
+  const { values, positionals }: { values: Values; positionals: string[] } = parseArguments(
+    {
       args: rest,
-      allowPositionals: action !== "list",
-      strict: true,
-    });
-    return action === "list"
-      ? { action }
-      : { action: action as "test" | "disable" | "rotate-token", id: readId(positionals) };
-  } catch (error) {
-    if (error instanceof UsageError) throw error;
-    throw new UsageError(`providers ${action}: ${(error as Error).message}`);
+      options: Object.fromEntries(TAKES[action].map((option) => [option, OPTIONS[option]])),
+      allowPositionals: !WITHOUT_NAMES.includes(action),
+    },
+    (fault) => `providers ${action}: ${fault}`,
+  );
+  switch (action) {
+    case "list":
+      return { action };
+    case "add":
+      return readAdd(values);
+    case "set":
+      return readSet(values, positionals);
+    case "reread":
+      return readReread(values, positionals);
+    case "test":
+    case "disable":
+    case "rotate-token":
+      return { action, id: readAccountId(positionals) };
+    default:
+      return readWorkCommand(action, values, positionals);
   }
 }
 
-function readAdd(args: string[]): ProviderCommand {
-  const { values } = parseArgs({ args, options: ADD_OPTIONS, strict: true });
+function readAdd(values: Values): ProviderCommand {
   const { methods, account = DEMO_ACCOUNT, secret } = values;
   const connector = readConnector(values.connector);
   const name = account.trim();
@@ -124,13 +139,7 @@ function readAdd(args: string[]): ProviderCommand {
   };
 }
 
-function readSet(args: string[]): ProviderCommand {
-  const { values, positionals } = parseArgs({
-    args,
-    options: SET_OPTIONS,
-    allowPositionals: true,
-    strict: true,
-  });
+function readSet(values: Values, positionals: string[]): ProviderCommand {
   const { set = [], unset = [], secret } = values;
   const settings = readSettings(set);
   const both = unset.find((name) => Object.hasOwn(settings, name));
@@ -140,23 +149,17 @@ function readSet(args: string[]): ProviderCommand {
   }
   return {
     action: "set",
-    id: readId(positionals),
+    id: readAccountId(positionals),
     settings,
     removed: unset,
     secret_name: secret === undefined ? null : readSecretName("--secret", secret),
   };
 }
 
-function readReread(args: string[]): ProviderCommand {
-  const { values, positionals } = parseArgs({
-    args,
-    options: REREAD_OPTIONS,
-    allowPositionals: true,
-    strict: true,
-  });
+function readReread(values: Values, positionals: string[]): ProviderCommand {
   const { from = "", json = false } = values;
   if (!/^\d{1,15}$/.test(from)) throw new UsageError("--from must be the number of a block");
-  return { action: "reread", id: readId(positionals), from: Number(from), is_json: json };
+  return { action: "reread", id: readAccountId(positionals), from: Number(from), is_json: json };
 }
 
 function readConnector(name: string | undefined): LiveConnector {
@@ -213,12 +216,6 @@ function readSecretName(flag: string, text: string): string {
   );
 }
 
-function readId(positionals: readonly string[]): string {
-  const [id, ...more] = positionals;
-  if (id === undefined) throw new UsageError("The id of the account is missing: pac_...");
-  if (more.length > 0) {
-    throw new UsageError(`Unexpected argument "${more[0]}": give the id of one account`);
-  }
-  if (isId("pac_", id)) return id;
-  throw new UsageError("The argument is not the id of an account: an id begins with pac_");
+function readAccountId(positionals: readonly string[]): string {
+  return readId(positionals, "pac_", "account");
 }

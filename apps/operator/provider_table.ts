@@ -1,4 +1,6 @@
-/** Renders the output of `deno task providers list`. */
+/** The accounts at providers, and the output of `deno task providers list`. */
+
+import type postgres from "postgres";
 
 /** A row of `pay.list_provider_accounts`. */
 export interface ListedAccount {
@@ -23,6 +25,11 @@ export interface ListedAccount {
   /** Time of the first failed reading after the last good one; null: the last one worked. */
   stalled_since: Date | null;
   last_error: string | null;
+}
+
+/** Lists the accounts at providers. */
+export async function listAccounts(sql: postgres.Sql): Promise<ListedAccount[]> {
+  return await sql<ListedAccount[]>`select * from pay.list_provider_accounts()`;
 }
 
 /** Renders the accounts, each with its state, settings and names of secrets. */

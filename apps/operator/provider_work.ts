@@ -44,7 +44,7 @@ import {
   type WorkRow,
 } from "../../shared/store/provider_store.ts";
 import { Retries } from "../../shared/jobs/retries.ts";
-import { CommandError } from "./command_line.ts";
+import { CommandError, type Surroundings } from "./command_line.ts";
 import { databaseOf } from "./operator_database.ts";
 import { EntryDetails } from "./entry_details.ts";
 import { checkResult, eventsIn, type ProviderEvents, reasonOf } from "./provider_results.ts";
@@ -61,11 +61,8 @@ const SYNC_DEADLINE_MS = 20_000;
 /** The statuses of orders that a bank can take back, as in `pay.split_bank_entry`. */
 const CAN_COME_BACK: ReadonlySet<string> = new Set(["completed", "partially_refunded", "refunded"]);
 /** The surroundings of a command. */
-interface WorkSurroundings {
-  sql: postgres.Sql;
+interface WorkSurroundings extends Omit<Surroundings, "printMessage"> {
   findConnector: ConnectorFinder;
-  env: (name: string) => string | undefined;
-  print: (text: string) => void;
 }
 
 /** Runs a command. Throws `CommandError`. */

@@ -1,8 +1,8 @@
 /** Parses the commands of `deno task providers` that settle operations and provider events. */
 
-import { parseArgs } from "node:util";
 import { isId } from "../../shared/core/ids.ts";
-import { UsageError } from "./command_line.ts";
+import { readId, UsageError } from "./command_line.ts";
+import type { Values } from "./provider_command.ts";
 
 /** The name of a stored provider event. */
 export interface ProviderEventName {
@@ -39,9 +39,6 @@ export type WorkCommand =
   }
   | { action: "dismiss"; event: ProviderEventName; reason: string; is_json: boolean };
 
-/** The names of these commands. */
-export const WORK_ACTIONS = ["calls", "retry", "settle", "facts", "match", "dismiss"] as const;
-
 /** A reference of a provider event, and an id at a provider: printable, without spaces. */
 const REFERENCE = /^[!-~]{1,300}$/;
 const EVENT_NAME = /^(?:(pac_[0-9a-z]{26})\/)?([!-~]{1,300})$/;
@@ -51,55 +48,34 @@ const BATCH = /^bf-[0-9a-z]{26}(-\d{1,5})?$/;
 const FEE = /^\d{1,12}(\.\d{1,8})?$/;
 const MAX_REASON = 500;
 
-const JSON_OPTION = { json: { type: "boolean" } } as const;
-const CALLS_OPTIONS = { ...JSON_OPTION, all: { type: "boolean" } } as const;
-const SETTLE_OPTIONS = {
-  ...JSON_OPTION,
-  succeeded: { type: "string" },
-  failed: { type: "boolean" },
-  unsynced: { type: "boolean" },
-} as const;
-const MATCH_OPTIONS = { ...JSON_OPTION, fee: { type: "string" } } as const;
-const DISMISS_OPTIONS = { ...JSON_OPTION, reason: { type: "string" } } as const;
-
-/**
- * Parses the arguments after the name of the command. Throws `UsageError` or the parser's error.
- */
+/** Reads the command from its options and names. Throws `UsageError`. */
 export function readWorkCommand(
-  action: typeof WORK_ACTIONS[number],
-  args: string[],
+  action: WorkCommand["action"],
+  values: Values,
+  names: readonly string[],
 ): WorkCommand {
-  if (action === "calls") {
-    const { all = false, json = false } = parseArgs({
-      args,
-      options: CALLS_OPTIONS,
-      strict: true,
-    }).values;
-    return { action, is_all: all, is_json: json };
+  const { all: is_all = false, json: is_json = false } = values;
+  switch (action) {
+    case "calls":
+      return { action, is_all, is_json };
+    case "facts":
+      return { action, is_json };
+    case "retry":
+      return { action, id: readOperationId(names), is_json };
+    case "settle":
+      return { ...readSettle(values, names), is_json };
+    case "match":
+      return { ...readMatch(values, names), is_json };
+    case "dismiss":
+      return { ...readDismiss(values, names), is_json };
   }
-  if (action === "settle") return readSettle(args);
-  if (action === "dismiss") return readDismiss(args);
-  if (action === "match") return readMatch(args);
-  const { values, positionals } = parseArgs({
-    args,
-    options: JSON_OPTION,
-    allowPositionals: action === "retry",
-    strict: true,
-  });
-  const is_json = values.json === true;
-  if (action === "facts") return { action, is_json };
-  return { action, id: readOperationId(positionals), is_json };
 }
 
-function readMatch(args: string[]): WorkCommand {
-  const { values, positionals } = parseArgs({
-    args,
-    options: MATCH_OPTIONS,
-    allowPositionals: true,
-    strict: true,
-  });
-  const { fee = null, json = false } = values;
-  const [event, first, ...others] = positionals;
+/** A command without its option `--json`. */
+type Read<Action> = Omit<Extract<WorkCommand, { action: Action }>, "is_json">;
+
+function readMatch({ fee }: Values, names: readonly string[]): Read<"match"> {
+  const [event, first, ...others] = names;
   if (event === undefined || first === undefined) {
     throw new UsageError(
       "match needs a provider event and what it is about: match EVENT pay_...|re_...|tr_...|bf-...",
@@ -113,20 +89,14 @@ function readMatch(args: string[]): WorkCommand {
         "bf-...",
     );
   }
-  if (fee !== null && !FEE.test(fee)) {
+  if (fee !== undefined && !FEE.test(fee)) {
     throw new UsageError("--fee must be an amount such as 3.50, without its currency");
   }
-  return { action: "match", event: readEventName(event), targets, fee, is_json: json };
+  return { action: "match", event: readEventName(event), targets, fee: fee ?? null };
 }
 
-function readSettle(args: string[]): WorkCommand {
-  const { values, positionals } = parseArgs({
-    args,
-    options: SETTLE_OPTIONS,
-    allowPositionals: true,
-    strict: true,
-  });
-  const { succeeded, failed = false, unsynced = false, json = false } = values;
+function readSettle(values: Values, names: readonly string[]): Read<"settle"> {
+  const { succeeded, failed = false, unsynced = false } = values;
   if ((succeeded !== undefined) === failed) {
     throw new UsageError("settle needs either --succeeded REFERENCE or --failed");
   }
@@ -134,32 +104,20 @@ function readSettle(args: string[]): WorkCommand {
     throw new UsageError("--succeeded must be the provider's id of the result, such as pi_...");
   }
   if (unsynced && !failed) throw new UsageError("--unsynced belongs to --failed");
-  const id = readOperationId(positionals);
-  return {
-    action: "settle",
-    id,
-    reference: succeeded ?? null,
-    syncs: !unsynced,
-    is_json: json,
-  };
+  const id = readOperationId(names);
+  return { action: "settle", id, reference: succeeded ?? null, syncs: !unsynced };
 }
 
-function readDismiss(args: string[]): WorkCommand {
-  const { values, positionals } = parseArgs({
-    args,
-    options: DISMISS_OPTIONS,
-    allowPositionals: true,
-    strict: true,
-  });
+function readDismiss(values: Values, names: readonly string[]): Read<"dismiss"> {
   const reason = values.reason?.trim() ?? "";
   if (reason === "" || reason.length > MAX_REASON) {
     throw new UsageError(`--reason is required: 1 to ${MAX_REASON} characters`);
   }
-  const [event, ...more] = positionals;
+  const [event, ...more] = names;
   if (event === undefined || more.length > 0) {
     throw new UsageError("dismiss needs one provider event, as the command facts prints it");
   }
-  return { action: "dismiss", event: readEventName(event), reason, is_json: values.json === true };
+  return { action: "dismiss", event: readEventName(event), reason };
 }
 
 function readEventName(text: string): ProviderEventName {
@@ -172,11 +130,6 @@ function readEventName(text: string): ProviderEventName {
   return { account_id, reference };
 }
 
-function readOperationId([id, ...more]: readonly string[]): string {
-  if (id === undefined) throw new UsageError("The id of the operation is missing: pc_...");
-  if (more.length > 0) {
-    throw new UsageError(`Unexpected argument "${more[0]}": give the id of one operation`);
-  }
-  if (isId("pc_", id)) return id;
-  throw new UsageError("The argument is not the id of an operation: an id begins with pc_");
+function readOperationId(names: readonly string[]): string {
+  return readId(names, "pc_", "operation");
 }

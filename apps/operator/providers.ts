@@ -19,6 +19,7 @@ import {
   readVariable,
   SQLSTATE,
   sqlstateOf,
+  type Surroundings,
 } from "./command_line.ts";
 import { connectorsOf, withOperatorDatabase } from "./operator_database.ts";
 import {
@@ -28,7 +29,7 @@ import {
   rereadAccount,
 } from "./provider_chain.ts";
 import { type ProviderCommand, readProviderCommand } from "./provider_command.ts";
-import { type ListedAccount, renderAccounts } from "./provider_table.ts";
+import { listAccounts, type ListedAccount, renderAccounts } from "./provider_table.ts";
 import { PROVIDER_USAGE } from "./provider_usage.ts";
 import { runWorkCommand } from "./provider_work.ts";
 
@@ -36,16 +37,10 @@ import { runWorkCommand } from "./provider_work.ts";
 const TEST_DEADLINE_MS = 10_000;
 
 /** The surroundings of a command. Tests pass connectors of their own. */
-interface Surroundings {
-  sql: postgres.Sql;
+interface ProviderSurroundings extends Surroundings {
   findConnector: ConnectorFinder;
-  env: (name: string) => string | undefined;
   /** Base URL of the functions. Throws `CommandError` if it is not known. */
   baseUrl: () => Promise<string>;
-  /** Prints a text to standard output. */
-  print: (text: string) => void;
-  /** Prints a line to standard error. */
-  printMessage: (line: string) => void;
 }
 
 /** Exit codes: 0 success, 1 failure, 2 invalid arguments. */
@@ -63,7 +58,7 @@ export async function main(args: readonly string[]): Promise<number> {
 /** Runs a command. Throws `CommandError`. */
 export async function runProviderCommand(
   command: Exclude<ProviderCommand, { action: "help" }>,
-  surroundings: Surroundings,
+  surroundings: ProviderSurroundings,
 ): Promise<void> {
   switch (command.action) {
     case "list":
@@ -87,7 +82,7 @@ export async function runProviderCommand(
 
 async function addAccount(
   command: ProviderCommand & { action: "add" },
-  { sql, findConnector, baseUrl, print, printMessage }: Surroundings,
+  { sql, findConnector, baseUrl, print, printMessage }: ProviderSurroundings,
 ): Promise<void> {
   const { account, connector: name, method_kinds } = command;
   const connector = connectorOf(findConnector, name);
@@ -145,7 +140,10 @@ async function giveBridgeToken(sql: postgres.Sql, id: string): Promise<string> {
 }
 
 /** Gives the bridge of an account another token. */
-async function rotateToken(id: string, { sql, print, printMessage }: Surroundings): Promise<void> {
+async function rotateToken(
+  id: string,
+  { sql, print, printMessage }: ProviderSurroundings,
+): Promise<void> {
   print(`${await giveBridgeToken(sql, id)}\n`);
   printMessage(`The former token of ${id} opens nothing any more. This one is not shown again`);
 }
@@ -160,7 +158,7 @@ async function findLiveEnvironment(sql: postgres.Sql, account: string): Promise<
   );
 }
 
-async function testAccount(id: string, surroundings: Surroundings): Promise<void> {
+async function testAccount(id: string, surroundings: ProviderSurroundings): Promise<void> {
   const { connector, openedAccount } = await openAccount(id, surroundings);
   const signal = AbortSignal.timeout(TEST_DEADLINE_MS);
   const line = await connector.test(openedAccount(), signal).catch((error) => {
@@ -169,7 +167,7 @@ async function testAccount(id: string, surroundings: Surroundings): Promise<void
   surroundings.print(`${line}\n`);
 }
 
-async function openAccount(id: string, surroundings: Surroundings): Promise<OpenAccount> {
+async function openAccount(id: string, surroundings: ProviderSurroundings): Promise<OpenAccount> {
   const { sql, findConnector, env } = surroundings;
   const stored = await findAccount(sql, id);
   const secretOf = (name: string) => {
@@ -195,16 +193,15 @@ async function openAccount(id: string, surroundings: Surroundings): Promise<Open
   };
 }
 
-async function disableAccount(id: string, { sql, printMessage }: Surroundings): Promise<void> {
+async function disableAccount(
+  id: string,
+  { sql, printMessage }: ProviderSurroundings,
+): Promise<void> {
   const account = await findAccount(sql, id);
   const [row] = await sql`select pay.disable_provider_account(p_id => ${id}) as done`;
   if (!row!.done) throw new CommandError(`Cannot disable ${id}: it is disabled already`);
   const methods = account.method_kinds.join(", ");
   printMessage(`Disabled ${id}. No account of "${account.account}" serves ${methods} now`);
-}
-
-async function listAccounts(sql: postgres.Sql): Promise<ListedAccount[]> {
-  return await sql<ListedAccount[]>`select * from pay.list_provider_accounts()`;
 }
 
 async function findAccount(sql: postgres.Sql, id: string): Promise<ListedAccount> {
@@ -213,7 +210,7 @@ async function findAccount(sql: postgres.Sql, id: string): Promise<ListedAccount
   return account;
 }
 
-function connectorOf(findConnector: Surroundings["findConnector"], name: string): Connector {
+function connectorOf(findConnector: ConnectorFinder, name: string): Connector {
   const connector = findConnector(name);
   if (connector === null) {
     throw new CommandError(`The connector "${name}" is not part of this version`);

@@ -6,11 +6,19 @@
  */
 
 import type postgres from "postgres";
-import { parseArgs } from "node:util";
 import type { Sealed, Vault } from "../../shared/core/vault.ts";
 import { sealContextOf } from "../../shared/domain/providers/sealed_details.ts";
 import { BankStore } from "../../shared/store/bank_store.ts";
-import { print, printMessage, readVariable, readVault, UsageError } from "./command_line.ts";
+import {
+  parseArguments,
+  print,
+  printMessage,
+  readAction,
+  readVariable,
+  readVault,
+  type Surroundings,
+  wantsHelp,
+} from "./command_line.ts";
 import { databaseOf, withOperatorDatabase } from "./operator_database.ts";
 
 const USAGE = `Usage: deno task vault rotate [--json]
@@ -56,26 +64,23 @@ export async function main(args: readonly string[]): Promise<number> {
 
 /** Null: help. */
 function readOptions(args: readonly string[]): { is_json: boolean } | null {
+  if (wantsHelp(args)) return null;
   const [action, ...rest] = args;
-  if (action === undefined || args.includes("--help") || action === "help") return null;
-  if (action !== "rotate") throw new UsageError(`Unknown command "${action}"\n\n${USAGE}`);
-  try {
-    const { values } = parseArgs({ args: rest, options: { json: { type: "boolean" } } });
-    return { is_json: values.json ?? false };
-  } catch (error) {
-    throw new UsageError(`vault rotate: ${(error as Error).message}`);
-  }
+  readAction(action, ["rotate"], USAGE);
+  const { values } = parseArguments(
+    { args: rest, options: { json: { type: "boolean", default: false } } },
+    (fault) => `vault rotate: ${fault}`,
+  );
+  return { is_json: values.json };
 }
 
 /** Rotates all texts, and prints what is left. Returns the exit code. */
 export async function rotateVault(
   sql: postgres.Sql,
   vault: Vault,
-  { is_json, print, printMessage }: {
-    is_json: boolean;
-    print: (text: string) => void;
-    printMessage: (line: string) => void;
-  },
+  { is_json, print, printMessage }:
+    & { is_json: boolean }
+    & Pick<Surroundings, "print" | "printMessage">,
 ): Promise<number> {
   let rotated = 0;
   const unreadable: Unreadable = { texts: 0, first: null };

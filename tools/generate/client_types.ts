@@ -28,6 +28,7 @@ import * as transfer from "../../shared/schema/transfer.ts";
 import * as value from "../../shared/schema/values.ts";
 import * as webhook from "../../shared/schema/webhook.ts";
 import { fieldText } from "./openapi/common_fields.ts";
+import { wrapped } from "./wrapped.ts";
 
 /** Columns of a line, as in deno.json. */
 const LINE_WIDTH = 100;
@@ -509,12 +510,8 @@ function docstring(text: string | undefined, depth: number): string {
   const sentence = /^`[^`]+`$|[.!?]$/.test(text) ? text : `${text}.`;
   const width = LINE_WIDTH - 2 * depth;
   if (`/** ${sentence} */`.length <= width) return `/** ${sentence} */\n`;
-  const lines = [" *"];
-  for (const word of sentence.split(" ")) {
-    if (`${lines.at(-1)} ${word}`.length > width) lines.push(" *");
-    lines[lines.length - 1] += ` ${word}`;
-  }
-  return `/**\n${lines.join("\n")}\n */\n`;
+  const lines = wrapped(sentence.split(" "), width - " * ".length).map((line) => ` * ${line}\n`);
+  return `/**\n${lines.join("")} */\n`;
 }
 
 /** Returns a module as `deno fmt` formats it. */

@@ -8,6 +8,7 @@ import { EVENT_TYPES } from "../../shared/core/vocabulary.ts";
 import { ERROR_CODES } from "../../shared/schema/error.ts";
 import { ERROR_HELP } from "./error_help.ts";
 import { renderTable } from "./markdown_table.ts";
+import { wrapped } from "./wrapped.ts";
 import { ACCOUNT_TABLE, CARD_TABLE, OUTCOME_TABLE, TOKEN_TABLE } from "./test_value_tables.ts";
 
 /** Returns the page as Markdown. */
@@ -118,11 +119,5 @@ function valueSections(): string[] {
 
 /** Lines of at most 100 characters. */
 function wrap(text: string): string[] {
-  const lines = [""];
-  for (const word of text.split(" ")) {
-    const line = lines.at(-1)!;
-    if (line !== "" && line.length + 1 + word.length > 100) lines.push(word);
-    else lines[lines.length - 1] = line === "" ? word : `${line} ${word}`;
-  }
-  return lines;
+  return wrapped(text.split(" "), 100);
 }

@@ -8,6 +8,7 @@ import { Dispute } from "../../shared/schema/dispute.ts";
 import { Payment } from "../../shared/schema/payment.ts";
 import { Refund } from "../../shared/schema/refund.ts";
 import { Transfer } from "../../shared/schema/transfer.ts";
+import { wrapped } from "./wrapped.ts";
 
 /** Columns of a line of SQL. */
 const LINE_WIDTH = 100;
@@ -38,7 +39,10 @@ export function renderExposedColumns(): string {
       if (name in ALIASES) return `${name}=${ALIASES[name]}`;
       return `${name}:${own === name ? "own" : typeOf(member)}`;
     });
-    return `    when '${kind}' then\n${wrapped(words)}`;
+    // Joined as they are, the lines are one text.
+    const parts = words.map((word, i) => i === 0 ? word : ` ${word}`);
+    const lines = wrapped(parts, LINE_WIDTH - INDENT.length - "''".length, "");
+    return `    when '${kind}' then\n${lines.map((line) => `${INDENT}'${line}'`).join("\n")}`;
   });
   return `-- Written by "deno task generate" from shared/schema/: do not edit.
 -- Purpose: the columns of the views of Supabase's users (exposure.sql).
@@ -62,15 +66,4 @@ function typeOf(member: z.core.$ZodType): string {
   if (member instanceof z.ZodBoolean) return "boolean";
   if (member instanceof z.ZodString || member instanceof z.ZodStringFormat) return "text";
   return member instanceof z.ZodEnum || member instanceof z.ZodLiteral ? "text" : "jsonb";
-}
-
-function wrapped(words: readonly string[]): string {
-  const lines: string[] = [];
-  for (const word of words) {
-    const last = lines.at(-1);
-    if (last !== undefined && `${INDENT}'${last} ${word}'`.length <= LINE_WIDTH) {
-      lines[lines.length - 1] = `${last} ${word}`;
-    } else lines.push(last === undefined ? word : ` ${word}`);
-  }
-  return lines.map((line) => `${INDENT}'${line}'`).join("\n");
 }

@@ -1,5 +1,7 @@
 /** Writes the names that the constraints of a migration know, from the lists of the API. */
 
+import { wrapped } from "./wrapped.ts";
+
 /** Columns of a line of SQL. */
 const LINE_WIDTH = 100;
 const INDENT = "    ";
@@ -18,17 +20,9 @@ export function replaceKnownNames(
   return Object.entries(lists).reduce((sql, [constraint, names]) => {
     const form = new RegExp(`(constraint ${constraint} check )\\(\\s*(\\w+) in \\([^)]*\\)\\s*\\)`);
     if (!form.test(sql)) throw new Error(`the constraint ${constraint} is missing`);
-    return sql.replace(form, `$1($2 in (\n${wrapped(names)}\n  ))`);
+    const last = names.length - 1;
+    const words = names.map((name, i) => `'${name}'${i < last ? "," : ""}`);
+    const lines = wrapped(words, LINE_WIDTH - INDENT.length).map((line) => INDENT + line);
+    return sql.replace(form, `$1($2 in (\n${lines.join("\n")}\n  ))`);
   }, migration);
-}
-
-function wrapped(names: readonly string[]): string {
-  const lines = [INDENT];
-  for (const [i, name] of names.entries()) {
-    const text = `'${name}'${i < names.length - 1 ? "," : ""}`;
-    const line = `${lines.at(-1)}${lines.at(-1) === INDENT ? "" : " "}${text}`;
-    if (line.length > LINE_WIDTH) lines.push(INDENT + text);
-    else lines[lines.length - 1] = line;
-  }
-  return lines.join("\n");
 }

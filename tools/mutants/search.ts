@@ -3,7 +3,7 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import postgres from "postgres";
-import { scratchServer } from "../../apps/server/postgres/scratch_database.ts";
+import { databaseUrl, scratchServer } from "../../apps/server/postgres/scratch_database.ts";
 import { renderMigration } from "../schema/schema_files.ts";
 import { selectTestFiles } from "../testing/test_files.ts";
 import { startsPrograms } from "../testing/test_groups.ts";
@@ -76,6 +76,11 @@ export class Search {
     }
   }
 
+  /** The URL of the database that tests copy. */
+  get #template() {
+    return databaseUrl(this.server.superuser_url, this.server.template);
+  }
+
   get #is_over() {
     return Date.now() >= this.ends_at_ms;
   }
@@ -112,9 +117,7 @@ export class Search {
   async #faults(count: number, kind: string | undefined, by: string): Promise<Fault[]> {
     const wants = (wanted: string) => kind === undefined || kind === wanted;
     const all = await instrument(this.processes[0]!.copy);
-    const url = new URL(this.server.superuser_url);
-    url.pathname = `/${this.server.template}`;
-    const sql = postgres(url.href, { max: 1, onnotice: () => {} });
+    const sql = postgres(this.#template, { max: 1, onnotice: () => {} });
     const objects = await sqlObjects(sql).finally(() => sql.end());
     const fixes = wants("fix") ? await oldFixes(ROOT) : [];
     const present = new Set([...all, ...objects, ...fixes].map(({ name }) => name));
@@ -306,10 +309,7 @@ export class Search {
     statement: string,
     work: (server: string) => Promise<KnownTest | null>,
   ): Promise<KnownTest | null> {
-    const { superuser_url, template } = this.server;
-    const source = new URL(superuser_url);
-    source.pathname = `/${template}`;
-    return await scratchServer(superuser_url).withDatabase(async (url) => {
+    return await scratchServer(this.server.superuser_url).withDatabase(async (url) => {
       const sql = postgres(url, { max: 1, onnotice: () => {} });
       const is_planted = await sql.unsafe(statement).then(() => true, (error) => {
         if (kind === "sql") throw error;
@@ -317,7 +317,7 @@ export class Search {
       }).finally(() => sql.end());
       const weakened = new URL(url).pathname.slice(1);
       return is_planted ? await work(JSON.stringify({ ...this.server, template: weakened })) : null;
-    }, source.href);
+    }, this.#template);
   }
 }
 

@@ -7,6 +7,7 @@ import { makeMemoryFolder } from "../../apps/server/data_dir/memory_dir.ts";
 import { randomPassword } from "../../apps/server/data_dir/private_file.ts";
 import { migrate } from "../../apps/server/migrations/migrate.ts";
 import { startPostgres } from "../../apps/server/postgres/embedded_postgres.ts";
+import { databaseUrl } from "../../apps/server/postgres/scratch_database.ts";
 import { grantFunctionsRole } from "../../apps/server/postgres/functions_role.ts";
 import { writeFunctions } from "../schema/schema_files.ts";
 
@@ -90,12 +91,10 @@ export async function createTemplate(
   const sql = postgres(superuser_url, { max: 1, onnotice: () => {} });
   try {
     await sql`create database ${sql(template)}`;
-    const url = new URL(superuser_url);
-    url.pathname = `/${template}`;
     // So that tests see a change of supabase/schemas.
     const written = await writeFunctions();
     if (written !== null) console.log(`Written: ${written}`);
-    await migrate(url.href);
+    await migrate(databaseUrl(superuser_url, template));
     const functions_role = { name: `pay_functions_${run}`, password: randomPassword() };
     await grantFunctionsRole(sql, functions_role);
     const clone_prefix = `pay_test_${run}_`;

@@ -6,7 +6,7 @@
  */
 
 import { join } from "node:path";
-import { writePrivateFile } from "./private_file.ts";
+import { removeIfPresent, writePrivateFile } from "./private_file.ts";
 
 /** Writes the file. The returned function removes it. */
 export function publishOperatorUrl(data_dir: string, url: string): () => void {
@@ -26,11 +26,7 @@ export async function readOperatorUrl(data_dir: string): Promise<string | null> 
 
 /** Removes the file if it exists. */
 export function removeOperatorUrl(data_dir: string): void {
-  try {
-    Deno.removeSync(operatorUrlPath(data_dir));
-  } catch (error) {
-    if (!(error instanceof Deno.errors.NotFound)) throw error;
-  }
+  removeIfPresent(operatorUrlPath(data_dir));
 }
 
 function operatorUrlPath(data_dir: string): string {

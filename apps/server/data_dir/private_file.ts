@@ -6,13 +6,18 @@
  */
 export function writePrivateFile(path: string, text: string): void {
   const unfinished = `${path}.unfinished`;
+  removeIfPresent(unfinished);
+  Deno.writeTextFileSync(unfinished, text, { mode: 0o600, createNew: true });
+  Deno.renameSync(unfinished, path);
+}
+
+/** Removes a file if it exists. */
+export function removeIfPresent(path: string): void {
   try {
-    Deno.removeSync(unfinished);
+    Deno.removeSync(path);
   } catch (error) {
     if (!(error instanceof Deno.errors.NotFound)) throw error;
   }
-  Deno.writeTextFileSync(unfinished, text, { mode: 0o600, createNew: true });
-  Deno.renameSync(unfinished, path);
 }
 
 /** Returns a password of 256 random bits, which needs no escaping in a URL. */

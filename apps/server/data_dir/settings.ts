@@ -29,6 +29,19 @@ export class SettingsError extends Error {
   override readonly name = "SettingsError";
 }
 
+/** The message of whatever was thrown. */
+export function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** The error of a setting with an address that refuses the connection. Errors of settings stay. */
+export function connectionFailed(setting: string, error: unknown): SettingsError {
+  if (error instanceof SettingsError) return error;
+  return new SettingsError(
+    `${setting} cannot be used: the connection failed: ${reasonOf(error)}`,
+  );
+}
+
 /**
  * Reads and checks the settings.
  * @param env reads an environment variable

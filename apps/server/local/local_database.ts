@@ -7,7 +7,7 @@ import { grantFunctionsRole } from "../postgres/functions_role.ts";
 import { migrate } from "../migrations/migrate.ts";
 import { migrateDataDir } from "../migrations/migrate_data_dir.ts";
 import { randomPassword } from "../data_dir/private_file.ts";
-import { SettingsError } from "../data_dir/settings.ts";
+import { connectionFailed, SettingsError } from "../data_dir/settings.ts";
 import type { Shutdown } from "./shutdown.ts";
 
 const FUNCTIONS_ROLE = "pay_functions";
@@ -76,9 +76,7 @@ export async function useDatabase(url: string): Promise<ReadyDatabase> {
   try {
     await refuseIsolation(sql, "DATABASE_URL");
   } catch (error) {
-    if (error instanceof SettingsError) throw error;
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new SettingsError(`DATABASE_URL cannot be used: the connection failed: ${reason}`);
+    throw connectionFailed("DATABASE_URL", error);
   } finally {
     await sql.end();
   }

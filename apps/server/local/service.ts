@@ -11,7 +11,7 @@ import { type Credentials, readDemoKeys, writeCredentials } from "../data_dir/cr
 import { takeFileLock } from "../data_dir/file_lock.ts";
 import { publishOperatorUrl, removeOperatorUrl } from "../data_dir/operator_url.ts";
 import { randomPassword, writePrivateFile } from "../data_dir/private_file.ts";
-import { type Settings, SettingsError } from "../data_dir/settings.ts";
+import { reasonOf, type Settings, SettingsError } from "../data_dir/settings.ts";
 import { ensureDemoKeys } from "../../operator/demo_account.ts";
 import { siteHandler, type StaticSite } from "../../../tools/site/static_site.ts";
 import {
@@ -112,8 +112,7 @@ async function openDataDir(data_dir: string, shutdown: Shutdown): Promise<void> 
   try {
     await Deno.mkdir(data_dir, { recursive: true });
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new SettingsError(`DATA_DIR "${data_dir}" cannot be created: ${reason}`);
+    throw new SettingsError(`DATA_DIR "${data_dir}" cannot be created: ${reasonOf(error)}`);
   }
   const lock_path = join(data_dir, "start.lock");
   let lock = takeFileLock(lock_path);

@@ -16,7 +16,7 @@ import PACKAGE from "../../../packages/sandbox/package.json" with { type: "json"
 import { memoryDir } from "../data_dir/memory_dir.ts";
 import { postgresCache } from "../postgres/postgres_cache.ts";
 import { type Account, postgresAccount, postgresHome } from "../postgres/postgres_account.ts";
-import { type InstallOptions, POSTGRES_VERSION } from "../postgres/postgres_package.ts";
+import { exists, type InstallOptions, POSTGRES_VERSION } from "../postgres/postgres_package.ts";
 import { startPostgres } from "../postgres/embedded_postgres.ts";
 import { listMigrations, migrate, MIGRATIONS_DIR } from "../migrations/migrate.ts";
 
@@ -172,8 +172,4 @@ function copyFolder(from: string, to: string, account: Account): void {
     }
   }
   if ("uid" in account) Deno.chownSync(to, account.uid, account.gid);
-}
-
-async function exists(path: string): Promise<boolean> {
-  return await Deno.lstat(path).then(() => true, () => false);
 }

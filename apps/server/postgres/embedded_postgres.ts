@@ -8,6 +8,7 @@
  */
 
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import process from "node:process";
 import { takeFileLock } from "../data_dir/file_lock.ts";
 import { noteDataFolder, removeAbandonedHomes } from "./abandoned_homes.ts";
@@ -216,8 +217,4 @@ function freePort(): number {
 function urlOf(port: number, database: string, role: LoginRole): string {
   const [user, password] = [role.name, role.password].map(encodeURIComponent);
   return `postgres://${user}:${password}@127.0.0.1:${port}/${encodeURIComponent(database)}`;
-}
-
-function pause(delay_ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, delay_ms));
 }

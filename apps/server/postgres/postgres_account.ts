@@ -7,6 +7,7 @@
  */
 
 import { join } from "node:path";
+import { reasonOf } from "../data_dir/settings.ts";
 
 /** The account that runs a program. Empty for the account of the caller. */
 export type Account = { uid: number; gid: number } | Record<never, never>;
@@ -54,7 +55,7 @@ export async function postgresHome(data_dir: string, account: Account): Promise<
     await Deno.mkdir(home, { recursive: true });
     for (const path of [FALLBACK_PARENT, home]) await Deno.chmod(path, 0o755);
   } catch (error) {
-    throw new Error(`${hint}, and "${home}" cannot be created: ${message(error)}. ${advice}`);
+    throw new Error(`${hint}, and "${home}" cannot be created: ${reasonOf(error)}. ${advice}`);
   }
   if (!await canReach(account, home)) {
     await Deno.remove(home);
@@ -85,8 +86,4 @@ export async function canReach(account: Account, path: string): Promise<boolean>
     if (error instanceof Deno.errors.PermissionDenied) return false;
     throw error;
   }
-}
-
-function message(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

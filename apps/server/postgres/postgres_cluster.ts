@@ -5,6 +5,7 @@
  */
 
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { type Account, giveTo } from "./postgres_account.ts";
 import { randomPassword, writePrivateFile } from "../data_dir/private_file.ts";
 import { SettingsError } from "../data_dir/settings.ts";
@@ -170,8 +171,4 @@ async function isServerOf(cluster: string, pid: number): Promise<boolean> {
   const { stdout } = await new Deno.Command("/bin/ps", { args: ["-o", "command=", "-p", `${pid}`] })
     .output();
   return new TextDecoder().decode(stdout).includes(cluster);
-}
-
-function pause(delay_ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, delay_ms));
 }

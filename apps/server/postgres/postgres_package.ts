@@ -144,6 +144,7 @@ async function makeLinks(source: string, target: string): Promise<void> {
   }
 }
 
-async function exists(path: string): Promise<boolean> {
+/** Reports whether there is a file or folder. */
+export async function exists(path: string): Promise<boolean> {
   return await Deno.lstat(path).then(() => true, () => false);
 }

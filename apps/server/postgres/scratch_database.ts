@@ -20,6 +20,13 @@ export interface ScratchServer {
   withDatabase<T>(work: (url: string) => Promise<T>, template?: string): Promise<T>;
 }
 
+/** Returns the URL of another database of a server. */
+export function databaseUrl(server_url: string, database: string): string {
+  const url = new URL(server_url);
+  url.pathname = `/${database}`;
+  return url.href;
+}
+
 /** Runs `work` with a server. Stops the server afterwards if it was started here. */
 export async function withScratchServer<T>(
   work: (server: ScratchServer) => Promise<T>,
@@ -46,9 +53,7 @@ export function scratchServer(server_url: string): ScratchServer {
       try {
         const source = template === undefined ? "template1" : new URL(template).pathname.slice(1);
         await sql`create database ${sql(name)} template ${sql(source)}`;
-        const url = new URL(server_url);
-        url.pathname = `/${name}`;
-        return await work(url.href);
+        return await work(databaseUrl(server_url, name));
       } finally {
         await sql`drop database if exists ${sql(name)} with (force)`;
         await sql.end();
