@@ -4,17 +4,10 @@
  */
 
 import assert from "node:assert/strict";
-import postgres from "postgres";
 import { digestOf, tenantTables } from "../../apps/operator/cells_database.ts";
-import { serviceCase } from "../support/service/service_case.ts";
 import { fillSandbox } from "../support/database/filled_sandbox.ts";
 import { saidBy } from "../support/database/invariant_breaches.ts";
-import {
-  addAccount,
-  openProviderStore,
-  reserve,
-  succeeded,
-} from "../support/database/provider_flow.ts";
+import { addAccount, providerCase, reserve, succeeded } from "../support/database/provider_flow.ts";
 
 const ENDPOINT = `whe_${"0".repeat(26)}`;
 const ENDED = `env_${"1".repeat(26)}`;
@@ -22,10 +15,9 @@ const CLOCK = `env_${"2".repeat(26)}`;
 const LEASE_MS = 30_000;
 const TARGET = new Date(Date.now() + 86_400_000).toISOString();
 
-serviceCase("nothing touches an arriving environment", async (t, service) => {
-  const { sql, key, other, live } = service;
-  const functions = postgres(service.database.functions_url, { max: 1, onnotice: () => {} });
-  const { store, close } = openProviderStore(service);
+providerCase("nothing touches an arriving environment", async (t, given) => {
+  const { service, sql, live, key, functions, store } = given;
+  const { other } = service;
   /** The state of all environments: their own rows, and the digests of their tables. */
   const stateOf = async () => {
     const database = { side: "target" as const, url: service.database.url, sql };
@@ -90,58 +82,53 @@ serviceCase("nothing touches an arriving environment", async (t, service) => {
     ],
     ["the check of the books", async () => (await saidBy(sql)).length > 0, false, true],
   ];
-  try {
-    await fillSandbox(sql, key.environment_id, 3);
+  await fillSandbox(sql, key.environment_id, 3);
+  await sql`
+    insert into pay.webhook_endpoints (environment_id, id, slot, url, events, status, secrets,
+      revision, created_at, body)
+    values (${key.environment_id}, ${ENDPOINT}, 0, 'https://example.com/', '{*}', 'enabled', '[]',
+      1, now(), '{}')`;
+  // The last payment has a poison delivery.
+  await sql`update pay.webhook_deliveries set status = 'pending',
+    next_attempt_at = now() - interval '1 hour',
+    expired_leases = (subject_id = (select max(id) from pay.payments))::int`;
+  await sql`update pay.idempotency_keys set created_at = now() - interval '3 days'
+    where key = '1'`;
+  await sql`
+    insert into pay.attempt_log (environment_id, delivery_id, slot, attempt, url, headers,
+      response_truncated, stored_at)
+    select d.environment_id, d.id, 0, 1, 'https://example.com/', '', false, '2026-01-01'
+    from pay.webhook_deliveries d`;
+  await fillSandbox(sql, other.environment_id, 3);
+  await sql`update pay.environments set retired_at = now() where id = ${other.environment_id}`;
+  for (const id of [ENDED, CLOCK]) {
     await sql`
-      insert into pay.webhook_endpoints (environment_id, id, slot, url, events, status, secrets,
-        revision, created_at, body)
-      values (${key.environment_id}, ${ENDPOINT}, 0, 'https://example.com/', '{*}', 'enabled', '[]',
-        1, now(), '{}')`;
-    // The last payment has a poison delivery.
-    await sql`update pay.webhook_deliveries set status = 'pending',
-      next_attempt_at = now() - interval '1 hour',
-      expired_leases = (subject_id = (select max(id) from pay.payments))::int`;
-    await sql`update pay.idempotency_keys set created_at = now() - interval '3 days'
-      where key = '1'`;
-    await sql`
-      insert into pay.attempt_log (environment_id, delivery_id, slot, attempt, url, headers,
-        response_truncated, stored_at)
-      select d.environment_id, d.id, 0, 1, 'https://example.com/', '', false, '2026-01-01'
-      from pay.webhook_deliveries d`;
-    await fillSandbox(sql, other.environment_id, 3);
-    await sql`update pay.environments set retired_at = now() where id = ${other.environment_id}`;
-    for (const id of [ENDED, CLOCK]) {
-      await sql`
-        insert into pay.environments (id, public_id, account, livemode, name, ends_at)
-        values (${id}, ${id}, 'arrives', false, 'disposable',
-          ${id === ENDED ? sql`now() - interval '1 hour'` : null})`;
-    }
-    await sql`insert into pay.sandbox_settings (environment_id, version, frozen_at, target_at)
-      values (${CLOCK}, 1, now(), ${TARGET})`;
-    const account_id = await addAccount(sql, live.environment_id);
-    await reserve(functions, live, { delay_ms: 0 });
-    const synced = await reserve(functions, live);
-    await sql`update pay.provider_operations set state = 'operator', next_attempt_at = null,
-      leased_until = null, next_sync_at = now() where id = ${synced.operation.id}`;
-    const { outcome: _, exception: __, booked_minor: ___, ...event } = succeeded(
-      await reserve(functions, live),
-    );
-    await store.storeProviderEvents(account_id, [{ ...event, state: "pending" }]);
+      insert into pay.environments (id, public_id, account, livemode, name, ends_at)
+      values (${id}, ${id}, 'arrives', false, 'disposable',
+        ${id === ENDED ? sql`now() - interval '1 hour'` : null})`;
+  }
+  await sql`insert into pay.sandbox_settings (environment_id, version, frozen_at, target_at)
+    values (${CLOCK}, 1, now(), ${TARGET})`;
+  const account_id = await addAccount(sql, live.environment_id);
+  await reserve(functions, live, { delay_ms: 0 });
+  const synced = await reserve(functions, live);
+  await sql`update pay.provider_operations set state = 'operator', next_attempt_at = null,
+    leased_until = null, next_sync_at = now() where id = ${synced.operation.id}`;
+  const { outcome: _, exception: __, booked_minor: ___, ...event } = succeeded(
+    await reserve(functions, live),
+  );
+  await store.storeProviderEvents(account_id, [{ ...event, state: "pending" }]);
 
-    await sql`update pay.environments set moving = 'arriving'`;
-    const before = await stateOf();
-    for (const [name, work, arriving] of jobs) {
-      await t.step(`${name} leaves it alone`, async () => {
-        assert.deepEqual(await work(), arriving);
-        assert.deepEqual(await stateOf(), before);
-      });
-    }
-    await sql`update pay.environments set moving = null`;
-    for (const [name, work, _, open] of jobs) {
-      await t.step(`${name} had work there`, async () => assert.deepEqual(await work(), open));
-    }
-  } finally {
-    await close();
-    await functions.end();
+  await sql`update pay.environments set moving = 'arriving'`;
+  const before = await stateOf();
+  for (const [name, work, arriving] of jobs) {
+    await t.step(`${name} leaves it alone`, async () => {
+      assert.deepEqual(await work(), arriving);
+      assert.deepEqual(await stateOf(), before);
+    });
+  }
+  await sql`update pay.environments set moving = null`;
+  for (const [name, work, _, open] of jobs) {
+    await t.step(`${name} had work there`, async () => assert.deepEqual(await work(), open));
   }
 });

@@ -4,13 +4,12 @@
  */
 
 import assert from "node:assert/strict";
-import postgres from "postgres";
 import { RequestLog, type RequestLogEntry, writeTo } from "../../shared/store/request_log.ts";
 import { openDatabase } from "../../shared/store/database.ts";
 import { poison, POISON_CODE, poisonFunction } from "../support/database/poison.ts";
 import {
   addAccount,
-  openProviderStore,
+  providerCase,
   reserve,
   type Reserved,
   succeeded,
@@ -22,10 +21,8 @@ const LEASE_MS = 30_000;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-serviceCase("pay.lease_provider_work() with work that cannot be read", async (t, service) => {
-  const { sql, live } = service;
-  const functions = postgres(service.database.functions_url, { max: 1, onnotice: () => {} });
-  const { store, close } = openProviderStore(service);
+providerCase("pay.lease_provider_work() with work that cannot be read", async (t, given) => {
+  const { service, sql, live, functions, store } = given;
   let now = Date.now();
   const account_id = await addAccount(sql, live.environment_id);
   const made: Reserved[] = [];
@@ -41,68 +38,56 @@ serviceCase("pay.lease_provider_work() with work that cannot be read", async (t,
       given_up: given_up.map(({ subject, code }) => `${subject} ${code}`),
     };
   };
-  try {
-    await poisonFunction(sql, {
-      name: "provider_operation_json",
-      when: `p_operation.id = '${bad}'`,
+  await poisonFunction(sql, {
+    name: "provider_operation_json",
+    when: `p_operation.id = '${bad}'`,
+  });
+  await t.step(
+    "a bad operation is given up until its lease ends, and the others are got",
+    async () => {
+      const good = made.filter(({ operation }) => operation.id !== bad).map(({ operation }) =>
+        operation.id
+      );
+      const first = await work(LEASE_MS);
+      assert.deepEqual(first.operations, good.sort());
+      assert.deepEqual(first.given_up, [`operation ${bad} ${POISON_CODE}`]);
+      const second = await work(0);
+      assert.deepEqual([second.operations, second.given_up], [[], []]);
+      assert.deepEqual((await work(LEASE_MS)).given_up, [`operation ${bad} ${POISON_CODE}`]);
+    },
+  );
+  await t.step("a kind that cannot be leased leaves the other kinds", async () => {
+    await store.storeProviderEvents(account_id, made.map((one) => succeeded(one)));
+    const end = await poison(sql, {
+      table: "provider_operations",
+      on: "update",
+      when: "new.leased_until is distinct from old.leased_until",
     });
-    await t.step(
-      "a bad operation is given up until its lease ends, and the others are got",
-      async () => {
-        const good = made.filter(({ operation }) => operation.id !== bad).map(({ operation }) =>
-          operation.id
-        );
-        const first = await work(LEASE_MS);
-        assert.deepEqual(first.operations, good.sort());
-        assert.deepEqual(first.given_up, [`operation ${bad} ${POISON_CODE}`]);
-        const second = await work(0);
-        assert.deepEqual([second.operations, second.given_up], [[], []]);
-        assert.deepEqual((await work(LEASE_MS)).given_up, [`operation ${bad} ${POISON_CODE}`]);
-      },
-    );
-    await t.step("a kind that cannot be leased leaves the other kinds", async () => {
-      await store.storeProviderEvents(account_id, made.map((one) => succeeded(one)));
-      const end = await poison(sql, {
-        table: "provider_operations",
-        on: "update",
-        when: "new.leased_until is distinct from old.leased_until",
-      });
-      const { kinds, given_up } = await work(HOUR_MS);
-      assert.deepEqual(kinds, ["event", "poll"]);
-      assert.ok(given_up.includes(`operation all ${POISON_CODE}`), `${given_up}`);
-      await end();
-    });
-  } finally {
-    await close();
-    await functions.end();
-  }
+    const { kinds, given_up } = await work(HOUR_MS);
+    assert.deepEqual(kinds, ["event", "poll"]);
+    assert.ok(given_up.includes(`operation all ${POISON_CODE}`), `${given_up}`);
+    await end();
+  });
 });
 
-serviceCase("storeProviderEvents() stores all but a bad one", async (_, service) => {
-  const { sql, live } = service;
-  const functions = postgres(service.database.functions_url, { max: 1, onnotice: () => {} });
-  const { store, close } = openProviderStore(service);
-  try {
-    const account_id = await addAccount(sql, live.environment_id);
-    const provider_events = [];
-    for (let i = 0; i < 3; i++) provider_events.push(succeeded(await reserve(functions, live)));
-    await poison(sql, {
-      table: "provider_events",
-      on: "insert",
-      when: `new.reference = '${provider_events[1]!.reference}'`,
-    });
-    await assert.rejects(store.storeProviderEvents(account_id, provider_events), {
-      code: POISON_CODE,
-    });
-    const rows = await sql`select reference from pay.provider_events order by 1`;
-    assert.deepEqual(
-      rows.map(({ reference }) => reference),
-      [provider_events[0]!.reference, provider_events[2]!.reference].sort(),
-    );
-  } finally {
-    await close();
-    await functions.end();
-  }
+providerCase("storeProviderEvents() stores all but a bad one", async (_, given) => {
+  const { sql, live, functions, store } = given;
+  const account_id = await addAccount(sql, live.environment_id);
+  const provider_events = [];
+  for (let i = 0; i < 3; i++) provider_events.push(succeeded(await reserve(functions, live)));
+  await poison(sql, {
+    table: "provider_events",
+    on: "insert",
+    when: `new.reference = '${provider_events[1]!.reference}'`,
+  });
+  await assert.rejects(store.storeProviderEvents(account_id, provider_events), {
+    code: POISON_CODE,
+  });
+  const rows = await sql`select reference from pay.provider_events order by 1`;
+  assert.deepEqual(
+    rows.map(({ reference }) => reference),
+    [provider_events[0]!.reference, provider_events[2]!.reference].sort(),
+  );
 });
 
 serviceCase("an entry that cannot be written is lost alone", async (_, service) => {
@@ -217,15 +202,15 @@ serviceCase(
   async (_, service) => {
     const { sql } = service;
     await sql`
-    insert into pay.environments (id, public_id, account, livemode, name, retired_at)
-    select i.id, i.id, 'a', false, case when n <= 60 then 'bad' else 'good' end,
-      pay_internal.server_time() + n * interval '1 second'
-    from generate_series(1, 61) n, lateral (select 'env_' || lpad(n::text, 26, '0') as id) i`;
+      insert into pay.environments (id, public_id, account, livemode, name, retired_at)
+      select i.id, i.id, 'a', false, case when n <= 60 then 'bad' else 'good' end,
+        pay_internal.server_time() + n * interval '1 second'
+      from generate_series(1, 61) n, lateral (select 'env_' || lpad(n::text, 26, '0') as id) i`;
     await poison(sql, { table: "environments", on: "delete", when: "old.name = 'bad'" });
     for (let i = 0; i < 20; i++) await sql`select pay.purge(pay_internal.server_time())`;
     const left = await sql`
-    select e.name, count(*)::int as n from pay.environments e
-    where e.retired_at is not null group by e.name`;
+      select e.name, count(*)::int as n from pay.environments e
+      where e.retired_at is not null group by e.name`;
     assert.deepEqual([...left], [{ name: "bad", n: 60 }]);
   },
 );

@@ -4,21 +4,21 @@
  */
 
 import assert from "node:assert/strict";
-import postgres from "postgres";
+import { idGenerator } from "../../shared/core/ids.ts";
 import { Retries } from "../../shared/jobs/retries.ts";
 import { parseApiKey } from "../../shared/core/api_key.ts";
-import { startService, type TestService } from "../support/service/service.ts";
+import type { TestKey, TestService } from "../support/service/service.ts";
 import { commit, created } from "../support/database/commit_list.ts";
 import {
   addAccount,
   completion,
   LEASE_MS,
-  openProviderStore,
   operationFor,
+  providerCase,
   reservation,
   reserve,
 } from "../support/database/provider_flow.ts";
-import { untilWaiting } from "../support/database/lock_waits.ts";
+import { behindLock } from "../support/database/lock_waits.ts";
 import type { Change } from "../../shared/store/commit_rows.ts";
 
 const RESPONSE = { status: 102, body: "" };
@@ -33,11 +33,8 @@ async function countOf(service: TestService, id: string): Promise<string> {
   return rows.map(({ count }) => count).join(" ");
 }
 
-Deno.test("pay.commit() with operations", async (t) => {
-  const service = await startService();
-  const { sql, live, key } = service;
-  const functions = postgres(service.database.functions_url, { max: 4, onnotice: () => {} });
-  const { store, close } = openProviderStore(service);
+providerCase("pay.commit() with operations", async (t, given) => {
+  const { service, sql, live, key, functions, store } = given;
   /** A change of a payment that only begins an operation. */
   const followUp = (
     payment: { id: string; amount_minor: number; currency: string; sequence: number },
@@ -56,216 +53,263 @@ Deno.test("pay.commit() with operations", async (t) => {
       operationFor(payment, { op, refund_id: op === "refund" ? "re_1" : null, ...patch }),
     ],
   });
-  try {
-    await t.step(
-      "without a provider: unconfigured, nothing is written, no key claimed",
-      async () => {
-        const requested = await reservation(live.text, {}, { idempotency_key: "none" });
-        const good = async () => ({ change: await created(), key: key.text });
-        const rows = await commit(functions, [await good(), requested, await good()]);
-        assert.deepEqual(
-          rows.map(({ outcome }) => outcome),
-          ["committed", "unconfigured", "committed"],
-        );
-        assert.equal(await countOf(service, requested.change.payment!.id), "0 0 0");
-        assert.equal((await sql`select from pay.idempotency_keys where key = 'none'`).count, 0);
-      },
-    );
-    const account = await addAccount(sql, live.environment_id, { settings: { base_url: "x" } });
-
-    await t.step("another method than those of the account: unconfigured", async () => {
-      const [row] = await commit(functions, [
-        await reservation(live.text, { method_kind: "sepa" }),
-      ]);
-      assert.equal(row!.outcome, "unconfigured");
-    });
-    await t.step(
-      "each change of a list gets its own operation, also after one with two",
-      async () => {
-        const simulated = await reservation(key.text);
-        const later = operationFor(simulated.change.payment!, { op: "abandon", delay_ms: 1000 });
-        simulated.change.operations.push(later);
-        const list = [simulated, await reservation(live.text), await reservation(live.text)];
-        const rows = await commit(functions, list);
-        assert.deepEqual(
-          rows.map(({ detail }) => JSON.parse(detail!).id),
-          list.map(({ change }) => change.operations[0]!.id),
-        );
-      },
-    );
-    await t.step("claims the key at 102 and writes the operation in one transaction", async () => {
-      const requested = await reservation(live.text, {}, { idempotency_key: "claims" });
-      const [row] = await commit(functions, [requested]);
-      assert.equal(row!.outcome, "committed");
-      const [operation] = await sql`
-        select c.*, k.status as key_status, k.body as key_body, c.xmin = k.xmin as is_together,
-          extract(epoch from c.leased_until - c.created_at) * 1000 as lease_ms,
-          c.next_attempt_at = c.leased_until as is_due_then,
-          c.next_sync_at - c.created_at as sync_after
-        from pay.provider_operations c
-        join pay.idempotency_keys k on k.request_id = c.request_id
-        where c.subject_id = ${requested.change.payment!.id}`;
-      assert.equal(operation!.key_status, 102);
-      assert.equal(operation!.key_body, "");
-      assert.equal(operation!.is_together, true);
-      assert.equal(Number(operation!.lease_ms), LEASE_MS);
-      assert.equal(operation!.is_due_then, true);
-      assert.equal(operation!.sync_after, "00:10:00");
+  await t.step(
+    "without a provider: unconfigured, nothing is written, no key claimed",
+    async () => {
+      const requested = await reservation(live.text, {}, { idempotency_key: "none" });
+      const good = async () => ({ change: await created(), key: key.text });
+      const rows = await commit(functions, [await good(), requested, await good()]);
       assert.deepEqual(
-        [
-          operation!.account_id,
-          operation!.connector,
-          operation!.state,
-          operation!.attempts,
-          operation!.idempotency_key,
-        ],
-        [account, "stripe", "pending", 1, "claims"],
+        rows.map(({ outcome }) => outcome),
+        ["committed", "unconfigured", "committed"],
       );
-      assert.deepEqual(operation!.first_sent_at, operation!.created_at);
-      assert.deepEqual(JSON.parse(row!.detail!), {
-        id: requested.change.operations[0]!.id,
-        account: {
-          id: account,
-          environment_id: live.environment_id,
-          connector: "stripe",
-          settings: { base_url: "x" },
-          secret_name: "PROVIDER_STRIPE",
-          notification_secret_names: ["PROVIDER_SIGNS"],
-        },
-        provider_reference: null,
-        reserved: null,
-        created_at: operation!.created_at.toISOString(),
-      });
-      const [duplicate] = await commit(functions, [{ ...requested, change: await created() }]);
-      assert.equal(duplicate!.outcome, "in_progress");
-    });
-    await t.step("the store returns the operation, or throws provider_not_configured", async () => {
-      const access = {
-        key_hash: parseApiKey(live.text)!.hash,
-        scope: null,
-        version: 0,
-        at_ms: Date.now(),
-        request_id: "req_1",
-        rate_limits: null,
-        storage: null,
-        retries: new Retries(),
-        observe: () => {},
-      };
-      const served = (await reservation(live.text)).change;
-      const committed = await service.deps.store.commit(access, served, null);
-      assert.equal(
-        committed.outcome === "committed" && committed.operation?.id,
-        served.operations[0]!.id,
+      assert.equal(await countOf(service, requested.change.payment!.id), "0 0 0");
+      assert.equal((await sql`select from pay.idempotency_keys where key = 'none'`).count, 0);
+    },
+  );
+  const account = await addAccount(sql, live.environment_id, { settings: { base_url: "x" } });
+
+  await t.step("another method than those of the account: unconfigured", async () => {
+    const [row] = await commit(functions, [
+      await reservation(live.text, { method_kind: "sepa" }),
+    ]);
+    assert.equal(row!.outcome, "unconfigured");
+  });
+  await t.step(
+    "each change of a list gets its own operation, also after one with two",
+    async () => {
+      const simulated = await reservation(key.text);
+      const later = operationFor(simulated.change.payment!, { op: "abandon", delay_ms: 1000 });
+      simulated.change.operations.push(later);
+      const list = [simulated, await reservation(live.text), await reservation(live.text)];
+      const rows = await commit(functions, list);
+      assert.deepEqual(
+        rows.map(({ detail }) => JSON.parse(detail!).id),
+        list.map(({ change }) => change.operations[0]!.id),
       );
-      const plain = await service.deps.store.commit(access, await created(), null);
-      assert.equal(plain.outcome === "committed" && plain.operation, null);
-      const unserved = (await reservation(live.text, { method_kind: "swift" })).change;
-      await assert.rejects(service.deps.store.commit(access, unserved, null), {
-        code: "provider_not_configured",
-        message:
-          'No live provider is configured for "swift": use a test key, or let the operator ' +
-          'run "deno task providers add"',
-      });
-    });
-    await t.step(
-      "an operation with a delay is not leased, and the worker sends it later",
-      async () => {
-        const { payment } = await reserve(functions, live, { delay_ms: 60_000 });
-        const [operation] = await sql`
-        select attempts, first_sent_at, leased_until, next_attempt_at - created_at as delay
-        from pay.provider_operations where subject_id = ${payment.id}`;
-        assert.deepEqual({ ...operation }, {
-          attempts: 0,
-          first_sent_at: null,
-          leased_until: null,
-          delay: "00:01:00",
-        });
-      },
+    },
+  );
+  await t.step("claims the key at 102 and writes the operation in one transaction", async () => {
+    const requested = await reservation(live.text, {}, { idempotency_key: "claims" });
+    const [row] = await commit(functions, [requested]);
+    assert.equal(row!.outcome, "committed");
+    const [operation] = await sql`
+      select c.*, k.status as key_status, k.body as key_body, c.xmin = k.xmin as is_together,
+        extract(epoch from c.leased_until - c.created_at) * 1000 as lease_ms,
+        c.next_attempt_at = c.leased_until as is_due_then,
+        c.next_sync_at - c.created_at as sync_after
+      from pay.provider_operations c
+      join pay.idempotency_keys k on k.request_id = c.request_id
+      where c.subject_id = ${requested.change.payment!.id}`;
+    assert.equal(operation!.key_status, 102);
+    assert.equal(operation!.key_body, "");
+    assert.equal(operation!.is_together, true);
+    assert.equal(Number(operation!.lease_ms), LEASE_MS);
+    assert.equal(operation!.is_due_then, true);
+    assert.equal(operation!.sync_after, "00:10:00");
+    assert.deepEqual(
+      [
+        operation!.account_id,
+        operation!.connector,
+        operation!.state,
+        operation!.attempts,
+        operation!.idempotency_key,
+      ],
+      [account, "stripe", "pending", 1, "claims"],
     );
-    await t.step("in a test environment the account is the sandbox", async () => {
-      const { operation, payment } = await reserve(functions, key, { method_kind: "swift" });
-      assert.deepEqual(operation.account, {
-        id: "sandbox",
-        environment_id: key.environment_id,
-        connector: "sandbox",
-        settings: {},
-        secret_name: null,
-        notification_secret_names: [],
-      });
-      const [row] = await sql`
-        select next_sync_at from pay.provider_operations where subject_id = ${payment.id}`;
-      assert.equal(row!.next_sync_at, null);
+    assert.deepEqual(operation!.first_sent_at, operation!.created_at);
+    assert.deepEqual(JSON.parse(row!.detail!), {
+      id: requested.change.operations[0]!.id,
+      account: {
+        id: account,
+        environment_id: live.environment_id,
+        connector: "stripe",
+        settings: { base_url: "x" },
+        secret_name: "PROVIDER_STRIPE",
+        notification_secret_names: ["PROVIDER_SIGNS"],
+      },
+      provider_reference: null,
+      reserved: null,
+      created_at: operation!.created_at.toISOString(),
     });
-    await t.step("an operation of a stale change is not written", async () => {
+    const [duplicate] = await commit(functions, [{ ...requested, change: await created() }]);
+    assert.equal(duplicate!.outcome, "in_progress");
+  });
+  await t.step("the store returns the operation, or throws provider_not_configured", async () => {
+    const access = {
+      key_hash: parseApiKey(live.text)!.hash,
+      scope: null,
+      version: 0,
+      at_ms: Date.now(),
+      request_id: "req_1",
+      rate_limits: null,
+      storage: null,
+      retries: new Retries(),
+      observe: () => {},
+    };
+    const served = (await reservation(live.text)).change;
+    const committed = await service.deps.store.commit(access, served, null);
+    assert.equal(
+      committed.outcome === "committed" && committed.operation?.id,
+      served.operations[0]!.id,
+    );
+    const plain = await service.deps.store.commit(access, await created(), null);
+    assert.equal(plain.outcome === "committed" && plain.operation, null);
+    const unserved = (await reservation(live.text, { method_kind: "swift" })).change;
+    await assert.rejects(service.deps.store.commit(access, unserved, null), {
+      code: "provider_not_configured",
+      message: 'No live provider is configured for "swift": use a test key, or let the operator ' +
+        'run "deno task providers add"',
+    });
+  });
+  await t.step(
+    "an operation with a delay is not leased, and the worker sends it later",
+    async () => {
+      const { payment } = await reserve(functions, live, { delay_ms: 60_000 });
+      const [operation] = await sql`
+      select attempts, first_sent_at, leased_until, next_attempt_at - created_at as delay
+      from pay.provider_operations where subject_id = ${payment.id}`;
+      assert.deepEqual({ ...operation }, {
+        attempts: 0,
+        first_sent_at: null,
+        leased_until: null,
+        delay: "00:01:00",
+      });
+    },
+  );
+  await t.step("in a test environment the account is the sandbox", async () => {
+    const { operation, payment } = await reserve(functions, key, { method_kind: "swift" });
+    assert.deepEqual(operation.account, {
+      id: "sandbox",
+      environment_id: key.environment_id,
+      connector: "sandbox",
+      settings: {},
+      secret_name: null,
+      notification_secret_names: [],
+    });
+    const [row] = await sql`
+      select next_sync_at from pay.provider_operations where subject_id = ${payment.id}`;
+    assert.equal(row!.next_sync_at, null);
+  });
+  await t.step("an operation of a stale change is not written", async () => {
+    const { payment } = await reserve(functions, live);
+    const change = followUp({ ...payment, sequence: 9 }, "refund");
+    const [row] = await commit(functions, [{ change, key: live.text }]);
+    assert.equal(row!.outcome, "stale");
+    assert.equal(await countOf(service, payment.id), "1 1 1");
+  });
+  for (
+    const [op, outcome] of [
+      ["capture", "in_progress"],
+      ["cancel", "in_progress"],
+      ["refund", "committed"],
+    ] as const
+  ) {
+    await t.step(`${op} while the authorization is pending: ${outcome}`, async () => {
       const { payment } = await reserve(functions, live);
-      const change = followUp({ ...payment, sequence: 9 }, "refund");
-      const [row] = await commit(functions, [{ change, key: live.text }]);
-      assert.equal(row!.outcome, "stale");
-      assert.equal(await countOf(service, payment.id), "1 1 1");
+      const [row] = await commit(functions, [{ change: followUp(payment, op), key: live.text }]);
+      assert.equal(row!.outcome, outcome);
     });
-    for (
-      const [op, outcome] of [
-        ["capture", "in_progress"],
-        ["cancel", "in_progress"],
-        ["refund", "committed"],
-      ] as const
-    ) {
-      await t.step(`${op} while the authorization is pending: ${outcome}`, async () => {
-        const { payment } = await reserve(functions, live);
-        const [row] = await commit(functions, [{ change: followUp(payment, op), key: live.text }]);
-        assert.equal(row!.outcome, outcome);
-      });
-    }
-    await t.step("of two captures at once one is committed", async () => {
-      const made = await reserve(functions, live);
-      await store.record([completion(made)]);
-      const payment = { ...made.payment, sequence: 2 };
-      const list = () => [{ change: followUp(payment, "capture"), key: live.text }];
-      const holder = await sql.reserve();
-      await holder`begin`;
-      await holder`select from pay.payments where id = ${payment.id} for update`;
-      const both = [commit(functions, list()), commit(functions, list())];
-      await untilWaiting(sql, { sessions: 2, calls: "pay.commit" });
-      await holder`commit`;
-      holder.release();
-      const outcomes = (await Promise.all(both)).map(([row]) => row!.outcome);
-      assert.deepEqual(outcomes.sort(), ["committed", "in_progress"]);
-    });
-    await t.step("of two cancels in one list one is committed", async () => {
-      const made = await reserve(functions, live);
-      await store.record([completion(made)]);
-      const payment = { ...made.payment, sequence: 2 };
-      const rows = await commit(functions, [
-        { change: followUp(payment, "cancel"), key: live.text },
-        { change: followUp(payment, "cancel"), key: live.text },
-      ]);
-      assert.deepEqual(rows.map(({ outcome }) => outcome), ["committed", "stale"]);
-    });
-    await t.step(
-      "a refund goes to the account of the payment, also after it is disabled",
-      async () => {
-        const made = await reserve(functions, live);
-        await store.record([completion(made)]);
-        await sql`select pay.disable_provider_account(${account})`;
-        const second = await addAccount(sql, live.environment_id);
-        const payment = { ...made.payment, sequence: 2 };
-        const change = followUp(payment, "refund");
-        const [row] = await commit(functions, [{ change, key: live.text }]);
-        const { account: used, provider_reference } = JSON.parse(row!.detail!);
-        assert.deepEqual([used.id, provider_reference], [account, `pi_${payment.id}`]);
-        const fresh = await reserve(functions, live);
-        assert.equal(fresh.operation.account.id, second);
-      },
-    );
-    await t.step("a stored response comes before unconfigured", async () => {
-      await sql`delete from pay.provider_methods`;
-      const requested = await reservation(live.text, {}, { idempotency_key: "claims" });
-      const [row] = await commit(functions, [requested]);
-      assert.equal(row!.outcome, "in_progress");
-    });
-  } finally {
-    await close();
-    await functions.end();
-    await service.close();
   }
+  await t.step("of two captures at once one is committed", async () => {
+    const made = await reserve(functions, live);
+    await store.record([completion(made)]);
+    const payment = { ...made.payment, sequence: 2 };
+    const list = () => [{ change: followUp(payment, "capture"), key: live.text }];
+    const lock = `select from pay.payments where id = '${payment.id}' for update`;
+    const begin = () => [commit(functions, list()), commit(functions, list())];
+    const both = await behindLock(sql, lock, begin, "pay.commit");
+    const outcomes = both.map(([row]) => row!.outcome);
+    assert.deepEqual(outcomes.sort(), ["committed", "in_progress"]);
+  });
+  await t.step("of two cancels in one list one is committed", async () => {
+    const made = await reserve(functions, live);
+    await store.record([completion(made)]);
+    const payment = { ...made.payment, sequence: 2 };
+    const rows = await commit(functions, [
+      { change: followUp(payment, "cancel"), key: live.text },
+      { change: followUp(payment, "cancel"), key: live.text },
+    ]);
+    assert.deepEqual(rows.map(({ outcome }) => outcome), ["committed", "stale"]);
+  });
+  await t.step(
+    "a refund goes to the account of the payment, also after it is disabled",
+    async () => {
+      const made = await reserve(functions, live);
+      await store.record([completion(made)]);
+      await sql`select pay.disable_provider_account(${account})`;
+      const second = await addAccount(sql, live.environment_id);
+      const payment = { ...made.payment, sequence: 2 };
+      const change = followUp(payment, "refund");
+      const [row] = await commit(functions, [{ change, key: live.text }]);
+      const { account: used, provider_reference } = JSON.parse(row!.detail!);
+      assert.deepEqual([used.id, provider_reference], [account, `pi_${payment.id}`]);
+      const fresh = await reserve(functions, live);
+      assert.equal(fresh.operation.account.id, second);
+    },
+  );
+  await t.step("a stored response comes before unconfigured", async () => {
+    await sql`delete from pay.provider_methods`;
+    const requested = await reservation(live.text, {}, { idempotency_key: "claims" });
+    const [row] = await commit(functions, [requested]);
+    assert.equal(row!.outcome, "in_progress");
+  });
+});
+
+const DAY_MS = 86_400_000;
+
+providerCase("operations and provider events in retention and in a reset", async (t, given) => {
+  const { service, sql, live, key, functions, store } = given;
+  /** A recorded operation of an age, with its provider event. Returns the id of the payment. */
+  const recorded = async (of: typeof key, days: number) => {
+    const at_ms = Date.now() - days * DAY_MS;
+    await service.setClock(at_ms);
+    const made = await reserve(functions, of, { id: idGenerator(at_ms)("pc_") });
+    const [outcome] = await store.record([completion(made)]);
+    assert.equal(outcome!.outcome, "recorded");
+    await service.setClock(null);
+    return made.payment.id;
+  };
+  const left = async (subject_id: string) => {
+    const operations =
+      await sql`select from pay.provider_operations where subject_id = ${subject_id}`;
+    const provider_events =
+      await sql`select from pay.provider_events where subject_id = ${subject_id}`;
+    return [operations.count, provider_events.count];
+  };
+  const purge = async () => {
+    for (;;) {
+      const [row] = await sql`select pay.purge(now(), 1)::int as rows`;
+      if (row!.rows === 0) return;
+    }
+  };
+  await addAccount(sql, live.environment_id);
+  const cases: [name: string, of: typeof key, days: number, rows: number][] = [
+    ["of a sandbox, 29.9 days old: stay", key, 29.9, 1],
+    ["of a sandbox, 30.1 days old: deleted", key, 30.1, 0],
+    ["of a live environment, 30.1 days old: stay", live, 30.1, 1],
+  ];
+  for (const [name, of, days, rows] of cases) {
+    await t.step(name, async () => {
+      const id = await recorded(of, days);
+      assert.deepEqual(await left(id), [1, 1]);
+      await purge();
+      assert.deepEqual(await left(id), [rows, rows]);
+    });
+  }
+  await t.step("of a sandbox that was reset: deleted with its environment", async () => {
+    const id = await recorded(key, 0);
+    const reset = await service.call("POST", "/api-v1-sandbox/reset", {});
+    assert.equal(reset.status, 200, reset.text);
+    await purge();
+    assert.deepEqual(await left(id), [0, 0]);
+    const old = await sql`select from pay.environments where id = ${key.environment_id}`;
+    assert.equal(old.count, 0);
+    const [rows] = await sql`
+      select (select count(*) from pay.provider_operations
+          where environment_id = ${key.environment_id})
+        + (select count(*) from pay.provider_events
+          where environment_id = ${key.environment_id}) as n`;
+    assert.equal(rows!.n, "0");
+  });
 });

@@ -4,14 +4,12 @@
  */
 
 import assert from "node:assert/strict";
-import postgres from "postgres";
-import { serviceCase } from "../support/service/service_case.ts";
-import { startService } from "../support/service/service.ts";
 import {
   addAccount,
   completion,
   openProviderStore,
   operationFor,
+  providerCase,
   recordResult,
   reserve,
   succeeded,
@@ -35,11 +33,8 @@ function nameOf({ kind, operation, event, account, day }: ProviderWork): string 
   return day === null ? `${kind} ${id}` : `${kind} ${id} ${day}`;
 }
 
-Deno.test("pay.lease_provider_work()", async (t) => {
-  const service = await startService();
-  const { sql, live, key } = service;
-  const functions = postgres(service.database.functions_url, { max: 1, onnotice: () => {} });
-  const { store, close } = openProviderStore(service);
+providerCase("pay.lease_provider_work()", async (t, given) => {
+  const { service, sql, live, key, functions, store } = given;
   let now = NOON;
   const advance = (ms: number) => service.setClock(now += ms);
   const work = async (limit = 100) => (await store.leaseWork(limit, limit, LEASE_MS, now)).work;
@@ -53,286 +48,343 @@ Deno.test("pay.lease_provider_work()", async (t) => {
     });
     return row!.is_due;
   };
-  try {
-    await advance(0);
-    const account_id = await addAccount(sql, live.environment_id);
-    await t.step("a new account is polled at once, and its lease ends", async () => {
-      const [poll, ...more] = await work();
-      assert.deepEqual([nameOf(poll!), more.length], [`poll ${account_id}`, 0]);
-      assert.deepEqual([poll!.cursor, poll!.livemode], [null, true]);
+  await advance(0);
+  const account_id = await addAccount(sql, live.environment_id);
+  await t.step("a new account is polled at once, and its lease ends", async () => {
+    const [poll, ...more] = await work();
+    assert.deepEqual([nameOf(poll!), more.length], [`poll ${account_id}`, 0]);
+    assert.deepEqual([poll!.cursor, poll!.livemode], [null, true]);
+    assert.deepEqual(await names(), []);
+    await advance(LEASE_MS);
+    assert.deepEqual(await names(), [`poll ${account_id}`]);
+  });
+  await t.step("the next poll comes after an hour, from the saved cursor", async () => {
+    await store.saveCursor(account_id, { after: "evt_1" }, false);
+    await advance(LEASE_MS - 1);
+    assert.deepEqual(await names(), []);
+    await store.saveCursor(account_id, { after: "evt_2" }, true);
+    await advance(HOUR_MS - 1);
+    assert.deepEqual(await names(), []);
+    await advance(1);
+    const [poll] = await work();
+    assert.deepEqual(poll!.cursor, { after: "evt_2" });
+    await store.saveCursor(account_id, { after: "evt_2" }, true);
+  });
+  await t.step(
+    "an operation is leased to its request, then to one worker after the other",
+    async () => {
+      const { operation, payment } = await reserve(functions, live);
+      await advance(14_999);
+      assert.deepEqual(await names(), []);
+      await advance(1);
+      const [found, ...more] = await work();
+      assert.deepEqual([nameOf(found!), more.length], [`operation ${operation.id}`, 0]);
+      assert.equal(found!.subject_body, JSON.stringify(payment));
+      assert.equal(found!.subject_sequence, 1);
+      assert.deepEqual(
+        [
+          found!.operation!.attempts,
+          found!.operation!.request,
+          found!.operation!.op,
+          found!.operation!.may_repeat,
+        ],
+        [2, { token: "pm_1" }, "authorize", true],
+      );
+      assert.deepEqual(found!.account, operation.account);
+      assert.deepEqual(await names(), []);
+      const { environment_id } = live;
+      const next_attempt_at = new Date(now + MINUTE_MS).toISOString();
+      await recordResult(store, { environment_id, id: operation.id, next_attempt_at });
+      assert.deepEqual(await names(), []);
+      await advance(MINUTE_MS);
+      assert.deepEqual(await names(), [`operation ${operation.id}`]);
+      await recordResult(store, { environment_id, id: operation.id, state: "operator" });
+      await advance(HOUR_MS);
+      const later = await work();
+      assert.deepEqual(later.map(({ kind }) => kind).sort(), ["poll", "sync"]);
+      await store.saveCursor(account_id, null, true);
+    },
+  );
+  await t.step("two workers never get the same work, and skip locked rows", async () => {
+    const operations = [];
+    for (let i = 0; i < 20; i++) {
+      operations.push((await reserve(functions, live, { delay_ms: 0 })).operation.id);
+    }
+    const holder = await sql.reserve();
+    await holder`begin`;
+    await holder`select from pay.provider_operations where id = ${operations[0]!} for update`;
+    const others = [openProviderStore(service), openProviderStore(service)];
+    const leases = await Promise.all(
+      others.flatMap(({ store }) => [1, 2, 3].map(() => store.leaseWork(4, 4, LEASE_MS, now))),
+    );
+    const got = leases.flatMap(({ work }) => work).map(({ operation }) => operation!.id);
+    await holder`commit`;
+    holder.release();
+    for (const { close } of others) await close();
+    got.push(...(await work()).map(({ operation }) => operation!.id));
+    assert.deepEqual(got.sort(), operations.sort());
+    assert.equal(new Set(got).size, operations.length);
+    await sql`update pay.provider_operations set next_sync_at = null, state = 'settled',
+      settled_at = now(), next_attempt_at = null, leased_until = null`;
+  });
+  await t.step(
+    "an event comes with its subject and the operation that it can settle",
+    async () => {
+      const made = await reserve(functions, live);
+      const { payment, operation, environment_id } = made;
+      const { outcome: _, exception: __, booked_minor: ___, was_booked_minor: ____, ...event } =
+        succeeded(made);
+      // Names only the provider's object, which is not known yet.
+      await store.storeProviderEvents(account_id, [{ ...event, subject_id: null }]);
+      const provider_reference = event.provider_reference;
+      const next_attempt_at = new Date(now + DAY_MS).toISOString();
+      const note = { environment_id, id: operation.id, provider_reference, next_attempt_at };
+      await recordResult(store, note);
+      const [found, ...more] = await work();
+      assert.equal(more.length, 0);
+      const { received_at } = found!.event!;
+      const stored = {
+        booked_minor: 0,
+        received_at,
+        is_elsewhere: false,
+        follows_unmatched: false,
+      };
+      assert.deepEqual(found!.event, { ...event, ...stored });
+      assert.equal(found!.subject_body, JSON.stringify(payment));
+      assert.equal(found!.operation!.id, operation.id);
+      assert.equal(found!.livemode, true);
       assert.deepEqual(await names(), []);
       await advance(LEASE_MS);
-      assert.deepEqual(await names(), [`poll ${account_id}`]);
-    });
-    await t.step("the next poll comes after an hour, from the saved cursor", async () => {
-      await store.saveCursor(account_id, { after: "evt_1" }, false);
-      await advance(LEASE_MS - 1);
-      assert.deepEqual(await names(), []);
-      await store.saveCursor(account_id, { after: "evt_2" }, true);
-      await advance(HOUR_MS - 1);
-      assert.deepEqual(await names(), []);
-      await advance(1);
-      const [poll] = await work();
-      assert.deepEqual(poll!.cursor, { after: "evt_2" });
-      await store.saveCursor(account_id, { after: "evt_2" }, true);
-    });
-    await t.step(
-      "an operation is leased to its request, then to one worker after the other",
-      async () => {
-        const { operation, payment } = await reserve(functions, live);
-        await advance(14_999);
-        assert.deepEqual(await names(), []);
-        await advance(1);
-        const [found, ...more] = await work();
-        assert.deepEqual([nameOf(found!), more.length], [`operation ${operation.id}`, 0]);
-        assert.equal(found!.subject_body, JSON.stringify(payment));
-        assert.equal(found!.subject_sequence, 1);
-        assert.deepEqual(
-          [
-            found!.operation!.attempts,
-            found!.operation!.request,
-            found!.operation!.op,
-            found!.operation!.may_repeat,
-          ],
-          [2, { token: "pm_1" }, "authorize", true],
-        );
-        assert.deepEqual(found!.account, operation.account);
-        assert.deepEqual(await names(), []);
-        const { environment_id } = live;
-        const next_attempt_at = new Date(now + MINUTE_MS).toISOString();
-        await recordResult(store, { environment_id, id: operation.id, next_attempt_at });
-        assert.deepEqual(await names(), []);
-        await advance(MINUTE_MS);
-        assert.deepEqual(await names(), [`operation ${operation.id}`]);
-        await recordResult(store, { environment_id, id: operation.id, state: "operator" });
-        await advance(HOUR_MS);
-        const later = await work();
-        assert.deepEqual(later.map(({ kind }) => kind).sort(), ["poll", "sync"]);
-        await store.saveCursor(account_id, null, true);
-      },
-    );
-    await t.step("two workers never get the same work, and skip locked rows", async () => {
-      const operations = [];
-      for (let i = 0; i < 20; i++) {
-        operations.push((await reserve(functions, live, { delay_ms: 0 })).operation.id);
-      }
-      const holder = await sql.reserve();
-      await holder`begin`;
-      await holder`select from pay.provider_operations where id = ${operations[0]!} for update`;
-      const others = [openProviderStore(service), openProviderStore(service)];
-      const leases = await Promise.all(
-        others.flatMap(({ store }) => [1, 2, 3].map(() => store.leaseWork(4, 4, LEASE_MS, now))),
-      );
-      const got = leases.flatMap(({ work }) => work).map(({ operation }) => operation!.id);
-      await holder`commit`;
-      holder.release();
-      for (const { close } of others) await close();
-      got.push(...(await work()).map(({ operation }) => operation!.id));
-      assert.deepEqual(got.sort(), operations.sort());
-      assert.equal(new Set(got).size, operations.length);
-      await sql`update pay.provider_operations set next_sync_at = null, state = 'settled',
-        settled_at = now(), next_attempt_at = null, leased_until = null`;
-    });
-    await t.step(
-      "an event comes with its subject and the operation that it can settle",
-      async () => {
-        const made = await reserve(functions, live);
-        const { payment, operation, environment_id } = made;
-        const { outcome: _, exception: __, booked_minor: ___, was_booked_minor: ____, ...event } =
-          succeeded(made);
-        // Names only the provider's object, which is not known yet.
-        await store.storeProviderEvents(account_id, [{ ...event, subject_id: null }]);
-        const provider_reference = event.provider_reference;
-        const next_attempt_at = new Date(now + DAY_MS).toISOString();
-        const note = { environment_id, id: operation.id, provider_reference, next_attempt_at };
-        await recordResult(store, note);
-        const [found, ...more] = await work();
-        assert.equal(more.length, 0);
-        const { received_at } = found!.event!;
-        const stored = {
-          booked_minor: 0,
-          received_at,
-          is_elsewhere: false,
-          follows_unmatched: false,
-        };
-        assert.deepEqual(found!.event, { ...event, ...stored });
-        assert.equal(found!.subject_body, JSON.stringify(payment));
-        assert.equal(found!.operation!.id, operation.id);
-        assert.equal(found!.livemode, true);
-        assert.deepEqual(await names(), []);
-        await advance(LEASE_MS);
-        assert.deepEqual(await names(), [`event ${event.reference}`]);
-        await store.record([completion(made)]);
-        await advance(LEASE_MS);
-        assert.deepEqual(await names(), []);
-      },
-    );
-    await t.step("syncs every hour a payment that is not final, then once more", async () => {
-      const made = await reserve(functions, live);
-      const { environment_id, operation } = made;
-      await sql`update pay.provider_operations set next_sync_at = null where id <> ${operation.id}`;
-      await store.record([completion(made, { change: null, provider_events: [], response: null })]);
-      const reference = `sync ${operation.id}`;
-      await advance(10 * MINUTE_MS - 1);
-      assert.deepEqual(await names(), []);
-      await advance(1);
-      assert.deepEqual(await names(), [reference]);
-      assert.deepEqual(await names(), []);
-      await store.saveCursor(account_id, null, true);
-      await advance(HOUR_MS);
-      assert.deepEqual((await names()).filter((name) => name.startsWith("sync")), [reference]);
-      await store.saveCursor(account_id, null, true);
-      await store.record([
-        completion(made, { operation_id: null, operation: null, response: null }),
-      ]);
-      await advance(HOUR_MS);
-      assert.deepEqual((await names()).filter((name) => name.startsWith("sync")), []);
-      const [row] = await sql`
-        select next_sync_at from pay.provider_operations
-        where environment_id = ${environment_id} and id = ${operation.id}`;
-      assert.equal(row!.next_sync_at, null);
-      await store.saveCursor(account_id, null, true);
-    });
-    await t.step(
-      "does not sync a pending operation, whose next attempt asks the same",
-      async () => {
-        const { operation, environment_id } = await reserve(functions, live);
-        const next_attempt_at = new Date(now + DAY_MS).toISOString();
-        await recordResult(store, { environment_id, id: operation.id, next_attempt_at });
-        await advance(10 * MINUTE_MS);
-        assert.deepEqual(await names(), []);
-        await recordResult(store, { environment_id, id: operation.id, state: "settled" });
-      },
-    );
-    await t.step("syncs a pending refund", async () => {
-      const made = await reserve(functions, live);
+      assert.deepEqual(await names(), [`event ${event.reference}`]);
       await store.record([completion(made)]);
-      const change = refunded({
-        ...made.payment,
-        status: "completed",
-        amount_captured: made.payment.amount_minor,
-        settlement: "manual",
-        sequence: 2,
-      });
-      const refund = change.refunds[0]!;
-      change.operations.push(operationFor(made.payment, { op: "refund", refund_id: refund.id }));
-      const [row] = await commit(functions, [{ change, key: live.text }]);
-      assert.equal(row!.outcome, "committed");
-      const { environment_id } = live;
-      const { id } = change.operations[0]!;
-      await recordResult(store, { environment_id, id, state: "settled" });
+      await advance(LEASE_MS);
+      assert.deepEqual(await names(), []);
+    },
+  );
+  await t.step("syncs every hour a payment that is not final, then once more", async () => {
+    const made = await reserve(functions, live);
+    const { environment_id, operation } = made;
+    await sql`update pay.provider_operations set next_sync_at = null where id <> ${operation.id}`;
+    await store.record([completion(made, { change: null, provider_events: [], response: null })]);
+    const reference = `sync ${operation.id}`;
+    await advance(10 * MINUTE_MS - 1);
+    assert.deepEqual(await names(), []);
+    await advance(1);
+    assert.deepEqual(await names(), [reference]);
+    assert.deepEqual(await names(), []);
+    await store.saveCursor(account_id, null, true);
+    await advance(HOUR_MS);
+    assert.deepEqual((await names()).filter((name) => name.startsWith("sync")), [reference]);
+    await store.saveCursor(account_id, null, true);
+    await store.record([
+      completion(made, { operation_id: null, operation: null, response: null }),
+    ]);
+    await advance(HOUR_MS);
+    assert.deepEqual((await names()).filter((name) => name.startsWith("sync")), []);
+    const [row] = await sql`
+      select next_sync_at from pay.provider_operations
+      where environment_id = ${environment_id} and id = ${operation.id}`;
+    assert.equal(row!.next_sync_at, null);
+    await store.saveCursor(account_id, null, true);
+  });
+  await t.step(
+    "does not sync a pending operation, whose next attempt asks the same",
+    async () => {
+      const { operation, environment_id } = await reserve(functions, live);
+      const next_attempt_at = new Date(now + DAY_MS).toISOString();
+      await recordResult(store, { environment_id, id: operation.id, next_attempt_at });
       await advance(10 * MINUTE_MS);
-      const body = JSON.parse(refund.body);
-      const found = (await work()).filter(({ kind }) => kind === "sync");
-      assert.deepEqual(
-        found.map(({ operation, refund_body }) => [operation!.id, refund_body]),
-        body.status === "pending" ? [[id, refund.body]] : [],
-      );
+      assert.deepEqual(await names(), []);
+      await recordResult(store, { environment_id, id: operation.id, state: "settled" });
+    },
+  );
+  await t.step("syncs a pending refund", async () => {
+    const made = await reserve(functions, live);
+    await store.record([completion(made)]);
+    const change = refunded({
+      ...made.payment,
+      status: "completed",
+      amount_captured: made.payment.amount_minor,
+      settlement: "manual",
+      sequence: 2,
     });
-    await t.step("totals: each whole day after the account, two hours after its end", async () => {
+    const refund = change.refunds[0]!;
+    change.operations.push(operationFor(made.payment, { op: "refund", refund_id: refund.id }));
+    const [row] = await commit(functions, [{ change, key: live.text }]);
+    assert.equal(row!.outcome, "committed");
+    const { environment_id } = live;
+    const { id } = change.operations[0]!;
+    await recordResult(store, { environment_id, id, state: "settled" });
+    await advance(10 * MINUTE_MS);
+    const body = JSON.parse(refund.body);
+    const found = (await work()).filter(({ kind }) => kind === "sync");
+    assert.deepEqual(
+      found.map(({ operation, refund_body }) => [operation!.id, refund_body]),
+      body.status === "pending" ? [[id, refund.body]] : [],
+    );
+  });
+  await t.step("totals: each whole day after the account, two hours after its end", async () => {
+    await store.saveCursor(account_id, null, true);
+    const read = async () => {
+      const found = (await names()).filter((name) => name.startsWith("totals"));
       await store.saveCursor(account_id, null, true);
-      const read = async () => {
-        const found = (await names()).filter((name) => name.startsWith("totals"));
-        await store.saveCursor(account_id, null, true);
-        return found;
-      };
-      now = NOON;
-      await advance(1.5 * DAY_MS + 2 * HOUR_MS - 1);
-      await store.saveCursor(account_id, null, true);
-      assert.deepEqual(await read(), []);
-      await advance(1);
-      assert.deepEqual(await read(), [`totals ${account_id} 2026-11-23`]);
-      await store.storeTotals(account_id, "2026-11-23", [{ currency: "EUR", net_minor: 5 }]);
-      assert.deepEqual(await read(), []);
-      await advance(2 * DAY_MS);
-      await store.saveCursor(account_id, null, true);
-      assert.deepEqual(await read(), [`totals ${account_id} 2026-11-24`]);
-      await store.storeTotals(account_id, "2026-11-24", [{ currency: "EUR", net_minor: 6 }]);
-      await store.storeTotals(account_id, "2026-11-24", [{ currency: "EUR", net_minor: 7 }]);
-      assert.deepEqual(await read(), [`totals ${account_id} 2026-11-25`]);
-      const rows = await sql`
-        select day::text, provider_minor from pay.provider_totals order by day`;
-      assert.deepEqual(rows.map((row) => Object.values(row)), [
-        ["2026-11-23", "5"],
-        ["2026-11-24", "7"],
-      ]);
-    });
-    await t.step("a disabled account is still polled and found by notifications", async () => {
-      const found = await store.readAccount(account_id);
-      assert.equal(found?.secret_name, "PROVIDER_STRIPE");
-      assert.equal(await store.readAccount("pac_none"), null);
-      await sql`select pay.disable_provider_account(${account_id})`;
-      assert.equal((await store.readAccount(account_id))?.id, account_id);
-      await advance(DAY_MS);
-      assert.ok((await work()).some(({ kind }) => kind === "poll"));
-    });
-    await t.step("the operation of a sandbox that was reset is not leased", async () => {
-      const { operation } = await reserve(functions, key, { delay_ms: 0 });
-      const other = await reserve(functions, service.other, { delay_ms: 0 });
-      await service.call("POST", "/api-v1-sandbox/reset", {});
-      const found = (await names()).filter((name) => name.startsWith("operation"));
-      assert.deepEqual(found, [`operation ${other.operation.id}`]);
-      assert.notEqual(operation.id, other.operation.id);
-    });
-    await t.step("provider_work_is_due() is true for a due operation or event only", async () => {
-      await service.setClock(null);
-      now = Date.now();
-      await sql`delete from pay.provider_events`;
-      await sql`delete from pay.provider_operations`;
-      // The steps before have read the account at a fixed time, after which it is due again.
-      await sql`delete from pay.provider_cursors`;
-      assert.equal(await is_due(), false);
-      await reserve(functions, service.other);
-      assert.equal(await is_due(), false);
-      const { payment } = await reserve(functions, service.other, { delay_ms: 0 });
-      assert.equal(await is_due(), true);
-      await sql`delete from pay.provider_operations where subject_id = ${payment.id}`;
-      assert.equal(await is_due(), false);
-      const made = await reserve(functions, service.other);
-      const event = { ...succeeded(made), outcome: null, booked_minor: 0 };
-      const record = {
-        change: null,
-        operation: null,
-        operation_id: null,
-        response: null,
-        provider_events: [event],
-      };
-      await store.record([completion(made, record)]);
-      assert.equal(await is_due(), true);
-    });
-  } finally {
-    await close();
-    await functions.end();
-    await service.close();
-  }
+      return found;
+    };
+    now = NOON;
+    await advance(1.5 * DAY_MS + 2 * HOUR_MS - 1);
+    await store.saveCursor(account_id, null, true);
+    assert.deepEqual(await read(), []);
+    await advance(1);
+    assert.deepEqual(await read(), [`totals ${account_id} 2026-11-23`]);
+    await store.storeTotals(account_id, "2026-11-23", [{ currency: "EUR", net_minor: 5 }]);
+    assert.deepEqual(await read(), []);
+    await advance(2 * DAY_MS);
+    await store.saveCursor(account_id, null, true);
+    assert.deepEqual(await read(), [`totals ${account_id} 2026-11-24`]);
+    await store.storeTotals(account_id, "2026-11-24", [{ currency: "EUR", net_minor: 6 }]);
+    await store.storeTotals(account_id, "2026-11-24", [{ currency: "EUR", net_minor: 7 }]);
+    assert.deepEqual(await read(), [`totals ${account_id} 2026-11-25`]);
+    const rows = await sql`
+      select day::text, provider_minor from pay.provider_totals order by day`;
+    assert.deepEqual(rows.map((row) => Object.values(row)), [
+      ["2026-11-23", "5"],
+      ["2026-11-24", "7"],
+    ]);
+  });
+  await t.step("a disabled account is still polled and found by notifications", async () => {
+    const found = await store.readAccount(account_id);
+    assert.equal(found?.secret_name, "PROVIDER_STRIPE");
+    assert.equal(await store.readAccount("pac_none"), null);
+    await sql`select pay.disable_provider_account(${account_id})`;
+    assert.equal((await store.readAccount(account_id))?.id, account_id);
+    await advance(DAY_MS);
+    assert.ok((await work()).some(({ kind }) => kind === "poll"));
+  });
+  await t.step("the operation of a sandbox that was reset is not leased", async () => {
+    const { operation } = await reserve(functions, key, { delay_ms: 0 });
+    const other = await reserve(functions, service.other, { delay_ms: 0 });
+    await service.call("POST", "/api-v1-sandbox/reset", {});
+    const found = (await names()).filter((name) => name.startsWith("operation"));
+    assert.deepEqual(found, [`operation ${other.operation.id}`]);
+    assert.notEqual(operation.id, other.operation.id);
+  });
+  await t.step("provider_work_is_due() is true for a due operation or event only", async () => {
+    await service.setClock(null);
+    now = Date.now();
+    await sql`delete from pay.provider_events`;
+    await sql`delete from pay.provider_operations`;
+    // The steps before have read the account at a fixed time, after which it is due again.
+    await sql`delete from pay.provider_cursors`;
+    assert.equal(await is_due(), false);
+    await reserve(functions, service.other);
+    assert.equal(await is_due(), false);
+    const { payment } = await reserve(functions, service.other, { delay_ms: 0 });
+    assert.equal(await is_due(), true);
+    await sql`delete from pay.provider_operations where subject_id = ${payment.id}`;
+    assert.equal(await is_due(), false);
+    const made = await reserve(functions, service.other);
+    const event = { ...succeeded(made), outcome: null, booked_minor: 0 };
+    const record = {
+      change: null,
+      operation: null,
+      operation_id: null,
+      response: null,
+      provider_events: [event],
+    };
+    await store.record([completion(made, record)]);
+    assert.equal(await is_due(), true);
+  });
 });
 
-serviceCase("accounts share the provider events that are leased", async (_, service) => {
-  const { sql, live } = service;
-  const { store, close } = openProviderStore(service);
+providerCase("accounts share the provider events that are leased", async (_, given) => {
+  const { service, sql, live, store } = given;
   await service.setClock(NOON);
-  try {
-    const accounts: string[] = [];
-    const filled = [[500, HOUR_MS, "card"], [3, 2000, "sepa"], [1, 1000, "swift"]] as const;
-    for (const [events, age_ms, method] of filled) {
-      const account_id = await addAccount(sql, live.environment_id, { method_kinds: [method] });
-      accounts.push(account_id);
-      await sql`
-        insert into pay.provider_events (environment_id, account_id, reference, op, state,
-          amount_minor, currency, happened_at, received_at, body)
-        select ${live.environment_id}, ${account_id}, 'e' || n, 'authorize', 'received', 1, 'EUR',
-          now(), ${new Date(NOON - age_ms)}::timestamptz + n * interval '1 ms', '{}'
-        from generate_series(1, ${events}::int) n`;
-    }
-    await sql`update pay.provider_cursors set leased_until = 'infinity'`;
-    const leased = async () => {
-      const { work } = await store.leaseWork(9, 9, LEASE_MS, NOON);
-      const events = work.filter(({ kind }) => kind === "event");
-      return accounts.map((id) => events.filter(({ account }) => account.id === id).length);
-    };
-    assert.deepEqual(await leased(), [5, 3, 1]);
-    assert.deepEqual(await leased(), [9, 0, 0]);
-  } finally {
-    await close();
+  const accounts: string[] = [];
+  const filled = [[500, HOUR_MS, "card"], [3, 2000, "sepa"], [1, 1000, "swift"]] as const;
+  for (const [events, age_ms, method] of filled) {
+    const account_id = await addAccount(sql, live.environment_id, { method_kinds: [method] });
+    accounts.push(account_id);
+    await sql`
+      insert into pay.provider_events (environment_id, account_id, reference, op, state,
+        amount_minor, currency, happened_at, received_at, body)
+      select ${live.environment_id}, ${account_id}, 'e' || n, 'authorize', 'received', 1, 'EUR',
+        now(), ${new Date(NOON - age_ms)}::timestamptz + n * interval '1 ms', '{}'
+      from generate_series(1, ${events}::int) n`;
   }
+  await sql`update pay.provider_cursors set leased_until = 'infinity'`;
+  const leased = async () => {
+    const { work } = await store.leaseWork(9, 9, LEASE_MS, NOON);
+    const events = work.filter(({ kind }) => kind === "event");
+    return accounts.map((id) => events.filter(({ account }) => account.id === id).length);
+  };
+  assert.deepEqual(await leased(), [5, 3, 1]);
+  assert.deepEqual(await leased(), [9, 0, 0]);
+});
+
+/** The most work that the worker leases at once. */
+const LIMIT = 32;
+const DAY = "2026-11-23";
+
+providerCase("the leases of the provider worker", async (t, given) => {
+  const { service, sql, live, functions, store } = given;
+  let now = Date.parse(`${DAY}T12:00:00Z`) - 24 * 3_600_000;
+  await service.setClock(now);
+  const account_id = await addAccount(sql, live.environment_id);
+  const work = async () => (await store.leaseWork(LIMIT, LIMIT, LEASE_MS, now)).work;
+  /** The numbers of pieces that are leased next, by kind. */
+  const poll = async () => {
+    const counts: Record<string, number> = {};
+    for (const { kind } of await work()) counts[kind] = (counts[kind] ?? 0) + 1;
+    return counts;
+  };
+  await t.step(
+    "lease due provider events before more than a quarter of the operations",
+    async () => {
+      for (let i = 0; i < 2 * LIMIT; i++) {
+        const made = await reserve(functions, live, { delay_ms: 0 });
+        if (i % 4 > 0) continue;
+        const { outcome: _, exception: __, booked_minor: ___, ...event } = succeeded(made);
+        await store.storeProviderEvents(account_id, [{ ...event, state: "pending" }]);
+      }
+      assert.deepEqual(await poll(), { event: 16, operation: 15, poll: 1 });
+      assert.deepEqual(await poll(), { operation: 32 });
+      assert.deepEqual((await store.leaseWork(LIMIT, 5, LEASE_MS, now)).work.length, 5);
+      assert.deepEqual(await poll(), { operation: 12 });
+      assert.deepEqual(await poll(), {});
+    },
+  );
+  await sql`update pay.provider_operations set state = 'settled', settled_at = now(),
+    next_attempt_at = null, leased_until = null, next_sync_at = null`;
+  await sql`delete from pay.provider_events`;
+
+  const cursorOf = async () =>
+    (await sql`select totals_cursor from pay.provider_cursors`)[0]!
+      .totals_cursor;
+  /** The totals that a job would read: their day, and the cursor to go on. */
+  const totals = async () => {
+    await store.saveCursor(account_id, null, true);
+    const [found, ...more] = await work();
+    assert.deepEqual(more, []);
+    return [found!.kind, found!.day, found!.cursor];
+  };
+  await service.setClock(now += 2 * 24 * 3_600_000);
+  await t.step("go on with the totals of a day at the stored place", async () => {
+    assert.deepEqual(await totals(), ["totals", DAY, null]);
+    await store.saveTotalsCursor(account_id, DAY, { after: "txn_1" });
+    assert.deepEqual(await totals(), ["totals", DAY, { after: "txn_1" }]);
+  });
+  await t.step("of which the last one begins the next day", async () => {
+    await store.storeTotals(account_id, DAY, [{ currency: "EUR", net_minor: 5 }]);
+    assert.equal(await cursorOf(), null);
+  });
+  await t.step("of which a late one changes neither the next day nor its lease", async () => {
+    await service.setClock(now += 24 * 3_600_000);
+    const [, day] = await totals();
+    assert.equal(day, "2026-11-24");
+    await store.saveTotalsCursor(account_id, "2026-11-24", { after: "txn_9" });
+    await store.saveTotalsCursor(account_id, DAY, { after: "txn_2" });
+    await store.storeTotals(account_id, DAY, [{ currency: "EUR", net_minor: 5 }]);
+    assert.deepEqual(await cursorOf(), { after: "txn_9" });
+    assert.deepEqual(await work(), []);
+  });
 });

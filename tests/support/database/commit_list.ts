@@ -33,7 +33,8 @@ export const NOW = Date.UTC(2026, 10, 20);
 /** One day in milliseconds. */
 export const DAY = 86_400_000;
 
-function newContext() {
+/** The context of a request at that time. */
+export function newContext() {
   const newId = idGenerator(NOW);
   const context = {
     idempotency_key: null,

@@ -20,3 +20,23 @@ export async function untilWaiting(
     return waiting.length >= sessions;
   }, 10_000);
 }
+
+/**
+ * Begins work while another session holds the locks of a statement, and releases them when every
+ * piece of the work waits. Returns the results.
+ */
+export async function behindLock<T>(
+  sql: postgres.Sql,
+  lock: string,
+  begin: () => Promise<T>[],
+  calls: string,
+): Promise<T[]> {
+  const holder = await sql.reserve();
+  await holder`begin`;
+  await holder.unsafe(lock);
+  const works = begin();
+  await untilWaiting(sql, { sessions: works.length, calls });
+  await holder`commit`;
+  holder.release();
+  return await Promise.all(works);
+}

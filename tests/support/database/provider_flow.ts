@@ -1,7 +1,7 @@
 /** Steps of the live flow in the database: accounts, reservations, provider events and records. */
 
 import assert from "node:assert/strict";
-import type postgres from "postgres";
+import postgres from "postgres";
 import { idGenerator } from "../../../shared/core/ids.ts";
 import { ChainStore } from "../../../shared/store/chain_store.ts";
 import { openDatabase } from "../../../shared/store/database.ts";
@@ -10,6 +10,8 @@ import type { HandledProviderEvent, ProviderRecord } from "../../../shared/store
 import { ProviderStore } from "../../../shared/store/provider_store.ts";
 import type { ReservedOperation } from "../../../shared/store/store.ts";
 import type { Payment } from "../../../shared/schema/payment.ts";
+import type { TestKey, TestService } from "../service/service.ts";
+import { serviceCase } from "../service/service_case.ts";
 import { commit, completed, created, type Requested } from "./commit_list.ts";
 
 /** How long a request holds its operation in these tests. */
@@ -22,6 +24,37 @@ export function openProviderStore(
   const database = openDatabase({ url: functions_url });
   const [store, chain_store] = [new ProviderStore(database), new ChainStore(database)];
   return { store, chain_store, close: () => database.close() };
+}
+
+/** What a test of the live flow has. */
+export interface ProviderCase {
+  service: TestService;
+  /** A connection as superuser. */
+  sql: postgres.Sql;
+  live: TestKey;
+  key: TestKey;
+  /** Connections as the functions have them. */
+  functions: postgres.Sql;
+  store: ProviderStore;
+  chain_store: ChainStore;
+}
+
+/** Registers a test with a service, and with the stores as the functions open them. */
+export function providerCase(
+  name: string,
+  run: (t: Deno.TestContext, given: ProviderCase) => Promise<void>,
+): void {
+  serviceCase(name, async (t, service) => {
+    const functions = postgres(service.database.functions_url, { max: 4, onnotice: () => {} });
+    const { close, ...stores } = openProviderStore(service);
+    const { sql, live, key } = service;
+    try {
+      await run(t, { service, sql, live, key, functions, ...stores });
+    } finally {
+      await close();
+      await functions.end();
+    }
+  });
 }
 
 /** Adds an account to an environment, of Stripe and for cards unless given. Returns its id. */

@@ -1,0 +1,327 @@
+/**
+ * pay.commit() with a list of several changes, called as pay_api: each change has its own outcome.
+ * A change that fails writes nothing and does not affect the others. Replays count neither for the
+ * rate limit of their key nor against the balance.
+ */
+
+import assert from "node:assert/strict";
+import postgres from "postgres";
+import { idGenerator } from "../../shared/core/ids.ts";
+import type { Payment } from "../../shared/schema/payment.ts";
+import { createEnvironment } from "../support/database/api_keys.ts";
+import {
+  commit,
+  created,
+  DAY,
+  newContext,
+  NOW,
+  refunded,
+  type Requested,
+  stored,
+} from "../support/database/commit_list.ts";
+import { decideTransfer } from "../support/domain/decided_change.ts";
+import type { TestService } from "../support/service/service.ts";
+import { serviceCase } from "../support/service/service_case.ts";
+
+/** Registers a test with a connection as the functions have it. */
+function commitCase(
+  name: string,
+  run: (t: Deno.TestContext, service: TestService, functions: postgres.Sql) => Promise<void>,
+): void {
+  serviceCase(name, async (t, service) => {
+    const functions = postgres(service.database.functions_url, { max: 1, onnotice: () => {} });
+    await run(t, service, functions).finally(() => functions.end());
+  });
+}
+
+const CREATED = "1 0 1 2";
+const REFUNDED = "1 1 1 3";
+const NOTHING = "0 0 0 0";
+
+type Expected = [outcome: string, stored: string][];
+type List = [Requested[], Expected];
+type Case = (service: TestService, sql: postgres.Sql) => List | Promise<List>;
+
+/** A case of one failing change between two valid ones. */
+function between(
+  outcome: string,
+  make: (service: TestService) => Promise<Partial<Requested>>,
+): Case {
+  return async (service) => {
+    const key = service.key.text;
+    const good = () => ({ change: created(), key });
+    const odd = { ...good(), ...await make(service) };
+    return [
+      [good(), odd, good()],
+      [["committed", CREATED], [outcome, NOTHING], ["committed", CREATED]],
+    ];
+  };
+}
+
+async function paid(service: TestService, key = service.key.text): Promise<Payment> {
+  return (await service.make({ outcome: "success" }, { key })).body;
+}
+
+const CASES: [name: string, run: Case][] = [
+  [
+    "an unknown key between two creates",
+    between("unauthorized", async ({ sql, issueKey, key }) => {
+      const { text, id } = await issueKey(key.environment_id);
+      await sql`delete from pay.api_key_secrets where api_key_id = ${id}`;
+      return { key: text };
+    }),
+  ],
+  [
+    "a revoked key between two creates",
+    between("unauthorized", async ({ sql, issueKey, key }) => {
+      const { text, id } = await issueKey(key.environment_id);
+      await sql`update pay.api_key_secrets set revoked_at = now() where api_key_id = ${id}`;
+      return { key: text };
+    }),
+  ],
+  [
+    "a key that expires at that instant between two creates",
+    between("unauthorized", async ({ issueKey, key }) => {
+      const expires_at = new Date(NOW).toISOString();
+      return { key: (await issueKey(key.environment_id, { expires_at })).text };
+    }),
+  ],
+  [
+    "a key without the scope between two creates",
+    between("forbidden", async ({ issueKey, key }) => ({
+      key: (await issueKey(key.environment_id, { scopes: ["payments:read"] })).text,
+    })),
+  ],
+  [
+    "a stale refund between two creates",
+    between("stale", async (service) => {
+      const payment = await paid(service);
+      await service.call("POST", `/api-v1-payments/v1/payments/${payment.id}/refund`, {
+        body: { amount: 1 },
+      });
+      return { change: refunded(payment) };
+    }),
+  ],
+  [
+    "a refund of another environment's payment between two creates",
+    between("stale", async (service) => ({
+      change: refunded(await paid(service, service.other.text)),
+    })),
+  ],
+  [
+    "an idempotency key of another request between two creates",
+    between("conflict", async (service) => {
+      await service.pay({}, { idempotency_key: "taken" });
+      return { idempotency_key: "taken" };
+    }),
+  ],
+  ["a refund of the payment of an environment that is in the list itself", async (service) => {
+    const { key, other } = service;
+    return [
+      [
+        { change: created(), key: other.text },
+        { change: refunded(await paid(service, other.text)), key: key.text },
+        { change: created(), key: key.text },
+      ],
+      [["committed", CREATED], ["stale", NOTHING], ["committed", CREATED]],
+    ];
+  }],
+  ["duplicates", ({ key }) => {
+    const requested = { key: key.text, idempotency_key: "duplicates" };
+    return [
+      [{ ...requested, change: created() }, { ...requested, change: created() }],
+      [["committed", CREATED], ["replay", NOTHING]],
+    ];
+  }],
+  ["an idempotency key with two fingerprints", ({ key }) => {
+    const requested = { key: key.text, idempotency_key: "two" };
+    return [
+      [
+        { ...requested, change: created() },
+        { ...requested, change: created(), fingerprint: "b" },
+      ],
+      [["committed", CREATED], ["conflict", NOTHING]],
+    ];
+  }],
+  ["one idempotency key under two keys", ({ key, other }) => [
+    [
+      { change: created(), key: key.text, idempotency_key: "shared" },
+      { change: created(), key: other.text, idempotency_key: "shared", fingerprint: "b" },
+    ],
+    [["committed", CREATED], ["committed", CREATED]],
+  ]],
+  ["two refunds of one payment", async (service) => {
+    const payment = await paid(service);
+    const requested = (amount: number) => ({
+      change: refunded(payment, amount),
+      key: service.key.text,
+    });
+    return [[requested(10), requested(20)], [["committed", REFUNDED], ["stale", NOTHING]]];
+  }],
+  ["refunds of two environments and a create", async (service) => {
+    const { key, other } = service;
+    return [
+      [
+        { change: refunded(await paid(service)), key: key.text },
+        { change: created(), key: key.text },
+        { change: refunded(await paid(service, other.text)), key: other.text },
+      ],
+      [["committed", REFUNDED], ["committed", CREATED], ["committed", REFUNDED]],
+    ];
+  }],
+  ["a stored response of 24 hours ago, and a create", async ({ key, setClock }, sql) => {
+    const requested = { key: key.text, idempotency_key: "old" };
+    await setClock(NOW - DAY);
+    await commit(sql, [{ ...requested, change: created() }]);
+    await setClock(NOW);
+    return [
+      [{ ...requested, change: created() }, { change: created(), key: key.text }],
+      [["expired", NOTHING], ["committed", CREATED]],
+    ];
+  }],
+  ["a response of a millisecond less than 24 hours ago", async ({ key, setClock }, sql) => {
+    const requested = { key: key.text, idempotency_key: "not yet old" };
+    await setClock(NOW - DAY + 1);
+    await commit(sql, [{ ...requested, change: created() }]);
+    await setClock(NOW);
+    return [[{ ...requested, change: created() }], [["replay", NOTHING]]];
+  }],
+];
+
+commitCase("pay.commit()", async (t, service, functions) => {
+  for (const [name, run] of CASES) {
+    await t.step(`${name}: each change has its own outcome`, async () => {
+      const [list, expected] = await run(service, functions);
+      const rows = await commit(functions, list);
+      const found = await stored(service.sql, list);
+      assert.deepEqual(rows.map(({ outcome }, i) => [outcome, found[i]]), expected);
+      for (const [i, { change, key }] of list.entries()) {
+        const { outcome, body } = rows[i]!;
+        if (outcome === "replay" && i > 0) assert.equal(body, list[0]!.change.response.body);
+        if (outcome !== "committed") continue;
+        const [row] = await service.sql`
+          select environment_id from pay.payments where body = ${change.payment!.body}`;
+        const { environment_id } = key === service.other.text ? service.other : service.key;
+        assert.equal(row!.environment_id, environment_id);
+      }
+    });
+  }
+});
+
+/** Five requests a second allow ten in two seconds. */
+const LIMIT = 10;
+const RATE_LIMITS = { key: LIMIT / 2, account: 0 };
+/** A time after the window of the first requests. */
+const LATER = NOW + 60_000;
+
+commitCase("pay.commit() at the rate limit", async (t, service, functions) => {
+  const requested = (idempotency_key: string, at_ms = LATER): Requested => ({
+    change: created(),
+    key: service.key.text,
+    rate_limits: RATE_LIMITS,
+    idempotency_key,
+    at_ms,
+  });
+  const list = (from: number, to: number, at_ms?: number) =>
+    Array.from({ length: to - from }, (_, i) => requested(`key ${from + i}`, at_ms));
+  const outcomes = async (asks: readonly Requested[]) =>
+    (await commit(functions, asks)).map(({ outcome, remaining }) => `${outcome} ${remaining}`);
+  const used = async () => {
+    const [row] = await service.sql`
+      select sum(current_count)::int as requests from pay.rate_counters`;
+    return row!.requests;
+  };
+  await t.step("each request of a list counts once", async () => {
+    const told = Array.from({ length: LIMIT }, (_, i) => `committed ${LIMIT - 1 - i}`);
+    assert.deepEqual(await outcomes(list(0, LIMIT, NOW)), told);
+    assert.equal(await used(), LIMIT);
+  });
+  await t.step("replays leave the whole limit to the other requests", async () => {
+    const replays = list(0, LIMIT);
+    const others = list(LIMIT, 2 * LIMIT + 1);
+    const told = await outcomes([...replays, ...others]);
+    assert.deepEqual(told, [
+      ...replays.map(() => `replay ${LIMIT}`),
+      ...Array.from({ length: LIMIT }, (_, i) => `committed ${LIMIT - 1 - i}`),
+      "rate_limited 0",
+    ]);
+    assert.equal(await used(), LIMIT);
+  });
+  await t.step("a refused request stores no response", async () => {
+    const kept = await service.sql`
+      select from pay.idempotency_keys where key = ${`key ${2 * LIMIT}`}`;
+    assert.equal(kept.count, 0);
+  });
+  await t.step("replays succeed at an exhausted limit", async () => {
+    const told = await outcomes([...list(0, 2), ...list(2 * LIMIT, 2 * LIMIT + 1)]);
+    assert.deepEqual(told, ["replay 0", "replay 0", "rate_limited 0"]);
+    assert.equal(await used(), LIMIT);
+  });
+});
+
+type TransferCase = [
+  name: string,
+  lists: [amount: number, key: string | null, outcome: string][][],
+];
+
+/** The lists of a case are committed one after the other. The balance before them is 100. */
+const TRANSFERS: TransferCase[] = [
+  ["without keys the balance is used up in the order of the list", [
+    [[60, null, "committed"], [50, null, "insufficient"], [40, null, "committed"]],
+  ]],
+  ["a replay takes nothing", [
+    [[30, "a", "committed"]],
+    [[30, "a", "replay"], [70, "b", "committed"], [1, "c", "insufficient"]],
+  ]],
+  ["a duplicate in the list takes nothing", [
+    [[40, "a", "committed"], [40, "a", "replay"], [60, "b", "committed"]],
+  ]],
+  ["a duplicate of a refused transfer is refused too", [
+    [[101, "a", "insufficient"], [101, "a", "insufficient"], [100, "b", "committed"]],
+  ]],
+  ["a key of another request takes nothing", [
+    [[40, "a", "committed"]],
+    [[50, "a", "conflict"], [60, "b", "committed"]],
+  ]],
+];
+
+commitCase("pay.commit() of transfers", async (t, service, functions) => {
+  const emptySandbox = async () => {
+    const id = idGenerator(Date.now())("env_");
+    await createEnvironment(service.sql, { id, account: "transfers", livemode: false });
+    return id;
+  };
+  for (const [name, lists] of TRANSFERS) {
+    await t.step(name, async () => {
+      const key = (await service.issueKey(await emptySandbox())).text;
+      await service.make({ amount_minor: 100, outcome: "success" }, { key });
+      for (const list of lists) {
+        const requested = list.map(([amount, idempotency_key]) =>
+          transferred(key, amount, idempotency_key)
+        );
+        const rows = await commit(functions, requested);
+        assert.deepEqual(rows.map(({ outcome }) => outcome), list.map(([, , told]) => told));
+      }
+      const drawn = lists.flat().filter(([, , told]) => told === "committed")
+        .reduce((sum, [amount]) => sum + amount, 0);
+      const { body } = await service.call("GET", "/api-v1-payments/v1/balance", { key });
+      const available = body.balances.find((b: { account: string }) => b.account === "available");
+      assert.equal(available.amount_minor, 100 - drawn);
+    });
+  }
+});
+
+/** A new transfer. The fingerprint of its key depends on its amount. */
+function transferred(key: string, amount: number, name: string | null): Requested {
+  const change = decideTransfer(
+    {
+      amount,
+      currency: "EUR",
+      destination: { iban: { iban: "DE89370400440532013000" } },
+      settlement: "manual",
+    },
+    newContext(),
+  );
+  const keyed = name !== null && { idempotency_key: name, fingerprint: (amount % 16).toString(16) };
+  return { change, key, scope: "transfers:write", ...keyed };
+}
