@@ -22,7 +22,7 @@ const STABLECOIN = {
 } as const;
 
 providerCase("addresses of payments by stablecoin", async (t, given) => {
-  const { service, sql, live, key, functions, store, chain_store } = given;
+  const { service, sql, live, functions, store, chain_store } = given;
   const evm = (settings: Record<string, string>) =>
     addAccount(sql, live.environment_id, {
       connector: "evm",

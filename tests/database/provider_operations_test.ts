@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { idGenerator } from "../../shared/core/ids.ts";
 import { Retries } from "../../shared/jobs/retries.ts";
 import { parseApiKey } from "../../shared/core/api_key.ts";
-import type { TestKey, TestService } from "../support/service/service.ts";
+import type { TestService } from "../support/service/service.ts";
 import { commit, created } from "../support/database/commit_list.ts";
 import {
   addAccount,
