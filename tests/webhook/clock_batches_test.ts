@@ -1,33 +1,49 @@
 /**
- * A clock with more waiting deliveries and payments than a step changes: it stops, arrives and runs
- * again, each response comes within its bound, and everything happens once. `WAITING=70000` makes
- * the run with as many deliveries as no single statement could change.
+ * A clock with more waiting deliveries and payments than a step changes: it stops, advances and runs
+ * again, each response comes within its bound and leads to the target, and everything happens once
+ * and in the order of time. `WAITING=70000` makes the run with as many deliveries as no single
+ * statement could change, `DELIVERIES=10000` the long advance with as many; it takes some minutes.
  */
 
 import assert from "node:assert/strict";
 import type { TestService } from "../support/service/service.ts";
 import { SANDBOX } from "../support/service/service_case.ts";
-import { addEndpoint, settle } from "../support/webhook/recording_receiver.ts";
+import {
+  addEndpoint,
+  type Arrival,
+  deliveriesOf,
+  settle,
+} from "../support/webhook/recording_receiver.ts";
 import { webhookCase } from "../support/webhook/webhook_case.ts";
 
 /** More than two batches. */
 const WAITING = Number(Deno.env.get("WAITING") ?? 2_500);
-/** A request works for 2 seconds, and ends the step that it has begun. */
-const LONGEST_MS = 4_000;
+const DELIVERIES = Number(Deno.env.get("DELIVERIES") ?? 300);
+/** The seconds of the sandbox in which the payments are made: fewer than the first retry waits. */
+const TIMES = 4;
+const CLIENTS = 32;
+const DAYS = 400;
+/** A request works for 2 seconds, and ends the step that it has begun, here with attempts. */
+const LONGEST_MS = { step: 4_000, attempts: 10_000 };
 const HOUR_S = 3_600;
 
-/** Sends a command, and goes on until the clock is there. Returns the last response. */
-async function set(service: TestService, command: unknown) {
+/**
+ * Sends a command, and goes on until the clock is there. Asserts that each response comes within a
+ * bound and names the same target. Returns the last response.
+ */
+async function set(service: TestService, command: unknown, longest_ms = LONGEST_MS.step) {
+  const targets = new Set<string>();
   for (let body = command, requests = 1;; requests++) {
     const began = performance.now();
     const response = await service.call("POST", `${SANDBOX}/clock`, { body });
     const ms = Math.round(performance.now() - began);
     assert.equal(response.status, 200, response.text);
-    assert.ok(ms < LONGEST_MS, `${ms} ms`);
+    assert.ok(ms < longest_ms, `${ms} ms`);
     if (!response.body.has_more) {
       console.log(`${JSON.stringify(command)}: ${requests} requests, the last took ${ms} ms`);
       return response.body;
     }
+    assert.equal(targets.add(response.body.target).size, 1, [...targets].join());
     body = { to: response.body.target };
   }
 }
@@ -102,5 +118,54 @@ webhookCase(`a clock ahead of ${WAITING} deliveries`, async (t, service, receive
       select count(*)::int as late from pay.webhook_deliveries
       where (attempts[2] ->> 'number')::int is distinct from 2 or attempts[2] ->> 'at' >= ${now}`;
     assert.equal(late!.late, 0);
+  });
+});
+
+/** About every third delivery is accepted at its third attempt, the others at their second. */
+function accepts({ event, headers }: Arrival): boolean {
+  const sum = [...event.id as string].reduce((sum, letter) => sum + letter.charCodeAt(0), 0);
+  const needs = sum % 3 === 0 ? 3 : 2;
+  return Number(headers.get("Webhook-Attempt")) >= needs;
+}
+
+webhookCase(`an advance of ${DAYS} days with ${DELIVERIES} deliveries`, async (
+  t,
+  service,
+  hooks,
+) => {
+  await set(service, { mode: "frozen" });
+  await addEndpoint(service, hooks.url("/hook"), { events: ["payment.created"] });
+  hooks.judge = (arrival) => accepts(arrival) ? 200 : 500;
+  for (let time = 0; time < TIMES; time++) {
+    let made = 0;
+    await Promise.all(Array.from({ length: CLIENTS }, async () => {
+      while (made++ < DELIVERIES / TIMES) await service.make({ outcome: "pending" });
+    }));
+    await settle(service);
+    if (time < TIMES - 1) await set(service, { advance: 1 });
+  }
+  const first = hooks.arrivals.length;
+  const made = (await service.sql`select from pay.webhook_deliveries`).length;
+  const { did } = await set(service, { advance: DAYS * 86_400 }, LONGEST_MS.attempts);
+  await t.step("did counts the attempts, and every delivery has arrived once", () => {
+    assert.equal(did.deliveries, hooks.arrivals.length - first);
+    const accepted = hooks.arrivals.filter(accepts).map(({ event }) => event.id);
+    assert.deepEqual([accepted.length, new Set(accepted).size], [made, made]);
+  });
+  await t.step("each attempt has its own time, and they come in its order", () => {
+    const DELAYS_MS = [0, 5_000, 65_000];
+    const times = hooks.arrivals.slice(first).map(({ event, headers }) => {
+      const attempt = Number(headers.get("Webhook-Attempt"));
+      return Date.parse(event.created_at) + DELAYS_MS[attempt - 1]!;
+    });
+    // A step of the clock does what is due within a second, in any order.
+    let latest = 0;
+    for (const [i, at] of times.entries()) {
+      assert.ok(at >= latest - 1_000, `${new Date(at).toISOString()} at ${i}`);
+      latest = Math.max(latest, at);
+    }
+  });
+  await t.step("the deliveries are gone after 30 days of the sandbox", async () => {
+    assert.deepEqual(await deliveriesOf(service), []);
   });
 });

@@ -1,15 +1,17 @@
 /**
  * Webhooks and the clock of a sandbox: retries wait for it, an advance makes them in order, and
- * signatures carry the real time.
+ * signatures carry the real time. An advance that is not complete when the next command comes happens
+ * all the same: the command goes on from its target, and its response is complete at its own target.
  */
 
 import assert from "node:assert/strict";
 import { verifyWebhook } from "../../packages/client/webhook_signature.ts";
 import { untilWaiting } from "../support/database/lock_waits.ts";
+import { SANDBOX, serviceCase } from "../support/service/service_case.ts";
 import { APPROVED_CARD, type TestService } from "../support/service/service.ts";
+import { addInbox, readInbox, typesIn } from "../support/webhook/inbox_reader.ts";
 import {
   addEndpoint,
-  type Arrival,
   deliveriesOf,
   EVENTS,
   type RecordingReceiver,
@@ -19,7 +21,12 @@ import {
 } from "../support/webhook/recording_receiver.ts";
 import { webhookCase } from "../support/webhook/webhook_case.ts";
 
+const CLOCK = `${SANDBOX}/clock`;
 const DAY_S = 86_400;
+const WAITING_CARD = { card: { token: "pm_card_authenticationRequired" } };
+
+const set = (service: TestService, body: unknown, idempotency_key?: string) =>
+  service.call("POST", CLOCK, { body, ...(idempotency_key && { idempotency_key }) });
 
 /** Freezes the clock. Returns a function that formats a time after it, in seconds. */
 async function freeze(service: TestService): Promise<(seconds: number) => string> {
@@ -27,9 +34,6 @@ async function freeze(service: TestService): Promise<(seconds: number) => string
   const base = Date.parse(body.now);
   return (seconds) => new Date(base + seconds * 1000).toISOString();
 }
-
-const set = (service: TestService, body: unknown) =>
-  service.call("POST", "/api-v1-sandbox/clock", { body });
 
 /** Advances the clock, in as many requests as it takes. Returns the number of attempts. */
 async function advance(service: TestService, seconds: number): Promise<number> {
@@ -107,27 +111,6 @@ webhookCase("retries wait for the clock of the sandbox", async (t, service, rece
   });
 });
 
-webhookCase("an advance delivers in the order of time", async (_t, service, receiver) => {
-  await freeze(service);
-  receiver.judge = ({ headers }) => headers.get("Webhook-Attempt") === "3" ? 200 : 500;
-  await addEndpoint(service, receiver.url("/hook"), { events: ["payment.created"] });
-  for (let i = 0; i < 6; i++) {
-    await service.pay();
-    await settle(service);
-    await advance(service, 3);
-  }
-  receiver.arrivals.splice(0);
-  await advance(service, DAY_S);
-  const deliveries = await deliveriesOf(service);
-  assert.deepEqual(deliveries.map(({ status }) => status), Array(6).fill("delivered"));
-  const timeOf = ({ event, headers }: Arrival) => {
-    const { attempts } = deliveries.find(({ event_id }) => event_id === event.id)!;
-    return attempts[Number(headers.get("Webhook-Attempt")) - 1].at;
-  };
-  const times = receiver.arrivals.map(timeOf);
-  assert.deepEqual(times, times.toSorted());
-});
-
 webhookCase("a clock that is ahead and runs makes retries due in real time", async (
   t,
   service,
@@ -157,35 +140,180 @@ webhookCase("a clock that is ahead and runs makes retries due in real time", asy
   });
 });
 
-/**
- * Makes a payment whose delivery gets no response, so an advance stops waiting for it and returns.
- */
-async function payWithSlowReceiver(service: TestService, receiver: RecordingReceiver) {
+/** Begins an advance of ten days with a key, which a receiver without a response holds up. */
+async function beginHeldUp(service: TestService, receiver: RecordingReceiver, key: string) {
+  const after = await freeze(service);
   const slow = Promise.withResolvers<number>();
   receiver.judge = () => slow.promise;
   await service.pay({ card: APPROVED_CARD });
-  return slow;
+  const { body } = await set(service, { advance: 10 * DAY_S }, key);
+  assert.deepEqual([body.has_more, body.target, body.now], [true, after(10 * DAY_S), after(0)]);
+  const release = async () => {
+    slow.resolve(200);
+    await settle(service);
+  };
+  return { after, begun: body, release };
 }
 
-webhookCase("an advance that another request ends", async (_t, service, receiver) => {
-  const after = await freeze(service);
+/**
+ * Each row: a command after an advance of ten days that is not complete, the time at which the clock
+ * arrives in the end, in days and seconds, and its mode there.
+ */
+const COMMANDS: [
+  command: { advance?: number; to_s?: number; mode?: string },
+  end: [days: number, seconds: number],
+  mode: string,
+][] = [
+  [{ advance: 60 }, [10, 60], "frozen"],
+  [{ advance: 60, mode: "real" }, [10, 60], "real"],
+  [{ to_s: 0 }, [10, 0], "frozen"],
+  [{ to_s: 3_600 }, [10, 0], "frozen"],
+  [{ to_s: 10 * DAY_S }, [10, 0], "frozen"],
+  [{ to_s: 10 * DAY_S + 60 }, [10, 60], "frozen"],
+  [{ mode: "frozen" }, [10, 0], "frozen"],
+  [{ mode: "real" }, [10, 0], "real"],
+];
+
+/** Each row: a command that is refused while an advance of ten days is not complete. */
+const REFUSED: [command: { advance?: number; to_s?: number }, param: string, message: RegExp][] = [
+  [{ advance: 390 * DAY_S + 1 }, "advance", /"advance" ends more than 400 days after the clock/],
+  [{ to_s: 400 * DAY_S + 1 }, "to", /"to" is more than 400 days after the clock/],
+  [{ to_s: -1 }, "to", /"to" is before the clock/],
+];
+
+webhookCase("a command goes on from the target of an advance that is not complete", async (
+  t,
+  service,
+  receiver,
+) => {
   await addEndpoint(service, receiver.url("/hook"), { events: ["payment.completed"] });
-  const slow = await payWithSlowReceiver(service, receiver);
-  const begin = (key: string) =>
-    service.call("POST", "/api-v1-sandbox/clock", {
-      body: { advance: 60 },
-      idempotency_key: key,
+  for (const [{ to_s, ...command }, [days, seconds], mode] of COMMANDS) {
+    const name = JSON.stringify({ to_s, ...command });
+    await t.step(name, async () => {
+      const { after, release } = await beginHeldUp(service, receiver, name);
+      await release();
+      const body = { ...command, ...(to_s !== undefined && { to: after(to_s) }) };
+      const ended = await set(service, body);
+      assert.equal(ended.status, 200, ended.text);
+      const { has_more, target, now } = ended.body;
+      assert.deepEqual([has_more, target, ended.body.mode], [false, null, mode]);
+      const late_ms = Date.parse(now) - Date.parse(after(days * DAY_S + seconds));
+      assert.ok(mode === "frozen" ? late_ms === 0 : late_ms >= 0 && late_ms < 60_000, now);
+      const again = await set(service, { advance: 10 * DAY_S }, name);
+      assert.equal(again.headers.get("Idempotent-Replayed"), "true");
+      assert.deepEqual([again.body.has_more, again.body.target], [false, null]);
+      assert.ok(again.body.now >= after(10 * DAY_S), again.body.now);
+      if (to_s === 10 * DAY_S) assert.equal(again.text, ended.text);
     });
-  const begun = await begin("begun");
-  assert.deepEqual([begun.body.has_more, begun.body.target], [true, after(60)]);
-  slow.resolve(200);
+  }
+  await t.step("400 days count from the clock to the new target", async (t) => {
+    const { after, release } = await beginHeldUp(service, receiver, "refused");
+    const rows = () => service.sql`select * from pay.sandbox_settings`;
+    const before = await rows();
+    for (const [{ to_s, ...command }, param, message] of REFUSED) {
+      await t.step(JSON.stringify({ to_s, ...command }), async () => {
+        const refused = await set(service, to_s === undefined ? command : { to: after(to_s) });
+        assert.deepEqual([refused.status, refused.body.error.param], [400, param]);
+        assert.match(refused.body.error.message, message);
+        assert.deepEqual(await rows(), before);
+      });
+    }
+    await release();
+    const { body } = await set(service, { advance: 390 * DAY_S });
+    assert.deepEqual([body.has_more, body.now], [false, after(400 * DAY_S)]);
+  });
+});
+
+serviceCase("an advance of many payments goes on when another one is added", async (
+  t,
+  service,
+) => {
+  const payments = 40;
+  const [long_s, short_s] = [20 * DAY_S, 60];
+  await addInbox(service);
+  const after = await freeze(service);
+  for (let i = 0; i < payments; i++) {
+    await service.pay(WAITING_CARD);
+    await set(service, { advance: 60 });
+  }
+  const begin_s = payments * 60;
+  const first = set(service, { advance: long_s }, "long");
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  const second = set(service, { advance: short_s }, "short");
+  const [long, short] = await Promise.all([first, second]);
+  const ENDS = [
+    [long, "long", long_s, begin_s + long_s],
+    [short, "short", short_s, begin_s + long_s + short_s],
+  ] as const;
+
+  await t.step("a response is complete at its own target, and not before", () => {
+    for (const [{ body }, name, , end_s] of ENDS) {
+      assert.equal(body.target, body.has_more ? after(end_s) : null, name);
+      assert.equal(body.now >= after(end_s), !body.has_more, `${name}: ${body.now}`);
+    }
+  });
+  await t.step("both advances happen", async () => {
+    for (let more = true; more;) more = (await set(service, { mode: "frozen" })).body.has_more;
+    const { body } = await service.call("GET", CLOCK);
+    assert.deepEqual([body.now, body.target], [after(begin_s + long_s + short_s), null]);
+    const [expired] = await service.sql`
+      select count(*)::int as n from pay.payments
+      where status = 'failed' and updated_at = created_at + interval '1 day'`;
+    assert.equal(expired!.n, payments);
+  });
+  await t.step("their stored responses are complete", async () => {
+    for (const [, name, advance, end_s] of ENDS) {
+      const again = await set(service, { advance }, name);
+      assert.equal(again.headers.get("Idempotent-Replayed"), "true");
+      assert.deepEqual([again.body.has_more, again.body.target], [false, null]);
+      assert.ok(again.body.now >= after(end_s), `${name}: ${again.body.now}`);
+    }
+  });
+});
+
+serviceCase("did.deliveries counts the deliveries that an inbox gets", async (t, service) => {
+  const inbox = await addInbox(service);
+  await freeze(service);
+  await service.pay(WAITING_CARD);
   await settle(service);
-  const ended = await set(service, { to: begun.body.target });
-  assert.deepEqual([ended.body.has_more, ended.body.now], [false, after(60)]);
-  await set(service, { advance: 1 });
-  const again = await begin("begun");
-  assert.equal(again.headers.get("Idempotent-Replayed"), "true");
-  assert.equal(again.text, ended.text);
+  const didDeliver = async (body: unknown) => (await set(service, body)).body.did.deliveries;
+  const available = async () => (await deliveriesOf(service)).length;
+
+  await t.step("nothing before something is due", async () => {
+    assert.equal(await available(), 2);
+    assert.equal(await didDeliver({ advance: DAY_S - 1 }), 0);
+  });
+  await t.step("the events of the advance", async () => {
+    assert.equal(await didDeliver({ advance: DAY_S }), 1);
+    assert.equal(await available(), 3);
+    const { body } = await readInbox(service, inbox.id);
+    assert.equal(typesIn(body).at(-1), "payment.failed");
+  });
+  await t.step("each advance begins with zero, also with a second inbox", async () => {
+    assert.equal(await didDeliver({ advance: 1 }), 0);
+    await addInbox(service);
+    await service.pay(WAITING_CARD);
+    await settle(service);
+    assert.equal(await didDeliver({ advance: 2 * DAY_S }), 2);
+    const [row] = await service.sql`select counts from pay.sandbox_settings`;
+    assert.deepEqual(row!.counts, { deliveries: 2, expired_payments: 1 });
+  });
+});
+
+serviceCase("a clock that runs again does not go back", async (_t, service) => {
+  const time = async (body: unknown) => {
+    const response = await set(service, body);
+    assert.equal(response.status, 200, response.text);
+    return response.body.now;
+  };
+  let before = await time({ advance: 60, mode: "frozen" });
+  for (let i = 0; i < 20; i++) {
+    for (const mode of ["real", "frozen"]) {
+      const now = await time({ mode });
+      assert.ok(now >= before, `${mode} after ${before}: ${now}`);
+      before = now;
+    }
+  }
 });
 
 webhookCase("an advance that goes on keeps what is counted meanwhile", async (
@@ -193,19 +321,17 @@ webhookCase("an advance that goes on keeps what is counted meanwhile", async (
   service,
   receiver,
 ) => {
-  await freeze(service);
   await addEndpoint(service, receiver.url("/hook"), { events: ["payment.completed"] });
-  const slow = await payWithSlowReceiver(service, receiver);
-  const begun = await set(service, { advance: 60 });
-  assert.deepEqual([begun.body.has_more, begun.body.did.deliveries], [true, 0]);
+  const { begun, release } = await beginHeldUp(service, receiver, "begun");
+  assert.equal(begun.did.deliveries, 0);
   let next: ReturnType<typeof set>;
   await service.sql.begin(async (sql) => {
     // As the dispatcher counts, which does not hold the lock of the sandbox.
     await sql`select pay_internal.count_advance(${service.key.environment_id}, 'deliveries', 5)`;
-    next = set(service, { to: begun.body.target });
+    next = set(service, { to: begun.target });
     await untilWaiting(service.sql, { calls: "pay.set_clock" });
   });
-  slow.resolve(200);
+  await release();
   const { body } = await next!;
   assert.deepEqual([body.has_more, body.did.deliveries], [false, 6]);
 });
