@@ -1,27 +1,20 @@
 /**
  * The jobs that wake the dispatcher, run retention and check the books in the database
  * (architecture §4). They call the service's own address only when a delivery is due. Stand-ins
- * replace pg_cron and pg_net.
+ * replace pg_cron and pg_net. internal_routes_test.ts sends the same call to the functions.
  */
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
-import { openLocalServer } from "../../apps/server/local/local_server.ts";
-import { createDependencies, type OpenDependencies } from "../../shared/functions/dependencies.ts";
-import { createPaymentsFunction } from "../../shared/functions/payments_function.ts";
-import { createSandboxFunction } from "../../shared/functions/sandbox_function.ts";
 import { idGenerator } from "../../shared/core/ids.ts";
 import { cloneDatabase } from "../support/database/database.ts";
-import { MASTER_SECRET, RELAY_TOKEN } from "../support/service/service.ts";
+import { RELAY_TOKEN } from "../support/service/service.ts";
 import { block } from "../support/documents/operations_document.ts";
-import { openRecorder } from "../support/webhook/recording_receiver.ts";
 import {
   createScheduledDatabase,
   type PgNetResponse,
   type ScheduledDatabase,
 } from "../support/database/scheduled_database.ts";
-import { until } from "../support/common/until.ts";
-import { makeSandboxKey } from "../support/database/api_keys.ts";
 
 const RELAY_URL = "https://ref.example.com/functions/v1/api-v1-payments/internal/relay";
 /** Commits between batches, and stops before the run of the next minute. */
@@ -48,6 +41,21 @@ where j.jobid = r.jobid
   )`;
 const ENVIRONMENT = `env_${"0".repeat(26)}`;
 
+/** Registers a test with a database that has the jobs. */
+function scheduledCase(
+  name: string,
+  run: (t: Deno.TestContext, database: ScheduledDatabase) => Promise<void>,
+): void {
+  Deno.test(name, async (t) => {
+    const database = await createScheduledDatabase();
+    try {
+      await run(t, database);
+    } finally {
+      await database.drop();
+    }
+  });
+}
+
 /** Writes a delivery that is due in this number of milliseconds. */
 async function insertDelivery(sql: postgres.Sql, due_in_ms: number, status = "pending") {
   const due = status === "pending" ? new Date(Date.now() + due_in_ms).toISOString() : null;
@@ -59,147 +67,142 @@ async function insertDelivery(sql: postgres.Sql, due_in_ms: number, status = "pe
       ${status}, ${due}, now())`;
 }
 
-Deno.test("the jobs of pg_cron", async (t) => {
-  const database = await createScheduledDatabase();
+scheduledCase("the jobs of pg_cron", async (t, database) => {
   const { sql, jobs } = database;
-  try {
-    await t.step("are four, and belong to the role that migrated", async () => {
-      const rows = await sql`select jobname, schedule, command, username from cron.job order by 1`;
-      assert.deepEqual(rows.map(({ jobname, schedule, command }) => [jobname, schedule, command]), [
-        ["pay-cron-log", "23 3 * * *", LOG_JOB],
-        ["pay-dispatcher", "5 seconds", "select pay.wake_dispatcher()"],
-        ["pay-invariants", "41 * * * *", "select pay.note_breaches()"],
-        ["pay-retention", "* * * * *", RETENTION_JOB],
-      ]);
-      assert.deepEqual([...new Set(rows.map(({ username }) => username))], [database.migrator]);
-    });
-    await t.step("are the same as in docs/operations/backup.md", async () => {
-      const documented = (await block("The jobs", "sql")).replaceAll("''", "'");
-      for (const { jobname, schedule, command } of await sql`select * from cron.job`) {
-        assert.ok(documented.includes(`cron.schedule('${jobname}', '${schedule}',`), jobname);
-        assert.ok(documented.includes(command), jobname);
-      }
-    });
-    await t.step("pay-dispatcher makes no call before it is configured", async () => {
-      await insertDelivery(sql, -1000);
-      await database.runJob("pay-dispatcher");
-      assert.equal((await database.takeRequests()).length, 0);
-      assert.equal((await jobs`select * from pay.due_wake()`).length, 0);
-    });
-    await jobs`select pay.configure_relay(${RELAY_URL}, ${"first-token-of-many"})`;
-    await jobs`select pay.configure_relay(${RELAY_URL}, ${RELAY_TOKEN})`;
-    const cases: [name: string, due_in_ms: number, status: string, calls: number][] = [
-      ["no delivery", NaN, "", 0],
-      ["a due delivery", -1000, "pending", 1],
-      ["an ended lease or wait", -86_400_000, "pending", 1],
-      ["only later deliveries", 60_000, "pending", 0],
-      ["only delivered ones", 0, "delivered", 0],
-      ["only failed ones", 0, "failed", 0],
-      ["only cancelled ones", 0, "cancelled", 0],
-    ];
-    for (const [name, due_in_ms, status, calls] of cases) {
-      await t.step(`${name}: pay-dispatcher makes ${calls} calls`, async () => {
-        await sql`delete from pay.webhook_deliveries`;
-        if (status) await insertDelivery(sql, due_in_ms, status);
-        await database.runJob("pay-dispatcher");
-        const requests = await database.takeRequests();
-        assert.deepEqual(
-          [...requests],
-          Array(calls).fill({
-            method: "POST",
-            url: RELAY_URL,
-            headers: {
-              "Content-Type": "application/json",
-              Authorization: `Bearer ${RELAY_TOKEN}`,
-            },
-            body: "{}",
-            timeout_milliseconds: 2000,
-          }),
-        );
-        const due = await jobs`select * from pay.due_wake()`;
-        assert.deepEqual([...due], Array(calls).fill({ url: RELAY_URL, token: RELAY_TOKEN }));
-      });
+  await t.step("are four, and belong to the role that migrated", async () => {
+    const rows = await sql`select jobname, schedule, command, username from cron.job order by 1`;
+    assert.deepEqual(rows.map(({ jobname, schedule, command }) => [jobname, schedule, command]), [
+      ["pay-cron-log", "23 3 * * *", LOG_JOB],
+      ["pay-dispatcher", "5 seconds", "select pay.wake_dispatcher()"],
+      ["pay-invariants", "41 * * * *", "select pay.note_breaches()"],
+      ["pay-retention", "* * * * *", RETENTION_JOB],
+    ]);
+    assert.deepEqual([...new Set(rows.map(({ username }) => username))], [database.migrator]);
+  });
+  await t.step("are the same as in docs/operations/backup.md", async () => {
+    const documented = (await block("The jobs", "sql")).replaceAll("''", "'");
+    for (const { jobname, schedule, command } of await sql`select * from cron.job`) {
+      assert.ok(documented.includes(`cron.schedule('${jobname}', '${schedule}',`), jobname);
+      assert.ok(documented.includes(command), jobname);
     }
-    for (
-      const [name, leased_until, calls] of [["that waits", null, 1], ["leased", "2999-01-01", 0]]
-    ) {
-      await t.step(
-        `a provider event ${name}: pay-dispatcher makes ${calls} calls`,
-        async () => {
-          await sql`delete from pay.webhook_deliveries`;
-          await sql`
-          insert into pay.provider_events (environment_id, account_id, reference, op, state,
-            amount_minor, currency, happened_at, received_at, body, leased_until)
-          values (${ENVIRONMENT}, 'pac_1', 'pi_1', 'authorize', 'succeeded', 1, 'EUR', now(), now(),
-            '{}', ${leased_until!})`;
-          await database.runJob("pay-dispatcher");
-          assert.equal((await database.takeRequests()).length, calls);
-          await sql`delete from pay.provider_events`;
-        },
+  });
+  await t.step("pay-dispatcher makes no call before it is configured", async () => {
+    await insertDelivery(sql, -1000);
+    await database.runJob("pay-dispatcher");
+    assert.equal((await database.takeRequests()).length, 0);
+    assert.equal((await jobs`select * from pay.due_wake()`).length, 0);
+  });
+  await jobs`select pay.configure_relay(${RELAY_URL}, ${"first-token-of-many"})`;
+  await jobs`select pay.configure_relay(${RELAY_URL}, ${RELAY_TOKEN})`;
+  const cases: [name: string, due_in_ms: number, status: string, calls: number][] = [
+    ["no delivery", NaN, "", 0],
+    ["a due delivery", -1000, "pending", 1],
+    ["an ended lease or wait", -86_400_000, "pending", 1],
+    ["only later deliveries", 60_000, "pending", 0],
+    ["only delivered ones", 0, "delivered", 0],
+    ["only failed ones", 0, "failed", 0],
+    ["only cancelled ones", 0, "cancelled", 0],
+  ];
+  for (const [name, due_in_ms, status, calls] of cases) {
+    await t.step(`${name}: pay-dispatcher makes ${calls} calls`, async () => {
+      await sql`delete from pay.webhook_deliveries`;
+      if (status) await insertDelivery(sql, due_in_ms, status);
+      await database.runJob("pay-dispatcher");
+      const requests = await database.takeRequests();
+      assert.deepEqual(
+        [...requests],
+        Array(calls).fill({
+          method: "POST",
+          url: RELAY_URL,
+          headers: {
+            "Content-Type": "application/json",
+            Authorization: `Bearer ${RELAY_TOKEN}`,
+          },
+          body: "{}",
+          timeout_milliseconds: 2000,
+        }),
       );
-    }
-    await t.step("pay-dispatcher makes one call for a backlog", async () => {
-      for (let i = 0; i < 50; i++) await insertDelivery(sql, -i);
-      await database.runJob("pay-dispatcher");
-      assert.equal((await database.takeRequests()).length, 1);
+      const due = await jobs`select * from pay.due_wake()`;
+      assert.deepEqual([...due], Array(calls).fill({ url: RELAY_URL, token: RELAY_TOKEN }));
     });
-    await t.step("pay-retention purges until nothing is left", async () => {
-      await sql`select pay.create_environment(${ENVIRONMENT}, 'a', false, 'a')`;
-      await sql`insert into pay.events (environment_id, id, type, subject_id, created_at, body)
-        select ${ENVIRONMENT}, 'evt_0000000' || lpad(n::text, 19, '0'), 'ping', 'pay_x', now(), '{}'
-        from generate_series(1, 12000) n`;
-      await database.runJob("pay-retention");
-      assert.equal((await sql`select from pay.events`).length, 0);
-    });
+  }
+  for (
+    const [name, leased_until, calls] of [["that waits", null, 1], ["leased", "2999-01-01", 0]]
+  ) {
     await t.step(
-      "pay-cron-log deletes its own runs after seven days, also unended ones",
+      `a provider event ${name}: pay-dispatcher makes ${calls} calls`,
       async () => {
-        await jobs`select cron.schedule('nightly', '0 0 * * *', 'select 1')`;
-        await jobs`select cron.schedule('pay-roll', '0 0 * * *', 'select 1')`;
-        /** The names of jobs, and the ages of their runs in days; null: the run has no such time. */
-        const runs: [job: string | null, started: number | null, ended: number | null][] = [
-          ["pay-dispatcher", 9, 9],
-          ["nightly", 9, 9],
-          ["pay-roll", 9, 9],
-          [null, 9, 9],
-          ["pay-retention", 9, null],
-          ["pay-invariants", null, null],
-          ["pay-cron-log", 8, 8],
-          ["nightly", 8, null],
-          ["pay-dispatcher", null, null],
-          ["pay-retention", 6, 6],
-          ["pay-dispatcher", 6, null],
-          ["nightly", 6, 6],
-        ];
-        for (const [job, started, ended] of runs) {
-          await sql`insert into cron.job_run_details (jobid, start_time, end_time)
-          values ((select jobid from cron.job where jobname = ${job}),
-            now() - ${started}::int * interval '1 day', now() - ${ended}::int * interval '1 day')`;
-        }
-        await database.runJob("pay-cron-log");
-        const left = await sql`select jobname from cron.job_run_details r
-        left join cron.job j using (jobid) order by runid`;
-        assert.deepEqual(left.map(({ jobname }) => jobname), [
-          ...["nightly", "pay-roll", null, "nightly"],
-          ...["pay-dispatcher", "pay-retention", "pay-dispatcher", "nightly"],
-        ]);
-        await sql`delete from cron.job where jobname in ('nightly', 'pay-roll')`;
+        await sql`delete from pay.webhook_deliveries`;
+        await sql`
+        insert into pay.provider_events (environment_id, account_id, reference, op, state,
+          amount_minor, currency, happened_at, received_at, body, leased_until)
+        values (${ENVIRONMENT}, 'pac_1', 'pi_1', 'authorize', 'succeeded', 1, 'EUR', now(), now(),
+          '{}', ${leased_until!})`;
+        await database.runJob("pay-dispatcher");
+        assert.equal((await database.takeRequests()).length, calls);
+        await sql`delete from pay.provider_events`;
       },
     );
-    await t.step("pay_api can neither configure the dispatcher nor read its token", async () => {
-      const functions = postgres(database.functions_url, { max: 1, onnotice: () => {} });
-      try {
-        const refused = { code: "42501" };
-        await assert.rejects(functions`select pay.configure_relay('x', 'y')`, refused);
-        await assert.rejects(functions`select * from pay.due_wake()`, refused);
-        await assert.rejects(functions`select * from pay.settings`, refused);
-      } finally {
-        await functions.end();
-      }
-    });
-  } finally {
-    await database.drop();
   }
+  await t.step("pay-dispatcher makes one call for a backlog", async () => {
+    for (let i = 0; i < 50; i++) await insertDelivery(sql, -i);
+    await database.runJob("pay-dispatcher");
+    assert.equal((await database.takeRequests()).length, 1);
+  });
+  await t.step("pay-retention purges until nothing is left", async () => {
+    await sql`select pay.create_environment(${ENVIRONMENT}, 'a', false, 'a')`;
+    await sql`insert into pay.events (environment_id, id, type, subject_id, created_at, body)
+      select ${ENVIRONMENT}, 'evt_0000000' || lpad(n::text, 19, '0'), 'ping', 'pay_x', now(), '{}'
+      from generate_series(1, 12000) n`;
+    await database.runJob("pay-retention");
+    assert.equal((await sql`select from pay.events`).length, 0);
+  });
+  await t.step(
+    "pay-cron-log deletes its own runs after seven days, also unended ones",
+    async () => {
+      await jobs`select cron.schedule('nightly', '0 0 * * *', 'select 1')`;
+      await jobs`select cron.schedule('pay-roll', '0 0 * * *', 'select 1')`;
+      /** The names of jobs, and the ages of their runs in days; null: the run has no such time. */
+      const runs: [job: string | null, started: number | null, ended: number | null][] = [
+        ["pay-dispatcher", 9, 9],
+        ["nightly", 9, 9],
+        ["pay-roll", 9, 9],
+        [null, 9, 9],
+        ["pay-retention", 9, null],
+        ["pay-invariants", null, null],
+        ["pay-cron-log", 8, 8],
+        ["nightly", 8, null],
+        ["pay-dispatcher", null, null],
+        ["pay-retention", 6, 6],
+        ["pay-dispatcher", 6, null],
+        ["nightly", 6, 6],
+      ];
+      for (const [job, started, ended] of runs) {
+        await sql`insert into cron.job_run_details (jobid, start_time, end_time)
+        values ((select jobid from cron.job where jobname = ${job}),
+          now() - ${started}::int * interval '1 day', now() - ${ended}::int * interval '1 day')`;
+      }
+      await database.runJob("pay-cron-log");
+      const left = await sql`select jobname from cron.job_run_details r
+      left join cron.job j using (jobid) order by runid`;
+      assert.deepEqual(left.map(({ jobname }) => jobname), [
+        ...["nightly", "pay-roll", null, "nightly"],
+        ...["pay-dispatcher", "pay-retention", "pay-dispatcher", "nightly"],
+      ]);
+      await sql`delete from cron.job where jobname in ('nightly', 'pay-roll')`;
+    },
+  );
+  await t.step("pay_api can neither configure the dispatcher nor read its token", async () => {
+    const functions = postgres(database.functions_url, { max: 1, onnotice: () => {} });
+    try {
+      const refused = { code: "42501" };
+      await assert.rejects(functions`select pay.configure_relay('x', 'y')`, refused);
+      await assert.rejects(functions`select * from pay.due_wake()`, refused);
+      await assert.rejects(functions`select * from pay.settings`, refused);
+    } finally {
+      await functions.end();
+    }
+  });
 });
 
 const REFUSED: [name: string, url: string, token: string][] = [
@@ -249,109 +252,22 @@ Deno.test("pay.configure_relay() refuses invalid addresses and tokens", async (t
   }
 });
 
-/**
- * Runs the jobs of pg_cron and sends the requests of pg_net. Returns a function that stops both.
- */
-function playCron(database: ScheduledDatabase, every_ms: number): () => Promise<void> {
-  let is_over = false;
-  const work = (async () => {
-    while (!is_over) {
-      await database.runJob("pay-dispatcher");
-      for (const { url, headers, body, timeout_milliseconds } of await database.takeRequests()) {
-        const signal = AbortSignal.timeout(timeout_milliseconds);
-        const response = await fetch(url, { method: "POST", headers, body, signal });
-        assert.equal(response.status, 202);
-        await response.body?.cancel();
-      }
-      await new Promise((resolve) => setTimeout(resolve, every_ms));
-    }
-  })();
-  return () => {
-    is_over = true;
-    return work;
-  };
-}
-
-Deno.test("pg_cron alone has every event delivered", async () => {
-  const database = await createScheduledDatabase();
-  const hooks = openRecorder();
-  const server = await openLocalServer(0);
-  const settings = {
-    database_url: database.functions_url,
-    base_url: server.base_url,
-    log: () => {},
-  };
-  // `maker` creates payments and has no dispatcher. Only HTTP wakes the dispatcher of `woken`.
-  const maker = createDependencies(settings);
-  const woken = createDependencies({
-    ...settings,
-    webhook_master_secret: MASTER_SECRET,
-    relay_token: RELAY_TOKEN,
-    allow_private_webhooks: true,
+scheduledCase("pay.health shows the jobs of pg_cron", async (_, database) => {
+  await database.sql`insert into cron.job_run_details (jobid, status, start_time)
+    select jobid, case when n = 1 then 'failed' else 'succeeded' end,
+      '2026-01-01T00:00:00Z'::timestamptz + n * interval '1 s'
+    from cron.job cross join generate_series(1, 3) n where jobname in ('pay-dispatcher', 'pay-retention')`;
+  const [row] = await database.jobs`
+    select last_dispatcher_wake_at, last_retention_at, failed_cron_runs from pay.health`;
+  const at = new Date("2026-01-01T00:00:03Z");
+  assert.deepEqual({ ...row }, {
+    last_dispatcher_wake_at: at,
+    last_retention_at: at,
+    failed_cron_runs: "2",
   });
-  server.serve(functionsOf(woken));
-  let stopCron = () => Promise.resolve();
-  try {
-    const key = await makeSandboxKey(database.url);
-    const post = async (deps: OpenDependencies, path: string, body: unknown) => {
-      const response = await functionsOf(deps)["api-v1-payments"](
-        new Request(`http://localhost/api-v1-payments/v1/${path}`, {
-          method: "POST",
-          headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json" },
-          body: JSON.stringify(body),
-        }),
-      );
-      assert.equal(response.status, 201, await response.text());
-    };
-    await post(woken, "webhook_endpoints", { url: hooks.url("/") });
-    const relay_url = `${server.base_url}/api-v1-payments/internal/relay`;
-    await database.jobs`select pay.configure_relay(${relay_url}, ${RELAY_TOKEN})`;
-    stopCron = playCron(database, 200);
-    for (let i = 0; i < 10; i++) {
-      await post(maker, "payments", { amount: 5, currency: "EUR", outcome: "success" });
-    }
-    await until("all 20 have arrived", () => hooks.arrivals.length === 20);
-    await until("all are recorded", async () => {
-      const rows = await database.sql`select status from pay.webhook_deliveries`;
-      return rows.every(({ status }) => status === "delivered");
-    });
-  } finally {
-    await stopCron();
-    await Promise.all([maker.close(), woken.close()]);
-    await server.stop(1000);
-    await hooks.close();
-    await database.drop();
-  }
-});
-
-function functionsOf(deps: OpenDependencies) {
-  return {
-    "api-v1-payments": createPaymentsFunction(deps),
-    "api-v1-sandbox": createSandboxFunction(deps),
-  };
-}
-
-Deno.test("pay.health shows the jobs of pg_cron", async () => {
-  const database = await createScheduledDatabase();
-  try {
-    await database.sql`insert into cron.job_run_details (jobid, status, start_time)
-      select jobid, case when n = 1 then 'failed' else 'succeeded' end,
-        '2026-01-01T00:00:00Z'::timestamptz + n * interval '1 s'
-      from cron.job cross join generate_series(1, 3) n where jobname in ('pay-dispatcher', 'pay-retention')`;
-    const [row] = await database.jobs`
-      select last_dispatcher_wake_at, last_retention_at, failed_cron_runs from pay.health`;
-    const at = new Date("2026-01-01T00:00:03Z");
-    assert.deepEqual({ ...row }, {
-      last_dispatcher_wake_at: at,
-      last_retention_at: at,
-      failed_cron_runs: "2",
-    });
-    await database.sql`revoke usage on schema cron from public`;
-    const [unseen] = await database.jobs`select last_dispatcher_wake_at from pay.health`;
-    assert.equal(unseen!.last_dispatcher_wake_at, null);
-  } finally {
-    await database.drop();
-  }
+  await database.sql`revoke usage on schema cron from public`;
+  const [unseen] = await database.jobs`select last_dispatcher_wake_at from pay.health`;
+  assert.equal(unseen!.last_dispatcher_wake_at, null);
 });
 
 /** The functions' response to a wake, and the resulting row. */
@@ -370,69 +286,64 @@ const WAKES: [name: string, response: PgNetResponse, status: number | null, fail
   ["the functions cannot be reached", { error_msg: "Couldn't connect to server" }, null, "1"],
 ];
 
-Deno.test("pay.health shows the responses of the functions to pg_net", async (t) => {
-  const database = await createScheduledDatabase();
+scheduledCase("pay.health shows the responses of the functions to pg_net", async (t, database) => {
   const { sql, jobs } = database;
   const health = async () => {
     const [row] = await jobs`
       select last_dispatcher_status, failed_dispatcher_wakes_last_hour from pay.health`;
     return [row!.last_dispatcher_status, row!.failed_dispatcher_wakes_last_hour];
   };
-  try {
-    await jobs`select pay.configure_relay(${RELAY_URL}, ${RELAY_TOKEN})`;
-    await insertDelivery(sql, -1000);
-    await t.step("it is empty before the first wake", async () => {
-      assert.deepEqual(await health(), [null, "0"]);
-    });
-    for (const [name, response, status, failed] of WAKES) {
-      await t.step(`${name}: ${status}, ${failed} failed`, async () => {
-        await sql`truncate pay.dispatcher_wakes, net._http_response`;
-        await database.runJob("pay-dispatcher");
-        await database.respondToRequests(response);
-        assert.deepEqual(await health(), [status, failed]);
-      });
-    }
-    await t.step("it counts the newest response, and every failure of the last hour", async () => {
-      await sql`truncate pay.dispatcher_wakes, net._http_response`;
-      for (const status_code of [401, 401, 202]) {
-        await database.runJob("pay-dispatcher");
-        await database.respondToRequests({ status_code });
-      }
-      assert.deepEqual(await health(), [202, "2"]);
-      await sql`update pay.dispatcher_wakes set woken_at = woken_at - interval '61 minutes'`;
-      assert.deepEqual(await health(), [null, "0"]);
-    });
-    await t.step("a wake without a response fails after a minute", async () => {
+  await jobs`select pay.configure_relay(${RELAY_URL}, ${RELAY_TOKEN})`;
+  await insertDelivery(sql, -1000);
+  await t.step("it is empty before the first wake", async () => {
+    assert.deepEqual(await health(), [null, "0"]);
+  });
+  for (const [name, response, status, failed] of WAKES) {
+    await t.step(`${name}: ${status}, ${failed} failed`, async () => {
       await sql`truncate pay.dispatcher_wakes, net._http_response`;
       await database.runJob("pay-dispatcher");
-      await database.takeRequests();
-      assert.deepEqual(await health(), [null, "0"]);
-      await sql`update pay.dispatcher_wakes set woken_at = woken_at - interval '61 seconds'`;
-      assert.deepEqual(await health(), [null, "1"]);
+      await database.respondToRequests(response);
+      assert.deepEqual(await health(), [status, failed]);
     });
-    await t.step("it ignores responses to other users of pg_net", async () => {
-      await sql`truncate pay.dispatcher_wakes, net._http_response`;
-      await database.runJob("pay-dispatcher");
-      await database.respondToRequests({ status_code: 202 });
-      await sql`select net.http_post('https://other.example.com/')`;
-      await database.respondToRequests({ status_code: 500 });
-      assert.deepEqual(await health(), [202, "0"]);
-    });
-    await t.step("it ignores responses with the same id from before a crash", async () => {
-      await sql`insert into net._http_response (id, status_code, created)
-        select request_id::bigint, 500, woken_at - interval '2 minutes' from pay.dispatcher_wakes`;
-      assert.deepEqual(await health(), [202, "0"]);
-    });
-    await t.step("it forgets wakes after an hour", async () => {
-      await sql`update pay.dispatcher_wakes set woken_at = woken_at - interval '61 minutes'`;
-      await database.runJob("pay-dispatcher");
-      assert.equal((await sql`select from pay.dispatcher_wakes`).length, 1);
-    });
-    await t.step("it is empty for a caller who may not read the responses", async () => {
-      await sql`revoke select on net._http_response from public`;
-      assert.deepEqual(await health(), [null, null]);
-    });
-  } finally {
-    await database.drop();
   }
+  await t.step("it counts the newest response, and every failure of the last hour", async () => {
+    await sql`truncate pay.dispatcher_wakes, net._http_response`;
+    for (const status_code of [401, 401, 202]) {
+      await database.runJob("pay-dispatcher");
+      await database.respondToRequests({ status_code });
+    }
+    assert.deepEqual(await health(), [202, "2"]);
+    await sql`update pay.dispatcher_wakes set woken_at = woken_at - interval '61 minutes'`;
+    assert.deepEqual(await health(), [null, "0"]);
+  });
+  await t.step("a wake without a response fails after a minute", async () => {
+    await sql`truncate pay.dispatcher_wakes, net._http_response`;
+    await database.runJob("pay-dispatcher");
+    await database.takeRequests();
+    assert.deepEqual(await health(), [null, "0"]);
+    await sql`update pay.dispatcher_wakes set woken_at = woken_at - interval '61 seconds'`;
+    assert.deepEqual(await health(), [null, "1"]);
+  });
+  await t.step("it ignores responses to other users of pg_net", async () => {
+    await sql`truncate pay.dispatcher_wakes, net._http_response`;
+    await database.runJob("pay-dispatcher");
+    await database.respondToRequests({ status_code: 202 });
+    await sql`select net.http_post('https://other.example.com/')`;
+    await database.respondToRequests({ status_code: 500 });
+    assert.deepEqual(await health(), [202, "0"]);
+  });
+  await t.step("it ignores responses with the same id from before a crash", async () => {
+    await sql`insert into net._http_response (id, status_code, created)
+      select request_id::bigint, 500, woken_at - interval '2 minutes' from pay.dispatcher_wakes`;
+    assert.deepEqual(await health(), [202, "0"]);
+  });
+  await t.step("it forgets wakes after an hour", async () => {
+    await sql`update pay.dispatcher_wakes set woken_at = woken_at - interval '61 minutes'`;
+    await database.runJob("pay-dispatcher");
+    assert.equal((await sql`select from pay.dispatcher_wakes`).length, 1);
+  });
+  await t.step("it is empty for a caller who may not read the responses", async () => {
+    await sql`revoke select on net._http_response from public`;
+    assert.deepEqual(await health(), [null, null]);
+  });
 });
