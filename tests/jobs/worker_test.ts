@@ -1,7 +1,12 @@
-/** Worker: it leases, runs and records until nothing is due, and stops without losing a result. */
+/**
+ * Worker: it leases, runs and records until nothing is due, and stops without losing a result. Alarm:
+ * a process wakes itself for the work that it has rescheduled.
+ */
 
 import assert from "node:assert/strict";
+import { Alarm } from "../../shared/jobs/alarm.ts";
 import { JobWorker, type Leased } from "../../shared/jobs/worker.ts";
+import { until } from "../support/common/until.ts";
 
 /** Resolves after all work that waits only for promises. */
 function settled(): Promise<void> {
@@ -187,4 +192,42 @@ Deno.test("Worker.stop() during a poll waits for its jobs", async () => {
   await end("a");
   await stopped;
   assert.deepEqual(polls.at(-1)!.results, ["a"]);
+});
+
+Deno.test("Alarm rings at each of its times, in any order, and not after close()", async () => {
+  const rung: number[] = [];
+  const alarm = new Alarm(Date.now, () => rung.push(Date.now()));
+  const now = Date.now();
+  const times = [now + 60, now + 20, now + 40];
+  for (const at_ms of times) alarm.at(at_ms);
+  await until("the last has rung", () => rung.some((at_ms) => at_ms >= now + 60));
+  // A busy process rings once for several times that have passed.
+  assert.ok(rung.length <= 3 && rung[0]! >= now + 20, rung.join(", "));
+  // Deno fails a test that leaves a timer.
+  alarm.at(Date.now() + 60_000);
+  alarm.close();
+  alarm.at(Date.now());
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  assert.ok(rung.length <= 3);
+});
+
+Deno.test("Alarm takes 1 000 times, and none in more than ten minutes", () => {
+  let now = 0;
+  const set: number[] = [];
+  const original = globalThis.setTimeout;
+  globalThis.setTimeout = ((_: unknown, ms: number) => set.push(ms)) as never;
+  try {
+    const alarm = new Alarm(() => now, () => {});
+    alarm.at(10 * 60_000 + 1);
+    assert.deepEqual(set, []);
+    alarm.at(10 * 60_000);
+    for (let i = 1; i < 1_000; i++) alarm.at(10 * 60_000 - i);
+    assert.equal(set.length, 1_000);
+    alarm.at(1);
+    assert.equal(set.length, 1_000);
+    now = 1;
+    alarm.close();
+  } finally {
+    globalThis.setTimeout = original;
+  }
 });

@@ -10,6 +10,7 @@ import { createDependencies } from "../../shared/functions/dependencies.ts";
 import { untilWaiting } from "../support/database/lock_waits.ts";
 import { poison, POISON_CODE, poisonFunction } from "../support/database/poison.ts";
 import { BASE_URL, MASTER_SECRET, type TestService } from "../support/service/service.ts";
+import { card, PAYMENTS } from "../support/service/service_case.ts";
 import { until } from "../support/common/until.ts";
 import { AT } from "../support/webhook/dispatcher_polls.ts";
 import { addInbox, readInbox, typesIn } from "../support/webhook/inbox_reader.ts";
@@ -112,6 +113,34 @@ webhookCase("three dispatchers deliver each event once and in order", async (
   } finally {
     await Promise.all(others.map((deps) => deps.close()));
   }
+});
+
+webhookCase(
+  "a dispatcher retries when the retry is due, without a wake",
+  async (_, service, hooks) => {
+    await addEndpoint(service, hooks.url("/"));
+    hooks.judge = () => hooks.arrivals.length === 1 ? 500 : 200;
+    await service.make({ outcome: "pending" });
+    await until("the retry has arrived", () => hooks.arrivals.length === 2, 15_000);
+    const [first, second] = hooks.arrivals;
+    const wait_ms = second!.at - first!.at;
+    assert.ok(wait_ms >= 4_500 && wait_ms < 7_000, `${wait_ms} ms`);
+  },
+);
+
+webhookCase("a late response of the sandbox comes when it is due, without a wake", async (
+  _,
+  service,
+) => {
+  const began = performance.now();
+  const { body } = await service.pay(card("4000 0000 0000 0119"));
+  assert.equal(body.status, "processing");
+  await until("the payment is completed", async () => {
+    const { body: { status } } = await service.call("GET", `${PAYMENTS}/${body.id}`);
+    return status === "completed";
+  }, 10_000);
+  const took_ms = performance.now() - began;
+  assert.ok(took_ms >= 1_900 && took_ms < 4_000, `${took_ms} ms`);
 });
 
 webhookCase("Dispatcher.stop() loses no lease", async (t, service, hooks) => {

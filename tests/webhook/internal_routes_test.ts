@@ -4,11 +4,8 @@
  */
 
 import assert from "node:assert/strict";
-import { createDependencies } from "../../shared/functions/dependencies.ts";
-import { createPaymentsFunction } from "../../shared/functions/payments_function.ts";
 import type { Settings } from "../../shared/functions/settings.ts";
-import { cloneDatabase } from "../support/database/database.ts";
-import { assertRefused, serviceCase } from "../support/service/service_case.ts";
+import { assertRefused, PAYMENTS, serviceCase } from "../support/service/service_case.ts";
 import { RELAY_TOKEN } from "../support/service/service.ts";
 import {
   addEndpoint,
@@ -17,6 +14,7 @@ import {
   settle,
   WAKE,
 } from "../support/webhook/recording_receiver.ts";
+import { NO_DISPATCHER } from "../support/webhook/dispatcher_polls.ts";
 import { webhookCase } from "../support/webhook/webhook_case.ts";
 import { until } from "../support/common/until.ts";
 
@@ -44,6 +42,7 @@ serviceCase("/internal/… needs its token", async (t, service) => {
       key: null,
       headers: header === null ? {} : { Authorization: header },
     });
+  const TOKEN = `Bearer ${RELAY_TOKEN}`;
   for (const [method, path] of ROUTES) {
     for (const [name, header] of WRONG) {
       await t.step(`${path}, ${name}: 401`, async () => {
@@ -54,40 +53,27 @@ serviceCase("/internal/… needs its token", async (t, service) => {
         service.assertStatements(0);
       });
     }
-    await t.step(`${path} with an API key: 401`, async () => {
-      assertRefused(await service.call(method, path), 401, "unauthorized");
-      assertRefused(
-        await service.call(method, path, { key: service.live.text }),
-        401,
-        "unauthorized",
-      );
-    });
-    await t.step(`${path} with an encoded letter: 404`, async () => {
-      for (const [letter, encoded] of [["inter", "%69nter"], ["nal/", "nal%2f"]]) {
-        const sent = path.replace(letter!, encoded!);
-        assertRefused(await call(method, sent, `Bearer ${RELAY_TOKEN}`), 401, "unauthorized");
-        assertRefused(await service.call(method, sent), 404, "not_found");
+    await t.step(`${path} with an API key, or the token in the query: 401`, async () => {
+      for (const { text } of [service.key, service.live]) {
+        assertRefused(await service.call(method, path, { key: text }), 401, "unauthorized");
       }
-    });
-    const other = method === "GET" ? "POST" : "GET";
-    await t.step(`${other} ${path} with the token: 401`, async () => {
-      assertRefused(await call(other, path, `Bearer ${RELAY_TOKEN}`), 401, "unauthorized");
-      assertRefused(await service.call(other, path), 404, "not_found");
-    });
-    await t.step(`${path} of the sandbox function: 401`, async () => {
-      const sandbox = path.replace("payments", "sandbox");
-      assertRefused(await call(method, sandbox, `Bearer ${RELAY_TOKEN}`), 401, "unauthorized");
-      assertRefused(await service.call(method, sandbox), 404, "not_found");
-    });
-    await t.step(`${path} with the token in the query: 401`, async () => {
       assertRefused(await call(method, `${path}?token=${RELAY_TOKEN}`, null), 401, "unauthorized");
     });
+    const others: [name: string, method: string, path: string][] = [
+      ["an encoded letter", method, path.replace("inter", "%69nter")],
+      ["an encoded slash", method, path.replace("nal/", "nal%2f")],
+      ["another method", method === "GET" ? "POST" : "GET", path],
+      ["the sandbox function", method, path.replace("payments", "sandbox")],
+    ];
+    for (const [name, method, path] of others) {
+      await t.step(`${method} ${path}, ${name}: 401 with the token, 404 with a key`, async () => {
+        assertRefused(await call(method, path, TOKEN), 401, "unauthorized");
+        assertRefused(await service.call(method, path), 404, "not_found");
+      });
+    }
   }
   await t.step("the token is refused on other routes", async () => {
-    const response = await service.call("GET", "/api-v1-payments/v1/payments", {
-      key: RELAY_TOKEN,
-    });
-    assertRefused(response, 401, "unauthorized");
+    assertRefused(await call("GET", PAYMENTS, TOKEN), 401, "unauthorized");
   });
   await t.step("no log line contains the token", () => {
     assert.ok(!JSON.stringify(service.logs).includes(RELAY_TOKEN));
@@ -126,31 +112,22 @@ serviceCase("/internal/… without a configured token is 401", async (t, service
   }
 }, UNSET);
 
-Deno.test("POST /internal/relay of functions without a master secret is 503, and says why", async () => {
-  const database = await cloneDatabase();
-  const base_url = "http://localhost";
-  const statements: string[] = [];
-  const deps = createDependencies({
-    database_url: database.functions_url,
-    base_url,
-    relay_token: RELAY_TOKEN,
-    log: () => {},
-    on_statement: (text) => void statements.push(text),
-  });
-  try {
-    const headers = { Authorization: `Bearer ${RELAY_TOKEN}` };
-    const response = await createPaymentsFunction(deps)(
-      new Request(`${base_url}${WAKE}`, { method: "POST", headers }),
-    );
-    const { error } = await response.json();
-    assert.deepEqual([response.status, error.code], [503, "service_unavailable"]);
-    assert.match(error.message, /WEBHOOK_MASTER_SECRET/);
+const statements: string[] = [];
+
+serviceCase(
+  "POST /internal/relay of functions without a master secret is 503, and says why",
+  async (
+    _,
+    service,
+  ) => {
+    const response = await service.call("POST", WAKE, { key: RELAY_TOKEN });
+    assertRefused(response, 503, "service_unavailable");
+    assert.match(response.body.error.message, /WEBHOOK_MASTER_SECRET/);
     assert.ok(response.headers.has("Retry-After"));
     await until(
       "the work of providers goes on",
       () => statements.some((text) => text.includes("pay.lease_provider_work")),
     );
-  } finally {
-    await deps.close();
-  }
-});
+  },
+  { ...NO_DISPATCHER, on_statement: (text) => void statements.push(text) } as Partial<Settings>,
+);
