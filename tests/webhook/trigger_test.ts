@@ -14,11 +14,10 @@ import {
   DELIVERIES,
   ENDPOINTS,
   EVENTS,
+  holdResponses,
   settle,
   TRIGGER,
 } from "../support/webhook/recording_receiver.ts";
-import { idGenerator } from "../../shared/core/ids.ts";
-import type { TestService } from "../support/service/service.ts";
 import { webhookCase } from "../support/webhook/webhook_case.ts";
 import { until } from "../support/common/until.ts";
 
@@ -108,79 +107,59 @@ webhookCase("POST /webhooks/trigger delivers every event type", async (t, servic
   });
 });
 
-const FAILURES: [name: string, judge: () => number, response_status: number][] = [
-  ["500", () => 500, 500],
-  ["302", () => 302, 302],
-  ["410, which does not disable the endpoint", () => 410, 410],
-];
 webhookCase("POST /webhooks/trigger is 200 if the receiver fails", async (t, service, hooks) => {
-  const { id: endpoint_id } = await addEndpoint(service, hooks.url("/"), { events: ["ping"] });
+  const events = ["ping"];
+  const { id } = await addEndpoint(service, hooks.url("/"), { events });
+  const nobody = await addEndpoint(service, "http://127.0.0.1:2/", { events });
   const payment_id = (await service.make()).body.id;
-  const body = { endpoint_id, event: "payment.completed", payment_id };
-  for (const [name, judge, response_status] of FAILURES) {
-    await t.step(name, async () => {
-      hooks.judge = judge;
+  const cases: [endpoint_id: string, status: number | null, error: string | null][] = [
+    [id, 500, null],
+    [id, 302, null],
+    [id, 410, null],
+    [nobody.id, null, "connection_failed"],
+  ];
+  for (const [endpoint_id, response_status, error] of cases) {
+    await t.step(`${response_status ?? error}`, async () => {
+      hooks.judge = () => response_status!;
+      const body = { endpoint_id, event: "payment.completed", payment_id };
       const response = await service.call("POST", ALIAS, { body });
       assert.equal(response.status, 200);
-      const { status, attempts, next_attempt_at } = response.body;
-      assert.deepEqual([status, next_attempt_at, attempts.length], ["failed", null, 1]);
-      assert.deepEqual([attempts[0].response_status, attempts[0].error], [response_status, null]);
+      const { status, attempts: [attempt, ...more], next_attempt_at } = response.body;
+      assert.deepEqual([status, next_attempt_at, more.length], ["failed", null, 0]);
+      assert.deepEqual([attempt.response_status, attempt.error], [response_status, error]);
     });
   }
-  await t.step("no receiver at the address", async () => {
-    const nobody = await addEndpoint(service, "http://127.0.0.1:2/");
-    const response = await service.call("POST", TRIGGER, {
-      body: { ...body, endpoint_id: nobody.id },
-    });
-    assert.equal(response.status, 200);
-    assert.deepEqual([response.body.status, response.body.attempts[0].error], [
-      "failed",
-      "connection_failed",
-    ]);
-  });
-  await t.step("a failure is not retried", async () => {
+  await t.step("a failure is not retried, and disables no endpoint", async () => {
     const before = hooks.arrivals.length;
     await service.setClock(Date.now() + 86_400_000);
     await settle(service);
     assert.equal(hooks.arrivals.length, before);
-    const endpoint = await service.call("GET", `${ENDPOINTS}/${endpoint_id}`);
+    const endpoint = await service.call("GET", `${ENDPOINTS}/${id}`);
     assert.equal(endpoint.body.status, "enabled");
   });
 });
 
 webhookCase("POST /webhooks/trigger refuses invalid requests", async (t, service, hooks) => {
   const { id: endpoint_id } = await addEndpoint(service, hooks.url("/"), { events: ["ping"] });
-  const foreign = await addEndpoint(service, hooks.url("/"), { events: ["ping"] }, {
-    key: service.other.text,
-  });
   const payment_id = (await service.make()).body.id;
-  const strange = (await service.make({}, { key: service.other.text })).body.id;
-  const event = "payment.completed";
-  const cases: [string, Record<string, unknown>, number, string, string?][] = [
-    ["an unknown kind", { endpoint_id, payment_id, event: "payment.paid" }, 400, "event"],
-    ["a pattern", { endpoint_id, payment_id, event: "payment.*" }, 400, "event"],
-    ["no kind", { endpoint_id, payment_id }, 400, "event"],
-    ["no endpoint", { event, payment_id }, 400, "endpoint_id"],
-    ["no payment", { event, endpoint_id }, 400, "payment_id"],
-    ["an unknown endpoint", { event, payment_id, endpoint_id: `whe_${"0".repeat(26)}` }, 404, ""],
-    ["an unknown payment", { event, endpoint_id, payment_id: `pay_${"0".repeat(26)}` }, 404, ""],
-    ["an endpoint that is no id", { event, payment_id, endpoint_id: "x" }, 404, ""],
-    ["another environment's endpoint", { event, payment_id, endpoint_id: foreign.id }, 404, ""],
-    ["another environment's payment", { event, endpoint_id, payment_id: strange }, 404, ""],
-  ];
+  const body = { endpoint_id, payment_id, event: "payment.completed" };
+  const key = service.live.text;
+  const cases: [change: Record<string, unknown>, status: number, code: string, options?: object][] =
+    [
+      [{ event: "payment.*" }, 400, "invalid_parameter"],
+      [{ endpoint_id: `whe_${"0".repeat(26)}` }, 404, "not_found"],
+      [{ payment_id: `pay_${"0".repeat(26)}` }, 404, "not_found"],
+      [{ endpoint_id: "x" }, 404, "not_found"],
+      [{}, 403, "test_key_required", { key }],
+    ];
   hooks.arrivals.length = 0;
-  for (const [name, body, status, param] of cases) {
-    await t.step(`${name}: ${status}`, async () => {
-      const response = await service.call("POST", TRIGGER, { body, idempotency_key: "refused" });
-      if (status === 404) assertRefused(response, 404, "not_found");
-      else assertRefused(response, 400, "invalid_parameter", param);
+  for (const [change, status, code, options] of cases) {
+    await t.step(`${JSON.stringify(change)}: ${status}`, async () => {
+      const sent = { body: { ...body, ...change }, idempotency_key: "refused", ...options };
+      const param = status === 400 ? "event" : undefined;
+      assertRefused(await service.call("POST", TRIGGER, sent), status, code, param);
     });
   }
-  await t.step("a live key: 403", async () => {
-    const body = { endpoint_id, event, payment_id };
-    const response = await service.call("POST", TRIGGER, { body, key: service.live.text });
-    assertRefused(response, 403, "test_key_required");
-  });
   await t.step("nothing was sent, written or stored", async () => {
     assert.equal(hooks.arrivals.length, 0);
     const written = await service.sql`select from pay.events where sequence is null`;
@@ -226,78 +205,59 @@ webhookCase("POST /webhooks/trigger limits the attempts in progress", async (
   service,
   hooks,
 ) => {
-  const held: (() => void)[] = [];
-  hooks.judge = () => new Promise((resolve) => held.push(() => resolve(200)));
-  const { id: endpoint_id } = await addEndpoint(service, hooks.url("/"), { events: ["ping"] });
-  const sibling = await service.issueKey(await addSandbox(service, "one"));
-  /** A body for a trigger of a new payment. */
-  const bodyOf = async (key: string, id: string) => {
-    const payment_id = (await service.make({ outcome: "pending" }, { key })).body.id;
-    return { endpoint_id: id, event: "ping", payment_id };
+  const { held, release } = holdResponses(hooks);
+  /** Makes an endpoint and a payment in a sandbox. Returns a trigger of them. */
+  const prepare = async (key: string) => {
+    const { id: endpoint_id } = await addEndpoint(service, hooks.url("/"), { events: ["ping"] }, {
+      key,
+    });
+    return async (options = {}) => {
+      const payment_id = (await service.make({ outcome: "pending" }, { key })).body.id;
+      const body = { endpoint_id, event: "ping", payment_id };
+      return await service.call("POST", TRIGGER, { body, key, ...options });
+    };
   };
-  const body = await bodyOf(service.key.text, endpoint_id);
+  const addSandbox = async () =>
+    (await service.call("POST", "/api-v1-sandbox/sandboxes", { body: {} })).body.test_key;
   const responses: Promise<{ status: number }>[] = [];
   /** Sends triggers until `count` attempts are in progress. */
-  const fill = async (count: number, key: string, body: unknown) => {
+  const fill = async (count: number, trigger: () => Promise<{ status: number }>) => {
     while (held.length < count) {
       const before = held.length;
-      responses.push(service.call("POST", TRIGGER, { body, key }));
+      responses.push(trigger());
       await until("another attempt is in progress", () => held.length > before);
     }
   };
-  await fill(TRIGGER_LIMITS.of_environment, service.key.text, body);
-  const written = () => service.sql`select from pay.events where sequence is null`;
+  const first = await prepare(service.key.text);
+  const [second, third] = [await prepare(await addSandbox()), await prepare(await addSandbox())];
+  const other = await prepare(service.other.text);
+  await fill(TRIGGER_LIMITS.of_environment, first);
 
   await t.step("of an environment: 429, nothing written and nothing stored", async () => {
-    const options = { body, idempotency_key: "bound" };
-    const refused = await service.call("POST", TRIGGER, options);
+    const refused = await first({ idempotency_key: "bound" });
     assertRefused(refused, 429, "rate_limited");
     assert.equal(refused.headers.get("Retry-After"), "1");
-    assert.equal(held.length, TRIGGER_LIMITS.of_environment);
-    assert.equal((await written()).length, TRIGGER_LIMITS.of_environment);
+    const written = await service.sql`select from pay.events where sequence is null`;
+    assert.equal(written.length, TRIGGER_LIMITS.of_environment);
     assert.equal((await service.sql`select from pay.idempotency_keys`).length, 0);
   });
   await t.step("a reset does not renew the limit", async () => {
     await service.call("POST", "/api-v1-sandbox/reset");
-    const again = await bodyOf(service.key.text, endpoint_id);
-    const refused = await service.call("POST", TRIGGER, { body: again });
-    assertRefused(refused, 429, "rate_limited");
+    assertRefused(await first(), 429, "rate_limited");
   });
-  const more = await addEndpoint(service, hooks.url("/"), { events: ["ping"] }, {
-    key: sibling.text,
-  });
-  const siblings = await bodyOf(sibling.text, more.id);
-  await t.step("of an account with a second sandbox", async () => {
-    await fill(TRIGGER_LIMITS.of_account, sibling.text, siblings);
-    const third = await service.issueKey(await addSandbox(service, "one"));
-    const last = await addEndpoint(service, hooks.url("/"), { events: ["ping"] }, {
-      key: third.text,
-    });
-    const refused = await service.call("POST", TRIGGER, {
-      body: await bodyOf(third.text, last.id),
-      key: third.text,
-    });
-    assertRefused(refused, 429, "rate_limited");
+  await t.step("of an account with further sandboxes", async () => {
+    await fill(TRIGGER_LIMITS.of_account, second);
+    assertRefused(await third(), 429, "rate_limited");
   });
   await t.step("another account has a limit of its own", async () => {
-    const { text } = service.other;
-    const other = await addEndpoint(service, hooks.url("/"), { events: ["ping"] }, { key: text });
-    await fill(TRIGGER_LIMITS.of_account + 1, text, await bodyOf(text, other.id));
+    await fill(TRIGGER_LIMITS.of_account + 1, other);
   });
   await t.step("an ended attempt frees its slot", async () => {
     hooks.judge = () => 200;
-    for (const respond of held) respond();
+    release();
     // The reset has deleted the deliveries of earlier triggers, so these get 404.
     const statuses = (await Promise.all(responses)).map(({ status }) => status);
     assert.deepEqual(new Set(statuses), new Set([200, 404]));
-    const fresh = await service.call("POST", TRIGGER, { body: siblings, key: sibling.text });
-    assert.equal(fresh.status, 200);
+    assert.equal((await second()).status, 200);
   });
 });
-
-/** Adds another sandbox to an account. */
-async function addSandbox(service: TestService, account: string): Promise<string> {
-  const id = idGenerator(Date.now())("env_");
-  await service.sql`select pay.create_environment(${id}, ${account}, false, 'test')`;
-  return id;
-}
