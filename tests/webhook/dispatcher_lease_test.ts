@@ -12,15 +12,12 @@ import {
   insertEndpoint,
   LEASE_MS,
   makeWaiting,
-  NO_DISPATCHER,
   poll,
+  pollCase,
   resultOf,
 } from "../support/webhook/dispatcher_polls.ts";
-import { webhookCase } from "../support/webhook/webhook_case.ts";
 
-webhookCase("poll_deliveries() leases a delivery again after its lease", async (t, service) => {
-  await service.setClock(AT);
-  await insertEndpoint(service);
+pollCase("leases a delivery again after its lease", async (t, service) => {
   await makeWaiting(service, 1);
   const [first] = await poll(service, AT);
   assert.equal(first!.attempt, 1);
@@ -53,14 +50,9 @@ webhookCase("poll_deliveries() leases a delivery again after its lease", async (
       2,
     ]);
   });
-}, NO_DISPATCHER);
+});
 
-webhookCase("poll_deliveries() ends no later lease by a release that comes again", async (
-  _,
-  service,
-) => {
-  await service.setClock(AT);
-  await insertEndpoint(service);
+pollCase("ends no later lease by a release that comes again", async (_, service) => {
   await makeWaiting(service, 1);
   const [first] = await poll(service, AT);
   const released: AttemptResult = { ...resultOf(first!, false, AT), outcome: "released" };
@@ -72,15 +64,10 @@ webhookCase("poll_deliveries() ends no later lease by a release that comes again
   await poll(service, AT + 2, { results: [resultOf(second!, true, AT + 2)], limit: 0 });
   const [delivery] = await deliveriesOf(service);
   assert.deepEqual([delivery.status, delivery.attempts.length], ["delivered", 1]);
-}, NO_DISPATCHER);
+});
 
-webhookCase("poll_deliveries() gives a full lease to a dispatcher whose clock is behind", async (
-  _,
-  service,
-) => {
+pollCase("gives a full lease to a dispatcher whose clock is behind", async (_, service) => {
   const now = AT + 2 * LEASE_MS;
-  await service.setClock(AT);
-  await insertEndpoint(service);
   await makeWaiting(service, 1);
   const behind = { at_ms: AT, leased_until_ms: AT + LEASE_MS };
   const [leased] = await poll(service, now, behind);
@@ -88,7 +75,7 @@ webhookCase("poll_deliveries() gives a full lease to a dispatcher whose clock is
   await poll(service, now + LEASE_MS - 1, { ...behind, results: [resultOf(leased!, true, AT)] });
   const [delivery] = await deliveriesOf(service);
   assert.deepEqual([delivery.status, delivery.attempts.length], ["delivered", 1]);
-}, NO_DISPATCHER);
+});
 
 /** The number of deliveries that the poll has postponed. */
 async function putOff({ sql }: TestService): Promise<number> {
@@ -97,9 +84,7 @@ async function putOff({ sql }: TestService): Promise<number> {
   return rows.length;
 }
 
-webhookCase("poll_deliveries() leases all due events of a payment", async (_, service) => {
-  await service.setClock(AT);
-  await insertEndpoint(service);
+pollCase("leases all due events of a payment", async (_, service) => {
   for (let i = 0; i < 12; i++) await service.make({ outcome: "refunded" });
   // The poll leases all five events of four payments, not the first events of sixteen. The next
   // lease then meets no event that waits for one of these.
@@ -117,11 +102,9 @@ webhookCase("poll_deliveries() leases all due events of a payment", async (_, se
     assert.equal(new Set(leased.map(({ subject_id }) => subject_id)).size, payments);
   }
   assert.equal(await putOff(service), 0);
-}, NO_DISPATCHER);
+});
 
-webhookCase("poll_deliveries() keeps whole payments due above a limit", async (_, service) => {
-  await service.setClock(AT);
-  for (const slot of [0, 1]) await insertEndpoint(service, slot);
+pollCase("keeps whole payments due above a limit", async (_, service) => {
   for (let i = 0; i < 4; i++) await service.make({ outcome: "success" });
   for (let left = 16; left > 0; left -= 4) {
     const leased = await poll(service, AT, { per_environment: 3 });
@@ -130,11 +113,9 @@ webhookCase("poll_deliveries() keeps whole payments due above a limit", async (_
     assert.equal(await putOff(service), 0);
   }
   assert.equal((await poll(service, AT)).length, 0);
-}, NO_DISPATCHER);
+}, 2);
 
-webhookCase("poll_deliveries() prefers the endpoint with fewer leases", async (_, service) => {
-  await service.setClock(AT);
-  for (const slot of [0, 1, 2]) await insertEndpoint(service, slot);
+pollCase("prefers the endpoint with fewer leases", async (_, service) => {
   await makeWaiting(service, 4);
   const endpoints = await service.sql`select id from pay.webhook_endpoints order by id`;
   const [zero, one, two] = endpoints.map(({ id }) => id);
@@ -147,14 +128,9 @@ webhookCase("poll_deliveries() prefers the endpoint with fewer leases", async (_
   assert.deepEqual(await next({ [zero]: 12, [one]: 14, [two]: 13 }), [one]);
   // A fast endpoint has more capacity. That gives it no priority over one without leases.
   assert.deepEqual(await next({ [zero]: 512, [one]: 512 }), [two]);
-}, NO_DISPATCHER);
+}, 3);
 
-webhookCase("poll_deliveries() postpones an event whose predecessor is locked", async (
-  _,
-  service,
-) => {
-  await service.setClock(AT);
-  await insertEndpoint(service);
+pollCase("postpones an event whose predecessor is locked", async (_, service) => {
   await service.make({ outcome: "success" });
   await service.make({ outcome: "success" });
   const [first] = await service.sql`
@@ -171,14 +147,9 @@ webhookCase("poll_deliveries() postpones an event whose predecessor is locked", 
   } finally {
     other.release();
   }
-}, NO_DISPATCHER);
+});
 
-webhookCase("poll_deliveries() skips an event that is due before its predecessor", async (
-  t,
-  service,
-) => {
-  await service.setClock(AT);
-  for (const slot of [0, 1]) await insertEndpoint(service, slot);
+pollCase("skips an event that is due before its predecessor", async (t, service) => {
   await service.make({ outcome: "success" });
   // As after a failed attempt of the first event, while the second has been due for longer.
   await service.sql`
@@ -195,14 +166,9 @@ webhookCase("poll_deliveries() skips an event that is due before its predecessor
   await t.step("the predecessor is leased next", async () => {
     assert.deepEqual(await next(), [["0", 1]]);
   });
-}, NO_DISPATCHER);
+}, 2);
 
-webhookCase("poll_deliveries() records a failure and its retry beside a success", async (
-  _,
-  service,
-) => {
-  await service.setClock(AT);
-  await insertEndpoint(service);
+pollCase("records a failure and its retry beside a success", async (_, service) => {
   await service.make({ outcome: "success" });
   const [first, second] = await poll(service, AT);
   const results = [resultOf(first!, true, AT), resultOf(second!, false, AT)];
@@ -210,7 +176,7 @@ webhookCase("poll_deliveries() records a failure and its retry beside a success"
   assert.equal((await poll(service, AT + 60_000 - 1)).length, 0);
   const retried = await poll(service, AT + 60_000);
   assert.deepEqual(retried.map(({ id, attempt }) => [id, attempt]), [[second!.id, 2]]);
-}, NO_DISPATCHER);
+});
 
 const EVENTS = 4_000;
 const ENDPOINTS = 15;
@@ -219,9 +185,7 @@ const LONGEST_TURN_MS = 1_500;
 /** The limits of a dispatcher without leases (delivery_queue.ts). */
 const REQUESTED = { limit: 1024, per_endpoint: 32, per_environment: 32, per_account: 64 };
 
-webhookCase("poll_deliveries() is fast with thousands of waiting events", async (t, service) => {
-  await service.setClock(AT);
-  for (let slot = 0; slot < ENDPOINTS; slot++) await insertEndpoint(service, slot);
+pollCase("is fast with thousands of waiting events", async (t, service) => {
   await makeWaiting(service, 1);
   await service.sql`
     insert into pay.webhook_deliveries (environment_id, id, event_id, event_type, endpoint_id,
@@ -266,4 +230,4 @@ webhookCase("poll_deliveries() is fast with thousands of waiting events", async 
     await service.make({ outcome: "pending" }, { key: service.other.text });
     assert.deepEqual((await poll(service, AT, REQUESTED)).map(({ account }) => account), ["two"]);
   });
-}, NO_DISPATCHER);
+}, ENDPOINTS);

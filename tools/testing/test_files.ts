@@ -65,7 +65,6 @@ export const SLOWEST: readonly string[] = [
   "tests/end_to_end/client_package_test.ts",
   "tests/database/list_rows_test.ts",
   "tests/console/safety_test.ts",
-  "tests/webhook/poison_deliveries_test.ts",
   "tests/documents/readme_test.ts",
   "tests/webhook/kill_test.ts",
   "tests/http/ledger_test.ts",

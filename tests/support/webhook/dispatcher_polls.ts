@@ -6,6 +6,7 @@ import type {
   LeasedDelivery,
 } from "../../../shared/store/webhook_store.ts";
 import type { TestService } from "../service/service.ts";
+import { webhookCase } from "./webhook_case.ts";
 
 export const AT = Date.parse("2026-08-09T10:11:12.013Z");
 export const LEASE_MS = 25_000;
@@ -80,4 +81,17 @@ export async function insertEndpoint(
     (environment_id, id, slot, url, events, status, secrets, revision, created_at, body)
     values (${environment_id}, ${`whe_${slot}${"0".repeat(25)}`}, ${slot}, ${url}, '{*}', 'enabled',
       '[{"version":1,"salt":"00","expires_at":null}]', 1, now(), '{}')`;
+}
+
+/** Registers a test of polls at `AT` with a number of endpoints, without a dispatcher. */
+export function pollCase(
+  name: string,
+  run: (t: Deno.TestContext, service: TestService) => Promise<void>,
+  endpoints = 1,
+): void {
+  webhookCase(`poll_deliveries() ${name}`, async (t, service) => {
+    await service.setClock(AT);
+    for (let slot = 0; slot < endpoints; slot++) await insertEndpoint(service, slot);
+    await run(t, service);
+  }, NO_DISPATCHER);
 }
