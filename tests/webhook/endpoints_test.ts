@@ -5,10 +5,10 @@
 
 import assert from "node:assert/strict";
 import { idPattern } from "../../shared/core/ids.ts";
-import type { Settings } from "../../shared/functions/settings.ts";
 import { BASE_URL } from "../support/service/service.ts";
 import { assertRefused, serviceCase } from "../support/service/service_case.ts";
 import { EVENT_TYPES } from "../../shared/core/vocabulary.ts";
+import { NO_DISPATCHER } from "../support/webhook/dispatcher_polls.ts";
 import {
   addEndpoint,
   DELIVERIES,
@@ -222,7 +222,7 @@ serviceCase("the API without a webhook master secret", async (t, service) => {
     const response = await service.call("POST", ENDPOINTS, { body: { url: URL }, key: null });
     assertRefused(response, 401, "unauthorized");
   });
-}, { webhook_master_secret: undefined } as unknown as Partial<Settings>);
+}, NO_DISPATCHER);
 
 serviceCase("a sandbox has at most 64 endpoints, a live environment 16", async (t, service) => {
   const create = (options = {}) =>

@@ -129,5 +129,5 @@ serviceCase(
       () => statements.some((text) => text.includes("pay.lease_provider_work")),
     );
   },
-  { ...NO_DISPATCHER, on_statement: (text) => void statements.push(text) } as Partial<Settings>,
+  { ...NO_DISPATCHER, on_statement: (text) => void statements.push(text) },
 );

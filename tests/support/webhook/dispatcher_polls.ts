@@ -1,5 +1,6 @@
 /** Polls as the dispatcher does, from a test without a running one, and inserts rows for it. */
 
+import type { Settings } from "../../../shared/functions/settings.ts";
 import type {
   AttemptResult,
   DeliveryPoll,
@@ -67,7 +68,9 @@ export async function makeWaiting(service: TestService, count: number): Promise<
 }
 
 /** Options of a service without a dispatcher of its own. */
-export const NO_DISPATCHER = { webhook_master_secret: undefined } as never;
+export const NO_DISPATCHER = {
+  webhook_master_secret: undefined,
+} as unknown as Partial<Settings>;
 
 /**
  * Inserts an endpoint as a service with a master secret stores it. Its id begins with its slot.
