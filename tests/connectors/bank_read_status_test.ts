@@ -2,23 +2,13 @@
 
 import assert from "node:assert/strict";
 import type { StatusRecord } from "../../shared/connectors/bank/read_records.ts";
-import { readFile, readWarnings } from "../support/connectors/bank_file.ts";
-
-const group = (status: string) =>
-  `<OrgnlGrpInfAndSts><OrgnlMsgId>MSG-1</OrgnlMsgId>
-<OrgnlMsgNmId>pain.001.001.09</OrgnlMsgNmId>${status}</OrgnlGrpInfAndSts>`;
-const batch = (content: string) =>
-  `<OrgnlPmtInfAndSts><OrgnlPmtInfId>PMT-1</OrgnlPmtInfId>${content}</OrgnlPmtInfAndSts>`;
-const transaction = (content: string) =>
-  `<TxInfAndSts><OrgnlInstrId>INS-1</OrgnlInstrId><OrgnlEndToEndId>E2E-1</OrgnlEndToEndId>
-<OrgnlUETR>255ae394-9965-4438-ac86-f406feada396</OrgnlUETR>${content}</TxInfAndSts>`;
-const report = (content: string, version = "10") =>
-  `<Document xmlns="urn:iso:std:iso:20022:tech:xsd:pain.002.001.${version}"><CstmrPmtStsRpt>
-<GrpHdr><MsgId>M</MsgId></GrpHdr>${content}</CstmrPmtStsRpt></Document>`;
-const investigation = (content: string) =>
-  `<Document xmlns="urn:iso:std:iso:20022:tech:xsd:camt.029.001.09"><RsltnOfInvstgtn>
-<Assgnmt><Id>CASE-1</Id><CreDtTm>2026-11-20T20:00:00</CreDtTm></Assgnmt>${content}
-</RsltnOfInvstgtn></Document>`;
+import {
+  readFile,
+  readWarnings,
+  type Told,
+  writeRecallReply,
+  writeReport,
+} from "../support/connectors/bank_file.ts";
 
 async function statuses(file: string): Promise<StatusRecord[]> {
   return (await readFile(file)).flatMap((record) =>
@@ -26,77 +16,42 @@ async function statuses(file: string): Promise<StatusRecord[]> {
   );
 }
 
-const IDS = {
-  original_message_id: "MSG-1",
-  payment_information_id: "PMT-1",
-  instruction_id: "INS-1",
-  end_to_end_id: "E2E-1",
-  uetr: "255ae394-9965-4438-ac86-f406feada396",
+const ORDER = {
+  OrgnlInstrId: "INS-1",
+  OrgnlEndToEndId: "E2E-1",
+  OrgnlUETR: "255ae394-9965-4438-ac86-f406feada396",
 };
-const NO_TRANSACTION = { ...IDS, instruction_id: null, end_to_end_id: null, uetr: null };
+const REPORTED = {
+  ...{ record: "status", original_message_id: "MSG-1", payment_information_id: "PMT-1" },
+  ...{ instruction_id: "INS-1", end_to_end_id: "E2E-1", uetr: ORDER.OrgnlUETR },
+};
+const NO_ORDER = { ...REPORTED, instruction_id: null, end_to_end_id: null, uetr: null };
+/** A report about one order alone. */
+const about = (code: string) => writeReport(null, [["PMT-1"], [ORDER, code]]);
 
 Deno.test("readBankFile() reads the statuses of a group, a batch and a transaction", async () => {
-  const file = report(
-    group("<GrpSts>PART</GrpSts>") + batch(
-      `<PmtInfSts>PART</PmtInfSts><StsRsnInf><Rsn><Prtry>X1</Prtry></Rsn></StsRsnInf>
-      ${transaction("<TxSts>ACSC</TxSts>")}
-      ${
-        transaction(
-          "<TxSts>RJCT</TxSts><StsRsnInf><Rsn><Cd>AC04</Cd></Rsn><AddtlInf>closed</AddtlInf>" +
-            "<AddtlInf>account</AddtlInf></StsRsnInf><StsRsnInf><Rsn><Cd>NARR</Cd></Rsn></StsRsnInf>",
-        )
-      }`,
-    ) + batch(transaction("<TxSts>PDNG</TxSts>")).replace("PMT-1", "PMT-2"),
+  const closed = "<Rsn><Cd>AC04</Cd></Rsn><AddtlInf>closed</AddtlInf><AddtlInf>account</AddtlInf>" +
+    "</StsRsnInf><StsRsnInf><Rsn><Cd>NARR</Cd></Rsn>";
+  const file = writeReport(
+    ["MSG-1", "PART"],
+    [["PMT-1", "PART", "<Rsn><Prtry>X1</Prtry></Rsn>"], [ORDER, "ACSC"], [ORDER, "RJCT", closed]],
+    [["PMT-2"], [ORDER, "PDNG"]],
   );
+  const batch = { ...NO_ORDER, level: "payment_information", code: "PART", result: "partial" };
+  const order = { ...REPORTED, level: "transaction" };
   assert.deepEqual(await statuses(file), [
+    { ...batch, line: 2, level: "group", reasons: [], payment_information_id: null },
+    { ...batch, line: 3, reasons: [{ code: "X1", information: null }] },
+    { ...order, line: 4, code: "ACSC", result: "accepted", reasons: [] },
     {
-      record: "status",
-      line: 2,
-      level: "group",
-      code: "PART",
-      result: "partial",
-      reasons: [],
-      ...NO_TRANSACTION,
-      payment_information_id: null,
+      ...{ ...order, line: 5, code: "RJCT", result: "rejected" },
+      reasons: [
+        { code: "AC04", information: "closed account" },
+        { code: "NARR", information: null },
+      ],
     },
     {
-      record: "status",
-      line: 3,
-      level: "payment_information",
-      code: "PART",
-      result: "partial",
-      reasons: [{ code: "X1", information: null }],
-      ...NO_TRANSACTION,
-    },
-    {
-      record: "status",
-      line: 4,
-      level: "transaction",
-      code: "ACSC",
-      result: "accepted",
-      reasons: [],
-      ...IDS,
-    },
-    {
-      record: "status",
-      line: 6,
-      level: "transaction",
-      code: "RJCT",
-      result: "rejected",
-      reasons: [{ code: "AC04", information: "closed account" }, {
-        code: "NARR",
-        information: null,
-      }],
-      ...IDS,
-    },
-    {
-      record: "status",
-      line: 7,
-      level: "transaction",
-      code: "PDNG",
-      result: "payee_check",
-      reasons: [],
-      ...IDS,
+      ...{ ...order, line: 7, code: "PDNG", result: "payee_check", reasons: [] },
       payment_information_id: "PMT-2",
     },
   ]);
@@ -104,7 +59,11 @@ Deno.test("readBankFile() reads the statuses of a group, a batch and a transacti
 
 Deno.test("readBankFile() reads the versions 03 and 10 to 15 of pain.002", async () => {
   for (const version of ["03", "10", "11", "12", "13", "14", "15"]) {
-    const [message, status] = await readFile(report(group("<GrpSts>RJCT</GrpSts>"), version));
+    const file = writeReport(["MSG-1", "RJCT"]).replace(
+      "pain.002.001.10",
+      `pain.002.001.${version}`,
+    );
+    const [message, status] = await readFile(file);
     assert.ok(message?.record === "message" && status?.record === "status");
     assert.deepEqual([message.version, status.result], [version, "rejected"]);
   }
@@ -122,7 +81,7 @@ const RESULTS = {
 for (const [result, codes] of Object.entries(RESULTS)) {
   for (const code of codes) {
     Deno.test(`readBankFile() reads the status ${code} as ${result}`, async () => {
-      const [status] = await statuses(report(transaction(`<TxSts>${code}</TxSts>`)));
+      const [status] = await statuses(about(code));
       assert.equal(status?.code, code);
       assert.equal(status.result, result);
     });
@@ -130,24 +89,20 @@ for (const [result, codes] of Object.entries(RESULTS)) {
 }
 
 Deno.test("readBankFile() warns of an unknown status, and of a file without one", async () => {
-  const unknown = report(transaction("<TxSts>ABCD</TxSts>"));
-  assert.equal((await statuses(unknown))[0]?.result, "pending");
-  assert.deepEqual(await readWarnings(unknown), ["the status is not known: it is pending"]);
-  assert.deepEqual(await readWarnings(report(group(""))), ["the file has no status"]);
+  assert.equal((await statuses(about("ABCD")))[0]?.result, "pending");
+  assert.deepEqual(await readWarnings(about("ABCD")), ["the status is not known: it is pending"]);
+  assert.deepEqual(await readWarnings(writeReport(["MSG-1"])), ["the file has no status"]);
 });
 
 Deno.test("readBankFile() reads the results of recalls", async () => {
-  const file = investigation(
-    `<Sts><Conf>RJCR</Conf></Sts><CxlDtls>${group("<GrpCxlSts>PACR</GrpCxlSts>")}${
-      batch(
-        `<PmtInfCxlSts>PDCR</PmtInfCxlSts>${transaction("<TxCxlSts>ACCR</TxCxlSts>")}${
-          transaction(
-            "<TxCxlSts>RJCR</TxCxlSts><CxlStsRsnInf><Rsn><Cd>LEGL</Cd></Rsn>" +
-              "<AddtlInf>no</AddtlInf></CxlStsRsnInf>",
-          )
-        }`,
-      )
-    }</CxlDtls>`,
+  const file = writeRecallReply(
+    "RJCR",
+    ["MSG-1", "PACR"],
+    [
+      ["PMT-1", "PDCR"],
+      [ORDER, "ACCR"],
+      [ORDER, "RJCR", "<Rsn><Cd>LEGL</Cd></Rsn><AddtlInf>no</AddtlInf>"],
+    ],
   );
   const [message] = await readFile(file);
   assert.equal(message?.record === "message" && message.message_id, "CASE-1");
@@ -156,64 +111,37 @@ Deno.test("readBankFile() reads the results of recalls", async () => {
       { record, level, code, result, reasons, original_message_id, end_to_end_id },
     ) => [record, level, code, result, reasons, original_message_id, end_to_end_id]),
     [
-      ["cancellation", "group", "PACR", "partial", [], "MSG-1", null],
-      ["cancellation", "payment_information", "PDCR", "pending", [], "MSG-1", null],
-      ["cancellation", "transaction", "ACCR", "accepted", [], "MSG-1", "E2E-1"],
-      [
-        "cancellation",
-        "transaction",
-        "RJCR",
-        "rejected",
-        [{ code: "LEGL", information: "no" }],
-        "MSG-1",
-        "E2E-1",
-      ],
-      ["cancellation", "group", "RJCR", "rejected", [], "MSG-1", null],
-    ],
+      ["group", "PACR", "partial", [], "MSG-1", null],
+      ["payment_information", "PDCR", "pending", [], "MSG-1", null],
+      ["transaction", "ACCR", "accepted", [], "MSG-1", "E2E-1"],
+      ["transaction", "RJCR", "rejected", [{ code: "LEGL", information: "no" }], "MSG-1", "E2E-1"],
+      ["group", "RJCR", "rejected", [], "MSG-1", null],
+    ].map((status) => ["cancellation", ...status]),
   );
 });
 
-const REASON = "<StsRsnInf><Rsn><Cd>AC01</Cd></Rsn></StsRsnInf>";
+const UNTOLD: Told = [ORDER];
+const REASON: Told = [ORDER, null, "AC01"];
 
 /** Files with a transaction that has no status, and its status; null: it tells nothing. */
-const UNTOLD: [name: string, file: string, code: string | null][] = [
+const WITHOUT_STATUS: [name: string, file: string, code: string | null][] = [
   [
     "a reason in a rejected batch",
-    report(
-      group("<GrpSts>PART</GrpSts>") + batch(`<PmtInfSts>RJCT</PmtInfSts>${transaction(REASON)}`),
-    ),
+    writeReport(["MSG-1", "PART"], [["PMT-1", "RJCT"], REASON]),
     "RJCT",
   ],
-  [
-    "a reason in a rejected file",
-    report(group("<GrpSts>RJCT</GrpSts>") + batch(transaction(REASON))),
-    "RJCT",
-  ],
+  ["a reason in a rejected file", writeReport(["MSG-1", "RJCT"], [["PMT-1"], REASON]), "RJCT"],
   [
     "a reason after a rejected batch",
-    report(batch("<PmtInfSts>RJCT</PmtInfSts>") + batch(transaction(REASON))),
+    writeReport(null, [["PMT-1", "RJCT"]], [["PMT-1"], REASON]),
     null,
   ],
-  [
-    "no reason in a rejected batch",
-    report(batch(`<PmtInfSts>RJCT</PmtInfSts>${transaction("")}`)),
-    null,
-  ],
-  [
-    "the conclusion of a recall",
-    investigation(`<Sts><Conf>CNCL</Conf></Sts><CxlDtls>${transaction("")}</CxlDtls>`),
-    "CNCL",
-  ],
-  [
-    "a recall of a batch",
-    investigation(
-      `<CxlDtls>${batch(`<PmtInfCxlSts>ACCR</PmtInfCxlSts>${transaction("")}`)}</CxlDtls>`,
-    ),
-    "ACCR",
-  ],
+  ["no reason in a rejected batch", writeReport(null, [["PMT-1", "RJCT"], UNTOLD]), null],
+  ["the conclusion of a recall", writeRecallReply("CNCL", null, [["PMT-1"], UNTOLD]), "CNCL"],
+  ["a recall of a batch", writeRecallReply(null, null, [["PMT-1", "ACCR"], UNTOLD]), "ACCR"],
 ];
 
-for (const [name, file, code] of UNTOLD) {
+for (const [name, file, code] of WITHOUT_STATUS) {
   Deno.test(`readBankFile() reads a transaction without a status: ${name}`, async () => {
     const found = (await statuses(file)).find(({ level }) => level === "transaction");
     assert.equal(found?.code ?? null, code);
@@ -222,10 +150,10 @@ for (const [name, file, code] of UNTOLD) {
 }
 
 Deno.test("readBankFile() reads the result of a recall without a batch", async () => {
-  const content = transaction(
-    "<TxCxlSts>ACCR</TxCxlSts><OrgnlGrpInf><OrgnlMsgId>MSG-9</OrgnlMsgId></OrgnlGrpInf>",
-  );
-  const [result] = await statuses(investigation(`<CxlDtls>${content}</CxlDtls>`));
+  const file = writeRecallReply(null, null, [["PMT-1"], [ORDER, "ACCR"]])
+    .replace(/<OrgnlPmtInfAndSts>.*?<.OrgnlPmtInfId>|<.OrgnlPmtInfAndSts>/g, "")
+    .replace("</TxInf", "<OrgnlGrpInf><OrgnlMsgId>MSG-9</OrgnlMsgId></OrgnlGrpInf></TxInf");
+  const [result] = await statuses(file);
   assert.equal(result?.original_message_id, "MSG-9");
   assert.equal(result.payment_information_id, null);
 });

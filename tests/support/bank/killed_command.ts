@@ -16,7 +16,6 @@ const STEP_DEADLINE_MS = 600_000;
 
 /** A running command. */
 export interface RunningCommand {
-  readonly pid: number;
   kill(): void;
   /** Resolves when it has ended. */
   readonly ended: Promise<{ code: number; output: string; errors: string; peak_mb: number }>;
@@ -46,22 +45,7 @@ export function startBankCommand(
     const [output, errors] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
     return { code, output: output!, errors: errors!, peak_mb };
   });
-  return { pid: child.pid, kill: () => child.kill("SIGKILL"), ended };
-}
-
-/** Resolves when the command has read this share of a file. */
-export async function hasRead({ pid }: RunningCommand, path: string, share: number): Promise<void> {
-  const { size } = await Deno.stat(path);
-  await until(`the command has read ${share} of ${path}`, async () => {
-    for await (const { name } of Deno.readDir(`/proc/${pid}/fd`)) {
-      const target = await Deno.readLink(`/proc/${pid}/fd/${name}`).catch(() => "");
-      if (target !== path) continue;
-      const info = await Deno.readTextFile(`/proc/${pid}/fdinfo/${name}`);
-      // The first reading makes the hash.
-      return Number(/pos:\s+(\d+)/.exec(info)![1]) > share * size;
-    }
-    return false;
-  }, STEP_DEADLINE_MS);
+  return { kill: () => child.kill("SIGKILL"), ended };
 }
 
 /** A table that a test has locked. */
