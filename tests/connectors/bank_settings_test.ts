@@ -1,9 +1,10 @@
-/** Settings of accounts at a bank, and what they do to payments and files. */
+/** The accounts at a bank: their numbers, their settings, and what these do to payments and files. */
 
 import assert from "node:assert/strict";
 import { bankConnector } from "../../shared/connectors/bank/bank_connector.ts";
 import { checkBankSettings, readBankSettings } from "../../shared/connectors/bank/bank_settings.ts";
 import { filesOf, type WaitingOrder } from "../../shared/connectors/bank/export_orders.ts";
+import { isOwnNumber } from "../../shared/connectors/bank/own_account.ts";
 import { dueDate } from "../../shared/domain/payments/collection.ts";
 import { paymentOf } from "../../shared/domain/payments/create_payment.ts";
 import type { MethodKind } from "../../shared/schema/payment.ts";
@@ -19,75 +20,68 @@ const GOOD = {
   creditor_id: "DE98ZZZ09999999999",
 };
 
-/** [settings beside good ones, the one that is refused; null: none, methods] */
-const CASES: [Record<string, string>, string | null, MethodKind[]?][] = [
-  [{}, null, ["sepa", "swift"]],
-  [{ iban: "de89 3704 0044 0532 0130 00", bic: "cobadeff" }, null],
-  [{ iban: "DE88370400440532013000" }, "iban"],
-  [{ iban: "" }, "iban"],
-  [
-    { own_business: " name:Stadt: Köln ;iban:fr14 2004 1010 0505 0001 3m02 606; code:NTRF+153" },
-    null,
-  ],
-  [{ own_business: "code:pmnt-icdt-sala; " }, null],
-  ...["rent", "rent:x", "name:", "name:--", "iban:FR15", "code:a b", `name:${"x".repeat(71)}`].map((
-    own_business,
-  ): [Record<string, string>, string] => [{ own_business }, "own_business"]),
-  [{ own_business: "code:153;".repeat(50) }, null],
-  [{ own_business: "code:153;".repeat(51) }, "own_business"],
-  [{ bic: "COBADE" }, "bic"],
-  [{ bic: "BNPAFRPP" }, "bic"],
-  [{ holder_name: "***" }, "holder_name"],
-  [{ holder_name: "ü".repeat(36) }, "holder_name", ["sepa"]],
-  [{ holder_name: "ü".repeat(36) }, "holder_name", ["swift"]],
-  [{ holder_name: "ü".repeat(36), currency: "USD" }, null, ["swift"]],
-  [{ iban: "TR330006100519786457841326", bic: "TGBATRIS" }, "iban", ["sepa", "swift"]],
-  [{ iban: "TR330006100519786457841326", bic: "TGBATRIS" }, null, ["swift"]],
-  [{ holder_name: " " }, "holder_name"],
-  [{ holder_name: "x".repeat(70) }, null],
-  [{ holder_name: "x".repeat(71) }, "holder_name"],
-  [{ currency: "USD" }, null, ["swift"]],
-  [{ currency: "USD" }, "currency", ["swift", "sepa"]],
-  [{ currency: "usd" }, "currency"],
-  [{ currency: "USDC" }, "currency"],
-  [{ creditor_id: "DE97ZZZ09999999999" }, "creditor_id"],
-  [{ creditor_id: "de98 zzz 09999999999" }, null],
-  [{ vop: "check" }, null],
-  [{ vop: "opt_out" }, null],
-  [{ vop: "opt-out" }, "vop"],
-  [{ vop: "" }, "vop"],
-  [{ charges: "SHAR" }, null],
-  [{ charges: "DEBT" }, null],
-  [{ charges: "CRED" }, null],
-  [{ charges: "SLEV" }, "charges"],
-  [{ cut_off: "00:00" }, null],
-  [{ cut_off: "23:59" }, null],
-  [{ cut_off: "24:00" }, "cut_off"],
-  [{ cut_off: "9:00" }, "cut_off"],
-  [{ return_charge_minor: "0" }, null],
-  [{ return_charge_minor: "100000" }, null],
-  [{ return_charge_minor: "100001" }, "return_charge_minor"],
-  [{ return_charge_minor: "15.00" }, "return_charge_minor"],
-  ...(["prenotification_days", "expires_after_days"] as const).flatMap((name) => {
-    const max = name === "prenotification_days" ? 30 : 365;
-    const refused = ["0", "-1", "", "1.5", "1e1", " 5", "ten", String(max + 1), "1000"];
-    return [
-      ...["1", "2", "05", "14", String(max)].map((days): [Record<string, string>, null] => [
-        { [name]: days },
-        null,
-      ]),
-      ...refused.map((days): [Record<string, string>, string] => [{ [name]: days }, name]),
-    ];
-  }),
-  [{ prenotification: "5" }, "prenotification"],
+type Settings = Record<string, string>;
+
+/** Settings beside good ones that an account can have, and its methods. */
+const TAKEN: [Settings, MethodKind[]?][] = [
+  [{}, ["sepa", "swift"]],
+  [{ iban: "de89 3704 0044 0532 0130 00", bic: "cobadeff" }],
+  [{ own_business: " name:Stadt: Köln ;iban:fr14 2004 1010 0505 0001 3m02 606; code:NTRF+153" }],
+  [{ holder_name: "ü".repeat(36), currency: "USD" }, ["swift"]],
+  [{ iban: "TR330006100519786457841326", bic: "TGBATRIS" }, ["swift"]],
+  [{ currency: "USD" }, ["swift"]],
+  ...each("own_business", "code:pmnt-icdt-sala; ", "code:153;".repeat(50)),
+  ...each("holder_name", "x".repeat(70)),
+  ...each("creditor_id", "de98 zzz 09999999999"),
+  ...each("vop", "check", "opt_out"),
+  ...each("charges", "SHAR", "DEBT", "CRED"),
+  ...each("cut_off", "00:00", "23:59"),
+  ...each("return_charge_minor", "0", "100000"),
+  ...each("prenotification_days", "1", "2", "05", "14", "30"),
+  ...each("expires_after_days", "1", "2", "05", "14", "365"),
 ];
-for (const [changed, refused, methods] of CASES) {
-  const given = `${JSON.stringify(changed)}${methods ? ` for ${methods}` : ""}`;
-  Deno.test(`checkBankSettings() ${given}: ${refused ?? "taken"}`, () => {
+for (const [changed, methods] of TAKEN) {
+  Deno.test(`checkBankSettings() takes ${JSON.stringify(changed)} for ${methods ?? "all"}`, () => {
+    checkBankSettings({ ...GOOD, ...changed }, methods);
+  });
+}
+
+const NO_DAYS = ["0", "-1", "", "1.5", "1e1", " 5", "ten", "1000"];
+
+/** The setting that is refused, settings beside good ones, and the methods. */
+const REFUSED: [refused: string, Settings, MethodKind[]?][] = [
+  ...eachOf("iban", "DE88370400440532013000", ""),
+  ["iban", { iban: "TR330006100519786457841326", bic: "TGBATRIS" }, ["sepa", "swift"]],
+  ...eachOf("bic", "COBADE", "BNPAFRPP"),
+  ...eachOf("own_business", "rent", "rent:x", "name:", "name:--", "iban:FR15", "code:a b"),
+  ...eachOf("own_business", `name:${"x".repeat(71)}`, "code:153;".repeat(51)),
+  ...eachOf("holder_name", "***", " ", "x".repeat(71)),
+  ["holder_name", { holder_name: "ü".repeat(36) }, ["sepa"]],
+  ["holder_name", { holder_name: "ü".repeat(36) }, ["swift"]],
+  ["currency", { currency: "USD" }, ["swift", "sepa"]],
+  ...eachOf("currency", "usd", "USDC"),
+  ...eachOf("creditor_id", "DE97ZZZ09999999999"),
+  ...eachOf("vop", "opt-out", ""),
+  ...eachOf("charges", "SLEV"),
+  ...eachOf("cut_off", "24:00", "9:00"),
+  ...eachOf("return_charge_minor", "100001", "15.00"),
+  ...eachOf("prenotification_days", ...NO_DAYS, "31"),
+  ...eachOf("expires_after_days", ...NO_DAYS, "366"),
+  ...eachOf("prenotification", "5"),
+];
+for (const [refused, changed, methods] of REFUSED) {
+  Deno.test(`checkBankSettings() refuses ${JSON.stringify(changed)} for ${methods ?? "all"}`, () => {
     const check = () => checkBankSettings({ ...GOOD, ...changed }, methods);
-    if (refused === null) return void check();
     assert.equal(refusalOf(check), `invalid_parameter ${refused}`);
   });
+}
+
+function each(name: string, ...values: string[]): [Settings][] {
+  return values.map((value) => [{ [name]: value }]);
+}
+
+function eachOf(name: string, ...values: string[]): [string, Settings][] {
+  return values.map((value) => [name, { [name]: value }]);
 }
 
 Deno.test("readBankSettings() defaults", () => {
@@ -231,3 +225,69 @@ Deno.test("filesOf() leaves out every order that breaks a rule, and names it", (
   assert.equal(file!.payments, good.length);
   assert.deepEqual(refused.map(({ order_id }) => order_id), bad.map(({ id }) => id));
 });
+
+/** Numbers by the IBAN of an account in EUR: those that are its own, and others. */
+const NUMBERS: Readonly<Record<string, { own: string[]; others: string[] }>> = {
+  DE02120300000000202051: {
+    own: [
+      "DE02120300000000202051",
+      "de02 1203 0000 0000 2020 51",
+      "DE02-1203-0000-0000-2020-51",
+      "DE02120300000000202051 EUR",
+      "120300000000202051",
+      "12030000/0000202051",
+      "12030000/202051",
+      "12030000202051",
+      "0000202051",
+      "202051",
+    ],
+    others: [
+      "",
+      "EUR",
+      "DE02120300000000202051 USD",
+      "DE02120300000000202052",
+      "DE03120300000000202051",
+      "12030001/202051",
+      "12030000/2051",
+      "12030000/",
+      "12030000/202051/1",
+      "02051",
+      "9000202051",
+      "0000000051",
+      "2051",
+      "9202051",
+    ],
+  },
+  DE12500105170532013000: { own: ["0532013000"], others: ["32013000", "00032013000"] },
+  NL91ABNA0417164300: {
+    own: ["0417164300", "417164300", "000417164300"],
+    others: ["0000164300", "164300", "9417164300"],
+  },
+  NO9386011117947: { own: ["86011117947", "8601.11.17947"], others: ["8602.11.17947"] },
+  BE68539007547034: { own: ["539-0075470-34"], others: ["539-0075470-35"] },
+  ES9121000418450200051332: { own: ["2100-0418-45-0200051332"], others: ["2100-0418-45"] },
+  HU42117730161111101800000000: {
+    own: ["11773016-11111018-00000000", "11773016-11111018"],
+    others: ["11773016", "11773016-11111018-00000001", "00000000"],
+  },
+  HU93116000060000000012345676: { own: [], others: ["11600006-00000000"] },
+  CH9300762011623852957: { own: ["0076-2011623852957", "011623852957"], others: ["762"] },
+  PL61109010140000071219812874: {
+    own: ["61 1090 1014 0000 0712 1981 2874", "109010140000071219812874"],
+    others: ["62 1090 1014 0000 0712 1981 2874"],
+  },
+  CZ6508000000192000145399: {
+    own: ["19-2000145399/0800", "000019-2000145399/0800"],
+    others: ["2000145399/0800", "19-2000145399/0801"],
+  },
+  GB33BUKB20201555555555: { own: ["20-20-15 55555555"], others: ["20-20-16 55555555"] },
+};
+
+for (const [iban, { own, others }] of Object.entries(NUMBERS)) {
+  Deno.test(`isOwnNumber() knows the numbers of ${iban}`, () => {
+    const found = (numbers: string[]) =>
+      numbers.filter((text) => isOwnNumber(text, { iban, currency: "EUR" }));
+    assert.deepEqual(found(own), own);
+    assert.deepEqual(found(others), []);
+  });
+}

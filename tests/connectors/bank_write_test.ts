@@ -68,9 +68,7 @@ const FILES = {
     writeRecall(
       FILE,
       { id: bankCaseId("bf", 0), kind: "sepa_transfers", created_at: new Date(0) },
-      [
-        recalled,
-      ],
+      [recalled],
     ),
 };
 

@@ -171,11 +171,7 @@ const REFUSED: readonly (readonly [name: string, bytes: Uint8Array<ArrayBuffer>,
       /^Line 7, column \d+, <\w+>: not well-formed XML: unexpected close tag/,
     ],
     ["zeros inside", bytesOf(file.replace("Zoë", "\0")), /^Line 5, column \d+, <Nm>: not well-/],
-    [
-      "text after the end",
-      bytesOf(`${file}\0 a`),
-      /^Line 7, .*not well-formed XML/,
-    ],
+    ["text after the end", bytesOf(`${file}\0 a`), /^Line 7, .*not well-formed XML/],
     [
       "another document",
       bytesOf("<html><body/></html>"),

@@ -1,6 +1,13 @@
-/** IBANs: published examples, every error in a single character, and limits of form and length. */
+/**
+ * IBANs: published examples, every error in a single character, and limits of form and length. BICs:
+ * their form, and the countries of IBANs that they fit. Creditor identifiers, whose check digits
+ * follow those of IBANs: examples of national banks, and what the check digits find.
+ */
 
 import assert from "node:assert/strict";
+import { isInEea, isInSepa } from "../../shared/core/bank_countries.ts";
+import { bicFitsIban, isValidBic } from "../../shared/core/bic.ts";
+import { isValidCreditorIdentifier } from "../../shared/core/creditor_identifier.ts";
 import {
   containsIban,
   ibanCountry,
@@ -116,5 +123,113 @@ const WITHOUT = [
 for (const text of WITHOUT) {
   Deno.test(`containsIban() finds nothing in ${JSON.stringify(text)}`, () => {
     assert.ok(!containsIban(text));
+  });
+}
+
+const FORMS: [bic: string, is_valid: boolean][] = [
+  ["COBADEFF", true],
+  ["COBADEFFXXX", true],
+  ["BNPAFRPP123", true],
+  ["TRWIBEB1", true],
+  ["E097AEXX", true], // digits are allowed in the prefix since 2014
+  ["", false],
+  ["COBADEF", false],
+  ["COBADEFFX", false],
+  ["COBADEFFXXXX", false],
+  ["COBA12FF", false],
+  ["cobadeff", false],
+  ["COBADEFF\n", false],
+];
+
+for (const [bic, is_valid] of FORMS) {
+  Deno.test(`isValidBic() ${JSON.stringify(bic)} is ${is_valid}`, () => {
+    assert.equal(isValidBic(bic), is_valid);
+  });
+}
+
+/** Country of the IBAN, countries of BICs that fit it, and countries of BICs that do not. */
+const COUNTRIES: [iban: string, fits: string, fits_not: string][] = [
+  ["DE", "DE", "AT FR LU"],
+  ["FR", "FR GP MQ GF RE YT PM BL MC MF NC PF WF TF", "BE GG"],
+  ["MC", "MC FR", "IT"],
+  ["GB", "GB JE GG IM", "IE GI FR"],
+  ["IE", "IE GB", "JE"],
+  ["DK", "DK FO GL", "SE"],
+  ["FO", "FO", "DK"],
+  ["FI", "FI AX", "SE"],
+  ["SM", "SM", "IT"],
+  ["VA", "VA", "IT"],
+  ["GI", "GI", "GB"],
+];
+
+for (const [iban, fits, fits_not] of COUNTRIES) {
+  Deno.test(`bicFitsIban() an IBAN of ${iban} has banks of ${fits}`, () => {
+    const fitsBank = (country: string) => bicFitsIban(`TEST${country}22`, `${iban}00`);
+    for (const country of fits.split(" ")) assert.ok(fitsBank(country), country);
+    for (const country of fits_not.split(" ")) assert.ok(!fitsBank(country), country);
+  });
+}
+
+const AREAS: [country: string, is_in_sepa: boolean, is_in_eea: boolean][] = [
+  ["DE", true, true],
+  ["NO", true, true],
+  ["IS", true, true],
+  ["LI", true, true],
+  ["HR", true, true],
+  ["CH", true, false],
+  ["GB", true, false],
+  ["MC", true, false],
+  ["SM", true, false],
+  ["VA", true, false],
+  ["AD", true, false],
+  ["RS", true, false],
+  ["GI", true, false],
+  ["FO", false, false],
+  ["TR", false, false],
+  ["UA", false, false],
+  ["BR", false, false],
+];
+
+for (const [country, is_in_sepa, is_in_eea] of AREAS) {
+  Deno.test(`isInSepa() ${country} is ${is_in_sepa}, isInEea() ${is_in_eea}`, () => {
+    assert.deepEqual([isInSepa(country), isInEea(country)], [is_in_sepa, is_in_eea]);
+  });
+}
+
+const CREDITORS = [
+  "DE98ZZZ09999999999",
+  "AT61ZZZ01234567890",
+  "BE68ZZZ0123456789",
+  "CH51ZZZ12345678901",
+  "ES50ZZZM23456789",
+  "FR72ZZZ123456",
+  "IT66ZZZA1B2C3D4E5F6G7H8",
+  "NL79ZZZ999999990000",
+];
+
+for (const text of CREDITORS) {
+  Deno.test(`isValidCreditorIdentifier() accepts ${text} with any business code`, () => {
+    for (const code of ["ZZZ", "001", "ABC"]) {
+      assert.ok(isValidCreditorIdentifier(text.slice(0, 4) + code + text.slice(7)), code);
+    }
+  });
+}
+
+const REFUSED_CREDITORS: [text: string, reason: string][] = [
+  ["", "empty"],
+  ["DE74ZZZ09999999999", "check digits over the business code, as an IBAN has them"],
+  ["DE99ZZZ09999999999", "wrong check digits"],
+  ["DE98ZZZ09999999989", "a changed digit"],
+  ["AT98ZZZ09999999999", "another country"],
+  ["DE98ZZZ", "no national part"],
+  ["DE98ZZZ099999999991234567890123456789", "a national part of 30 characters"],
+  ["DE98ZZ-09999999999", "a dash in the business code"],
+  ["de98zzz09999999999", "lower case"],
+  ["DE98 ZZZ 09999999999", "spaces"],
+];
+
+for (const [text, reason] of REFUSED_CREDITORS) {
+  Deno.test(`isValidCreditorIdentifier() refuses ${reason}`, () => {
+    assert.equal(isValidCreditorIdentifier(text), false);
   });
 }

@@ -28,14 +28,11 @@ export interface Tree {
 /** The reading of a file by each program. */
 interface Reading {
   mock_bank: { tree: Tree; problems: string[] } | null;
-  pyiso20022: Tree | null;
+  pyiso20022: Tree;
 }
 
-/** A file to check: its name and its bytes, or the orders for sepaxml. */
-export type CheckedFile = [name: `${string}.xml`, bytes: Uint8Array] | [
-  name: `${string}.json`,
-  orders: object,
-];
+/** A file to check. */
+export type CheckedFile = [name: `${string}.xml`, bytes: Uint8Array];
 
 /** Reads files with all programs. Throws if one of them breaks its schema. */
 export async function readWithPrograms(
@@ -44,15 +41,9 @@ export async function readWithPrograms(
   if (FOLDER === undefined || XMLLINT === null) throw new Error("see .ci/bank_programs");
   return await withTemporaryFolder(async (folder) => {
     await Deno.mkdir(folder);
-    for (const [name, content] of files) {
-      const is_file = content instanceof Uint8Array;
-      const bytes = is_file ? content : new TextEncoder().encode(JSON.stringify(content));
-      await Deno.writeFile(join(folder, name), bytes);
-    }
+    for (const [name, bytes] of files) await Deno.writeFile(join(folder, name), bytes);
     for (const schema of ["pain.001.001.09", "pain.008.001.08"]) {
-      const names = files.flatMap(([name, content]) =>
-        content instanceof Uint8Array && messageOf(content) === schema ? [name] : []
-      );
+      const names = files.flatMap(([name, bytes]) => messageOf(bytes) === schema ? [name] : []);
       if (names.length > 0) await checkSchema(XMLLINT, schema, folder, names);
     }
     return JSON.parse(await run(join(FOLDER, "bin/python"), [READER, folder], folder));
