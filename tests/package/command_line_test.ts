@@ -11,8 +11,7 @@ import { VARIABLES } from "../../packages/sandbox/service_access.ts";
 import { projectFiles, readProjectFile } from "../support/documents/project_files.ts";
 import { codeTexts, tableRows } from "../support/documents/readme_document.ts";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
-import { withServedService } from "../support/service/served_service.ts";
-import { call, wordsOf, writeCredentials } from "../support/package/command_line.ts";
+import { call, withCommands, wordsOf, writeCredentials } from "../support/package/command_line.ts";
 import { runCommand } from "../support/package/installed_package.ts";
 
 Deno.test("each example of the help can be parsed by its command", () => {
@@ -173,7 +172,7 @@ _${PACKAGE_NAME.replaceAll("-", "_")}; printf '%s\\n' "\${COMPREPLY[@]}"`;
 }
 
 Deno.test("a command calls the service of its options, of the environment, or of the folder", () =>
-  withServedService(async ({ service, base_url }) => {
+  withCommands(async ({ service, base_url, env }) => {
     await withTemporaryFolder(async (folder) => {
       await Deno.mkdir(folder);
       const key = service.key.text;
@@ -184,7 +183,6 @@ Deno.test("a command calls the service of its options, of the environment, or of
 
       const options = await call([...create, "--base-url", base_url, "--key", key], {}, folder);
       assert.match(options.stdout, /^pay_\w+ {2}completed {2}19\.99 EUR\n$/, options.stderr);
-      const env = { PAYMENTS_BASE_URL: base_url, PAYMENTS_API_KEY: key };
       assert.equal((await call(create, env, folder)).code, 0);
       await writeCredentials(folder, { base_url, test_key: key });
       assert.equal((await call(create, {}, folder)).code, 0);
@@ -197,9 +195,8 @@ Deno.test("a command calls the service of its options, of the environment, or of
   }));
 
 Deno.test("payments create passes each option on, and prints a refusal as JSON", () =>
-  withServedService(async ({ service, base_url }) => {
-    const env = { PAYMENTS_BASE_URL: base_url, PAYMENTS_API_KEY: service.key.text };
-    const create = (...args: string[]) => call(["payments", "create", "--json", ...args], env);
+  withCommands(async ({ command }) => {
+    const create = (...args: string[]) => command("payments", "create", "--json", ...args);
     const given = ["--amount", "4200", "--currency", "USD", "--reference", "order-7"];
     const more = ["--capture", "manual", "--email", "ada@example.com"];
     const { stdout } = await create(...given, ...more, "--idempotency-key", "order-7");
@@ -227,21 +224,20 @@ Deno.test("payments create passes each option on, and prints a refusal as JSON",
     const returned = ["--amount", "100", "--iban", "DE00 0000 0000 0000 0000 99"];
     const failed = await create(...returned);
     assert.deepEqual([failed.code, JSON.parse(failed.stdout).status], [1, "failed"]);
-    const line = await call(["payments", "create", ...returned], env);
+    const line = await command("payments", "create", ...returned);
     assert.equal(line.code, 1);
     assert.match(line.stdout, /^pay_\w+ {2}failed bank_return {2}1\.00 EUR\n$/);
   }));
 
 Deno.test("sandbox new prints the key of an empty sandbox alone", () =>
-  withServedService(async ({ service, base_url, clientWith }) => {
-    const env = { PAYMENTS_BASE_URL: base_url, PAYMENTS_API_KEY: service.key.text };
-    const { code, stdout, stderr } = await call(["sandbox", "new", "--expires-in", "60"], env);
+  withCommands(async ({ command, clientWith }) => {
+    const { code, stdout, stderr } = await command("sandbox", "new", "--expires-in", "60");
     assert.equal(code, 0, stderr);
     assert.match(stdout, /^sk_test_\w+\n$/);
     assert.match(stderr, /^env_\w+, until \d{4}-/);
     const made = clientWith({ apiKey: stdout.trim() });
     assert.deepEqual((await made.payments.list()).data, []);
-    const wrong = await call(["sandbox", "new", "--expires-in", "59"], env);
+    const wrong = await command("sandbox", "new", "--expires-in", "59");
     assert.equal(wrong.code, 2);
   }));
 

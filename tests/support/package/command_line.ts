@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { until } from "../common/until.ts";
 import { runCommand } from "../../../packages/sandbox/run_command.ts";
+import { type ServedService, withServedService } from "../service/served_service.ts";
 import type { PackageCommand } from "./installed_package.ts";
 
 const PROJECT_DIR = new URL("../../../", import.meta.url);
@@ -34,6 +35,25 @@ export async function call(
     printMessage: (line) => void (texts.stderr += `${line}\n`),
   });
   return { code, ...texts };
+}
+
+/** A served product, and its commands. */
+interface Commands extends ServedService {
+  env: Record<string, string>;
+  /** Runs a command at the service, in a folder without a project. */
+  command(...words: string[]): ReturnType<typeof call>;
+}
+
+/** Runs a test with commands that call a service. */
+export function withCommands(
+  run: (commands: Commands) => Promise<void>,
+  settings?: Parameters<typeof withServedService>[1],
+): Promise<void> {
+  return withServedService((served) => {
+    const { base_url, service } = served;
+    const env = { PAYMENTS_BASE_URL: base_url, PAYMENTS_API_KEY: service.key.text };
+    return run({ ...served, env, command: (...words) => call(words, env, "/nowhere") });
+  }, settings);
 }
 
 /** A command that runs until it is stopped. */

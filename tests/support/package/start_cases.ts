@@ -85,24 +85,6 @@ export const START_CASES: readonly PackageCase[] = [
     },
   },
   {
-    name: "a wrong option and an unknown command exit with 2 and name it",
-    run: async ({ program, path, env }) => {
-      for (
-        const [args, message] of [
-          [["start", "--prot", "1"], /'--prot'/],
-          [["start", "--temporary", "--data-dir", "x"], /cannot be used with --temporary/],
-          [["start", "--port", "x"], /--port must be a whole number from 0 to 65535/],
-          [["strat"], /Unknown command "strat"/],
-          [["payments", "create"], /--amount is missing/],
-        ] as const
-      ) {
-        const ended = await runCommand({ args: [program, ...args], cwd: path, env });
-        assert.equal(ended.code, 2, args.join(" "));
-        assert.match(ended.stderr, message);
-      }
-    },
-  },
-  {
     name: "a port that is taken has the name with which it was given",
     run: async ({ program, path, env }) => {
       using taken = Deno.listen({ hostname: "127.0.0.1", port: 0 });
