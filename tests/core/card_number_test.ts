@@ -45,27 +45,22 @@ for (const [digits, brand] of BRANDS) {
 
 Deno.test("containsCardNumber() takes exactly separators between groups, of all of Unicode", () => {
   const SEPARATOR = /^[\s\p{Pd}\u2212+._/,:|\p{Cf}\p{M}]*$/u;
-  for (let code = 0x80; code < 0x20000; code++) {
+  let separators = 0;
+  for (let code = 0x80; code <= 0x10ffff; code++) {
     const character = String.fromCodePoint(code);
     const form = character.normalize("NFKC");
     if (!character.isWellFormed() || /\p{Nd}/u.test(form)) continue;
     const text = ["4242", "4242", "4242", "4242"].join(character);
-    assert.equal(containsCardNumber(text), SEPARATOR.test(form), `U+${code.toString(16)}`);
+    const is_separator = SEPARATOR.test(form);
+    assert.equal(containsCardNumber(text), is_separator, `U+${code.toString(16)}`);
+    if (is_separator) separators++;
   }
+  assert.ok(separators > 2000);
 });
 
 Deno.test("normalizeCardNumber() removes only spaces and dashes", () => {
   assert.equal(normalizeCardNumber(" 4242 4242-4242\u00a04242 "), CARD);
   assert.equal(normalizeCardNumber("4242.4242/a"), "4242.4242/a");
-});
-
-Deno.test("containsCardNumber() is false for every changed digit", () => {
-  for (let at = 0; at < CARD.length; at++) {
-    for (const other of "0123456789") {
-      const changed = CARD.slice(0, at) + other + CARD.slice(at + 1);
-      assert.equal(containsCardNumber(changed), changed === CARD, changed);
-    }
-  }
 });
 
 /** Writes each digit percent-encoded, as `%34`. */
@@ -341,17 +336,6 @@ Deno.test("containsCardNumber() knows the value of each digit of other scripts",
     assert.ok(containsCardNumber(text), text);
   }
   assert.ok(scripts > 60);
-});
-
-Deno.test("containsCardNumber() ignores each invisible character, wherever Unicode has it", () => {
-  let tested = 0;
-  for (let code = 0x80; code <= 0x10ffff; code++) {
-    const character = String.fromCodePoint(code);
-    if (!/^[\p{Cf}\p{M}]+$/u.test(character.normalize("NFKC"))) continue;
-    tested++;
-    assert.ok(containsCardNumber(`42424242${character}42424242`), code.toString(16));
-  }
-  assert.ok(tested > 2000);
 });
 
 Deno.test("containsCardNumber() takes similar time for text of any script", () => {

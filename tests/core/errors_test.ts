@@ -1,12 +1,7 @@
 /** The error catalogue equals a table written by hand; ApiError carries a code. */
 
 import assert from "node:assert/strict";
-import {
-  ApiError,
-  ERROR_CATALOGUE,
-  type ErrorCode,
-  invalidParameter,
-} from "../../shared/core/errors.ts";
+import { ApiError, ERROR_CATALOGUE, invalidParameter } from "../../shared/core/errors.ts";
 import { CODES } from "../support/core/error_codes.ts";
 
 Deno.test("ERROR_CATALOGUE equals the table of error_codes.ts", () => {
@@ -17,26 +12,13 @@ Deno.test("ERROR_CATALOGUE equals the table of error_codes.ts", () => {
   assert.deepEqual(Object.fromEntries(catalogue), CODES);
 });
 
-for (const code of Object.keys(ERROR_CATALOGUE) as ErrorCode[]) {
-  Deno.test(`ApiError() of ${code} has the status of its row`, () => {
-    assert.equal(new ApiError(code, "message").status, ERROR_CATALOGUE[code].status);
-  });
-}
-
-Deno.test("ApiError() carries code, message, details and headers", () => {
+Deno.test("ApiError() carries code, status, message, details and headers", () => {
   const error = new ApiError("rate_limited", "too many", { limit: 100 }, { "Retry-After": "1" });
-  assert.ok(error instanceof Error);
-  assert.equal(error.name, "ApiError");
-  assert.equal(error.code, "rate_limited");
-  assert.equal(error.message, "too many");
-  assert.deepEqual(error.details, { limit: 100 });
-  assert.deepEqual(error.headers, { "Retry-After": "1" });
-});
-
-Deno.test("ApiError() has no details and no headers by default", () => {
-  const error = new ApiError("not_found", "no such payment");
-  assert.deepEqual(error.details, {});
-  assert.deepEqual(error.headers, {});
+  const { name, code, status, message, details, headers } = error;
+  assert.deepEqual([name, code, status, message], ["ApiError", "rate_limited", 429, "too many"]);
+  assert.deepEqual([details, headers], [{ limit: 100 }, { "Retry-After": "1" }]);
+  const bare = new ApiError("not_found", "no such payment");
+  assert.deepEqual([bare.details, bare.headers], [{}, {}]);
 });
 
 Deno.test("invalidParameter() is a 400 that names the field", () => {

@@ -1,19 +1,224 @@
 /**
- * Every reader of untrusted input takes linear time.
+ * Every reader of untrusted input takes linear time: of responses of webhook receivers, requests of
+ * callers, and requests to a customer's receiver.
  *
- * Each reader gets generated hostile texts (support/hostile_text.ts) of growing length. One that takes
- * noticeable time is compared with a shorter text of the same shape (growth.ts).
+ * Each reader has valid texts. It gets hostile ones derived from them (support/core/hostile_text.ts),
+ * of growing length. One that takes noticeable time is compared with a shorter text of the same shape
+ * (growth.ts).
  */
 
 import assert from "node:assert/strict";
-import { RESPONSE_BYTES_MAX } from "../../shared/delivery/http_response.ts";
+import { parseRetryAfter } from "../../packages/client/retry.ts";
+import { signWebhook, verifyWebhook } from "../../packages/client/webhook_signature.ts";
+import { parseApiKey } from "../../shared/core/api_key.ts";
+import { fingerprint } from "../../shared/core/canonical_json.ts";
+import { containsCardNumber, normalizeCardNumber } from "../../shared/core/card_number.ts";
+import { findReference } from "../../shared/core/creditor_reference.ts";
+import { isCurrency, normalizeCurrency } from "../../shared/core/currency.ts";
+import { checkEndpointUrl } from "../../shared/core/endpoint_url.ts";
+import { RESPONSE_BYTES_MAX, ResponseReader } from "../../shared/delivery/http_response.ts";
+import { isValidIban, normalizeIban } from "../../shared/core/iban.ts";
+import { isPrivateAddress, isPublicAddress } from "../../shared/core/public_address.ts";
+import { parseStrictJson } from "../../shared/core/strict_json.ts";
+import { NETWORKS } from "../../shared/core/vocabulary.ts";
+import { inferNetwork, isValidAddress } from "../../shared/core/wallet_address.ts";
+import { readInstrument } from "../../shared/domain/providers/instrument.ts";
+import { nextAttemptAt } from "../../shared/domain/webhooks/retry_schedule.ts";
+import type { Route } from "../../shared/http/route.ts";
+import { parseBody, parseQuery } from "../../shared/http/parse_input.ts";
+import {
+  createPaymentsFunction,
+  PAYMENTS_FUNCTION_ROUTES,
+} from "../../shared/functions/payments_function.ts";
+import { parseBytes } from "../../shared/http/request_body.ts";
+import { SANDBOX_ROUTES } from "../../shared/sandbox/sandbox_routes.ts";
+import { MAX_BODY_BYTES } from "../../shared/schema/limits.ts";
 import { createDependencies } from "../../shared/functions/dependencies.ts";
-import { createPaymentsFunction } from "../../shared/functions/payments_function.ts";
 import { findSlowText, type Reader } from "../support/core/growth.ts";
-import { HEAD_BYTES, KEY, type NamedReader, READERS, requested } from "../support/core/readers.ts";
 
 /** HOSTILE_SEED selects other texts. */
 const SEED = Number(Deno.env.get("HOSTILE_SEED") ?? 1);
+
+/** Servers accept no longer head, so no header and no path is longer. */
+const HEAD_BYTES = 16 * 1024;
+
+/** A reader and its name. */
+type NamedReader = Reader & { name: string };
+
+const RESPONSES = [
+  "HTTP/1.1 200 OK\r\nRetry-After: 120 \r\nContent-Length: 2\r\n\r\nok",
+  "HTTP/1.1 503 Busy\r\nServer:  a b\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n" +
+  "2;x=y\r\nok\r\n0\r\nA: b\r\n\r\n",
+  "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.0 200\r\nA:\tb\t\r\n\r\nbody",
+];
+const KEY = "sk_test_PublishedKeyForLocalDevelopmentOnly000000003aKpBk";
+const SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=";
+const SIGNATURE = await signWebhook({
+  body: "{}",
+  secret: SECRET,
+  timestamp_seconds: 1_800_000_000,
+});
+const CARDS = ["4242 4242 4242 4242", "4000-0025-0000-3155", "order 2026/11/22, 12.50 EUR"];
+const PLACES = [
+  "2001:db8:0:1::8a2e:7334",
+  "::ffff:192.0.2.1",
+  "203.0.113.9",
+  "fe80::1",
+];
+
+/** Valid bodies by the id of their operation. */
+const BODIES: Record<string, Record<string, unknown>> = {
+  createPayment: {
+    amount: 1999,
+    currency: "EUR",
+    capability: "card_payment",
+    customer: { id: "zoë/7", email: "zoë.o'hara+x@mail.example.com", name: "Zoë O'Hara" },
+    description: "Order 17, 2 × tea",
+    reference: "order-2026-11-22-000123",
+    metadata: { cart: "a b" },
+    card: { number: "4242 4242 4242 4242", exp_month: 12, exp_year: 2034, cvc: "123" },
+  },
+  createTransfer: {
+    amount_minor: 1999,
+    currency: "EUR",
+    destination: { iban: "DE89 3704 0044 0532 0130 00" },
+    description: "Payout",
+  },
+  createWebhookEndpoint: {
+    url: "https://hooks.example.com:8443/a/b?c=d%20e",
+    events: ["payment.*"],
+    description: "Shop",
+  },
+  createApiKey: {
+    name: "CI",
+    scopes: ["payments:read"],
+    expires_at: "2027-01-31T12:00:00.5+02:00",
+  },
+  triggerWebhook: {
+    endpoint_id: "whe_01arz3ndektsv4rrffq69g5fav",
+    event: "payment.completed",
+  },
+  advancePayment: { to: "completed" },
+};
+
+const READERS: NamedReader[] = [
+  {
+    name: "ResponseReader.push() whole",
+    samples: RESPONSES,
+    longest: RESPONSE_BYTES_MAX,
+    read: (text: string) => readResponse(text, Infinity),
+  },
+  {
+    name: "ResponseReader.push() byte by byte",
+    samples: RESPONSES,
+    longest: RESPONSE_BYTES_MAX,
+    read: (text: string) => readResponse(text, 1),
+  },
+  {
+    name: "nextAttemptAt()",
+    samples: ["120", "Wed, 21 Oct 2026 07:28:00 GMT"],
+    longest: RESPONSE_BYTES_MAX,
+    read: (retry_after: string) =>
+      nextAttemptAt({ livemode: true, number: 1, at_ms: 0, retry_after }, 0.5),
+  },
+  {
+    name: "parseRetryAfter()",
+    samples: ["120", "Wed, 21 Oct 2026 07:28:00 GMT"],
+    longest: HEAD_BYTES,
+    read: (text: string) => parseRetryAfter(text, 0),
+  },
+  {
+    name: "verifyWebhook() of a header",
+    samples: [SIGNATURE, `${SIGNATURE},v1=${"0".repeat(64)},v0=ab`],
+    longest: HEAD_BYTES,
+    read: (header: string) => verifyWebhook("{}", header, SECRET, { now_ms: 1_800_000_000_000 }),
+  },
+  { name: "parseApiKey()", samples: [KEY], longest: HEAD_BYTES, read: parseApiKey },
+  {
+    name: "parseStrictJson()",
+    samples: [JSON.stringify(BODIES.createPayment), '[1e3,-0.5,"\\u00e9\\n",{"a":[null,true]}]'],
+    longest: MAX_BODY_BYTES,
+    read: (text: string) => parseStrictJson(new TextEncoder().encode(text)),
+  },
+  {
+    name: "parseBytes() and parseBody() of a whole body",
+    samples: [JSON.stringify(BODIES.createPayment), '{"a":{"b":[{"c":1},{"d":2}]},"e":1.0}'],
+    longest: MAX_BODY_BYTES,
+    read: (text: string) => readFor(operationOf("createPayment"), text),
+  },
+  {
+    name: "containsCardNumber()",
+    samples: [...CARDS, "6ba7b810-9dad-11d1-80b4-00c04fd430c8", "４２４２ ４٢٤٢"],
+    longest: MAX_BODY_BYTES,
+    read: containsCardNumber,
+  },
+  {
+    name: "normalizeCardNumber()",
+    samples: CARDS,
+    longest: MAX_BODY_BYTES,
+    read: normalizeCardNumber,
+  },
+  {
+    name: "normalizeIban(), isValidIban()",
+    samples: ["DE89 3704 0044 0532 0130 00", "gb82west12345698765432"],
+    longest: MAX_BODY_BYTES,
+    read: (text: string) => isValidIban(normalizeIban(text)),
+  },
+  {
+    name: "findReference()",
+    samples: ["RF33MSSYZKCZNCNZE40R", "rf33 mssy zkcz ncnz e40r", "RF\nRF33-"],
+    longest: MAX_BODY_BYTES,
+    read: (text: string) => findReference(text),
+  },
+  {
+    name: "isValidAddress(), inferNetwork()",
+    samples: [
+      "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+      "TJRabPrwbZy45sbavfcjinPJC18kjpRTv8",
+      "9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM",
+    ],
+    longest: MAX_BODY_BYTES,
+    read: (
+      text: string,
+    ) => [inferNetwork(text), NETWORKS.map((network) => isValidAddress(network, text))],
+  },
+  {
+    name: "normalizeCurrency(), isCurrency()",
+    samples: ["eur", "USDC"],
+    longest: MAX_BODY_BYTES,
+    read: (text: string) => isCurrency(normalizeCurrency(text)),
+  },
+  {
+    name: "checkEndpointUrl()",
+    samples: ["https://hooks.example.com:8443/a/b?c=d%20e", "https://[2606:4700::1111]/x"],
+    longest: MAX_BODY_BYTES,
+    read: (text: string) =>
+      checkEndpointUrl(text, { allow_private: false, own_hosts: ["a.example"] }),
+  },
+  {
+    name: "isPublicAddress() and its like",
+    samples: PLACES,
+    longest: MAX_BODY_BYTES,
+    read: (text: string) => [isPublicAddress(text), isPrivateAddress(text)],
+  },
+  ...PAYMENTS_FUNCTION_ROUTES.filter(({ id }) => id.startsWith("list")).map((operation) => ({
+    name: `parseQuery() of ${operation.id}`,
+    samples: [
+      "limit=10&starting_after=pay_01arz3ndektsv4rrffq69g5fav&status=completed&reference=a%20b",
+      "created_after=2026-01-31T12:00:00.5%2B02:00&currency=EUR&type=payment.completed",
+    ],
+    longest: HEAD_BYTES,
+    read: (text: string) => parseQuery(operation.query, new URLSearchParams(text)),
+  })),
+  ...Object.entries(BODIES).flatMap(([id, body]) =>
+    textsOf(body).map(({ path, text }) => ({
+      name: `parseBody() of ${id}, ${path.join(".")}`,
+      samples: [text],
+      longest: MAX_BODY_BYTES - 2_000,
+      read: (text: string) => readFor(operationOf(id), JSON.stringify(withText(body, path, text))),
+    }))
+  ),
+];
 
 for (const reader of READERS) {
   Deno.test(`${reader.name} takes linear time`, async () => {
@@ -95,4 +300,55 @@ for (const reader of CARELESS) {
   Deno.test(`the measurement finds ${reader.name}`, async () => {
     assert.notEqual(await findSlowText(reader, SEED), null);
   });
+}
+
+async function readResponse(text: string, step: number): Promise<number | undefined> {
+  const bytes = new TextEncoder().encode(text);
+  const reader = await ResponseReader.open();
+  try {
+    for (let at = 0; at < bytes.length && !reader.done; at += step) {
+      reader.push(bytes.subarray(at, at + step));
+    }
+    return reader.status;
+  } finally {
+    reader.close();
+  }
+}
+
+async function readFor(operation: Route, text: string) {
+  const { headers, body: sent } = requested("", "Content-Type", "application/json", text);
+  const body = parseBytes(new Uint8Array(await new Response(sent).arrayBuffer()), headers);
+  const input = parseBody(operation.body, body);
+  if (operation.id === "createPayment") readInstrument(input as never, false, 0);
+  return fingerprint(operation.method, "/v1", body.value as never);
+}
+
+function operationOf(id: string): Route {
+  return [...PAYMENTS_FUNCTION_ROUTES, ...SANDBOX_ROUTES].find((operation) => operation.id === id)!;
+}
+
+/** A request to the payments function; throws if no client can send it. */
+function requested(path: string, header = "Accept", value = "*/*", body?: string): Request {
+  return new Request(`http://127.0.0.1:1/api-v1-payments/${path}`, {
+    headers: { [header]: value },
+    ...(body === undefined ? {} : { method: "POST", body }),
+  });
+}
+
+/** Every text of a body, with its path. */
+function textsOf(value: unknown, path: string[] = []): { path: string[]; text: string }[] {
+  if (typeof value === "string") return [{ path, text: value }];
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([name, member]) => textsOf(member, [...path, name]));
+}
+
+/** A copy of a body with another text at one path. */
+function withText(body: unknown, [name, ...rest]: string[], text: string): unknown {
+  if (name === undefined) return text;
+  const copy = (Array.isArray(body) ? [...body] : { ...(body as object) }) as Record<
+    string,
+    unknown
+  >;
+  copy[name] = withText(copy[name], rest, text);
+  return copy;
 }
