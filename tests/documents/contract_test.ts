@@ -1,17 +1,28 @@
-/** The lists and tables of docs/contract.md agree with the schemas and limits of the code. */
+/** The lists and tables of docs/contract.md agree with the schemas, rules and limits of the code. */
 
 import assert from "node:assert/strict";
 import { STABLECOINS } from "../../shared/core/currency.ts";
 import {
+  CAPTURE_METHODS,
+  DELIVERY_STATUSES,
+  EVENT_TYPES,
   FINAL_PAYMENT_STATUSES,
   METHOD_KINDS,
   NETWORKS,
   OUTCOMES,
+  PAYMENT_STATUSES,
   REFUND_REASONS,
   SCOPES,
   TRANSFER_STATUSES,
 } from "../../shared/core/vocabulary.ts";
-import { DISABLED_REASONS } from "../../shared/schema/webhook.ts";
+import { deriveEndpointSecret } from "../../shared/core/webhook_signature.ts";
+import { nextStatuses, type Standing } from "../../shared/domain/payments/lifecycle.ts";
+import { makeAttempt } from "../../shared/domain/webhooks/attempt.ts";
+import { LIVE_DELAYS_MS, TEST_DELAYS_MS } from "../../shared/domain/webhooks/retry_schedule.ts";
+import { PAYMENTS_FUNCTION_ROUTES } from "../../shared/functions/payments_function.ts";
+import { SANDBOX_ROUTES } from "../../shared/sandbox/sandbox_routes.ts";
+import { LEDGER_ACCOUNTS } from "../../shared/schema/ledger.ts";
+import * as limits from "../../shared/schema/limits.ts";
 import {
   ListDisputesQuery,
   ListLedgerEntriesQuery,
@@ -19,71 +30,113 @@ import {
   ListRefundsQuery,
   ListTransfersQuery,
 } from "../../shared/schema/list.ts";
-import { LEDGER_ACCOUNTS } from "../../shared/schema/ledger.ts";
-import * as limits from "../../shared/schema/limits.ts";
 import { Payment } from "../../shared/schema/payment.ts";
 import { Refund } from "../../shared/schema/refund.ts";
 import { ListRequestsQuery } from "../../shared/schema/request.ts";
 import { SandboxReset } from "../../shared/schema/service.ts";
 import {
   DeliveryAttempt,
+  DISABLED_REASONS,
   ListEventsQuery,
   ListWebhookDeliveriesQuery,
 } from "../../shared/schema/webhook.ts";
 import { codeTexts, tableRows } from "../support/documents/readme_document.ts";
-import { numberedSection } from "../support/documents/markdown.ts";
 import { readProjectFile } from "../support/documents/project_files.ts";
 
-const page = await readProjectFile("docs/contract.md");
-const section = (number: string) => numberedSection(page, number)!.replace(/\s+/g, " ");
+const PAGE = await readProjectFile("docs/contract.md");
+const UNITS_MS: Record<string, number> = { s: 1_000, min: 60_000, h: 3_600_000 };
 
-Deno.test("docs/contract.md lists the members of a payment in their order", () => {
-  const [, listed = ""] = /### Object (.*?) - Times/.exec(section("2"))!;
-  const shown = codeTexts(listed).map((text) => text.split(":")[0]);
-  assert.deepEqual(shown, Object.keys(Payment.shape));
+/** The text of a numbered section, on one line. */
+function section(number: string): string {
+  const text = PAGE.split(/^## /m).find((part) => part.startsWith(`${number}. `))!;
+  return text.replace(/\s+/g, " ");
+}
+
+/** The words in backticks of a part of a section. */
+const words = (number: string, part: RegExp) => codeTexts(part.exec(section(number))![1]!);
+/** The rule of a field of a request. */
+const rule = (name: string) =>
+  tableRows(PAGE, "Field").find(([field]) => field!.includes(name))![1]!;
+const members = (texts: string[]) => texts.map((text) => text.split(":")[0]!);
+const sorted = (texts: readonly string[]) => [...new Set(texts)].sort();
+
+/** Event types, which the page shortens to `.completed` after the first of a resource. */
+const event_types = tableRows(PAGE, "Event type").flatMap(([cell]) => {
+  const texts = codeTexts(cell!);
+  const [resource] = texts[0]!.split(".");
+  return texts.map((text) => text.startsWith(".") ? resource + text : text);
 });
 
-Deno.test("docs/contract.md lists the members of a refund in their order", () => {
-  const [, listed = ""] = /returns 201 with the refund: (.*?)\. More/.exec(section("3"))!;
-  const shown = codeTexts(listed).map((text) => text.split(":")[0]);
-  assert.deepEqual(shown, Object.keys(Refund.shape));
+/** Operations, of which a cell names a method once for all paths that follow. */
+const operations = tableRows(PAGE, "Function").flatMap(([, paths]) => {
+  let method = "";
+  return codeTexts(paths!).map((text) => {
+    const [path, verb = method] = text.split(" ").reverse();
+    method = verb;
+    return `${method} ${path}`;
+  });
 });
+const served = [...PAYMENTS_FUNCTION_ROUTES, ...SANDBOX_ROUTES]
+  .map(({ method, paths }) => `${method} ${paths[0].replace(/:(\w+)/g, "{$1}")}`);
 
-Deno.test("docs/contract.md lists reasons, outcomes, scopes and the parts of a reset", () => {
-  assert.ok(section("3").includes(REFUND_REASONS.join(" | ")));
-  const outcomes = tableRows(page, "Field").find(([field]) => field === "`outcome`")![1]!;
-  assert.deepEqual(codeTexts(outcomes), [...OUTCOMES]);
-  const [, scopes = ""] = /Scopes: (.*?)\. A key/.exec(section("5"))!;
-  assert.deepEqual(codeTexts(scopes), [...SCOPES]);
-  const counted = Object.keys(SandboxReset.shape.deleted.shape).join(", ");
-  assert.ok(section("5").includes(`deleted: {${counted}}`));
-  for (const reason of DISABLED_REASONS) assert.ok(section("4").includes(`\`${reason}\``), reason);
-});
+const moves = tableRows(PAGE, "From").flatMap(([from, , to]) => {
+  const next = codeTexts(to!).filter((text) => PAYMENT_STATUSES.some((one) => one === text));
+  return codeTexts(from!).flatMap((status) => next.map((one) => [status, one]));
+}).filter(([from, to]) => from !== to).map(String);
 
-Deno.test("docs/contract.md lists method kinds, networks and assets", () => {
-  const rule = (name: string) => tableRows(page, "Field").find(([it]) => it!.includes(name))![1]!;
-  const kinds = METHOD_KINDS.map((kind) => `\`${kind}_payment\`/\`${kind}\``).join(", ");
-  assert.ok(rule("`capability`").startsWith(`${kinds}.`));
-  const wallet = rule("`wallet`");
-  assert.ok(wallet.includes(`Networks: ${NETWORKS.join(", ")}. Assets: ${STABLECOINS.join(", ")}`));
-});
+/**
+ * Payments that wait for money at an address, and captured payments of 1000 in every status, with
+ * and without a refund of 400.
+ */
+function* standings(): Generator<Standing> {
+  for (const status of PAYMENT_STATUSES) {
+    for (const method_kind of METHOD_KINDS) {
+      for (const capture of CAPTURE_METHODS) {
+        const payment = { status, method_kind, capture, amount_refunding: 0 };
+        for (const amount of [0, 400]) {
+          yield { ...payment, amount_captured: 1000, amount_refunded: amount };
+          const nothing = { amount_captured: 0, amount_refunded: 0 };
+          yield { ...payment, ...nothing, amount_minor: 1000, amount_received: amount };
+        }
+      }
+    }
+  }
+}
+const possible = [...standings()].flatMap((standing) =>
+  nextStatuses(standing).map((next) => `${standing.status},${next}`)
+);
 
-Deno.test("docs/contract.md lists final statuses, statuses of transfers and accounts", () => {
-  const [, final = ""] = /Final statuses are (.*?)\./.exec(section("2"))!;
-  assert.deepEqual(codeTexts(final), [...FINAL_PAYMENT_STATUSES]);
-  const [, transfer = ""] = /A transfer is (.*?),? and its/.exec(section("3"))!;
-  assert.deepEqual(codeTexts(transfer), [...TRANSFER_STATUSES]);
-  const moved = tableRows(page, "Change").flatMap(([, ...sides]) => sides.flatMap(codeTexts));
-  assert.deepEqual([...new Set(moved)].sort(), [...LEDGER_ACCOUNTS].sort());
-});
+/** The headers of a delivery. Only an attempt with a declared fault has Sandbox-Fault. */
+const sent: string[] = [];
+const endpoint_id = "whe_1m7wxh34391014jsnn4dyqy6x0";
+const source = { master_secret: "m".repeat(32), endpoint_id, version: 1, salt: "00".repeat(16) };
+await makeAttempt(
+  {
+    event_id: "evt_1m7wxh46cemfph749zf3qhmsb1",
+    body: "{}",
+    url: "http://127.0.0.1:4343/",
+    number: 1,
+    secrets: [deriveEndpointSecret(source)],
+    allow_private: true,
+    livemode: false,
+    signed_ms: 0,
+    fault: "delay",
+    traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+  },
+  0,
+  ({ headers }) => {
+    sent.push(...Object.keys(headers));
+    return Promise.resolve({ outcome: "timeout", duration_ms: 0 });
+  },
+);
 
-Deno.test("docs/contract.md lists the errors of an attempt", () => {
-  const shown = tableRows(page, "`error`").flatMap(([cell]) => codeTexts(cell!));
-  assert.deepEqual(shown, [...DeliveryAttempt.shape.error.unwrap().options]);
+const waits = tableRows(PAGE, "Key").map(([mode, waits]) => {
+  const delays = [...waits!.matchAll(/\b(\d+) (s|min|h)\b/g)];
+  return [mode, delays.map(([, count, unit]) => Number(count) * UNITS_MS[unit!]!)];
 });
 
 /** The filters of each list are the members of its query without those of paging. */
-const FILTERS: Record<string, { shape: Record<string, unknown> }> = {
+const QUERIES: Record<string, { shape: Record<string, unknown> }> = {
   payments: ListPaymentsQuery,
   refunds: ListRefundsQuery,
   disputes: ListDisputesQuery,
@@ -93,33 +146,103 @@ const FILTERS: Record<string, { shape: Record<string, unknown> }> = {
   deliveries: ListWebhookDeliveriesQuery,
   requests: ListRequestsQuery,
 };
+const filters = tableRows(PAGE, "List").map(([list, cell]) => [list, codeTexts(cell!).sort()]);
+const filters_of_queries = Object.entries(QUERIES).map(([list, { shape }]) => [
+  list,
+  Object.keys(shape).filter((name) => name !== "limit" && name !== "starting_after").sort(),
+]);
 
-Deno.test("docs/contract.md lists the filters of every list", () => {
-  const shown = tableRows(page, "List").map((
-    [list, filters],
-  ) => [list, codeTexts(filters!).sort()]);
-  const expected = Object.entries(FILTERS).map(([list, { shape }]) => [
-    list,
-    Object.keys(shape).filter((name) => name !== "limit" && name !== "starting_after").sort(),
-  ]);
-  assert.deepEqual(shown, expected);
-});
+/** The lists of the page, and those of the code. */
+const LISTS: [name: string, shown: readonly unknown[], expected: readonly unknown[]][] = [
+  [
+    "the members of a payment in their order",
+    members(words("2", /### Object (.*?) - Times/)),
+    Object.keys(Payment.shape),
+  ],
+  [
+    "the members of a refund in their order",
+    members(words("3", /returns 201 with the refund: (.*?)\. More/)),
+    Object.keys(Refund.shape),
+  ],
+  ["outcomes", codeTexts(rule("`outcome`")), OUTCOMES],
+  ["scopes", words("5", /Scopes: (.*?)\. A key/), SCOPES],
+  ["final statuses", words("2", /Final statuses are (.*?)\./), FINAL_PAYMENT_STATUSES],
+  ["statuses of transfers", words("3", /A transfer is (.*?),? and its/), TRANSFER_STATUSES],
+  [
+    "ledger accounts",
+    sorted(tableRows(PAGE, "Change").flatMap(([, ...sides]) => sides.flatMap(codeTexts))),
+    sorted(LEDGER_ACCOUNTS),
+  ],
+  ["every move of a payment and no other", sorted(moves), sorted(possible)],
+  ["every operation and no other", operations.sort(), served.sort()],
+  ["the filters of every list", filters, filters_of_queries],
+  [
+    "the headers of a delivery",
+    tableRows(PAGE, "Header").flatMap(([cell]) => codeTexts(cell!)).sort(),
+    sent.sort(),
+  ],
+  ["every event type and no other", event_types.sort(), EVENT_TYPES.toSorted()],
+  ["the waits between attempts", waits, [["test", TEST_DELAYS_MS], ["live", LIVE_DELAYS_MS]]],
+  [
+    "every status of a delivery",
+    tableRows(PAGE, "Delivery").map(([cell]) => codeTexts(cell!)[0]),
+    DELIVERY_STATUSES,
+  ],
+  [
+    "the errors of an attempt",
+    tableRows(PAGE, "`error`").flatMap(([cell]) => codeTexts(cell!)),
+    DeliveryAttempt.shape.error.unwrap().options,
+  ],
+];
 
-Deno.test("docs/contract.md states the limits of the code", () => {
-  const fields = (name: string) =>
-    tableRows(page, "Field").find(([field]) => field!.includes(name))![1]!;
-  const grouped = String(limits.MAX_AMOUNT_MINOR).replace(/(?<=\d)(?=(\d{3})+$)/g, " ");
-  assert.ok(fields("`amount`").includes(grouped));
-  assert.ok(
-    fields("`reference`").includes(`${limits.MAX_DESCRIPTION} and ${limits.MAX_REFERENCE}`),
-  );
-  for (
-    const limit of [
-      limits.MAX_METADATA_ENTRIES,
-      limits.MAX_METADATA_KEY,
-      limits.MAX_METADATA_VALUE,
-    ]
-  ) assert.match(fields("`metadata`"), new RegExp(`\\b${limit}\\b`));
-  assert.ok(section("5").includes(`1 to ${limits.MAX_IDEMPOTENCY_KEY} visible`));
-  assert.ok(section("5").includes(`1 to ${limits.MAX_PAGE}, default ${limits.DEFAULT_PAGE}`));
-});
+for (const [name, shown, expected] of LISTS) {
+  Deno.test(`docs/contract.md has ${name}`, () => {
+    assert.deepEqual(shown, [...expected]);
+  });
+}
+
+const counted = Object.keys(SandboxReset.shape.deleted.shape).join(", ");
+const kinds = METHOD_KINDS.map((kind) => `\`${kind}_payment\`/\`${kind}\``).join(", ");
+const largest = String(limits.MAX_AMOUNT_MINOR).replace(/(?<=\d)(?=(\d{3})+$)/g, " ");
+const { MAX_METADATA_ENTRIES, MAX_METADATA_KEY, MAX_METADATA_VALUE } = limits;
+
+/** Texts of the page, and the words and numbers of the code that they have. */
+const TEXTS: [name: string, text: string, parts: readonly (string | RegExp)[]][] = [
+  ["reasons of refunds", section("3"), [REFUND_REASONS.join(" | ")]],
+  ["parts of a reset", section("5"), [`deleted: {${counted}}`]],
+  ["reasons of a disabled endpoint", section("4"), DISABLED_REASONS.map((it) => `\`${it}\``)],
+  ["method kinds", rule("`capability`"), [`${kinds}.`]],
+  [
+    "networks and assets",
+    rule("`wallet`"),
+    [`Networks: ${NETWORKS.join(", ")}. Assets: ${STABLECOINS.join(", ")}`],
+  ],
+  ["the largest amount", rule("`amount`"), [largest]],
+  [
+    "the longest texts",
+    rule("`reference`"),
+    [`${limits.MAX_DESCRIPTION} and ${limits.MAX_REFERENCE}`],
+  ],
+  [
+    "the limits of metadata",
+    rule("`metadata`"),
+    [MAX_METADATA_ENTRIES, MAX_METADATA_KEY, MAX_METADATA_VALUE].map((limit) =>
+      new RegExp(`\\b${limit}\\b`)
+    ),
+  ],
+  ["the longest idempotency key", section("5"), [`1 to ${limits.MAX_IDEMPOTENCY_KEY} visible`]],
+  [
+    "the limits of a page",
+    section("5"),
+    [`1 to ${limits.MAX_PAGE}, default ${limits.DEFAULT_PAGE}`],
+  ],
+];
+
+for (const [name, text, parts] of TEXTS) {
+  Deno.test(`docs/contract.md states ${name}`, () => {
+    for (const part of parts) {
+      if (typeof part === "string") assert.ok(text.includes(part), part);
+      else assert.match(text, part);
+    }
+  });
+}

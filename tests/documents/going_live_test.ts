@@ -1,14 +1,18 @@
 /**
- * docs/going-live/stripe.md is true. The test runs its shell blocks in order in one shell, with the local
- * start in place of the deployed service and the double in place of Stripe, and compares its lists
- * with the code.
+ * docs/going-live/stripe.md is true. The test runs its shell blocks in order in one shell, with the
+ * local start in place of the deployed service and the double in place of Stripe, and compares its
+ * lists with the code. It also runs the statement of docs/operations/deploy.md that an operator
+ * pastes into the SQL editor.
  */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import postgres from "postgres";
 import { STRIPE_EVENT_TYPES } from "../../shared/connectors/stripe/stripe_events.ts";
 import { STRIPE_VERSION } from "../../shared/connectors/stripe/stripe_settings.ts";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
+import { cloneDatabase } from "../support/database/database.ts";
+import { section } from "../support/documents/operations_document.ts";
 import { readProjectFile } from "../support/documents/project_files.ts";
 import { assertResponse, NamesOfRun } from "../support/documents/readme_responses.ts";
 import { codeBlocks, shellExamples } from "../support/documents/readme_document.ts";
@@ -68,4 +72,28 @@ Deno.test(`${PATH} creates the webhook endpoint with the version and types of th
   const types = [...text.matchAll(/enabled_events\[\]=([\w.]+)/g)].map(([, type]) => type);
   assert.deepEqual(types, [...STRIPE_EVENT_TYPES]);
   assert.ok(text.includes(`api_version=${STRIPE_VERSION} `));
+});
+
+Deno.test("docs/operations/deploy.md configures the address and the token of the dispatcher", async () => {
+  const steps = await section("Deploying to a Supabase project");
+  const { text } = codeBlocks(steps).find(({ language }) => language === "sql")!;
+  const statement = text.replace("<ref>", "abcdefgh").replace(
+    "<RELAY_TOKEN>",
+    "0".repeat(64),
+  );
+  const database = await cloneDatabase();
+  const sql = postgres(database.url, { max: 1, onnotice: () => {} });
+  try {
+    await sql.unsafe(statement);
+    assert.deepEqual([...await sql`select name, value from pay.settings order by name`], [
+      { name: "relay_token", value: "0".repeat(64) },
+      {
+        name: "relay_url",
+        value: "https://abcdefgh.supabase.co/functions/v1/api-v1-payments/internal/relay",
+      },
+    ]);
+  } finally {
+    await sql.end();
+    await database.drop();
+  }
 });

@@ -46,9 +46,3 @@ export function links(document: string): Link[] {
       .map(([, target]) => ({ target: target!, line: index + 1 }))
   );
 }
-
-/** The text below the heading that begins with `<number>.`, up to the next one of its level. */
-export function numberedSection(document: string, number: string): string | null {
-  const part = document.split(/^## /m).find((text) => text.startsWith(`${number}. `));
-  return part ?? null;
-}
