@@ -1,7 +1,6 @@
 /** Authentication: 401 and its causes, no database statement for a malformed key, and scopes. */
 
 import assert from "node:assert/strict";
-import fc from "fast-check";
 import { generateApiKey } from "../../shared/core/api_key.ts";
 import type { TestService } from "../support/service/service.ts";
 import { assertError } from "../support/http/error_envelope.ts";
@@ -22,68 +21,31 @@ const TOLD = {
   "opens nothing": /not valid here: it is unknown, revoked or expired/,
 };
 
-/**
- * The causes of a 401: the Authorization header, the text of the response, and the number of
- * statements.
- */
-const REFUSED: [
-  cause: string,
-  told: keyof typeof TOLD,
-  statements: number,
-  make: (service: TestService) => Promise<string | null>,
-][] = [
-  ["no header", "no header", 0, () => Promise.resolve(null)],
-  ["an empty header", "no header", 0, () => Promise.resolve("")],
-  ["the scheme alone", "no key", 0, () => Promise.resolve("Bearer")],
-  ["no key", "no key", 0, () => Promise.resolve("Bearer ")],
-  ["another scheme", "no Bearer", 0, ({ key }) => Promise.resolve(`Basic ${btoa(`${key.text}:`)}`)],
-  ["no scheme", "no Bearer", 0, ({ key }) => Promise.resolve(key.text)],
-  [
-    "two keys",
-    "no key",
-    0,
-    ({ key, other }) => Promise.resolve(`Bearer ${key.text} ${other.text}`),
-  ],
-  [
-    "a list of keys",
-    "no key",
-    0,
-    ({ key, other }) => Promise.resolve(`Bearer ${key.text}, Bearer ${other.text}`),
-  ],
-  ["a quoted key", "no key", 0, ({ key }) => Promise.resolve(`Bearer "${key.text}"`)],
-  [
-    "a key with a wrong checksum",
-    "no key",
-    0,
-    ({ key }) => Promise.resolve(`Bearer ${twist(key.text)}`),
-  ],
-  ["a cut key", "no key", 0, ({ key }) => Promise.resolve(`Bearer ${key.text.slice(0, -1)}`)],
-  [
-    "a key with one more character",
-    "no key",
-    0,
-    ({ key }) => Promise.resolve(`Bearer ${key.text}a`),
-  ],
-  [
-    "a key in upper case",
-    "no key",
-    0,
-    ({ key }) => Promise.resolve(`Bearer ${key.text.toUpperCase()}`),
-  ],
-  ["a key of 64 KiB", "no key", 0, () => Promise.resolve(`Bearer sk_test_${"a".repeat(65_536)}`)],
-  ["an unknown key", "opens nothing", 1, () => Promise.resolve(`Bearer ${generateApiKey("test")}`)],
-  [
-    "an unknown live key",
-    "opens nothing",
-    1,
-    () => Promise.resolve(`Bearer ${generateApiKey("live")}`),
-  ],
-  ["a revoked key", "opens nothing", 1, async ({ issueKey, key, sql }) => {
+type Header = (service: TestService) => string | null | Promise<string>;
+
+/** The causes of a 401: the text of the response, and the Authorization header. */
+const REFUSED: [cause: string, told: keyof typeof TOLD, header: Header][] = [
+  ["no header", "no header", () => null],
+  ["an empty header", "no header", () => ""],
+  ["the scheme alone", "no key", () => "Bearer"],
+  ["no key", "no key", () => "Bearer "],
+  ["another scheme", "no Bearer", ({ key }) => `Basic ${btoa(`${key.text}:`)}`],
+  ["no scheme", "no Bearer", ({ key }) => key.text],
+  ["two keys", "no key", ({ key, other }) => `Bearer ${key.text} ${other.text}`],
+  ["a list of keys", "no key", ({ key, other }) => `Bearer ${key.text}, Bearer ${other.text}`],
+  ["a quoted key", "no key", ({ key }) => `Bearer "${key.text}"`],
+  ["a key with a wrong checksum", "no key", ({ key }) => `Bearer ${twist(key.text)}`],
+  ["a cut key", "no key", ({ key }) => `Bearer ${key.text.slice(0, -1)}`],
+  ["a key in upper case", "no key", ({ key }) => `Bearer ${key.text.toUpperCase()}`],
+  ["a key of 64 KiB", "no key", () => `Bearer sk_test_${"a".repeat(65_536)}`],
+  ["an unknown key", "opens nothing", () => `Bearer ${generateApiKey("test")}`],
+  ["an unknown live key", "opens nothing", () => `Bearer ${generateApiKey("live")}`],
+  ["a revoked key", "opens nothing", async ({ issueKey, key, sql }) => {
     const { id, text } = await issueKey(key.environment_id);
     await sql`update pay.api_key_secrets set revoked_at = now() where api_key_id = ${id}`;
     return `Bearer ${text}`;
   }],
-  ["an expired key", "opens nothing", 1, async ({ issueKey, key }) => {
+  ["an expired key", "opens nothing", async ({ issueKey, key }) => {
     const expires_at = new Date(Date.now() - 1_000).toISOString();
     return `Bearer ${(await issueKey(key.environment_id, { expires_at })).text}`;
   }],
@@ -91,7 +53,9 @@ const REFUSED: [
 
 serviceCase("a request without a valid key is 401", async (t, service) => {
   const bodies = new Map<string, Set<string>>();
-  for (const [cause, told, statements, make] of REFUSED) {
+  for (const [cause, told, make] of REFUSED) {
+    // No statement tells whether a malformed key opens something.
+    const statements = told === "opens nothing" ? 1 : 0;
     const same = bodies.get(told) ?? new Set();
     bodies.set(told, same);
     await t.step(`${cause}: 401 with "${told}", ${statements} statements`, async () => {
@@ -158,27 +122,6 @@ serviceCase("a request without a valid key is 401", async (t, service) => {
     }
     await service.setClock(null);
   });
-});
-
-serviceCase("10 000 malformed keys cause no database statement", async (_, service) => {
-  const base = service.key.text;
-  const character = fc.constantFrom(..."0aAzZ9_-. é");
-  const malformed = fc.oneof(
-    fc.string({ maxLength: 80 }),
-    fc.stringMatching(/^sk_test_[0-9A-Za-z]{49}$/),
-    fc.tuple(fc.nat(base.length - 1), character).map(([at, one]) =>
-      base.slice(0, at) + one + base.slice(at + 1)
-    ),
-    fc.nat(base.length - 1).map((length) => base.slice(0, length)),
-  ).filter((text) => text.trim() !== base && /^[\x20-\x7e]*$/.test(text));
-  service.forgetStatements();
-  await fc.assert(
-    fc.asyncProperty(malformed, async (key) => {
-      assert.equal((await service.call("GET", PAYMENTS, { key })).status, 401);
-    }),
-    { numRuns: 10_000 },
-  );
-  service.assertStatements(0);
 });
 
 serviceCase("a key without the required scope", async (t, service) => {

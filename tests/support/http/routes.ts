@@ -12,7 +12,7 @@ import { CATALOGUE } from "../catalogue/requests.ts";
 import { fill, firstValues } from "../catalogue/run_catalogue.ts";
 
 /** A route. `:pay` stands for the id of a payment, and so on. */
-export type ListedRoute = [method: string, path: string, scope: string];
+type ListedRoute = [method: string, path: string, scope: string];
 
 /** All routes that take a key, without the aliases of the sandbox. */
 const OWN_ROUTES: ListedRoute[] = [
