@@ -41,6 +41,7 @@ export class Search {
   /** Test files that have run, with their level. */
   readonly #learned = new Map<string, Promise<void>>();
   readonly #texts = new Map<string, string>();
+  readonly #plain = new Map<TestProcess, Promise<string>>();
   readonly #knowledge: Knowledge = {
     mutants: new Map(),
     at_start: new Set(),
@@ -51,17 +52,13 @@ export class Search {
     readonly server: TestServer,
     private ends_at_ms: number,
     readonly processes: TestProcess[],
-    /** Copies without mutants, one for each process. */
-    readonly plain: string[],
     readonly table: Map<string, NoticedFault>,
   ) {}
 
   static async open(server: TestServer, jobs: number, minutes: number): Promise<Search> {
     const copy = await copyProject(ROOT);
     const processes = Array.from({ length: jobs }, () => new TestProcess(copy));
-    const plain = await Promise.all(processes.map(() => copyProject(ROOT)));
-    const ends_at_ms = Date.now() + minutes * 60_000;
-    return new Search(server, ends_at_ms, processes, plain, await readTable());
+    return new Search(server, Date.now() + minutes * 60_000, processes, await readTable());
   }
 
   /** Ends the run after the tests that run now. */
@@ -71,9 +68,17 @@ export class Search {
 
   async close(): Promise<void> {
     for (const process of this.processes) await process.end();
-    for (const folder of [this.processes[0]!.copy, ...this.plain]) {
+    const plain = await Promise.all(this.#plain.values());
+    for (const folder of [this.processes[0]!.copy, ...plain]) {
       await Deno.remove(folder, { recursive: true });
     }
+  }
+
+  /** The copy without mutants in which a process plants fixes, made with its first one. */
+  #plainOf(process: TestProcess): Promise<string> {
+    const copy = this.#plain.get(process) ?? copyProject(ROOT);
+    this.#plain.set(process, copy);
+    return copy;
   }
 
   /** The URL of the database that tests copy. */
@@ -175,7 +180,7 @@ export class Search {
   ): Promise<Fault[]> {
     const queue = [...faults];
     const open: Fault[] = [];
-    await Promise.all(this.processes.map(async (process, i) => {
+    await Promise.all(this.processes.map(async (process) => {
       for (let fault = queue.shift(); fault !== undefined; fault = queue.shift()) {
         if (is_last && fault.kind !== "mutant") {
           open.push(fault);
@@ -187,7 +192,7 @@ export class Search {
         }
         const is_final = is_last || fault.kind !== "mutant";
         const tests = this.#is_over ? null : this.#candidates(fault, level, is_final);
-        const by = tests && await this.#firstNoticer(fault, tests, process, this.plain[i]!);
+        const by = tests && await this.#firstNoticer(fault, tests, process);
         if (!by || this.#is_over) open.push(fault);
         if (this.#is_over || !tests || !by && !(is_final && level === "database")) continue;
         this.#record(fault, by);
@@ -254,7 +259,6 @@ export class Search {
     fault: Fault,
     tests: readonly KnownTest[],
     process: TestProcess,
-    plain: string,
   ): Promise<KnownTest | null> {
     const server = JSON.stringify(this.server);
     const first = async (isNoticedBy: (test: KnownTest) => Promise<boolean>) => {
@@ -273,6 +277,7 @@ export class Search {
         (other) => first((test) => differs(other, process, test, server)),
       );
     }
+    const plain = kind === "fix" ? await this.#plainOf(process) : "";
     const statement = kind === "sql" ? mutant : await sqlOfFix(plain, fault);
     if (statement !== null) {
       const steps = fault.name.split(" ").at(-1)!;

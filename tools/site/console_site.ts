@@ -4,18 +4,13 @@
  */
 
 import { bundleScript } from "./bundle_script.ts";
-import type { StaticFile, StaticSite } from "./static_site.ts";
+import { CONSOLE, fileOf, readAssets } from "./assets.ts";
+import type { StaticSite } from "./static_site.ts";
 
-const CONSOLE = new URL("../../apps/console/", import.meta.url);
-/** Files that are served unchanged, with their types. */
-const ASSETS: readonly (readonly [name: string, type: string])[] = [
-  ["theme.css", "text/css; charset=utf-8"],
-  ["layout.css", "text/css; charset=utf-8"],
-  ["controls.css", "text/css; charset=utf-8"],
-  ["content.css", "text/css; charset=utf-8"],
-  ["icon.svg", "image/svg+xml"],
-  ["geist.woff2", "font/woff2"],
-  ["geist_license.txt", "text/plain; charset=utf-8"],
+/** Files that are served unchanged. */
+const ASSETS = [
+  ...["theme.css", "layout.css", "controls.css", "content.css", "icon.svg"],
+  ...["geist.woff2", "geist_license.txt"],
 ];
 const PAGE = "index.html";
 /** Placeholders in the page, for the base URL of the API and the content security policy. */
@@ -29,19 +24,19 @@ const POLICY_PLACE = "{{content-security-policy}}";
  */
 export async function buildConsoleSite(base_url: string): Promise<StaticSite> {
   const policy = contentSecurityPolicy(base_url);
-  const [page, script, ...assets] = await Promise.all([
+  const [page, script, assets] = await Promise.all([
     Deno.readTextFile(new URL(PAGE, CONSOLE)),
     bundleScript("apps/console/main.tsx"),
-    ...ASSETS.map(([name]) => Deno.readFile(new URL(name, CONSOLE))),
+    readAssets(CONSOLE, ASSETS),
   ]);
   const html = page
     .replace(API_PLACE, escapeAttribute(base_url))
     .replace(POLICY_PLACE, escapeAttribute(policy));
   return {
-    files: new Map<string, StaticFile>([
-      [PAGE, { type: "text/html; charset=utf-8", body: html }],
-      ["main.js", { type: "text/javascript; charset=utf-8", body: script }],
-      ...ASSETS.map(([name, type], index) => [name, { type, body: assets[index]! }] as const),
+    files: new Map([
+      [PAGE, fileOf(PAGE, html)],
+      ["main.js", fileOf("main.js", script)],
+      ...assets,
     ]),
     headers: {
       // The page has the same policy in a <meta>, which cannot contain frame-ancestors.

@@ -5,6 +5,7 @@
  */
 
 import MiniSearch from "minisearch";
+import { CONSOLE, DOCS_HEADERS, fileOf, readAssets } from "./assets.ts";
 import { bundleScript } from "./bundle_script.ts";
 import { drawDiagram } from "./docs_site/diagram.ts";
 import {
@@ -23,32 +24,6 @@ import { addressOf, DECISIONS, HOME, OTHER_PAGES, SECTIONS } from "./docs_site/s
 import type { StaticFile, StaticSite } from "./static_site.ts";
 
 const OWN = new URL("docs_site/", import.meta.url);
-const CONSOLE = new URL("../../apps/console/", import.meta.url);
-/** Files that are served unchanged. The colours, the font and the icon are the console's. */
-const ASSETS: readonly (readonly [name: string, type: string, folder: URL])[] = [
-  ["docs.css", "text/css; charset=utf-8", OWN],
-  ["theme.js", "text/javascript; charset=utf-8", OWN],
-  ["theme.css", "text/css; charset=utf-8", CONSOLE],
-  ["icon.svg", "image/svg+xml", CONSOLE],
-  ["geist.woff2", "font/woff2", CONSOLE],
-];
-const HTML = "text/html; charset=utf-8";
-const TEXT = "text/plain; charset=utf-8";
-const SVG = "image/svg+xml";
-/** Types of the files of `docs/` that are shown as they are. */
-const TYPES: Readonly<Record<string, string>> = {
-  png: "image/png",
-  svg: SVG,
-  json: "application/json",
-};
-
-/** Headers of every response. The policy of the content is in the pages. */
-const DOCS_HEADERS: Readonly<Record<string, string>> = {
-  "Content-Security-Policy": "frame-ancestors 'none'",
-  "X-Content-Type-Options": "nosniff",
-  "Referrer-Policy": "no-referrer",
-};
-
 /**
  * Builds the pages.
  * @param console_url URL of the console, relative to the folder of the site; null without one
@@ -56,33 +31,27 @@ const DOCS_HEADERS: Readonly<Record<string, string>> = {
  */
 export async function buildDocsSite(console_url: string | null): Promise<StaticSite> {
   const files = new Map<string, StaticFile>();
-  const [sources, script, ...assets] = await Promise.all([
+  const [sources, script, own, shared] = await Promise.all([
     readProjectPages((source, caption, address) => {
       const { html, pictures } = drawDiagram(source, caption, address);
-      for (const [name, body] of pictures) files.set(name, { type: SVG, body });
+      for (const [name, body] of pictures) files.set(name, fileOf(name, body));
       return html;
     }),
     bundleScript("tools/site/docs_site/page.ts"),
-    ...ASSETS.map(([name, , folder]) => Deno.readFile(new URL(name, folder))),
+    readAssets(OWN, ["docs.css", "theme.js"]),
+    readAssets(CONSOLE, ["theme.css", "icon.svg", "geist.woff2"]),
   ]);
   const frame: PageFrame = { navigation: navigationOf(sources), console_url };
+  const add = (name: string, body: StaticFile["body"]) => files.set(name, fileOf(name, body));
   for (const { address, path, page, markdown, bytes } of sources) {
-    if (page !== null) {
-      files.set(address, { type: HTML, body: renderPage({ ...page, address }, frame) });
-    }
-    if (markdown !== null) {
-      files.set(address.replace(/\.html$/, ".md"), { type: TEXT, body: markdown });
-    }
-    if (bytes !== null) {
-      files.set(address, { type: TYPES[path.split(".").at(-1)!] ?? TEXT, body: bytes });
-    }
+    if (page !== null) add(address, renderPage({ ...page, address }, frame));
+    if (markdown !== null) add(address.replace(/\.html$/, ".md"), markdown);
+    if (bytes !== null) files.set(address, fileOf(path, bytes));
   }
-  files.set("page.js", { type: "text/javascript; charset=utf-8", body: script });
-  files.set("search.json", { type: "application/json", body: searchIndex(sources) });
-  files.set("llms.txt", { type: TEXT, body: llmsText(sources, frame.navigation) });
-  for (const [index, [name, type]] of ASSETS.entries()) {
-    files.set(name, { type, body: assets[index]! });
-  }
+  add("page.js", script);
+  add("search.json", searchIndex(sources));
+  add("llms.txt", llmsText(sources, frame.navigation));
+  for (const [name, file] of [...own, ...shared]) files.set(name, file);
   return { files, headers: DOCS_HEADERS };
 }
 

@@ -7,8 +7,9 @@
 
 import { join } from "node:path";
 import { runWithPackage } from "../npm_package.ts";
+import { CONSOLE, DOCS_HEADERS, fileOf, readAssets } from "./assets.ts";
 import { buildReferenceDocument } from "./reference_document.ts";
-import type { StaticFile, StaticSite } from "./static_site.ts";
+import type { StaticSite } from "./static_site.ts";
 
 /** The npm package of Scalar. Its script has its dependencies in it. */
 export const SCALAR = {
@@ -24,27 +25,10 @@ const SCRIPT = "browser/standalone.js";
 
 const FOLDER = new URL("reference_site/", import.meta.url);
 const PAGE = "index.html";
-const CONSOLE = new URL("../../apps/console/", import.meta.url);
-/** Files of the page, with their types. The colours, the font and the icon are the console's. */
-const ASSETS: readonly (readonly [name: string, type: string, folder: URL])[] = [
-  ["page.js", "text/javascript; charset=utf-8", FOLDER],
-  ["style.css", "text/css; charset=utf-8", FOLDER],
-  ["theme.css", "text/css; charset=utf-8", CONSOLE],
-  ["icon.svg", "image/svg+xml", CONSOLE],
-  ["geist.woff2", "font/woff2", CONSOLE],
-];
-
 /** Placeholders in the page. */
 const POLICY_PLACE = "{{content-security-policy}}";
 const CONSOLE_PLACE = "<!-- console-link -->";
 const CONSOLE_LINK = '<a href="../../console/">Console</a>';
-
-/** Headers of every response. The policy of the content is in the page. */
-const HEADERS = {
-  "Content-Security-Policy": "frame-ancestors 'none'",
-  "X-Content-Type-Options": "nosniff",
-  "Referrer-Policy": "no-referrer",
-};
 
 /**
  * Builds the page. Fetches Scalar if the data folder does not have it.
@@ -59,23 +43,25 @@ export async function buildReferenceSite(
   { is_hosted = false }: { is_hosted?: boolean } = {},
 ): Promise<StaticSite> {
   const { origin, pathname } = new URL(base_url);
-  const [script, document, page, ...assets] = await Promise.all([
+  const [script, document, page, own, shared] = await Promise.all([
     readScalar(data_dir),
     buildReferenceDocument(base_url, is_hosted ? base_url : pathname),
     Deno.readTextFile(new URL(PAGE, FOLDER)),
-    ...ASSETS.map(([name, , folder]) => Deno.readFile(new URL(name, folder))),
+    readAssets(FOLDER, ["page.js", "style.css"]),
+    readAssets(CONSOLE, ["theme.css", "icon.svg", "geist.woff2"]),
   ]);
   const html = page
     .replace(POLICY_PLACE, policyFor(is_hosted ? `'self' ${origin}` : "'self'"))
     .replace(CONSOLE_PLACE, is_hosted ? "" : CONSOLE_LINK);
   return {
-    files: new Map<string, StaticFile>([
-      [PAGE, { type: "text/html; charset=utf-8", body: html }],
-      ["scalar.js", { type: "text/javascript; charset=utf-8", body: script }],
-      ["openapi.json", { type: "application/json", body: JSON.stringify(document) }],
-      ...ASSETS.map(([name, type], index) => [name, { type, body: assets[index]! }] as const),
+    files: new Map([
+      [PAGE, fileOf(PAGE, html)],
+      ["scalar.js", fileOf("scalar.js", script)],
+      ["openapi.json", fileOf("openapi.json", JSON.stringify(document))],
+      ...own,
+      ...shared,
     ]),
-    headers: HEADERS,
+    headers: DOCS_HEADERS,
   };
 }
 

@@ -113,21 +113,7 @@ async function denoTest(
     shows_times,
     cwd: ROOT,
     env: { TEST_SERVER: server ? JSON.stringify(server) : "", ...env },
-    on_start(child) {
-      // Ctrl-C also reaches the child. This process ignores it and cleans up after the child.
-      Deno.addSignalListener("SIGINT", () => {});
-      if (Deno.build.os === "windows") return;
-      Deno.addSignalListener("SIGTERM", () => child.kill("SIGTERM"));
-    },
-  }, {
-    is_terminal: Deno.stdout.isTerminal(),
-    write: writeOut,
   });
-}
-
-/** Writes all bytes to standard output. `writeSync` can write fewer than it gets. */
-function writeOut(bytes: Uint8Array): void {
-  for (let rest = bytes; rest.length > 0;) rest = rest.subarray(Deno.stdout.writeSync(rest));
 }
 
 /**

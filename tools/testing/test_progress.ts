@@ -13,7 +13,6 @@ const PRELOADED = fileURLToPath(
 );
 /** Number of files between two progress lines if the output is not a terminal. */
 const STEP = 10;
-const NEWLINE = 0x0a;
 /** Moves the cursor to the start of the line and erases the line. */
 const ERASE_LINE = "\r\x1b[K";
 
@@ -24,57 +23,35 @@ interface TestRun {
   /** Number of files that the arguments name. */
   file_count: number;
   /** Whether to print the time of each file at the end. */
-  shows_times?: boolean;
+  shows_times: boolean;
   cwd: string;
   env: Record<string, string>;
-  /** Called with the process when it has started, to forward signals. */
-  on_start?: (child: Deno.ChildProcess) => void;
-}
-
-/** Destination of the output. */
-interface TestOutput {
-  is_terminal: boolean;
-  write(bytes: Uint8Array): void;
 }
 
 /** Runs the tests to the end and returns the exit code. */
-export async function runWithProgress(run: TestRun, output: TestOutput): Promise<number> {
+export async function runWithProgress(run: TestRun): Promise<number> {
+  const { args, file_count, shows_times, cwd, env } = run;
   const done_file = await Deno.makeTempFile({ prefix: "payments-test-" });
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["test", `--preload=${PRELOADED}`, ...run.args],
-    cwd: run.cwd,
-    env: { ...run.env, [FILES_DONE]: done_file },
+    args: ["test", `--preload=${PRELOADED}`, ...args],
+    cwd,
+    env: { ...env, [FILES_DONE]: done_file },
     stdin: "null",
     stdout: "piped",
   }).spawn();
   try {
-    run.on_start?.(child);
-    const done = () => filesDone(done_file, run.cwd);
-    const nextLine = progressLines(() => done().length, run.file_count, output.is_terminal);
-    await passOn(child.stdout, output, nextLine);
+    // Ctrl-C also reaches the child. This process ignores it and cleans up after the child.
+    Deno.addSignalListener("SIGINT", () => {});
+    if (Deno.build.os !== "windows") {
+      Deno.addSignalListener("SIGTERM", () => child.kill("SIGTERM"));
+    }
+    await passOn(child.stdout, () => filesDone(done_file, cwd).length, file_count);
     const { code } = await child.status;
-    if (run.shows_times) output.write(new TextEncoder().encode(tableOf(done())));
+    if (shows_times) write(tableOf(filesDone(done_file, cwd)));
     return code;
   } finally {
     await Deno.remove(done_file);
   }
-}
-
-/** Returns the text to write after complete lines; a terminal erases it before the next line. */
-function progressLines(
-  done: () => number,
-  file_count: number,
-  is_terminal: boolean,
-): () => string {
-  let steps_shown = 0;
-  return () => {
-    const count = done();
-    if (is_terminal) return file_count > 1 ? `${count} of ${file_count} files` : "";
-    const steps = Math.floor(count / STEP);
-    if (steps === steps_shown) return "";
-    steps_shown = steps;
-    return `${count} of ${file_count} files\n`;
-  };
 }
 
 /** The seconds of each file, the slowest first. */
@@ -83,26 +60,29 @@ function tableOf(files: readonly DoneFile[]): string {
     .map(({ file, seconds }) => `${seconds.toFixed(1).padStart(7)} s  ${file}\n`).join("");
 }
 
+/** Prints a stream. After complete lines it prints how many files are done. */
 async function passOn(
-  stream: ReadableStream<Uint8Array>,
-  output: TestOutput,
-  nextLine: () => string,
+  stream: ReadableStream<Uint8Array<ArrayBuffer>>,
+  countDone: () => number,
+  file_count: number,
 ): Promise<void> {
-  const encoder = new TextEncoder();
-  const decoder = new TextDecoder();
-  let is_shown = false;
-  const erase = () => {
-    if (is_shown && output.is_terminal) output.write(encoder.encode(ERASE_LINE));
-    is_shown = false;
-  };
-  for await (const bytes of stream) {
-    erase();
-    const text = decoder.decode(bytes, { stream: true });
-    output.write(encoder.encode(withoutGroups(text)));
-    if (bytes.at(-1) !== NEWLINE) continue;
-    const line = nextLine();
-    if (line !== "") output.write(encoder.encode(line));
-    is_shown = line !== "";
+  const is_terminal = Deno.stdout.isTerminal();
+  let [shown, steps] = ["", 0];
+  for await (const text of stream.pipeThrough(new TextDecoderStream())) {
+    write((shown && ERASE_LINE) + withoutGroups(text));
+    shown = "";
+    if (file_count === 1 || !text.endsWith("\n")) continue;
+    const count = countDone();
+    const line = `${count} of ${file_count} files`;
+    if (is_terminal) write(shown = line);
+    else if (steps < Math.floor(count / STEP)) write(`${line}\n`);
+    steps = Math.floor(count / STEP);
   }
-  erase();
+  write(shown && ERASE_LINE);
+}
+
+/** Writes a text whole. `writeSync` can write fewer bytes than it gets. */
+function write(text: string): void {
+  let rest = new TextEncoder().encode(text);
+  while (rest.length > 0) rest = rest.subarray(Deno.stdout.writeSync(rest));
 }

@@ -79,13 +79,17 @@ export async function openTwoCells(open: AsyncDisposableStack, disks?: Disks): P
   };
 }
 
-/** Starts `deno task cells` with these arguments. */
-export function startCells(words: readonly string[]): RunningProgram {
+/** Starts `deno task cells` with these arguments. @param onLine gets each line that it prints */
+export function startCells(
+  words: readonly string[],
+  onLine?: (line: string) => void,
+): RunningProgram {
   const args = words.filter((word) => !VARIABLE.test(word));
   const variables = words.filter((word) => VARIABLE.test(word));
   return runProgram(
     ["run", "-A", OPERATOR, "cells", ...args],
     Object.fromEntries(variables.map((word) => word.split(/=(.*)/, 2))),
+    onLine,
   );
 }
 

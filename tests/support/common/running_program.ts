@@ -24,10 +24,11 @@ export interface RunningProgram {
   ended: Promise<EndedProgram>;
 }
 
-/** Starts Deno with these arguments. */
+/** Starts Deno with these arguments. @param onLine gets each line that it prints */
 export function runProgram(
   args: readonly string[],
   env: Record<string, string>,
+  onLine: (line: string) => void = () => {},
 ): RunningProgram {
   const child = new Deno.Command(Deno.execPath(), {
     args: [...args],
@@ -40,8 +41,12 @@ export function runProgram(
   let output = "";
   let grown = Promise.withResolvers<void>();
   const read = async (stream: ReadableStream<Uint8Array<ArrayBuffer>>) => {
+    let line = "";
     for await (const text of stream.pipeThrough(new TextDecoderStream())) {
       output += text;
+      const lines = (line + text).split("\n");
+      line = lines.pop()!;
+      lines.forEach(onLine);
       grown.resolve();
       grown = Promise.withResolvers();
     }

@@ -1,7 +1,7 @@
 /** The operator's command that moves an account, as a process that is killed at its steps. */
 
-import { fileURLToPath } from "node:url";
 import { pause } from "../../../support/common/until.ts";
+import { startCells } from "../../../support/cells/cell_servers.ts";
 import type { CellsProxy } from "../../../support/proxy/cells_proxy.ts";
 import { Tally } from "../../harness/audit.ts";
 import { killPostgres } from "../../harness/killer.ts";
@@ -31,7 +31,6 @@ export interface DueKill {
 /** Returns a random time up to the longest one. */
 export type Delay = (most_ms: number) => number;
 
-const COMMAND = fileURLToPath(new URL("../../../../apps/operator/operator.ts", import.meta.url));
 /** The longest time from the line of a step to a kill: longer where the step takes longer. */
 const DELAYS_MS: Readonly<Record<string, number>> = { copy: 3_000, delete: 300 };
 const DELAY_MS = 60;
@@ -52,6 +51,7 @@ export class Mover {
   async move(from: Cell, to: Cell, left: DueKill[], delay: Delay) {
     let fenced_at: number | null = null;
     let killing: Promise<void> | null = null;
+    let has_ended = false;
     const mover = this.start("move", from, to, (line) => {
       if (line.startsWith("fence:")) fenced_at = performance.now();
       if (line.startsWith("wake:") && fenced_at !== null) {
@@ -65,48 +65,32 @@ export class Mover {
       killing = (async () => {
         const { step, victim } = due;
         await pause(delay(DELAYS_MS[step] ?? DELAY_MS));
-        if (!mover.isUnderWay()) left.push(due);
+        if (has_ended) left.push(due);
         else {
           this.kills.add(`${victim} at ${step}`);
-          if (victim === "mover") mover.kill();
+          if (victim === "mover") mover.kill("SIGKILL");
           else await killPostgres((victim === "source" ? from : to).stage);
         }
         killing = null;
       })();
     });
     const ended = await mover.ended;
+    has_ended = true;
     await killing;
     return ended;
   }
 
   /** Starts the command. */
-  start(action: "move" | "abort", from: Cell, to: Cell, onLine: (line: string) => void = () => {}) {
+  start(action: "move" | "abort", from: Cell, to: Cell, onLine?: (line: string) => void) {
     const { map_file, socket } = this.#proxy;
-    const flags = action === "abort"
-      ? []
-      : ["--map", map_file, "--cell", to.name, "--socket", socket, "--run"];
-    const child = new Deno.Command(Deno.execPath(), {
-      args: ["run", "-A", COMMAND, "cells", action, "--account", ACCOUNT, ...flags],
-      env: { CELLS_FROM_URL: from.stage.operator_url, CELLS_TO_URL: to.stage.operator_url },
-      stdin: "null",
-      stdout: "null",
-      stderr: "piped",
-    }).spawn();
-    let [output, rest, is_over] = ["", "", false];
-    const read = (async () => {
-      for await (const text of child.stderr.pipeThrough(new TextDecoderStream())) {
-        output += text;
-        const lines = (rest + text).split("\n");
-        rest = lines.pop()!;
-        for (const line of lines) onLine(line);
-      }
-    })();
-    const ended = (async () => {
-      const { code } = await child.status;
-      is_over = true;
-      await read;
-      return { code, output };
-    })();
-    return { isUnderWay: () => !is_over, kill: () => is_over || child.kill("SIGKILL"), ended };
+    const flags = ["--map", map_file, "--cell", to.name, "--socket", socket, "--run"];
+    return startCells(
+      [
+        ...[`CELLS_FROM_URL=${from.stage.operator_url}`, `CELLS_TO_URL=${to.stage.operator_url}`],
+        ...[action, "--account", ACCOUNT],
+        ...(action === "move" ? flags : []),
+      ],
+      onLine,
+    );
   }
 }

@@ -201,7 +201,7 @@ class MovesRun {
   async #abort(delay: Delay): Promise<void> {
     const killed = this.#mover.start("abort", this.home, this.away);
     await pause(delay(ABORT_MS));
-    killed.kill();
+    killed.kill("SIGKILL");
     await killed.ended;
     const { code, output } = await this.#mover.start("abort", this.home, this.away).ended;
     if (code === 0 || output.includes("No move of")) {
