@@ -292,6 +292,12 @@ webhookCase("POST /recover bounds", async (t, service, hooks) => {
       assert.equal(await count({ since, ...(until && { until }) }), expected);
     });
   }
+  await t.step("since is within 30 days to the millisecond", async () => {
+    const oldest = AT + 3 * HOUR_MS - 30 * 24 * HOUR_MS;
+    assert.equal(await count({ since: time(oldest) }), 3);
+    const refused = await recover(service, id, { since: time(oldest - 1) });
+    assertRefused(refused, 400, "invalid_parameter", "since");
+  });
   await t.step("until before since is refused", async () => {
     const bounds = { since: time(AT + HOUR_MS), until: time(AT) };
     assertRefused(await recover(service, id, bounds), 400, "invalid_parameter", "until");

@@ -18,11 +18,6 @@ import { HOOKS_CERTIFICATE, TEST_AUTHORITY } from "./test_certificates.ts";
 /** A public address, which live endpoints may have. */
 export const PUBLIC_ADDRESS = "93.184.216.34";
 
-/** Starts a receiver with a certificate for hooks.example.com. */
-export function openPublicReceiver(): RecordingReceiver {
-  return openRecorder(() => 200, HOOKS_CERTIFICATE);
-}
-
 /** Returns the attempt numbers of the webhooks at a path, in the order of arrival. */
 export function attemptsAt(receiver: RecordingReceiver, path: string): number[] {
   return receiver.at(path).map(({ headers }) => Number(headers.get("Webhook-Attempt")));
