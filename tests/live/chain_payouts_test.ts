@@ -4,14 +4,17 @@
  */
 
 import assert from "node:assert/strict";
+import { connectorsOf } from "../../apps/operator/operator_database.ts";
 import { exportPayouts } from "../../apps/operator/payouts.ts";
+import { runWorkCommand } from "../../apps/operator/provider_work.ts";
+import { idGenerator } from "../../shared/core/ids.ts";
 import type { Hex } from "../support/chain/chain_world.ts";
 import {
   balanceOf,
   MINUTE_S,
   newAddress,
   payoutCase,
-  topic,
+  transferOf,
 } from "../support/chain/payout_case.ts";
 import { startSecondService } from "../support/service/second_service.ts";
 
@@ -146,14 +149,7 @@ payoutCase("payouts that cannot be paid", async (given, signer, t) => {
   await t.step("money for one of two: the other one waits for more", async () => {
     const payment = await paid();
     const left = await balanceOf(given, wallet);
-    await given.world.node.call("eth_sendTransaction", {
-      from: wallet,
-      to: usdc,
-      gas: "0xf4240",
-      data: `0xa9059cbb${topic(newAddress()).slice(2)}${
-        (left - 500).toString(16).padStart(64, "0")
-      }`,
-    });
+    await given.payByHand(newAddress(), left - 500);
     await given.mined();
     const one = await refund(payment, 400, newAddress());
     const other = await refund(payment, 300, newAddress());
@@ -241,8 +237,7 @@ payoutCase(
       assert.equal(batch.chainId, "31337");
       assert.equal(batch.meta.createdFromSafeAddress.toLowerCase(), wallet);
       assert.match(batch.meta.checksum, /^0x[0-9a-f]{64}$/);
-      const data = `0xa9059cbb${topic(to).slice(2)}${(100).toString(16).padStart(64, "0")}`;
-      const call = { to: usdc.toLowerCase(), value: "0", data };
+      const call = { to: usdc.toLowerCase(), value: "0", data: transferOf(to, 100) };
       assert.deepEqual(
         batch.transactions.map(({ to, value, data }: Record<string, string>) => ({
           to: to!.toLowerCase(),
@@ -260,19 +255,11 @@ payoutCase(
       await given.set({ signer_url: signer.url });
       await later();
       assert.deepEqual(signer.nonces, [], "the signer gets nothing that people sign");
-      const data = `0xa9059cbb${topic(to).slice(2)}${(100).toString(16).padStart(64, "0")}`;
-      const pay = () =>
-        given.world.node.call("eth_sendTransaction", {
-          from: wallet,
-          to: usdc,
-          gas: "0xf4240",
-          data,
-        });
-      await pay();
+      await given.payByHand(to, 100);
       await final();
       const statuses = async () => [await statusOf(equal[0]), await statusOf(equal[1])];
       assert.deepEqual(await statuses(), ["completed", "pending"]);
-      await pay();
+      await given.payByHand(to, 100);
       await final();
       assert.deepEqual(await statuses(), ["completed", "completed"]);
       assert.deepEqual(await received(to), [100, 100]);
@@ -281,15 +268,94 @@ payoutCase(
       await given.set({ signer_url: null });
       const more = [await refund(payment, 100, to), await refund(payment, 100, to)];
       await run();
-      const data = `0xa9059cbb${topic(to).slice(2)}${(100).toString(16).padStart(64, "0")}`;
-      for (const gas of ["0xf4240", "0xf4241"]) {
-        await given.world.node.call("eth_sendTransaction", { from: wallet, to: usdc, gas, data });
-      }
+      for (const gas of ["0xf4240", "0xf4241"]) await given.payByHand(to, 100, { gas });
       await final();
       assert.deepEqual([await statusOf(more[0]), await statusOf(more[1])], [
         "completed",
         "completed",
       ]);
     });
+  },
+);
+
+payoutCase("each transfer settles one payout", async (given, _signer, t) => {
+  const { service, account_id, refund, paid, statusOf, final } = given;
+  const { sql } = service;
+  const { node } = given.world;
+  await given.set({ signer_url: null });
+  const payment = await paid();
+  const to = newAddress();
+  const exported = async (id: string) =>
+    (await sql`select from pay.export_payouts(${id}, false)`).length;
+  await t.step("a transfer that is read again settles no other payout", async () => {
+    const first = await refund(payment, 100, to);
+    assert.equal(await exported(account_id), 1);
+    await given.payByHand(to, 100);
+    await final();
+    assert.equal(await statusOf(first), "completed");
+    const other = await refund(payment, 100, to);
+    await exported(account_id);
+    await given.payByHand(to, 100);
+    const { hash } = await node.call<{ hash: Hex }>(
+      "eth_getBlockByNumber",
+      "0x1",
+      false,
+    );
+    await given.world.mine(5);
+    const cursor = JSON.stringify({ final: { number: 1, hash }, span: 2_000, pass: null });
+    await sql`select pay.reread_account(${account_id}, ${cursor})`;
+    await given.work();
+    assert.equal(await statusOf(other), "completed");
+  });
+  await t.step("an equal payout of another account waits with its export", async () => {
+    const { environment_id } = service.live;
+    const first = await refund(payment, 100, to);
+    const second_id = idGenerator(Date.now())("pac_");
+    await sql`select pay.disable_provider_account(p_id => ${account_id})`;
+    await sql`select pay.add_provider_account(${second_id}, ${environment_id}, 'evm',
+      ${["stablecoin"]}, (select settings::text from pay.provider_accounts), null, ${[]})`;
+    const second = await refund(await paid(), 100, to);
+    assert.deepEqual([await exported(account_id), await exported(second_id)], [1, 0]);
+    await given.payByHand(to, 100);
+    await final();
+    assert.deepEqual([await statusOf(first), await statusOf(second)], ["completed", "pending"]);
+    assert.equal(await exported(second_id), 1);
+  });
+});
+
+payoutCase(
+  "a payout that is paid after the operator has settled it as failed",
+  async (given, signer) => {
+    const { service: { sql, deps, ...service }, statusOf, final } = given;
+    const payment = await given.paid();
+    signer.way = "lost";
+    const [refund, transfer] = [
+      await given.refund(payment, 100, newAddress()),
+      await given.transfer(200, newAddress()),
+    ];
+    await given.world.mine(8);
+    // The reading is stalled, so nobody knows the transactions.
+    const stop = () => sql`update pay.provider_cursors set polled_at = now() + interval '1 year'`;
+    await stop();
+    await service.setClock(Date.now() + 2 * 3_600_000);
+    await deps.provider_worker.notify();
+    const operations = await sql<{ id: string; state: string }[]>`
+    select id, state from pay.provider_operations where op in ('refund', 'transfer')`;
+    assert.deepEqual(operations.map(({ state }) => state), ["operator", "operator"]);
+    for (const { id } of operations) {
+      await runWorkCommand({ action: "settle", id, reference: null, syncs: true, is_json: false }, {
+        sql,
+        findConnector: connectorsOf(sql),
+        env: () => undefined,
+        print: () => {},
+      });
+    }
+    await final();
+    assert.deepEqual([await statusOf(refund), await statusOf(transfer)], ["failed", "failed"]);
+    const found = await sql`select reason from pay.list_reported_events() order by amount_minor`;
+    assert.deepEqual(found.map(({ reason }) => reason), [
+      "the refund succeeded at the provider, but is failed here",
+      "the transfer succeeded on the chain, but is failed here",
+    ]);
   },
 );

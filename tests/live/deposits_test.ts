@@ -1,18 +1,30 @@
 /**
- * Live payments by stablecoin in the service: the address at the create, the provider events of the
- * chain as the poll stores them, and races. stablecoin_test.ts has the chain itself.
+ * Live payments by stablecoin from the create to the ledger. The first test has an account on a
+ * chain that nobody reads, the others a node of a chain and a real token: at their ends the ledger
+ * has the same sums as our addresses on the chain. The rules are in tests/domain/deposit_events_test.ts,
+ * the readings of the chain in tests/connectors/evm_poll_test.ts.
  */
 
 import assert from "node:assert/strict";
-import { idGenerator } from "../../shared/core/ids.ts";
 import { checkBooks } from "../../apps/operator/check_books.ts";
+import { depositAddress } from "../../shared/connectors/evm/evm_address.ts";
+import { idGenerator } from "../../shared/core/ids.ts";
 import type { ProviderEvent } from "../../shared/domain/providers/connector.ts";
+import { DOUBLE_TOKEN } from "../support/chain/node_double.ts";
 import { XPUB } from "../support/chain/watched.ts";
+import {
+  chainBalances,
+  ledgerBalances,
+  type StablecoinCase,
+  stablecoinCase,
+  unapplied,
+} from "../support/chain/stablecoin_case.ts";
+import { until } from "../support/common/until.ts";
 import { openProviderStore } from "../support/database/provider_flow.ts";
 import { startSecondService } from "../support/service/second_service.ts";
-import { startService, type TestResponse, type TestService } from "../support/service/service.ts";
+import { launchServer } from "../support/service/server_process.ts";
+import { startService, type TestResponse } from "../support/service/service.ts";
 
-const USDC = "0x5FbDB2315678afecb367f032d93F642f64180aa3";
 const BODY = {
   amount: undefined,
   amount_minor: 10_000_000,
@@ -20,222 +32,405 @@ const BODY = {
   method_kind: "stablecoin",
 };
 
-/** A service with an account on a chain that nobody reads. */
-interface Given {
-  service: TestService;
-  pay(body?: object): Promise<TestResponse>;
-  shown(id: string): Promise<TestResponse["body"]>;
-  /** Stores provider events of one account and lets the worker apply them. */
-  apply(payment: TestResponse["body"], ...provider_events: Partial<ProviderEvent>[]): Promise<void>;
-  store(payment: TestResponse["body"], ...provider_events: Partial<ProviderEvent>[]): Promise<void>;
-}
-
 Deno.test("a live payment by stablecoin", async (t) => {
   const service = await startService();
+  const { sql, live: { text: key, environment_id }, deps: { provider_worker } } = service;
   const account_id = idGenerator(Date.now())("pac_");
   const settings = {
     network: "ethereum",
     chain_id: "31337",
     rpc_urls: "http://127.0.0.1:1,http://127.0.0.1:2",
     xpub: XPUB,
-    "contract.USDC": USDC,
-    "contract.USDT": "0xe7f1725E7734CE288F8367e1Bb143E90bb3F0512",
+    "contract.USDC": DOUBLE_TOKEN,
     confirmations: "2",
   };
   const { store, close } = openProviderStore(service);
-  const given: Given = {
-    service,
-    pay: (body = {}) => service.pay({ ...BODY, ...body }, { key: service.live.text }),
-    shown: async (id) =>
-      (await service.call("GET", `/api-v1-payments/v1/payments/${id}`, { key: service.live.text }))
-        .body,
-    async store({ id, next_action }, ...provider_events) {
-      const common = {
-        account_id,
-        object_id: next_action.address,
-        op: "authorize",
-        subject_id: id,
-        refund_id: null,
-        provider_reference: next_action.address,
-        amount_minor: 10_000_000,
-        currency: "USDC",
-        at: new Date().toISOString(),
-        livemode: true,
-      } as const;
-      const made = provider_events.map((event) => {
-        const [tx_hash = "", index = "", block_hash] = event.reference!.split(":");
-        const transfer = {
-          object_id: `${tx_hash}:${index}`,
-          chain: { tx_hash, log_index: Number(index), ...(block_hash && { block_hash }) },
-        };
-        const is_transfer = event.op !== "abandon";
-        return { ...common, ...(is_transfer && transfer), ...event } as ProviderEvent;
-      });
-      await store.storeProviderEvents(account_id, made);
-    },
-    async apply(payment, ...provider_events) {
-      await given.store(payment, ...provider_events);
-      await service.deps.provider_worker.notify();
-    },
+  const second = startSecondService(service);
+  const pay = (body: object = {}) => service.pay({ ...BODY, ...body }, { key });
+  const shown = async (id: string) =>
+    (await service.call("GET", `/api-v1-payments/v1/payments/${id}`, { key })).body;
+  /** Stores transfers of equal parts of a payment, as the poll does. */
+  const storeParts = async (
+    { id, next_action }: TestResponse["body"],
+    count: number,
+    state: "received" | "succeeded",
+  ) => {
+    const parts = Array.from({ length: count }, (_, part): ProviderEvent => ({
+      account_id,
+      reference: `0x${id}:${part}${state === "received" ? ":0xb:received" : ""}`,
+      object_id: `0x${id}:${part}`,
+      op: "authorize",
+      state,
+      subject_id: id,
+      refund_id: null,
+      provider_reference: next_action.address,
+      amount_minor: BODY.amount_minor / count,
+      currency: "USDC",
+      at: new Date().toISOString(),
+      livemode: true,
+      chain: {
+        tx_hash: `0x${id}`,
+        log_index: part,
+        ...(state === "received" && { block_hash: "0xb" }),
+      },
+    }));
+    await store.storeProviderEvents(account_id, parts);
   };
   try {
     await t.step("has no provider before an account takes it", async () => {
-      assert.equal((await given.pay()).body.error.code, "provider_not_configured");
+      assert.equal((await pay()).body.error.code, "provider_not_configured");
     });
-    await service.sql`select pay.add_provider_account(${account_id}, ${service.live.environment_id},
+    await sql`select pay.add_provider_account(${account_id}, ${environment_id},
       'evm', ${["stablecoin"]}, ${JSON.stringify(settings)}, null, '{}')`;
     // Nobody responds at rpc_urls.
-    await service.sql`update pay.provider_cursors set polled_at = now() + interval '1 year'`;
-    await addressCases(t, given);
-    await eventCases(t, given);
-    await raceCases(t, given);
-    await t.step("breaks no invariant but for the tested exceptions", async () => {
-      const verdicts = await checkBooks(service.sql);
-      const found = verdicts.filter(({ breaches }) => breaches > 0);
-      assert.deepEqual(found.map(({ invariant }) => invariant), ["invariant_reported_events"]);
-      const [late] = await service.sql<{ n: number }[]>`
-        select count(*)::int as n from pay.provider_events where exception is not null`;
-      assert.equal(found[0]!.breaches, late!.n);
+    await sql`update pay.provider_cursors set polled_at = now() + interval '1 year'`;
+    await t.step("gets an address of its own, and 201", async () => {
+      const [one, other] = [await pay(), await pay()];
+      assert.equal(one.status, 201, one.text);
+      const { status, next_action, amount_received, method } = one.body;
+      assert.deepEqual({ status, amount_received, method }, {
+        status: "pending",
+        amount_received: 0,
+        method: null,
+      });
+      const { uri, expires_at, address, ...rest } = next_action;
+      assert.deepEqual(rest, {
+        type: "send_stablecoin",
+        network: "ethereum",
+        asset: "USDC",
+        contract: DOUBLE_TOKEN,
+        amount_minor: 10_000_000,
+      });
+      assert.equal(
+        uri,
+        `ethereum:${DOUBLE_TOKEN}@31337/transfer?address=${address}&uint256=10000000`,
+      );
+      assert.equal(Date.parse(expires_at) - Date.parse(one.body.created_at) < 3_601_000, true);
+      assert.notEqual(other.body.next_action.address, address);
+      assert.deepEqual((await shown(one.body.id)).next_action, next_action);
+    });
+    const refused: [param: string, body: object][] = [
+      ["wallet", { wallet: "0x9858EfFD232B4033E47d90003D41EC34EcaEda94", method_kind: undefined }],
+      ["currency", { currency: "EUR" }],
+      ["capture", { capture: "manual" }],
+      ["outcome", { outcome: "success" }],
+    ];
+    for (const [param, body] of refused) {
+      await t.step(`is refused with a wrong ${param}`, async () => {
+        const { status, body: response } = await pay(body);
+        assert.equal(status, 400);
+        assert.equal(response.error.param, param);
+      });
+    }
+    await t.step("is cancelled without a provider, as long as nothing has come", async () => {
+      const { body: payment } = await pay();
+      const url = `/api-v1-payments/v1/payments/${payment.id}/cancel`;
+      const options = { key };
+      const { status, body } = await service.call("POST", url, options);
+      assert.deepEqual([status, body.status, body.next_action], [200, "cancelled", null]);
+      assert.equal((await service.call("POST", url, options)).status, 409);
+    });
+    await t.step("completes once when two workers make its parts final at once", async () => {
+      for (let round = 0; round < 15; round++) {
+        const { body: payment } = await pay();
+        await storeParts(payment, 4, "received");
+        await provider_worker.notify();
+        assert.equal((await shown(payment.id)).status, "processing");
+        await storeParts(payment, 4, "succeeded");
+        await Promise.all([provider_worker.notify(), second.work()]);
+        const { status, amount_captured } = await shown(payment.id);
+        assert.deepEqual([status, amount_captured], ["completed", 10_000_000]);
+        const [row] = await sql`
+          select sum(unapplied)::int as sum from pay_internal.subject_accounts
+          where subject_id = ${payment.id}`;
+        assert.equal(row!.sum, 0);
+      }
+    });
+    await t.step("is decided once for each event, however many are due together", async () => {
+      const { body: payment } = await pay();
+      await storeParts(payment, 8, "succeeded");
+      service.forgetStatements();
+      await provider_worker.notify();
+      const statements = service.takeStatements();
+      assert.equal((await shown(payment.id)).status, "completed");
+      // The first one has the payment from its lease.
+      const reads = statements.filter((text) => text.includes("read_provider_subject"));
+      assert.equal(reads.length, 7);
+    });
+    await t.step("breaks no invariant", async () => {
+      const verdicts = await checkBooks(sql);
+      assert.deepEqual(verdicts.filter(({ breaches }) => breaches > 0), []);
     });
   } finally {
+    await second.close();
     await close();
     await service.close();
   }
 });
 
-async function addressCases(t: Deno.TestContext, given: Given): Promise<void> {
-  await t.step("gets an address of its own, and 201", async () => {
-    const [one, other] = [await given.pay(), await given.pay()];
-    assert.equal(one.status, 201, one.text);
-    const { status, next_action, amount_received, method } = one.body;
-    assert.deepEqual({ status, amount_received, method }, {
-      status: "pending",
-      amount_received: 0,
-      method: null,
-    });
-    const { uri, expires_at, address, ...rest } = next_action;
-    assert.deepEqual(rest, {
-      type: "send_stablecoin",
-      network: "ethereum",
-      asset: "USDC",
-      contract: USDC,
-      amount_minor: 10_000_000,
-    });
-    assert.equal(uri, `ethereum:${USDC}@31337/transfer?address=${address}&uint256=10000000`);
-    assert.equal(Date.parse(expires_at) - Date.parse(one.body.created_at) < 3_601_000, true);
-    assert.notEqual(other.body.next_action.address, address);
-    assert.deepEqual((await given.shown(one.body.id)).next_action, next_action);
-  });
-  const refused: [param: string, body: object][] = [
-    ["wallet", { wallet: "0x9858EfFD232B4033E47d90003D41EC34EcaEda94", method_kind: undefined }],
-    ["currency", { currency: "EUR" }],
-    ["capture", { capture: "manual" }],
-    ["outcome", { outcome: "success" }],
-  ];
-  for (const [param, body] of refused) {
-    await t.step(`is refused with a wrong ${param}`, async () => {
-      const { status, body: response } = await given.pay(body);
-      assert.equal(status, 400);
-      assert.equal(response.error.param, param);
-    });
-  }
-  await t.step("is cancelled without a provider, as long as nothing has come", async () => {
-    const { body: payment } = await given.pay();
-    const url = `/api-v1-payments/v1/payments/${payment.id}/cancel`;
-    const options = { key: given.service.live.text };
-    const { status, body } = await given.service.call("POST", url, options);
-    assert.deepEqual([status, body.status, body.next_action], [200, "cancelled", null]);
-    assert.equal((await given.service.call("POST", url, options)).status, 409);
-  });
+/** Longer than the time of a payment. */
+const HOUR_AND_MORE_S = 4_000;
+
+/**
+ * Asserts that the ledger agrees with the chain to the last unit, and that no invariant is broken.
+ */
+async function assertBalanced(given: StablecoinCase): Promise<void> {
+  const { sql } = given.service;
+  assert.deepEqual(await ledgerBalances(given), await chainBalances(given));
+  // Reported provider events are for the operator. After they are dismissed, nothing may be left.
+  await sql`select pay.dismiss_provider_event(account_id, reference, 'seen') from pay.list_reported_events()`;
+  const verdicts = await checkBooks(sql);
+  assert.deepEqual(verdicts.flatMap(({ breaches, examples }) => breaches > 0 ? examples : []), []);
 }
 
-async function eventCases(t: Deno.TestContext, given: Given): Promise<void> {
-  await t.step("is processing in a block, and completed when the block is final", async () => {
-    const { body: payment } = await given.pay();
-    await given.apply(payment, { reference: "0xa1:0:0xb:received", state: "received" });
-    const seen = await given.shown(payment.id);
-    assert.deepEqual([seen.status, seen.amount_received], ["processing", 10_000_000]);
-    await given.apply(payment, { reference: "0xa1:0", state: "succeeded" });
-    const paid = await given.shown(payment.id);
-    assert.deepEqual([paid.status, paid.amount_captured], ["completed", 10_000_000]);
-  });
-  await t.step("goes back to pending when the chain undoes the block", async () => {
-    const { body: payment } = await given.pay();
-    const of = { amount_minor: 10_000_000 };
-    await given.apply(payment, { reference: "0xa2:0:0xb:reorged", state: "reorged", ...of });
-    assert.equal((await given.shown(payment.id)).sequence, payment.sequence, "it waits");
-    await given.apply(payment, { reference: "0xa2:0:0xb:received", state: "received", ...of });
-    await given.service.sql`update pay.provider_events set leased_until = null`;
-    await given.service.deps.provider_worker.notify();
-    const back = await given.shown(payment.id);
-    assert.deepEqual([back.status, back.amount_received], ["pending", 0]);
-    assert.deepEqual(back.next_action, payment.next_action);
-  });
-  await t.step("is underpaid at its end, and later money is for the operator", async () => {
-    const { body: payment } = await given.pay();
-    const of = { amount_minor: 4_000_000 };
-    await given.apply(payment, { reference: "0xa3:0", state: "succeeded", ...of });
-    await given.apply(payment, {
-      reference: `${payment.next_action.address}:expired`,
-      op: "abandon",
-      state: "failed",
-      failure_code: "expired",
-    });
-    const over = await given.shown(payment.id);
-    assert.deepEqual([over.status, over.failure_code], ["failed", "underpaid"]);
-    await given.apply(payment, { reference: "0xa4:0", state: "succeeded", ...of });
-    const rows = await given.service.sql`
-      select outcome, exception is not null as is_told, booked_minor::int from pay.provider_events
-      where subject_id = ${payment.id} and state = 'succeeded' order by reference`;
-    assert.deepEqual([...rows], [
-      { outcome: "applied", is_told: false, booked_minor: 4_000_000 },
-      { outcome: "applied", is_told: true, booked_minor: 4_000_000 },
-    ]);
-  });
-  await t.step("keeps another token at its address for the account", async () => {
-    const { body: payment } = await given.pay();
-    await given.apply(payment, { reference: "0xa5:0", state: "succeeded", currency: "USDT" });
-    const [row] = await given.service.sql`
-      select outcome, booked_minor::int from pay.provider_events where reference = '0xa5:0'`;
-    assert.deepEqual(row, { outcome: "unmatched", booked_minor: 10_000_000 });
-    assert.equal((await given.shown(payment.id)).status, "pending");
-  });
+async function eventsOf({ service }: StablecoinCase, { id }: { id: string }): Promise<string[]> {
+  const rows = await service.sql<{ type: string }[]>`
+    select type from pay.events where subject_id = ${id} order by sequence`;
+  return rows.map(({ type }) => type.replace("payment.", ""));
 }
 
-async function raceCases(t: Deno.TestContext, given: Given): Promise<void> {
-  await t.step("completes once when two workers make its parts final at once", async () => {
-    const second = startSecondService(given.service);
-    try {
-      for (let round = 0; round < 15; round++) {
-        const { body: payment } = await given.pay();
-        const parts = [0, 1, 2, 3].map((part) => ({
-          reference: `0xc${round}:${part}`,
-          amount_minor: 2_500_000,
-        }));
-        await given.apply(
-          payment,
-          ...parts.map(({ reference, ...rest }): Partial<ProviderEvent> => ({
-            ...rest,
-            reference: `${reference}:0xb:received`,
-            state: "received",
-          })),
-        );
-        await given.store(
-          payment,
-          ...parts.map((part) => ({ ...part, state: "succeeded" as const })),
-        );
-        await Promise.all([given.service.deps.provider_worker.notify(), second.work()]);
-        const { status, amount_captured } = await given.shown(payment.id);
-        assert.deepEqual([status, amount_captured], ["completed", 10_000_000]);
-        const [unapplied] = await given.service.sql<{ sum: string }[]>`
-          select coalesce(sum(case credit_account when 'unapplied' then amount_minor
-            else -amount_minor end) filter (where 'unapplied' in (credit_account, debit_account)), 0)
-            as sum
-          from pay.ledger_movements where subject_id = ${payment.id}`;
-        assert.equal(unapplied!.sum, "0");
+/** Returns the reasons that the operator reads. */
+async function reported({ service: { sql } }: StablecoinCase): Promise<string[]> {
+  const rows = await sql`select amount_minor::int, outcome from pay.list_reported_events()`;
+  return rows.map(({ amount_minor, outcome }) => `${outcome} ${amount_minor}`);
+}
+
+stablecoinCase(
+  "a payment by stablecoin completes when its transfers are final",
+  async (given, t) => {
+    const { send, shown, mined, final } = given;
+    await t.step("one transfer", async () => {
+      const payment = await given.create();
+      const hash = await send(payment, 1000);
+      await mined();
+      assert.deepEqual(await shown(payment), ["processing 1000"]);
+      await mined();
+      assert.deepEqual(await shown(payment), ["processing 1000"]);
+      await final();
+      assert.deepEqual(await shown(payment), ["completed 1000"]);
+      assert.deepEqual(await eventsOf(given, payment), [
+        "created",
+        "pending",
+        "processing",
+        "completed",
+      ]);
+      const [event] = await given.service.sql`
+      select body #>> '{chain,tx_hash}' as tx_hash from pay.provider_events
+      where subject_id = ${payment.id} and state = 'succeeded'`;
+      assert.equal(event!.tx_hash, hash);
+    });
+    await t.step("several transfers in blocks of their own", async () => {
+      const payment = await given.create();
+      for (const [amount, seen] of [[300, 300], [300, 600], [400, 1000]] as const) {
+        await send(payment, amount);
+        await mined();
+        assert.deepEqual(await shown(payment), [`processing ${seen}`]);
       }
-    } finally {
-      await second.close();
-    }
+      await final();
+      assert.deepEqual(await shown(payment), ["completed 1000"]);
+      assert.equal(await unapplied(given, payment.id), 0);
+    });
+    assert.deepEqual(await reported(given), []);
+    await assertBalanced(given);
+  },
+);
+
+stablecoinCase("a chain that undoes a transfer takes the payment back", async (given, t) => {
+  const { send, shown, mined, final, work, world: { node } } = given;
+  await t.step("the only transfer: pending, and the same address again", async () => {
+    const payment = await given.create();
+    await send(payment, 1000);
+    await mined();
+    assert.deepEqual(await shown(payment), ["processing 1000"]);
+    await node.call("anvil_reorg", 1, []);
+    await work();
+    assert.deepEqual(await shown(payment), ["pending 0"]);
+    const url = `/api-v1-payments/v1/payments/${payment.id}`;
+    const { body } = await given.service.call("GET", url, { key: given.service.live.text });
+    assert.deepEqual(body.next_action, payment.next_action);
+    await send(payment, 1000);
+    await final();
+    assert.deepEqual(await shown(payment), ["completed 1000"]);
+    const types = ["created", "pending", "processing", "pending", "completed"];
+    assert.deepEqual(await eventsOf(given, payment), types);
   });
-}
+  await t.step("one of two transfers, and another token: the other one counts", async () => {
+    const payment = await given.create();
+    await send(payment, 600);
+    await mined();
+    await send(payment, 400);
+    await send(payment, 300, given.usdt);
+    await mined();
+    await node.call("anvil_reorg", 1, []);
+    await work();
+    assert.deepEqual(await shown(payment), ["processing 600"]);
+    await send(payment, 400);
+    await final();
+    assert.deepEqual(await shown(payment), ["completed 1000"]);
+  });
+  await t.step("a transfer in another block of the new chain counts once", async () => {
+    const payment = await given.create();
+    const hash = await send(payment, 1000);
+    await mined();
+    const transaction = await node.call("eth_getRawTransactionByHash", hash);
+    await node.call("anvil_reorg", 1, [[transaction, 0]]);
+    await mined();
+    assert.deepEqual(await shown(payment), ["processing 1000"]);
+    await final();
+    assert.deepEqual(await shown(payment), ["completed 1000"]);
+  });
+  await t.step("the whole amount after the time, in a block that is undone", async () => {
+    const payment = await given.create();
+    await mined();
+    const head = await node.call<{ timestamp: string }>("eth_getBlockByNumber", "latest", false);
+    await given.service.sql`update pay.deposit_addresses
+      set expires_at = to_timestamp(${Number(head.timestamp) + 30})
+      where payment_id = ${payment.id}`;
+    await send(payment, 1000);
+    await node.call("evm_increaseTime", 100);
+    await mined();
+    await work();
+    // The chain is before the end of the time again.
+    await node.call("anvil_reorg", 1, []);
+    await work();
+    assert.deepEqual(await shown(payment), ["pending 0"]);
+    await node.call("evm_increaseTime", 200);
+    await mined();
+    assert.deepEqual(await shown(payment), ["failed 0 expired"]);
+  });
+  assert.deepEqual(await reported(given), []);
+  await assertBalanced(given);
+});
+
+stablecoinCase("money that does not fit is booked and reported", async (given, t) => {
+  const { create, send, shown, mined, final, pass, work } = given;
+  await t.step("more than requested, and more after that: completed, and unapplied", async () => {
+    const payment = await create();
+    await send(payment, 1500);
+    await final();
+    assert.deepEqual(await shown(payment), ["completed 1500"]);
+    assert.equal(await unapplied(given, payment.id), 500);
+    await send(payment, 70);
+    await final();
+    assert.deepEqual(await shown(payment), ["completed 1500"]);
+    assert.equal(await unapplied(given, payment.id), 570);
+  });
+  await t.step("a token that is not requested, a fake one, and the coin of the chain", async () => {
+    const payment = await create();
+    const { world, account_id } = given;
+    const { address } = payment.next_action;
+    await send(payment, 1000, given.usdt);
+    await send(payment, 1000, await world.deployToken());
+    await world.node.call("eth_sendTransaction", { from: world.payer, to: address, value: "0x5" });
+    await send(payment, 0);
+    await final();
+    assert.deepEqual(await shown(payment), ["pending 0"]);
+    assert.equal(await unapplied(given, account_id), 1000);
+    await send(payment, 1000);
+    await final();
+    assert.deepEqual(await shown(payment), ["completed 1000"]);
+  });
+  await t.step(
+    "after the time: expired, underpaid, and final with money of the last minute",
+    async () => {
+      const payments = [await create(), await create(), await create()];
+      const [, part, last] = payments;
+      await send(part, 400);
+      await final();
+      await send(last, 1000);
+      await mined();
+      await pass(HOUR_AND_MORE_S);
+      await work();
+      await work();
+      const failed = ["failed 0 expired", "failed 400 underpaid"];
+      assert.deepEqual(await shown(...payments), [...failed, "processing 1000"]);
+      await final();
+      assert.deepEqual(await shown(...payments), [...failed, "completed 1000"]);
+      const [none, ...late] = payments;
+      for (const payment of late) await send(payment, 600);
+      await send(none, 1000);
+      await final();
+      assert.deepEqual(await shown(...payments), [...failed, "completed 1000"]);
+      const left = await Promise.all(payments.map(({ id }) => unapplied(given, id)));
+      assert.deepEqual(left, [1000, 1000, 600]);
+    },
+  );
+  const reports = await reported(given);
+  assert.deepEqual(reports.filter((each) => each.startsWith("unmatched")), ["unmatched 1000"]);
+  await assertBalanced(given);
+});
+
+stablecoinCase("a server that dies before it records the address keeps it", async (given) => {
+  const { service: { sql, live, database } } = given;
+  /** Asks for the payment, with the same key each time, until a response has its address. */
+  const payAt = async (base_url: string) => {
+    // deno-lint-ignore no-explicit-any
+    let body: any;
+    await until("the address is recorded", async () => {
+      const response = await fetch(`${base_url}/api-v1-payments/v1/payments`, {
+        method: "POST",
+        headers: {
+          Authorization: `Bearer ${live.text}`,
+          "Content-Type": "application/json",
+          "Idempotency-Key": "the-only-one",
+        },
+        body: JSON.stringify({ amount: 1000, currency: "USDC", method_kind: "stablecoin" }),
+      });
+      body = await response.json();
+      return Boolean(body.next_action);
+    }, 60_000);
+    return body;
+  };
+  const first = await launchServer(database.functions_url, { lease_ms: 1_000 });
+  let second: typeof first | null = null;
+  const waiting = await sql.reserve();
+  try {
+    // The reservation inserts no provider event, and the record does. So the record waits, and
+    // the reservation is committed.
+    await waiting`begin`;
+    await waiting`lock table pay.provider_events in share row exclusive mode`;
+    // A server that has just started can be too slow for its first response under load. Then the
+    // worker records the address after the lease of the request, and another request waits for it.
+    const lost = payAt(first.base_url).then(() => "created", () => "lost");
+    const blocked = () =>
+      sql`select pid from pg_stat_activity
+        where wait_event_type = 'Lock' and datname = current_database()
+          and query like '%pay.record(%'`;
+    await until("the record waits", async () => (await blocked()).length > 0, 60_000);
+    const backends = await blocked();
+    await first.kill();
+    // Without its client the record would still be committed.
+    for (const { pid } of backends) await sql`select pg_terminate_backend(${pid}, 10000)`;
+    await waiting`rollback`;
+    assert.equal(await lost, "lost");
+    const reserved = await sql`
+      select d.xpub_index::int, c.provider_reference
+      from pay.deposit_addresses d join pay.provider_operations c on c.id = d.operation_id`;
+    assert.deepEqual(reserved.map((row) => ({ ...row })), [
+      { xpub_index: 0, provider_reference: null },
+    ]);
+    second = await launchServer(database.functions_url, { lease_ms: 1_000 });
+    await sql`update pay.provider_operations set next_attempt_at = now(), leased_until = null`;
+    const body = await payAt(second.base_url);
+    assert.equal(body.next_action.address, depositAddress(XPUB, 0));
+    const [count] = await sql`
+      select (select count(*) from pay.deposit_addresses)::int as addresses,
+        (select next_index from pay.xpub_counters)::int as next_index`;
+    assert.deepEqual({ ...count }, { addresses: 1, next_index: 1 });
+    await second.kill();
+    await given.send(body, 1000);
+    // It can have died while it read the chain, and its last statement can still take the lease.
+    await until("the payment is completed", async () => {
+      await sql`update pay.provider_cursors set leased_until = null`;
+      await given.final();
+      return (await given.shown(body)).join() === "completed 1000";
+    });
+    await assertBalanced(given);
+  } finally {
+    // An open transaction would keep the service from closing.
+    await waiting`rollback`;
+    waiting.release();
+    await first.kill();
+    await second?.kill();
+  }
+});

@@ -1,81 +1,176 @@
-/** Disputes, payouts and daily totals: after each, both sides have the same books. */
+/**
+ * Live disputes: how they end for the payment and the ledger, and the evidence and acceptance that
+ * go to the provider. After each, both sides have the same books.
+ */
 
 import assert from "node:assert/strict";
-import { liveCase } from "../support/live/live_case.ts";
-import { paid, referenceOf, refund } from "../support/live/live_actions.ts";
+import { type LiveCase, liveCase, paid, referenceOf, refund } from "../support/live/live_case.ts";
 import {
   assertBalanced,
-  breaches,
   deliver,
   eventsOf,
   eventTypes,
-  settle,
   shown,
-  workAfter,
 } from "../support/live/live_books.ts";
 
-const HOUR_S = 3600 + 60;
+const TEXT = "A signed receipt";
 
-liveCase("disputes, lost and won, and the payout", async (given, t) => {
-  const ENDS = [["lost", "chargeback"], ["won", "completed"]] as const;
-  for (const [end, status] of ENDS) {
-    await t.step(`a dispute that is ${end}`, async () => {
+/** A dispute of a new payment, on both sides. */
+interface Disputed {
+  payment_id: string;
+  /** `dp_…` */
+  id: string;
+  /** `du_…` */
+  reference: string;
+}
+
+async function disputed(given: LiveCase, more: { reason?: string } = {}): Promise<Disputed> {
+  const payment_id = await paid(given);
+  const payment_intent = await referenceOf(given, payment_id);
+  const { id: reference } = await given.double.act("disputes", { payment_intent, ...more });
+  await deliver(given, (await eventsOf(given)).filter(({ data }) => data.object.id === reference));
+  const { body } = await given.call("GET", `/disputes?payment_id=${payment_id}`);
+  assert.equal(body.data.length, 1);
+  return { payment_id, id: body.data[0].id, reference };
+}
+
+async function close(given: LiveCase, dispute: string, status: "won" | "lost" | "prevented") {
+  await given.double.act("close_dispute", { dispute, status });
+  await deliver(given, await eventsOf(given));
+}
+
+/** The status and the amounts of a payment. */
+async function standing(given: LiveCase, id: string) {
+  const { status, amount_refunded, amount_disputed } = await shown(given, id);
+  return [status, amount_refunded, amount_disputed];
+}
+
+const evidence = (given: LiveCase, id: string, body: object, options: object = {}) =>
+  given.call("POST", `/disputes/${id}/evidence`, { body, ...options });
+const present = async (given: LiveCase, { id }: Disputed) =>
+  (await given.call("GET", `/disputes/${id}`)).body;
+const atProvider = async (given: LiveCase, { reference }: Disputed) =>
+  (await given.books()).dispute.find(({ id }) => id === reference)!;
+
+/** The refund before the dispute, its end, and the payment then. */
+const ENDS: [refunded: number, end: "won" | "lost", status: string, disputed: number][] = [
+  [0, "lost", "chargeback", 1000],
+  [0, "won", "completed", 0],
+  [300, "won", "partially_refunded", 0],
+  [1000, "won", "refunded", 0],
+];
+liveCase("disputes, lost and won", async (given, t) => {
+  for (const [refunded, end, status, amount] of ENDS) {
+    await t.step(`${end} after a refund of ${refunded}`, async () => {
       const id = await paid(given);
+      if (refunded > 0) await refund(given, id, { amount: refunded });
+      const before = (await eventTypes(given, id)).length;
       const payment_intent = await referenceOf(given, id);
-      const { id: dispute } = await given.double.act("disputes", { payment_intent });
+      const of = refunded === 1000 ? { amount: 1000 } : {};
+      const { id: dispute } = await given.double.act("disputes", { payment_intent, ...of });
       await deliver(given, await eventsOf(given));
-      assert.equal((await shown(given, id)).status, "chargeback");
-      await given.double.act("close_dispute", { dispute, status: end });
-      await deliver(given, await eventsOf(given));
-      assert.equal((await shown(given, id)).status, status);
-      assert.deepEqual(await eventTypes(given, id), [
-        "payment.created",
-        "payment.completed",
+      const taken = of.amount ?? 1000 - refunded;
+      assert.deepEqual(await standing(given, id), ["chargeback", refunded, taken]);
+      await close(given, dispute, end);
+      assert.deepEqual(await standing(given, id), [status, refunded, amount]);
+      assert.deepEqual((await eventTypes(given, id)).slice(before), [
         "dispute.created",
         "payment.chargeback",
         `dispute.${end}`,
-        ...(end === "won" ? ["payment.completed"] : []),
+        ...(end === "won" ? [`payment.${status}`] : []),
       ]);
     });
   }
-  await t.step("of what a refund has left, after which the refunded part is booked", async () => {
+  await t.step("two of parts: the first is lost, the second is won", async () => {
     const id = await paid(given);
-    await refund(given, id, { amount: 300 });
     const payment_intent = await referenceOf(given, id);
-    const { id: dispute } = await given.double.act("disputes", { payment_intent });
-    await given.double.act("close_dispute", { dispute, status: "won" });
-    await deliver(given, await eventsOf(given));
-    assert.equal((await shown(given, id)).status, "partially_refunded");
+    const made: string[] = [];
+    for (const amount of [400, 300]) {
+      made.push((await given.double.act("disputes", { payment_intent, amount })).id);
+      await deliver(given, await eventsOf(given));
+    }
+    const { data } = (await given.call("GET", `/disputes?payment_id=${id}`)).body;
+    const rows = data.map((one: { status: string; amount_minor: number }) =>
+      `${one.status} ${one.amount_minor}`
+    );
+    assert.deepEqual(rows.sort(), ["needs_response 300", "needs_response 400"]);
+    await close(given, made[0]!, "lost");
+    assert.deepEqual(await standing(given, id), ["chargeback", 0, 700]);
+    await close(given, made[1]!, "won");
+    assert.deepEqual(await standing(given, id), ["chargeback", 0, 400]);
   });
-  await assertBalanced(given);
-  await t.step("a payout empties the balance", async () => {
-    // The lost dispute has taken more than the other payments have brought.
-    await paid(given);
-    await paid(given);
-    await paid(given);
-    await paid(given);
-    await given.double.act("payouts", { owner: given.secret, currency: "eur" });
-    await deliver(given, await eventsOf(given));
-    const balance = await given.call("GET", "/balance");
-    assert.equal(balance.status, 200);
+  await t.step("one that is prevented after it took the money is lost", async () => {
+    const made = await disputed(given);
+    await close(given, made.reference, "prevented");
+    assert.equal((await present(given, made)).status, "lost");
   });
   await assertBalanced(given);
 });
 
-liveCase("the daily totals of the provider agree with the ledger", async (given) => {
-  const { sql } = given.service;
-  // The first day that is read is the one after the account was added.
-  await sql`update pay.provider_accounts set created_at = created_at - interval '2 days'`;
-  await paid(given);
-  // The provider's balance has changed, although the payout is on its way.
-  await given.double.act("payouts", { owner: given.secret, currency: "eur", is_paid: false });
-  await paid(given);
-  await workAfter(given, 2 * 24 * HOUR_S);
-  await settle(given);
-  const totals = await sql`
-    select provider_minor::int from pay.provider_totals where provider_minor <> 0`;
-  assert.deepEqual(totals.map(({ provider_minor }) => provider_minor), [960]);
+liveCase("evidence of a live dispute goes to the provider", async (given, t) => {
+  const made = await disputed(given, { reason: "credit_not_processed" });
+  await t.step("which has named the reason and the date", async () => {
+    const body = await present(given, made);
+    assert.deepEqual(
+      [body.reason, body.status, body.amount_minor, body.evidence],
+      ["general", "needs_response", 1000, null],
+    );
+    const { evidence_details } = await atProvider(given, made);
+    assert.equal(Date.parse(body.evidence_due_by), evidence_details.due_by * 1000);
+  });
+  await t.step("first saved, then submitted", async () => {
+    const saved = await evidence(given, made.id, { text: "A draft", submit: false });
+    assert.deepEqual(
+      [saved.status, saved.body.status, saved.body.evidence],
+      [200, "needs_response", { text: "A draft", submitted_at: null }],
+    );
+    assert.equal((await atProvider(given, made)).evidence.uncategorized_text, "A draft");
+    const sent = await evidence(given, made.id, { text: TEXT }, { idempotency_key: "key" });
+    assert.deepEqual([sent.status, sent.body.status], [200, "under_review"]);
+    assert.equal(sent.body.evidence.text, TEXT);
+    assert.notEqual(sent.body.evidence.submitted_at, null);
+    const again = await evidence(given, made.id, { text: TEXT }, { idempotency_key: "key" });
+    assert.equal(again.text, sent.text);
+    const { status, evidence: kept, evidence_details } = await atProvider(given, made);
+    assert.deepEqual([status, kept.uncategorized_text], ["under_review", TEXT]);
+    assert.equal(evidence_details.submission_count, 1);
+  });
+  await t.step("a text of the sandbox decides nothing", async () => {
+    const other = await disputed(given);
+    const { body } = await evidence(given, other.id, { text: "winning_evidence" });
+    assert.equal(body.status, "under_review");
+  });
+  await t.step("a second submission is refused, and the notification changes nothing", async () => {
+    const { body } = await evidence(given, made.id, { text: "More" });
+    assert.equal(body.error.code, "invalid_state");
+    const before = await eventTypes(given, made.payment_id);
+    await deliver(given, await eventsOf(given, "charge.dispute.updated"));
+    assert.deepEqual(await eventTypes(given, made.payment_id), before);
+    assert.deepEqual(before.slice(-4), [
+      "dispute.created",
+      "payment.chargeback",
+      "dispute.updated",
+      "dispute.updated",
+    ]);
+  });
+  await t.step("an acceptance loses the dispute at once", async () => {
+    const lost = await disputed(given);
+    const { status, body } = await given.call("POST", `/disputes/${lost.id}/accept`);
+    assert.deepEqual([status, body.status], [200, "lost"]);
+    assert.equal((await atProvider(given, lost)).status, "lost");
+    await deliver(given, await eventsOf(given));
+    assert.deepEqual((await eventTypes(given, lost.payment_id)).at(-1), "dispute.lost");
+    const again = await given.call("POST", `/disputes/${lost.id}/accept`);
+    assert.deepEqual([again.status, again.body.error.code], [409, "invalid_state"]);
+  });
+  await t.step("a dispute that has ended at the provider is refused there", async () => {
+    const ended = await disputed(given);
+    await given.double.act("close_dispute", { dispute: ended.reference, status: "lost" });
+    const { status, body } = await evidence(given, ended.id, { text: TEXT });
+    assert.deepEqual([status, body.error.code], [402, "provider_refused"]);
+    assert.equal((await present(given, ended)).status, "needs_response");
+    await deliver(given, await eventsOf(given));
+    assert.equal((await present(given, ended)).status, "lost");
+  });
   await assertBalanced(given);
-  await sql`update pay.provider_totals set provider_minor = 961 where provider_minor = 960`;
-  assert.match((await breaches(given)).join(), /provider 961 EUR, ledger 960/);
 });

@@ -1,8 +1,10 @@
 /**
- * Requests with one idempotency key while an operation is under way, and after its request died.
+ * Requests with one idempotency key while an operation is under way, and after its request died. An
+ * operation under way holds no connection of the database.
  */
 
 import assert from "node:assert/strict";
+import { idGenerator } from "../../shared/core/ids.ts";
 import { type LiveCase, liveCase } from "../support/live/live_case.ts";
 import {
   assertBalanced,
@@ -12,6 +14,7 @@ import {
   stopPolls,
   workAfter,
 } from "../support/live/live_books.ts";
+import { startService } from "../support/service/service.ts";
 import { startSecondService } from "../support/service/second_service.ts";
 import { until } from "../support/common/until.ts";
 
@@ -19,42 +22,34 @@ const PAYMENT = { amount: 1000, currency: "EUR", card: { token: "pm_card_visa" }
 /** Longer than the lease of a request. */
 const LEASE_S = 16;
 
+/** Makes the provider slow. */
+const slowDown = ({ double }: LiveCase) =>
+  double.plant({ method: "POST", at: "before", act: "delay", delay_ms: 300 });
+
 liveCase("duplicates of a live request under way get the same bytes", async (given, t) => {
   const { body: { id } } = await given.pay();
-  await t.step("create", async () => {
-    await given.double.plant({ method: "POST", at: "before", act: "delay", delay_ms: 300 });
-    const send = () => given.pay({}, { idempotency_key: "create" });
-    const responses = await Promise.all([send(), send(), send()]);
-    for (const { status, text } of responses) {
-      assert.deepEqual([status, text], [201, responses[0]!.text]);
-    }
-    assert.equal(responses[0]!.body.status, "completed");
-  });
-  await t.step("declined create", async () => {
-    await given.double.plant({ method: "POST", at: "before", act: "delay", delay_ms: 300 });
-    const card = { token: "pm_card_chargeDeclined" };
-    const send = () => given.pay({ card }, { idempotency_key: "declined" });
-    const responses = await Promise.all([send(), send()]);
-    for (const { status, text } of responses) {
-      assert.deepEqual([status, text], [402, responses[0]!.text]);
-    }
-  });
-  await t.step("refund", async () => {
-    await given.double.plant({ method: "POST", at: "before", act: "delay", delay_ms: 300 });
-    const send = () =>
-      given.call("POST", `/payments/${id}/refund`, {
-        body: { amount: 100 },
-        idempotency_key: "refund",
-      });
-    const responses = await Promise.all([send(), send()]);
-    for (const { status, text } of responses) {
-      assert.deepEqual([status, text], [201, responses[0]!.text]);
-    }
-    assert.equal((await shown(given, id)).amount_refunded, 100);
-  });
+  const declined = { ...PAYMENT, card: { token: "pm_card_chargeDeclined" } };
+  /** Each row: the request, the status of its response, and the status in its body. */
+  const REQUESTS: [name: string, path: string, body: object, code: number, status?: string][] = [
+    ["create", "/payments", PAYMENT, 201, "completed"],
+    ["declined create", "/payments", declined, 402],
+    // The reservation of the first one already holds the rest.
+    ["refund of the rest", `/payments/${id}/refund`, { amount: 1000 }, 201, "completed"],
+  ];
+  for (const [name, path, body, code, status] of REQUESTS) {
+    await t.step(name, async () => {
+      await slowDown(given);
+      const idempotency_key = name.replaceAll(" ", "-");
+      const send = () => given.call("POST", path, { body, idempotency_key });
+      const responses = await Promise.all([send(), send(), send()]);
+      assert.deepEqual(responses.map((response) => response.status), [code, code, code]);
+      assert.equal(new Set(responses.map(({ text }) => text)).size, 1);
+      assert.equal(responses[0]!.body.status, status);
+    });
+  }
   await t.step("captures with two keys: the second waits, and is refused", async () => {
     const { body: held } = await given.pay({ capture: "manual" });
-    await given.double.plant({ method: "POST", at: "before", act: "delay", delay_ms: 300 });
+    await slowDown(given);
     const responses = await Promise.all(
       ["one", "two"].map((idempotency_key) =>
         given.call("POST", `/payments/${held.id}/capture`, { body: {}, idempotency_key })
@@ -66,14 +61,14 @@ liveCase("duplicates of a live request under way get the same bytes", async (giv
   });
   const { charge, refund } = await given.books();
   assert.equal(charge.filter(({ paid }) => paid).length, 3);
-  assert.equal(refund.length, 1);
+  assert.deepEqual(refund.map(({ amount }) => amount), [1000]);
   await assertBalanced(given);
 });
 
 liveCase(
   "the same key with another body is a conflict while the operation is under way",
   async (given) => {
-    await given.double.plant({ method: "POST", at: "before", act: "delay", delay_ms: 300 });
+    await slowDown(given);
     const first = given.pay({}, { idempotency_key: "one" });
     await until("the operation is reserved", async () => await countOperations(given) === 1);
     const other = await given.pay({ amount: 999 }, { idempotency_key: "one" });
@@ -130,7 +125,7 @@ liveCase(
 
 liveCase("a key that is revoked during the operation does not lose the result", async (given) => {
   const key = await given.service.issueKey(given.service.live.environment_id);
-  await given.double.plant({ method: "POST", at: "before", act: "delay", delay_ms: 300 });
+  await slowDown(given);
   const options = { key: key.text, idempotency_key: "revoked" };
   const paying = given.pay({}, options);
   await until("the operation is reserved", async () => await countOperations(given) === 1);
@@ -174,3 +169,73 @@ liveCase(
     assert.equal((await shown(given, row.id)).status, "partially_refunded");
   },
 );
+
+const CREATES = 300;
+
+/** A provider that responds to no create until the test lets it. */
+function startSlowProvider() {
+  let waiting = 0;
+  let ids = 0;
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, async (request) => {
+    const form = new URLSearchParams(await request.text());
+    waiting++;
+    await released;
+    const metadata = Object.fromEntries(
+      [...form].flatMap(([name, value]) => {
+        const field = /^metadata\[(\w+)\]$/.exec(name)?.[1];
+        return field ? [[field, value]] : [];
+      }),
+    );
+    const amount = Number(form.get("amount"));
+    return Response.json({
+      id: `pi_${++ids}`,
+      object: "payment_intent",
+      created: Math.floor(Date.now() / 1000),
+      livemode: true,
+      status: "succeeded",
+      amount,
+      amount_received: amount,
+      amount_capturable: 0,
+      currency: form.get("currency"),
+      capture_method: "automatic",
+      latest_charge: null,
+      next_action: null,
+      last_payment_error: null,
+      canceled_at: null,
+      metadata,
+    });
+  });
+  return {
+    base_url: `http://127.0.0.1:${server.addr.port}`,
+    waiting: () => waiting,
+    release,
+    close: () => server.shutdown(),
+  };
+}
+
+Deno.test("300 live creates under way hold no database connection while they wait", async () => {
+  const provider = startSlowProvider();
+  const service = await startService({ provider_secret: () => "sk_live_many" });
+  try {
+    await service.sql`select pay.add_provider_account(${idGenerator(Date.now())("pac_")},
+      ${service.live.environment_id}, 'stripe', ${["card"]},
+      ${JSON.stringify({ base_url: provider.base_url })}, 'PROVIDER_STRIPE', ${[]}::text[])`;
+    const pay = () => service.pay(PAYMENT, { key: service.live.text, unchecked: true });
+    const paying = Array.from({ length: CREATES }, pay);
+    await until("every create waits for the provider", () => provider.waiting() === CREATES);
+    // A transaction that is open during an operation would still be here.
+    const busy = await service.sql`
+      select state, query from pg_stat_activity
+      where datname = current_database() and usename <> current_user and state <> 'idle'`;
+    assert.deepEqual([...busy], []);
+    provider.release();
+    const responses = await Promise.all(paying);
+    assert.deepEqual([...new Set(responses.map(({ status }) => status))], [201]);
+    assert.deepEqual([...new Set(responses.map(({ body }) => body.status))], ["completed"]);
+  } finally {
+    provider.release();
+    await service.close();
+    await provider.close();
+  }
+});

@@ -5,14 +5,19 @@
 
 import assert from "node:assert/strict";
 import { idGenerator } from "../../shared/core/ids.ts";
-import { type LiveCase, liveCase, NOTIFICATION_SECRET } from "../support/live/live_case.ts";
-import { atStripe } from "../support/live/live_actions.ts";
+import {
+  atStripe,
+  challenged,
+  type LiveCase,
+  liveCase,
+  NOTIFICATION_SECRET,
+  visit,
+} from "../support/live/live_case.ts";
 import {
   assertBalanced,
   breaches,
   deliver,
   eventsOf,
-  eventTypes,
   notify,
   providerEventsOf,
   resumePolls,
@@ -25,15 +30,10 @@ import type { StripeObject } from "../support/stripe/journal.ts";
 
 /** Creates a payment whose payer authenticates, and returns it with the event that settles it. */
 async function settledByEvent(given: LiveCase): Promise<[id: string, event: StripeObject]> {
-  const { body } = await given.pay({
-    card: { token: "pm_card_authenticationRequired" },
-    return_url: "https://shop.example/back",
-  });
-  assert.equal(body.status, "requires_action");
-  const page = await fetch(body.next_action.url, { redirect: "manual" });
-  await page.body?.cancel();
+  const { id, url } = await challenged(given);
+  await visit(url);
   const events = await eventsOf(given, "payment_intent.succeeded");
-  return [body.id, events.find(({ data }) => data.object.metadata.payment === body.id)!];
+  return [id, events.find(({ data }) => data.object.metadata.payment === id)!];
 }
 
 async function countProviderEvents({ service }: LiveCase): Promise<number> {
@@ -41,35 +41,13 @@ async function countProviderEvents({ service }: LiveCase): Promise<number> {
   return row!.provider_events;
 }
 
-const HTML = "<!doctype html><title>Not an event</title>";
 const REFUSALS: [name: string, status: number, sent: Sent, body?: string][] = [
   ["unsigned", 401, { secrets: [] }],
   ["signed with another secret", 401, { secrets: ["whsec_other"] }],
-  ["signed with an empty secret", 401, { secrets: [""] }],
   ["signed 301 seconds ago", 401, { age_s: 301 }],
-  ["signed 302 seconds in the future", 401, { age_s: -302 }],
-  ["with a header that is no signature", 401, {
-    secrets: [],
-    headers: { "Stripe-Signature": "t=,v1=zz" },
-  }],
   ["for an unknown account", 401, { account_id: "pac_00000000000000000000000000" }],
   ["for a malformed account", 401, { account_id: "pac_1'--" }],
   ["with garbage, signed", 400, {}, "\u0000garbage"],
-  ["with HTML, signed", 400, {}, HTML],
-  ["with an empty body, signed", 400, {}, ""],
-  [
-    "with an object that does not fit, signed",
-    400,
-    {},
-    JSON.stringify({
-      id: "evt_1",
-      object: "event",
-      type: "payment_intent.succeeded",
-      created: 1,
-      livemode: true,
-      data: { object: { id: "pi_1" } },
-    }),
-  ],
   ["of 10 MB", 413, {}, "x".repeat(10_000_000)],
 ];
 liveCase("a notification that is refused changes nothing", async (given, t) => {
@@ -85,18 +63,14 @@ liveCase("a notification that is refused changes nothing", async (given, t) => {
       assert.equal(await countProviderEvents(given), before);
     });
   }
-  for (const names of [[], ["PROVIDER_UNSET"], ["PROVIDER_EMPTY"]]) {
-    await t.step(`for an account with the secrets [${names}]: 401`, async () => {
-      given.variables.PROVIDER_EMPTY = "";
-      await given.service
-        .sql`update pay.provider_accounts set notification_secret_names = ${names}`;
-      for (const secrets of [[], [""], [NOTIFICATION_SECRET]]) {
-        assert.equal((await notify(given, JSON.stringify(event), { secrets })).status, 401);
-      }
-    });
-  }
-  await given.service.sql`
-    update pay.provider_accounts set notification_secret_names = '{PROVIDER_STRIPE_NOTIFICATIONS}'`;
+  await t.step("for an account without a secret that is set: 401", async () => {
+    const { PROVIDER_STRIPE_NOTIFICATIONS } = given.variables;
+    given.variables.PROVIDER_STRIPE_NOTIFICATIONS = "";
+    for (const secrets of [[], [""], [NOTIFICATION_SECRET]]) {
+      assert.equal((await notify(given, JSON.stringify(event), { secrets })).status, 401);
+    }
+    given.variables.PROVIDER_STRIPE_NOTIFICATIONS = PROVIDER_STRIPE_NOTIFICATIONS!;
+  });
   assert.equal((await shown(given, id)).status, "requires_action");
   assert.equal(await countProviderEvents(given), before);
 
@@ -112,28 +86,18 @@ liveCase("events of other connected accounts are ignored and counted", async (gi
   await stopPolls(given);
   const [id, event] = await settledByEvent(given);
   const before = await countProviderEvents(given);
-  const CASES: [connected: string | null, account: string | undefined, is_ours: boolean][] = [
-    [null, "acct_other", false],
-    ["acct_ours", "acct_other", false],
-    ["acct_ours", undefined, false],
-    ["acct_ours", "acct_ours", true],
-  ];
-  let ignored = 0;
-  for (const [connected_account, account, is_ours] of CASES) {
-    await t.step(`of ${account} for ${connected_account}: 200`, async () => {
-      const settings = {
-        base_url: given.double.base_url,
-        ...connected_account && { connected_account },
-      };
+  for (const [at, account] of ["acct_other", undefined, "acct_ours"].entries()) {
+    await t.step(`of ${account} for acct_ours: 200`, async () => {
+      const settings = { base_url: given.double.base_url, connected_account: "acct_ours" };
       await given.service.sql`
         update pay.provider_accounts set settings = ${JSON.stringify(settings)}::text::jsonb`;
       const response = await notify(given, JSON.stringify({ ...event, account }));
       assert.deepEqual([response.status, response.body], [200, { received: true }]);
-      if (!is_ours) ignored++;
+      const is_ours = account === "acct_ours";
       assert.equal(await countProviderEvents(given), is_ours ? before + 1 : before);
       const [row] = await given.service.sql`
         select ignored_notifications::int as ignored from pay.list_provider_accounts()`;
-      assert.equal(row!.ignored, ignored);
+      assert.equal(row!.ignored, Math.min(at + 1, 2));
     });
   }
   await settle(given);
@@ -144,9 +108,7 @@ liveCase("during a rotation each of two secrets signs", async (given) => {
   given.variables.PROVIDER_NEXT = "whsec_next";
   await given.service.sql`update pay.provider_accounts
     set notification_secret_names = '{PROVIDER_NEXT,PROVIDER_STRIPE_NOTIFICATIONS}'`;
-  for (
-    const secrets of [["whsec_next"], [NOTIFICATION_SECRET], ["whsec_x", NOTIFICATION_SECRET]]
-  ) {
+  for (const secrets of [["whsec_next"], [NOTIFICATION_SECRET]]) {
     const [id, event] = await settledByEvent(given);
     assert.equal((await notify(given, JSON.stringify(event), { secrets })).status, 200);
     await given.work();
@@ -154,43 +116,31 @@ liveCase("during a rotation each of two secrets signs", async (given) => {
   }
 });
 
-/** Reorders events. */
-type Order = (events: StripeObject[]) => StripeObject[];
-const ORDERS: [name: string, order: Order][] = [
-  ["in order", (events) => events],
-  ["in reverse order", (events) => events.toReversed()],
-  ["twice", (events) => [...events, ...events]],
-  ["each twice in reverse order", (events) => events.toReversed().flatMap((e) => [e, e])],
-];
-liveCase("notifications in any order lead to the same end", async (given, t) => {
+liveCase("notifications in reverse order, each twice, lead to the same end", async (given) => {
   await stopPolls(given);
-  for (const [name, order] of ORDERS) {
-    await t.step(name, async () => {
-      const seen = new Set((await eventsOf(given)).map(({ id }) => id));
-      const [id, { data }] = await settledByEvent(given);
-      const payment_intent = data.object.id;
-      await atStripe(given, "/v1/refunds", { payment_intent, amount: "200" });
-      const { id: dispute } = await given.double.act("disputes", { payment_intent });
-      await given.double.act("close_dispute", { dispute, status: "won" });
-      const events = (await eventsOf(given)).filter((event) => !seen.has(event.id));
-      await deliver(given, order(events));
-      await settle(given);
-      const payment = await shown(given, id);
-      assert.equal(payment.status, "partially_refunded");
-      assert.equal(payment.amount_refunded, 200);
-      assert.equal(payment.amount_disputed, 0);
-      // The dispute can end before the refund is applied, so the events depend on the order.
-      const movements = await given.service.sql`
-        select kind, amount_minor::int as amount from pay.ledger_movements
-        where subject_id = ${id} and kind not like 'fee%' order by kind`;
-      assert.deepEqual(movements.map(({ kind }) => kind), [
-        "capture",
-        "chargeback",
-        "chargeback_reversal",
-        "refund",
-      ]);
-    });
-  }
+  const [id, { data }] = await settledByEvent(given);
+  const payment_intent = data.object.id;
+  await atStripe(given, "/v1/refunds", { payment_intent, amount: "200" });
+  const { id: dispute } = await given.double.act("disputes", { payment_intent });
+  await given.double.act("close_dispute", { dispute, status: "won" });
+  const events = await eventsOf(given);
+  await deliver(given, events.toReversed().flatMap((event) => [event, event]));
+  await settle(given);
+  const payment = await shown(given, id);
+  assert.deepEqual(
+    [payment.status, payment.amount_refunded, payment.amount_disputed],
+    ["partially_refunded", 200, 0],
+  );
+  // The dispute can end before the refund is applied, so the events depend on the order.
+  const movements = await given.service.sql`
+    select kind from pay.ledger_movements
+    where subject_id = ${id} and kind not like 'fee%' order by kind`;
+  assert.deepEqual(movements.map(({ kind }) => kind), [
+    "capture",
+    "chargeback",
+    "chargeback_reversal",
+    "refund",
+  ]);
   await resumePolls(given);
   await assertBalanced(given);
 });
@@ -216,38 +166,26 @@ const changed = (event: StripeObject, fields: object): StripeObject => ({
   ...event,
   data: { object: { ...event.data.object, ...fields } },
 });
-const MISMATCHES: [name: string, fields: object, exception: RegExp][] = [
-  ["another amount", { amount_received: 999 }, /the amount is 9\.99 EUR instead of 10\.00 EUR/],
-  ["a higher amount", { amount_received: 1001 }, /instead of 10\.00 EUR/],
-  ["another currency", { currency: "usd" }, /the currency is USD instead of EUR/],
-];
 liveCase(
   "a provider event that contradicts the payment is an exception, and its money is booked",
   async (given, t) => {
     await stopPolls(given);
-    for (const [name, fields, exception] of MISMATCHES) {
-      await t.step(name, async () => {
-        const [id, event] = await settledByEvent(given);
-        assert.deepEqual(await deliver(given, [changed(event, fields)]), [200]);
-        assert.equal((await shown(given, id)).status, "requires_action");
-        const provider_events = await providerEventsOf(given, id);
-        const [, outcome, text] = provider_events.find(([reported]) =>
-          reported === "authorize succeeded"
-        )!;
-        assert.equal(outcome, "unmatched");
-        assert.match(text, exception);
-        const [booked] = await given.service.sql`
+    await t.step("another amount in another currency", async () => {
+      const [id, event] = await settledByEvent(given);
+      const contradiction = changed(event, { amount_received: 999, currency: "usd" });
+      assert.deepEqual(await deliver(given, [contradiction]), [200]);
+      assert.equal((await shown(given, id)).status, "requires_action");
+      const [, outcome, text] = (await providerEventsOf(given, id))
+        .find(([reported]) => reported === "authorize succeeded")!;
+      const exception = /the currency is USD instead of EUR/;
+      assert.equal(outcome, "unmatched");
+      assert.match(text, exception);
+      const [booked] = await given.service.sql`
         select amount_minor::int, currency, kind from pay.ledger_movements
         where subject_id = ${given.account_id} order by transaction_id desc limit 1`;
-        const { amount_received = 1000, currency = "eur" } = fields as Record<string, string>;
-        assert.deepEqual(booked, {
-          amount_minor: amount_received,
-          currency: currency.toUpperCase(),
-          kind: "unmatched",
-        });
-        assert.ok((await breaches(given)).some((line) => exception.test(line)));
-      });
-    }
+      assert.deepEqual(booked, { amount_minor: 999, currency: "USD", kind: "unmatched" });
+      assert.match((await breaches(given)).join(), exception);
+    });
     await t.step("an object of the test mode", async () => {
       const [id, event] = await settledByEvent(given);
       // A program on the own machine has objects of any mode, so the account moves to Stripe's host.
@@ -308,35 +246,6 @@ liveCase("an event of a payment of somebody else is kept and shown", async (give
     await deliver(given, [event]);
     assert.equal((await shown(given, id)).status, "completed");
   });
-});
-
-liveCase("money for a payment that is over is booked and shown", async (given) => {
-  await stopPolls(given);
-  const declined = await given.pay({ card: { token: "pm_card_chargeDeclined" } });
-  const { id } = declined.body.error.payment;
-  const [intent] = (await given.books()).payment_intent;
-  const again = { payment_intent: intent!.id, payment_method: "pm_card_visa" };
-  await given.double.act("confirm_again", again);
-  await deliver(given, await eventsOf(given, "payment_intent.succeeded"));
-  assert.equal((await shown(given, id)).status, "declined");
-  assert.deepEqual(await eventTypes(given, id), ["payment.created", "payment.declined"]);
-  const found = await breaches(given);
-  assert.ok(found.some((line) => line.includes("money arrived for a payment that is declined")));
-  const [row] = await given.service.sql`
-    select -sum(processor) as at_provider, sum(unapplied) as unapplied from pay_internal.subject_accounts
-    where subject_id = ${id}`;
-  // The fee of 0.40 EUR comes with the notification.
-  assert.deepEqual([Number(row!.at_provider), Number(row!.unapplied)], [960, 1000]);
-});
-
-liveCase("a refund that the payer's bank refuses brings the money back", async (given) => {
-  const { body: { id } } = await given.pay({ card: { token: "pm_card_refundFail" } });
-  const refund = await given.call("POST", `/payments/${id}/refund`, { body: {} });
-  assert.equal(refund.body.status, "completed");
-  await deliver(given, await eventsOf(given));
-  const payment = await shown(given, id);
-  assert.deepEqual([payment.status, payment.amount_refunded], ["completed", 0]);
-  await assertBalanced(given);
 });
 
 liveCase("refused notifications of one address are limited", async (given) => {

@@ -1,13 +1,20 @@
-/** Faults of the provider: an unknown response is never a failure, and nothing happens twice. */
+/**
+ * Faults of the provider: an unknown response is never a failure, and nothing happens twice. The
+ * connector's tests tell which responses are unknown; here are the ways in which the worker settles
+ * them.
+ */
 
 import assert from "node:assert/strict";
 import type { TestResponse } from "../support/service/service.ts";
 import type { Fault } from "../support/stripe/faults.ts";
-import { type LiveCase, liveCase } from "../support/live/live_case.ts";
+import type { StripeObject } from "../support/stripe/journal.ts";
+import { type LiveCase, liveCase, paid, referenceOf } from "../support/live/live_case.ts";
 import {
   assertBalanced,
   balances,
   breaches,
+  deliver,
+  eventsOf,
   resumePolls,
   returnToPresent,
   settle,
@@ -15,6 +22,7 @@ import {
   stopPolls,
   workAfter,
 } from "../support/live/live_books.ts";
+import { until } from "../support/common/until.ts";
 
 /** Longest time of an operation here, and the delay of an operation that comes too late. */
 const DEADLINE_MS = 700;
@@ -22,125 +30,146 @@ const LATE_MS = 900;
 /** More than the longest delay before the second, third and fourth attempt. */
 const RETRY_S = 31;
 
-/** A fault and the position in the provider's work. */
-type Trouble = Pick<Fault, "at" | "act" | "keep" | "delay_ms">;
-
-const ACTS: Omit<Trouble, "at">[] = [
-  { act: "lose" },
-  { act: "cut" },
-  { act: "delay", delay_ms: LATE_MS },
-  { act: "error" },
-  { act: "error", keep: true },
-  { act: "rate_limit" },
-  { act: "html" },
-  { act: "huge" },
-];
-const TROUBLES: Trouble[] = [
-  ...ACTS.map((act) => ({ at: "before" as const, ...act })),
+/** A fault, its position in the provider's work, and how the operation is settled. */
+const TROUBLES: Pick<Fault, "at" | "act" | "keep" | "delay_ms">[] = [
+  // A repetition does the work.
+  { at: "before", act: "error" },
   { at: "engine", act: "error" },
-  ...ACTS.map((act) => ({ at: "after" as const, ...act })),
+  // A repetition is replayed.
+  { at: "after", act: "cut" },
+  // The runtime itself repeats a request whose connection ends before the response begins.
+  { at: "after", act: "lose" },
+  // A repetition would replay the error, so only a sync finds the work.
+  { at: "after", act: "error", keep: true },
+  // The provider never begins the work, so the operator decides.
+  { at: "before", act: "error", keep: true },
+  // The provider works after the deadline of the request. Last, because the late call would meet
+  // the fault of a later step.
+  { at: "before", act: "delay", delay_ms: LATE_MS },
 ];
 
-/** An operation, with the response while its result is unknown, and after it. */
+/** An operation. Statuses are those of the payment and of the response, refund or dispute. */
 interface Operation {
   path: string;
-  prepare(given: LiveCase): Promise<string>;
-  run(given: LiveCase, id: string, key: string): Promise<TestResponse>;
-  unknown: (response: TestResponse) => unknown;
-  /** Expected from `unknown`. */
-  expected: unknown;
-  /** Status and amounts of the payment after the worker. */
+  /** Returns the id in the request, and of the payment. */
+  prepare(given: LiveCase): Promise<[id: string, payment_id: string]>;
+  run(given: LiveCase, id: string, idempotency_key: string): Promise<TestResponse>;
+  /** Code and status of the response while the result is unknown. */
+  unknown: [number, string];
+  /** The payment's status and amounts after the worker. */
   settled: unknown;
   /** The same if the provider has done nothing. */
   untouched: unknown;
 }
 
-async function prepared(given: LiveCase, body: object = {}): Promise<string> {
+async function created(given: LiveCase, body: object = {}): Promise<[string, string]> {
   const { status, body: { id } } = await given.pay({ ...body });
   assert.equal(status, 201);
-  return id;
+  return [id, id];
+}
+
+async function disputed(given: LiveCase): Promise<[string, string]> {
+  const id = await paid(given);
+  const payment_intent = await referenceOf(given, id);
+  const dispute = await given.double.act("disputes", { payment_intent });
+  await deliver(given, (await eventsOf(given)).filter(({ data }) => data.object.id === dispute.id));
+  const { body: { data } } = await given.call("GET", `/disputes?payment_id=${id}`);
+  return [data[0].id, id];
 }
 
 const OPERATIONS: Record<string, Operation> = {
   authorize: {
     path: "^/v1/payment_intents$",
-    prepare: () => Promise.resolve(""),
+    prepare: () => Promise.resolve(["", ""]),
     run: (given, _id, idempotency_key) => given.pay({}, { idempotency_key }),
-    unknown: ({ status, body }) => [status, body.status],
-    expected: [201, "processing"],
-    settled: ["completed", 1000, 0, 0],
-    untouched: ["processing", 0, 0, 0],
+    unknown: [201, "processing"],
+    settled: ["completed", 1000, 0, 0, null],
+    untouched: ["processing", 0, 0, 0, null],
   },
   capture: {
     path: "/capture$",
-    prepare: (given) => prepared(given, { capture: "manual" }),
+    prepare: (given) => created(given, { capture: "manual" }),
     run: (given, id, idempotency_key) =>
       given.call("POST", `/payments/${id}/capture`, { body: { amount: 600 }, idempotency_key }),
-    unknown: ({ status, body }) => [status, body.status],
-    expected: [200, "authorized"],
-    settled: ["completed", 600, 0, 0],
-    untouched: ["authorized", 0, 0, 0],
+    unknown: [200, "authorized"],
+    settled: ["completed", 600, 0, 0, null],
+    untouched: ["authorized", 0, 0, 0, null],
   },
   cancel: {
     path: "/cancel$",
-    prepare: (given) => prepared(given, { capture: "manual" }),
+    prepare: (given) => created(given, { capture: "manual" }),
     run: (given, id, idempotency_key) =>
       given.call("POST", `/payments/${id}/cancel`, { idempotency_key }),
-    unknown: ({ status, body }) => [status, body.status],
-    expected: [200, "authorized"],
-    settled: ["cancelled", 0, 0, 0],
-    untouched: ["authorized", 0, 0, 0],
+    unknown: [200, "authorized"],
+    settled: ["cancelled", 0, 0, 0, null],
+    untouched: ["authorized", 0, 0, 0, null],
   },
   refund: {
     path: "^/v1/refunds$",
-    prepare: (given) => prepared(given),
+    prepare: (given) => created(given),
     run: (given, id, idempotency_key) =>
       given.call("POST", `/payments/${id}/refund`, { body: { amount: 300 }, idempotency_key }),
-    unknown: ({ status, body }) => [status, body.status],
-    expected: [201, "pending"],
-    settled: ["partially_refunded", 1000, 300, 0],
-    untouched: ["completed", 1000, 0, 300],
+    unknown: [201, "pending"],
+    settled: ["partially_refunded", 1000, 300, 0, null],
+    untouched: ["completed", 1000, 0, 300, null],
+  },
+  evidence: {
+    path: "^/v1/disputes/[^/]*$",
+    prepare: disputed,
+    run: (given, id, idempotency_key) =>
+      given.call("POST", `/disputes/${id}/evidence`, { body: { text: "Proof" }, idempotency_key }),
+    unknown: [200, "needs_response"],
+    settled: ["chargeback", 1000, 0, 0, "under_review Proof"],
+    untouched: ["chargeback", 1000, 0, 0, "needs_response none"],
+  },
+  acceptance: {
+    path: "/close$",
+    prepare: disputed,
+    run: (given, id, idempotency_key) =>
+      given.call("POST", `/disputes/${id}/accept`, { idempotency_key }),
+    unknown: [200, "needs_response"],
+    settled: ["chargeback", 1000, 0, 0, "lost none"],
+    untouched: ["chargeback", 1000, 0, 0, "needs_response none"],
   },
 };
 
-const nameOf = ({ at, act, keep }: Trouble) => `${act}${keep ? " (kept)" : ""} ${at} the work`;
-
 async function standing(given: LiveCase, id: string) {
   const { status, amount_captured, amount_refunded, amount_refunding } = await shown(given, id);
-  return [status, amount_captured, amount_refunded, amount_refunding];
+  const { data: [dispute] } = (await given.call("GET", `/disputes?payment_id=${id}`)).body;
+  const present = dispute ? `${dispute.status} ${dispute.evidence?.text ?? "none"}` : null;
+  return [status, amount_captured, amount_refunded, amount_refunding, present];
 }
 
 for (const [op, operation] of Object.entries(OPERATIONS)) {
   liveCase(`an unknown response to ${op} is settled by the worker`, async (given, t) => {
-    /** Operations that the provider never begins, because it replays an error. */
-    let untouched = 0;
     for (const [i, trouble] of TROUBLES.entries()) {
-      await t.step(nameOf(trouble), async () => {
+      const { at, act, keep } = trouble;
+      await t.step(`${act}${keep ? " (kept)" : ""} ${at} the work`, async () => {
         // A sync searches around the time of the reservation, by the provider's clock.
         await returnToPresent(given);
         await stopPolls(given);
         const key = `${op}-${i}`;
-        const prepared_id = await operation.prepare(given);
+        const [target, payment_id] = await operation.prepare(given);
         await given.double.plant({ method: "POST", path: operation.path, ...trouble });
-        const response = await operation.run(given, prepared_id, key);
-        // The runtime itself repeats a request whose connection ends before the response begins.
-        if (trouble.act !== "lose") {
-          assert.deepEqual(operation.unknown(response), operation.expected, response.text);
+        const response = await operation.run(given, target, key);
+        if (act !== "lose") {
+          const { status, body } = response;
+          assert.deepEqual([status, body.status], operation.unknown, response.text);
         }
-        const id = prepared_id || response.body.id;
-        const duplicate = await operation.run(given, id, key);
+        const id = payment_id || response.body.id;
+        const duplicate = await operation.run(given, target || id, key);
         assert.deepEqual([duplicate.status, duplicate.text], [response.status, response.text]);
         for (let attempt = 0; attempt < 4; attempt++) await workAfter(given, RETRY_S);
-        const is_expired = trouble.at === "before" && trouble.keep === true;
-        if (is_expired) untouched++;
-        const expected = is_expired ? operation.untouched : operation.settled;
+        const is_untouched = at === "before" && keep === true;
+        const expected = is_untouched ? operation.untouched : operation.settled;
         assert.deepEqual(await standing(given, id), expected);
-        const charges = (await given.books()).charge
-          .filter(({ metadata }) => metadata.payment === id);
-        assert.equal(charges.length, is_expired && op === "authorize" ? 0 : 1);
-        const refunds = (await given.books()).refund
-          .filter(({ charge }) => charge === charges[0]?.id);
-        assert.equal(refunds.length, op === "refund" && !is_expired ? 1 : 0);
+        const { charge, refund, dispute } = await given.books();
+        const charges = charge.filter(({ metadata }) => metadata.payment === id);
+        assert.equal(charges.length, is_untouched && op === "authorize" ? 0 : 1);
+        const of = (one: StripeObject) => one.charge === charges[0]?.id;
+        assert.equal(refund.filter(of).length, op === "refund" && !is_untouched ? 1 : 0);
+        const submitted = dispute.find(of)?.evidence_details.submission_count ?? 0;
+        assert.equal(submitted, op === "evidence" && !is_untouched ? 1 : 0);
       });
     }
     await given.double.clearFaults();
@@ -150,11 +179,21 @@ for (const [op, operation] of Object.entries(OPERATIONS)) {
     await settle(given);
     const open = await given.service.sql`
       select state from pay.provider_operations where state <> 'settled'`;
-    assert.deepEqual(open.map(({ state }) => state), Array(untouched).fill("operator"));
+    assert.deepEqual(open.map(({ state }) => state), ["operator"]);
     const found = (await breaches(given)).filter((line) => !line.includes("decide by hand"));
     assert.deepEqual(found, []);
   }, { provider_deadline_ms: DEADLINE_MS });
 }
+
+liveCase("an operation on a dispute whose result is unknown refuses another one", async (given) => {
+  await stopPolls(given);
+  const [id] = await disputed(given);
+  await given.double.plant({ method: "POST", path: "/close$", at: "before", act: "error" });
+  const accept = () => given.call("POST", `/disputes/${id}/accept`);
+  assert.equal((await accept()).status, 200);
+  const other = await accept();
+  assert.deepEqual([other.status, other.body.error?.code], [409, "idempotency_in_progress"]);
+});
 
 liveCase("an operation that is repeated for a day has one effect", async (given) => {
   await stopPolls(given);
@@ -169,4 +208,24 @@ liveCase("an operation that is repeated for a day has one effect", async (given)
   await resumePolls(given);
   assert.deepEqual(await balances(given), { EUR: 960 });
   await assertBalanced(given);
+});
+
+liveCase("an unknown create is settled while a poll hangs", async (given) => {
+  const { double, service, pay, work } = given;
+  await double.plant({ method: "GET", path: "^/v1/events$", at: "before", act: "hang" });
+  const polling = work();
+  await until("the poll is under way", async () => (await double.waitingFaults()).length === 0);
+  await double.plant({ method: "POST", path: "^/v1/payment_intents$", at: "after", act: "error" });
+  const { body: created } = await pay();
+  assert.equal(created.status, "processing");
+  await service.sql`update pay.provider_operations set next_attempt_at = now()`;
+  work();
+  await until(
+    "the create is settled",
+    async () => (await shown(given, created.id)).status === "completed",
+    10_000,
+  );
+  // This ends the connection of the poll.
+  await double.restart();
+  await polling;
 });

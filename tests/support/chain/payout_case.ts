@@ -30,6 +30,8 @@ interface PayoutCase extends StablecoinCase {
   later(seconds?: number): Promise<void>;
   /** Returns the status of a refund or transfer. */
   statusOf(of: { id: string }): Promise<string>;
+  /** Sends a transfer from the wallet without the service. Its fields can be changed. */
+  payByHand(address: string, amount: number, fields?: Record<string, string>): Promise<Hex>;
   /** Returns the amounts that an address has received from the wallet. */
   received(address: string): Promise<number[]>;
   set(settings: Record<string, string | null>): Promise<void>;
@@ -93,6 +95,14 @@ async function makeCase(given: StablecoinCase): Promise<PayoutCase> {
         union all select status from pay.transfers where id = ${id}`;
       return row!.status;
     },
+    payByHand: (address, amount, fields = {}) =>
+      world.node.call("eth_sendTransaction", {
+        from: wallet,
+        to: usdc,
+        gas: "0xf4240",
+        data: transferOf(address, amount),
+        ...fields,
+      }),
     async received(address) {
       const logs = await world.node.call<{ data: Hex }[]>("eth_getLogs", {
         fromBlock: "0x0",
@@ -113,7 +123,7 @@ async function makeCase(given: StablecoinCase): Promise<PayoutCase> {
 }
 
 /** Returns an address as a topic of a log. */
-export function topic(address: string): string {
+function topic(address: string): string {
   return `0x${address.slice(2).toLowerCase().padStart(64, "0")}`;
 }
 

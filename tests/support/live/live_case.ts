@@ -1,4 +1,7 @@
-/** Tests of live keys: the product with an account at the double of Stripe. */
+/**
+ * Tests of live keys: the product with an account at the double of Stripe, and actions of payers and
+ * of people with the provider's dashboard.
+ */
 
 import assert from "node:assert/strict";
 import { idGenerator } from "../../../shared/core/ids.ts";
@@ -101,4 +104,58 @@ async function makeCase(
     books: () => running.books(secret),
     work: () => service.deps.provider_worker.notify(),
   };
+}
+
+const RETURN_URL = "https://shop.example/back";
+/** The members of a payment whose payer has to authenticate. */
+export const CHALLENGED = {
+  card: { token: "pm_card_authenticationRequired" },
+  return_url: RETURN_URL,
+};
+
+/** Creates a payment that waits for its payer. Returns its id and the page of the payer's bank. */
+export async function challenged(
+  given: LiveCase,
+  body: object = {},
+): Promise<{ id: string; url: string }> {
+  const created = await given.pay({ ...CHALLENGED, ...body });
+  assert.equal(created.status, 201, created.text);
+  assert.equal(created.body.status, "requires_action");
+  return { id: created.body.id, url: created.body.next_action.url };
+}
+
+/** Authenticates as the payer does, and goes back to the shop. */
+export async function visit(url: string, result = "success"): Promise<void> {
+  const page = await fetch(`${url}?result=${result}`, { redirect: "manual" });
+  await page.body?.cancel();
+  assert.ok(page.headers.get("location")?.startsWith(RETURN_URL), `${page.status}`);
+}
+
+/** Returns the id of a payment at the double. */
+export async function referenceOf({ books }: LiveCase, id: string): Promise<string> {
+  const { payment_intent } = await books();
+  return payment_intent.find(({ metadata }) => metadata.payment === id)!.id;
+}
+
+/** Pays with a token, and returns the id. */
+export async function paid(given: LiveCase, token = "pm_card_visa"): Promise<string> {
+  const { status, body } = await given.pay({ card: { token } });
+  assert.equal(status, 201);
+  await given.work();
+  return body.id;
+}
+
+/** Refunds a payment. */
+export function refund(given: LiveCase, id: string, body: object = {}) {
+  return given.call("POST", `/payments/${id}/refund`, { body });
+}
+
+/** Calls the double as somebody with the dashboard does. */
+export async function atStripe(given: LiveCase, path: string, form: Record<string, string>) {
+  const response = await fetch(given.double.base_url + path, {
+    method: "POST",
+    headers: { Authorization: `Bearer ${given.secret}` },
+    body: new URLSearchParams(form),
+  });
+  assert.equal(response.status, 200, await response.text());
 }

@@ -33,10 +33,6 @@ export async function administer({ url, text }: HttpCall, api: Api): Promise<Out
       return api.faults.clear(), ok;
     case "notifications":
       return api.notifier.configure(given), ok;
-    case "tokens":
-      return await api.change(given.owner, (work) => {
-        return done(work.make("payment_method", "pm", { type: "card", _card: given.card }));
-      });
     case "disputes":
       return await api.change(given.payment_intent, (work) => {
         const intent = work.find("payment_intent", given.payment_intent);
@@ -54,9 +50,6 @@ export async function administer({ url, text }: HttpCall, api: Api): Promise<Out
       });
     case "movements":
       return await api.change(given.owner, (work) => moveBalance(work, given));
-    case "event_version":
-      api.journal.api_version = given.version;
-      return ok;
     case "payouts":
       return await api.change(given.owner, (work) => {
         return createPayout(work, given.currency, given.is_paid);

@@ -41,8 +41,6 @@ export class Api {
     readonly engine: Engine,
     readonly faults: Faults,
     readonly notifier: Notifier,
-    /** Null: live for the keys that begin with `sk_live_` or `rk_live_`. */
-    readonly livemode: boolean | null,
   ) {}
 
   /** Responds to a call, unless a fault takes the place of the response. */
@@ -74,8 +72,7 @@ export class Api {
 
   /** Begins a change of an owner's objects. */
   workOf(owner: string): Work {
-    const livemode = this.livemode ?? /^.k_live_/.test(owner);
-    return new Work(this.journal, this.engine, owner, livemode, this.base_url);
+    return new Work(this.journal, this.engine, owner, /^.k_live_/.test(owner), this.base_url);
   }
 
   async #respond(

@@ -26,8 +26,6 @@ interface StripeActions {
   close_dispute: { dispute: string; status: "won" | "lost" | "prevented" };
   /** Books a movement of the account that belongs to no object. */
   movements: { owner: string; type: string; amount: number; fee?: number; currency?: string };
-  /** Makes the objects of later events those of another version of the API. */
-  event_version: { version: string };
   /** Settles a refund of a payment with `pm_card_pendingRefund`, or makes any refund fail. */
   settle_refund: { refund: string; status: "succeeded" | "failed" };
   /** Pays out the whole balance of a currency; `is_paid: false` leaves the payout on its way. */
@@ -38,8 +36,6 @@ interface StripeActions {
   expire: { payment_intent: string };
   /** Confirms a declined payment with another card, in the payer's browser. */
   confirm_again: { payment_intent: string; payment_method: string };
-  /** Makes a payment method of one owner that behaves like a test card. */
-  tokens: { owner: string; card: string };
 }
 
 /**
@@ -70,13 +66,8 @@ if (no_stripe_double) {
   console.warn(`Tests with localstripe are not run unless CI is set: ${PYTHON} does not have it`);
 }
 
-/**
- * Starts a double with empty books, or returns null if localstripe is missing.
- * @param options.livemode of all objects; by default it follows the secret key
- */
-export async function startStripeDouble(
-  options: { livemode?: boolean } = {},
-): Promise<StripeDouble | null> {
+/** Starts a double with empty books, or returns null if localstripe is missing. */
+export async function startStripeDouble(): Promise<StripeDouble | null> {
   if (!has_localstripe) return null;
   const folder = await Deno.makeTempDir({ prefix: "payments-stripe-" });
   const [port, admin_port, engine_port] = [freePort(), freePort(), freePort()];
@@ -84,7 +75,6 @@ export async function startStripeDouble(
     `http://127.0.0.1:${engine_port}`,
     join(folder, "journal.jsonl"),
     ...[port, admin_port].map(String),
-    String(options.livemode ?? "by_key"),
   ];
   const admin = async (action: string, given?: unknown) => {
     const body = given === undefined ? null : JSON.stringify(given);

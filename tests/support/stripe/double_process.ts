@@ -4,8 +4,8 @@
  * payouts and connected accounts. It shares no code with the service. A second port plants faults
  * and shows the books.
  *
- * Arguments: the URL of localstripe, the journal's path, the two ports, and the live mode of the
- * objects (`true`, `false`, or `by_key`). It prints a line when both ports listen.
+ * Arguments: the URL of localstripe, the journal's path and the two ports. It prints a line when both
+ * ports listen.
  */
 
 import { createServer, type ServerResponse } from "node:http";
@@ -41,17 +41,9 @@ function listen(
   return new Promise((resolve) => void server.listen(port, "127.0.0.1", resolve));
 }
 
-const [engine_url, journal_path, port, admin_port, livemode] = Deno.args as [
-  string,
-  string,
-  string,
-  string,
-  string,
-];
+const [engine_url = "", journal_path = "", port, admin_port] = Deno.args;
 const journal = new Journal(journal_path);
-const is_live = livemode === "by_key" ? null : livemode === "true";
-const notifier = new Notifier(journal);
-const api = new Api(journal, new Engine(engine_url), new Faults(), notifier, is_live);
+const api = new Api(journal, new Engine(engine_url), new Faults(), new Notifier(journal));
 api.base_url = `http://127.0.0.1:${port}`;
 await listen(Number(port), (call, response) => api.serve(call, response));
 await listen(Number(admin_port), async (call, response) => {

@@ -27,7 +27,6 @@ export interface Fault {
     | "kill"
     | "error"
     | "rate_limit"
-    | "unauthorized"
     | "html"
     | "huge"
     | "twice";
@@ -41,9 +40,6 @@ export const SERVER_ERROR = JSON.stringify({
 });
 const RATE_LIMIT = JSON.stringify({
   error: { type: "invalid_request_error", code: "rate_limit", message: "Request rate limit" },
-});
-const UNAUTHORIZED = JSON.stringify({
-  error: { type: "invalid_request_error", message: "Invalid API Key provided" },
 });
 const HUGE_BYTES = 10 * 1024 * 1024;
 const JSON_TYPE = "application/json";
@@ -93,8 +89,6 @@ export function respondWithFault({ act }: Fault, response: ServerResponse): void
       return send(500, JSON_TYPE, SERVER_ERROR);
     case "rate_limit":
       return send(429, JSON_TYPE, RATE_LIMIT);
-    case "unauthorized":
-      return send(401, JSON_TYPE, UNAUTHORIZED);
     case "html":
       return send(200, "text/html", "<!doctype html><title>Maintenance</title>");
     case "huge":

@@ -32,17 +32,12 @@ interface Entry {
   notifications?: object;
 }
 
-/** The version of the shapes in this double. */
-export const API_VERSION = "2026-10-28.endive";
-
 /** The state, and the file that holds it. */
 export class Journal {
   /** Responses by owner and idempotency key. */
   readonly keys = new Map<string, StoredResponse>();
   readonly notified = new Set<string>();
   notifications: object = {};
-  /** The version of new events: the one of the account, whatever a request names. */
-  api_version = API_VERSION;
   /** Objects by owner and kind, then by id. */
   readonly #objects = new Map<string, Map<string, StripeObject>>();
   readonly #owners = new Map<string, string>();

@@ -2,7 +2,7 @@
 
 import type { EnginePayment } from "./engine.ts";
 import type { StripeObject } from "./journal.ts";
-import { findToken, OWN_CODES, paymentMethod, type Token } from "./tokens.ts";
+import { OWN_CODES, paymentMethod, TOKENS } from "./tokens.ts";
 import {
   done,
   type Form,
@@ -40,7 +40,7 @@ const feeOf = (amount: number) => Math.round(amount * 0.015) + 25;
 export async function createPayment(work: Work, form: Form): Promise<Outcome> {
   const refused = refuseForm(form);
   if (refused) return refused;
-  const token = tokenOf(work, form.payment_method);
+  const token = TOKENS.get(form.payment_method ?? "");
   if (!token) return missing("payment_method", 400);
   const intent: StripeObject = work.make("payment_intent", "pi", {
     amount: Number(form.amount),
@@ -128,7 +128,7 @@ export async function cancel(work: Work, id: string, form: Form): Promise<Outcom
 export async function confirmAgain(work: Work, id: string, name: string): Promise<Outcome> {
   const intent = work.find("payment_intent", id);
   if (intent?.status !== "requires_payment_method") return unexpectedState(intent);
-  const token = tokenOf(work, name);
+  const token = TOKENS.get(name);
   if (!token) return missing("payment_method", 400);
   Object.assign(work.put(intent), {
     payment_method: name,
@@ -142,11 +142,6 @@ export async function confirmAgain(work: Work, id: string, name: string): Promis
 /** Returns a payment as localstripe confirms it. */
 function asEngineSees({ amount, currency, capture_method, _token }: StripeObject): EnginePayment {
   return { amount, currency, manual: capture_method === "manual", card: _token.card };
-}
-
-/** Returns the behaviour of a payment method: Stripe's own for tests, or one of this owner. */
-function tokenOf(work: Work, name = ""): Token | undefined {
-  return findToken(work.find("payment_method", name)?._card ?? name);
 }
 
 function refuseForm(form: Form): Outcome | null {

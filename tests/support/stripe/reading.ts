@@ -1,7 +1,7 @@
 /** The reading half of the API: objects, lists with filters and pages, and `expand`. */
 
 import type { StripeObject } from "./journal.ts";
-import { findToken, paymentMethod } from "./tokens.ts";
+import { paymentMethod, TOKENS } from "./tokens.ts";
 import { missing, type Outcome, refuse, shown, type Work } from "./work.ts";
 
 /** Fields that filter a list, apart from `created` and `types[]`. */
@@ -75,7 +75,7 @@ export function expanded(
         (field === "source"
           ? SOURCES.map((one) => work.find(one, id)).find((one) => one)
           : kind === "payment_method"
-          ? methodOf(work, id)
+          ? methodOf(id)
           : kind && work.find(kind, id));
       if (named) holder[field] = shown(structuredClone(named));
       holder = holder?.[field];
@@ -84,9 +84,9 @@ export function expanded(
   return copy;
 }
 
-/** Returns a payment method: one of Stripe's own for tests, or one of this owner. */
-function methodOf(work: Work, id: string): StripeObject | undefined {
-  const token = findToken(work.find("payment_method", id)?._card ?? id);
+/** Returns one of Stripe's own payment methods for tests. */
+function methodOf(id: string): StripeObject | undefined {
+  const token = TOKENS.get(id);
   return token && paymentMethod(id, token);
 }
 

@@ -25,7 +25,8 @@ const card = (last4: string, more: Partial<Token> = {}): Token => ({
 const declined = (last4: string, decline: string, more: Partial<Token> = {}) =>
   card(last4, { card: "declined", decline, ...more });
 
-const TOKENS: ReadonlyMap<string, Token> = new Map([
+/** The test payment methods by their names. */
+export const TOKENS: ReadonlyMap<string, Token> = new Map([
   ["pm_card_visa", card("4242")],
   ["pm_card_mastercard", card("4444", { brand: "mastercard" })],
   ["pm_card_amex", card("8431", { brand: "amex" })],
@@ -50,11 +51,6 @@ const TOKENS: ReadonlyMap<string, Token> = new Map([
 export function paymentMethod(id: string, { brand, last4 }: Token) {
   const card = { brand, last4, exp_month: 12, exp_year: 2034 };
   return { id, object: "payment_method", created: 0, type: "card", card };
-}
-
-/** Returns the behaviour of a test payment method, or undefined if Stripe has none of this name. */
-export function findToken(name: string): Token | undefined {
-  return TOKENS.get(name);
 }
 
 /** Decline codes that are error codes too; the others come with `card_declined`. */

@@ -1,7 +1,7 @@
 /** One change of the books: it collects the objects that the double commits with the response. */
 
 import type { Engine } from "./engine.ts";
-import { API_VERSION, type Journal, type StripeObject } from "./journal.ts";
+import type { Journal, StripeObject } from "./journal.ts";
 
 /** Parameters of a request, by their flat names, such as `metadata[order]`. */
 export type Form = Record<string, string>;
@@ -16,6 +16,8 @@ export interface Outcome {
   later?: () => void;
 }
 
+/** The version of the shapes in this double. */
+const API_VERSION = "2026-10-28.endive";
 /** Stripe's fee for a dispute, in minor units. */
 const DISPUTE_FEE = 1500;
 /** Time in which a dispute takes evidence. */
@@ -60,11 +62,11 @@ export class Work {
     const [, account] = this.owner.split("/");
     this.make("event", "evt", {
       type,
-      api_version: this.journal.api_version,
+      api_version: API_VERSION,
       pending_webhooks: 1,
       request: { id: null, idempotency_key: null },
       ...(account ? { account } : {}),
-      data: { object: inVersion(this.journal.api_version, shown(structuredClone(object))) },
+      data: { object: shown(structuredClone(object)) },
     });
   }
 
@@ -154,13 +156,6 @@ export function unexpectedState(object: StripeObject | undefined): Outcome {
   if (!object) return missing("id");
   const code = `${object.object}_unexpected_state`;
   return refuse({ code, [object.object]: shown(object) }, true);
-}
-
-/** Returns an object in the shape of a version. Old payments have no `latest_charge`. */
-function inVersion(version: string, object: StripeObject): StripeObject {
-  if (version === API_VERSION || object.object !== "payment_intent") return object;
-  const { latest_charge: _, ...old } = object;
-  return old as StripeObject;
 }
 
 /** Returns an object without the fields that only the double keeps. */

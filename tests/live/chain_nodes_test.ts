@@ -1,10 +1,10 @@
-/** Fees of payouts with one node that lies about the prices of gas. */
+/** Payouts with nodes that lie about the prices of gas, are wrong or are limited. */
 
 import assert from "node:assert/strict";
 import { runProviderCommand } from "../../apps/operator/providers.ts";
 import { connectorsOf } from "../../apps/operator/operator_database.ts";
 import { startNodeProxy } from "../support/chain/node_proxy.ts";
-import { newAddress, payoutCase } from "../support/chain/payout_case.ts";
+import { balanceOf, newAddress, payoutCase } from "../support/chain/payout_case.ts";
 
 const STUCK_S = 200;
 const gwei = (amount: number) => `0x${(amount * 1e9).toString(16)}`;
@@ -110,21 +110,6 @@ payoutCase("one node that lies about fees", async (given, signer, t) => {
       assert.equal(await given.statusOf(made), "completed");
     });
   }
-  await t.step("first fees that are far too low do not hold up the later nonces", async () => {
-    report(gwei(0.05), "0x0", { has_blocks: true });
-    const before = signer.nonces.length;
-    const made: { id: string }[] = [];
-    for (let i = 0; i < 3; i++) made.push(await transfer(10 + i, newAddress()));
-    const statuses = () => Promise.all(made.map((each) => given.statusOf(each)));
-    for (let turn = 0; turn < 12; turn++) {
-      await later(STUCK_S);
-      await mineAt(gwei(4));
-    }
-    proxy.change = () => undefined;
-    assert.ok(Math.max(...signer.costs.slice(before)) <= 1e15, "never above max_fee");
-    await final();
-    assert.deepEqual(await statuses(), ["completed", "completed", "completed"]);
-  });
   await t.step("at the limit it waits, and says so; a higher limit lets it go on", async () => {
     await set({ max_fee: "0.0002" });
     const before = signer.nonces.length;
@@ -144,5 +129,75 @@ payoutCase("one node that lies about fees", async (given, signer, t) => {
     }
     await final();
     assert.equal(await given.statusOf(made), "completed");
+  });
+});
+
+payoutCase("payouts and a node that is wrong or limited", async (given, signer, t) => {
+  const { service: { sql }, world: { node }, transfer, paid, statusOf, final } = given;
+  await using proxy = startNodeProxy(node.url);
+  await given.set({ rpc_urls: `${proxy.url},${node.url}` });
+  await paid();
+  await t.step("one node alone chooses neither the fees nor the nonce", async () => {
+    proxy.change = (method, [, block]) => {
+      if (method === "eth_maxPriorityFeePerGas") return { result: "0x2386f26fc1000" };
+      if (method === "eth_getTransactionCount" && block === "pending") return { result: "0x4d2" };
+    };
+    const made = await transfer(10, newAddress());
+    proxy.change = () => undefined;
+    assert.deepEqual([signer.nonces.at(-1), signer.fees.at(-1)! < 1e11], [0, true]);
+    await final();
+    assert.equal(await statusOf(made), "completed");
+  });
+  await t.step(
+    "a used nonce is for the operator also without the state of old blocks",
+    async () => {
+      proxy.change = (method, [, block]) =>
+        method === "eth_getTransactionCount" && block.startsWith("0x")
+          ? { error: { code: -32000, message: "missing trie node" } }
+          : undefined;
+      const made = await transfer(10, newAddress());
+      const nonce = `0x${signer.nonces.at(-1)!.toString(16)}`;
+      await node.call("anvil_dropAllTransactions");
+      await node.call("eth_sendTransaction", { from: given.wallet, to: given.wallet, nonce });
+      await given.mined();
+      const state = async () => {
+        const [operation] =
+          await sql`select state from pay.provider_operations where subject_id = ${made.id}`;
+        return operation!.state;
+      };
+      await given.later();
+      assert.equal(await state(), "pending");
+      await given.later(7_300);
+      assert.equal(await state(), "operator");
+      proxy.change = () => undefined;
+    },
+  );
+  await t.step("money that is gone after the look at the balance: it waits", async () => {
+    const { wallet, usdc } = given;
+    await given.payByHand(newAddress(), await balanceOf(given, wallet));
+    await given.mined();
+    let looks = 0;
+    const much = `0x${"f".repeat(10).padStart(64, "0")}`;
+    await given.set({ rpc_urls: proxy.url });
+    proxy.change = (method) =>
+      method === "eth_call" && looks++ === 0 ? { result: much } : undefined;
+    const made = await transfer(10, newAddress());
+    assert.deepEqual([looks, await statusOf(made)], [2, "pending"]);
+    proxy.change = () => undefined;
+    await given.world.transfer(usdc, wallet, 1_000);
+    await given.mined();
+    await given.later();
+    await final();
+    assert.equal(await statusOf(made), "completed");
+    await given.set({ rpc_urls: `${proxy.url},${node.url}` });
+  });
+  await t.step("many payouts in one block take few requests", async () => {
+    const made = [];
+    for (let i = 0; i < 60; i++) made.push(await transfer(10, newAddress()));
+    await given.world.mine(8);
+    proxy.requests = 0;
+    await given.work();
+    for (const each of made) assert.equal(await statusOf(each), "completed");
+    assert.ok(proxy.requests < 40, `${proxy.requests} requests`);
   });
 });

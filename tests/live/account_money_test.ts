@@ -1,0 +1,197 @@
+/**
+ * Money of the account at the provider, outside of payments: payouts, fees, reserves, and the totals
+ * of a day. The ledger moves when the provider's balance does.
+ */
+
+import assert from "node:assert/strict";
+import { idGenerator } from "../../shared/core/ids.ts";
+import { type LiveCase, liveCase, paid } from "../support/live/live_case.ts";
+import {
+  assertBalanced,
+  balances,
+  breaches,
+  deliver,
+  eventsOf,
+  settle,
+  stopPolls,
+  workAfter,
+} from "../support/live/live_books.ts";
+import { startService } from "../support/service/service.ts";
+
+const HOUR_S = 3600;
+
+/** Creates a payout of the whole balance, which is on its way. */
+async function createPayout({ double, secret }: LiveCase): Promise<string> {
+  return (await double.act("payouts", { owner: secret, currency: "eur", is_paid: false })).id;
+}
+
+/** The movements of payouts, the oldest first. */
+async function settlements({ service }: LiveCase): Promise<string[]> {
+  const rows = await service.sql`
+    select kind, amount_minor, currency from pay.ledger_movements
+    where kind like 'settlement%' order by transaction_id`;
+  return rows.map(({ kind, amount_minor, currency }) => `${kind} ${amount_minor} ${currency}`);
+}
+
+liveCase("a payout is booked when it is created", async (given, t) => {
+  await paid(given);
+  await stopPolls(given);
+  const payout = await createPayout(given);
+  await t.step("and the books agree while it is on its way", async () => {
+    await deliver(given, await eventsOf(given, "payout.created"));
+    assert.deepEqual(await settlements(given), ["settlement 960 EUR"]);
+    await assertBalanced(given);
+  });
+  await t.step("once, when it is paid", async () => {
+    await given.double.act("settle_payout", { payout, status: "paid" });
+    const events = await eventsOf(given, "payout.created", "payout.paid");
+    await deliver(given, [...events, ...events]);
+    assert.deepEqual(await settlements(given), ["settlement 960 EUR"]);
+    await assertBalanced(given);
+  });
+  await t.step("and back when it fails after that", async () => {
+    await given.double.act("settle_payout", { payout, status: "failed" });
+    await deliver(given, await eventsOf(given, "payout.failed"));
+    assert.deepEqual(await settlements(given), [
+      "settlement 960 EUR",
+      "settlement_reversal 960 EUR",
+    ]);
+    await assertBalanced(given);
+  });
+  await t.step("whatever comes first of a cancelled one", async () => {
+    const again = await createPayout(given);
+    await given.double.act("settle_payout", { payout: again, status: "canceled" });
+    const events = (await eventsOf(given)).filter(({ data }) => data.object.id === again);
+    await deliver(given, [...events.toReversed(), ...events]);
+    // Provider events that are leased together are applied in any order.
+    assert.deepEqual((await settlements(given)).slice(2).sort(), [
+      "settlement 960 EUR",
+      "settlement_reversal 960 EUR",
+    ]);
+    await assertBalanced(given);
+  });
+});
+
+liveCase(
+  "every movement of the account is in the ledger, and the day's totals agree",
+  async (given) => {
+    const { sql } = given.service;
+    // The first day that is read is the one after the account was added.
+    await sql`update pay.provider_accounts set created_at = created_at - interval '2 days'`;
+    await paid(given);
+    const owner = given.secret;
+    const book = async (type: string, amount: number, fee = 0) =>
+      await given.double.act("movements", { owner, type, amount, fee });
+    await book("stripe_fee", -120);
+    await book("tax_fee", -23);
+    await book("reserve_hold", -300);
+    await book("topup", 5000);
+    await book("reserve_release", 100);
+    // The provider's balance has changed, although the payout is on its way.
+    await createPayout(given);
+    await paid(given);
+    await workAfter(given, HOUR_S + 60);
+    await assertBalanced(given);
+    const movements = await sql`
+    select kind, amount_minor::int as amount from pay.ledger_movements
+    where subject_id = ${given.account_id} order by amount_minor`;
+    assert.deepEqual(movements.map(({ kind, amount }) => `${kind} ${amount}`), [
+      "fee 23",
+      "reserve_reversal 100",
+      "fee 120",
+      "reserve 300",
+      "settlement_reversal 5000",
+      "settlement 5617",
+    ]);
+    const { balances: shown } = (await given.call("GET", "/balance")).body;
+    const reserve = shown.find(({ account }: { account: string }) => account === "reserve");
+    assert.equal(reserve.amount_minor, -200);
+    // Money of a product that this service does not know.
+    await book("issuing_transaction", -70, 2);
+    await workAfter(given, 2 * 24 * HOUR_S);
+    await settle(given);
+    assert.deepEqual((await breaches(given)).map((line) => line.replace(/.*: /, "")), [
+      "the provider has booked -0.70 EUR as issuing_transaction, outside of payments",
+    ]);
+    const [totals] = await sql`select sum(provider_minor)::int as sum from pay.provider_totals`;
+    const sum = Number(totals!.sum);
+    assert.equal(sum, (await balances(given)).EUR);
+    await sql`update pay.provider_totals set provider_minor = provider_minor + 1
+    where provider_minor <> 0`;
+    assert.match((await breaches(given)).join(), RegExp(`provider ${sum + 1} EUR, ledger ${sum}`));
+  },
+);
+
+const PAGES = 45;
+/** Pages that a job reads. */
+const JOB_PAGES = 20;
+/** The page at which the provider breaks the connection once. */
+const BROKEN_PAGE = 30;
+/** Longer than the lease of an account. */
+const LEASE_MS = 31_000;
+const DAY_MS = 24 * HOUR_S * 1000;
+
+/** A provider whose list of movements has many pages of two: 1 cent, and 1 hundredth of a króna. */
+function startProvider() {
+  const requested: number[] = [];
+  let is_broken = false;
+  const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, (request) => {
+    const { searchParams } = new URL(request.url);
+    const after = searchParams.get("starting_after");
+    const page = after === null ? 0 : Number(after.slice("txn_".length)) + 1;
+    requested.push(page);
+    if (page === BROKEN_PAGE && !is_broken) {
+      is_broken = true;
+      return new Response(null, { status: 500 });
+    }
+    const movement = (id: string, currency: string) => ({
+      ...{ id, object: "balance_transaction", type: "charge", amount: 1, created: 1, currency },
+      ...{ fee: 0, net: 1 },
+    });
+    return Response.json({
+      object: "list",
+      data: [movement(`txn_x${page}`, "isk"), movement(`txn_${page}`, "eur")],
+      has_more: page < PAGES - 1,
+    });
+  });
+  const base_url = `http://127.0.0.1:${server.addr.port}`;
+  return { base_url, requested, close: () => server.shutdown() };
+}
+
+Deno.test("the totals of a day with many pages are read in several jobs, each page once", async () => {
+  const provider = startProvider();
+  const service = await startService({ provider_secret: () => "sk_live_long" });
+  const { sql, deps: { provider_worker } } = service;
+  try {
+    let now = Date.parse("2026-11-22T12:00:00Z");
+    await service.setClock(now - 2 * DAY_MS);
+    await sql`select pay.add_provider_account(${idGenerator(now)("pac_")},
+      ${service.live.environment_id}, 'stripe', ${["card"]},
+      ${JSON.stringify({ base_url: provider.base_url })}, 'PROVIDER_STRIPE', ${[]}::text[])`;
+    await service.setClock(now);
+    await sql`update pay.provider_cursors set polled_at = ${new Date(now)}`;
+    /** The pages that one job asks for. */
+    const poll = async () => {
+      provider.requested.length = 0;
+      await provider_worker.notify();
+      await service.setClock(now += LEASE_MS);
+      return [provider.requested[0], provider.requested.at(-1), provider.requested.length];
+    };
+    const totals = async () => {
+      const rows = await sql`
+        select day::text, currency, provider_minor::int from pay.provider_totals order by currency`;
+      return rows.map((row) => Object.values(row));
+    };
+    assert.deepEqual(await poll(), [0, JOB_PAGES - 1, JOB_PAGES]);
+    // The next page fails, and the job with it.
+    assert.deepEqual(await poll(), [JOB_PAGES, BROKEN_PAGE, BROKEN_PAGE - JOB_PAGES + 1]);
+    assert.deepEqual(await totals(), []);
+    assert.deepEqual(await poll(), [BROKEN_PAGE, PAGES - 1, PAGES - BROKEN_PAGE]);
+    // 45 hundredths of a króna are rounded once, to nothing.
+    assert.deepEqual(await totals(), [["2026-11-21", "EUR", PAGES], ["2026-11-21", "ISK", 0]]);
+    assert.deepEqual(await poll(), [undefined, undefined, 0]);
+  } finally {
+    await service.close();
+    await provider.close();
+  }
+});
