@@ -1,14 +1,18 @@
 /**
  * Two cells behind HAProxy with the configuration of examples/cells: each request reaches the cell
- * of its key, and mistakes in the map have clear errors.
+ * of its key, and mistakes in the map have clear errors. A move needs PostgreSQL 16 in both cells:
+ * `deno task cells` refuses 15 on either side.
  */
 
 import assert from "node:assert/strict";
 import { ErrorBody } from "../../shared/schema/error.ts";
+import { startCells } from "../support/cells/cell_servers.ts";
+import { testServer } from "../support/database/database.ts";
 import { openCell } from "../support/production/production_stage.ts";
 import { startHaproxy } from "../support/proxy/cells_proxy.ts";
 import { findHaproxy } from "../support/proxy/haproxy.ts";
 import { keyedCall } from "../support/service/keyed_call.ts";
+import { DEBIAN_15, hasVersion, startSupabaseServer } from "../support/supabase/supabase_server.ts";
 
 /** The labels of both cells, one of a cell that does not exist, and one in two lines. */
 const MAP = "sk7f a\nsk8q b\nsk9c c\nsk7f b\n";
@@ -105,5 +109,34 @@ Deno.test({
       assert.equal((await pay(a.key)).status, 201);
       assert.deepEqual([await a.payments(), await b.payments()], [4, 3]);
     });
+  },
+});
+
+const is_there = await hasVersion(15);
+if (!is_there) {
+  console.warn(`${DEBIAN_15} is not there; its refusal is not tested unless CI is set`);
+}
+
+Deno.test({
+  name: "deno task cells refuses PostgreSQL 15",
+  ignore: !is_there && !in_ci,
+  fn: async () => {
+    const old = await startSupabaseServer(15);
+    try {
+      const { superuser_url } = testServer();
+      const sides = [["source", old.url, superuser_url], [
+        "target",
+        superuser_url,
+        old.url,
+      ]] as const;
+      for (const [side, from, to] of sides) {
+        const command = [`CELLS_FROM_URL=${from}`, `CELLS_TO_URL=${to}`, "status"];
+        const { code, output } = await startCells(command).ended;
+        assert.equal(output, `The server of the ${side} must be PostgreSQL 16 or newer\n`);
+        assert.equal(code, 1);
+      }
+    } finally {
+      await old.close();
+    }
   },
 });

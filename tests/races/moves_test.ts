@@ -1,81 +1,43 @@
 /**
  * Concurrent moves of one payment on two instances. The responses match a legal order of the
- * requests, and the stored payment is the result of that order. The model of the lifecycle in this
- * file shares no code with the service. Refunds never exceed their payment, and of collections under
+ * requests by the model of the lifecycle, and the stored payment is the result of that order. Refunds never exceed their payment, and of collections under
  * a mandate that must be alone one wins.
  */
 
 import assert from "node:assert/strict";
+import {
+  expectCreate,
+  expectMove,
+  type Move,
+  type Standing,
+} from "../support/model/payment_model.ts";
 import { type Ask, ASKS, assertSound, raceCase, sizeOf } from "../support/service/two_instances.ts";
 
 /** Rounds of each race of moves. */
 const ROUNDS = sizeOf("ROUNDS", 100);
 
-type Model = { status: string; refunded: number };
-/** The response to a move in a state, and the state after it. */
-type Move = (model: Model) => { response: string; next: Model };
-
 const AMOUNT = 1000;
-const refuse = (model: Model) => ({ response: `409 ${model.status}`, next: model });
 
-/** Moves by name: the request, and its effect in the model. */
-const MOVES: Record<string, { ask: (id: string) => Ask; move: Move }> = {
-  cancel: {
-    ask: (id) => ASKS.cancel(id),
-    move: (model) =>
-      ["pending", "requires_action"].includes(model.status)
-        ? { response: "200 cancelled", next: { ...model, status: "cancelled" } }
-        : refuse(model),
-  },
-  complete: {
-    ask: (id) => ASKS.advance(id, "completed"),
-    move: (model) =>
-      ["pending", "completed"].includes(model.status)
-        ? { response: "200 completed", next: { ...model, status: "completed" } }
-        : refuse(model),
-  },
-  decline: {
-    ask: (id) => ASKS.advance(id, "declined"),
-    move: (model) =>
-      ["pending", "declined"].includes(model.status)
-        ? { response: "200 declined", next: { ...model, status: "declined" } }
-        : refuse(model),
-  },
-  refund: {
-    ask: (id) => ASKS.refund(id),
-    move: (model) =>
-      ["completed", "partially_refunded"].includes(model.status)
-        ? { response: "201 refunded", next: { status: "refunded", refunded: AMOUNT } }
-        : refuse(model),
-  },
-  refund_part: {
-    ask: (id) => ASKS.refund(id, 400),
-    move: (model) => {
-      if (!["completed", "partially_refunded"].includes(model.status)) return refuse(model);
-      if (AMOUNT - model.refunded < 400) return { response: "400", next: model };
-      const next = { status: "partially_refunded", refunded: model.refunded + 400 };
-      return { response: "201 partially_refunded", next };
-    },
-  },
-  charge_back: {
-    ask: (id) => ASKS.advance(id, "chargeback"),
-    move: (model) =>
-      ["completed", "partially_refunded", "chargeback"].includes(model.status)
-        ? { response: "200 chargeback", next: { ...model, status: "chargeback" } }
-        : refuse(model),
-  },
+/** Moves by name: the request, and the move of the model. */
+const MOVES: Record<string, [ask: (id: string) => Ask, move: Move]> = {
+  cancel: [ASKS.cancel, { do: "cancel" }],
+  complete: [(id) => ASKS.advance(id, "completed"), { do: "advance", to: "completed" }],
+  decline: [(id) => ASKS.advance(id, "declined"), { do: "advance", to: "declined" }],
+  refund: [(id) => ASKS.refund(id), { do: "refund", amount: null }],
+  refund_part: [(id) => ASKS.refund(id, 400), { do: "refund", amount: 400 }],
+  charge_back: [(id) => ASKS.advance(id, "chargeback"), { do: "advance", to: "chargeback" }],
 };
 
-const RACES: [outcome: string, start: string, moves: string[]][] = [
-  ["pending", "pending", ["cancel", "complete", "refund"]],
-  ["pending", "pending", ["cancel", "complete", "decline"]],
-  ["pending", "pending", ["complete", "complete", "refund_part", "cancel"]],
-  ["success", "completed", ["refund", "refund_part", "charge_back"]],
-  ["success", "completed", ["refund_part", "refund_part", "refund_part", "charge_back", "cancel"]],
+const RACES: [outcome: string, moves: string[]][] = [
+  ["pending", ["cancel", "complete", "refund"]],
+  ["pending", ["cancel", "complete", "decline"]],
+  ["pending", ["complete", "complete", "refund_part", "cancel"]],
+  ["success", ["refund", "refund_part", "charge_back"]],
+  ["success", ["refund_part", "refund_part", "refund_part", "charge_back", "cancel"]],
 ];
 
 raceCase("concurrent moves of one payment", async (t, two) => {
-  for (const [outcome, start, moves] of RACES) {
+  for (const [outcome, moves] of RACES) {
     await t.step(
       `${moves.join(" against ")}: a legal order explains ${ROUNDS} rounds`,
       async () => {
@@ -87,16 +49,17 @@ raceCase("concurrent moves of one payment", async (t, two) => {
             ...moves.slice(round % moves.length),
             ...moves.slice(0, round % moves.length),
           ];
-          const told = await two.race(turned.map((name) => MOVES[name]!.ask(id)));
+          const told = await two.race(turned.map((name) => MOVES[name]![0](id)));
           const responses = told.map(({ status, body }) =>
             status === 400
               ? "400"
               : `${status} ${body.error?.current_status ?? body.payment_status ?? body.status}`
           );
-          const [stored] = await two.service.sql<Model[]>`
-          select status, amount_refunded::int as refunded from pay.payments where id = ${id}`;
+          const [stored] = await two.service.sql<Pick<Standing, "status" | "refunded">[]>`
+            select status, amount_refunded::int as refunded from pay.payments where id = ${id}`;
+          const start = expectCreate("none", outcome, AMOUNT, true).next;
           const legal = permutations(turned.map((_, i) => i)).filter((order) =>
-            explains(order, turned, responses, { status: start, refunded: 0 }, stored!)
+            explains(order, turned, responses, start, stored!)
           );
           assert.ok(legal.length > 0, `${turned}: ${responses}, then ${JSON.stringify(stored)}`);
           orders.add(responses.toString());
@@ -112,13 +75,13 @@ function explains(
   order: readonly number[],
   moves: readonly string[],
   responses: readonly string[],
-  start: Model,
-  end: Model,
+  start: Standing,
+  end: Pick<Standing, "status" | "refunded">,
 ): boolean {
   let model = start;
   for (const i of order) {
-    const { response, next } = MOVES[moves[i]!]!.move(model);
-    if (response !== responses[i]) return false;
+    const { http, next } = expectMove(model, MOVES[moves[i]!]![1]);
+    if (responses[i] !== (http === 400 ? "400" : `${http} ${next.status}`)) return false;
     model = next;
   }
   return model.status === end.status && model.refunded === end.refunded;

@@ -1,9 +1,18 @@
 /**
- * Waiting changes share a statement. A change that the database refuses, that
- * waits for a lock, or that comes with many others does not harm the other changes.
+ * Waiting changes share a statement, and so do results of providers. One that the database refuses,
+ * that waits for a lock, or that comes with many others does not harm the others.
  */
 
 import assert from "node:assert/strict";
+import { openDatabase } from "../../shared/store/database.ts";
+import { ProviderStore } from "../../shared/store/provider_store.ts";
+import {
+  addAccount,
+  completion,
+  providerCase,
+  reserve,
+  type Reserved,
+} from "../support/database/provider_flow.ts";
 import { PAYMENTS, serviceCase } from "../support/service/service_case.ts";
 import type { TestResponse, TestService } from "../support/service/service.ts";
 
@@ -34,37 +43,6 @@ serviceCase("waiting commits share a statement", async (t, service) => {
     service.takeStatements();
     await service.pay();
     assert.equal(commitsOf(service), 1);
-  });
-  await t.step("each payment is stored in the environment of its key", async () => {
-    const keys = [service.key, service.other];
-    const responses = await Promise.all(
-      Array.from({ length: 60 }, (_, i) => service.pay({}, { key: keys[i % 2]!.text })),
-    );
-    for (const [i, { body }] of responses.entries()) {
-      const [row] = await service
-        .sql`select environment_id from pay.payments where id = ${body.id}`;
-      assert.equal(row!.environment_id, keys[i % 2]!.environment_id);
-    }
-  });
-  await t.step("duplicates in one list make one payment", async () => {
-    const duplicates = await Promise.all(
-      Array.from({ length: 40 }, () => service.pay({}, { idempotency_key: "duplicates" })),
-    );
-    assert.equal(new Set(duplicates.map(({ text }) => text)).size, 1);
-    const replayed = duplicates.filter(({ headers }) =>
-      headers.get("Idempotent-Replayed") === "true"
-    );
-    assert.equal(replayed.length, 39);
-  });
-  await t.step("a different body is a conflict only for its sender", async () => {
-    const statuses = await Promise.all(
-      Array.from({ length: 20 }, async (_, i) => {
-        const options = { idempotency_key: i < 2 ? "differs" : `own-${i}` };
-        return (await service.pay({ amount: 100 + i }, options)).status;
-      }),
-    );
-    assert.deepEqual(statuses.slice(0, 2).sort(), [201, 409]);
-    assert.deepEqual(new Set(statuses.slice(2)), new Set([201]));
   });
 });
 
@@ -125,4 +103,49 @@ serviceCase("only one change waits for a held lock", async (t, service) => {
     assert.deepEqual(order, ["creates", "lock", "cancel"]);
     assert.equal(response.status, 200, response.text);
   });
+});
+
+const RECORDS = 40;
+
+providerCase("results that arrive together share statements", async (t, given) => {
+  const { service, sql, live, functions } = given;
+  const statements: string[] = [];
+  const database = openDatabase({
+    url: service.database.functions_url,
+    on_statement: (text) => statements.push(text),
+  });
+  const store = new ProviderStore(database);
+  const reserveAll = async () => {
+    const made: Reserved[] = [];
+    for (let i = 0; i < RECORDS; i++) made.push(await reserve(functions, live));
+    return made;
+  };
+  try {
+    await addAccount(sql, live.environment_id);
+
+    await t.step("all are recorded in fewer statements", async () => {
+      const made = await reserveAll();
+      const outcomes = await Promise.all(made.map((one) => store.record([completion(one)])));
+      assert.deepEqual([...new Set(outcomes.flat().map(({ outcome }) => outcome))], ["recorded"]);
+      assert.ok(statements.length < RECORDS / 2, `${statements.length} statements`);
+    });
+
+    await t.step("a refused result fails alone", async () => {
+      const made = await reserveAll();
+      const settled = await Promise.allSettled(made.map((one, i) => {
+        const record = completion(one);
+        const bad = {
+          ...record,
+          provider_events: [{ ...record.provider_events[0]!, outcome: "wrong" as "ignored" }],
+        };
+        return store.record([i === 7 ? bad : record]);
+      }));
+      assert.deepEqual(
+        settled.flatMap(({ status }, i) => status === "rejected" ? [i] : []),
+        [7],
+      );
+    });
+  } finally {
+    await database.close();
+  }
 });

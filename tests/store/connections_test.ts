@@ -1,13 +1,123 @@
 /**
- * Errors of poolers and routers in front of the database. A program with the wire protocol refuses
- * each connection with the words and the code of a pooler. Sources: PgBouncer (src/objects.c,
- * src/client.c), Supavisor (lib/supavisor/client_handler/error.ex, lib/supavisor/error.ex), PgCat
- * (src/messages.rs), SPQR (pkg/models/spqrerror).
+ * Connections to the database: which session runs a statement, defaults of a database that sessions
+ * take over, a connection that breaks within a response, and errors of poolers and routers in front
+ * of the database. A program with the wire protocol refuses each connection with the words and the
+ * code of a pooler. Sources: PgBouncer (src/objects.c, src/client.c), Supavisor
+ * (lib/supavisor/client_handler/error.ex, lib/supavisor/error.ex), PgCat (src/messages.rs), SPQR
+ * (pkg/models/spqrerror).
  */
 
 import assert from "node:assert/strict";
+import postgres from "postgres";
 import { openDatabase, toApiError } from "../../shared/store/database.ts";
 import { cloneDatabase } from "../support/database/database.ts";
+
+Deno.test("query() reads dates in any DateStyle of the database", async () => {
+  const clone = await cloneDatabase();
+  const database = openDatabase({ url: clone.functions_url });
+  try {
+    const sql = postgres(clone.url, { max: 1, onnotice: () => {} });
+    await sql.unsafe(`alter database "${new URL(clone.url).pathname.slice(1)}"
+      set DateStyle = 'SQL, DMY'`);
+    await sql.end();
+    const rows = await database.query("select $1::timestamptz as at, $2::date::text as day", [
+      "2026-08-09T10:00:00.000Z",
+      "2026-08-09",
+    ]);
+    assert.deepEqual([...rows], [{ at: new Date("2026-08-09T10:00:00.000Z"), day: "2026-08-09" }]);
+  } finally {
+    await database.close();
+    await clone.drop();
+  }
+});
+
+Deno.test("query() uses the session that was used last", async (t) => {
+  const { functions_url: url, drop } = await cloneDatabase();
+  const database = openDatabase({ url, max_connections: 3 });
+  const slow = "select pg_backend_pid() as pid, pg_sleep(0.05)::text";
+  const sessionOf = async (text = "select pg_backend_pid() as pid") =>
+    (await database.query<{ pid: number }>(text, []))[0]!.pid;
+  try {
+    const at_once = await Promise.all(Array.from({ length: 7 }, () => sessionOf(slow)));
+    await t.step("seven at once share three sessions", () => {
+      assert.equal(new Set(at_once).size, 3);
+    });
+    await t.step("one after another have one", async () => {
+      const in_turn = [];
+      for (let i = 0; i < 6; i++) in_turn.push(await sessionOf());
+      assert.equal(new Set(in_turn).size, 1);
+    });
+    await t.step("close() waits for what runs and what waits", async () => {
+      const last = Promise.all(Array.from({ length: 7 }, () => sessionOf(slow)));
+      // Each waits for the health of the database before it joins the queue.
+      await sessionOf("select 0 as pid");
+      await database.close();
+      assert.equal((await last).length, 7);
+      await assert.rejects(sessionOf(), { code: "service_unavailable" });
+    });
+  } finally {
+    await database.close();
+    await drop();
+  }
+});
+
+/** The bytes after the last row: CommandComplete of `select 1` and ReadyForQuery. */
+const END_BYTES = 14 + 6;
+const QUERY = "select n::int as n from generate_series(1, $1::int) n";
+
+Deno.test("query() leaves no row of a broken response in the next one", async (t) => {
+  const clone = await cloneDatabase();
+  const url = new URL(clone.url);
+  let is_armed = false;
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const open: Deno.Conn[] = [];
+  const serving = (async () => {
+    for await (const client of listener) {
+      const target = await Deno.connect({ hostname: "127.0.0.1", port: Number(url.port) });
+      open.push(client, target);
+      client.readable.pipeTo(target.writable).catch(() => {});
+      const cut = new TransformStream<Uint8Array, Uint8Array>({
+        transform(bytes, controller) {
+          if (!is_armed) return controller.enqueue(bytes);
+          is_armed = false;
+          controller.enqueue(bytes.subarray(0, bytes.length - END_BYTES));
+          controller.terminate();
+        },
+      });
+      target.readable.pipeThrough(cut).pipeTo(client.writable).catch(() => {});
+    }
+  })().catch(() => {});
+  const through = new URL(url);
+  through.port = String(listener.addr.port);
+  const database = openDatabase({ url: through.href, max_connections: 1 });
+  const ask = (rows: number) => database.query<{ n: number }>(QUERY, [rows]);
+  try {
+    assert.deepEqual([...await ask(1)], [{ n: 1 }]);
+    await t.step("the broken request is service_unavailable", async () => {
+      is_armed = true;
+      await assert.rejects(ask(1), { code: "service_unavailable" });
+      assert.equal(is_armed, false);
+    });
+    for (const rows of [1, 0, 3]) {
+      await t.step(`the next response, of ${rows} rows, is complete`, async () => {
+        const response = await ask(rows);
+        assert.deepEqual([...response], Array.from({ length: rows }, (_, i) => ({ n: i + 1 })));
+      });
+    }
+  } finally {
+    await database.close();
+    listener.close();
+    await serving;
+    for (const connection of open) {
+      try {
+        connection.close();
+      } catch {
+        // The stream has already closed this connection.
+      }
+    }
+    await clone.drop();
+  }
+});
 
 const SSL_REQUEST = 80_877_103;
 const text = new TextEncoder();

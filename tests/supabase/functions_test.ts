@@ -1,19 +1,71 @@
 /**
- * The login of docs/operations/deploy.md for the functions has the rights that they need and no others,
- * and the server ends statements that outlive the functions, also behind a pooler.
+ * The functions on Deno 2.1.4 as on Supabase. The edge runtime ends an isolate after its response
+ * unless the function passes its background work to EdgeRuntime.waitUntil: the dispatcher's work
+ * after a payment and after a wake. The login of docs/operations/deploy.md for the functions has the
+ * rights that they need and no others, and the server ends statements that outlive the functions,
+ * also behind a pooler.
  */
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
-import { migrate } from "../../apps/server/migrations/migrate.ts";
 import { randomPassword } from "../../apps/server/data_dir/private_file.ts";
+import { migrate } from "../../apps/server/migrations/migrate.ts";
 import { PUBLISHED_TEST_KEY } from "../../shared/core/api_key.ts";
+import { until } from "../support/common/until.ts";
+import { makeSandboxKey } from "../support/database/api_keys.ts";
+import { cloneDatabase } from "../support/database/database.ts";
+import { block } from "../support/documents/operations_document.ts";
 import { keyedCall } from "../support/service/keyed_call.ts";
+import { MASTER_SECRET, RELAY_TOKEN } from "../support/service/service.ts";
 import { PAYMENTS } from "../support/service/service_case.ts";
 import { startFunctions } from "../support/supabase/function_process.ts";
 import { findPgbouncer, startPgbouncer } from "../support/supabase/pgbouncer.ts";
 import { startSupabaseServer } from "../support/supabase/supabase_server.ts";
-import { block } from "../support/documents/operations_document.ts";
+
+const NAME = "api-v1-payments";
+
+Deno.test("EdgeRuntime.waitUntil gets the dispatcher's background work", async (t) => {
+  const database = await cloneDatabase();
+  const key = await makeSandboxKey(database.url);
+  const process = await startFunctions([NAME], {
+    PAYMENTS_DB_URL: database.functions_url,
+    PUBLIC_BASE_URL: "https://api.example.com/functions/v1",
+    WEBHOOK_MASTER_SECRET: MASTER_SECRET,
+    ALLOW_PRIVATE_WEBHOOKS: "true",
+    RELAY_TOKEN,
+  });
+  const post = (path: string, key: string, body?: unknown) =>
+    keyedCall(process.origin, "POST", `/${NAME}${path}`, { key, body });
+  /** The number of promises that `work` passes on. Waits for the first one. */
+  const handedOver = async (work: () => Promise<void>) => {
+    const before = process.handedOver();
+    await work();
+    await until("a promise is passed on", () => process.handedOver() > before);
+    return process.handedOver() - before;
+  };
+  try {
+    const endpoint = { url: "http://127.0.0.1:40999/hook", events: ["*"] };
+    const { status, text } = await post("/v1/webhook_endpoints", key, endpoint);
+    assert.equal(status, 201, text);
+    await t.step("after a payment with an endpoint", async () => {
+      const count = await handedOver(async () => {
+        const body = { amount: 100, currency: "EUR", outcome: "success" };
+        assert.equal((await post("/v1/payments", key, body)).status, 201);
+      });
+      assert.ok(count > 0);
+    });
+    await t.step("after POST /internal/relay", async () => {
+      const count = await handedOver(async () => {
+        assert.equal((await post("/internal/relay", RELAY_TOKEN)).status, 202);
+      });
+      assert.ok(count > 0);
+    });
+    assert.deepEqual(process.complaints, []);
+  } finally {
+    await process.close();
+    await database.drop();
+  }
+});
 
 const SEED = new URL("../../supabase/seed.sql", import.meta.url);
 const has_pooler = await findPgbouncer() !== null;
