@@ -32,7 +32,7 @@ const FOUND = [
 ];
 
 const RULES = readOwnBusiness(
-  "name:City Rent; iban:FR1420041010050500013M02606; code:PMNT-RCDT-SALA; code:153; ",
+  "name:City Rent; iban:FR1420041010050500013M02606; code:PMNT-RCDT-SALA; code:PMNT-LDAS; code:153; ",
 )!;
 const FRENCH = "FR1420041010050500013M02606";
 
@@ -121,6 +121,7 @@ const CASES: Case[] = [
   ["a payer with the name of a payee", { party: ["City Rent"] }, UNKNOWN],
   ["a payer by an IBAN of the rules", { party: ["X", FRENCH] }, OWN_IN],
   ["a code of the rules", { iso: "RCDT SALA" }, OWN_IN],
+  ["the beginning of a code of the rules", { iso: "LDAS CSLN" }, OWN_IN],
   ["a code of another family", { iso: "ICDT SALA" }, UNKNOWN],
   ["a bank's own code of the rules", { is_out, own: "NTRF+153" }, OWN_OUT],
   ["a bank's own code with more digits", { is_out, own: "NTRF+1530" }, SPENT],

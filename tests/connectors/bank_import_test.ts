@@ -302,6 +302,10 @@ for (const [rule, members, events] of ENTRIES) {
       events,
     );
     assert.deepEqual([result.entries, result.new_entries], [1, events.length]);
+    // The details of money that a person has to assign are sealed.
+    for (const { op, bank } of rows.flatMap(({ entries }) => entries[0]!.provider_events)) {
+      assert.equal(bank?.sealed !== undefined, op === "adjustment");
+    }
   });
 }
 
@@ -341,6 +345,17 @@ for (const [payers, kept] of PAYERS) {
     );
     assert.deepEqual(await Promise.all(ibans), kept);
     assert.ok(stored.every(({ reference }) => reference === REFERENCE));
+  });
+}
+
+for (const [bic, kept] of [["COBADEFF", "COBADEFF"], ["BNPAFRPP", null]] as const) {
+  Deno.test(`importBankFile() keeps the BIC ${bic} of a payer in Germany: ${kept}`, async () => {
+    const agent =
+      `<RltdAgts><DbtrAgt><FinInstnId><BICFI>${bic}</BICFI></FinInstnId></DbtrAgt></RltdAgts>`;
+    const entries = paidBy(ANN).replace("</RltdPties>", `$&${agent}`);
+    const [payer] = (await imported(writeFile([{ entries }]))).rows[0]!.payers;
+    const details = JSON.parse(await VAULT.open(payer as never, REFERENCE));
+    assert.deepEqual(details, { holder_name: "Payer", iban: ANN, bic: kept, address: null });
   });
 }
 

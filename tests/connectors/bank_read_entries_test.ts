@@ -18,42 +18,53 @@ type Expected = Partial<Omit<EntryRecord, "record">> & {
   details?: Partial<Omit<DetailRecord, "record">>[];
 };
 
+/** Members of an entry: those of a batch, its details, and others. */
+interface Written {
+  batch?: string;
+  details?: Members[];
+  entry?: Members;
+}
+
 const money = (amount: string) => {
   const [, value, currency] = /(\S+) (\w+)/.exec(amount)!;
   return `<Amt Ccy="${currency}">${value}</Amt>`;
 };
 const details = (...members: Members[]) => members.map(writeDetail).join("");
 const charges = (amount: string) => `<TtlChrgsAndTaxAmt Ccy="EUR">${amount}</TtlChrgsAndTaxAmt>`;
+const record = (amount: string, further = "") => `<Rcrd>${money(amount)}${further}</Rcrd>`;
+const instructed = (amount: string) => `<InstdAmt>${money(amount)}</InstdAmt>`;
+const transacted = (amount: string) => `<TxAmt>${money(amount)}</TxAmt>`;
+const returned = (code: string) => `<Rsn><Cd>${code}</Cd></Rsn>`;
 
+function membersOf({ batch, details: of, entry }: Written): Members {
+  const is_plain = batch === undefined && of === undefined;
+  const NtryDtls = `${batch ? `<Btch>${batch}</Btch>` : ""}${details(...of ?? [])}`;
+  return { ...!is_plain && { NtryDtls }, ...entry };
+}
+
+const [TEN, TWENTY] = [{ Amt: "10.00 EUR" }, { Amt: "20.00 EUR" }];
+const THIRTY = { Amt: "30.00 EUR" };
+/** The other side of a detail of whom nothing is told. */
+const NOBODY: DetailRecord["counterparty"] = { name: null, iban: null, account: null, bic: null };
+const OWN_DEBIT = { Amt: "12.50 EUR", CdtDbtInd: "DBIT" };
 const UNDATED = /^booked entries without a date: 1\. Their day is that of their details/;
 
 /** Entries by rule, with the members that the rule is about, and a warning. */
-const CASES: readonly (readonly [
-  rule: string,
-  entry: Members,
-  expected: Expected,
-  warning?: RegExp,
-])[] = [
+const CASES: [rule: string, entry: Written, expected: Expected, warning?: RegExp][] = [
   ["a plain entry is booked by its total", {}, {
-    account: ACCOUNT,
-    status: "booked",
-    direction: "credit",
-    amount_minor: 1000,
-    currency: "EUR",
-    booked_on: "2026-11-20",
-    value_on: "2026-11-20",
-    is_reversal: false,
-    booked_by: "total",
-    charge_minor: 0,
-    details: [],
+    ...{ account: ACCOUNT, status: "booked", direction: "credit", amount_minor: 1000 },
+    ...{ currency: "EUR", booked_on: "2026-11-20", value_on: "2026-11-20", is_reversal: false },
+    ...{ booked_by: "total", charge_minor: 0, details: [] },
   }],
-  ["the only detail has the amount of its entry", {
-    NtryDtls: writeDetail({ Amt: null }),
-  }, { booked_by: "details", details: [{ amount_minor: 1000, direction: "credit" }] }],
+  [
+    "the only detail has the amount of its entry",
+    { details: [{ Amt: null }] },
+    { booked_by: "details", details: [{ amount_minor: 1000, direction: "credit" }] },
+  ],
   ["a batch is booked by its details and not at its total too", {
-    Amt: "30.00 EUR",
-    NtryDtls: "<Btch><MsgId>M</MsgId><PmtInfId>P</PmtInfId><NbOfTxs>2</NbOfTxs></Btch>" +
-      details({ Amt: "10.00 EUR" }, { Amt: "20.00 EUR", Refs: "<PmtInfId>Q</PmtInfId>" }),
+    batch: "<MsgId>M</MsgId><PmtInfId>P</PmtInfId><NbOfTxs>2</NbOfTxs>",
+    details: [TEN, { ...TWENTY, Refs: "<PmtInfId>Q</PmtInfId>" }],
+    entry: THIRTY,
   }, {
     booked_by: "details",
     batch: { message_id: "M", payment_information_id: "P", transactions: 2 },
@@ -63,246 +74,240 @@ const CASES: readonly (readonly [
     ],
   }],
   ["a batch without details is booked by its total", {
-    NtryDtls: "<Btch><PmtInfId>P</PmtInfId><NbOfTxs>20</NbOfTxs></Btch>",
+    batch: "<PmtInfId>P</PmtInfId><NbOfTxs>20</NbOfTxs>",
   }, {
     booked_by: "total",
     batch: { message_id: null, payment_information_id: "P", transactions: 20 },
     details: [],
   }],
-  ["the only detail of a batch tells of the batch", {
-    NtryDtls: "<Btch><PmtInfId>P</PmtInfId><NbOfTxs>2</NbOfTxs></Btch>" + writeDetail(),
-  }, { booked_by: "total", details: [{ payment_information_id: "P", amount_minor: 1000 }] }],
-  ["details of several groups have the batch of their group", {
-    Amt: "30.00 EUR",
-    NtryDtls: `<Btch><PmtInfId>P</PmtInfId></Btch>${details({})}</NtryDtls><NtryDtls>` +
-      `<Btch><PmtInfId>Q</PmtInfId></Btch>${details({ Amt: "20.00 EUR" })}`,
-  }, {
-    details: [{ payment_information_id: "P" }, { payment_information_id: "Q" }],
-  }],
+  [
+    "the only detail of a batch tells of the batch",
+    { batch: "<PmtInfId>P</PmtInfId><NbOfTxs>2</NbOfTxs>", details: [{}] },
+    { booked_by: "total", details: [{ payment_information_id: "P", amount_minor: 1000 }] },
+  ],
+  [
+    "details of several groups have the batch of their group",
+    {
+      entry: {
+        ...THIRTY,
+        NtryDtls: `<Btch><PmtInfId>P</PmtInfId></Btch>${details(TEN)}</NtryDtls><NtryDtls>` +
+          `<Btch><PmtInfId>Q</PmtInfId></Btch>${details(TWENTY)}`,
+      },
+    },
+    { details: [{ payment_information_id: "P" }, { payment_information_id: "Q" }] },
+  ],
   ["version 1 has batch and details directly in the entry", {
-    Btch: "<PmtInfId>P</PmtInfId>",
-    TxDtls: "<Refs><EndToEndId>E</EndToEndId></Refs>",
+    entry: {
+      Btch: "<PmtInfId>P</PmtInfId>",
+      TxDtls: "<Refs><EndToEndId>E</EndToEndId></Refs>",
+    },
   }, {
     batch: { message_id: null, payment_information_id: "P", transactions: null },
     details: [{ end_to_end_id: "E", amount_minor: 1000 }],
   }],
   [
     "details that do not add up inform only",
-    { Amt: "30.00 EUR", NtryDtls: details({}, {}) },
+    { details: [TEN, TEN], entry: THIRTY },
     { booked_by: "total", amount_minor: 3000, details: [{}, {}] },
     /do not add up to the entry: it is booked by its total/,
   ],
   [
     "details without amounts inform only",
-    { NtryDtls: details({ Amt: null }, { Amt: null }) },
+    { details: [{ Amt: null }, { Amt: null }] },
     { booked_by: "total", details: [{ amount_minor: null }, { amount_minor: null }] },
     /not every detail has an amount/,
   ],
   [
+    "an amount of a detail below zero does not count",
+    { details: [{ Amt: "15.00 EUR" }, { Amt: "-5.00 EUR" }] },
+    { booked_by: "total" },
+    /not every detail has an amount/,
+  ],
+  [
     "another amount of the only detail does not count",
-    { NtryDtls: details({ Amt: "99.00 EUR" }) },
+    { details: [{ Amt: "99.00 EUR" }] },
     { booked_by: "details", charge_minor: 0, details: [{ amount_minor: 1000 }] },
     /the entry's is used/,
   ],
-  ["a batch can have credits and debits", {
-    NtryDtls: details({ Amt: "30.00 EUR" }, { Amt: "20.00 EUR", CdtDbtInd: "DBIT" }),
-  }, { details: [{ direction: "credit" }, { direction: "debit", amount_minor: 2000 }] }],
+  [
+    "a batch can have credits and debits",
+    { details: [THIRTY, { ...TWENTY, CdtDbtInd: "DBIT" }] },
+    { details: [{ direction: "credit" }, { direction: "debit", amount_minor: 2000 }] },
+  ],
   ["a wrong direction of details does not count", {
-    Amt: "30.00 EUR",
-    CdtDbtInd: "DBIT",
-    NtryDtls: details({ CdtDbtInd: "CRDT" }, { Amt: "20.00 EUR", CdtDbtInd: "CRDT" }),
+    details: [{ ...TEN, CdtDbtInd: "CRDT" }, { ...TWENTY, CdtDbtInd: "CRDT" }],
+    entry: { ...THIRTY, CdtDbtInd: "DBIT" },
   }, { direction: "debit", details: [{ direction: "debit" }, { direction: "debit" }] }],
   ["amounts of another currency in AmtDtls are left out", {
-    NtryDtls: writeDetail({
-      Amt: "11.70 USD",
-      AmtDtls: `<InstdAmt>${money("11.70 USD")}</InstdAmt><TxAmt>${money("10.00 EUR")}</TxAmt>`,
-    }),
+    details: [{ Amt: "11.70 USD", AmtDtls: instructed("11.70 USD") + transacted("10.00 EUR") }],
   }, { details: [{ amount_minor: 1000 }] }],
   ["the amount of a detail can stand in AmtDtls", {
-    Amt: "30.00 EUR",
-    NtryDtls: details(
-      { Amt: null, AmtDtls: `<TxAmt>${money("10.00 EUR")}</TxAmt>` },
-      { Amt: null, AmtDtls: `<InstdAmt>${money("20.00 EUR")}</InstdAmt>` },
-    ),
+    details: [
+      { Amt: null, AmtDtls: transacted("10.00 EUR") },
+      { Amt: null, AmtDtls: instructed("20.00 EUR") },
+    ],
+    entry: THIRTY,
   }, { booked_by: "details", details: [{ amount_minor: 1000 }, { amount_minor: 2000 }] }],
-  ["a charge that the bank took out of a credit", {
-    NtryDtls: writeDetail({
-      AmtDtls: `<InstdAmt>${money("12.50 EUR")}</InstdAmt>`,
-      Chrgs: charges("2.50"),
-    }),
-  }, { amount_minor: 1000, charge_minor: 250, details: [{ amount_minor: 1250 }] }],
+  [
+    "a charge that the bank took out of a credit",
+    { details: [{ AmtDtls: instructed("12.50 EUR"), Chrgs: charges("2.50") }] },
+    { amount_minor: 1000, charge_minor: 250, details: [{ amount_minor: 1250 }] },
+  ],
   ["a charge that the bank added to a return", {
-    Amt: "12.50 EUR",
-    CdtDbtInd: "DBIT",
-    NtryDtls: writeDetail({
-      Amt: "12.50 EUR",
-      AmtDtls: `<InstdAmt>${money("10.00 EUR")}</InstdAmt>`,
-      Chrgs: `<Rcrd>${money("2.00 EUR")}</Rcrd><Rcrd>${money("0.50 EUR")}</Rcrd>`,
-      RtrInf: "<Rsn><Cd>AC04</Cd></Rsn><AddtlInf>account</AddtlInf><AddtlInf>closed</AddtlInf>",
-    }),
-  }, {
-    amount_minor: 1250,
-    charge_minor: 250,
     details: [{
-      amount_minor: 1000,
-      direction: "debit",
+      ...{ Amt: "12.50 EUR", AmtDtls: instructed("10.00 EUR") },
+      Chrgs: record("2.00 EUR") + record("0.50 EUR"),
+      RtrInf: `${returned("AC04")}<AddtlInf>account</AddtlInf><AddtlInf>closed</AddtlInf>`,
+    }],
+    entry: OWN_DEBIT,
+  }, {
+    ...{ amount_minor: 1250, charge_minor: 250 },
+    details: [{
+      ...{ amount_minor: 1000, direction: "debit" },
       return: { code: "AC04", information: "account closed" },
     }],
   }],
   ["charges that the bank added to the returns of a batch", {
-    Amt: "25.00 EUR",
-    CdtDbtInd: "DBIT",
-    NtryDtls: details(...[1, 2].map(() => ({
-      Amt: "12.50 EUR",
-      AmtDtls: `<InstdAmt>${money("10.00 EUR")}</InstdAmt>`,
-      Chrgs: `<Rcrd>${money("2.50 EUR")}</Rcrd>`,
-      RtrInf: "<Rsn><Cd>AM04</Cd></Rsn>",
-    }))),
+    details: [1, 2].map(() => ({
+      ...{ Amt: "12.50 EUR", AmtDtls: instructed("10.00 EUR") },
+      ...{ Chrgs: record("2.50 EUR"), RtrInf: returned("AM04") },
+    })),
+    entry: { Amt: "25.00 EUR", CdtDbtInd: "DBIT" },
   }, {
-    booked_by: "details",
-    charge_minor: 500,
+    ...{ booked_by: "details", charge_minor: 500 },
     details: [{ amount_minor: 1000 }, { amount_minor: 1000 }],
   }],
   ["a charge that the amount of a return includes", {
-    Amt: "12.50 EUR",
-    CdtDbtInd: "DBIT",
-    NtryDtls: writeDetail({
-      Amt: "12.50 EUR",
-      Chrgs: `<Rcrd>${money("2.50 EUR")}<ChrgInclInd>true</ChrgInclInd></Rcrd>`,
-      RtrInf: "<Rsn><Cd>AM04</Cd></Rsn>",
-    }),
+    details: [{
+      ...{ Amt: "12.50 EUR", RtrInf: returned("AM04") },
+      Chrgs: record("2.50 EUR", "<ChrgInclInd>true</ChrgInclInd>"),
+    }],
+    entry: OWN_DEBIT,
   }, { amount_minor: 1250, charge_minor: 250, details: [{ amount_minor: 1000 }] }],
-  [
-    "an amount of a detail below zero does not count",
-    { NtryDtls: details({ Amt: "15.00 EUR" }, { Amt: "-5.00 EUR" }) },
-    { booked_by: "total" },
-    /not every detail has an amount/,
-  ],
+  ["a charge that a return without an amount includes", {
+    details: [{
+      ...{ Amt: null, RtrInf: returned("AM04") },
+      Chrgs: record("2.50 EUR", "<ChrgInclInd>true</ChrgInclInd>"),
+    }],
+    entry: OWN_DEBIT,
+  }, { amount_minor: 1250, charge_minor: 0, details: [{ amount_minor: 1250 }] }],
   ["a charge of a batch", {
-    Amt: "27.50 EUR",
-    Chrgs: charges("2.50"),
-    NtryDtls: details({}, { Amt: "20.00 EUR" }),
+    details: [TEN, TWENTY],
+    entry: { Amt: "27.50 EUR", Chrgs: charges("2.50") },
   }, {
-    booked_by: "details",
-    charge_minor: 250,
+    ...{ booked_by: "details", charge_minor: 250 },
     details: [{ amount_minor: 1000 }, { amount_minor: 2000 }],
   }],
-  ["a charge that is not part of the entry", {
-    Chrgs: charges("4.40"),
-    NtryDtls: writeDetail(),
-  }, { charge_minor: 0, details: [{ amount_minor: 1000 }] }],
+  [
+    "a charge that is not part of the entry",
+    { details: [TEN], entry: { Chrgs: charges("4.40") } },
+    { charge_minor: 0, details: [{ amount_minor: 1000 }] },
+  ],
   ["the direction is that of the money, also in a reversal", {
-    RvslInd: "true",
-    NtryDtls: writeDetail({
-      RltdPties: "<Dbtr><Nm>We</Nm></Dbtr><Cdtr><Nm>Payee</Nm></Cdtr>",
-    }),
+    details: [{ RltdPties: "<Dbtr><Nm>We</Nm></Dbtr><Cdtr><Nm>Payee</Nm></Cdtr>" }],
+    entry: { RvslInd: "true" },
   }, {
-    direction: "credit",
-    is_reversal: true,
-    details: [{
-      direction: "credit",
-      counterparty: { name: "Payee", iban: null, account: null, bic: null },
-    }],
+    ...{ direction: "credit", is_reversal: true },
+    details: [{ direction: "credit", counterparty: { ...NOBODY, name: "Payee" } }],
   }],
   ["the bank's text belongs to the entry, not to each detail", {
-    Amt: "20.00 EUR",
-    NtryDtls: details({ AddtlTxInf: "BATCH RF18" }, { AddtlTxInf: "own" }),
-    AddtlNtryInf: "BATCH RF18",
+    details: [{ AddtlTxInf: "BATCH RF18" }, { AddtlTxInf: "own" }],
+    entry: { ...TWENTY, AddtlNtryInf: "BATCH RF18" },
   }, {
     information: "BATCH RF18",
     details: [{ information: null, remittance: null }, { information: "own" }],
   }],
-  ["before version 8 the status has no code", { Sts: "PDNG" }, { status: "pending" }],
-  ["a future entry is pending", { Sts: "<Cd>FUTR</Cd>" }, { status: "pending" }],
-  ["information is not booked", { Sts: "<Cd>INFO</Cd>" }, { status: "information" }],
-  ["a status in other letters", { Sts: "<Cd>Book</Cd>" }, { status: "booked" }],
-  ["a status as a word", { Sts: "BOOKED" }, { status: "booked" }],
-  ["an entry of a statement without a status is booked", { Sts: null }, { status: "booked" }],
+  ["before version 8 the status has no code", { entry: { Sts: "PDNG" } }, { status: "pending" }],
+  ["a future entry is pending", { entry: { Sts: "<Cd>FUTR</Cd>" } }, { status: "pending" }],
+  ["information is not booked", { entry: { Sts: "<Cd>INFO</Cd>" } }, { status: "information" }],
+  ["a status in other letters", { entry: { Sts: "<Cd>Book</Cd>" } }, { status: "booked" }],
+  ["a status as a word", { entry: { Sts: "BOOKED" } }, { status: "booked" }],
+  [
+    "an entry of a statement without a status is booked",
+    { entry: { Sts: null } },
+    { status: "booked" },
+  ],
   [
     "an unknown status is not booked",
-    { Sts: "<Prtry>XYZ</Prtry>" },
+    { entry: { Sts: "<Prtry>XYZ</Prtry>" } },
     { status: "information" },
     /the status of the entry is not known/,
   ],
   ["dates can have a time, of the bank's day", {
-    BookgDt: "<DtTm>2026-11-20T23:30:00.000-05:00</DtTm>",
-    ValDt: "<Dt>2026-11-21+01:00</Dt>",
+    entry: {
+      BookgDt: "<DtTm>2026-11-20T23:30:00.000-05:00</DtTm>",
+      ValDt: "<Dt>2026-11-21+01:00</Dt>",
+    },
   }, { booked_on: "2026-11-20", value_on: "2026-11-21" }],
   ["a date that cannot be read beside one with a time", {
-    BookgDt: "<Dt>20.11.2026</Dt><DtTm>2026-11-19T10:00:00</DtTm>",
+    entry: { BookgDt: "<Dt>20.11.2026</Dt><DtTm>2026-11-19T10:00:00</DtTm>" },
   }, { booked_on: "2026-11-19" }],
   [
     "an entry without a date is of the day of its details",
     {
-      BookgDt: null,
-      ValDt: "<Dt/>",
-      NtryDtls: writeDetail({
+      details: [{
         RltdDts: "<AccptncDtTm>2026-11-17T10:00:00</AccptncDtTm>" +
           "<IntrBkSttlmDt>2026-11-18</IntrBkSttlmDt>",
-      }),
+      }],
+      entry: { BookgDt: null, ValDt: "<Dt/>" },
     },
     { booked_on: "2026-11-18", value_on: null },
     UNDATED,
   ],
   [
     "an entry without any date is of the day of the file, whatever the time",
-    { BookgDt: null, ValDt: null },
+    { entry: { BookgDt: null, ValDt: null } },
     { booked_on: "2026-11-20", value_on: null },
     UNDATED,
   ],
-  ["a pending entry without a date", { Sts: "PDNG", BookgDt: null, ValDt: null }, {
-    booked_on: null,
-    value_on: null,
-  }],
-  ["five decimals that are zero", { Amt: "8.85000 EUR" }, { amount_minor: 885 }],
-  ["a currency without decimals", { Amt: "200000 JPY" }, {
-    amount_minor: 200_000,
-    currency: "JPY",
-  }],
-  ["a currency with three decimals", { Amt: "1.5 KWD" }, { amount_minor: 1500 }],
-  ["the largest amount", { Amt: "90071992547409.91 EUR" }, { amount_minor: 2 ** 53 - 1 }],
-  ["an amount without a currency has that of the account", { Amt: "7" }, {
-    amount_minor: 700,
-    currency: "EUR",
-  }],
-  ["a currency in small letters", { Amt: "7 eur" }, {
-    amount_minor: 700,
-    currency: "EUR",
-  }],
-  ["nothing at all", { Amt: "0 EUR" }, { amount_minor: 0 }],
+  [
+    "a pending entry without a date",
+    { entry: { Sts: "PDNG", BookgDt: null, ValDt: null } },
+    { booked_on: null, value_on: null },
+  ],
+  ["five decimals that are zero", { entry: { Amt: "8.85000 EUR" } }, { amount_minor: 885 }],
+  ...([
+    ["a currency without decimals", "200000 JPY", 200_000, "JPY"],
+    ["a currency with three decimals", "1.5 KWD", 1500, "KWD"],
+    ["the largest amount", "90071992547409.91 EUR", 2 ** 53 - 1, "EUR"],
+    ["an amount without a currency has that of the account", "7", 700, "EUR"],
+    ["a currency in small letters", "7 eur", 700, "EUR"],
+    ["nothing at all", "0 EUR", 0, "EUR"],
+  ] as const).map(([rule, Amt, amount_minor, currency]): typeof CASES[number] => [
+    rule,
+    { entry: { Amt } },
+    { amount_minor, currency },
+  ]),
   ["codes of the bank", {
-    BkTxCd: "<Domn><Cd>PMNT</Cd><Fmly><Cd>RCDT</Cd><SubFmlyCd>ESCT</SubFmlyCd></Fmly></Domn>" +
-      "<Prtry><Cd>NTRF+166</Cd><Issr>DK</Issr></Prtry>",
-    AcctSvcrRef: "REF-1",
+    entry: {
+      BkTxCd: "<Domn><Cd>PMNT</Cd><Fmly><Cd>RCDT</Cd><SubFmlyCd>ESCT</SubFmlyCd></Fmly></Domn>" +
+        "<Prtry><Cd>NTRF+166</Cd><Issr>DK</Issr></Prtry>",
+      AcctSvcrRef: "REF-1",
+    },
   }, {
     bank_code: { domain: "PMNT", family: "RCDT", sub_family: "ESCT", proprietary: "NTRF+166" },
     bank_reference: "REF-1",
   }],
   ["ids of a transaction", {
-    NtryDtls: writeDetail({
+    details: [{
       Refs: "<MsgId>M</MsgId><AcctSvcrRef>A</AcctSvcrRef><PmtInfId>P</PmtInfId>" +
         "<InstrId>I</InstrId><EndToEndId>E</EndToEndId><UETR>U</UETR><TxId>T</TxId>" +
         "<MndtId>D</MndtId>",
-    }),
+    }],
   }, {
     details: [{
-      message_id: "M",
-      bank_reference: "A",
-      payment_information_id: "P",
-      instruction_id: "I",
-      end_to_end_id: "E",
-      uetr: "U",
-      transaction_id: "T",
+      ...{ message_id: "M", bank_reference: "A", payment_information_id: "P" },
+      ...{ instruction_id: "I", end_to_end_id: "E", uetr: "U", transaction_id: "T" },
       mandate_id: "D",
     }],
   }],
   ["NOTPROVIDED is no id", {
-    NtryDtls: writeDetail({
+    details: [{
       Refs: "<EndToEndId>NOTPROVIDED</EndToEndId><TxId>Not Provided</TxId><MndtId>NONREF</MndtId>",
-    }),
+    }],
   }, { details: [{ end_to_end_id: null, transaction_id: null, mandate_id: null }] }],
   ["structured references and joined text", {
-    NtryDtls: writeDetail({
+    details: [{
       RmtInf: `<Ustrd>Invoice 1 and</Ustrd><Ustrd>
           2 </Ustrd><Strd>
         <RfrdDocInf><Tp><CdOrPrtry><Cd>CINV</Cd></CdOrPrtry></Tp><Nb>4711</Nb></RfrdDocInf>
@@ -311,7 +316,7 @@ const CASES: readonly (readonly [
         <CdtrRefInf><Tp><CdOrPrtry><Prtry>QRR</Prtry></CdOrPrtry></Tp>
         <Ref>210000000003139471430009017</Ref></CdtrRefInf></Strd>
         <Strd><CdtrRefInf><Ref>120000000000234478943216899</Ref></CdtrRefInf></Strd>`,
-    }),
+    }],
   }, {
     details: [{
       remittance: "Invoice 1 and\n2\nthanks",
@@ -324,71 +329,57 @@ const CASES: readonly (readonly [
     }],
   }],
   ["references of version 1, of related remittance and of the bank", {
-    NtryDtls: writeDetail({
+    details: [{
       Refs: "<Prtry><Tp>A</Tp><Ref>1</Ref></Prtry><Prtry><Tp>B</Tp><Ref>2</Ref></Prtry>",
       RmtInf: "<Strd><CdtrRefInf><CdtrRef>RF18539007547034</CdtrRef></CdtrRefInf></Strd>",
       RltdRmtInf: "<RmtId>3</RmtId>",
-    }),
+    }],
   }, {
     details: [{
       references: [{ type: null, reference: "RF18539007547034" }],
       other_references: ["3", "1", "2"],
     }],
   }],
+];
+
+/** Details, and the other side that they name. */
+const PARTIES: [rule: string, detail: Members, party: Partial<typeof NOBODY>, is_debit?: true][] = [
   ["the payer of a credit", {
-    NtryDtls: writeDetail({
-      RltdPties: "<Dbtr><Pty><Nm>Payer</Nm></Pty></Dbtr><DbtrAcct><Id><IBAN>de89 3704 0044 0532 " +
-        "0130 00</IBAN></Id></DbtrAcct><Cdtr><Pty><Nm>We</Nm></Pty></Cdtr>",
-      RltdAgts: "<DbtrAgt><FinInstnId><BICFI>COBADEFFXXX</BICFI></FinInstnId></DbtrAgt>",
-    }),
-  }, {
-    details: [{
-      counterparty: {
-        name: "Payer",
-        iban: "DE89370400440532013000",
-        account: null,
-        bic: "COBADEFFXXX",
-      },
-    }],
-  }],
-  ["the payee of a debit, with the IBAN in Othr and the names of version 2", {
-    CdtDbtInd: "DBIT",
-    NtryDtls: writeDetail({
+    RltdPties: "<Dbtr><Pty><Nm>Payer</Nm></Pty></Dbtr><DbtrAcct><Id><IBAN>de89 3704 0044 0532 " +
+      "0130 00</IBAN></Id></DbtrAcct><Cdtr><Pty><Nm>We</Nm></Pty></Cdtr>",
+    RltdAgts: "<DbtrAgt><FinInstnId><BICFI>COBADEFFXXX</BICFI></FinInstnId></DbtrAgt>",
+  }, { name: "Payer", iban: "DE89370400440532013000", bic: "COBADEFFXXX" }],
+  [
+    "the payee of a debit, with the IBAN in Othr and the names of version 2",
+    {
       RltdPties: "<UltmtCdtr><Nm>Payee</Nm></UltmtCdtr><CdtrAcct><Id><Othr>" +
         "<Id>DE89370400440532013000</Id></Othr></Id></CdtrAcct>",
       RltdAgts: "<CdtrAgt><FinInstnId><BIC>COBADEFF</BIC></FinInstnId></CdtrAgt>",
-    }),
-  }, {
-    details: [{
-      counterparty: {
-        name: "Payee",
-        iban: "DE89370400440532013000",
-        account: null,
-        bic: "COBADEFF",
-      },
-    }],
-  }],
-  ["the account itself is not the other side", {
-    NtryDtls: writeDetail({
-      RltdPties: `<Dbtr><Nm>We</Nm></Dbtr><DbtrAcct><Id><IBAN>${ACCOUNT}</IBAN></Id></DbtrAcct>` +
-        "<Cdtr><Nm>Payee</Nm></Cdtr>",
-    }),
-  }, {
-    details: [{ counterparty: { name: "Payee", iban: null, account: null, bic: null } }],
-  }],
+    },
+    { name: "Payee", iban: "DE89370400440532013000", bic: "COBADEFF" },
+    true,
+  ],
+  ["not the account itself", {
+    RltdPties: `<Dbtr><Nm>We</Nm></Dbtr><DbtrAcct><Id><IBAN>${ACCOUNT}</IBAN></Id></DbtrAcct>` +
+      "<Cdtr><Nm>Payee</Nm></Cdtr>",
+  }, { name: "Payee" }],
   ["an account that is no IBAN, and a bank as the payer", {
-    NtryDtls: writeDetail({
-      RltdPties: "<Dbtr><Agt><FinInstnId><Nm>Bank</Nm></FinInstnId></Agt></Dbtr><DbtrAcct><Id>" +
-        "<Othr><Id>00125574999</Id></Othr></Id></DbtrAcct>",
-    }),
-  }, {
-    details: [{ counterparty: { name: "Bank", iban: null, account: "00125574999", bic: null } }],
-  }],
+    RltdPties: "<Dbtr><Agt><FinInstnId><Nm>Bank</Nm></FinInstnId></Agt></Dbtr><DbtrAcct><Id>" +
+      "<Othr><Id>00125574999</Id></Othr></Id></DbtrAcct>",
+  }, { name: "Bank", account: "00125574999" }],
 ];
 
-for (const [rule, members, expected, warning] of CASES) {
+for (const [rule, detail, party, is_debit] of PARTIES) {
+  Deno.test(`readBankFile() reads the other side of a detail: ${rule}`, async () => {
+    const entry = { CdtDbtInd: is_debit ? "DBIT" : "CRDT", NtryDtls: writeDetail(detail) };
+    const [read] = await readEntries(writeFile([{ entries: writeEntry(entry) }]));
+    assert.deepEqual(read!.details[0]!.counterparty, { ...NOBODY, ...party });
+  });
+}
+
+for (const [rule, written, expected, warning] of CASES) {
   Deno.test(`readBankFile() reads an entry: ${rule}`, async () => {
-    const file = writeFile([{ entries: writeEntry(members) }]);
+    const file = writeFile([{ entries: writeEntry(membersOf(written)) }]);
     const [entry, ...others] = await readEntries(file);
     assert.ok(entry);
     assert.deepEqual(others, []);
@@ -414,9 +405,19 @@ const REFUSED: readonly (readonly [rule: string, entry: Members, error: RegExp])
   ["an amount over 2^53", { Amt: "90071992547409.92 EUR" }, /<Amt>: .* too large/],
   ["an amount below zero", { Amt: "-1.00 EUR" }, /<Amt>: the amount of an entry is below zero/],
   ["an unknown currency", { Amt: "1.00 XYZ" }, /<Amt>: the currency is not known/],
+  ...["2026-13-45", "0000-00-00"].map((day): typeof REFUSED[number] => [
+    `the day ${day}`,
+    { BookgDt: `<Dt>${day}</Dt>`, ValDt: `<Dt>${day}</Dt>` },
+    /<BookgDt>: not a date like 2026-11-20/,
+  ]),
   [
     "a date in another form",
     { BookgDt: "<Dt>20261120</Dt>", ValDt: null },
+    /<BookgDt>: not a date like 2026-11-20/,
+  ],
+  [
+    "a date in another form beside an empty one",
+    { BookgDt: "<Dt>20261120</Dt><DtTm/>", ValDt: null },
     /<BookgDt>: not a date like 2026-11-20/,
   ],
   [
@@ -500,7 +501,7 @@ for (const [closing, statement, message, day] of DAYS_AROUND) {
   });
 }
 
-const OWN = { iban: ACCOUNT, currency: "EUR" };
+const OWN_NUMBER = { iban: ACCOUNT, currency: "EUR" };
 const OTHER = "<Id><IBAN>FR1420041010050500013M02606</IBAN></Id>";
 
 /** Statements that are not of the account, whatever is in them, and a warning. */
@@ -531,7 +532,7 @@ for (const [name, account, content, warning] of OTHERS) {
   Deno.test(`readBankFile() leaves out a statement ${name} beside those of the account`, async () => {
     const own = writeBalance("OPBD", "0.00") + writeBalance("CLBD", "10.00") + writeEntry();
     const file = writeFile([{ entries: own }, { account, entries: content }, { entries: own }]);
-    const records = await readFile(file, { own: OWN });
+    const records = await readFile(file, { own: OWN_NUMBER });
     const entries = records.filter(({ record }) => record === "entry");
     assert.equal(entries.length, 2);
     const warnings = records.flatMap((each) => each.record === "warning" ? [each.message] : []);
@@ -543,7 +544,7 @@ for (const [name, account, content, warning] of OTHERS) {
 Deno.test("readBankFile() reads amounts without a currency in that of the account", async () => {
   const account = `<Id><Othr><Id>${ACCOUNT.slice(4)}</Id></Othr></Id>`;
   const file = writeFile([{ account, entries: writeEntry({ Amt: "7" }) }], { kind: "054" });
-  const records = await readFile(file, { own: { ...OWN, currency: "PLN" } });
+  const records = await readFile(file, { own: { ...OWN_NUMBER, currency: "PLN" } });
   const [entry] = records.flatMap((each) => each.record === "entry" ? [each] : []);
   assert.deepEqual([entry?.account, entry?.amount_minor, entry?.currency], [ACCOUNT, 700, "PLN"]);
 });
@@ -637,15 +638,17 @@ Deno.test("readBankFile() reads a batch with very many details", async () => {
 });
 
 Deno.test("readBankFile() reads a batch with very many details and a charge", async () => {
-  const record = (is_included: boolean) =>
-    `<Rcrd>${money("5.00 EUR")}<ChrgInclInd>${is_included}</ChrgInclInd></Rcrd>`;
   for (
     const [amount, is_included, charge_minor] of [
       ["14995.00 EUR", true, 500],
       ["15000.00 EUR", false, 0],
     ] as const
   ) {
-    const entries = largeBatch(amount, {}, record(is_included));
+    const entries = largeBatch(
+      amount,
+      {},
+      record("5.00 EUR", `<ChrgInclInd>${is_included}</ChrgInclInd>`),
+    );
     const [batch] = await readEntries(writeFile([{ entries }]));
     assert.equal(batch?.charge_minor, charge_minor);
   }

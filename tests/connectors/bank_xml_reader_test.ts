@@ -57,7 +57,9 @@ Deno.test("readXml() reads elements with a prefix, and an envelope around the me
   const prefixed = file.replace(/<(\/?)(\w)/g, "<$1ns2:$2").replace("xmlns=", "xmlns:ns2=");
   assert.equal((await readEntries(prefixed)).length, 1);
   const [declaration, ...lines] = file.split("\n");
-  const envelope = `${declaration}<DataPDU><Header><A>x</A></Header><Body>${lines.join("\n")}</Body>
+  const envelope = `${declaration}<DataPDU><Header><GrpHdr>x</GrpHdr></Header><Body>${
+    lines.join("\n")
+  }</Body>
     </DataPDU>`;
   assert.equal((await readEntries(envelope)).length, 1);
 });

@@ -38,250 +38,194 @@ const TEN = [{ amount: 10 }];
 const ORDER = [{ amount: 10, reference: "DAUERAUFTRAG2" }];
 const MANY = Array.from({ length: 60 }, () => ({ amount: 1, reference: "SAMMLER01" }));
 const AWAY = [{ amount: 10 }, { amount: -10 }];
+const TURN = [{ amount: 20 }, { amount: -20 }];
+const NOTHING = [...parts(3), { amount: -10, reference: "UNIQUE0004" }];
 
 const CASES: [name: string, ...steps: Step[]][] = [
   [
     "a reference that the bank repeats each month",
-    [{ day: 40, opening: 0, closing: 10, entries: ORDER }, 10],
-    [{ day: 10, notified: ORDER }, 20],
-    [{ day: 10, opening: 10, closing: 20, entries: ORDER }, 20],
-    [{ day: 10, opening: 10, closing: 20, entries: ORDER }, 20],
-    [{ day: 40, opening: 0, closing: 10, entries: ORDER }, 20],
-    [{ day: 40, notified: ORDER }, 20],
+    [stated(40, 0, ORDER), 10],
+    [noted(10, ORDER), 20],
+    [stated(10, 10, ORDER), 20],
+    [stated(10, 10, ORDER), 20],
+    [stated(40, 0, ORDER), 20],
+    [noted(40, ORDER), 20],
   ],
   [
     "a reference that the bank repeats each day",
-    [{ day: 9, opening: 0, closing: 10, entries: ORDER }, 10],
-    [{ day: 8, opening: 10, closing: 20, entries: ORDER }, 20],
+    [stated(9, 0, ORDER), 10],
+    [stated(8, 10, ORDER), 20],
     // The statement of the next day is not yet there: is it the one of the day before?
-    [{ day: 7, notified: ORDER }, 20],
-    [{ day: 7, opening: 20, closing: 30, entries: ORDER }, 30],
-    [{
-      ...{ day: 7, opened: 10, opening: 0, closing: 30 },
-      entries: [9, 8, 7].map((day) => ({ ...ORDER[0]!, day })),
-    }, 30],
-    [{ day: 8, opening: 10, closing: 20, entries: ORDER }, 30],
+    [noted(7, ORDER), 20],
+    [stated(7, 20, ORDER), 30],
+    [stated(7, 0, on(ORDER, 9, 8, 7), { opened: 10 }), 30],
+    [stated(8, 10, ORDER), 30],
   ],
   [
     "several statements of a day",
-    [{ day: 9, opening: 0, closing: 10, entries: TEN }, 10],
-    [{ day: 8, opening: 10, closing: 20, entries: TEN }, 20],
-    [{ day: 8, opening: 20, closing: 40, entries: [...TEN, ...TEN] }, 40],
-    [{ day: 8, opening: 40, closing: 50, entries: TEN }, 50],
-    [{ day: 8, opening: 10, closing: 20, entries: TEN }, 50],
-    [{
-      ...{ day: 8, opened: 10, opening: 0, closing: 50 },
-      entries: [...[1, 2, 3, 4].map(() => ({ amount: 10 })), { amount: 10, day: 9 }],
-    }, 50],
+    [stated(9, 0, TEN), 10],
+    [stated(8, 10, TEN), 20],
+    [stated(8, 20, [...TEN, ...TEN]), 40],
+    [stated(8, 40, TEN), 50],
+    [stated(8, 10, TEN), 50],
+    [stated(8, 0, on(TEN, 8, 8, 8, 8, 9), { opened: 10 }), 50],
   ],
   [
     "several statements of a day, the last one first",
-    [{ day: 9, opening: 0, closing: 10, entries: TEN }, 10],
-    [{ day: 8, opening: 30, closing: 40, entries: TEN }, 20],
-    [{ day: 8, opening: 20, closing: 30, entries: TEN }, 30],
-    [{ day: 8, opening: 10, closing: 20, entries: TEN }, 40],
-    [{ day: 7, opening: 40, closing: 50, entries: TEN }, 50],
+    [stated(9, 0, TEN), 10],
+    [stated(8, 30, TEN), 20],
+    [stated(8, 20, TEN), 30],
+    [stated(8, 10, TEN), 40],
+    [stated(7, 40, TEN), 50],
   ],
   [
     "pages of a statement",
-    [{ ...page(1), day: 9, opening: 0, closing: 10, entries: TEN }, 10],
-    [{ ...page(2), day: 9, opening: 10, closing: 20, entries: TEN }, 20],
-    [{ ...page(1), day: 9, opening: 0, closing: 10, entries: TEN }, 20],
-    [{ ...page(2), day: 9, opening: 10, closing: 20, entries: TEN }, 20],
-    [{ ...page(3), day: 9, opening: 20, closing: 30, entries: TEN }, 30],
-    [{ day: 8, opening: 30, closing: 40, entries: TEN }, 40],
-    [{ ...page(1), day: 7, opening: 40, closing: 50, entries: TEN }, 50],
-    [{ ...page(3), day: 7, opening: 50, closing: 60, entries: TEN }, 60],
-    [{ day: 6, opening: 60, closing: 70, entries: TEN }, 70],
+    [stated(9, 0, TEN, page(1)), 10],
+    [stated(9, 10, TEN, page(2)), 20],
+    [stated(9, 0, TEN, page(1)), 20],
+    [stated(9, 10, TEN, page(2)), 20],
+    [stated(9, 20, TEN, page(3)), 30],
+    [stated(8, 30, TEN), 40],
+    [stated(7, 40, TEN, page(1)), 50],
+    [stated(7, 50, TEN, page(3)), 60],
+    [stated(6, 60, TEN), 70],
   ],
   [
     "an account whose money leaves it every day",
-    [{ day: 9, opening: 0, closing: 0, entries: AWAY }, 20],
-    [{ day: 8, opening: 0, closing: 0, entries: AWAY }, 40],
-    [{ day: 8, opening: 0, closing: 0, entries: AWAY }, 40],
-    [{
-      ...{ day: 7, opened: 10, opening: 0, closing: 5 },
-      entries: [...[9, 8].flatMap((day) => AWAY.map((entry) => ({ ...entry, day }))), {
-        amount: 5,
-      }],
-    }, 45],
-    [{ day: 6, opening: 5, closing: 5, entries: AWAY }, 65],
+    [stated(9, 0, AWAY), 20],
+    [stated(8, 0, AWAY), 40],
+    [stated(8, 0, AWAY), 40],
+    [stated(7, 0, [...on(AWAY, 9, 8), { amount: 5 }], { opened: 10 }), 45],
+    [stated(6, 5, AWAY), 65],
   ],
   [
     "a week after some of its days",
-    [{ day: 9, opening: 0, closing: 10, entries: TEN }, 10],
-    [{ day: 8, opening: 10, closing: 20, entries: TEN }, 20],
-    [{
-      ...{ day: 7, opened: 10, opening: 0, closing: 30 },
-      entries: [9, 8, 7].map((day) => ({ amount: 10, day })),
-    }, 30],
-    [{ day: 8, opening: 10, closing: 20, entries: TEN }, 30],
-    [{ day: 6, opening: 30, closing: 40, entries: TEN }, 40],
+    [stated(9, 0, TEN), 10],
+    [stated(8, 10, TEN), 20],
+    [stated(7, 0, on(TEN, 9, 8, 7), { opened: 10 }), 30],
+    [stated(8, 10, TEN), 30],
+    [stated(6, 30, TEN), 40],
   ],
   [
     "notifications before statements, with other days",
-    [{ day: 9, notified: ORDER }, 10],
-    [{ day: 8, opening: 0, closing: 10, entries: ORDER }, 10],
-    [{ day: 8, opening: 0, closing: 10, entries: ORDER }, 10],
-    [{ day: 6, notified: ORDER }, 10],
-    [{
-      ...{ day: 6, opened: 8, opening: 10, closing: 30 },
-      entries: [7, 6].map((day) => ({ ...ORDER[0]!, day })),
-    }, 30],
-    [{ day: 6, notified: ORDER }, 30],
+    [noted(9, ORDER), 10],
+    [stated(8, 0, ORDER), 10],
+    [stated(8, 0, ORDER), 10],
+    [noted(6, ORDER), 10],
+    [stated(6, 10, on(ORDER, 7, 6), { opened: 8 }), 30],
+    [noted(6, ORDER), 30],
   ],
   [
     "a report of one day before a week of equal references",
-    [{ day: 7, notified: ORDER }, 10],
-    [{
-      ...{ day: 7, opened: 10, opening: 0, closing: 30 },
-      entries: [9, 8, 7].map((day) => ({ ...ORDER[0]!, day })),
-    }, 30],
+    [noted(7, ORDER), 10],
+    [stated(7, 0, on(ORDER, 9, 8, 7), { opened: 10 }), 30],
   ],
   [
     "many equal entries whose notification has another day",
-    [{ day: 9, notified: MANY }, 60],
-    [{ day: 8, opening: 0, closing: 60, entries: MANY }, 60],
-    [{ day: 8, opening: 0, closing: 60, entries: MANY }, 60],
+    [noted(9, MANY), 60],
+    [stated(8, 0, MANY), 60],
+    [stated(8, 0, MANY), 60],
   ],
   [
     "statements whose balances come back",
-    [{ day: 9, opening: 0, closing: 10, entries: TEN }, 10],
-    [{ day: 8, opening: 10, closing: 30, entries: [{ amount: 20 }] }, 30],
-    [{ day: 8, opening: 30, closing: 10, entries: [{ amount: -20 }] }, 50],
-    [{ day: 8, opening: 10, closing: 30, entries: [{ amount: 20 }] }, 50],
-    [{ day: 8, opening: 30, closing: 10, entries: [{ amount: -20 }] }, 50],
-    [{ day: 7, opening: 10, closing: 20, entries: TEN }, 60],
-    [{ day: 7, opening: 20, closing: 20, entries: AWAY }, 80],
-    [{ day: 7, opening: 20, closing: 20, entries: AWAY }, 80],
-    [{
-      ...{ day: 6, opened: 9, opening: 10, closing: 30 },
-      entries: [
-        { amount: 20, day: 8 },
-        { amount: -20, day: 8 },
-        { amount: 10, day: 7 },
-        {
-          ...{ amount: 10, day: 7 },
-        },
-        { amount: -10, day: 7 },
-        { amount: 10 },
-      ],
-    }, 90],
+    [stated(9, 0, TEN), 10],
+    [stated(8, 10, [{ amount: 20 }]), 30],
+    [stated(8, 30, [{ amount: -20 }]), 50],
+    [stated(8, 10, [{ amount: 20 }]), 50],
+    [stated(8, 30, [{ amount: -20 }]), 50],
+    [stated(7, 10, TEN), 60],
+    [stated(7, 20, AWAY), 80],
+    [stated(7, 20, AWAY), 80],
+    [stated(6, 10, [...on(TURN, 8), ...on(TEN, 7), ...on(AWAY, 7), ...TEN], { opened: 9 }), 90],
   ],
   [
     "a day as a whole after its parts, and before them",
-    [{ day: 9, opening: 0, closing: 10, entries: TEN }, 10],
-    [{ day: 8, opening: 10, closing: 20, entries: TEN }, 20],
-    [{ day: 8, opening: 10, closing: 30, entries: [...TEN, ...TEN] }, 30],
-    [{ day: 8, opening: 20, closing: 30, entries: TEN }, 30],
-    [{ day: 7, opening: 30, closing: 50, entries: [...TEN, ...TEN] }, 50],
-    [{ day: 7, opening: 30, closing: 40, entries: TEN }, 50],
-    [{ day: 7, opening: 40, closing: 50, entries: TEN }, 50],
-    [{ day: 6, opening: 50, closing: 80, entries: [...TEN, ...TEN, ...TEN] }, 80],
-    [{ day: 6, opening: 60, closing: 70, entries: TEN }, 80],
+    [stated(9, 0, TEN), 10],
+    [stated(8, 10, TEN), 20],
+    [stated(8, 10, [...TEN, ...TEN]), 30],
+    [stated(8, 20, TEN), 30],
+    [stated(7, 30, [...TEN, ...TEN]), 50],
+    [stated(7, 30, TEN), 50],
+    [stated(7, 40, TEN), 50],
+    [stated(6, 50, [...TEN, ...TEN, ...TEN]), 80],
+    [stated(6, 60, TEN), 80],
   ],
   [
     "days that end where the last one begins",
-    [{ day: 9, opening: 0, closing: 10, entries: TEN }, 10],
-    [{ day: 8, opening: 10, closing: 20, entries: TEN }, 20],
-    [{
-      ...{ day: 8, opened: 10, opening: 0, closing: 10 },
-      entries: [{ amount: 10, day: 9 }, { amount: 10 }, { amount: -10 }],
-    }, 30],
-    [{ day: 7, opening: 10, closing: 20, entries: TEN }, 40],
+    [stated(9, 0, TEN), 10],
+    [stated(8, 10, TEN), 20],
+    [stated(8, 0, [...on(TEN, 9), ...AWAY], { opened: 10 }), 30],
+    [stated(7, 10, TEN), 40],
   ],
   [
     "an entry that counts only in the next statement",
-    [{ day: 9, opening: 0, closing: 0, entries: [{ amount: 10, value: 8 }] }, 10],
-    [{ day: 8, opening: 0, closing: 30, entries: [{ amount: 10, day: 9 }, { amount: 20 }] }, 30],
+    [stated(9, 0, [{ amount: 10, value: 8 }], { closing: 0 }), 10],
+    [stated(8, 0, [{ amount: 10, day: 9 }, { amount: 20 }]), 30],
   ],
   [
     "a part of a day, then this part with more, and then the rest",
-    [{ day: 9, opening: 0, closing: 5, entries: [{ amount: 5 }] }, 5],
-    [{ day: 8, opening: 5, closing: 15, entries: TEN }, 15],
-    [{ day: 8, opening: 5, closing: 25, entries: [...TEN, ...TEN] }, 25],
-    [{ day: 8, opening: 25, closing: 35, entries: TEN }, 35],
+    [stated(9, 0, [{ amount: 5 }]), 5],
+    [stated(8, 5, TEN), 15],
+    [stated(8, 5, [...TEN, ...TEN]), 25],
+    [stated(8, 25, TEN), 35],
   ],
   [
     "a week before its days, which come in parts",
-    [{
-      ...{ day: 7, opened: 10, opening: 0, closing: 40 },
-      entries: [
-        ...parts(8, 9, 10).map((entry, at) => ({ ...entry, day: [9, 9, 8][at]! })),
-        ...parts(11),
-      ],
-    }, 40],
-    [{ day: 9, opening: 0, closing: 10, entries: parts(8) }, 40],
-    [{ day: 9, opening: 10, closing: 20, entries: parts(9) }, 40],
-    [{ day: 8, opening: 20, closing: 30, entries: parts(10) }, 40],
-    [{ day: 7, opening: 30, closing: 40, entries: parts(11) }, 40],
+    [stated(7, 0, dated(parts(8, 9, 10, 11), 9, 9, 8, 7), { opened: 10 }), 40],
+    [stated(9, 0, parts(8)), 40],
+    [stated(9, 10, parts(9)), 40],
+    [stated(8, 20, parts(10)), 40],
+    [stated(7, 30, parts(11)), 40],
   ],
   [
     "a week between the parts of one of its days",
-    [{ day: 9, opening: 0, closing: 10, entries: parts(1) }, 10],
-    [{ day: 8, opening: 10, closing: 20, entries: parts(2) }, 20],
-    [{
-      ...{ day: 7, opened: 10, opening: 0, closing: 40 },
-      entries: parts(1, 2, 3, 4).map((entry, at) => ({ ...entry, day: [9, 8, 8, 7][at]! })),
-    }, 40],
-    [{ day: 8, opening: 20, closing: 30, entries: parts(3) }, 40],
+    [stated(9, 0, parts(1)), 10],
+    [stated(8, 10, parts(2)), 20],
+    [stated(7, 0, dated(parts(1, 2, 3, 4), 9, 8, 8, 7), { opened: 10 }), 40],
+    [stated(8, 20, parts(3)), 40],
   ],
   [
     "a day as a whole before its three parts",
-    [{ day: 9, opening: 0, closing: 10, entries: TEN }, 10],
-    [{ day: 8, opening: 10, closing: 40, entries: parts(1, 2, 3) }, 40],
-    [{ day: 8, opening: 10, closing: 20, entries: parts(1) }, 40],
-    [{ day: 8, opening: 20, closing: 30, entries: parts(2) }, 40],
-    [{ day: 8, opening: 30, closing: 40, entries: parts(3) }, 40],
+    [stated(9, 0, TEN), 10],
+    [stated(8, 10, parts(1, 2, 3)), 40],
+    [stated(8, 10, parts(1)), 40],
+    [stated(8, 20, parts(2)), 40],
+    [stated(8, 30, parts(3)), 40],
   ],
   [
     "a week before its last day, which comes to nothing",
-    [{
-      ...{ day: 7, opened: 10, opening: 0, closing: 20 },
-      entries: [...parts(1, 2).map((entry, at) => ({ ...entry, day: 9 - at })), ...parts(3), {
-        ...{ amount: -10, reference: "UNIQUE0004" },
-      }],
-    }, 40],
-    [{ day: 9, opening: 0, closing: 10, entries: parts(1) }, 40],
-    [{ day: 8, opening: 10, closing: 20, entries: parts(2) }, 40],
-    [{
-      ...{ day: 7, opening: 20, closing: 20 },
-      entries: [...parts(3), { amount: -10, reference: "UNIQUE0004" }],
-    }, 40],
+    [stated(7, 0, [...dated(parts(1, 2), 9, 8), ...NOTHING], { opened: 10 }), 40],
+    [stated(9, 0, parts(1)), 40],
+    [stated(8, 10, parts(2)), 40],
+    [stated(7, 20, NOTHING), 40],
   ],
   [
     "a month that closes on a day without entries",
-    [{ day: 9, opening: 0, closing: 10, entries: TEN }, 10],
-    [{ day: 8, opening: 10, closing: 20, entries: TEN }, 20],
-    [{
-      ...{ day: 7, opened: 12, opening: 0, closing: 20 },
-      entries: [9, 8].map((day) => ({ amount: 10, day })),
-    }, 20],
-    [{ day: 6, opened: 8, opening: 30, closing: 40, entries: TEN }, 30],
-    [{ day: 6, opened: 8, opening: 20, closing: 30, entries: TEN }, 40],
-    [{ day: 6, opened: 8, opening: 40, closing: 50, entries: TEN }, 50],
+    [stated(9, 0, TEN), 10],
+    [stated(8, 10, TEN), 20],
+    [stated(7, 0, on(TEN, 9, 8), { opened: 12 }), 20],
+    [stated(6, 30, TEN, { opened: 8 }), 30],
+    [stated(6, 20, TEN, { opened: 8 }), 40],
+    [stated(6, 40, TEN, { opened: 8 }), 50],
   ],
   [
     "a notification of a repeated reference, and the days' statements backwards",
-    [{ day: 9, notified: ORDER }, 10],
-    [{ day: 8, opening: 10, closing: 20, entries: ORDER }, 10],
-    [{ day: 9, opening: 0, closing: 10, entries: ORDER }, 20],
-    [{ day: 7, opening: 20, closing: 30, entries: ORDER }, 30],
+    [noted(9, ORDER), 10],
+    [stated(8, 10, ORDER), 10],
+    [stated(9, 0, ORDER), 20],
+    [stated(7, 20, ORDER), 30],
   ],
   [
     // Of six days, because the lower hash is paired.
     "entries that are paired wrongly and come apart leave no other one behind",
-    [{ day: 10, opening: 0, closing: 3, entries: [{ amount: 3 }] }, 3],
+    [stated(10, 0, [{ amount: 3 }]), 3],
     ...[0, 1, 2, 3, 4, 5].flatMap((at): Step[] => {
       const [day, opening] = [9 - at, 3 + 20 * at];
-      const stated = parts(at);
+      const later = parts(at);
       return [
-        [
-          { day, notified: [{ amount: 10, reference: `NOTED${1000 + at}` }, ...stated] },
-          opening + 20,
-        ],
-        [{ day, opening, closing: opening + 10, entries: TEN }, opening + 20],
-        [{ day, opening, closing: opening + 20, entries: [...TEN, ...stated] }, opening + 20],
+        [noted(day, [{ amount: 10, reference: `NOTED${1000 + at}` }, ...later]), opening + 20],
+        [stated(day, opening, TEN), opening + 20],
+        [stated(day, opening, [...TEN, ...later]), opening + 20],
       ];
     }),
   ],
@@ -300,7 +244,7 @@ Deno.test("the statements of a bank", async (t) => {
     const account = await addBankAccount(service, settings);
     const { id } = account;
     accounts.push(id);
-    const send = async (step: Step[0]): Promise<string> => {
+    const send = async (step: Step[0] | Statement[]): Promise<string> => {
       const file = `${write(step, iban)}<!-- ${++files} -->`;
       const post = () => callBridge(service, account, "POST", "statements", file);
       let { status, body } = await post();
@@ -338,8 +282,7 @@ Deno.test("the statements of a bank", async (t) => {
     }
     await t.step("a missing statement is a breach until it comes", async () => {
       const { send, booked } = await open(CASES.length);
-      const statement = (day: number, opening: number) =>
-        send({ day, opening, closing: opening + 10, entries: TEN });
+      const statement = (day: number, opening: number) => send(stated(day, opening, TEN));
       // A difference of more than 90 days ago is no breach: banks keep statements for some time only.
       await statement(100, 0);
       assert.equal(await statement(95, 500), "");
@@ -355,51 +298,55 @@ Deno.test("the statements of a bank", async (t) => {
       assert.deepEqual(await gaps(), []);
       assert.equal((await booked()).events, 7_000);
     });
+    await t.step("three statements in one file", async () => {
+      const { send, booked } = await open(CASES.length + 6);
+      await send([stated(9, 0, TEN), stated(8, 10, TURN), stated(7, 10, TEN)]);
+      assert.deepEqual(await booked(), { entries: 6_000, events: 6_000 });
+      assert.deepEqual(await gaps(), []);
+      await send(stated(6, 20, TEN));
+      await send(stated(8, 10, TURN));
+      assert.equal((await booked()).events, 7_000);
+      assert.deepEqual(await gaps(), []);
+    });
     await t.step("a loss on the first day is a breach", async () => {
       const { send } = await open(CASES.length + 3);
       for (const opening of [0, 20, 10]) {
-        await send({ day: 9, opening, closing: opening + 10, entries: TEN });
+        await send(stated(9, opening, TEN));
       }
-      await send({ day: 9, opening: 30, closing: 30, entries: AWAY });
+      await send(stated(9, 30, AWAY));
       assert.equal((await gaps()).length, 1);
     });
     await t.step("a loss on an account that the bank empties is a breach", async () => {
       const { send } = await open(CASES.length + 4);
-      await send({ day: 9, opening: 0, closing: 0, entries: AWAY });
-      const [back, away] = AWAY;
-      await send({ day: 8, opening: 0, closing: 0, entries: [{ ...back!, day: 9 }, away!] });
+      await send(stated(9, 0, AWAY));
+      await send(stated(8, 0, dated(AWAY, 9, 8)));
       assert.equal((await gaps()).length, 2);
       const other = await open(CASES.length + 5);
       for (const opening of [0, 20, 10]) {
-        await other.send({ day: 9, opening, closing: opening + 10, entries: TEN });
+        await other.send(stated(9, opening, TEN));
       }
-      await other.send({ day: 9, opening: 30, closing: 0, entries: [{ amount: -30 }] });
+      await other.send(stated(9, 30, [{ amount: -30 }]));
       assert.equal((await gaps()).length, 3);
     });
     await t.step("files that come at once", async () => {
       const { send, booked } = await open(CASES.length + 2);
-      await send({ day: 9, opening: 0, closing: 10, entries: TEN });
-      await Promise.all(
-        [10, 20, 30].map((opening) =>
-          send({ day: 8, opening, closing: opening + 10, entries: TEN })
-        ),
-      );
+      await send(stated(9, 0, TEN));
+      await Promise.all([10, 20, 30].map((opening) => send(stated(8, opening, TEN))));
       // If the last part comes before the second one, its entry is taken for that of the first one.
       const { events } = await booked();
       assert.ok(events >= 3_000, `${events}`);
       await Promise.all(
         [1, 2].map((number) =>
-          send({ ...page(number), day: 7, opening: 0, closing: 0, entries: [{ amount: 7 }] })
+          send(stated(7, 0, [{ amount: 7 }], { ...page(number), closing: 0 }))
         ),
       );
       assert.equal((await booked()).events, events + 1_400);
     });
     await t.step("a closing balance of the future proves nothing", async () => {
       const { id, send, booked } = await open(CASES.length + 1);
-      const entries = [{ amount: 10, day: 3 }];
-      const warnings = await send({ day: -400, opened: 4, opening: 0, closing: 10, entries });
+      const warnings = await send(stated(-400, 0, on(TEN, 3), { opened: 4 }));
       assert.match(warnings, new RegExp(`the closing balance is of ${ago(-400)}, not yet due`));
-      await send({ day: 2, opening: 10, closing: 20, entries: TEN });
+      await send(stated(2, 10, TEN));
       assert.equal((await booked()).events, 2_000);
       const [cursor] = await sql`
         select totals_day::text from pay.provider_cursors where account_id = ${id}`;
@@ -409,6 +356,31 @@ Deno.test("the statements of a bank", async (t) => {
     await service.close();
   }
 });
+
+/** A statement that closes with the sum of its entries, if it does not say something else. */
+function stated(
+  day: number,
+  opening: number,
+  entries: Entry[],
+  further: Partial<Statement> = {},
+): Statement {
+  const closing = entries.reduce((sum, { amount }) => sum + amount, opening);
+  return { day, opening, closing, entries, ...further };
+}
+
+function noted(day: number, notified: Entry[]): Step[0] {
+  return { day, notified };
+}
+
+/** Returns the entries for each of the days. */
+function on(entries: readonly Entry[], ...days: number[]): Entry[] {
+  return days.flatMap((day) => entries.map((entry) => ({ ...entry, day })));
+}
+
+/** Returns the entries, each of its own day. */
+function dated(entries: readonly Entry[], ...days: number[]): Entry[] {
+  return entries.map((entry, at) => ({ ...entry, day: days[at]! }));
+}
 
 /** Returns entries with references of their own. */
 function parts(...numbers: number[]): Entry[] {
@@ -434,10 +406,11 @@ function ago(days: number): string {
   return new Date(Date.now() - days * DAY_MS).toISOString().slice(0, 10);
 }
 
-function write(step: Step[0], iban: string): string {
+/** Writes a notification, or a file of statements. */
+function write(step: Step[0] | Statement[], iban: string): string {
   const account = `<Id><IBAN>${iban}</IBAN></Id><Ccy>EUR</Ccy>`;
-  const texts = (entries: readonly Entry[]) =>
-    entries.map(({ amount, day = step.day, value = day, reference = "NONREF" }) =>
+  const texts = (entries: readonly Entry[], of: number) =>
+    entries.map(({ amount, day = of, value = day, reference = "NONREF" }) =>
       writeEntry({
         Amt: `${Math.abs(amount)}.00 EUR`,
         CdtDbtInd: amount < 0 ? "DBIT" : "CRDT",
@@ -447,12 +420,15 @@ function write(step: Step[0], iban: string): string {
       })
     ).join("");
   if ("notified" in step) {
-    return writeFile([{ account, entries: texts(step.notified) }], { kind: "054" });
+    return writeFile([{ account, entries: texts(step.notified, step.day) }], { kind: "054" });
   }
-  const { day, opened = day + 1, opening, closing, entries, page } = step;
-  const head = (page === undefined ? "" : `<StmtPgntn><PgNb>${page.number}</PgNb>` +
-    `<LastPgInd>${page.is_last}</LastPgInd></StmtPgntn>`) +
-    writeBalance("OPBD", `${opening}.00`, "CRDT", ago(opened)) +
-    writeBalance("CLBD", `${closing}.00`, "CRDT", ago(day));
-  return writeFile([{ account, head, entries: texts(entries) }]);
+  return writeFile(
+    [step].flat().map(({ day, opened = day + 1, opening, closing, entries, page }) => {
+      const head = (page === undefined ? "" : `<StmtPgntn><PgNb>${page.number}</PgNb>` +
+        `<LastPgInd>${page.is_last}</LastPgInd></StmtPgntn>`) +
+        writeBalance("OPBD", `${opening}.00`, "CRDT", ago(opened)) +
+        writeBalance("CLBD", `${closing}.00`, "CRDT", ago(day));
+      return { account, head, entries: texts(entries, day) };
+    }),
+  );
 }

@@ -315,15 +315,11 @@ function isCharge({ sub_family, proprietary }: BankCode): boolean {
 }
 
 /**
- * Returns the account from which a payment by bank transfer came, if the bank names it. The payer
- * of a collection is known from its create.
+ * Returns the account from which a payment by bank transfer came, if the bank names it: only these
+ * have a reference that is no order's id. The payer of a collection is known from its create.
  */
-function payerOf(
-  { direction, detail }: Part,
-  { op, provider_reference }: Matched,
-): BookedEntry["payers"] {
-  if (op !== "authorize" || direction !== "credit" || provider_reference === null) return [];
-  if (idOfBankIdentifier(provider_reference) !== null) return [];
+function payerOf({ detail }: Part, { provider_reference }: Matched): BookedEntry["payers"] {
+  if (provider_reference === null || idOfBankIdentifier(provider_reference) !== null) return [];
   const details = detail && payerDetails(detail.counterparty);
   return details ? [{ reference: provider_reference, details }] : [];
 }
