@@ -3,9 +3,9 @@
  * its path; without it the program is looked for in PATH.
  */
 
-import { delimiter, join } from "node:path";
+import { findProgram, placesOf, startListening } from "../common/programs.ts";
 
-const executable = await findAnvil();
+const executable = await findProgram(placesOf("anvil", "ANVIL"));
 
 /** Whether tests with anvil are skipped. In CI a missing program is a failure. */
 export const no_anvil = executable === null && Deno.env.get("CI") === undefined;
@@ -28,38 +28,12 @@ export async function startAnvil(
   } = {},
 ): Promise<Anvil> {
   if (executable === null) throw new Error("anvil is not installed: see .ci/anvil");
-  const child = new Deno.Command(executable, {
-    args: [
-      ...["--port", `${port}`, "--chain-id", `${chain_id}`],
-      ...["--no-mining", "--slots-in-an-epoch", "2"],
-    ],
-    stdin: "null",
-    stdout: "piped",
-    stderr: "null",
-  }).spawn();
-  const reader = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
-  let text = "";
-  let address: string | undefined;
-  while (address === undefined) {
-    const { value, done } = await reader.read();
-    if (done) throw new Error(`anvil has ended: ${text}`);
-    text += value;
-    address = /Listening on (\S+:\d+)/.exec(text)?.[1];
-  }
-  // It logs each request; the pipe must not fill.
-  const drained = (async () => {
-    while (!(await reader.read()).done);
-  })();
-  const url = `http://${address}`;
-  return {
-    url,
-    call: (method, ...params) => callNode(url, method, params),
-    async close() {
-      child.kill("SIGKILL");
-      await child.status;
-      await drained;
-    },
-  };
+  const args = [
+    ...["--port", `${port}`, "--chain-id", `${chain_id}`],
+    ...["--no-mining", "--slots-in-an-epoch", "2"],
+  ];
+  const { url, close } = await startListening(executable, args, /Listening on (\S+:\d+)/);
+  return { url, call: (method, ...params) => callNode(url, method, params), close };
 }
 
 async function callNode<T>(url: string, method: string, params: unknown[]): Promise<T> {
@@ -69,13 +43,4 @@ async function callNode<T>(url: string, method: string, params: unknown[]): Prom
   const { result, error } = await response.json();
   if (error) throw new Error(`${method}: ${error.message}`);
   return result;
-}
-
-async function findAnvil(): Promise<string | null> {
-  const named = Deno.env.get("ANVIL");
-  const folders = (Deno.env.get("PATH") ?? "").split(delimiter).filter((path) => path !== "");
-  for (const path of named ? [named] : folders.map((folder) => join(folder, "anvil"))) {
-    if (await Deno.stat(path).then((info) => info.isFile, () => false)) return path;
-  }
-  return null;
 }

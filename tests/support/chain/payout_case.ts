@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { checkBooks } from "../../../apps/operator/check_books.ts";
 import type { Hex } from "./chain_world.ts";
-import { type SignerDouble, startSigner } from "./signer_double.ts";
+import { type SignerDouble, startSigner } from "./node_proxy.ts";
 import {
   chainBalances,
   ledgerBalances,

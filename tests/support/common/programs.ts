@@ -1,5 +1,7 @@
 /** Programs of the system that tests start. */
 
+import { delimiter, join } from "node:path";
+
 /** Returns the first of the paths at which a program is installed, or null. */
 export async function findProgram(places: readonly string[]): Promise<string | null> {
   for (const path of places) {
@@ -13,4 +15,50 @@ export async function listens(port: number): Promise<boolean> {
   const connection = await Deno.connect({ hostname: "127.0.0.1", port }).catch(() => null);
   connection?.close();
   return connection !== null;
+}
+
+/** Returns the places of a program: the path that a variable names, or the folders of PATH. */
+export function placesOf(name: string, variable: string): string[] {
+  const named = Deno.env.get(variable);
+  const folders = (Deno.env.get("PATH") ?? "").split(delimiter).filter((path) => path !== "");
+  return named ? [named] : folders.map((folder) => join(folder, name));
+}
+
+/**
+ * Starts a program that listens on loopback and prints its address.
+ * @param printed matches the output that has the address
+ * @throws {Error} if the program ends before
+ */
+export async function startListening(
+  executable: string,
+  args: string[],
+  printed: RegExp,
+): Promise<{ url: string; close(): Promise<void> }> {
+  const child = new Deno.Command(executable, {
+    args,
+    stdin: "null",
+    stdout: "piped",
+    stderr: "null",
+  }).spawn();
+  const reader = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  let address: string | undefined;
+  while (address === undefined) {
+    const { value, done } = await reader.read();
+    if (done) throw new Error(`${executable} has ended: ${text}`);
+    text += value;
+    address = printed.exec(text)?.[1];
+  }
+  // It logs each request; the pipe must not fill.
+  const drained = (async () => {
+    while (!(await reader.read()).done);
+  })();
+  return {
+    url: `http://${address}`,
+    async close() {
+      child.kill("SIGKILL");
+      await child.status;
+      await drained;
+    },
+  };
 }
