@@ -168,25 +168,28 @@ Deno.test("raisedFees() ends at max_fee with a tip that validators take, althoug
   assert.equal(last.priority_fee, 150 * GWEI);
 });
 
-Deno.test("raisedFees() raises a tip that is at max_tip already", () => {
-  const fees = raisedFees(
+const RAISED: [name: string, fees: Fees, quotes: FeeQuote[], max_fee: number, tip: number][] = [
+  [
+    "a tip that is at max_tip already",
     { max_fee: 10 * GWEI, priority_fee: 5 * GWEI },
     [quote(1, 5)],
-    GAS,
-    settings(),
-  );
-  assert.equal(fees?.priority_fee, 5.625 * GWEI);
-});
-
-Deno.test("raisedFees() goes to the market at once when a node reports it", () => {
-  const fees = raisedFees(
+    20,
+    5.625,
+  ],
+  [
+    "to the market at once when a node reports it",
     { max_fee: 1, priority_fee: 0 },
     [quote(0, 0), quote(30, 2)],
-    GAS,
-    settings(),
-  );
-  assert.deepEqual(fees, { max_fee: 62 * GWEI, priority_fee: 2 * GWEI });
-});
+    62,
+    2,
+  ],
+];
+for (const [name, fees, quotes, max_fee, tip] of RAISED) {
+  Deno.test(`raisedFees() raises ${name}`, () => {
+    const raised = raisedFees(fees, quotes, GAS, settings());
+    assert.deepEqual(raised, { max_fee: max_fee * GWEI, priority_fee: tip * GWEI });
+  });
+}
 
 Deno.test("isTooDear() compares a sent fee with a higher gas", () => {
   const fees = firstFees([quote(1e3, 5)], GAS, settings());

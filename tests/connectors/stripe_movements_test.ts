@@ -51,113 +51,98 @@ const short = (all: readonly ProviderEvent[]) =>
     `${reference} ${op} ${state} ${amount_minor}`
   );
 
+/** A movement without a fee, by default one that belongs to no object. */
+const moved = (type: string, amount: number, more: Members = {}) => ({
+  type,
+  amount,
+  fee: 0,
+  source: null,
+  ...more,
+});
+const returned_refund = refund({ status: "failed", failure_balance_transaction: "txn_1" });
+const failed_later = refund({ status: "failed", failure_balance_transaction: "txn_3" });
+const reversal = { reporting_category: "partial_capture_reversal", source: refund() };
+const disputed = dispute("needs_response", [-1099, 1500]);
+const disputed_again = dispute("needs_response", [-1099, 0]);
+const TAKEN = "du_1:disputed dispute disputed 1099";
+
 /** Each row: the movement, and its provider events. */
-const CASES: [name: string, members: Members, provider_events: string[]][] = [
-  ["a charge", { source: charge() }, ["ch_1:fee fee succeeded 41"]],
-  ["a charge without a payment", { source: charge({ payment_intent: null }) }, [
+const CASES: [name: string, members: Members, ...provider_events: string[]][] = [
+  ["a charge", { source: charge() }, "ch_1:fee fee succeeded 41"],
+  [
+    "a charge without a payment",
+    { source: charge({ payment_intent: null }) },
     "ch_1:succeeded authorize succeeded 1099",
     "ch_1:fee fee succeeded 41",
-  ]],
-  ["a refund with a fee", { type: "refund", amount: -300, fee: 7, source: refund() }, [
+  ],
+  [
+    "a refund with a fee",
+    moved("refund", -300, { fee: 7, source: refund() }),
     "re_1:succeeded refund succeeded 300",
     "txn_1:fee fee succeeded 7",
-  ]],
+  ],
   [
     "a refund that fails later",
-    {
-      type: "refund",
-      amount: -300,
-      fee: 0,
-      source: refund({ status: "failed", failure_balance_transaction: "txn_3" }),
-    },
-    ["re_1:succeeded refund succeeded 300"],
+    moved("refund", -300, { source: failed_later }),
+    "re_1:succeeded refund succeeded 300",
   ],
   [
     "a refund that has failed",
-    {
-      type: "refund_failure",
-      amount: 300,
-      fee: 0,
-      source: refund({ status: "failed", failure_balance_transaction: "txn_1" }),
-    },
-    ["re_1:failed refund returned 300"],
+    moved("refund_failure", 300, { source: returned_refund }),
+    "re_1:failed refund returned 300",
   ],
   [
     "an adjustment for a refund",
-    {
-      type: "adjustment",
-      amount: 300,
-      fee: 0,
-      source: refund({ status: "failed", failure_balance_transaction: "txn_1" }),
-    },
-    ["re_1:failed refund returned 300"],
+    moved("adjustment", 300, { source: returned_refund }),
+    "re_1:failed refund returned 300",
   ],
-  ["the rest of a partial capture", {
-    type: "refund",
-    amount: -300,
-    fee: 0,
-    reporting_category: "partial_capture_reversal",
-    source: refund(),
-  }, []],
-  ["a dispute", {
-    id: "txn_0",
-    type: "adjustment",
-    amount: -1099,
-    fee: 1500,
-    source: dispute("needs_response", [-1099, 1500]),
-  }, ["du_1:disputed dispute disputed 1099", "du_1:fee fee succeeded 1500"]],
-  ["a further movement of a dispute", {
-    id: "txn_9",
-    type: "adjustment",
-    amount: -200,
-    fee: 0,
-    source: dispute("needs_response", [-1099, 0]),
-  }, ["du_1:disputed dispute disputed 1099", "txn_9:adjustment adjustment succeeded 200"]],
-  ["a payout with a fee", { type: "payout", amount: -5000, fee: 50, source: payout("paid") }, [
+  ["the rest of a partial capture", moved("refund", -300, reversal)],
+  [
+    "a dispute",
+    moved("adjustment", -1099, { id: "txn_0", fee: 1500, source: disputed }),
+    TAKEN,
+    "du_1:fee fee succeeded 1500",
+  ],
+  [
+    "a further movement of a dispute",
+    moved("adjustment", -200, { id: "txn_9", source: disputed_again }),
+    TAKEN,
+    "txn_9:adjustment adjustment succeeded 200",
+  ],
+  [
+    "a payout with a fee",
+    moved("payout", -5000, { fee: 50, source: payout("paid") }),
     "po_1:created payout succeeded 5000",
     "txn_1:fee account_fee succeeded 50",
-  ]],
-  ["a payout that failed", {
-    type: "payout_failure",
-    amount: 5000,
-    fee: 0,
-    source: payout("failed"),
-  }, ["po_1:returned payout returned 5000"]],
-  ["a fee of Stripe", { type: "stripe_fee", amount: -250, fee: 0, source: null }, [
-    "txn_1:stripe_fee account_fee succeeded 250",
-  ]],
-  ["a fee that comes back", { type: "stripe_fee", amount: 250, fee: 0, source: null }, [
-    "txn_1:stripe_fee account_fee returned 250",
-  ]],
-  ["a tax", { type: "tax_fee", amount: -50, fee: 0, source: null }, [
-    "txn_1:tax_fee account_fee succeeded 50",
-  ]],
-  ["a reserve", { type: "reserve_hold", amount: -2000, fee: 0, source: "rsv_1" }, [
-    "txn_1:reserve_hold reserve succeeded 2000",
-  ]],
-  ["the end of a reserve", { type: "reserve_release", amount: 2000, fee: 0 }, [
-    "txn_1:reserve_release reserve returned 2000",
-  ]],
-  ["money from the bank account", { type: "topup", amount: 9000, fee: 0, source: "tu_1" }, [
-    "txn_1:topup payout returned 9000",
-  ]],
-  ["money to a connected account", { type: "transfer", amount: -900, fee: 0, source: "tr_1" }, [
+  ],
+  [
+    "a payout that failed",
+    moved("payout_failure", 5000, { source: payout("failed") }),
+    "po_1:returned payout returned 5000",
+  ],
+  ["a fee of Stripe", moved("stripe_fee", -250), "txn_1:stripe_fee account_fee succeeded 250"],
+  ["a fee that comes back", moved("stripe_fee", 250), "txn_1:stripe_fee account_fee returned 250"],
+  ["a tax", moved("tax_fee", -50), "txn_1:tax_fee account_fee succeeded 50"],
+  ["a reserve", moved("reserve_hold", -2000), "txn_1:reserve_hold reserve succeeded 2000"],
+  ["its end", moved("reserve_release", 2000), "txn_1:reserve_release reserve returned 2000"],
+  ["money from the bank account", moved("topup", 9000), "txn_1:topup payout returned 9000"],
+  [
+    "money to a connected account",
+    moved("transfer", -900, { source: "tr_1" }),
     "txn_1:transfer adjustment succeeded 900",
-  ]],
-  ["money without a payment", { type: "payment_unreconciled", amount: 70, fee: 2, source: null }, [
+  ],
+  [
+    "money without a payment",
+    moved("payment_unreconciled", 70, { fee: 2 }),
     "txn_1:payment_unreconciled adjustment returned 70",
     "txn_1:fee account_fee succeeded 2",
-  ]],
-  ["an adjustment without a source", { type: "adjustment", amount: -5, fee: 0, source: null }, [
-    "txn_1:adjustment adjustment succeeded 5",
-  ]],
-  ["a type of next year", { type: "moon_fee", amount: -5, fee: 0, source: null }, [
-    "txn_1:moon_fee adjustment succeeded 5",
-  ]],
+  ],
+  ["an adjustment", moved("adjustment", -5), "txn_1:adjustment adjustment succeeded 5"],
+  ["a type of next year", moved("moon_fee", -5), "txn_1:moon_fee adjustment succeeded 5"],
   // Its object gives provider events elsewhere. The daily totals show a difference.
-  ["a refund that cannot be read", { type: "refund", amount: -300, fee: 0, source: "re_1" }, []],
+  ["a refund that cannot be read", moved("refund", -300, { source: "re_1" })],
 ];
-for (const [name, members, expected] of CASES) {
+for (const [name, members, ...expected] of CASES) {
   Deno.test(`movementEvents() of ${name} are [${expected}]`, () => {
     assert.deepEqual(short(eventsOf(members)), expected);
   });
@@ -207,42 +192,31 @@ Deno.test("applyToAccount() books an adjustment once", () => {
 
 const FROM_EVENT: ProviderEventSource = { ...ACCOUNT, event_seconds: NOW + 60 };
 
+const CREATED = "po_1:created succeeded 5000 EUR";
+const RETURNED = "po_1:returned returned 5000 EUR";
 /** Each row: the members of the payout, and reference, state and amount of its provider events. */
-const PAYOUTS: [name: string, members: Members, provider_events: string[]][] = [
-  ["that Stripe has created", { status: "pending" }, ["po_1:created succeeded 5000 EUR"]],
-  ["on its way", { status: "in_transit" }, ["po_1:created succeeded 5000 EUR"]],
-  ["that is paid", { status: "paid" }, ["po_1:created succeeded 5000 EUR"]],
-  ["in a state of next year", { status: "paused" }, ["po_1:created succeeded 5000 EUR"]],
-  ["that failed", { status: "failed" }, [
-    "po_1:created succeeded 5000 EUR",
-    "po_1:returned returned 5000 EUR",
-  ]],
-  ["that is canceled", { status: "canceled" }, [
-    "po_1:created succeeded 5000 EUR",
-    "po_1:returned returned 5000 EUR",
-  ]],
-  ["that debits the bank", { amount: -5000 }, ["po_1:created returned 5000 EUR"]],
-  ["that could not debit the bank", { amount: -5000, status: "failed" }, [
+const PAYOUTS: [name: string, members: Members, ...provider_events: string[]][] = [
+  ["that Stripe has created", { status: "pending" }, CREATED],
+  ["on its way", { status: "in_transit" }, CREATED],
+  ["that is paid", { status: "paid" }, CREATED],
+  ["in a state of next year", { status: "paused" }, CREATED],
+  ["that failed", { status: "failed" }, CREATED, RETURNED],
+  ["that is canceled", { status: "canceled" }, CREATED, RETURNED],
+  ["that debits the bank", { amount: -5000 }, "po_1:created returned 5000 EUR"],
+  [
+    "that could not debit the bank",
+    { amount: -5000, status: "failed" },
     "po_1:created returned 5000 EUR",
     "po_1:returned succeeded 5000 EUR",
-  ]],
-  ["of nothing", { amount: 0 }, []],
-  ["in JPY", { currency: "jpy", status: "failed" }, [
-    "po_1:created succeeded 5000 JPY",
-    "po_1:returned returned 5000 JPY",
-  ]],
-  ["in KRW that debits the bank", { currency: "krw", amount: -5000 }, [
-    "po_1:created returned 5000 KRW",
-  ]],
+  ],
+  ["of nothing", { amount: 0 }],
+  ["in JPY", { currency: "jpy" }, "po_1:created succeeded 5000 JPY"],
   // Stripe keeps two decimals for these currencies, and pays out whole units only.
-  ["in ISK", { currency: "isk", amount: 500_000 }, ["po_1:created succeeded 5000 ISK"]],
-  ["in UGX that failed", { currency: "ugx", amount: 500_000, status: "failed" }, [
-    "po_1:created succeeded 5000 UGX",
-    "po_1:returned returned 5000 UGX",
-  ]],
-  ["in HUF", { currency: "huf", amount: 500_000 }, ["po_1:created succeeded 500000 HUF"]],
+  ["in ISK", { currency: "isk", amount: 500_000 }, "po_1:created succeeded 5000 ISK"],
+  ["in UGX", { currency: "ugx", amount: 500_000 }, "po_1:created succeeded 5000 UGX"],
+  ["in HUF", { currency: "huf", amount: 500_000 }, "po_1:created succeeded 500000 HUF"],
 ];
-for (const [name, members, expected] of PAYOUTS) {
+for (const [name, members, ...expected] of PAYOUTS) {
   Deno.test(`payoutEvents() of a payout ${name} are [${expected}]`, () => {
     const provider_events = payoutEvents(FROM_EVENT, Payout.parse(payout("paid", members)));
     assert.deepEqual(

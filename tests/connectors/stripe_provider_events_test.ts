@@ -80,73 +80,70 @@ const blocked = {
   latest_charge: charge({ outcome: { type: "blocked" } }),
 };
 
-const INTENTS: [name: string, object: unknown, provider_events: string[]][] = [
-  ["a captured payment", intent({ capture_method: "manual", amount_received: 700 }), [
+const PAID = "pi_1:succeeded authorize succeeded 1099";
+const CANCELLED = "pi_1:cancelled cancel cancelled 1099";
+const REFUSED = "pi_1:failed authorize failed 1099 provider_refused";
+const withFee = (fee: number) =>
+  intent({ latest_charge: charge({ balance_transaction: movement({ fee }) }) });
+const captured = intent({ capture_method: "manual", amount_received: 700 });
+const authorized = intent({ status: "requires_capture", amount_capturable: 1099 });
+const krona = { currency: "isk", amount_received: 50_000, latest_charge: null };
+
+const INTENTS: [name: string, object: unknown, ...provider_events: string[]][] = [
+  [
+    "a captured payment",
+    captured,
     "pi_1:succeeded capture succeeded 700",
     "ch_1:fee fee succeeded 41",
-  ]],
-  ["a payment whose fee is not known yet", intent({ latest_charge: "ch_1" }), [
-    "pi_1:succeeded authorize succeeded 1099",
-  ]],
-  [
-    "a payment whose fee is below zero",
-    intent({ latest_charge: charge({ balance_transaction: movement({ fee: -3 }) }) }),
-    ["pi_1:succeeded authorize succeeded 1099", "ch_1:fee fee returned 3"],
   ],
+  ["a payment whose fee is not known yet", intent({ latest_charge: "ch_1" }), PAID],
+  ["a payment whose fee is below zero", withFee(-3), PAID, "ch_1:fee fee returned 3"],
+  ["a payment without a fee", withFee(0), PAID],
+  ["a payment whose charge does not fit", intent({ latest_charge: { id: 7 } }), PAID],
+  ["an authorized payment", authorized, "pi_1:authorized authorize authorized 1099"],
   [
-    "a payment without a fee",
-    intent({
-      latest_charge: charge({ balance_transaction: movement({ fee: 0 }) }),
-    }),
-    ["pi_1:succeeded authorize succeeded 1099"],
-  ],
-  ["a payment whose charge does not fit", intent({ latest_charge: { id: 7 } }), [
-    "pi_1:succeeded authorize succeeded 1099",
-  ]],
-  ["an authorized payment", intent({ status: "requires_capture", amount_capturable: 1099 }), [
-    "pi_1:authorized authorize authorized 1099",
-  ]],
-  ["a payment that the bank processes", intent({ status: "processing" }), [
+    "a payment that the bank processes",
+    intent({ status: "processing" }),
     "pi_1:pending authorize pending 1099",
-  ]],
-  ["a challenge", redirect("https://bank.example/3ds"), [
+  ],
+  [
+    "a challenge",
+    redirect("https://bank.example/3ds"),
     "pi_1:requires_action authorize requires_action 1099",
-  ]],
-  ["a challenge for Stripe's scripts", challenge({ type: "use_stripe_sdk" }), [
-    "pi_1:failed authorize failed 1099 provider_refused",
-  ]],
-  ["a challenge at a script", redirect("javascript:alert(1)"), [
-    "pi_1:failed authorize failed 1099 provider_refused",
-  ]],
-  ["a declined payment", declinedIntent("lost_card"), [
+  ],
+  ["a challenge for Stripe's scripts", challenge({ type: "use_stripe_sdk" }), REFUSED],
+  ["a challenge at a script", redirect("javascript:alert(1)"), REFUSED],
+  [
+    "a declined payment",
+    declinedIntent("lost_card"),
     "pi_1:declined authorize declined 1099 payment_declined",
-  ]],
-  ["a decline with the issuer's advice", advised, [
+  ],
+  [
+    "a decline with the issuer's advice",
+    advised,
     "pi_1:declined authorize declined 1099 payment_declined retry_later",
-  ]],
-  ["a payment that Stripe has blocked", blocked, [
+  ],
+  [
+    "a payment that Stripe has blocked",
+    blocked,
     "pi_1:declined authorize declined 1099 aml_blocked",
-  ]],
-  ["a cancelled payment", intent({ status: "canceled" }), ["pi_1:cancelled cancel cancelled 1099"]],
-  ["a payment that its payer has abandoned", ended("abandoned", null), [
+  ],
+  ["a cancelled payment", intent({ status: "canceled" }), CANCELLED],
+  [
+    "a payment that its payer has abandoned",
+    ended("abandoned", null),
     "pi_1:expired abandon failed 1099 expired",
-  ]],
-  ["an abandoned payment whose payer has authenticated", ended("abandoned", "ch_1"), [
-    "pi_1:cancelled cancel cancelled 1099",
-  ]],
-  ["a payment that somebody has cancelled", ended("requested_by_customer", null), [
-    "pi_1:cancelled cancel cancelled 1099",
-  ]],
-  ["a payment that nobody has tried", intent({ status: "requires_payment_method" }), []],
-  ["a payment that nobody has confirmed", intent({ status: "requires_confirmation" }), []],
-  ["a payment in a state of next year", intent({ status: "paused" }), []],
-  ["a payment in ISK", intent({ currency: "isk", amount_received: 50_000, latest_charge: null }), [
-    "pi_1:succeeded authorize succeeded 500",
-  ]],
-  ["an amount that our units cannot represent", intent({ currency: "isk" }), []],
+  ],
+  ["an abandoned payment whose payer has authenticated", ended("abandoned", "ch_1"), CANCELLED],
+  ["a payment that somebody has cancelled", ended("requested_by_customer", null), CANCELLED],
+  ["a payment that nobody has tried", intent({ status: "requires_payment_method" })],
+  ["a payment that nobody has confirmed", intent({ status: "requires_confirmation" })],
+  ["a payment in a state of next year", intent({ status: "paused" })],
+  ["a payment in ISK", intent(krona), "pi_1:succeeded authorize succeeded 500"],
+  ["an amount that our units cannot represent", intent({ currency: "isk" })],
 ];
 
-for (const [name, object, expected] of INTENTS) {
+for (const [name, object, ...expected] of INTENTS) {
   Deno.test(`intentEvents() of ${name} are [${expected}]`, () => {
     assert.deepEqual(short(eventsOf(object)), expected);
   });
@@ -267,62 +264,68 @@ const FEE = "du_1:fee fee succeeded 1500";
 const REVIEWED = "du_1:under_review dispute dispute_under_review 1099";
 const WON = "du_1:won dispute dispute_won 1099";
 
-const DISPUTES: [name: string, object: unknown, provider_events: string[]][] = [
-  ["an inquiry", dispute("warning_needs_response"), []],
-  ["an inquiry under review", dispute("warning_under_review"), []],
-  ["a closed inquiry", dispute("warning_closed"), []],
-  ["a prevented dispute", dispute("prevented"), []],
-  ["a prevented dispute that took the money", dispute("prevented", TAKEN), [
-    DISPUTED,
-    FEE,
-    "du_1:lost dispute dispute_lost 1099",
-  ]],
-  ["a prevented dispute whose money is back", dispute("prevented", TAKEN, BACK), [
-    DISPUTED,
-    FEE,
-    WON,
-  ]],
-  ["a closed inquiry whose money is back", dispute("warning_closed", TAKEN, BACK), [
+const LOST = "du_1:lost dispute dispute_lost 1099";
+
+const DISPUTES: [name: string, object: unknown, ...provider_events: string[]][] = [
+  ["an inquiry", dispute("warning_needs_response")],
+  ["an inquiry under review", dispute("warning_under_review")],
+  ["a closed inquiry", dispute("warning_closed")],
+  ["a prevented dispute", dispute("prevented")],
+  ["a prevented dispute that took the money", dispute("prevented", TAKEN), DISPUTED, FEE, LOST],
+  [
+    "a prevented dispute whose money is back",
+    dispute("prevented", TAKEN, BACK),
     DISPUTED,
     FEE,
     WON,
-  ]],
-  ["a dispute of another amount than its movement", dispute("needs_response", [-500, 0]), [
+  ],
+  [
+    "a closed inquiry whose money is back",
+    dispute("warning_closed", TAKEN, BACK),
+    DISPUTED,
+    FEE,
+    WON,
+  ],
+  [
+    "a dispute of another amount than its movement",
+    dispute("needs_response", [-500, 0]),
     "du_1:disputed dispute disputed 500",
-  ]],
-  ["a state of next year", dispute("paused"), []],
-  ["a withdrawal", dispute("needs_response", TAKEN), [DISPUTED, FEE]],
-  ["a withdrawal in a state of next year", dispute("paused", TAKEN), [DISPUTED, FEE]],
-  ["an open dispute without movements", dispute("needs_response"), [DISPUTED]],
-  ["a dispute under review without movements", dispute("under_review"), [DISPUTED, REVIEWED]],
-  ["a dispute under review", dispute("under_review", TAKEN), [DISPUTED, REVIEWED, FEE]],
-  ["a lost dispute", dispute("lost", TAKEN), [
-    DISPUTED,
-    FEE,
-    "du_1:lost dispute dispute_lost 1099",
-  ]],
-  ["a won dispute before the money is back", dispute("won", TAKEN), [DISPUTED, FEE]],
-  ["a won dispute", dispute("won", TAKEN, BACK), [DISPUTED, FEE, WON]],
-  ["a won dispute with its fee", dispute("won", TAKEN, [1099, -1500]), [
+  ],
+  ["a state of next year", dispute("paused")],
+  ["a withdrawal", dispute("needs_response", TAKEN), DISPUTED, FEE],
+  ["a withdrawal in a state of next year", dispute("paused", TAKEN), DISPUTED, FEE],
+  ["an open dispute without movements", dispute("needs_response"), DISPUTED],
+  ["a dispute under review without movements", dispute("under_review"), DISPUTED, REVIEWED],
+  ["a dispute under review", dispute("under_review", TAKEN), DISPUTED, REVIEWED, FEE],
+  ["a lost dispute", dispute("lost", TAKEN), DISPUTED, FEE, LOST],
+  ["a won dispute before the money is back", dispute("won", TAKEN), DISPUTED, FEE],
+  ["a won dispute", dispute("won", TAKEN, BACK), DISPUTED, FEE, WON],
+  [
+    "a won dispute with its fee",
+    dispute("won", TAKEN, [1099, -1500]),
     DISPUTED,
     FEE,
     WON,
     "du_1:fee_returned fee returned 1500",
-  ]],
-  ["a won dispute whose return has a fee", dispute("won", TAKEN, [1099, 700]), [
+  ],
+  [
+    "a won dispute whose return has a fee",
+    dispute("won", TAKEN, [1099, 700]),
     DISPUTED,
     FEE,
     WON,
     "du_1:fee_returned fee succeeded 700",
-  ]],
-  ["a withdrawal that gives a fee back", dispute("needs_response", [-1099, -200]), [
+  ],
+  [
+    "a withdrawal that gives a fee back",
+    dispute("needs_response", [-1099, -200]),
     DISPUTED,
     "du_1:fee fee returned 200",
-  ]],
-  ["money back without a withdrawal", dispute("needs_response", BACK), []],
-  ["a won dispute without movements", dispute("won"), [DISPUTED, WON]],
+  ],
+  ["money back without a withdrawal", dispute("needs_response", BACK)],
+  ["a won dispute without movements", dispute("won"), DISPUTED, WON],
 ];
-for (const [name, object, expected] of DISPUTES) {
+for (const [name, object, ...expected] of DISPUTES) {
   Deno.test(`disputeEvents() of ${name} are [${expected}]`, () => {
     const all = disputeEvents(EVENT, Dispute.parse(object));
     assert.deepEqual(short(all), expected);

@@ -154,17 +154,33 @@ for (const secret of [null, "", "sk_live_1\nX-Evil: 1"]) {
   });
 }
 
-const CANCELLED = intent({ status: "canceled", canceled_at: 1_700_000_000 });
-const CAPTURED = intent({ capture_method: "manual" });
-const SUCCEEDED = ["pi_1:succeeded", "ch_1:fee"];
-const server_error = { unknown: "server_error", may_repeat: true };
-const unexpected = json(400, {
-  error: { type: "invalid_request_error", code: "payment_intent_unexpected_state" },
-});
+const PAID = json(200, intent());
+const CAPTURED = json(200, intent({ capture_method: "manual" }));
+const CANCELLED = json(200, intent({ status: "canceled", canceled_at: 1_700_000_000 }));
 const WAITING = json(200, intent({ status: "requires_action", latest_charge: null }));
+const HELD = json(200, intent({ status: "requires_capture", amount_capturable: 1099 }));
 const ended = { status: "canceled", cancellation_reason: "abandoned", latest_charge: null };
 const EXPIRED = json(200, intent(ended));
-const HELD = json(200, intent({ status: "requires_capture", amount_capturable: 1099 }));
+const LONG = json(200, intent({ description: "ü".repeat(400_000) }));
+const DECLINED = json(402, declinedResponse("do_not_honor"));
+const UNAUTHENTICATED = declinedResponse("", "payment_intent_authentication_failure");
+const PENDING = json(200, refund({ status: "pending" }));
+const DOWN = text(500, "");
+const MOVED = json(400, {
+  error: { type: "invalid_request_error", code: "payment_intent_unexpected_state" },
+});
+
+const SUCCEEDED = ["pi_1:succeeded", "ch_1:fee"];
+const ENDED = ["pi_1:cancelled"];
+const server_error = { unknown: "server_error", may_repeat: true };
+const other_state = {
+  refused: "provider_refused",
+  message: "The payment at Stripe is in a state that does not allow this",
+};
+const authorize = operation();
+const capture = laterOperation("capture");
+const cancel = laterOperation("cancel");
+const give_back = laterOperation("refund");
 const abandon = laterOperation("abandon");
 const after_decline = laterOperation("abandon", 1099, { status: "declined" });
 
@@ -176,101 +192,36 @@ const REPLIES: [
   methods: string,
   shown: unknown,
 ][] = [
-  ["a success", operation(), [json(200, intent())], "POST", SUCCEEDED],
-  [
-    "a success with 800 kB of umlauts",
-    operation(),
-    [json(200, intent({ description: "ü".repeat(400_000) }))],
-    "POST",
-    SUCCEEDED,
-  ],
-  ["a decline", operation(), [json(402, declinedResponse("do_not_honor"))], "POST", [
-    "pi_1:declined",
-  ]],
-  [
-    "a decline as 400",
-    operation(),
-    [json(400, declinedResponse("", "payment_intent_authentication_failure"))],
-    "POST",
-    ["pi_1:declined"],
-  ],
-  ["a capture", laterOperation("capture"), [json(200, CAPTURED)], "POST", SUCCEEDED],
-  ["a cancel", laterOperation("cancel"), [json(200, CANCELLED)], "POST", ["pi_1:cancelled"]],
-  ["a refund", laterOperation("refund"), [json(200, refund())], "POST", ["re_1:succeeded"]],
-  [
-    "a pending refund",
-    laterOperation("refund"),
-    [json(200, refund({ status: "pending" }))],
-    "POST",
-    ["re_1:pending"],
-  ],
+  ["a success", authorize, [PAID], "POST", SUCCEEDED],
+  ["a success with 800 kB of umlauts", authorize, [LONG], "POST", SUCCEEDED],
+  ["a decline", authorize, [DECLINED], "POST", ["pi_1:declined"]],
+  ["a decline as 400", authorize, [json(400, UNAUTHENTICATED)], "POST", ["pi_1:declined"]],
+  ["a capture", capture, [CAPTURED], "POST", SUCCEEDED],
+  ["a cancel", cancel, [CANCELLED], "POST", ENDED],
+  ["a refund", give_back, [json(200, refund())], "POST", ["re_1:succeeded"]],
+  ["a pending refund", give_back, [PENDING], "POST", ["re_1:pending"]],
   // The payment is in another state than we know: its present one is the result.
-  [
-    "a capture of a captured payment",
-    laterOperation("capture"),
-    [unexpected, json(200, CAPTURED)],
-    "POST GET",
-    SUCCEEDED,
-  ],
-  [
-    "a capture of a cancelled payment",
-    laterOperation("capture"),
-    [unexpected, json(200, CANCELLED)],
-    "POST GET",
-    ["pi_1:cancelled"],
-  ],
-  [
-    "a cancel of a captured payment",
-    laterOperation("cancel"),
-    [unexpected, json(200, CAPTURED)],
-    "POST GET",
-    SUCCEEDED,
-  ],
-  [
-    "a cancel of a cancelled payment",
-    laterOperation("cancel"),
-    [unexpected, json(200, CANCELLED)],
-    "POST GET",
-    ["pi_1:cancelled"],
-  ],
-  [
-    "a capture of a payment in a challenge",
-    laterOperation("capture"),
-    [unexpected, WAITING],
-    "POST GET",
-    {
-      refused: "provider_refused",
-      message: "The payment at Stripe is in a state that does not allow this",
-    },
-  ],
-  [
-    "a capture before an error of the sync",
-    laterOperation("capture"),
-    [unexpected, text(500, "")],
-    "POST GET",
-    server_error,
-  ],
+  ["a capture of a captured payment", capture, [MOVED, CAPTURED], "POST GET", SUCCEEDED],
+  ["a capture of a cancelled payment", capture, [MOVED, CANCELLED], "POST GET", ENDED],
+  ["a cancel of a captured payment", cancel, [MOVED, CAPTURED], "POST GET", SUCCEEDED],
+  ["a cancel of a cancelled payment", cancel, [MOVED, CANCELLED], "POST GET", ENDED],
+  ["a capture in a challenge", capture, [MOVED, WAITING], "POST GET", other_state],
+  ["a capture before an error of the sync", capture, [MOVED, DOWN], "POST GET", server_error],
   ["the end of a waiting payment", abandon, [WAITING, EXPIRED], "GET POST", ["pi_1:expired"]],
-  ["the end of a payment that has ended before", abandon, [EXPIRED], "GET", ["pi_1:expired"]],
-  ["the end of a completed payment", abandon, [json(200, intent())], "GET", SUCCEEDED],
+  ["the end of a payment that has ended", abandon, [EXPIRED], "GET", ["pi_1:expired"]],
+  ["the end of a completed payment", abandon, [PAID], "GET", SUCCEEDED],
   ["the end of an authorized payment", abandon, [HELD], "GET", ["pi_1:authorized"]],
   // Somebody has authorized it since, and nobody would capture or release the amount.
   ["the end of a declined payment", after_decline, [HELD, EXPIRED], "GET POST", ["pi_1:expired"]],
   [
     "the end of a payment that completes meanwhile",
     abandon,
-    [WAITING, unexpected, json(200, intent())],
+    [WAITING, MOVED, PAID],
     "GET POST GET",
     SUCCEEDED,
   ],
-  ["the end of a payment at a provider that fails", abandon, [json(500, {})], "GET", server_error],
-  [
-    "the end of a waiting payment, with a lost response",
-    abandon,
-    [WAITING, json(500, {})],
-    "GET POST",
-    server_error,
-  ],
+  ["the end of a payment without a response", abandon, [DOWN], "GET", server_error],
+  ["an end whose response is lost", abandon, [WAITING, DOWN], "GET POST", server_error],
 ];
 for (const [name, requested, steps, methods, expected] of REPLIES) {
   Deno.test(`send() ${name} gives ${JSON.stringify(expected)}`, async () => {
