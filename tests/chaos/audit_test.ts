@@ -1,7 +1,7 @@
 /**
  * The audit of a chaos run finds every broken promise. The test plays a small plan on the real
  * service without faults, and the audit finds nothing. Then each case breaks one thing in the
- * journals or in the database, and the audit must name it.
+ * journals or in the database, and the audit must name it. A plan has every kind of operation.
  */
 
 import assert from "node:assert/strict";
@@ -409,3 +409,26 @@ function alter(response: Received, change: (body: any) => unknown): void {
   change(body);
   response.body = JSON.stringify(body);
 }
+
+/** A plan of the usual size of the main run. */
+const LARGE_PLAN = planOf(7, 5_000, 10);
+const KINDS = "advance advance_refund advance_transfer authenticate balance cancel " +
+  "cancel_transfer capture create get list list_refunds refund reset transfer";
+
+Deno.test("planOf() depends only on the seed", () => {
+  assert.deepEqual(planOf(7, 5_000, 10), LARGE_PLAN);
+  assert.notDeepEqual(planOf(8, 5_000, 10), LARGE_PLAN);
+});
+
+Deno.test("planOf() has every kind of operation in every sandbox, with 1 to 16 duplicates", () => {
+  const all = LARGE_PLAN.stories.flatMap(({ groups }) => groups.flat());
+  assert.deepEqual(new Set(LARGE_PLAN.stories.map(({ sandbox }) => sandbox)), new Set(SANDBOXES));
+  assert.equal([...new Set(all.map(({ action }) => action.do))].sort().join(" "), KINDS);
+  assert.deepEqual(
+    new Set(all.map(({ duplicates }) => duplicates)),
+    new Set(Array.from({ length: 16 }, (_, i) => i + 1)),
+  );
+  const writes = all.filter(({ action }) => !isRead(action));
+  const changed = writes.filter(({ is_changed }) => is_changed).length / writes.length;
+  assert.ok(changed > 0.07 && changed < 0.13, `${changed}`);
+});

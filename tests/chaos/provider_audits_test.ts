@@ -1,7 +1,7 @@
 /**
- * The judge of the run with live cards finds every broken promise. It finds nothing in a good run; then each
- * case breaks one thing in the provider's books, in ours or in a response, and the judge must name
- * it.
+ * The judges of the runs with live cards and with a bank find every broken promise. They find nothing
+ * in a good run; then each case breaks one thing in the books of the provider or the bank, in ours or
+ * in a response, and the judge must name it.
  */
 
 import assert from "node:assert/strict";
@@ -10,11 +10,11 @@ import type { StripeObject } from "../support/stripe/journal.ts";
 import { auditCards } from "./worlds/cards/audit.ts";
 import type { CardFinished } from "./worlds/cards/clients.ts";
 import type { CardAction } from "./worlds/cards/plan.ts";
+import { auditBank } from "./worlds/banks/audit.ts";
 
-/** Breaks the good run. */
-type Break = (run: ReturnType<typeof goodRun>) => unknown;
+type CardsBreak = (run: ReturnType<typeof goodCards>) => unknown;
 
-const CASES: [defect: string, breach: RegExp, breakRun: Break][] = [
+const CARDS_CASES: [defect: string, breach: RegExp, breakRun: CardsBreak][] = [
   ["a payment was charged twice", /pay_1 was charged 2 times/, ({ books }) => {
     books.charge.push({ ...books.charge[0]!, id: "ch_3" });
   }],
@@ -73,21 +73,8 @@ const CASES: [defect: string, breach: RegExp, breakRun: Break][] = [
   }],
 ];
 
-Deno.test("auditCards() finds nothing in a good run", () => {
-  assert.deepEqual(auditCards(goodRun()), []);
-});
-
-for (const [defect, breach, breakRun] of CASES) {
-  Deno.test(`auditCards() finds that ${defect}`, () => {
-    const run = goodRun();
-    breakRun(run);
-    const breaches = auditCards(run);
-    assert.ok(breaches.some((text) => breach.test(text)), breaches.join("\n"));
-  });
-}
-
 /** A payment that was charged and refunded in part, and one that was declined. */
-function goodRun() {
+function goodCards() {
   const create = { do: "create", token: "pm", amount_minor: 1000, capture: "automatic" } as const;
   const refused = { error: { payment: { id: "pay_2", status: "declined" } } };
   const completed = (id: string) => ({ id, status: "completed" });
@@ -142,3 +129,99 @@ function finished(
 function object(kind: string, id: string, fields: object): StripeObject {
   return { id, object: kind, created: 0, ...fields };
 }
+
+type BankBreak = (run: ReturnType<typeof goodBank>) => unknown;
+
+const BANK_CASES: [defect: string, breach: RegExp, breakRun: BankBreak][] = [
+  ["an entry is booked twice", /4 entries are stored, and the bank has 3/, ({ entries }) => {
+    entries.push(-30);
+  }],
+  ["an entry is lost", /2 entries are stored/, ({ entries }) => entries.pop()],
+  ["an entry has another amount", /the entries are 971, at the bank 970/, ({ entries }) => {
+    entries[1] = -29;
+  }],
+  ["the ledger has a cent more", /the ledger has 971, the statement 970/, ({ booked }) => {
+    booked.set(null, 1);
+  }],
+  ["money is booked for another order", /tr-1: booked 0, at the bank -30/, ({ booked }) => {
+    booked.delete("tr-1");
+    booked.set("tr-2", -30);
+  }],
+  ["money without a purpose is not booked", /other money: booked 0, at the bank -5/, (run) => {
+    run.books.entries.push({ amount: -5, parts: [] });
+  }],
+  ["an order never left", /tr_2 is pending, and the bank never got it/, ({ books }) => {
+    delete books.orders["tr-2"];
+  }],
+  ["an order left that nobody made", /the bank has got tr-3, which nobody/, ({ books }) => {
+    books.orders["tr-3"] = "booked";
+  }],
+  ["a booked order is open", /tr_1 is pending, at the bank booked/, ({ subjects }) => {
+    subjects[1]!.status = "pending";
+  }],
+  ["an order is completed that waits", /tr_2 is completed, at the bank taken/, ({ subjects }) => {
+    subjects[2]!.status = "completed";
+  }],
+  ["a rejected order is not failed", /tr_1 is completed, at the bank rejected/, ({ books }) => {
+    books.orders["tr-1"] = "rejected";
+  }],
+  ["a returned order is not failed", /tr_1 is completed, at the bank returned/, ({ books }) => {
+    books.orders["tr-1"] = "returned";
+  }],
+  ["an order is missing", /tr_2 is undefined, at the bank taken/, ({ subjects }) => {
+    subjects.pop();
+  }],
+  ["a payment shows less", /pay_1 has received 400, at the bank 1000/, ({ subjects }) => {
+    subjects[0]!.amount_received = 400;
+  }],
+  ["a paid payment is open", /pay_1 of 900 is pending with 1000/, ({ subjects }) => {
+    subjects[0]!.status = "pending";
+  }],
+  ["a payment is completed with too little", /pay_1 of 1001 is completed/, ({ payments }) => {
+    payments[0]!.amount = 1001;
+  }],
+  ["an invariant is broken", /invariant_ledger/, ({ broken }) => broken.push("invariant_ledger")],
+];
+
+/** A payment in two parts, and two transfers, of which the bank has booked one. */
+function goodBank() {
+  const orders: Parameters<typeof auditBank>[0]["books"]["orders"] = {
+    "tr-1": "booked",
+    "tr-2": "taken",
+  };
+  const part = (amount: number, of: string | null) => ({ amount, parts: [{ amount, of }] });
+  return {
+    payments: [{ id: "pay_1", reference: "RF1", amount: 900 }],
+    orders: [{ id: "tr_1", amount: 30 }, { id: "tr_2", amount: 30 }],
+    books: { entries: [part(400, "RF1"), part(-30, "tr-1"), part(600, "RF1")], orders },
+    subjects: [
+      { id: "pay_1", status: "completed", amount_received: 1000 as number | null },
+      { id: "tr_1", status: "completed", amount_received: null },
+      { id: "tr_2", status: "pending", amount_received: null },
+    ],
+    entries: [400, -30, 600],
+    booked: new Map<string | null, number>([["RF1", 1000], ["tr-1", -30]]),
+    broken: [] as string[],
+  };
+}
+
+/** Judges a good run, and runs in which one thing is broken. */
+function testJudge<Run>(
+  judge: (run: Run) => string[],
+  makeRun: () => Run,
+  cases: [defect: string, breach: RegExp, breakRun: (run: Run) => unknown][],
+): void {
+  Deno.test(`${judge.name}() finds nothing in a good run`, () => {
+    assert.deepEqual(judge(makeRun()), []);
+  });
+  for (const [defect, breach, breakRun] of cases) {
+    Deno.test(`${judge.name}() finds that ${defect}`, () => {
+      const run = makeRun();
+      breakRun(run);
+      assert.match(judge(run).join("\n"), breach);
+    });
+  }
+}
+
+testJudge(auditCards, goodCards, CARDS_CASES);
+testJudge(auditBank, goodBank, BANK_CASES);
