@@ -6,7 +6,7 @@
 
 import { pause } from "../../../support/common/until.ts";
 import { SANDBOX, V1 } from "../../harness/client.ts";
-import { type Part, type PartReport, untilDone } from "./part.ts";
+import { type Part, type PartReport, untilDone } from "./parts.ts";
 
 const CLIENTS = 2;
 /** Between two payments of a client, so that an advance that waits for a kill gets few more. */

@@ -8,7 +8,7 @@ import { pause } from "../../../support/common/until.ts";
 import { sumOf } from "../../harness/audit.ts";
 import { SANDBOX, V1 } from "../../harness/client.ts";
 import { serveHooks } from "../../harness/receiver.ts";
-import { type Part, type PartReport, untilDone } from "./part.ts";
+import { type Part, type PartReport, untilDone } from "./parts.ts";
 
 const CLIENTS = 8;
 /** Times of each declaration. */

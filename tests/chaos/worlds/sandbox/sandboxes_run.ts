@@ -10,11 +10,8 @@ import { RepeatingClient } from "../../harness/client.ts";
 import { killBackend, killPostgres } from "../../harness/killer.ts";
 import { type ApiServer, type Stage, untilAllWell } from "../../harness/stage.ts";
 import { playClock } from "./clock_part.ts";
-import { playDisposables } from "./disposables_part.ts";
-import { playDisputes } from "./disputes_part.ts";
 import { playFaults } from "./faults_part.ts";
-import { playInbox } from "./inbox_part.ts";
-import type { Part } from "./part.ts";
+import { type Part, playDisposables, playDisputes, playInbox } from "./parts.ts";
 
 /** The time between a recovery and the next kill. */
 const CALM_MS = 1_000;
