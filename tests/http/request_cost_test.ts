@@ -118,8 +118,8 @@ Deno.test({
     const environment_id = id("env_");
     await createEnvironment(sql, { id: environment_id, account: "one", livemode: false });
     const key = await createApiKey(sql, { id: id("key_"), environment_id, livemode: false });
-    const env = { REQUEST_LOG: "on" };
-    const server = await launchServer(database.functions_url, { lease_ms: 30_000, env });
+    const options = { lease_ms: 30_000, request_log: true };
+    const server = await launchServer(database.functions_url, options);
     const send = async (text: string, { path = "", body, headers }: Sent) => {
       const response = await fetch(server.base_url + PAYMENTS + path, {
         method: path === "" ? "POST" : "GET",

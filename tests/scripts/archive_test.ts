@@ -12,6 +12,7 @@ import { freePort } from "../support/common/free_port.ts";
 import { until } from "../support/common/until.ts";
 import { createEnvironment } from "../support/database/api_keys.ts";
 import { cloneDatabase } from "../support/database/database.ts";
+import { setServerTime } from "../support/service/service.ts";
 import { type EndedCommand, operatorCommand, runOperator } from "../support/local/operator.ts";
 
 const DAY_MS = 86_400_000;
@@ -157,14 +158,10 @@ Deno.test("deno task archive", (t) =>
           assert.deepEqual(await kept(), [2, 2]);
           await sql`update pay.archives set archived_until = ${day(21)}::timestamptz`;
           await sql`select pay.purge(now() + interval '20 days')`;
-          await sql`create or replace function pay_internal.server_time() returns timestamptz
-          language sql stable parallel safe set search_path = pg_catalog, pg_temp
-          as $$ select pg_catalog.now() + interval '40 days' $$`;
+          await setServerTime(sql, Date.now() + 40 * DAY_MS);
           await sql`select pay.purge(now() + interval '40 days')`;
           assert.deepEqual(await kept(), [2, 2]);
-          await sql`create or replace function pay_internal.server_time() returns timestamptz
-          language sql stable parallel safe set search_path = pg_catalog, pg_temp
-          as $$ select pg_catalog.now() $$`;
+          await setServerTime(sql, null);
           await sql`update pay.archives set archived_until = ${day(7)}::timestamptz`;
         },
       );

@@ -18,7 +18,7 @@ import { freePort } from "../../support/common/free_port.ts";
 import { until } from "../../support/common/until.ts";
 import { createApiKey, createEnvironment } from "../../support/database/api_keys.ts";
 import { launch } from "../../support/common/process.ts";
-import type { ClockLine, ServerFault, ServerSettings } from "./server_process.ts";
+import type { ClockLine, ServerFault, ServerSettings } from "../../support/service/kill_server.ts";
 
 /** An API server as a process. */
 export interface ApiServer {
@@ -165,7 +165,8 @@ async function openServer(
   atEnd: Stage["atEnd"],
   onFault: (line: unknown) => void,
 ): Promise<ApiServer> {
-  const open = () => launch(import.meta.resolve("./server_process.ts"), settings, onFault);
+  const open = () =>
+    launch(import.meta.resolve("../../support/service/kill_server.ts"), settings, onFault);
   let server = await open();
   atEnd(() => server.kill());
   return {

@@ -22,15 +22,18 @@ interface RunProcess<Ready> {
  * Launches a program and waits until it is ready.
  * @param program its URL, from `import.meta.resolve`
  * @param onLine gets the lines after the first one
+ * @param env further variables of its environment
  * @throws {Error} if the program ends before it is ready
  */
 export async function launch<Ready>(
   program: string,
   settings: unknown,
   onLine: (line: unknown) => void = () => {},
+  env: Record<string, string> = {},
 ): Promise<RunProcess<Ready>> {
   const child = new Deno.Command(Deno.execPath(), {
     args: ["run", "-A", fileURLToPath(program), JSON.stringify(settings)],
+    env,
     stdin: "piped",
     stdout: "piped",
     stderr: "inherit",

@@ -1,10 +1,8 @@
 /** Launches kill_server.ts, which runs both functions in a process that a test can kill. */
 
-import { fileURLToPath } from "node:url";
-import { runProgram } from "../common/running_program.ts";
+import { launch } from "../common/process.ts";
+import type { ServerSettings } from "./kill_server.ts";
 import { MASTER_SECRET, RELAY_TOKEN } from "./service.ts";
-
-const SERVER = fileURLToPath(new URL("./kill_server.ts", import.meta.url));
 
 /** A server process. */
 export interface ServerProcess {
@@ -14,6 +12,9 @@ export interface ServerProcess {
   kill(): Promise<void>;
 }
 
+/** Longest time of an attempt, so that tests wait only shortly for those of killed servers. */
+const ATTEMPT_MS = 1_000;
+
 /**
  * Launches a server over a database and resolves when it serves.
  * @param options.lease_ms the lease of the deliveries that its dispatcher leases
@@ -22,23 +23,20 @@ export interface ServerProcess {
  */
 export async function launchServer(
   database_url: string,
-  options: { lease_ms: number; port?: number; env?: Record<string, string> },
+  { env = {}, ...options }: {
+    lease_ms: number;
+    port?: number;
+    request_log?: boolean;
+    env?: Record<string, string>;
+  },
 ): Promise<ServerProcess> {
-  const program = runProgram(["run", "-A", SERVER], {
-    DATABASE_URL: database_url,
-    MASTER_SECRET,
-    RELAY_TOKEN,
-    LEASE_MS: String(options.lease_ms),
-    PORT: String(options.port ?? 0),
-    ...options.env,
-  });
-  const [base_url] = await program.printed(/http:.*(?=\n)/);
-  return {
-    base_url,
-    pid: program.pid,
-    async kill() {
-      program.kill("SIGKILL");
-      await program.ended;
-    },
+  const settings: ServerSettings = {
+    ...{ port: 0, request_log: false, attempt_ms: ATTEMPT_MS, database_url },
+    ...{ master_secret: MASTER_SECRET, relay_token: RELAY_TOKEN },
+    ...options,
   };
+  const program = import.meta.resolve("./kill_server.ts");
+  const { ready, pid, kill } = await launch<{ port: number }>(program, settings, () => {}, env);
+  const base_url = `http://127.0.0.1:${ready.port}/functions/v1`;
+  return { base_url, pid, kill: async () => void await kill() };
 }
