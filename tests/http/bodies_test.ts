@@ -246,3 +246,38 @@ serviceCase("accounts take turns at large bodies", async (_, service) => {
   assert.equal(statuses.filter((status) => status === 429).length, count - done);
   assert.ok(before <= 3, `${before} of the flood were parsed before that of another account`);
 });
+
+/** Requests whose body has fewer bytes than its headers say. */
+const FRAMINGS: [name: string, header: string, body: string][] = [
+  ["Content-Length", "Content-Length: 100", `{"a":`],
+  ["chunks", "Transfer-Encoding: chunked", `5\r\n{"a":\r\n`],
+];
+
+serviceCase("a body that ends early over a socket", async (t, service) => {
+  const server = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, onListen: () => {} },
+    createPaymentsFunction(service.deps),
+  );
+  try {
+    for (const [name, header, body] of FRAMINGS) {
+      await t.step(name, async () => {
+        const { port } = server.addr as Deno.NetAddr;
+        using connection = await Deno.connect({ hostname: "127.0.0.1", port });
+        const head = [
+          "POST /api-v1-payments/v1/payments HTTP/1.1",
+          "Host: localhost",
+          `Authorization: Bearer ${service.key.text}`,
+          "Content-Type: application/json",
+          header,
+        ].join("\r\n");
+        await connection.write(new TextEncoder().encode(`${head}\r\n\r\n${body}`));
+        await connection.closeWrite();
+        await new Response(connection.readable).text().catch(() => "");
+        const line = service.logs.at(-1);
+        assert.deepEqual([line?.status, line?.code], [400, "invalid_json"]);
+      });
+    }
+  } finally {
+    await server.shutdown();
+  }
+});

@@ -99,11 +99,11 @@ const ROUTES: [name: string, send: (service: TestService, body: unknown) => Prom
     (service, body) => service.call("POST", `${SANDBOX}/payments`, withKey(body)),
   ],
   ["a refund", async (service, body) => {
-    const { id } = await someCompleted(service);
+    const [id] = await payments(service);
     return service.call("POST", `${PAYMENTS}/${id}/refund`, withKey(body));
   }],
   ["a capture", async (service, body) => {
-    const { id } = await someAuthorized(service);
+    const [, id] = await payments(service);
     return service.call("POST", `${PAYMENTS}/${id}/capture`, withKey(body));
   }],
   [
@@ -116,23 +116,16 @@ function withKey(body: unknown) {
   return { body, idempotency_key: crypto.randomUUID().replaceAll(/\d/g, "x") };
 }
 
-const completed = new WeakMap<TestService, { id: string }>();
+/** The ids of a completed and an authorized payment of a service. */
+const made = new WeakMap<TestService, Promise<[completed: string, authorized: string]>>();
 
-async function someCompleted(service: TestService): Promise<{ id: string }> {
-  if (!completed.has(service)) {
-    completed.set(service, (await service.make({ outcome: "success" })).body);
-  }
-  return completed.get(service)!;
-}
-
-const authorized = new WeakMap<TestService, { id: string }>();
-
-async function someAuthorized(service: TestService): Promise<{ id: string }> {
-  if (!authorized.has(service)) {
-    const made = await service.make({ outcome: "success", capture: "manual" });
-    authorized.set(service, made.body);
-  }
-  return authorized.get(service)!;
+function payments(service: TestService): Promise<[completed: string, authorized: string]> {
+  const ids = made.get(service) ?? Promise.all([
+    service.make({ outcome: "success" }),
+    service.make({ outcome: "success", capture: "manual" }),
+  ]).then(([completed, authorized]) => [completed.body.id, authorized.body.id]);
+  made.set(service, ids);
+  return ids;
 }
 
 serviceCase(`${NUMBERS} card numbers in fields that take none`, async (t, service) => {

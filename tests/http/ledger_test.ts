@@ -1,9 +1,13 @@
 /**
- * The ledger in the API: the accounts that each movement debits and credits, the members of an
- * entry, and the filters and pages of `GET /v1/ledger_entries` (contract §3).
+ * The ledger and the balances in the API (contract §3): both sides of each movement, filters and
+ * pages of `GET /v1/ledger_entries`, and a balance that is exact at any moment and costs the same
+ * with a long history.
  */
 
 import assert from "node:assert/strict";
+import { parseApiKey } from "../../shared/core/api_key.ts";
+import { startSecondService } from "../support/service/second_service.ts";
+import { fillLedger } from "../support/database/filled_sandbox.ts";
 import type { TestService } from "../support/service/service.ts";
 import {
   advance,
@@ -11,8 +15,17 @@ import {
   assertRefused,
   LEDGER,
   PAYMENTS,
+  SANDBOX,
   serviceCase,
 } from "../support/service/service_case.ts";
+import { timed } from "../support/common/timed.ts";
+
+const BALANCE = "/api-v1-payments/v1/balance";
+const TRANSFERS = "/api-v1-payments/v1/transfers";
+const MEMBERS = "id object transaction_id account direction amount_minor currency payment_id " +
+  "refund_id transfer_id created_at";
+/** The characters of an id, in the order of their values (contract §2). */
+const ORDINALS = "0123456789abcdefghjkmnpqrstvwxyz";
 
 interface Entry {
   id: string;
@@ -25,66 +38,7 @@ interface Entry {
   refund_id: string | null;
 }
 
-const MEMBERS = "id object transaction_id account direction amount_minor currency payment_id " +
-  "refund_id transfer_id created_at";
-const CAPTURE = ["debit processor 1000", "credit available 1000"];
-
-/** Commands after a create, and the entries that they write, oldest first. */
-const FLOWS: [string, Record<string, unknown>, commands: string[], entries: string[]][] = [
-  ["capture", { outcome: "success" }, [], CAPTURE],
-  ["no money moves while pending", { outcome: "pending" }, ["processing", "failed"], []],
-  ["a decline moves none", { outcome: "declined" }, [], []],
-  ["refund", { outcome: "success" }, ["refund 1000"], [
-    ...CAPTURE,
-    "debit available 1000",
-    "credit processor 1000",
-  ]],
-  ["refunds of parts", { outcome: "success" }, ["refund 1", "refund 998", "refund 1"], [
-    ...CAPTURE,
-    "debit available 1",
-    "credit processor 1",
-    "debit available 998",
-    "credit processor 998",
-    "debit available 1",
-    "credit processor 1",
-  ]],
-  ["chargeback", { outcome: "success" }, ["chargeback"], [
-    ...CAPTURE,
-    "debit available 1000",
-    "credit chargebacks 1000",
-  ]],
-  ["chargeback of the rest", { outcome: "success" }, ["refund 1", "refund 300", "chargeback"], [
-    ...CAPTURE,
-    "debit available 1",
-    "credit processor 1",
-    "debit available 300",
-    "credit processor 300",
-    "debit available 699",
-    "credit chargebacks 699",
-  ]],
-  ["forced refund", { outcome: "refunded" }, [], [
-    ...CAPTURE,
-    "debit available 1000",
-    "credit processor 1000",
-  ]],
-  ["forced chargeback", { outcome: "chargeback" }, [], [
-    ...CAPTURE,
-    "debit available 1000",
-    "credit chargebacks 1000",
-  ]],
-  ["bank return of SEPA", APPROVED.sepa, ["failed"], [
-    ...CAPTURE,
-    "debit available 1000",
-    "credit processor 1000",
-  ]],
-  ["bank return of SWIFT", APPROVED.swift, ["failed"], [
-    ...CAPTURE,
-    "debit available 1000",
-    "credit processor 1000",
-  ]],
-  ["capture after waiting", { ...APPROVED.sepa, settlement: "manual" }, ["completed"], CAPTURE],
-];
-
+/** Makes a payment and moves it by commands, such as `refund 100` or `chargeback`. */
 async function run(service: TestService, body: Record<string, unknown>, commands: string[]) {
   const { body: payment, text, status } = await service.make(body);
   assert.equal(status, 201, text);
@@ -106,27 +60,25 @@ async function entriesOf(service: TestService, query: string): Promise<Entry[]> 
   return response.body.data;
 }
 
-serviceCase("GET /v1/ledger_entries shows both sides of every movement", async (t, service) => {
-  for (const [name, body, commands, expected] of FLOWS) {
-    await t.step(name, async () => {
-      // Each request is a millisecond later than the one before, so the order of the entries is
-      // known.
-      const payment = await run(service, body, commands);
-      const entries = (await entriesOf(service, `payment_id=${payment.id}`)).reverse();
-      assert.deepEqual(
-        entries.map((entry) => `${entry.direction} ${entry.account} ${entry.amount_minor}`),
-        expected,
-      );
-      const sums = new Map<string, number>();
-      for (const entry of entries) {
-        assert.deepEqual([entry.currency, entry.payment_id], ["EUR", payment.id]);
-        const signed = entry.direction === "debit" ? entry.amount_minor : -entry.amount_minor;
-        sums.set(entry.transaction_id, (sums.get(entry.transaction_id) ?? 0) + signed);
-      }
-      assert.equal(sums.size, expected.length / 2);
-      assert.ok([...sums.values()].every((sum) => sum === 0));
-    });
-  }
+serviceCase("GET /v1/ledger_entries shows both sides of every movement", async (_t, service) => {
+  // Each request is a millisecond later than the one before, so the order of the entries is known.
+  const payment = await run(service, { outcome: "success" }, ["refund 1", "chargeback"]);
+  const entries = (await entriesOf(service, `payment_id=${payment.id}`)).reverse();
+  assert.deepEqual(
+    entries.map((entry) => `${entry.direction} ${entry.account} ${entry.amount_minor}`),
+    [
+      "debit processor 1000",
+      "credit available 1000",
+      "debit available 1",
+      "credit processor 1",
+      "debit available 999",
+      "credit chargebacks 999",
+    ],
+  );
+  const transactions = entries.map(({ transaction_id }) => transaction_id);
+  const [first, , second, , third] = transactions;
+  assert.deepEqual(transactions, [first, first, second, second, third, third]);
+  assert.equal(new Set(transactions).size, 3);
 });
 
 serviceCase("GET /v1/ledger_entries shows an entry's members", async (_t, service) => {
@@ -156,65 +108,6 @@ serviceCase("GET /v1/ledger_entries shows an entry's members", async (_t, servic
   assert.equal(capture_credit.refund_id, null);
 });
 
-serviceCase("GET /v1/ledger_entries filters", async (t, service) => {
-  const first = await run(service, { outcome: "success" }, ["refund 100", "chargeback"]);
-  const second = await run(service, { outcome: "success" }, []);
-  await service.make({ outcome: "success" }, { key: service.other.text });
-  const everything = await entriesOf(service, "");
-  const transaction_id = everything.at(-3)!.transaction_id;
-  const cases: [query: string, keep: (entry: Entry) => boolean, count: number][] = [
-    ["", () => true, 8],
-    [`payment_id=${first.id}`, (entry) => entry.payment_id === first.id, 6],
-    [`payment_id=${second.id}`, (entry) => entry.payment_id === second.id, 2],
-    [`transaction_id=${transaction_id}`, (entry) => entry.transaction_id === transaction_id, 2],
-    ["account=available", (entry) => entry.account === "available", 4],
-    ["account=processor", (entry) => entry.account === "processor", 3],
-    ["account=chargebacks", (entry) => entry.account === "chargebacks", 1],
-    ["account=in_transit", () => false, 0],
-    [
-      `account=available&payment_id=${first.id}`,
-      (entry) => entry.account === "available" && entry.payment_id === first.id,
-      3,
-    ],
-    [`payment_id=${second.id}&transaction_id=${transaction_id}`, () => false, 0],
-    [`payment_id=pay_${"0".repeat(26)}`, () => false, 0],
-    [`transaction_id=txn_${"0".repeat(26)}`, () => false, 0],
-  ];
-  for (const [query, keep, count] of cases) {
-    await t.step(`?${query.replaceAll(/_\w{26}/g, "_…")} → ${count}`, async () => {
-      const entries = await entriesOf(service, query);
-      assert.deepEqual(entries, everything.filter(keep));
-      assert.equal(entries.length, count);
-    });
-  }
-  const refused: [query: string, param: string][] = [
-    ["account=cash", "account"],
-    ["payment_id=1", "payment_id"],
-    ["transaction_id=pay_1", "transaction_id"],
-    [`starting_after=le_${"0".repeat(26)}`, "starting_after"],
-    ["limit=0", "limit"],
-  ];
-  for (const [query, param] of refused) {
-    await t.step(`?${query} → 400`, async () => {
-      const response = await service.call("GET", `${LEDGER}?${query}`);
-      assertRefused(response, 400, "invalid_parameter", param);
-    });
-  }
-  await t.step("pages contain every entry once", async () => {
-    const met: Entry[] = [];
-    for (let cursor = ""; met.length < 20;) {
-      const { body } = await service.call("GET", `${LEDGER}?limit=3${cursor}`);
-      met.push(...body.data);
-      if (!body.has_more) break;
-      cursor = `&starting_after=${body.next_cursor}`;
-    }
-    assert.deepEqual(met, everything);
-  });
-});
-
-/** The characters of an id, in the order of their values (contract §2). */
-const ORDINALS = "0123456789abcdefghjkmnpqrstvwxyz";
-
 /** Adds legs to the ledger transaction of a payment's capture, as fees would do. */
 async function addLegs({ sql }: TestService, payment_id: string, legs: number): Promise<void> {
   await sql`
@@ -225,100 +118,318 @@ async function addLegs({ sql }: TestService, payment_id: string, legs: number): 
     where subject_id = ${payment_id} and leg = 0`;
 }
 
-serviceCase("GET /v1/ledger_entries lists the legs of a transaction", async (t, service) => {
-  const older = await run(service, { outcome: "success" }, ["refund 100"]);
-  const { id } = await run(service, { outcome: "success" }, []);
-  const LEGS = 13;
-  await addLegs(service, id, LEGS);
-  await run(service, { outcome: "chargeback" }, []);
-  await run(service, { outcome: "success", currency: "USD" }, ["refund 10"]);
-  const foreign = await service.make({ outcome: "success" }, { key: service.other.text });
-  const everything = await entriesOf(service, "");
-  const of_payment = everything.filter(({ payment_id }) => payment_id === id);
-  await t.step("newest first: by leg, and each debit is older than its credit", () => {
-    const expected = Array.from({ length: LEGS }, (_, leg) => {
-      const [debit, credit] = leg === 0 ? ["processor", "available"] : ["available", "external"];
-      return [`debit ${debit} ${1000 + leg}`, `credit ${credit} ${1000 + leg}`];
-    }).flat();
-    assert.deepEqual(
-      of_payment.map((entry) => `${entry.direction} ${entry.account} ${entry.amount_minor}`),
-      expected.reverse(),
-    );
-    const ids = everything.map(({ id }) => id);
-    assert.deepEqual(ids, [...new Set(ids)].sort().reverse());
-  });
-  await t.step("an entry's id is derived from its transaction's id", () => {
-    for (const [i, entry] of of_payment.toReversed().entries()) {
-      const { transaction_id } = entry;
-      assert.equal(entry.id.slice(3, -1), transaction_id.slice(4, -1));
-      const first = ORDINALS.indexOf(transaction_id.at(-1)!);
-      assert.equal(ORDINALS.indexOf(entry.id.at(-1)!), first + 1 + i);
-    }
-  });
-  const [{ transaction_id }] = of_payment as [Entry];
-  const lists: [query: string, entries: Entry[]][] = [
-    ["", everything],
-    [`payment_id=${id}`, of_payment],
-    [`payment_id=${older.id}`, everything.filter(({ payment_id }) => payment_id === older.id)],
-    [`transaction_id=${transaction_id}`, of_payment],
-    ["account=available", everything.filter(({ account }) => account === "available")],
-    ["account=external", everything.filter(({ account }) => account === "external")],
-    ["account=in_transit", []],
-    ["currency=eur", everything.filter(({ currency }) => currency === "EUR")],
-    ["currency=JPY", []],
-    [
-      "account=available&currency=USD",
-      everything.filter(({ account, currency }) => account === "available" && currency === "USD"),
-    ],
-    [
-      `payment_id=${id}&account=available`,
-      of_payment.filter(({ account }) => account === "available"),
-    ],
-    [
-      `transaction_id=${transaction_id}&payment_id=${id}&account=processor`,
-      of_payment.filter(({ account }) => account === "processor"),
-    ],
-  ];
-  for (const [query, entries] of lists) {
-    const name = query.replaceAll(/_\w{26}/g, "_…");
-    await t.step(`?${name}: pages of every size hold all ${entries.length} once`, async () => {
-      for (let limit = 1; limit <= entries.length + 1; limit++) {
-        const met: Entry[] = [];
-        for (let cursor = "", pages = 1;; pages++) {
-          const page = await service.call("GET", `${LEDGER}?${query}&limit=${limit}${cursor}`);
-          met.push(...page.body.data);
-          const is_last = met.length === entries.length;
-          assert.deepEqual([page.status, page.body.has_more], [200, !is_last], page.text);
-          if (is_last) break;
-          assert.deepEqual([page.body.data.length, pages <= entries.length], [limit, true]);
-          cursor = `&starting_after=${page.body.next_cursor}`;
-        }
-        assert.deepEqual(met, entries);
+serviceCase(
+  "GET /v1/ledger_entries filters, and lists the legs of a transaction",
+  async (t, service) => {
+    const older = await run(service, { outcome: "success" }, ["refund 100"]);
+    const { id } = await run(service, { outcome: "success" }, []);
+    const LEGS = 13;
+    await addLegs(service, id, LEGS);
+    await run(service, { outcome: "chargeback" }, []);
+    await run(service, { outcome: "success", currency: "USD" }, ["refund 10"]);
+    const foreign = await service.make({ outcome: "success" }, { key: service.other.text });
+    const everything = await entriesOf(service, "");
+    const of_payment = everything.filter(({ payment_id }) => payment_id === id);
+    await t.step("newest first: by leg, and each debit is older than its credit", () => {
+      const expected = Array.from({ length: LEGS }, (_, leg) => {
+        const [debit, credit] = leg === 0 ? ["processor", "available"] : ["available", "external"];
+        return [`debit ${debit} ${1000 + leg}`, `credit ${credit} ${1000 + leg}`];
+      }).flat();
+      assert.deepEqual(
+        of_payment.map((entry) => `${entry.direction} ${entry.account} ${entry.amount_minor}`),
+        expected.reverse(),
+      );
+      const ids = everything.map(({ id }) => id);
+      assert.deepEqual(ids, [...new Set(ids)].sort().reverse());
+    });
+    await t.step("an entry's id is derived from its transaction's id", () => {
+      for (const [i, entry] of of_payment.toReversed().entries()) {
+        const { transaction_id } = entry;
+        assert.equal(entry.id.slice(3, -1), transaction_id.slice(4, -1));
+        const first = ORDINALS.indexOf(transaction_id.at(-1)!);
+        assert.equal(ORDINALS.indexOf(entry.id.at(-1)!), first + 1 + i);
       }
     });
-  }
-  await t.step("a page can start after any entry of any list", async () => {
-    for (const [i, { id: cursor }] of everything.entries()) {
-      for (const [query, entries] of lists) {
-        assert.deepEqual(
-          await entriesOf(service, `${query}&starting_after=${cursor}`),
-          entries.filter((entry) => everything.indexOf(entry) > i),
-          `?${query} after ${cursor}`,
-        );
+    const [{ transaction_id }] = of_payment as [Entry];
+    const lists: [query: string, entries: Entry[]][] = [
+      ["", everything],
+      [`payment_id=${id}`, of_payment],
+      [`payment_id=${older.id}`, everything.filter(({ payment_id }) => payment_id === older.id)],
+      [`transaction_id=${transaction_id}`, of_payment],
+      ["account=available", everything.filter(({ account }) => account === "available")],
+      ["account=external", everything.filter(({ account }) => account === "external")],
+      ["account=in_transit", []],
+      ["account=chargebacks", everything.filter(({ account }) => account === "chargebacks")],
+      [`payment_id=${older.id}&transaction_id=${transaction_id}`, []],
+      [`payment_id=pay_${"0".repeat(26)}`, []],
+      [`transaction_id=txn_${"0".repeat(26)}`, []],
+      ["currency=eur", everything.filter(({ currency }) => currency === "EUR")],
+      ["currency=JPY", []],
+      [
+        "account=available&currency=USD",
+        everything.filter(({ account, currency }) => account === "available" && currency === "USD"),
+      ],
+      [
+        `payment_id=${id}&account=available`,
+        of_payment.filter(({ account }) => account === "available"),
+      ],
+      [
+        `transaction_id=${transaction_id}&payment_id=${id}&account=processor`,
+        of_payment.filter(({ account }) => account === "processor"),
+      ],
+    ];
+    for (const [query, entries] of lists) {
+      const name = query.replaceAll(/_\w{26}/g, "_…");
+      await t.step(`?${name}: pages of every size hold all ${entries.length} once`, async () => {
+        for (let limit = 1; limit <= entries.length + 1; limit++) {
+          const met: Entry[] = [];
+          for (let cursor = "", pages = 1;; pages++) {
+            const page = await service.call("GET", `${LEDGER}?${query}&limit=${limit}${cursor}`);
+            met.push(...page.body.data);
+            const is_last = met.length === entries.length;
+            assert.deepEqual([page.status, page.body.has_more], [200, !is_last], page.text);
+            if (is_last) break;
+            assert.deepEqual([page.body.data.length, pages <= entries.length], [limit, true]);
+            cursor = `&starting_after=${page.body.next_cursor}`;
+          }
+          assert.deepEqual(met, entries);
+        }
+      });
+    }
+    await t.step("a page can start after any entry of any list", async () => {
+      for (const [i, { id: cursor }] of everything.entries()) {
+        for (const [query, entries] of lists) {
+          assert.deepEqual(
+            await entriesOf(service, `${query}&starting_after=${cursor}`),
+            entries.filter((entry) => everything.indexOf(entry) > i),
+            `?${query} after ${cursor}`,
+          );
+        }
       }
+    });
+    const refused: [query: string, param: string][] = [
+      ["account=cash", "account"],
+      ["payment_id=1", "payment_id"],
+      ["transaction_id=pay_1", "transaction_id"],
+      [`starting_after=le_${"0".repeat(26)}`, "starting_after"],
+    ];
+    for (const [query, param] of refused) {
+      await t.step(`?${query} → 400`, async () => {
+        const response = await service.call("GET", `${LEDGER}?${query}`);
+        assertRefused(response, 400, "invalid_parameter", param);
+      });
     }
-  });
-  await t.step("an id that no entry has is refused as a cursor", async () => {
-    const known = new Set(everything.map(({ id }) => id));
-    const [theirs] = await service.sql`
+    await t.step("an id that no entry has is refused as a cursor", async () => {
+      const known = new Set(everything.map(({ id }) => id));
+      const [theirs] = await service.sql`
       select id from pay.ledger_entries where subject_id = ${foreign.body.id}`;
-    const unknown = [theirs!.id];
-    for (const { id } of everything) {
-      for (const last of ORDINALS) unknown.push(id.slice(0, -1) + last);
-    }
-    for (const cursor of unknown.filter((id) => !known.has(id))) {
-      const response = await service.call("GET", `${LEDGER}?starting_after=${cursor}`);
-      assertRefused(response, 400, "invalid_parameter", "starting_after");
-    }
+      const unknown = [theirs!.id];
+      for (const { id } of everything) {
+        for (const last of ORDINALS) unknown.push(id.slice(0, -1) + last);
+      }
+      for (const cursor of unknown.filter((id) => !known.has(id))) {
+        const response = await service.call("GET", `${LEDGER}?starting_after=${cursor}`);
+        assertRefused(response, 400, "invalid_parameter", "starting_after");
+      }
+    });
+  },
+);
+
+/** The number of operations of each writer. */
+const TURNS = 60;
+/** The number of timings of each of two operations. The shortest times are compared. */
+const ROUNDS = 10;
+/**
+ * An operation may take at most five times as long with a million entries. Adding all of them up
+ * would take more than a hundred times as long.
+ */
+const FACTOR_MAX = 5;
+
+serviceCase("GET /v1/balance", async (t, service) => {
+  await t.step("of an environment without a movement is empty", async () => {
+    const { body } = await service.call("GET", BALANCE);
+    assert.deepEqual(body, { object: "balance", livemode: false, balances: [] });
+    const live = await service.call("GET", BALANCE, { key: service.live.text });
+    assert.deepEqual(live.body, { object: "balance", livemode: true, balances: [] });
+  });
+  await t.step("is credits less debits, by currency and account", async () => {
+    const paid = await service.make({ amount_minor: 1000, outcome: "success" });
+    await service.make({ amount_minor: 70, currency: "USD", outcome: "chargeback" });
+    await service.call("POST", `${PAYMENTS}/${paid.body.id}/refund`, { body: { amount: 300 } });
+    await service.call("POST", TRANSFERS, {
+      body: { amount: 50, currency: "EUR", destination: APPROVED.sepa, settlement: "manual" },
+    });
+    const { body } = await service.call("GET", BALANCE);
+    const row = (
+      currency: string,
+      account: string,
+      debits_minor: number,
+      credits_minor: number,
+    ) => ({
+      currency,
+      account,
+      debits_minor,
+      credits_minor,
+      amount_minor: credits_minor - debits_minor,
+    });
+    assert.deepEqual(body.balances, [
+      row("EUR", "available", 350, 1000),
+      row("EUR", "in_transit", 0, 50),
+      row("EUR", "processor", 1000, 300),
+      row("USD", "available", 70, 70),
+      row("USD", "chargebacks", 0, 70),
+      row("USD", "processor", 70, 0),
+    ]);
   });
 });
+
+serviceCase("GET /v1/balance is exact beyond JavaScript's safe integers", async (_t, service) => {
+  const { environment_id } = service.key;
+  // 2^53 + 1 is the smallest positive integer that a double cannot hold.
+  const sums: [currency: string, debits: string, credits: string][] = [
+    ["EUR", "9007199254740993", "0"],
+    ["GBP", "1", "9007199254740994"],
+    ["USD", "123456789012345678901234567890", "123456789012345678901234567891"],
+  ];
+  for (const [currency, debits, credits] of sums) {
+    await service.sql`
+      insert into pay.ledger_totals (environment_id, currency, debit_account, credit_account, stripe,
+        generation, updates, amount_minor)
+      values
+        (${environment_id}, ${currency}, 'available', 'external', 0, 0, 0, ${debits}),
+        (${environment_id}, ${currency}, 'processor', 'available', 0, 0, 0, ${credits})`;
+  }
+  await service.make({ amount_minor: 2, currency: "EUR", outcome: "success" });
+  const { status, text } = await service.call("GET", BALANCE);
+  assert.equal(status, 200, text);
+  const row = (
+    currency: string,
+    debits: string,
+    credits: string,
+    amount: string,
+    account: string,
+  ) =>
+    `{"currency":"${currency}","account":"${account}","debits_minor":${debits},` +
+    `"credits_minor":${credits},"amount_minor":${amount}}`;
+  const rows = [
+    row("EUR", "9007199254740993", "2", "-9007199254740991", "available"),
+    row("EUR", "0", "9007199254740993", "9007199254740993", "external"),
+    row("EUR", "2", "0", "-2", "processor"),
+    row("GBP", "1", "9007199254740994", "9007199254740993", "available"),
+    row("GBP", "0", "1", "1", "external"),
+    row("GBP", "9007199254740994", "0", "-9007199254740994", "processor"),
+    row("USD", sums[2]![1], sums[2]![2], "1", "available"),
+    row("USD", "0", sums[2]![1], sums[2]![1], "external"),
+    row("USD", sums[2]![2], "0", `-${sums[2]![2]}`, "processor"),
+  ];
+  assert.equal(text, `{"object":"balance","livemode":false,"balances":[${rows}]}`);
+});
+
+serviceCase("GET /v1/balance equals the sum of the entries at every moment", async (_t, first) => {
+  const second = startSecondService(first);
+  const environment_id = first.key.environment_id;
+  const key_hash = parseApiKey(first.key.text)!.hash;
+  let is_writing = true;
+  const writer = async (call: typeof second.call) => {
+    for (let i = 0; i < TURNS; i++) {
+      const made = await call("POST", `${SANDBOX}/payments`, {
+        body: { amount_minor: 100 + i, currency: i % 3 ? "EUR" : "USD", outcome: "success" },
+      });
+      assert.equal(made.status, 201, made.text);
+      await call("POST", `${PAYMENTS}/${made.body.id}/refund`, { body: { amount: 10 } });
+      const sent = await call("POST", TRANSFERS, {
+        body: { amount: 20, currency: "EUR", destination: APPROVED.sepa, settlement: "manual" },
+      });
+      if (sent.status === 201) await call("POST", `${TRANSFERS}/${sent.body.id}/cancel`);
+    }
+  };
+  /** Reads the balance and the entries in one snapshot, repeatedly. */
+  const reader = async () => {
+    let reads = 0;
+    for (; is_writing; reads++) {
+      await first.sql.begin("isolation level repeatable read", async (sql) => {
+        const [shown] = await sql`
+          select body from pay.balance(p_request => json_build_array(json_build_object(
+            'n', 1, 'key_hash', ${key_hash}::text, 'at', now()))::text)`;
+        const entries = await sql`
+          select currency, account,
+            coalesce(sum(amount_minor) filter (where direction = 'debit'), 0)::int as debits_minor,
+            coalesce(sum(amount_minor) filter (where direction = 'credit'), 0)::int as credits_minor
+          from pay.ledger_entries where environment_id = ${environment_id}
+          group by 1, 2 order by 1, 2`;
+        assert.deepEqual(
+          JSON.parse(shown!.body).balances,
+          entries.map((row) => ({ ...row, amount_minor: row.credits_minor - row.debits_minor })),
+        );
+      });
+    }
+    return reads;
+  };
+  try {
+    await first.make({ outcome: "success" });
+    const watching = reader();
+    watching.catch(() => {});
+    await Promise.all([
+      writer(first.call),
+      writer(second.call),
+      writer(first.call),
+      writer(second.call),
+    ])
+      .finally(() => is_writing = false);
+    const reads = await watching;
+    console.log(`${reads} readings equal their entries`);
+    assert.ok(reads > 10);
+  } finally {
+    await second.close();
+  }
+});
+
+serviceCase("a balance over a million ledger entries", async (t, service) => {
+  await fillLedger(service.sql, service.key.environment_id, 500_000);
+  await service.sql`analyze`;
+  const read = async () => {
+    const { response, ms } = await timed(service.call("GET", BALANCE));
+    assert.equal(response.status, 200, response.text);
+    assert.deepEqual(response.body.balances.map((b: { amount_minor: number }) => b.amount_minor), [
+      50_000_000,
+      -50_000_000,
+    ]);
+    return ms;
+  };
+  const young = { key: service.other.text };
+  await service.make({ amount_minor: 50_000_000, outcome: "success" }, young);
+  await t.step("GET /v1/balance is as fast as with a short history", async () => {
+    await assertAsQuick(read, async () => {
+      const { response, ms } = await timed(service.call("GET", BALANCE, young));
+      assert.equal(response.status, 200, response.text);
+      return ms;
+    });
+  });
+  await t.step("POST /v1/transfers is as fast as with a short history", async () => {
+    const amount = 50_000_000 / ROUNDS;
+    const send = async (options: { key?: string }) => {
+      const body = { amount, currency: "EUR", destination: APPROVED.sepa };
+      const { response, ms } = await timed(service.call("POST", TRANSFERS, { ...options, body }));
+      assert.equal(response.status, 201, response.text);
+      return ms;
+    };
+    await assertAsQuick(() => send({}), () => send(young));
+    const more = await service.call("POST", TRANSFERS, {
+      body: { amount: 1, currency: "EUR", destination: APPROVED.sepa },
+    });
+    assert.equal(more.status, 402);
+    assert.equal((await service.call("GET", `${LEDGER}?limit=1`)).body.has_more, true);
+  });
+});
+
+/** Compares the shortest times of an operation with a long and with a short history. */
+async function assertAsQuick(one: () => Promise<number>, beside: () => Promise<number>) {
+  let [best, best_beside] = [Infinity, Infinity];
+  for (let round = 0; round < ROUNDS; round++) {
+    best = Math.min(best, await one());
+    best_beside = Math.min(best_beside, await beside());
+  }
+  const figures = `${best.toFixed(1)} ms, without a history ${best_beside.toFixed(1)} ms`;
+  console.log(figures);
+  assert.ok(best < FACTOR_MAX * best_beside, figures);
+}
