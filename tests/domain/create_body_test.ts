@@ -6,6 +6,7 @@
 import assert from "node:assert/strict";
 import { asSent, parseBody } from "../../shared/http/parse_input.ts";
 import { parseBytes } from "../../shared/http/request_body.ts";
+import { readInstrument } from "../../shared/domain/providers/instrument.ts";
 import { TEST_TOKENS } from "../../shared/domain/providers/test_values.ts";
 import { MAX_RETURN_URL } from "../../shared/schema/limits.ts";
 import { CreatePaymentBody, type Payment } from "../../shared/schema/payment.ts";
@@ -237,8 +238,21 @@ testBodies(
     ["a return URL on [::1]", { return_url: "http://[::1]/" }, "return_url"],
     ["a wallet", { ...STABLECOIN, currency: "USDC" }, "wallet"],
     ["a stablecoin in euros", { method_kind: "stablecoin" }, "currency"],
+    ["a test IBAN", SWIFT, null],
   ] as const).map(([name, body, param]) => [`${name} (live)`, body, param, { livemode: true }]),
 );
+
+Deno.test("readInstrument() leaves the token of a live card to the provider", () => {
+  for (const token of ["pm_1NxYz", "pm_card_visa"]) {
+    const body = CreatePaymentBody.parse({ amount: 1, currency: "EUR", card: { token } });
+    assert.deepEqual(readInstrument(body, true, NOW_MS), {
+      kind: "card",
+      method: null,
+      behaviour: null,
+      token,
+    });
+  }
+});
 
 /** Card numbers that are refused. No message repeats one. */
 const NUMBERS: [string, number: unknown][] = [

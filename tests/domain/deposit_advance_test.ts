@@ -77,6 +77,7 @@ const BY_BANK: [moves: string, end: string, ledger: string[]][] = [
   ["completed, failed 8", "invalid_parameter: amount_received", [TAKEN]],
   ["processing 1", OPEN, []],
   ["declined", OPEN, []],
+  ["pending 1, processing", OPEN, ["unapplied 1"]],
 ];
 /** The same of a payment to an address. */
 const BY_CHAIN: typeof BY_BANK = [
@@ -87,6 +88,7 @@ const BY_CHAIN: typeof BY_BANK = [
   ["completed 1007", "completed 1007", [TAKEN, "unapplied 7"]],
   ["completed 999", "invalid_parameter: amount_received", []],
   ["processing 1000, failed", "invalid_state: pending completed", []],
+  ["processing 1, declined", "invalid_state: pending completed failed", []],
   ["processing 9, pending", "pending 0", []],
   ["processing 9, pending 1", "invalid_parameter: amount_received", []],
   ["pending 1", "invalid_parameter: amount_received", []],

@@ -11,7 +11,7 @@ import { ChangeBuilder } from "../../shared/domain/changes/change_builder.ts";
 import { expectedOf } from "../../shared/domain/payments/received_money.ts";
 import type { NextAction, Payment } from "../../shared/schema/payment.ts";
 import type { DepositState } from "../../shared/store/provider_rows.ts";
-import { applyToSubject } from "../support/domain/applied_event.ts";
+import { applyToSubject, providerEvent } from "../support/domain/applied_event.ts";
 import { NOW, paymentWith, requestContext } from "../support/domain/decided_change.ts";
 
 const SEED = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
@@ -35,39 +35,24 @@ const ADDRESS = {
 const reserved: Payment = paymentWith({
   status: "pending",
   livemode: true,
-  amount: 10,
   amount_minor: 10,
   currency: "USDC",
   method_kind: "stablecoin",
   capability: "stablecoin_payment",
-  method: null,
-  amount_captured: 0,
-  amount_refunded: 0,
-  amount_refunding: 0,
-  amount_disputed: 0,
-  amount_received: null,
-  next_action: null,
-  capture: "automatic",
-  capture_before: null,
   settlement: null,
 });
 
 function event(
   members: Pick<ProviderEvent, "reference" | "state"> & Partial<ProviderEvent>,
 ): ProviderEvent {
-  return {
-    account_id: "pac_1",
+  return providerEvent(members.op ?? "authorize", members.state, {
     object_id: ADDRESS.address,
-    op: "authorize",
-    subject_id: reserved.id,
-    refund_id: null,
     provider_reference: ADDRESS.address,
     amount_minor: 0,
     currency: "USDC",
     at: BEFORE,
-    livemode: true,
     ...members,
-  };
+  });
 }
 
 const opened = event({

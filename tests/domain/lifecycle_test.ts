@@ -1,6 +1,6 @@
 /**
- * The lifecycle table (contract §2): the statuses that can follow each status, on each rail, for
- * any amount.
+ * The advances of a payment by its amounts, and the statuses that nothing follows (contract §2).
+ * move_payment_test.ts has the statuses that can follow each status on each rail.
  */
 
 import assert from "node:assert/strict";
@@ -12,87 +12,11 @@ import {
 import {
   advancesOf,
   halfOfRest,
-  invalidState,
-  isCancellable,
-  isRefundable,
   nextStatuses,
   refundable,
   type Standing,
 } from "../../shared/domain/payments/lifecycle.ts";
-import type { PaymentStatus } from "../../shared/schema/payment.ts";
 import { paymentWith } from "../support/domain/decided_change.ts";
-
-/**
- * [status, statuses that an advance can set, further statuses that can follow, possible requests],
- * for a payment with automatic capture.
- */
-const ROWS: [PaymentStatus, advances: string, more: string, can: string][] = [
-  ["pending", "requires_action processing completed declined failed cancelled", "", "cancel"],
-  ["requires_action", "completed declined failed", "cancelled", "cancel"],
-  ["processing", "completed declined failed", "", ""],
-  ["authorized", "completed failed cancelled", "", "cancel"],
-  ["completed", "partially_refunded refunded chargeback", "", "refund"],
-  ["partially_refunded", "refunded chargeback", "", "refund"],
-  ["declined", "", "", ""],
-  ["failed", "", "", ""],
-  ["cancelled", "", "", ""],
-  ["refunded", "", "", ""],
-  ["chargeback", "completed", "", ""],
-];
-
-for (const [status, advances, more, can] of ROWS) {
-  for (const method_kind of METHOD_KINDS) {
-    const can_return = can === "refund" && ["sepa", "swift"].includes(method_kind);
-    const expected = [...words(advances), ...(can_return ? ["failed"] : [])].sort();
-    const standing = standingOf({ status, method_kind });
-    Deno.test(`advancesOf() ${status} by ${method_kind}: ${expected.join(" ") || "none"}`, () => {
-      assert.deepEqual(advancesOf(standing).toSorted(), expected);
-    });
-    Deno.test(`nextStatuses() ${status} by ${method_kind} adds: ${more || "none"}`, () => {
-      assert.deepEqual(nextStatuses(standing).toSorted(), [...expected, ...words(more)].sort());
-    });
-  }
-  Deno.test(`isCancellable() and isRefundable() of ${status}: ${can || "neither"}`, () => {
-    const standing = standingOf({ status });
-    assert.equal(isCancellable(standing), can === "cancel");
-    assert.equal(isRefundable(standing), can === "refund");
-  });
-}
-
-/** Statuses with other rules for a payment with manual capture, and its advances. */
-const MANUAL: [PaymentStatus, advances: string][] = [
-  ["pending", "requires_action processing authorized declined failed cancelled"],
-  ["requires_action", "authorized declined failed"],
-  ["processing", "authorized declined failed"],
-  ["authorized", "completed failed cancelled"],
-];
-
-for (const [status, advances] of MANUAL) {
-  Deno.test(`advancesOf() ${status} with manual capture: ${advances}`, () => {
-    const standing = standingOf({ status, capture: "manual" });
-    assert.deepEqual(advancesOf(standing).toSorted(), words(advances).sort());
-  });
-}
-
-/** [method kind, status, amount received of 1000 that the payer sends, advances] */
-const SENT: [Standing["method_kind"], PaymentStatus, received: number, advances: string][] = [
-  ["stablecoin", "pending", 0, "processing completed failed cancelled"],
-  ["stablecoin", "processing", 1, "pending completed failed"],
-  ["stablecoin", "processing", 1000, "pending completed"],
-  ["sepa", "pending", 0, "completed failed cancelled"],
-  ["swift", "pending", 1, "completed failed cancelled"],
-];
-
-for (const [method_kind, status, amount_received, advances] of SENT) {
-  Deno.test(`advancesOf() ${status} by ${method_kind} with ${amount_received} received`, () => {
-    const standing = {
-      ...standingOf({ status, method_kind }),
-      amount_minor: 1000,
-      amount_received,
-    };
-    assert.deepEqual(advancesOf(standing).toSorted(), words(advances).sort());
-  });
-}
 
 /** [members of a SEPA payment of 1000, its advances] */
 const HELD: [Partial<Standing>, advances: string][] = [
@@ -143,15 +67,6 @@ for (const [amount_captured, amount_refunded, rest, half] of RESTS) {
     }
   });
 }
-
-Deno.test("invalidState() names the status and the statuses that can follow", () => {
-  const standing = standingOf({ status: "processing" });
-  const error = invalidState("cancel", standing, nextStatuses(standing));
-  assert.deepEqual([error.code, error.status, error.details], ["invalid_state", 409, {
-    current_status: "processing",
-    allowed: ["completed", "declined", "failed"],
-  }]);
-});
 
 /** Returns the standing of a card payment of 1000, of which 400 are refunded if a part is. */
 function standingOf(members: Partial<Standing>): Standing {

@@ -16,26 +16,27 @@ import type { Dispute } from "../../shared/schema/dispute.ts";
 import type { Payment, PaymentStatus } from "../../shared/schema/payment.ts";
 import type { PayeeCheck } from "../../shared/schema/bank_account.ts";
 import type { Refund } from "../../shared/schema/refund.ts";
-import type { Transfer } from "../../shared/schema/transfer.ts";
+import { CreateTransferBody, type Transfer } from "../../shared/schema/transfer.ts";
 import {
   applyProviderEvent,
   applyToSubject,
   type Effect,
   endWait,
+  providerEvent,
 } from "../support/domain/applied_event.ts";
-import { NOW, paymentWith, requestContext } from "../support/domain/decided_change.ts";
+import {
+  decideTransfer,
+  NOW,
+  paymentWith,
+  refundWith,
+  requestContext,
+} from "../support/domain/decided_change.ts";
 
 const SEED = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
 const RUNS = 2000;
 const AMOUNT = 1000;
 const context = requestContext(true);
 
-const TAKEN: readonly PaymentStatus[] = [
-  "completed",
-  "partially_refunded",
-  "refunded",
-  "chargeback",
-];
 const REFUNDED: Partial<Record<PaymentStatus, number>> = {
   partially_refunded: 300,
   refunded: 1000,
@@ -46,14 +47,8 @@ function livePayment(status: PaymentStatus, members: Partial<Payment> = {}): Pay
   return paymentWith({
     status,
     livemode: true,
-    amount_captured: TAKEN.includes(status) ? AMOUNT : 0,
     amount_refunded: REFUNDED[status] ?? 0,
-    amount_refunding: 0,
     amount_disputed: status === "chargeback" ? AMOUNT : 0,
-    amount_received: null,
-    return_url: null,
-    capture: "automatic",
-    capture_before: null,
     settlement: null,
     ...members,
   });
@@ -65,25 +60,14 @@ function event(
   state: ProviderEventState,
   members: Partial<ProviderEvent> = {},
 ): ProviderEvent {
-  return {
-    account_id: "pac_1",
+  return providerEvent(op, state, {
     // Provider events of one dispute are about one object.
-    reference: `${op}:${state}`,
     object_id: members.reference?.split(":")[0] ?? op,
-    op,
-    state,
-    subject_id: livePayment("pending").id,
-    refund_id: null,
-    provider_reference: "pi_1",
-    amount_minor: AMOUNT,
-    currency: "EUR",
-    at: NOW,
-    livemode: true,
     ...(state === "requires_action" && {
       next_action: { type: "authenticate", url: "https://bank.example/" },
     }),
     ...members,
-  };
+  });
 }
 
 /**
@@ -110,27 +94,7 @@ function wordOf(before: Payment, effect: Effect): string {
   }
 }
 
-const pending: Refund = {
-  id: `re_${"3".repeat(26)}`,
-  object: "refund",
-  payment_id: livePayment("pending").id,
-  payment_status: "completed",
-  amount: 400,
-  amount_minor: 400,
-  currency: "EUR",
-  status: "pending",
-  failure_code: null,
-  failure_message: null,
-  return_code: null,
-  reason: null,
-  metadata: {},
-  destination: null,
-  speed: null,
-  payee_check: null,
-  livemode: true,
-  created_at: NOW,
-  updated_at: NOW,
-};
+const pending = refundWith({ amount_minor: 400, livemode: true });
 
 /** The open dispute of a payment that is charged back. */
 const disputed: Dispute = {
@@ -411,27 +375,19 @@ for (const [state, members, effects] of REFUNDS) {
   }
 }
 
-const transfer: Transfer = {
-  id: `tr_${"5".repeat(26)}`,
-  object: "transfer",
-  status: "pending",
-  amount: AMOUNT,
-  amount_minor: AMOUNT,
-  currency: "EUR",
-  destination: { type: "iban", iban: { country: "FR", last4: "2606" } },
-  speed: "standard",
-  payee_check: null,
-  description: null,
-  metadata: {},
-  failure_code: null,
-  failure_message: null,
-  return_code: null,
+const payout: Transfer = {
+  ...JSON.parse(
+    decideTransfer(
+      CreateTransferBody.parse({
+        amount: AMOUNT,
+        currency: "EUR",
+        destination: { iban: "FR1420041010050500013M02606" },
+        settlement: "manual",
+      }),
+      requestContext(),
+    ).transfer!.body,
+  ),
   livemode: true,
-  sequence: 1,
-  created_at: NOW,
-  updated_at: NOW,
-  completed_at: null,
-  cancelled_at: null,
 };
 
 /** [the result of the bank before, the next one, the effect by the status of the payout] */
@@ -444,13 +400,13 @@ const CHECKS: [before: PayeeCheck | null, told: PayeeCheck, effects: Record<stri
 for (const [payee_check, told, effects] of CHECKS) {
   for (const [status, expected] of Object.entries(effects)) {
     Deno.test(`applyEvent() ${told} after ${payee_check} of a ${status} payout: ${expected}`, () => {
-      const payout = { status: status as Refund["status"], payee_check };
+      const members = { status: status as Refund["status"], payee_check };
       const reported = event("payee_check", "succeeded", { bank: { payee_check: told } });
-      const refund = { ...pending, ...payout };
+      const refund = { ...pending, ...members };
       const payment = livePayment("completed", { amount_refunding: 400 });
       const parts = { refund: null, dispute: null, deposit: null };
       const applied = [
-        applyToSubject({ ...parts, subject: { ...transfer, ...payout } }, reported, 0, context),
+        applyToSubject({ ...parts, subject: { ...payout, ...members } }, reported, 0, context),
         applyToSubject({ ...parts, subject: payment, refund }, reported, 0, context),
       ];
       for (const [i, effect] of applied.entries()) {

@@ -20,6 +20,7 @@ import {
   MADE_AT,
   NOW,
   paymentWith,
+  refundWith,
   refusalOf,
   requestContext,
 } from "../support/domain/decided_change.ts";
@@ -38,27 +39,7 @@ const DISPUTED = paymentWith({ ...HELD, status: "chargeback", amount_disputed: 7
 
 const refund = (amount?: number) => (payment: Payment) =>
   decideRefund(payment, amount, { amount }, context);
-const PENDING: Refund = {
-  id: `re_${"3".repeat(26)}`,
-  object: "refund",
-  payment_id: DONE.id,
-  payment_status: "completed",
-  amount: 300,
-  amount_minor: 300,
-  currency: "EUR",
-  status: "pending",
-  failure_code: null,
-  failure_message: null,
-  return_code: null,
-  reason: "duplicate",
-  metadata: { order: "7" },
-  destination: null,
-  speed: null,
-  payee_check: null,
-  livemode: false,
-  created_at: MADE_AT,
-  updated_at: MADE_AT,
-};
+const PENDING = refundWith({ reason: "duplicate", metadata: { order: "7" } });
 const move = (to: RefundStatus, members: Partial<Refund> = {}): Decide => (payment) =>
   decideAdvanceRefund(payment, JSON.stringify({ ...PENDING, ...members }), to, context);
 

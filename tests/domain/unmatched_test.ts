@@ -9,7 +9,12 @@ import type {
   ProviderEventState,
 } from "../../shared/domain/providers/connector.ts";
 import type { Payment } from "../../shared/schema/payment.ts";
-import { applyToSubject, applyUnmatched, type Effect } from "../support/domain/applied_event.ts";
+import {
+  applyToSubject,
+  applyUnmatched,
+  type Effect,
+  providerEvent,
+} from "../support/domain/applied_event.ts";
 import { NOW, paymentWith, requestContext } from "../support/domain/decided_change.ts";
 
 const SEED = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
@@ -22,20 +27,7 @@ function event(
   amount_minor: number,
   reference = `${op}:${state}`,
 ): ProviderEvent {
-  return {
-    account_id: "pac_1",
-    reference,
-    object_id: op,
-    op,
-    state,
-    subject_id: null,
-    refund_id: null,
-    provider_reference: "pi_1",
-    amount_minor,
-    currency: "EUR",
-    at: NOW,
-    livemode: true,
-  };
+  return providerEvent(op, state, { reference, subject_id: null, amount_minor });
 }
 
 const stored = (given: ProviderEvent, booked_minor = 0, is_elsewhere = false) => ({

@@ -35,6 +35,11 @@ serviceCase("GET /health", async (t, service) => {
         assertError(response, "unauthorized");
       });
     }
+    await t.step(`POST on ${name} with a key is 405`, async () => {
+      const response = await service.call("POST", `/${name}/health`);
+      assertError(response, "method_not_allowed");
+      assert.equal(response.headers.get("Allow"), "GET");
+    });
   }
 });
 

@@ -21,12 +21,15 @@ import type { EventContext } from "../../../shared/domain/changes/event.ts";
 import { rowsOf } from "../../../shared/domain/operations/event_record.ts";
 import type {
   ProviderEvent,
+  ProviderEventOp,
+  ProviderEventState,
   StoredProviderEvent,
 } from "../../../shared/domain/providers/connector.ts";
 import type { Payment } from "../../../shared/schema/payment.ts";
 import type { Transfer } from "../../../shared/schema/transfer.ts";
 import type { MovementRow } from "../../../shared/store/commit_rows.ts";
 import type { ProviderRecord } from "../../../shared/store/provider_rows.ts";
+import { NOW, paymentWith } from "./decided_change.ts";
 
 /** The rows of a record, and the resource as of them. */
 type Rows = NonNullable<ProviderRecord["change"]> & {
@@ -42,6 +45,29 @@ export type Effect =
   | { outcome: "wait" }
   | { outcome: "exception"; exception: string }
   | { outcome: "unmatched"; exception: string | null; change: Rows | null };
+
+/** Makes a live provider event about the payment of `paymentWith`, by default about all of it. */
+export function providerEvent(
+  op: ProviderEventOp,
+  state: ProviderEventState,
+  members: Partial<ProviderEvent> = {},
+): ProviderEvent {
+  return {
+    account_id: "pac_1",
+    reference: `${op}:${state}`,
+    object_id: op,
+    op,
+    state,
+    subject_id: paymentWith({}).id,
+    refund_id: null,
+    provider_reference: "pi_1",
+    amount_minor: 1000,
+    currency: "EUR",
+    at: NOW,
+    livemode: true,
+    ...members,
+  };
+}
 
 /** Applies a provider event to a payment, without what an earlier booking for the account adds. */
 export function applyProviderEvent(

@@ -20,6 +20,7 @@ import { cancelTransferOf, transferOf } from "../../../shared/domain/transfers/c
 import type { CapturePaymentBody, CreatePaymentBody } from "../../../shared/schema/payment.ts";
 import type { CreateTransferBody, Transfer } from "../../../shared/schema/transfer.ts";
 import type { Payment, PaymentStatus } from "../../../shared/schema/payment.ts";
+import type { Refund } from "../../../shared/schema/refund.ts";
 import type { Change } from "../../../shared/store/commit_rows.ts";
 
 export const MADE_AT = "2026-01-02T03:04:05.006Z";
@@ -156,6 +157,33 @@ export function paymentWith(members: Partial<Payment>): Payment {
     updated_at: MADE_AT,
     completed_at: null,
     cancelled_at: null,
+    ...members,
+  };
+}
+
+/** Returns a pending refund of 300 of that payment, with these members in place of its own. */
+export function refundWith(members: Partial<Refund>): Refund {
+  const { amount_minor = 300 } = members;
+  return {
+    id: `re_${"3".repeat(26)}`,
+    object: "refund",
+    payment_id: paymentWith({}).id,
+    payment_status: "completed",
+    amount: amount_minor,
+    amount_minor,
+    currency: "EUR",
+    status: "pending",
+    failure_code: null,
+    failure_message: null,
+    return_code: null,
+    reason: null,
+    metadata: {},
+    destination: null,
+    speed: null,
+    payee_check: null,
+    livemode: false,
+    created_at: MADE_AT,
+    updated_at: MADE_AT,
     ...members,
   };
 }
