@@ -85,6 +85,8 @@ const SEPA = { iban: "DE89 3704 0044 0532 0130 00" };
 const SWIFT = { iban: "GB82 WEST 1234 5698 7654 32" };
 const ADDRESS = "0x000000000000000000000000000000000000dEaD";
 const CHECKSUM = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed";
+/** An address with digits that look like a card number. */
+const LIKE_A_CARD = "0xd2eeb04b97e7ff96777176145884a48430a039f9";
 const STABLECOIN = { wallet: ADDRESS };
 const CARD = { number: "4242 4242 4242 4242", exp_month: 12, exp_year: 2034, cvc: "123" };
 const card = (members: Record<string, unknown> = {}) => ({ card: { ...CARD, ...members } });
@@ -215,6 +217,9 @@ testBodies([
   ["the same as an object", wallet({ address: CHECKSUM.replace("Aed", "AeD") }), "wallet.address"],
   ["an address for tron", wallet({ address: CHECKSUM, network: "tron" }), "wallet.address"],
   ["an address for solana", wallet({ address: CHECKSUM, network: "solana" }), "wallet.address"],
+  ["an address like a card number", { wallet: LIKE_A_CARD }, null],
+  ["a card number in a wallet", { wallet: "4539578763621486-1234567" }, "wallet"],
+  ["a text with a card number", { wallet: "4539 5787 6362 1486 is mine" }, "wallet"],
   ["an unknown network", wallet({ network: "bitcoin" }), "wallet.network"],
   ["an unknown asset", wallet({ asset: "DAI" }), "wallet.asset"],
   [

@@ -333,12 +333,16 @@ const BODIES: [body: string, param: string | null][] = [
   ['{"amount_minor":1000000000000}', "amount_minor"],
   ['{"amount":1,"amount_minor":2}', "amount_minor"],
 ];
+/** An address with digits that look like a card number. */
+const LIKE_A_CARD = "0xd2eeb04b97e7ff96777176145884a48430a039f9";
 /** Bodies of refunds. */
 const REASONS: typeof BODIES = [
   ['{"reason":"fraudulent"}', null],
   ['{"reason":"requested_by_customer"}', null],
   ['{"reason":"other"}', null],
   ['{"metadata":{"ticket":"7"}}', null],
+  [`{"destination":{"address":"${LIKE_A_CARD}"}}`, null],
+  [`{"destination":{"address":{"wallet":"${LIKE_A_CARD}"}}}`, null],
   ['{"reason":"because"}', "reason"],
   ['{"reason":""}', "reason"],
   ['{"reason":null}', "reason"],

@@ -7,16 +7,12 @@ import { METHOD_KINDS, OUTCOMES } from "../../shared/core/vocabulary.ts";
 import type { Network } from "../../shared/core/wallet_address.ts";
 import { systemRandom } from "../../shared/core/ids.ts";
 import { ChangeBuilder } from "../../shared/domain/changes/change_builder.ts";
-import { beginOperation, type Begun } from "../../shared/domain/providers/operation.ts";
+import { beginOperation } from "../../shared/domain/providers/operation.ts";
 import { replyAtOnce, transactionHash } from "../../shared/sandbox/sandbox_replies.ts";
-import { transferOf } from "../../shared/domain/transfers/create_transfer.ts";
-import { CreateTransferBody } from "../../shared/schema/transfer.ts";
 import {
   TEST_CARDS,
   type TestBehaviour,
   testCard,
-  testIban,
-  testWallet,
 } from "../../shared/domain/providers/test_values.ts";
 import type { MethodKind, Outcome } from "../../shared/schema/payment.ts";
 import { NOW_MS, paymentWith, requestContext, URLS } from "../support/domain/decided_change.ts";
@@ -64,26 +60,6 @@ Deno.test("TEST_CARDS end with different digits, the only ones that the console 
   assert.deepEqual(ends.filter((end, i) => ends.indexOf(end) < i), []);
 });
 
-const ACCOUNTS: [text: string, behaviour: TestBehaviour | undefined][] = [
-  ["DE89 3704 0044 0532 0130 00", "approve"],
-  ["de89370400440532013000", "approve"],
-  ["DE00 0000 0000 0000 0000 99", "bank_return"],
-  ["de00000000000000000099", "bank_return"],
-  ["gb82 west 1234 5698 7654 32", "approve"],
-  ["DE88370400440532013000", undefined],
-  ["0x000000000000000000000000000000000000dEaD", "approve"],
-  ["0X000000000000000000000000000000000000DEAD", "approve"],
-  ["0x0000000000000000000000000000000000000BAD", "revert"],
-  ["0x0000 000000000000000000000000000000000bad", "revert"],
-  ["0x000000000000000000000000000000000000beef", undefined],
-];
-
-for (const [text, behaviour] of ACCOUNTS) {
-  Deno.test(`testIban() and testWallet() of ${text}: ${behaviour ?? "none"}`, () => {
-    assert.equal(/^0x/i.test(text) ? testWallet(text) : testIban(text)?.behaviour, behaviour);
-  });
-}
-
 const RESPONSES: [TestBehaviour | null, instant: string, manual: string][] = [
   [null, "waiting", "waiting"],
   ["approve", "succeeded", "succeeded"],
@@ -125,24 +101,6 @@ for (const [behaviour, instant, manual] of RESPONSES) {
   }
 }
 
-const IBAN = "DE89370400440532013000";
-const TRANSFERS: [destination: { iban: string } | { wallet: string }, result: string][] = [
-  [{ iban: IBAN }, "transfer succeeded"],
-  [{ iban: "DE00000000000000000099" }, "transfer failed bank_return R01"],
-  [{ wallet: "0x0000000000000000000000000000000000000BAD" }, "transfer failed onchain_reverted"],
-];
-
-for (const [destination, result] of TRANSFERS) {
-  Deno.test(`replyAtOnce() of a transfer to ${JSON.stringify(destination)}: ${result}`, () => {
-    const to = (settlement: string) => {
-      const currency = "wallet" in destination ? "USDC" : "EUR";
-      const body = CreateTransferBody.parse({ amount: 5, currency, destination, settlement });
-      return lineOf(transferOf(body, context));
-    };
-    assert.deepEqual([to("instant"), to("manual")], [result, "waiting"]);
-  });
-}
-
 Deno.test(`transactionHash() depends on the payment and the destination (seed ${SEED})`, () => {
   const Payment = fc.record({
     amount_minor: fc.integer({ min: 1, max: 999_999_999_999 }),
@@ -181,12 +139,9 @@ const context = requestContext();
 function respond({ behaviour, kind, manual = false, outcome = null }: Requested): string {
   const payment = paymentWith({ method_kind: kind, sequence: 0 });
   const begun = beginOperation(new ChangeBuilder(payment, context), "authorize");
-  return lineOf({ ...begun, test: { behaviour, outcome, is_manual: manual } });
-}
-
-function lineOf(begun: Begun): string {
+  const test = { behaviour, outcome, is_manual: manual };
   const page = { random: systemRandom, urls: URLS };
-  const reply = replyAtOnce(begun, null, NOW_MS, page);
+  const reply = replyAtOnce({ ...begun, test }, null, NOW_MS, page);
   if ("waiting" in reply) return "waiting";
   if ("unknown" in reply) return `unknown ${reply.after_ms}`;
   assert.ok("provider_events" in reply);

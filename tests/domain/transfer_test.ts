@@ -1,11 +1,13 @@
 /**
- * Transfers (contract §3): refused bodies, and the events and movements of each step. The database
- * compares the amount with the balance.
+ * Transfers (contract §3): refused bodies, the events and movements of each step, and the details of
+ * payees that banks ask for. The database compares the amount with the balance.
  */
 
 import assert from "node:assert/strict";
 import type { ApiError } from "../../shared/core/errors.ts";
+import { checkSpeed, readPayee } from "../../shared/domain/providers/payee.ts";
 import { asSent, parseBody } from "../../shared/http/parse_input.ts";
+import type { IbanInput, PayeeInput } from "../../shared/schema/bank_account.ts";
 import { CreateTransferBody, type Transfer } from "../../shared/schema/transfer.ts";
 import type { Change } from "../../shared/store/commit_rows.ts";
 import { decideAdvanceTransfer } from "../../shared/sandbox/advance.ts";
@@ -17,8 +19,8 @@ import {
   summaryOf,
 } from "../support/domain/decided_change.ts";
 
-const IBAN = "FR14 2004 1010 0505 0001 3M02 606";
-const BRITISH = "GB29 NWBK 6016 1331 9268 19";
+const IBAN = "FR1420041010050500013M02606";
+const BRITISH = "GB29NWBK60161331926819";
 const ADDRESS = { line1: "1 High Street", city: "London", postal_code: "SW1", country: "GB" };
 const SEPA = { iban: { iban: "DE89 3704 0044 0532 0130 00" } };
 const SWIFT = { iban: "GB82 WEST 1234 5698 7654 32" };
@@ -284,3 +286,105 @@ function assertSteps(change: Change, types: string[], ledger: string[], sequence
   assert.deepEqual(events, types.map((type, i) => `${sequence + i} transfer.${type}`));
   assert.deepEqual(movements, ledger);
 }
+
+const CH = "CH9300762011623852957";
+const MC = "MC5811222000010123456789030";
+const NO = "NO9386011117947";
+
+const read = (payee: Omit<PayeeInput, "iban"> & { iban: string | IbanInput }, options = {}) => {
+  const iban = typeof payee.iban === "string" ? { iban: payee.iban } : payee.iban;
+  return readPayee({ ...payee, iban }, { currency: "EUR", livemode: false, ...options });
+};
+
+/** [name, payee, refused field or null, options] */
+const PAYEES: [string, Parameters<typeof read>[0], string | null, object?][] = [
+  ["an IBAN alone", { iban: IBAN }, null],
+  ["a name", { iban: IBAN, holder_name: "Ada" }, null],
+  ["a BIC of the country", { iban: IBAN, bic: "BNPAFRPP" }, null],
+  ["a BIC in lower case", { iban: IBAN, bic: "bnpafrppxxx" }, null],
+  ["a BIC of another country", { iban: IBAN, bic: "COBADEFF" }, "destination.bic"],
+  ["the same in the object", { iban: { iban: IBAN, bic: "COBADEFF" } }, "destination.iban.bic"],
+  ["a BIC of Réunion with an IBAN of France", { iban: IBAN, bic: "BNPAREPP" }, null],
+  ["a BIC of Monaco with an IBAN of France", { iban: IBAN, bic: "BNPAMCPP" }, null],
+  ["a BIC of France with an IBAN of Monaco", { iban: MC, bic: "BNPAFRPP", address: ADDRESS }, null],
+  [
+    "a BIC of Jersey with an IBAN of Britain",
+    { iban: BRITISH, bic: "NWBKJESH", address: ADDRESS },
+    null,
+  ],
+  ["a BIC of Britain with an IBAN of France", { iban: IBAN, bic: "NWBKGB2L" }, "destination.bic"],
+  ["the same BIC twice", { iban: { iban: IBAN, bic: "BNPAFRPP" }, bic: "BNPAFRPP" }, null],
+  [
+    "two BICs",
+    { iban: { iban: IBAN, bic: "BNPAFRPP" }, bic: "BNPAFRPPXXX" },
+    "destination.bic",
+  ],
+  [
+    "two names",
+    { iban: { iban: IBAN, holder_name: "Ada" }, holder_name: "Eve" },
+    "destination.holder_name",
+  ],
+  ["an address in the object", { iban: { iban: BRITISH, address: ADDRESS } }, null],
+  ["the same address twice", { iban: { iban: BRITISH, address: ADDRESS }, address: ADDRESS }, null],
+  [
+    "two addresses",
+    { iban: { iban: BRITISH, address: ADDRESS }, address: { ...ADDRESS, city: "Leeds" } },
+    "destination.address",
+  ],
+  ["Norway, which is in the EEA", { iban: NO }, null],
+  ["Britain without an address", { iban: BRITISH }, "destination.address"],
+  ["Britain with one", { iban: BRITISH, address: ADDRESS }, null],
+  ["Switzerland without an address", { iban: CH }, "destination.address"],
+  ["Monaco without an address", { iban: MC }, "destination.address"],
+  ["a test IBAN of Britain", { iban: "GB82 WEST 1234 5698 7654 32" }, null, { currency: "USD" }],
+  ["a live payee without a name", { iban: IBAN }, "destination.holder_name", { livemode: true }],
+  ["a live payee", { iban: IBAN, holder_name: "Ada" }, null, { livemode: true }],
+  [
+    "the same IBAN with a live key",
+    { iban: "GB82 WEST 1234 5698 7654 32", holder_name: "Ada" },
+    "destination.address",
+    { livemode: true, currency: "USD" },
+  ],
+  ["a wrong IBAN", { iban: `${IBAN}1` }, "destination.iban.iban"],
+];
+for (const [name, payee, param, options] of PAYEES) {
+  Deno.test(`readPayee() ${name}: ${param ?? "taken"}`, () => {
+    if (param === null) return void read(payee, options);
+    assert.equal(refusalOf(() => read(payee, options)), `invalid_parameter ${param}`);
+  });
+}
+
+const NAMES: [name: string | undefined, payee_check: string | null][] = [
+  [undefined, null],
+  ["Ada Lovelace", null],
+  ["Match", "match"],
+  ["Match Ltd", "match"],
+  ["match ltd", "match"],
+  ["Matchbox Ltd", null],
+  ["No match", "no_match"],
+  ["No match Ltd", "no_match"],
+  ["no match ltd", "no_match"],
+  ["Close match Ltd", "close_match"],
+  ["No matchbox Ltd", null],
+  ["Ada No match", null],
+];
+for (const [holder_name, payee_check] of NAMES) {
+  Deno.test(`readPayee() payee named ${holder_name}: ${payee_check}`, () => {
+    const payee = { iban: IBAN, ...(holder_name !== undefined && { holder_name }) };
+    assert.equal(read(payee).payee_check, payee_check);
+    if (payee_check) assert.equal(read(payee, { livemode: true }).payee_check, null);
+  });
+}
+
+Deno.test("readPayee() keeps only country and last four characters", () => {
+  const { method } = read({ iban: BRITISH, holder_name: "Ada", bic: "NWBKGB2L", address: ADDRESS });
+  assert.deepEqual(method && "iban" in method && method.iban, { country: "GB", last4: "6819" });
+});
+
+Deno.test("checkSpeed() instant is for SEPA only", () => {
+  for (const speed of [undefined, "standard"]) checkSpeed(speed, "swift");
+  checkSpeed("instant", "sepa");
+  for (const kind of ["card", "swift", "stablecoin"] as const) {
+    assert.equal(refusalOf(() => checkSpeed("instant", kind)), "invalid_parameter speed");
+  }
+});

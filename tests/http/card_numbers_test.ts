@@ -10,7 +10,7 @@ import { testCard } from "../../shared/domain/providers/test_values.ts";
 import { APPROVED_CARD, type CallOptions, type TestService } from "../support/service/service.ts";
 import { ENDPOINTS, openRecorder } from "../support/webhook/recording_receiver.ts";
 import { CODES } from "../support/core/error_codes.ts";
-import { assertRefused, PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
+import { PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
 import { dumpTables } from "../support/database/table_dump.ts";
 import { until } from "../support/common/until.ts";
 
@@ -162,26 +162,6 @@ serviceCase(`${NUMBERS} card numbers in fields that take none`, async (t, servic
     assert.ok(service.logs.length > NUMBERS);
     assert.deepEqual(numbers.filter((number) => lines.includes(number)), []);
   });
-});
-
-/** An address with digits that look like a card number. */
-const WALLET = "0xd2eeb04b97e7ff96777176145884a48430a039f9";
-
-serviceCase("a wallet whose address looks like a card number", async (_, service) => {
-  const body = { amount: 100, currency: "USDC", wallet: WALLET, outcome: "success" };
-  const paid = await service.call("POST", PAYMENTS, { body });
-  assert.equal(paid.status, 201, paid.text);
-  for (const address of [WALLET, { wallet: WALLET }]) {
-    const refund = await service.call("POST", `${PAYMENTS}/${paid.body.id}/refund`, {
-      body: { amount: 10, destination: { address } },
-    });
-    assert.equal(refund.status, 201, refund.text);
-  }
-  for (const text of ["4539578763621486-1234567", "4539 5787 6362 1486 is mine"]) {
-    const refused = await service.call("POST", PAYMENTS, { body: { ...body, wallet: text } });
-    assertRefused(refused, 400, "invalid_parameter", "wallet");
-    assert.match(refused.body.error.message, /looks like a card number/);
-  }
 });
 
 /** Numbers to search for, each of another brand. None is a test card. */

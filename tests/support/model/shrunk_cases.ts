@@ -59,10 +59,6 @@ const transfer: ChangeStep = {
 
 /** The cases. The test runs each in its own sandbox and then compares the whole state. */
 export const SHRUNK_CASES: [name: string, steps: Step[]][] = [
-  ["refund the exact rest, then a cent more", [send(paid), send(refund(10)), send(refund(1))]],
-  ["refund a cent more than the amount", [send(paid), send(refund(11))]],
-  ["refund a part, then a cent more than the rest", [send(paid), send(refund(4)), send(refund(7))]],
-  ["refund a part, then the exact rest", [send(paid), send(refund(4)), send(refund(6))]],
   [
     "a key is replayed a moment before its day is over",
     [send(paid, 0), { do: "pass", ms: DAY_MS - 2 }, send(paid, 0)],
@@ -104,18 +100,6 @@ export const SHRUNK_CASES: [name: string, steps: Step[]][] = [
     [send(paid, 0), { do: "reset" }, send(paid, 0), send(paid, 0)],
   ],
   [
-    "capture a part, then the rest",
-    [send(made("card_captured_later")), send(capture(4)), send(capture(6))],
-  ],
-  [
-    "capture a cent more than was authorized, then all",
-    [send(made("card_captured_later")), send(capture(11)), send(capture(null))],
-  ],
-  [
-    "refund a cent more than a captured part, then the part",
-    [send(made("card_captured_later")), send(capture(4)), send(refund(5)), send(refund(4))],
-  ],
-  [
     "a pending refund holds its amount until it fails",
     [
       send(made("card_refunds_wait")),
@@ -141,10 +125,6 @@ export const SHRUNK_CASES: [name: string, steps: Step[]][] = [
       send(advance("partially_refunded")),
       send(endRefund(0, "completed")),
     ],
-  ],
-  [
-    "a bank returns a payment of which a part was refunded",
-    [send(made("sepa")), send(refund(4)), send(advance("failed")), send(refund(1))],
   ],
   [
     "a collection is due after 14 days, is refunded in part, and comes back months later",
