@@ -4,10 +4,9 @@
  */
 
 import assert from "node:assert/strict";
-import { join } from "node:path";
 import { curlOf, typescriptOf } from "../../apps/console/data/snippets.ts";
 import { CLIENT_METHODS } from "../../tools/generate/code_samples/typescript.ts";
-import { PROJECT_DIR } from "../support/local/local_start.ts";
+import { projectFiles, readProjectFile } from "../support/documents/project_files.ts";
 
 /** Operations without a place of their own, and the reason. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
@@ -21,14 +20,9 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
 };
 
 /** The code of the console. */
-async function consoleCode(folder = join(PROJECT_DIR, "apps/console")): Promise<string> {
-  const texts: string[] = [];
-  for await (const { name, isDirectory } of Deno.readDir(folder)) {
-    if (isDirectory) texts.push(await consoleCode(join(folder, name)));
-    else if (/\.tsx?$/.test(name)) texts.push(await Deno.readTextFile(join(folder, name)));
-  }
-  return texts.join("\n");
-}
+const CODE = (await Promise.all(
+  (await projectFiles([".ts", ".tsx"], ["apps/console/"])).map(readProjectFile),
+)).join("\n");
 
 /** A schema of the OpenAPI document. */
 interface Schema {
@@ -48,18 +42,15 @@ function membersOf(schema: Schema, named: Readonly<Record<string, Schema>>): str
   return [...Object.keys(properties), ...parts.flatMap((part) => membersOf(part, named))];
 }
 
-async function readDocument() {
-  return JSON.parse(await Deno.readTextFile(join(PROJECT_DIR, "docs/openapi.json")));
-}
+const DOCUMENT = JSON.parse(await readProjectFile("docs/openapi.json"));
 
-Deno.test("the console can do every operation of docs/openapi.json", async () => {
-  const document = await readDocument();
-  const operations = Object.values<Record<string, { operationId?: string }>>(document.paths)
+Deno.test("the console can do every operation of docs/openapi.json", () => {
+  const operations = Object.values<Record<string, { operationId?: string }>>(DOCUMENT.paths)
     .flatMap((path) => Object.values(path).flatMap(({ operationId }) => operationId ?? []))
     // The paths with /v1 are aliases.
     .filter((id) => !id.endsWith("V1"));
   const calls = new Set(
-    [...(await consoleCode()).matchAll(/\bcall\(\s*"(\w+)",\s*"(\w+)"/g)]
+    [...CODE.matchAll(/\bcall\(\s*"(\w+)",\s*"(\w+)"/g)]
       .map(([, resource, method]) => `${resource}.${method}`),
   );
   const missing = operations.filter((id) =>
@@ -70,15 +61,14 @@ Deno.test("the console can do every operation of docs/openapi.json", async () =>
   assert.deepEqual(gone, [], "operations that the document does not have");
 });
 
-Deno.test("the console has every member of the bodies in docs/openapi.json", async () => {
-  const { paths, components } = await readDocument();
-  const code = await consoleCode();
+Deno.test("the console has every member of the bodies in docs/openapi.json", () => {
+  const { paths, components } = DOCUMENT;
   const members = Object.values<Record<string, { requestBody?: { content: object } }>>(paths)
     .flatMap((path) => Object.values(path))
     .flatMap(({ requestBody }) => Object.values(requestBody?.content ?? {}))
     .flatMap(({ schema }) => membersOf(schema, components.schemas));
   assert.ok(members.includes("postal_code"));
-  const missing = members.filter((name) => !new RegExp(`\\b${name}\\b`).test(code));
+  const missing = members.filter((name) => !new RegExp(`\\b${name}\\b`).test(CODE));
   assert.deepEqual([...new Set(missing)], []);
 });
 

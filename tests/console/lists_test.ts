@@ -92,15 +92,18 @@ consoleCase("rows of payments are selected, opened, left and found", async (step
     await rows.filter({ hasText: `INV-${MADE}` }).waitFor();
     assert.equal(hash(), "#/payments");
   });
-  await step("a reset forgets the filters and the page, whose cursor is gone", async () => {
-    await go("transfers?status=pending");
-    await see("No transfer matches");
-    await press("Reset sandbox", "Delete everything");
-    await see("No payments yet");
-    await go("transfers/new");
-    await heading("Create a transfer").waitFor();
-    assert.equal(await page.locator(".crumb a").getAttribute("href"), "#/transfers");
-  });
+  await step(
+    "a reset asks first, and forgets the filters and the page, whose cursor is gone",
+    async () => {
+      await go("transfers?status=pending");
+      await see("No transfer matches");
+      await press("Reset sandbox", "Keep everything", "Reset sandbox", "Delete everything");
+      await see(/^Reset: 45 payments/, "No payments yet");
+      await go("transfers/new");
+      await heading("Create a transfer").waitFor();
+      assert.equal(await page.locator(".crumb a").getAttribute("href"), "#/transfers");
+    },
+  );
 
   const times: string[] = [];
   for (const [i, name] of ["ada", "grace", "ada"].entries()) {

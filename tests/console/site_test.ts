@@ -187,32 +187,6 @@ consoleCase("the folder of deno task console works on another host", async (step
   });
 });
 
-/** The maximum of bytes of a later visit: only headers. */
-const MAX_REVISIT = 10_000;
-
-consoleCase("a later visit transfers only what has changed", async (step, place) => {
-  const { page } = await place.open();
-  /** The bytes of all files of the page, as the browser counts them. */
-  const transferred = () =>
-    page.evaluate(() => {
-      // deno-lint-ignore no-explicit-any
-      const { performance } = globalThis as any;
-      const entries = ["navigation", "resource"].flatMap((type) =>
-        performance.getEntriesByType(type)
-      );
-      return entries.reduce((sum, { transferSize }) => sum + transferSize, 0) as number;
-    });
-  await step("a first visit transfers compressed files", async () => {
-    const bytes = await transferred();
-    assert.ok(bytes > MAX_REVISIT && bytes < MAX_WEIGHT, `${bytes}`);
-  });
-  await step("a reload transfers no file again", async () => {
-    await page.reload();
-    const bytes = await transferred();
-    assert.ok(bytes < MAX_REVISIT, `${bytes}`);
-  });
-});
-
 /** Runs `deno task console`. */
 async function buildFolder(args: string[]): Promise<{ success: boolean; stderr: string }> {
   const { success, stderr } = await new Deno.Command(Deno.execPath(), {

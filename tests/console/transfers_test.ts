@@ -10,7 +10,7 @@ import { consoleCase, DESKTOP, keepScreenshot, PHONE } from "../support/console/
 const IBAN = "FR1420041010050500013M02606";
 const WALLET = "0x000000000000000000000000000000000000dEaD";
 
-consoleCase("a transfer from its creation to its ledger", async (step, { make, enter }) => {
+consoleCase("a transfer from its creation to its ledger", async (step, { make, send, enter }) => {
   const on = await enter("#/transfers");
   const { page, button, link, region, heading, status, press, see, submit } = on;
   const pay = (amount_minor: number, more: object) =>
@@ -115,6 +115,12 @@ consoleCase("a transfer from its creation to its ledger", async (step, { make, e
   await step("the balance explains its accounts, and adds up to zero", async () => {
     await on.go("balance");
     await see("Your money", "its credits less its debits");
+    const { balances: shown } = await send("GET", "balance");
+    const available = shown.find((it: { currency: string; account: string }) =>
+      it.currency === "EUR" && it.account === "available"
+    );
+    const text = await heading(/ EUR$/).innerText();
+    assert.equal(Number(text.replace(/\D/g, "")), available.amount_minor);
     const rows = on.rows("Accounts in EUR");
     for (const row of await rows.all()) assert.ok(await row.locator("th p").innerText());
     const balances = await rows.locator("td:last-child").allInnerTexts();

@@ -16,7 +16,8 @@ import { section } from "../support/documents/operations_document.ts";
 import { readProjectFile } from "../support/documents/project_files.ts";
 import { assertResponse, NamesOfRun } from "../support/documents/readme_responses.ts";
 import { codeBlocks, shellExamples } from "../support/documents/readme_document.ts";
-import { missingPrograms, runInOneShell } from "../support/documents/readme_shell.ts";
+import { runInOneShell } from "../support/documents/readme_shell.ts";
+import { lacksPrograms } from "../support/common/programs.ts";
 import { launchStart, PROJECT_DIR, readCredentials } from "../support/local/local_start.ts";
 import { no_stripe_double, startStripeDouble } from "../support/stripe/double.ts";
 
@@ -26,11 +27,11 @@ const SECRETS = {
   PROVIDER_STRIPE_NOTIFICATIONS: "whsec_document",
 };
 const page = await readProjectFile(PATH);
-const missing = await missingPrograms(["bash", "curl"]);
+const is_skipped = await lacksPrograms(PATH, ["bash", "curl"]);
 
 Deno.test({
   name: `${PATH} gives the shown responses when run in order`,
-  ignore: no_stripe_double || (missing.length > 0 && Deno.env.get("CI") === undefined),
+  ignore: no_stripe_double || is_skipped,
   fn: () =>
     withTemporaryFolder(async (folder) => {
       const double = await startStripeDouble();

@@ -4,8 +4,8 @@
  */
 
 import assert from "node:assert/strict";
+import { projectFiles, readProjectFile } from "../support/documents/project_files.ts";
 
-const ROOT = new URL("../../", import.meta.url);
 const FUNCTIONS = ["api-v1-payments", "api-v1-sandbox"] as const;
 /** `npm:name@1.2.3`, with slashes around it in a map of the package's subpaths. */
 const EXACT_PACKAGE = /^npm:\/?((?:@[\w.-]+\/)?[\w.-]+)@\d+\.\d+\.\d+(?:-[\w.]+)?(\/?)$/;
@@ -33,8 +33,8 @@ Deno.test("deno.json of a function has only entries of the root's", async () => 
 Deno.test("deno.json of a function has exactly the packages that shared/ imports", async () => {
   const used = new Set<string>();
   const keys = Object.keys(await functionMap(FUNCTIONS[0]));
-  for await (const { path, text } of sources(new URL("shared/", ROOT))) {
-    for (const [, specifier] of text.matchAll(SPECIFIER)) {
+  for (const path of await projectFiles([".ts"], ["shared/"])) {
+    for (const [, specifier] of (await readProjectFile(path)).matchAll(SPECIFIER)) {
       if (/^(\.\.?\/|node:)/.test(specifier!)) continue;
       const key = keys.find((key) => key.endsWith("/") && specifier!.startsWith(key));
       assert.ok(key ?? keys.includes(specifier!), `${path} imports "${specifier}": not in the map`);
@@ -60,26 +60,16 @@ Deno.test("deno.json has exact versions, one per package", async () => {
 
 Deno.test("deno.json of a function has no lock file or other configuration beside it", async () => {
   for (const name of FUNCTIONS) {
-    const files = await Array.fromAsync(Deno.readDir(new URL(`supabase/functions/${name}`, ROOT)));
-    assert.deepEqual(files.map((file) => file.name).sort(), ["deno.json", "index.ts"]);
+    const folder = `supabase/functions/${name}/`;
+    const files = await projectFiles([""], [folder]);
+    assert.deepEqual(files, ["deno.json", "index.ts"].map((file) => folder + file));
   }
 });
 
 async function readMap(path: string): Promise<ImportMap> {
-  return JSON.parse(await Deno.readTextFile(new URL(path, ROOT))).imports;
+  return JSON.parse(await readProjectFile(path)).imports;
 }
 
 function functionMap(name: string): Promise<ImportMap> {
   return readMap(`supabase/functions/${name}/deno.json`);
-}
-
-/** All TypeScript files in a folder and its subfolders. */
-async function* sources(folder: URL): AsyncGenerator<{ path: string; text: string }> {
-  for await (const { name, isDirectory } of Deno.readDir(folder)) {
-    const url = new URL(isDirectory ? `${name}/` : name, folder);
-    if (isDirectory) yield* sources(url);
-    else if (name.endsWith(".ts")) {
-      yield { path: url.href.slice(ROOT.href.length), text: await Deno.readTextFile(url) };
-    }
-  }
 }

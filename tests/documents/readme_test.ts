@@ -13,6 +13,7 @@ import { fileURLToPath } from "node:url";
 import { ERROR_CATALOGUE, type ErrorCode } from "../../shared/core/errors.ts";
 import { OUTCOMES } from "../../shared/core/vocabulary.ts";
 import { assertResponse, NamesOfRun } from "../support/documents/readme_responses.ts";
+import { projectFiles, readProjectFile } from "../support/documents/project_files.ts";
 import { readCloneDocument } from "../support/documents/clone_documents.ts";
 import {
   codeBlocks,
@@ -22,7 +23,8 @@ import {
   tableRows,
   uncheckedCurls,
 } from "../support/documents/readme_document.ts";
-import { missingPrograms, runInOneShell } from "../support/documents/readme_shell.ts";
+import { runInOneShell } from "../support/documents/readme_shell.ts";
+import { lacksPrograms } from "../support/common/programs.ts";
 import { launchStart, type LocalStart } from "../support/local/local_start.ts";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 import { freePort } from "../support/common/free_port.ts";
@@ -77,20 +79,11 @@ const PROGRAMS: readonly Program[] = [
 /** The tables, by their first header cells. */
 const VALUE_TABLES = ["Card", "Token", "IBAN or wallet", "`outcome`"];
 
-const in_ci = Deno.env.get("CI") !== undefined;
-const missing = await missingPrograms(["bash", "curl", "node"]);
-if (missing.length > 0) {
-  console.warn(`The documents are not run unless CI is set: ${missing.join(", ")} not installed`);
-}
-const missing_languages = await missingPrograms(PROGRAMS.map(({ command }) => command[0]));
-if (missing_languages.length > 0) {
-  const names = missing_languages.join(", ");
-  console.warn(`The README's code is not run unless CI is set: ${names} not installed`);
-}
+const is_skipped = await lacksPrograms("the documents", ["bash", "curl", "node"]);
 
 Deno.test({
   name: "README.md and the tutorials give the shown responses when run in order",
-  ignore: missing.length > 0 && !in_ci,
+  ignore: is_skipped,
   // A reader's shell is in the folder that contains `.local/` and `packages/client/`.
   fn: (t) =>
     withTemporaryFolder(async (folder) => {
@@ -151,7 +144,7 @@ async function runPrograms(t: Deno.TestContext, folder: string) {
     const name = program.command[0];
     await t.step({
       name: `${program.document}, ${program.file}: creates the payment`,
-      ignore: missing_languages.includes(name) && !in_ci,
+      ignore: await lacksPrograms(`${program.file} of ${program.document}`, [name]),
       fn: async () => {
         const { id, status } = await runProgram(program, folder);
         assert.equal(status, "completed");
@@ -220,7 +213,7 @@ Deno.test("no block of README.md and the tutorials can wait for ever", () => {
 
 Deno.test({
   name: "the block of the webhook in README.md ends and says why if no webhook comes",
-  ignore: missing.length > 0 && !in_ci,
+  ignore: is_skipped,
   fn: () =>
     withTemporaryFolder(async (folder) => {
       await Deno.mkdir(join(folder, ".local"), { recursive: true });
@@ -248,7 +241,7 @@ Deno.test({
 
 Deno.test({
   name: "README.md begins with the clone, in which its commands run",
-  ignore: missing.length > 0 && !in_ci,
+  ignore: is_skipped,
   fn: () =>
     withTemporaryFolder(async (folder) => {
       await Deno.mkdir(folder);
@@ -281,24 +274,15 @@ Deno.test("README.md names every outcome", () => {
 Deno.test("docs/operations/configuration.md explains every setting of the code and no other", async () => {
   const shown = tableRows(CONFIGURATION, "Variable").map(([cell]) => codeTexts(cell!)[0]!);
   const read = new Set<string>();
-  for (const folder of ["apps", "shared", "tools/testing"]) {
-    for await (const text of sources(new URL(`${folder}/`, ROOT))) {
-      for (const [, name] of text.matchAll(/\b(?:env|read|env\.get)\("([A-Z][A-Z_]+)"\)/g)) {
-        read.add(name!);
-      }
+  for (const path of await projectFiles([".ts"], ["apps/", "shared/", "tools/testing/"])) {
+    const text = await readProjectFile(path);
+    for (const [, name] of text.matchAll(/\b(?:env|read|env\.get)\("([A-Z][A-Z_]+)"\)/g)) {
+      read.add(name!);
     }
   }
   for (const name of SET_BY_OTHERS) read.delete(name);
   assert.deepEqual(shown.sort(), [...read].sort());
 });
-
-/** The texts of all TypeScript files in a folder and its subfolders. */
-async function* sources(folder: URL): AsyncGenerator<string> {
-  for await (const { name, isDirectory } of Deno.readDir(folder)) {
-    if (isDirectory) yield* sources(new URL(`${name}/`, folder));
-    else if (name.endsWith(".ts")) yield await Deno.readTextFile(new URL(name, folder));
-  }
-}
 
 /**
  * Runs a program in a folder that holds `packages/client/` and `.local/`, like a clone, and returns the

@@ -10,17 +10,13 @@ import assert from "node:assert/strict";
 import { analyse } from "scslre";
 import { LIKE_LETTERS } from "../../shared/core/card_number.ts";
 import { idPattern } from "../../shared/core/ids.ts";
+import { projectFiles, readProjectFile } from "../support/documents/project_files.ts";
 
-const ROOT = new URL("../../", import.meta.url);
 /** The console is not included: it reads responses of the service, in the browser of one person. */
-const FOLDERS = [
-  "apps/operator",
-  "apps/server",
-  "packages/client",
-  "shared",
-  "supabase",
-  "tools/testing",
-];
+const FOLDERS = ["apps/operator/", "apps/server/", "packages/client/", "shared/", "supabase/"]
+  .concat("tools/testing/");
+const PATHS = (await projectFiles([".ts", ".tsx"], FOLDERS))
+  .filter((path) => !path.endsWith(".d.ts"));
 
 /** Expressions that a file builds at run time, which expressions() cannot find. */
 const BUILT: Record<string, readonly RegExp[]> = {
@@ -45,8 +41,8 @@ Deno.test("regular expressions take linear time", async () => {
 
 Deno.test("regular expressions built at run time take linear time", async () => {
   const files: string[] = [];
-  for await (const path of sources()) {
-    if (/\bnew RegExp\(/.test(await Deno.readTextFile(new URL(path, ROOT)))) files.push(path);
+  for (const path of PATHS) {
+    if (/\bnew RegExp\(/.test(await readProjectFile(path))) files.push(path);
   }
   assert.deepEqual(files.sort(), Object.keys(BUILT).sort());
   const built = Object.entries(BUILT).flatMap(([path, expressions]) =>
@@ -71,7 +67,7 @@ function slowOnes({ path, source, flags }: Found): string[] {
 /** Every regular expression literal, collected by the linter's parser. */
 async function expressions(): Promise<Found[]> {
   const found: Found[] = [];
-  for await (const path of sources()) {
+  for (const path of PATHS) {
     const collector: Deno.lint.Plugin = {
       name: "collector",
       rules: {
@@ -85,18 +81,7 @@ async function expressions(): Promise<Found[]> {
         },
       },
     };
-    Deno.lint.runPlugin(collector, path, await Deno.readTextFile(new URL(path, ROOT)));
+    Deno.lint.runPlugin(collector, path, await readProjectFile(path));
   }
   return found;
-}
-
-/** The paths of the TypeScript files, from the root. */
-async function* sources(folders: readonly string[] = FOLDERS): AsyncGenerator<string> {
-  for (const folder of folders) {
-    for await (const { name, isDirectory } of Deno.readDir(new URL(folder, ROOT))) {
-      const path = `${folder}/${name}`;
-      if (isDirectory) yield* sources([path]);
-      else if (/(?<!\.d)\.tsx?$/.test(name)) yield path;
-    }
-  }
 }

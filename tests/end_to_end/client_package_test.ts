@@ -5,18 +5,19 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { PaymentsClient } from "../../packages/client/mod.ts";
 import { VERSION } from "../../packages/client/user_agent.ts";
 import { readCloneDocument } from "../support/documents/clone_documents.ts";
 import { codeBlocks, codeTexts, tableRows } from "../support/documents/readme_document.ts";
-import { missingPrograms } from "../support/documents/readme_shell.ts";
+import { lacksPrograms } from "../support/common/programs.ts";
 import {
   OFFLINE,
   OTHER_NODES,
   otherAccount,
   runCommand,
 } from "../support/package/installed_package.ts";
-import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
+import { copySources, withTemporaryFolder } from "../support/common/temporary_folder.ts";
 import { withServedService } from "../support/service/served_service.ts";
 
 const CLIENT = new URL("../../packages/client/", import.meta.url);
@@ -41,14 +42,9 @@ const TSCONFIG = {
   files: ["shop.ts"],
 };
 
-const missing = await missingPrograms(["node", "npm"]);
-if (missing.length > 0) {
-  console.warn(`The client's package is not tested unless CI is set: no ${missing.join(", ")}`);
-}
-
 Deno.test({
   name: "the client's package can be installed, type-checked and run as in its README",
-  ignore: missing.length > 0 && Deno.env.get("CI") === undefined,
+  ignore: await lacksPrograms("the client's package", ["node", "npm"]),
   fn: (t) =>
     withTemporaryFolder(async (folder) => {
       const project = join(folder, "project");
@@ -62,7 +58,7 @@ Deno.test({
 
       let archive = "";
       await t.step("npm pack includes the needed files and no sources", async () => {
-        await copyFolder(CLIENT, join(folder, "packages/client"));
+        await copySources(fileURLToPath(CLIENT), join(folder, "packages/client"));
         const packed = await run(["npm", "pack", "--json", "./packages/client"], folder);
         // npm 10 and older print the output of prepack before the JSON.
         const [{ filename, files }] = JSON.parse(packed.slice(packed.indexOf("[\n")));
@@ -164,30 +160,12 @@ function fetched(package_version: string, program: string): string[] {
 }
 
 /** Runs a program and returns its output. Throws if the program fails. */
-async function run(
-  [program, ...args]: readonly string[],
-  cwd: string,
-  env: Record<string, string> = {},
-): Promise<string> {
-  const command = new Deno.Command(program!, {
-    args: [...args],
+async function run(args: readonly string[], cwd: string, env: Record<string, string> = {}) {
+  const { code, stdout, stderr } = await runCommand({
+    args,
     cwd,
-    env: { npm_config_update_notifier: "false", npm_config_audit: "false", ...env },
-    stdin: "null",
+    env: { npm_config_audit: "false", ...env },
   });
-  const { code, stdout, stderr } = await command.output();
-  const [printed, errors] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
-  assert.equal(code, 0, `${program} ${args.join(" ")}\n${printed}${errors}`);
-  return printed!;
-}
-
-/** Copies a folder without built and installed files. */
-async function copyFolder(from: URL, to: string): Promise<void> {
-  await Deno.mkdir(to, { recursive: true });
-  for await (const { name, isDirectory } of Deno.readDir(from)) {
-    if (name === "dist" || name === "node_modules") continue;
-    const source = new URL(isDirectory ? `${name}/` : name, from);
-    if (isDirectory) await copyFolder(source, join(to, name));
-    else await Deno.copyFile(source, join(to, name));
-  }
+  assert.equal(code, 0, `${args.join(" ")}\n${stdout}${stderr}`);
+  return stdout;
 }

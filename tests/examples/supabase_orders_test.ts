@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { createClient } from "@supabase/supabase-js";
 import { until } from "../support/common/until.ts";
-import { missingPrograms } from "../support/documents/readme_shell.ts";
+import { lacksPrograms } from "../support/common/programs.ts";
 import { tryStack } from "../../examples/supabase_orders/try_stack.ts";
 import { openExposedProject } from "../support/exposure/exposed_project.ts";
 import { startSupabaseApi } from "../support/exposure/supabase_api.ts";
@@ -22,11 +22,6 @@ interface Row {
   paid_at: Date | null;
 }
 
-const missing = await missingPrograms(["bash", "npx"]);
-if (missing.length > 0) {
-  console.warn(`examples/supabase_orders is not run unless CI is set: no ${missing.join(", ")}`);
-}
-
 /** A token of Supabase. The test is in the place of Supabase, which verifies its signature. */
 function token(claims: object): string {
   const part = (value: object) => btoa(JSON.stringify(value)).replaceAll("=", "");
@@ -37,7 +32,7 @@ const tokenOf = (sub: string) => token({ sub, role: "authenticated", email: `${s
 
 Deno.test({
   name: "examples/supabase_orders writes its orders next to the service",
-  ignore: missing.length > 0 && Deno.env.get("CI") === undefined,
+  ignore: await lacksPrograms("examples/supabase_orders", ["bash", "npx"]),
   async fn(t) {
     await using project = await openSupabaseProject();
     const { sql, client, checkout_url, webhook_url } = project;

@@ -3,7 +3,7 @@
  * docs/testing.md. Nothing is fetched after the installation.
  */
 
-import { missingPrograms } from "../support/documents/readme_shell.ts";
+import { lacksPrograms } from "../support/common/programs.ts";
 import { withInstalledPackage } from "../support/package/installed_package.ts";
 import { RECIPE_CASES } from "../support/package/recipe_cases.ts";
 import { READY_CASE, SANDBOX_CASES } from "../support/package/sandbox_cases.ts";
@@ -11,14 +11,9 @@ import { START_CASES } from "../support/package/start_cases.ts";
 
 const CASES = [...START_CASES, ...SANDBOX_CASES, READY_CASE, ...RECIPE_CASES];
 
-const missing = await missingPrograms(["node", "npm"]);
-if (missing.length > 0) {
-  console.warn(`The npm package is not tested unless CI is set: no ${missing.join(", ")}`);
-}
-
 Deno.test({
   name: "the npm package can be installed and used",
-  ignore: missing.length > 0 && Deno.env.get("CI") === undefined,
+  ignore: await lacksPrograms("the npm package", ["node", "npm"]),
   fn: (t) =>
     withInstalledPackage(async (installed) => {
       for (const { name, run } of CASES) {

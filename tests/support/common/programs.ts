@@ -62,3 +62,29 @@ export async function startListening(
     },
   };
 }
+
+/** Returns the programs that this machine lacks. */
+async function missingPrograms(names: readonly string[]): Promise<string[]> {
+  const missing: string[] = [];
+  for (const name of names) {
+    try {
+      await new Deno.Command(name, { args: ["--version"], stdout: "null", stderr: "null" })
+        .output();
+    } catch (error) {
+      if (!(error instanceof Deno.errors.NotFound)) throw error;
+      missing.push(name);
+    }
+  }
+  return missing;
+}
+
+/**
+ * Whether tests that need programs are skipped, because this machine lacks one of them. In CI a
+ * missing program is a failure.
+ */
+export async function lacksPrograms(tests: string, names: readonly string[]): Promise<boolean> {
+  const missing = await missingPrograms(names);
+  const is_skipped = missing.length > 0 && Deno.env.get("CI") === undefined;
+  if (is_skipped) console.warn(`Not run unless CI is set: ${tests}, no ${missing.join(", ")}`);
+  return is_skipped;
+}

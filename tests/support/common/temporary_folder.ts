@@ -15,3 +15,13 @@ export async function withTemporaryFolder<T>(work: (path: string) => Promise<T>)
     await Deno.remove(path, { recursive: true });
   }
 }
+
+/** Copies the files of a checkout, without packages and builds. */
+export async function copySources(from: string, to: string): Promise<void> {
+  await Deno.mkdir(to, { recursive: true });
+  for await (const { name, isDirectory } of Deno.readDir(from)) {
+    if (["node_modules", "dist", ".venv", "__pycache__"].includes(name)) continue;
+    if (isDirectory) await copySources(join(from, name), join(to, name));
+    else await Deno.copyFile(join(from, name), join(to, name));
+  }
+}

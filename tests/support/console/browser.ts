@@ -3,6 +3,7 @@
  */
 
 import { type Browser, chromium } from "playwright-core";
+import { findProgram } from "../common/programs.ts";
 
 /**
  * Paths of Chromium in distributions. The variable CHROMIUM names another one. The headless shell is
@@ -25,7 +26,7 @@ const ARGUMENTS = [
   "--disable-sync",
 ];
 
-const executable = findBrowser();
+const executable = await findProgram([Deno.env.get("CHROMIUM") ?? [], PLACES].flat());
 
 /** Whether tests with a browser are skipped. In CI a missing browser is a failure. */
 export const no_browser = executable === null && Deno.env.get("CI") === undefined;
@@ -39,15 +40,4 @@ export async function launchBrowser(): Promise<Browser> {
     throw new Error(`No browser for the tests of the console: install chromium (${PLACES[1]})`);
   }
   return await chromium.launch({ executablePath: executable, args: ARGUMENTS });
-}
-
-function findBrowser(): string | null {
-  const places = [Deno.env.get("CHROMIUM") ?? [], PLACES].flat();
-  return places.find((path) => {
-    try {
-      return Deno.statSync(path).isFile;
-    } catch {
-      return false;
-    }
-  }) ?? null;
 }

@@ -20,11 +20,16 @@ export function readProjectFile(path: string): Promise<string> {
   return Deno.readTextFile(new URL(path, ROOT));
 }
 
-/** Paths of all files whose names end in one of these endings, sorted. */
-export async function projectFiles(endings: readonly string[]): Promise<string[]> {
+/** Paths of all files of folders, by default of all, whose names end in one of these, sorted. */
+export async function projectFiles(
+  endings: readonly string[],
+  folders: readonly string[] = [""],
+): Promise<string[]> {
   const paths: string[] = [];
-  for await (const path of walk("")) {
-    if (endings.some((ending) => path.endsWith(ending))) paths.push(path);
+  for (const folder of folders) {
+    for await (const path of walk(folder)) {
+      if (endings.some((ending) => path.endsWith(ending))) paths.push(path);
+    }
   }
   return paths.sort();
 }

@@ -133,18 +133,3 @@ async function lastBlock(files: readonly string[]): Promise<string> {
   }
   return "after the last block";
 }
-
-/** Returns the programs that this machine lacks. */
-export async function missingPrograms(names: readonly string[]): Promise<string[]> {
-  const missing: string[] = [];
-  for (const name of names) {
-    try {
-      await new Deno.Command(name, { args: ["--version"], stdout: "null", stderr: "null" })
-        .output();
-    } catch (error) {
-      if (!(error instanceof Deno.errors.NotFound)) throw error;
-      missing.push(name);
-    }
-  }
-  return missing;
-}

@@ -5,6 +5,7 @@
 
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { copySources } from "../common/temporary_folder.ts";
 import { freePort } from "../common/free_port.ts";
 import { until } from "../common/until.ts";
 import { shellExamples } from "../documents/readme_document.ts";
@@ -32,8 +33,8 @@ export async function startExample(
   start: LocalStart,
 ): Promise<RunningShop> {
   const path = join(folder, "examples", name);
-  await copyFolder(join(ROOT, "examples", name), path);
-  await copyFolder(join(ROOT, "packages/client"), join(folder, "packages/client"));
+  await copySources(join(ROOT, "examples", name), path);
+  await copySources(join(ROOT, "packages/client"), join(folder, "packages/client"));
   await Deno.symlink(start.data_dir, join(folder, ".local"));
   const readme = await Deno.readTextFile(join(path, "README.md"));
   const port = String(freePort());
@@ -78,14 +79,4 @@ export async function startExample(
     throw new Error(output, { cause: error });
   }
   return { url, [Symbol.asyncDispose]: stop };
-}
-
-/** Copies the files of a checkout, without packages and builds. */
-async function copyFolder(from: string, to: string): Promise<void> {
-  await Deno.mkdir(to, { recursive: true });
-  for await (const { name, isDirectory } of Deno.readDir(from)) {
-    if (["node_modules", "dist", ".venv", "__pycache__"].includes(name)) continue;
-    if (isDirectory) await copyFolder(join(from, name), join(to, name));
-    else await Deno.copyFile(join(from, name), join(to, name));
-  }
 }
