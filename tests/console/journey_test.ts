@@ -39,7 +39,7 @@ const OUTCOMES: [instrument: string, value: RegExp, status: string][] = [
 ];
 
 consoleCase("from an API key to a delivered webhook", async (step, place) => {
-  const { start, send, make, count } = place;
+  const { start, send, make } = place;
   const receiver = openRecorder(() => 204);
   const url = receiver.url("/hook");
   const on = await place.enter("", { permissions: ["clipboard-read", "clipboard-write"] });
