@@ -38,7 +38,7 @@ interface GeneratedFile {
 }
 
 /** Every file that the command writes. */
-export const GENERATED_FILES: readonly GeneratedFile[] = [
+const GENERATED_FILES: readonly GeneratedFile[] = [
   { path: "packages/client/resources.ts", render: renderClientTypes },
   { path: "docs/errors.md", render: renderErrorPage },
   { path: "supabase/schemas/error_catalogue.sql", render: renderErrorCatalogue },

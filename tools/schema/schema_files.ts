@@ -20,7 +20,7 @@ interface SchemaFolders {
 }
 
 /** The folder of the files. */
-export const SCHEMAS_DIR = fileURLToPath(new URL("../../supabase/schemas", import.meta.url));
+const SCHEMAS_DIR = fileURLToPath(new URL("../../supabase/schemas", import.meta.url));
 
 /** The paths of this project. */
 const FOLDERS: SchemaFolders = {
