@@ -6,6 +6,7 @@
 
 import assert from "node:assert/strict";
 import type { ErrorCode } from "../../shared/core/errors.ts";
+import { claimKey } from "../support/database/idempotency_keys.ts";
 import { addAccount } from "../support/database/provider_flow.ts";
 import { fingerprint } from "../../shared/core/canonical_json.ts";
 import { EVENT_TYPES } from "../../shared/core/vocabulary.ts";
@@ -30,7 +31,6 @@ import {
 } from "../support/service/service.ts";
 import { CATALOGUE, type CatalogueRequest } from "../support/catalogue/requests.ts";
 import { fill, keep, type Saved } from "../support/catalogue/run_catalogue.ts";
-import postgres from "postgres";
 
 const FILE = new URL("../../docs/openapi.json", import.meta.url);
 const PAYMENTS = "/api-v1-payments/v1/payments";
@@ -247,20 +247,10 @@ async function recordErrors(service: TestService): Promise<Examples["components"
 /** The response to a concurrent duplicate of a request in progress. */
 async function inProgress(service: TestService): Promise<TestResponse> {
   const body = { amount: 1000, currency: "EUR" };
-  const hash = fingerprint("POST", PAYMENTS, body);
-  const first = postgres(service.database.url, { max: 1, onnotice: () => {} });
+  const first = await claimKey(service, "order-1002", fingerprint("POST", PAYMENTS, body), "{}");
   try {
-    await first`begin`;
-    await first`insert into pay.idempotency_keys
-      (environment_id, api_key_id, key, fingerprint, request_id, request_line, status, body,
-        created_at)
-      values (${await service.environmentOf(
-      service.key,
-    )}, ${service.key.id}, 'order-1002', decode(${hash}, 'hex'),
-        ${`req_${"0".repeat(26)}`}, ${`POST ${PAYMENTS}`}, 201, '{}', now())`;
     return await service.call("POST", PAYMENTS, { body, idempotency_key: "order-1002" });
   } finally {
-    await first`rollback`;
     await first.end();
   }
 }

@@ -29,12 +29,14 @@ export async function storeKey(
 
 async function insertKey(
   sql: postgres.Sql,
-  { key: { environment_id, id } }: TestService,
+  service: TestService,
   key: string,
   hash: string,
   body: string,
   at_ms: number,
 ): Promise<void> {
+  const { id } = service.key;
+  const environment_id = await service.environmentOf(service.key);
   await sql`insert into pay.idempotency_keys
     (environment_id, api_key_id, key, fingerprint, request_id, request_line, status, body,
       created_at)
