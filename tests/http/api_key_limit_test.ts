@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { generateApiKey, parseApiKey } from "../../shared/core/api_key.ts";
 import { idGenerator } from "../../shared/core/ids.ts";
-import type { TestKey, TestService } from "../support/service/service.ts";
+import type { TestService } from "../support/service/service.ts";
 import { startSecondService } from "../support/service/second_service.ts";
 import { assertRefused, serviceCase } from "../support/service/service_case.ts";
 
@@ -19,12 +19,13 @@ function make(service: TestService, options: { key?: string; idempotency_key?: s
   return service.call("POST", KEYS, { body: { name: "made" }, ...options });
 }
 
-async function liveKeys({ sql }: TestService, { id }: TestKey): Promise<number> {
-  const [row] = await sql`
-    select count(*)::int as live from pay.api_keys k
-    where k.environment_id = (select environment_id from pay.api_keys where id = ${id})
+/** The active keys of the first environment. */
+async function liveKeys({ sql, key }: TestService): Promise<number> {
+  const rows = await sql`
+    select from pay.api_keys k
+    where k.environment_id = (select environment_id from pay.api_keys where id = ${key.id})
       and k.revoked_at is null and (k.expires_at is null or k.expires_at > now())`;
-  return row!.live;
+  return rows.length;
 }
 
 /** Inserts rows of keys with one secret each, as creates do. */
@@ -68,7 +69,7 @@ serviceCase(
       const refused = responses.filter(({ status }) => status !== 201);
       await t.step("the refused creates are 400, name the limit and store nothing", async () => {
         assert.equal(made.length, MAX_LIVE - 1);
-        assert.equal(await liveKeys(service, service.key), MAX_LIVE);
+        assert.equal(await liveKeys(service), MAX_LIVE);
         for (const response of refused) {
           assertRefused(response, 400, "invalid_parameter");
           assert.match(response.body.error.message, /100 keys/);
@@ -84,7 +85,7 @@ serviceCase(
           service.issueKey(service.key.environment_id),
           (error: Error & { code: string }) => error.code === "54000",
         );
-        assert.equal(await liveKeys(service, service.key), MAX_LIVE);
+        assert.equal(await liveKeys(service), MAX_LIVE);
       });
       await t.step("another environment has a limit of its own", async () => {
         assert.equal((await make(service, { key: service.other.text })).status, 201);
@@ -102,7 +103,7 @@ serviceCase(
       await t.step("a reset revokes no key, so it makes no room", async () => {
         assert.equal((await service.call("POST", "/api-v1-sandbox/reset")).status, 200);
         assertRefused(await make(service), 400, "invalid_parameter");
-        assert.equal(await liveKeys(service, service.key), MAX_LIVE);
+        assert.equal(await liveKeys(service), MAX_LIVE);
       });
     } finally {
       await second.close();
@@ -128,7 +129,7 @@ serviceCase("expired keys do not count until the operator rotates them", async (
   });
   await t.step("the operator's rotation is refused at the limit and changes nothing", async () => {
     await assert.rejects(rotate(), (error: Error & { code: string }) => error.code === "54000");
-    assert.equal(await liveKeys(service, service.key), MAX_LIVE);
+    assert.equal(await liveKeys(service), MAX_LIVE);
   });
   await t.step("below the limit the rotation removes the expiry", async () => {
     await service.sql`update pay.api_keys set revoked_at = now()
@@ -141,16 +142,16 @@ serviceCase("expired keys do not count until the operator rotates them", async (
       shown.body.secrets.map(({ expires_at }: { expires_at: string | null }) => expires_at),
       [null],
     );
-    assert.equal(await liveKeys(service, service.key), MAX_LIVE);
+    assert.equal(await liveKeys(service), MAX_LIVE);
   });
 });
 
 serviceCase("ended keys of an environment are bounded", async (t, service) => {
   const { environment_id } = service.key;
   const count = async (environment: string) => {
-    const [row] = await service.sql`
-      select count(*)::int as keys from pay.api_keys where environment_id = ${environment}`;
-    return row!.keys;
+    const rows = await service.sql`
+      select from pay.api_keys where environment_id = ${environment}`;
+    return rows.length;
   };
   await t.step(`a create deletes the oldest beyond ${MAX_ENDED}`, async () => {
     const oldest = await insertKeys(service, environment_id, 5, {
@@ -192,9 +193,9 @@ serviceCase("ended keys of an environment are bounded", async (t, service) => {
     await service.sql`select pay.purge()`;
     const shown = await service.call("GET", `${KEYS}/${made.id}`);
     assert.equal(shown.body.last_used_at, used.toISOString());
-    const [row] = await service.sql`
-      select count(*)::int as rows from pay.api_key_secrets where api_key_id = ${made.id}`;
-    assert.equal(row!.rows, 1);
+    const left = await service.sql`
+      select from pay.api_key_secrets where api_key_id = ${made.id}`;
+    assert.equal(left.length, 1);
   });
   await t.step("retention deletes ended secrets of webhook endpoints", async () => {
     const endpoints = "/api-v1-payments/v1/webhook_endpoints";

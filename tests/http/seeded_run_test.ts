@@ -43,6 +43,15 @@ async function transcriptOf(service: TestService, key: string): Promise<string> 
   return text;
 }
 
+async function linesOf(service: TestService, key: string): Promise<string[]> {
+  return (await transcriptOf(service, key)).trimEnd().split("\n");
+}
+
+/** The numbers of the lines of a transcript. */
+async function numbersOf(service: TestService, key: string): Promise<number[]> {
+  return (await linesOf(service, key)).map((line) => JSON.parse(line).n);
+}
+
 /** Stores lines of 500 characters, about 1 000 bytes. */
 async function fillTranscript({ sql }: TestService, seed: string, lines: number): Promise<void> {
   await sql`
@@ -253,19 +262,14 @@ serviceCase("a seeded sandbox", async (t, service) => {
     assert.match(made.body.secret, /^skseeded_test_/);
     const paid = await service.pay({}, { key: made.body.secret });
     assert.equal(paid.status, 201);
-    const lines = (await transcriptOf(service, key)).trimEnd().split("\n");
-    assert.deepEqual(lines.map((line) => JSON.parse(line).n), [1, 2]);
+    assert.deepEqual(await numbersOf(service, key), [1, 2]);
   });
   await t.step("requests at the same time get numbers and lines of their own", async () => {
     const key = await makeSeeded(service, "parallel");
     const responses = await Promise.all(Array.from({ length: 40 }, () => service.pay({}, { key })));
     assert.ok(responses.every(({ status }) => status === 201));
     assert.equal(new Set(responses.map(({ body }) => body.id)).size, 40);
-    const lines = (await transcriptOf(service, key)).trimEnd().split("\n");
-    assert.deepEqual(
-      lines.map((line) => JSON.parse(line).n),
-      Array.from({ length: 40 }, (_, at) => at + 1),
-    );
+    assert.deepEqual(await numbersOf(service, key), Array.from({ length: 40 }, (_, at) => at + 1));
   });
   await t.step("a request gets its response, even if its line cannot be stored", async () => {
     const key = await makeSeeded(service, "unkept");
@@ -275,8 +279,7 @@ serviceCase("a seeded sandbox", async (t, service) => {
     assert.equal((await service.pay({ reference }, { key })).status, 201);
     assert.equal((await service.pay({}, { key })).status, 201);
     await service.sql`alter table pay.transcript_lines drop constraint no_lines`;
-    const lines = (await transcriptOf(service, key)).trimEnd().split("\n");
-    assert.deepEqual(lines.map((line) => JSON.parse(line).n), [2]);
+    assert.deepEqual(await numbersOf(service, key), [2]);
   });
   await t.step("a transcript has an end", async () => {
     const key = await makeSeeded(service, "long");
@@ -284,8 +287,7 @@ serviceCase("a seeded sandbox", async (t, service) => {
       .sql`update pay.sandbox_settings set requests = pay_internal.max_transcript_lines() - 1
       where seed = 'long'`;
     for (let i = 0; i < 2; i++) assert.equal((await service.pay({}, { key })).status, 201);
-    const lines = (await transcriptOf(service, key)).trimEnd().split("\n");
-    assert.deepEqual(lines.map((line) => JSON.parse(line).n), [10_000]);
+    assert.deepEqual(await numbersOf(service, key), [10_000]);
     const large = await makeSeeded(service, "large");
     await service.sql`update pay.sandbox_settings set transcript_bytes = 16 * 1024 * 1024 - 1
       where seed = 'large'`;
@@ -341,7 +343,7 @@ serviceCase("a seeded sandbox", async (t, service) => {
       ["/DE89370400440532013000", /DE89|0532/, "GET"],
     ];
     for (const [query] of queries) await service.call("GET", `${PAYMENTS}${query}`, { key });
-    const lines = (await transcriptOf(service, key)).trimEnd().split("\n");
+    const lines = await linesOf(service, key);
     for (const [at, [, hidden, shown]] of [...bodies, ...queries].entries()) {
       assert.doesNotMatch(lines[at]!, hidden);
       assert.ok(lines[at]!.includes(shown), `${shown} in ${lines[at]}`);
