@@ -67,6 +67,35 @@ export function wrongQueries(query: z.ZodType): WrongValue[] {
   });
 }
 
+/** Stands for the literal in the text of a body. */
+const MARK = "MARK";
+
+/** A time or a number of a body. */
+interface RangedField {
+  path: string;
+  is_time: boolean;
+  /** Makes the body as text, with this literal of JSON in the field. */
+  withLiteral(literal: string): string;
+}
+
+/** Returns each time and number of a body. @param bases by field, the members that it needs */
+export function rangedFields(
+  body: z.ZodType,
+  bases: Readonly<Record<string, Record<string, unknown>>>,
+): RangedField[] {
+  return fieldsOf(body, []).flatMap(({ path, schema }) => {
+    const inner = innermost(schema);
+    // A text of another kind accepts the day that no year has.
+    const is_time = isText(inner) && accepts(schema, SOUND.since) &&
+      !accepts(schema, "2030-02-31T00:00:00Z");
+    if (!is_time && !(inner instanceof z.ZodNumber)) return [];
+    const sound = { ...soundObject(body, path) as object, ...bases[nameOf(path)] };
+    const text = JSON.stringify(put(sound, path, MARK));
+    const withLiteral = (literal: string) => text.replace(`"${MARK}"`, literal);
+    return [{ path: nameOf(path), is_time, withLiteral }];
+  });
+}
+
 interface Field {
   path: Step[];
   schema: z.ZodType;
