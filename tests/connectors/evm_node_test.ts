@@ -34,7 +34,7 @@ function manyBooks(count: number): WatchedBooks {
 }
 
 /** A payout of one unit that was sent with the nonce 0. */
-function payoutTo(destination: string): ChainPayout {
+function payoutTo(destination: string, more: Partial<ChainPayout> = {}): ChainPayout {
   return {
     operation_id: "pc_0",
     op: "transfer",
@@ -49,6 +49,7 @@ function payoutTo(destination: string): ChainPayout {
     priority_fee: 1,
     sent_seconds: 0,
     is_exported: false,
+    ...more,
   };
 }
 
@@ -104,17 +105,28 @@ Deno.test("poll() stops at a block whose single address a node refuses for anoth
   await assert.rejects(books.poll(account), /block range limit/);
 });
 
-Deno.test("poll() halves its range of payouts until the node accepts it", async () => {
-  const books = new WatchedBooks(1);
-  const { address } = books.list[0]!;
-  const paid = new Map([[1_500, [address]]]);
-  await using node = startNodeDouble({ head: 2_000, final: 1_900, paid, span_max: 100 });
-  const account = accountAt(node.url, { signer_address: DOUBLE_PAYER });
-  books.store.openPayouts = () => Promise.resolve([payoutTo(address)]);
-  const final = { number: 1_900, hash: doubleHash(1_900) };
-  books.cursor = { final, span: 1_000, pass: null, paid: 900 };
-  assert.deepEqual(await books.poll(account), ["succeeded 1 pay_0"]);
-});
+const exported = { nonce: null, is_exported: true };
+/** Open payouts, of which one unit to the address is paid. */
+const PAYOUTS: [name: string, payouts: (address: string) => ChainPayout[]][] = [
+  ["of a signer, by its nonce", (address) => [payoutTo(address)]],
+  ["that people sign, by the amount", (address) => [
+    payoutTo(address, { ...exported, operation_id: "pc_2", amount_minor: 2 }),
+    payoutTo(address, exported),
+  ]],
+];
+for (const [name, payouts] of PAYOUTS) {
+  Deno.test(`poll() finds a payout ${name}, in ranges that the node accepts`, async () => {
+    const books = new WatchedBooks(1);
+    const { address } = books.list[0]!;
+    const paid = new Map([[1_500, [address]]]);
+    await using node = startNodeDouble({ head: 2_000, final: 1_900, paid, span_max: 100 });
+    const account = accountAt(node.url, { signer_address: DOUBLE_PAYER });
+    books.store.openPayouts = () => Promise.resolve(payouts(address));
+    const final = { number: 1_900, hash: doubleHash(1_900) };
+    books.cursor = { final, span: 1_000, pass: null, paid: 900 };
+    assert.deepEqual(await books.poll(account), ["succeeded 1 pay_0"]);
+  });
+}
 
 Deno.test("poll() of 10 000 payments and 1 000 transfers a block stays cheap", async () => {
   const books = manyBooks(10_000);

@@ -32,26 +32,12 @@ import {
 } from "../support/connectors/stripe_case.ts";
 
 const DECLINES: [decline_code: string, code: string, ours: DeclineCode][] = [
-  ...[
-    "generic_decline",
-    "do_not_honor",
-    "call_issuer",
-    "card_not_supported",
-    "currency_not_supported",
-    "lost_card",
-    "stolen_card",
-    "pickup_card",
-    "restricted_card",
-    "expired_card",
-    "incorrect_cvc",
-    "invalid_account",
-    "processing_error",
-    "try_again_later",
-    "issuer_not_available",
-    "a_code_of_next_year",
-  ].map((decline) =>
-    [decline, "card_declined", "payment_declined"] as [string, string, DeclineCode]
-  ),
+  ["generic_decline", "card_declined", "payment_declined"],
+  // A payer must not learn that a card is reported lost or stolen.
+  ["lost_card", "card_declined", "payment_declined"],
+  ["stolen_card", "card_declined", "payment_declined"],
+  ["incorrect_cvc", "incorrect_cvc", "payment_declined"],
+  ["a_code_of_next_year", "card_declined", "payment_declined"],
   ["insufficient_funds", "card_declined", "insufficient_funds"],
   ["withdrawal_count_limit_exceeded", "card_declined", "insufficient_funds"],
   ["card_velocity_exceeded", "card_declined", "insufficient_funds"],

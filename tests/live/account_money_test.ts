@@ -16,6 +16,7 @@ import {
   stopPolls,
   workAfter,
 } from "../support/live/live_books.ts";
+import { movement, page } from "../support/connectors/stripe_case.ts";
 import { startService } from "../support/service/service.ts";
 
 const HOUR_S = 3600;
@@ -138,21 +139,18 @@ function startProvider() {
   const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, (request) => {
     const { searchParams } = new URL(request.url);
     const after = searchParams.get("starting_after");
-    const page = after === null ? 0 : Number(after.slice("txn_".length)) + 1;
-    requested.push(page);
-    if (page === BROKEN_PAGE && !is_broken) {
+    const at = after === null ? 0 : Number(after.slice("txn_".length)) + 1;
+    requested.push(at);
+    if (at === BROKEN_PAGE && !is_broken) {
       is_broken = true;
       return new Response(null, { status: 500 });
     }
-    const movement = (id: string, currency: string) => ({
-      ...{ id, object: "balance_transaction", type: "charge", amount: 1, created: 1, currency },
-      ...{ fee: 0, net: 1 },
-    });
-    return Response.json({
-      object: "list",
-      data: [movement(`txn_x${page}`, "isk"), movement(`txn_${page}`, "eur")],
-      has_more: page < PAGES - 1,
-    });
+    const cents = { amount: 1, fee: 0, net: 1 };
+    const data = [
+      movement({ ...cents, id: `txn_x${at}`, currency: "isk" }),
+      movement({ ...cents, id: `txn_${at}` }),
+    ];
+    return Response.json(page(data, at < PAGES - 1));
   });
   const base_url = `http://127.0.0.1:${server.addr.port}`;
   return { base_url, requested, close: () => server.shutdown() };

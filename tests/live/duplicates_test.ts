@@ -14,6 +14,7 @@ import {
   stopPolls,
   workAfter,
 } from "../support/live/live_books.ts";
+import { intent } from "../support/connectors/stripe_case.ts";
 import { startService } from "../support/service/service.ts";
 import { startSecondService } from "../support/service/second_service.ts";
 import { until } from "../support/common/until.ts";
@@ -175,36 +176,16 @@ const CREATES = 300;
 /** A provider that responds to no create until the test lets it. */
 function startSlowProvider() {
   let waiting = 0;
-  let ids = 0;
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, async (request) => {
     const form = new URLSearchParams(await request.text());
-    waiting++;
+    const id = `pi_${++waiting}`;
     await released;
-    const metadata = Object.fromEntries(
-      [...form].flatMap(([name, value]) => {
-        const field = /^metadata\[(\w+)\]$/.exec(name)?.[1];
-        return field ? [[field, value]] : [];
-      }),
-    );
+    const call = form.get("metadata[call]");
     const amount = Number(form.get("amount"));
-    return Response.json({
-      id: `pi_${++ids}`,
-      object: "payment_intent",
-      created: Math.floor(Date.now() / 1000),
-      livemode: true,
-      status: "succeeded",
-      amount,
-      amount_received: amount,
-      amount_capturable: 0,
-      currency: form.get("currency"),
-      capture_method: "automatic",
-      latest_charge: null,
-      next_action: null,
-      last_payment_error: null,
-      canceled_at: null,
-      metadata,
-    });
+    const metadata = { payment: form.get("metadata[payment]"), call };
+    const amounts = { amount, amount_received: amount };
+    return Response.json(intent({ id, ...amounts, metadata, livemode: true, latest_charge: null }));
   });
   return {
     base_url: `http://127.0.0.1:${server.addr.port}`,
