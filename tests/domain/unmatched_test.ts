@@ -51,6 +51,7 @@ const BOOKINGS: [
   ["refund", "pending", null, 0],
   ["refund", "succeeded", "unmatched_reversal", -1000],
   ["refund", "failed", null, 0],
+  ["refund", "returned", "unmatched", 1000],
   ["transfer", "succeeded", "unmatched_reversal", -1000],
   ["transfer", "failed", null, 0],
   ["dispute", "disputed", "unmatched_reversal", -1000],

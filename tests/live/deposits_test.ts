@@ -13,6 +13,7 @@ import type { ProviderEvent } from "../../shared/domain/providers/connector.ts";
 import { DOUBLE_TOKEN } from "../support/chain/node_double.ts";
 import { XPUB } from "../support/chain/watched.ts";
 import {
+  assertNoBreaches,
   chainBalances,
   ledgerBalances,
   type StablecoinCase,
@@ -171,16 +172,10 @@ Deno.test("a live payment by stablecoin", async (t) => {
 /** Longer than the time of a payment. */
 const HOUR_AND_MORE_S = 4_000;
 
-/**
- * Asserts that the ledger agrees with the chain to the last unit, and that no invariant is broken.
- */
+/** Asserts that the ledger agrees with the chain to the last unit, and that nothing is broken. */
 async function assertBalanced(given: StablecoinCase): Promise<void> {
-  const { sql } = given.service;
   assert.deepEqual(await ledgerBalances(given), await chainBalances(given));
-  // Reported provider events are for the operator. After they are dismissed, nothing may be left.
-  await sql`select pay.dismiss_provider_event(account_id, reference, 'seen') from pay.list_reported_events()`;
-  const verdicts = await checkBooks(sql);
-  assert.deepEqual(verdicts.flatMap(({ breaches, examples }) => breaches > 0 ? examples : []), []);
+  await assertNoBreaches(given);
 }
 
 async function eventsOf({ service }: StablecoinCase, { id }: { id: string }): Promise<string[]> {

@@ -161,7 +161,10 @@ liveCase("3-D Secure: the payer's page settles the payment", async (given, t) =>
       ]);
       const types = ["payment.created", "payment.requires_action", `payment.${status}`];
       assert.deepEqual(await eventTypes(given, id), types);
-      if (status === "declined") return;
+      if (status === "declined") {
+        assert.equal((await intentOf(given, id)).status, "canceled", "nobody can pay it later");
+        return;
+      }
       const reported = (await providerEventsOf(given, id)).map(([reported]) => reported);
       assert.ok(reported.includes("fee succeeded"), `${reported}`);
     });

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { encodeFunctionData, parseAbi } from "viem";
+import { checkBooks } from "../../../apps/operator/check_books.ts";
 import { idGenerator } from "../../../shared/core/ids.ts";
 import { type CallOptions, startService, type TestService } from "../service/service.ts";
 import { no_anvil, startAnvil } from "./anvil.ts";
@@ -154,6 +155,20 @@ export async function ledgerBalances({ service }: StablecoinCase): Promise<Recor
     where environment_id = ${service.live.environment_id}
     group by currency having sum(processor) <> 0 order by currency`;
   return Object.fromEntries(rows.map(({ currency, balance }) => [currency, balance]));
+}
+
+/**
+ * Asserts that no invariant is broken, after what the operator reads is dismissed.
+ * @param is_open matches breaches that a test leaves open
+ */
+export async function assertNoBreaches(
+  { service: { sql } }: StablecoinCase,
+  is_open: (text: string) => boolean = () => false,
+): Promise<void> {
+  await sql`select pay.dismiss_provider_event(account_id, reference, 'seen') from pay.list_reported_events()`;
+  const verdicts = await checkBooks(sql);
+  const found = verdicts.flatMap(({ breaches, examples }) => breaches > 0 ? examples : []);
+  assert.deepEqual(found.filter((text) => !is_open(text)), []);
 }
 
 /** Returns the unapplied money of a payment, or of the account. */
