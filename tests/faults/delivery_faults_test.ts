@@ -1,7 +1,8 @@
 /**
  * Faults of webhook deliveries: each happens to the next deliveries that match, exactly as often as
- * it was declared, and the others arrive as usual. The same is true for an endpoint with a URL, where
- * the dispatcher gives a fault to an attempt, and for an inbox, where the commit or a read does.
+ * it was declared, and the others arrive as usual. The same is true for an endpoint with a URL,
+ * where the dispatcher gives a fault to an attempt, and for an inbox, where the commit or a read
+ * does.
  */
 
 import assert from "node:assert/strict";

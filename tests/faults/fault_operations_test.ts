@@ -77,8 +77,8 @@ serviceCase("POST /faults declares a fault", async (t, service) => {
 const OK = { on: "request", fault: "rate_limited" };
 
 /**
- * Refused bodies, the field at fault and a part of the message. messages_test.ts has a wrong value of
- * each field.
+ * Refused bodies, the field at fault and a part of the message. messages_test.ts has a wrong value
+ * of each field.
  */
 const REFUSED: [body: Record<string, unknown>, param: string, words: RegExp][] = [
   [{ on: "request", fault: "declined" }, "fault", /of a request must be "rate_limited"/],

@@ -38,7 +38,9 @@ const WAYS: [name: string, (service: TestService, fault: string) => Promise<Call
   }],
 ];
 
-/** Faults, the error of the request, and whether the payment is made. The connection has no error. */
+/**
+ * Faults, the error of the request, and whether the payment is made. The connection has no error.
+ */
 const ERRORS: [fault: string, status: number, code: string, done: boolean][] = [
   ["rate_limited", 429, "rate_limited", false],
   ["service_unavailable", 503, "service_unavailable", false],

@@ -1,6 +1,6 @@
 /**
- * FairQueue: the slots of accounts, environments and endpoints, turns, bounds and rests. FairTime: the
- * time of a dispatcher, which sends one poison delivery at a time, divided between accounts.
+ * FairQueue: the slots of accounts, environments and endpoints, turns, bounds and rests. FairTime:
+ * the time of a dispatcher, which sends one poison delivery at a time, divided between accounts.
  */
 
 import assert from "node:assert/strict";
@@ -18,7 +18,9 @@ function settled(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve));
 }
 
-/** A queue with a clock that the test sets. Names the owners of a job by a path: `account/endpoint`. */
+/**
+ * A queue with a clock that the test sets. Names the owners of a job by a path: `account/endpoint`.
+ */
 function open(bounds: Partial<FairQueueBounds> = {}) {
   const clock = { now_ms: 1_000 };
   const queue = new FairQueue({ slots: 1, levels: [1], ...bounds }, () => clock.now_ms);

@@ -1,6 +1,6 @@
 /**
- * Worker: it leases, runs and records until nothing is due, and stops without losing a result. Alarm:
- * a process wakes itself for the work that it has rescheduled.
+ * Worker: it leases, runs and records until nothing is due, and stops without losing a result.
+ * Alarm: a process wakes itself for the work that it has rescheduled.
  */
 
 import assert from "node:assert/strict";

@@ -2,9 +2,9 @@
  * Bounds of a sandbox's clock. With more waiting deliveries and payments than a step changes it
  * stops, advances and runs again, each response comes within its bound and leads to the target, and
  * everything happens once and in the order of time. Nothing brings a clock beyond its latest time,
- * everything works at it, and a reset leads away from it. `WAITING=70000` makes the run with as many
- * deliveries as no single statement could change, `DELIVERIES=10000` the long advance with as many;
- * it takes some minutes.
+ * everything works at it, and a reset leads away from it. `WAITING=70000` makes the run with as
+ * many deliveries as no single statement could change, `DELIVERIES=10000` the long advance with as
+ * many; it takes some minutes.
  */
 
 import assert from "node:assert/strict";

@@ -1,8 +1,8 @@
 /**
  * Order and retries with an injected clock (contract §4): an event waits only while an earlier
- * event of the same payment is still being tried, and `blocked_by` names the delivery of that event.
- * The list (contract §5) shows the deliveries of one change by event, the newest first, and those of
- * one event by endpoint.
+ * event of the same payment is still being tried, and `blocked_by` names the delivery of that
+ * event. The list (contract §5) shows the deliveries of one change by event, the newest first, and
+ * those of one event by endpoint.
  */
 
 import assert from "node:assert/strict";

@@ -1,7 +1,7 @@
 /**
- * Deliveries (contract §4): every change arrives at every endpoint that subscribes to it, once and in
- * the order of the payment's sequence, as the stored bytes, with signatures that existing libraries
- * accept and the `traceparent` of its request.
+ * Deliveries (contract §4): every change arrives at every endpoint that subscribes to it, once and
+ * in the order of the payment's sequence, as the stored bytes, with signatures that existing
+ * libraries accept and the `traceparent` of its request.
  */
 
 import assert from "node:assert/strict";

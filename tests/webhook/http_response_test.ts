@@ -75,7 +75,9 @@ const CASES: [name: string, text: string, expected: Verdict][] = [
   ],
 ];
 
-/** Texts that are refused. Some could be read by two parsers differently (RFC 9112 §2.2, §5, §6). */
+/**
+ * Texts that are refused. Some could be read by two parsers differently (RFC 9112 §2.2, §5, §6).
+ */
 const MALFORMED: [name: string, text: string][] = [
   ["another protocol", "SSH-2.0-OpenSSH_9.9\r\n\r\n"],
   ["an HTTP/2 preface", "HTTP/2 200\r\n\r\n"],

@@ -158,7 +158,10 @@ serviceCase("reset of a sandbox with an inbox", async (t, service) => {
   });
 });
 
-/** Refused requests on the delivery of an endpoint. messages_test.ts has a wrong value of each field. */
+/**
+ * Refused requests on the delivery of an endpoint. messages_test.ts has a wrong value of each
+ * field.
+ */
 const REFUSED: [name: string, of: "inbox" | "url" | null, body: object, param: string][] = [
   ["delivery url without a URL", null, { delivery: "url" }, "url"],
   ["a URL together with an inbox", null, { delivery: "inbox", url: HOOKS }, "url"],

@@ -1,6 +1,6 @@
 /**
- * The internal routes: those that wake the dispatcher and retention, and the metrics. A token guards
- * them, and without it they reveal nothing.
+ * The internal routes: those that wake the dispatcher and retention, and the metrics. A token
+ * guards them, and without it they reveal nothing.
  */
 
 import assert from "node:assert/strict";

@@ -33,7 +33,10 @@ function untilSent({ sql }: TestService): Promise<unknown> {
   }, DEADLINE_MS);
 }
 
-/** Acknowledged payments exist, every event arrives, few twice, none out of order, all freshly signed. */
+/**
+ * Acknowledged payments exist, every event arrives, few twice, none out of order, all freshly
+ * signed.
+ */
 Deno.test("kill -9 in the middle of 2 000 deliveries, twice", async (t) => {
   // The test uses only the database, the key and the endpoint of this service.
   const service = await startService();

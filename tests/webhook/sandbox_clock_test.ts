@@ -1,7 +1,8 @@
 /**
  * Webhooks and the clock of a sandbox: retries wait for it, an advance makes them in order, and
- * signatures carry the real time. An advance that is not complete when the next command comes happens
- * all the same: the command goes on from its target, and its response is complete at its own target.
+ * signatures carry the real time. An advance that is not complete when the next command comes
+ * happens all the same: the command goes on from its target, and its response is complete at its
+ * own target.
  */
 
 import assert from "node:assert/strict";
@@ -156,8 +157,8 @@ async function beginHeldUp(service: TestService, receiver: RecordingReceiver, ke
 }
 
 /**
- * Each row: a command after an advance of ten days that is not complete, the time at which the clock
- * arrives in the end, in days and seconds, and its mode there.
+ * Each row: a command after an advance of ten days that is not complete, the time at which the
+ * clock arrives in the end, in days and seconds, and its mode there.
  */
 const COMMANDS: [
   command: { advance?: number; to_s?: number; mode?: string },

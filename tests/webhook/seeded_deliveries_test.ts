@@ -1,7 +1,7 @@
 /**
- * The deliveries of a seeded sandbox repeat byte for byte (ADR 0023): two runs in two databases send
- * the same bodies and headers, through a URL and through an inbox. Only the time of the signature
- * differs, and the signature with it.
+ * The deliveries of a seeded sandbox repeat byte for byte (ADR 0023): two runs in two databases
+ * send the same bodies and headers, through a URL and through an inbox. Only the time of the
+ * signature differs, and the signature with it.
  */
 
 import assert from "node:assert/strict";

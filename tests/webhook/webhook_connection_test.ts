@@ -1,6 +1,6 @@
 /**
- * Connections to receivers and their pool: which connections can be reused. Names are resolved with a
- * name server on loopback, which records every name that is queried.
+ * Connections to receivers and their pool: which connections can be reused. Names are resolved with
+ * a name server on loopback, which records every name that is queried.
  */
 
 import assert from "node:assert/strict";
