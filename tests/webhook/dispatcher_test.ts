@@ -18,11 +18,33 @@ import { addEndpoint, holdResponses, settle } from "../support/webhook/recording
 import { webhookCase } from "../support/webhook/webhook_case.ts";
 
 const MAX_OF_NEW = 4;
+const MAX_OF_FAST = 16;
 const MAX_OF_FAILING = 2;
 
 async function pay(service: TestService, count: number): Promise<void> {
   for (let i = 0; i < count; i++) await service.make({ outcome: "pending" });
 }
+
+webhookCase("a fast endpoint has 16 attempts in progress", async (_, service, hooks) => {
+  await addEndpoint(service, hooks.url("/"));
+  await pay(service, 1);
+  await settle(service);
+  let [under_way, most] = [0, 0];
+  hooks.judge = async () => {
+    most = Math.max(most, ++under_way);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    under_way--;
+    return 200;
+  };
+  await service.sql`
+    insert into pay.webhook_deliveries (environment_id, id, event_id, event_type, endpoint_id,
+      subject_id, sequence, status, next_attempt_at, created_at)
+    select e.environment_id, left(t.id, 20) || 'd' || n, e.id, e.type, t.id, 'pay_' || n, 1,
+      'pending', e.created_at, e.created_at
+    from pay.events e, pay.webhook_endpoints t, generate_series(1, 200) n`;
+  await settle(service);
+  assert.deepEqual([hooks.arrivals.length, most], [201, MAX_OF_FAST]);
+});
 
 webhookCase("a failing endpoint has 2 attempts in progress", async (_, service, hooks) => {
   const { held, release } = holdResponses(hooks);

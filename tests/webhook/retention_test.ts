@@ -240,6 +240,28 @@ serviceCase("autovacuum follows retention at 2 % of each table", async (_, { sql
   );
 });
 
+serviceCase("pay.purge() leaves a locked row to the next purge", async (_, service) => {
+  const { environment_id } = service.key;
+  const held = await insertPayment(service.sql, environment_id, NOW - 31 * DAY);
+  await insertPayment(service.sql, environment_id, NOW - 31 * DAY);
+  const purger = await service.sql.reserve();
+  const purgeOnce = async () => {
+    await purger`select pay.purge(${new Date(NOW).toISOString()})`;
+    return (await rowsOf(service, service.key)).payments;
+  };
+  try {
+    await purger`set lock_timeout = '1s'`;
+    await service.sql.begin(async (sql) => {
+      await sql`select from pay.payments where id = ${held} for update`;
+      assert.equal(await purgeOnce(), 1);
+    });
+    assert.equal(await purgeOnce(), 0);
+  } finally {
+    await purger`reset lock_timeout`;
+    purger.release();
+  }
+});
+
 serviceCase("requests succeed while a purge has not committed", async (_, service) => {
   await service.setClock(NOW);
   const { body: payment } = await service.make({ outcome: "pending" });
