@@ -4,7 +4,6 @@
  */
 
 import assert from "node:assert/strict";
-import axe from "axe-core";
 import type { Locator } from "playwright-core";
 import { openRecorder } from "../support/webhook/recording_receiver.ts";
 import { consoleCase, pasteKey } from "../support/console/console_case.ts";
@@ -22,7 +21,6 @@ consoleCase("every view is accessible and not too wide", async (step, place) => 
   const on = await place.open();
   const { page, go, button, dialog, press, choose, fill, region, heading } = on;
   const faults: string[] = [];
-  await page.evaluate(axe.source);
   const text = (shown: string | RegExp) => page.getByText(shown).locator("visible=true").first();
   const table = (name?: string | RegExp) =>
     page.getByRole("table", name === undefined ? {} : { name }).first();

@@ -7,7 +7,6 @@
 import assert from "node:assert/strict";
 import { posix } from "node:path";
 import { gzipSync } from "node:zlib";
-import axe from "axe-core";
 import type { Page } from "playwright-core";
 import { docUrl } from "../../shared/core/errors.ts";
 import { ERROR_CODES } from "../../shared/schema/error.ts";
@@ -15,6 +14,7 @@ import { buildDocsSite } from "../../tools/site/docs_site.ts";
 import { siteHandler } from "../../tools/site/static_site.ts";
 import { launchBrowser, no_browser } from "../support/console/browser.ts";
 import { DESKTOP, keepScreenshot, PHONE } from "../support/console/console_case.ts";
+import { violations } from "../support/console/look.ts";
 import { anchors, links } from "../support/documents/markdown.ts";
 import { projectFiles, readProjectFile } from "../support/documents/project_files.ts";
 
@@ -213,18 +213,6 @@ Deno.test({
     }
   },
 });
-
-async function violations(page: Page): Promise<string[]> {
-  await page.evaluate(axe.source);
-  const found = await page.evaluate(async () => {
-    // deno-lint-ignore no-explicit-any
-    const { violations } = await (globalThis as any).axe.run();
-    return violations as axe.Result[];
-  });
-  return found.map(({ id, nodes }) =>
-    `${id} ${nodes.slice(0, 3).map(({ html }) => html).join(" ")}`
-  );
-}
 
 /** Whether the page is dark as it is shown. */
 async function isDark(page: Page): Promise<boolean> {

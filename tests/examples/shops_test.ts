@@ -4,7 +4,6 @@
  */
 
 import assert from "node:assert/strict";
-import axe from "axe-core";
 import type { Page } from "playwright-core";
 import type { Page as List, Payment, WebhookDelivery } from "../../packages/client/mod.ts";
 import { VERSION } from "../../packages/client/user_agent.ts";
@@ -15,10 +14,9 @@ import {
   browserCase,
   type ConsoleCase,
   DESKTOP,
-  keepScreenshot,
-  PHONE,
   type Step,
 } from "../support/console/console_case.ts";
+import { look } from "../support/console/look.ts";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 import { until } from "../support/common/until.ts";
 import { ADMIN_TOKEN, type RunningShop, startExample } from "../support/examples/example_shop.ts";
@@ -283,25 +281,11 @@ class ShopSteps {
     return { page, id };
   }
 
-  /** Checks the accessibility of a page once, and saves pictures of it. */
+  /** Looks at a page once, and saves pictures of it. */
   async #look(page: Page, name: string): Promise<void> {
     if (this.#seen.has(name)) return;
     this.#seen.add(name);
-    await page.evaluate(axe.source);
-    for (const [width, viewport] of Object.entries({ desktop: DESKTOP, phone: PHONE })) {
-      await page.setViewportSize(viewport);
-      for (const colorScheme of ["light", "dark"] as const) {
-        await page.emulateMedia({ colorScheme });
-        const found = await page.evaluate(async () => {
-          // deno-lint-ignore no-explicit-any
-          const { violations } = await (globalThis as any).axe.run();
-          return (violations as axe.Result[]).map(({ id }) => id);
-        });
-        assert.deepEqual(found, [], `${name} ${width} ${colorScheme}`);
-      }
-      await keepScreenshot(page, `${this.#name}-${name}-${width}`);
-    }
-    await page.setViewportSize(DESKTOP);
+    assert.deepEqual(await look(page, `${this.#name}-${name}`), []);
   }
 
   async #openOrder(product: string): Promise<string> {

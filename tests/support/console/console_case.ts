@@ -16,8 +16,11 @@ import { withTemporaryFolder } from "../common/temporary_folder.ts";
 /** Viewports of a desktop and of a phone. */
 export const DESKTOP = { width: 1280, height: 900 };
 export const PHONE = { width: 390, height: 844 };
-/** Longer than a page needs for anything. */
-const PATIENCE_MS = 30_000;
+/**
+ * Longer than a page needs for anything, also if a read fails on a busy machine: the client waits 30
+ * seconds for a response, and the page up to 15 seconds until the next read.
+ */
+const PATIENCE_MS = 60_000;
 
 /** Options of opening a page. */
 interface OpenOptions extends BrowserContextOptions {

@@ -1,6 +1,6 @@
 /** Looks at a page as people do: in all widths and both themes. */
 
-import type axe from "axe-core";
+import axe from "axe-core";
 import type { Page } from "playwright-core";
 import { DESKTOP, keepScreenshot, PHONE } from "./console_case.ts";
 
@@ -9,7 +9,7 @@ const WIDTHS = { desktop: DESKTOP, phone: PHONE, small: { width: 320, height: 56
 
 /**
  * Returns the faults of the current page in all widths, and on a desktop in both themes. Writes its
- * pictures. The page must have evaluated the source of axe.
+ * pictures.
  */
 export async function look(page: Page, name: string): Promise<string[]> {
   const faults: string[] = [];
@@ -21,7 +21,9 @@ export async function look(page: Page, name: string): Promise<string[]> {
       await page.setViewportSize(viewport);
       const at = `${name}-${colorScheme}-${width}`;
       // The phone shows the same elements in the same colours.
-      const found = viewport === DESKTOP ? await violations(page, colorScheme) : [];
+      // The dark theme has the same elements in other colours.
+      const rules = colorScheme === "dark" ? ["color-contrast"] : [];
+      const found = viewport === DESKTOP ? await violations(page, rules) : [];
       faults.push(...found.map((fault) => `${at}: ${fault}`));
       if (await isTooWide(page)) faults.push(`${at}: wider than the screen`);
       await keepScreenshot(page, at);
@@ -31,15 +33,15 @@ export async function look(page: Page, name: string): Promise<string[]> {
   return faults;
 }
 
-async function violations(page: Page, scheme: typeof SCHEMES[number]): Promise<string[]> {
-  // The dark theme has the same elements in other colours.
-  const options = scheme === "dark" ? { runOnly: ["color-contrast"] } : {};
-  const result = await page.evaluate(async (options) => {
+/** Returns what axe finds on the current page, by all rules or by these. */
+export async function violations(page: Page, rules: string[] = []): Promise<string[]> {
+  if (!await page.evaluate("'axe' in globalThis")) await page.evaluate(axe.source);
+  const found = await page.evaluate(async (options) => {
     // deno-lint-ignore no-explicit-any
     const { violations } = await (globalThis as any).axe.run(options);
     return violations as axe.Result[];
-  }, options);
-  return result.map(({ id, nodes }) => `${id} ${nodes.map(({ html }) => html).join(" ")}`);
+  }, rules.length > 0 ? { runOnly: rules } : {});
+  return found.map(({ id, nodes }) => `${id} ${nodes.map(({ html }) => html).join(" ")}`);
 }
 
 /** True if people would have to scroll sideways. */

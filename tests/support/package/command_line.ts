@@ -2,10 +2,9 @@
 
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { until } from "../common/until.ts";
 import { runCommand } from "../../../packages/sandbox/run_command.ts";
 import { type ServedService, withServedService } from "../service/served_service.ts";
-import type { PackageCommand } from "./installed_package.ts";
+import { launchCommand, type PackageCommand, type RunningCommand } from "./installed_package.ts";
 
 const PROJECT_DIR = new URL("../../../", import.meta.url);
 /**
@@ -56,59 +55,14 @@ export function withCommands(
   }, settings);
 }
 
-/** A command that runs until it is stopped. */
-export interface RunningCommand {
-  /** The output of the program so far. */
-  stdout(): string;
-  stderr(): string;
-  /** Waits until standard output or standard error matches. */
-  printed(pattern: RegExp): Promise<void>;
-  /** Ends it with a signal and returns its exit code. */
-  end(signal?: Deno.Signal): Promise<number>;
-  /** Waits until it ends by itself, and returns its exit code. */
-  ended(): Promise<number>;
-}
-
-/** Starts a command. */
+/** Starts a command from its sources. */
 export function launch(
   args: readonly string[],
   env: PackageCommand["env"],
   cwd: string,
 ): RunningCommand {
-  const child = new Deno.Command(Deno.execPath(), {
-    args: [...PROGRAM, ...args],
-    cwd,
-    env: { NO_COLOR: "1", ...NO_SERVICE, ...env },
-    stdin: "null",
-    stdout: "piped",
-    stderr: "piped",
-  }).spawn();
-  const texts = { stdout: "", stderr: "" };
-  const readings = (["stdout", "stderr"] as const).map(async (name) => {
-    for await (const text of child[name].pipeThrough(new TextDecoderStream())) texts[name] += text;
-  });
-  const ended = Promise.all([child.status, ...readings]).then(([{ code }]) => code);
-  let is_over = false;
-  ended.then(() => is_over = true);
-  return {
-    stdout: () => texts.stdout,
-    stderr: () => texts.stderr,
-    printed: async (pattern) => {
-      const holds = () => pattern.test(texts.stdout) || pattern.test(texts.stderr);
-      await until(`${pattern} is printed`, () => {
-        if (is_over && !holds()) throw new Error(`Ended: ${texts.stdout}${texts.stderr}`);
-        return holds();
-      });
-    },
-    end: (signal = "SIGTERM") => {
-      if (!is_over) child.kill(signal);
-      return ended;
-    },
-    ended: async () => {
-      await until("the command ends", () => is_over);
-      return await ended;
-    },
-  };
+  const program = [Deno.execPath(), ...PROGRAM];
+  return launchCommand({ args: [...program, ...args], env: { ...NO_SERVICE, ...env }, cwd });
 }
 
 /** The words of an example. Its redirection and what follows belong to the shell. */

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { postgresAccount } from "../../../apps/server/postgres/postgres_account.ts";
 import { withTemporaryFolder } from "../common/temporary_folder.ts";
+import { until } from "../common/until.ts";
 
 /** A project with the package. */
 export interface InstalledPackage {
@@ -120,20 +121,63 @@ export async function nodeProgram(version: number | string): Promise<string> {
 
 /** Runs a command until it ends. */
 export async function runCommand(command: PackageCommand): Promise<EndedCommand> {
-  const { code, stdout, stderr } = await prepare(command, "piped").output();
+  const { code, stdout, stderr } = await prepare(command, "null").output();
   const [printed, errors] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
   return { code, stdout: printed!, stderr: errors! };
 }
 
-/** Starts a command whose standard input stays open. */
-export function spawnCommand(command: PackageCommand): Deno.ChildProcess {
-  return prepare(command, "inherit", "piped").spawn();
+/** A command that runs until it is stopped. Its standard input stays open. */
+export interface RunningCommand {
+  /** The output of the program so far. */
+  stdout(): string;
+  stderr(): string;
+  /** Waits until standard output or standard error matches, and returns the match. */
+  printed(pattern: RegExp): Promise<RegExpExecArray>;
+  /** Ends it with a signal and returns its exit code. */
+  end(signal?: Deno.Signal): Promise<number>;
+  /** Waits until it ends by itself, and returns its exit code. */
+  ended(): Promise<number>;
+}
+
+/** Starts a command. */
+export function launchCommand(command: PackageCommand): RunningCommand {
+  const child = prepare(command, "piped").spawn();
+  const texts = { stdout: "", stderr: "" };
+  const readings = (["stdout", "stderr"] as const).map(async (name) => {
+    for await (const text of child[name].pipeThrough(new TextDecoderStream())) texts[name] += text;
+  });
+  let is_over = false;
+  const ended = (async () => {
+    const [{ code }] = await Promise.all([child.status, ...readings]);
+    await child.stdin.close().catch(() => {});
+    is_over = true;
+    return code;
+  })();
+  return {
+    stdout: () => texts.stdout,
+    stderr: () => texts.stderr,
+    async printed(pattern) {
+      const find = () => pattern.exec(texts.stdout) ?? pattern.exec(texts.stderr);
+      await until(`${pattern} is printed`, () => {
+        if (is_over && !find()) throw new Error(`Ended: ${texts.stdout}${texts.stderr}`);
+        return find() !== null;
+      });
+      return find()!;
+    },
+    end(signal = "SIGTERM") {
+      if (!is_over) child.kill(signal);
+      return ended;
+    },
+    async ended() {
+      await until("the command ends", () => is_over);
+      return await ended;
+    },
+  };
 }
 
 function prepare(
   { args: [program, ...args], cwd, env, account = {} }: PackageCommand,
-  stderr: "piped" | "inherit",
-  stdin: "null" | "piped" = "null",
+  stdin: "null" | "piped",
 ): Deno.Command {
   return new Deno.Command(program!, {
     args,
@@ -141,28 +185,7 @@ function prepare(
     env: { npm_config_update_notifier: "false", NO_COLOR: "1", ...env },
     stdin,
     stdout: "piped",
-    stderr,
+    stderr: "piped",
     ...account,
   });
-}
-
-/** The output of a process, line by line. */
-export async function* linesOf(process: Deno.ChildProcess): AsyncGenerator<string> {
-  let rest = "";
-  for await (const text of process.stdout.pipeThrough(new TextDecoderStream())) {
-    const lines = (rest + text).split("\n");
-    rest = lines.pop()!;
-    yield* lines;
-  }
-}
-
-/** Reads lines up to the first one that matches. Throws if there is none. */
-export async function lineWith(lines: AsyncGenerator<string>, pattern: RegExp): Promise<string> {
-  let read = "";
-  for (;;) {
-    const { value, done } = await lines.next();
-    if (done) throw new Error(`No line with ${pattern}. Printed:\n${read}`);
-    if (pattern.test(value)) return value;
-    read += `${value}\n`;
-  }
 }

@@ -5,7 +5,8 @@ import type { PaymentsClient } from "../../../packages/client/mod.ts";
 import { withTemporaryFolder } from "../common/temporary_folder.ts";
 import { type ServedService, withServedService } from "../service/served_service.ts";
 import { openRecorder, type RecordingReceiver } from "../webhook/recording_receiver.ts";
-import { launch, type RunningCommand } from "./command_line.ts";
+import { launch } from "./command_line.ts";
+import type { RunningCommand } from "./installed_package.ts";
 
 const PAYMENT = { amount: 1999, currency: "EUR", outcome: "success" } as const;
 

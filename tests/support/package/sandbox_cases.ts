@@ -6,13 +6,11 @@ import { join } from "node:path";
 import { until } from "../common/until.ts";
 import {
   type InstalledPackage,
-  linesOf,
-  lineWith,
+  launchCommand,
   nodeProgram,
   otherAccount,
   type PackageCommand,
   runCommand,
-  spawnCommand,
 } from "./installed_package.ts";
 import type { PackageCase } from "./start_cases.ts";
 
@@ -124,19 +122,18 @@ export const SANDBOX_CASES: readonly PackageCase[] = [
   ...(["SIGKILL", "SIGINT"] as const).map((signal): PackageCase => ({
     name: `a sandbox is gone after ${signal} of the process that started it`,
     run: async (installed) => {
-      const { child, sandbox } = await startWaiting(installed);
-      child.kill(signal);
+      const { command, sandbox } = await startWaiting(installed);
+      await command.end(signal);
       await expectGone(sandbox);
     },
   })),
   {
     name: "a sandbox is gone after SIGKILL of its service",
     run: async (installed) => {
-      const { child, sandbox } = await startWaiting(installed);
+      const { command, sandbox } = await startWaiting(installed);
       Deno.kill(sandbox.service, "SIGKILL");
       await expectGone(sandbox);
-      child.kill("SIGKILL");
-      await child.status;
+      await command.end("SIGKILL");
     },
   },
   {
@@ -216,14 +213,13 @@ interface RunningSandbox {
 async function startWaiting({ path, env }: InstalledPackage) {
   const file = join(path, "waits.js");
   await Deno.writeTextFile(file, WAITS);
-  const child = spawnCommand({ args: ["node", file], cwd: path, env });
-  const line = await lineWith(linesOf(child), /^\d+ http/);
-  const [pid, base_url] = line.split(" ");
+  const command = launchCommand({ args: ["node", file], cwd: path, env });
+  const [, pid, base_url] = await command.printed(/^(\d+) (http\S+)\n/m);
   const service = childrenOf(Number(pid))[0]!;
   const server = childrenOf(service).find((child) => commandOf(child).includes("/bin/postgres"))!;
   const data_dir = join(Deno.readLinkSync(`/proc/${server}/cwd`), "..");
   assert.ok(Deno.statSync(data_dir).isDirectory);
-  return { child, sandbox: { service, server, data_dir, port: Number(new URL(base_url!).port) } };
+  return { command, sandbox: { service, server, data_dir, port: Number(new URL(base_url!).port) } };
 }
 
 /** Waits until no process, file or port of the sandbox is left. */

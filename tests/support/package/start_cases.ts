@@ -7,12 +7,10 @@ import { connectAgent } from "./agent_client.ts";
 import { openRecorder } from "../webhook/recording_receiver.ts";
 import {
   type InstalledPackage,
-  linesOf,
-  lineWith,
+  launchCommand,
   otherAccount,
   type PackageCommand,
   runCommand,
-  spawnCommand,
 } from "./installed_package.ts";
 
 /** A case of the package. */
@@ -117,16 +115,18 @@ async function start(
   cwd = path,
 ): Promise<void> {
   const data_dir = join(cwd, "first");
-  const child = spawnCommand({
+  const running = launchCommand({
     args: [program, "start", "--port", "0", "--data-dir", data_dir],
     cwd,
     env,
     account,
   });
-  const lines = linesOf(child);
   try {
-    const base_url = (await lineWith(lines, /Base URL/)).trim().split(/\s+/).at(-1)!;
-    await lineWith(lines, /Ctrl-C stops everything/);
+    await running.printed(/Ctrl-C stops everything/);
+    const [, base_url] = (await running.printed(/Base URL +(\S+)\n/)) as unknown as [
+      string,
+      string,
+    ];
     assert.equal((await fetch(`${base_url}/api-v1-payments/health`)).status, 200);
     for (
       const page of [
@@ -175,11 +175,9 @@ async function start(
     );
     assert.equal(await Deno.readTextFile(join(data_dir, ".gitignore")), "*\n");
   } finally {
-    child.kill("SIGTERM");
-    await child.stdin.close();
-    for await (const _ of lines);
+    await running.end();
   }
-  assert.equal((await child.status).code, 0);
+  assert.equal(await running.ended(), 0);
 }
 
 /** Forwards the events of a payment to a receiver, which verifies them. */
@@ -190,14 +188,14 @@ async function listen(
   const receiver = openRecorder();
   const url = receiver.url("/");
   const args = [program!, "listen", "--forward-to", url, "--json", ...options];
-  const child = spawnCommand({ args, ...surroundings });
-  const lines = linesOf(child);
+  const listening = launchCommand({ args, ...surroundings });
   try {
-    const { secret } = JSON.parse(await lineWith(lines, /"object":"listener"/));
+    const [listener] = await listening.printed(/.*"object":"listener".*\n/);
+    const { secret } = JSON.parse(listener);
     const paid = await command("payments", "create", "--amount", "1999", "--json");
     assert.equal(paid.code, 0, paid.stderr);
-    const forwarded = JSON.parse(await lineWith(lines, /payment\.completed/));
-    assert.equal(forwarded.response_status, 200);
+    const [forwarded] = await listening.printed(/.*payment\.completed.*\n/);
+    assert.equal(JSON.parse(forwarded).response_status, 200);
     const { id } = JSON.parse(paid.stdout);
     const triggered = await command("trigger", "payment.completed", "--payment", id, "--json");
     assert.equal(JSON.parse(triggered.stdout).answer.response_status, 200, triggered.stderr);
@@ -208,10 +206,8 @@ async function listen(
     // `fetch` of Node would add headers.
     assert.equal(receiver.arrivals[0]!.headers.get("sec-fetch-mode"), null);
   } finally {
-    child.kill("SIGINT");
-    await child.stdin.close();
-    for await (const _ of lines);
+    await listening.end("SIGINT");
     await receiver.close();
   }
-  assert.equal((await child.status).code, 0);
+  assert.equal(await listening.ended(), 0);
 }
