@@ -6,6 +6,7 @@
 import assert from "node:assert/strict";
 import { migrate } from "../../apps/server/migrations/migrate.ts";
 import { ErrorBody } from "../../shared/schema/error.ts";
+import { testWith } from "../support/common/programs.ts";
 import { openCell } from "../support/production/production_stage.ts";
 import { pause, until } from "../support/common/until.ts";
 import { keepConnection, type RawRequest } from "../support/proxy/raw_connection.ts";
@@ -40,12 +41,6 @@ const SHARED_MS = is_idle ? 0 : 250;
 /** One round within the limits shows that no request waits. The machine may disturb the others. */
 const ROUNDS = 3;
 
-const has_haproxy = await findHaproxy() !== null;
-const in_ci = Deno.env.get("CI") !== undefined;
-if (!has_haproxy) {
-  console.warn("Outages of cells are not tested unless CI is set: haproxy is not installed");
-}
-
 /** A request and its response. */
 interface Sent {
   key: string;
@@ -66,10 +61,11 @@ interface Outage {
   end(): Promise<unknown>;
 }
 
-Deno.test({
-  name: "an outage of one of two cells under load",
-  ignore: !has_haproxy && !in_ci,
-  fn: async (t) => {
+testWith(
+  "haproxy",
+  await findHaproxy() !== null,
+  "an outage of one of two cells under load",
+  async (t) => {
     await using open = new AsyncDisposableStack();
     const a = await openCell(open, "sk7f");
     // On a server of its own, which the test stops.
@@ -220,7 +216,7 @@ Deno.test({
       assert.deepEqual([await a.payments(), await b.payments()], Object.values(orders));
     });
   },
-});
+);
 
 function failed({ status }: Sent): boolean {
   return status !== 201;

@@ -4,13 +4,13 @@
  */
 
 import assert from "node:assert/strict";
-import postgres from "postgres";
-import { startService, type TestService } from "../support/service/service.ts";
+import type postgres from "postgres";
 import { afterwards, assertSilent } from "../support/database/invariant_breaches.ts";
 import {
   addAccount,
   completion,
-  openProviderStore,
+  type ProviderCase,
+  providerCase,
   reserve,
   succeeded,
 } from "../support/database/provider_flow.ts";
@@ -180,59 +180,43 @@ async function reconcile(sql: postgres.ISql): Promise<[invariant: string, detail
   return rows.map(({ invariant, detail }) => [invariant.replace("invariant_", ""), detail]);
 }
 
-/** The ids of a completed and of a pending payment. */
-async function work(service: TestService): Promise<{ completed: string; pending: string }> {
-  const { sql, live, key } = service;
-  const functions = postgres(service.database.functions_url, { max: 1, onnotice: () => {} });
-  const { store, close } = openProviderStore(service);
-  try {
-    const account_id = await addAccount(sql, live.environment_id);
-    await sql`update pay.provider_accounts set created_at = created_at - interval '2 days'`;
-    await sql`update pay.provider_cursors set polled_at = now()`;
-    const at = `${DAY}T12:00:00Z`;
-    const done = await reserve(functions, live, {}, { idempotency_key: "done" });
-    const extra = succeeded(done, {
-      reference: "extra",
-      state: "pending",
-      outcome: "ignored",
-      booked_minor: 0,
-      at,
-    });
-    await store.record([completion(done, { provider_events: [succeeded(done, { at }), extra] })]);
-    await store.storeTotals(account_id, DAY, [{ currency: "EUR", net_minor: 1000 }]);
-    const pending = await reserve(functions, live, {}, { idempotency_key: "under way" });
-    await reserve(functions, key, {}, { idempotency_key: "simulated" });
-    return { completed: done.payment.id, pending: pending.payment.id };
-  } finally {
-    await close();
-    await functions.end();
-  }
+/** Makes a completed and a pending payment, and returns their ids. */
+async function work({ sql, live, key, functions, store }: ProviderCase) {
+  const account_id = await addAccount(sql, live.environment_id);
+  await sql`update pay.provider_accounts set created_at = created_at - interval '2 days'`;
+  await sql`update pay.provider_cursors set polled_at = now()`;
+  const at = `${DAY}T12:00:00Z`;
+  const done = await reserve(functions, live, {}, { idempotency_key: "done" });
+  const extra = succeeded(done, {
+    reference: "extra",
+    state: "pending",
+    outcome: "ignored",
+    booked_minor: 0,
+    at,
+  });
+  await store.record([completion(done, { provider_events: [succeeded(done, { at }), extra] })]);
+  await store.storeTotals(account_id, DAY, [{ currency: "EUR", net_minor: 1000 }]);
+  const pending = await reserve(functions, live, {}, { idempotency_key: "under way" });
+  await reserve(functions, key, {}, { idempotency_key: "simulated" });
+  return { completed: done.payment.id, pending: pending.payment.id };
 }
 
-Deno.test("the invariants of the live flow", async (t) => {
-  const service = await startService();
-  const { sql } = service;
-  try {
-    const ids = await work(service);
-    await t.step("find nothing after ordinary work, and no other invariant does", async () => {
-      assert.deepEqual(await reconcile(sql), []);
-      await assertSilent(sql);
-    });
-    for (const [defect, statements, breaches] of DEFECTS) {
-      await t.step(
-        `${defect}: ${breaches.map(([invariant]) => invariant).join(", ")}`,
-        async () => {
-          const text = statements.replaceAll(/:(\w+)/g, (_, name) => `'${ids[name as "pending"]}'`);
-          const found = await afterwards(sql, text, reconcile);
-          assert.deepEqual(
-            found.map(([invariant]) => invariant),
-            breaches.map(([invariant]) => invariant),
-          );
-          for (const [i, [, detail]] of breaches.entries()) assert.match(found[i]![1], detail);
-        },
+providerCase("the invariants of the live flow", async (t, given) => {
+  const { sql } = given;
+  const ids = await work(given);
+  await t.step("find nothing after ordinary work, and no other invariant does", async () => {
+    assert.deepEqual(await reconcile(sql), []);
+    await assertSilent(sql);
+  });
+  for (const [defect, statements, breaches] of DEFECTS) {
+    await t.step(`${defect}: ${breaches.map(([invariant]) => invariant).join(", ")}`, async () => {
+      const text = statements.replaceAll(/:(\w+)/g, (_, name) => `'${ids[name as "pending"]}'`);
+      const found = await afterwards(sql, text, reconcile);
+      assert.deepEqual(
+        found.map(([invariant]) => invariant),
+        breaches.map(([invariant]) => invariant),
       );
-    }
-  } finally {
-    await service.close();
+      for (const [i, [, detail]] of breaches.entries()) assert.match(found[i]![1], detail);
+    });
   }
 });

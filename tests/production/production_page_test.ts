@@ -7,6 +7,7 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import { testWith } from "../support/common/programs.ts";
 import { until } from "../support/common/until.ts";
 import { shellBlock } from "../support/documents/operations_document.ts";
 import { readProjectFile } from "../support/documents/project_files.ts";
@@ -25,10 +26,6 @@ import { openRecorder } from "../support/webhook/recording_receiver.ts";
 import { verifyWebhook } from "../../packages/client/webhook_signature.ts";
 
 const page = shellExamples(await readProjectFile("docs/production.md"));
-const is_there = await hasVersion(15);
-if (!is_there) {
-  console.warn("PostgreSQL 15 is not installed; docs/production.md is not run unless CI is set");
-}
 
 /** The block of the page that contains a text. */
 function blockWith(text: string): string {
@@ -88,16 +85,17 @@ async function openMachine(open: AsyncDisposableStack) {
 function runuser({ admin_url }: SupabaseServer): string {
   const { username, password } = new URL(admin_url);
   return `#!/bin/sh
-[ "$1 $2 $3" = "-u postgres --" ] || exit 1
-shift 3
-PGHOST=127.0.0.1 PGDATABASE=postgres PGUSER=${username} PGPASSWORD=${password} exec "$@"
+  [ "$1 $2 $3" = "-u postgres --" ] || exit 1
+  shift 3
+  PGHOST=127.0.0.1 PGDATABASE=postgres PGUSER=${username} PGPASSWORD=${password} exec "$@"
 `;
 }
 
-Deno.test({
-  name: "docs/production.md makes a service, backs it up and restores it into a new cluster",
-  ignore: !is_there && Deno.env.get("CI") === undefined,
-  async fn() {
+testWith(
+  DEBIAN_15,
+  await hasVersion(15),
+  "docs/production.md makes a service, backs it up and restores it into a new cluster",
+  async () => {
     await using open = new AsyncDisposableStack();
     const [old_machine, new_machine] = await Promise.all([openMachine(open), openMachine(open)]);
     const receiver = openRecorder(() => 500);
@@ -164,4 +162,4 @@ Deno.test({
     const event = await verifyWebhook(bytes, headers.get("Payment-Signature"), secret);
     assert.equal(event.data.object.id, JSON.parse(second).id);
   },
-});
+);

@@ -5,6 +5,7 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import { testWith } from "../support/common/programs.ts";
 import { freePort } from "../support/common/free_port.ts";
 import { until } from "../support/common/until.ts";
 import { readProjectFile } from "../support/documents/project_files.ts";
@@ -21,12 +22,6 @@ const NOTICED_MS = 1_500;
 /** Limits of the proxy in this test, in place of 10 s and 1 000. */
 const REQUEST_MS = 1_500;
 const NETWORK_REQUESTS = 20;
-
-const has_haproxy = await findHaproxy() !== null;
-const in_ci = Deno.env.get("CI") !== undefined;
-if (!has_haproxy) {
-  console.warn("deno task serve is not tested behind a proxy unless CI is set: haproxy is missing");
-}
 
 /** Starts the proxy of the example with other ports and another certificate. */
 async function openProxy(open: AsyncDisposableStack, ports: readonly number[]) {
@@ -59,10 +54,11 @@ async function openProxy(open: AsyncDisposableStack, ports: readonly number[]) {
   return { client, plain: `http://127.0.0.1:${plain}`, origin: `https://127.0.0.1:${secure}` };
 }
 
-Deno.test({
-  name: "two instances of deno task serve behind HAProxy",
-  ignore: !has_haproxy && !in_ci,
-  fn: async (t) => {
+testWith(
+  "haproxy",
+  await findHaproxy() !== null,
+  "two instances of deno task serve behind HAProxy",
+  async (t) => {
     await using open = new AsyncDisposableStack();
     const { key, sql, launch } = await openStage(open);
     const ports = [freePort(), freePort()];
@@ -213,4 +209,4 @@ Deno.test({
       await until("the proxy finds the new instance", async () => (await pay()).status === 201);
     });
   },
-});
+);

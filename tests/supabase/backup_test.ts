@@ -12,6 +12,7 @@ import { checkBooks } from "../../apps/operator/check_books.ts";
 import { migrate } from "../../apps/server/migrations/migrate.ts";
 import { createDependencies } from "../../shared/functions/dependencies.ts";
 import { createPaymentsFunction } from "../../shared/functions/payments_function.ts";
+import { testWith } from "../support/common/programs.ts";
 import { BASE_URL, MASTER_SECRET } from "../support/service/service.ts";
 import { DEBIAN_15, hasVersion, startSupabaseServer } from "../support/supabase/supabase_server.ts";
 import { shellBlock } from "../support/documents/operations_document.ts";
@@ -29,15 +30,12 @@ const MIGRATIONS_OF_ITS_OWN = `
   );
   insert into supabase_migrations.schema_migrations (version, name)
   values ('20200101000000', 'own');`;
-const is_there = await hasVersion(15);
-if (!is_there) {
-  console.warn("PostgreSQL 15 is not installed; the drill is skipped unless CI is set");
-}
 
-Deno.test({
-  name: "docs/operations/backup.md backs up and restores the service",
-  ignore: !is_there && Deno.env.get("CI") === undefined,
-  async fn() {
+testWith(
+  DEBIAN_15,
+  await hasVersion(15),
+  "docs/operations/backup.md backs up and restores the service",
+  async () => {
     const folder = await Deno.makeTempDir({ prefix: "payments-backup-" });
     const [old_server, new_server] = await Promise.all([
       startSupabaseServer(15),
@@ -119,7 +117,7 @@ Deno.test({
       await Deno.remove(folder, { recursive: true });
     }
   },
-});
+);
 
 /** Shows the sandbox to the users of the project. */
 async function exposeOn(url: string): Promise<void> {

@@ -11,6 +11,7 @@ import { migrate } from "../../apps/server/migrations/migrate.ts";
 import { openOperatorDatabase } from "../../apps/operator/operator_database.ts";
 import { giveTo, postgresAccount } from "../../apps/server/postgres/postgres_account.ts";
 import type { LogLine } from "../../shared/http/log_line.ts";
+import { testWith } from "../support/common/programs.ts";
 import { keyedCall } from "../support/service/keyed_call.ts";
 import { PAYMENTS } from "../support/service/service_case.ts";
 import { startFunctions } from "../support/supabase/function_process.ts";
@@ -20,151 +21,143 @@ import { makeSandboxKey } from "../support/database/api_keys.ts";
 const NAME = "api-v1-payments";
 /** Promise R12. */
 const WELL_WITHIN_MS = 5_000;
-const is_there = await hasVersion(15);
-if (!is_there) {
-  console.warn(`${DEBIAN_15} is not there; a test over TLS is skipped unless CI is set`);
-}
 
-Deno.test({
-  name: "a database that accepts only TLS",
-  ignore: !is_there && Deno.env.get("CI") === undefined,
-  async fn(t) {
-    const folder = await Deno.makeTempDir({ prefix: "payments-tls-" });
-    const server = await startSupabaseServer(15);
-    await migrate(server.url);
-    const key = await makeSandboxKey(server.url);
-    const authority = await makeCertificate(folder);
-    /** Accepts connections of one kind: `host` all, `hostssl` those with TLS. */
-    const admit = async (kind: "host" | "hostssl") => {
-      await Deno.writeTextFile(hba_file, `${kind} all all all scram-sha-256\n`);
-      await admin`select pg_reload_conf()`;
-    };
-    const admin = postgres(`${server.admin_url}?sslmode=prefer`, {
-      max: 1,
-      backoff: false,
-      onnotice: () => {},
-    });
-    const [{ hba_file }] = await admin`show hba_file` as unknown as [{ hba_file: string }];
-    /** Starts the function and calls `work` with a payment request. Also gives the log lines. */
-    const withFunction = async <T>(
-      sslmode: string,
-      trusts: boolean,
-      work: (pay: () => Promise<number>, lines: LogLine[]) => Promise<T>,
-    ) => {
-      const lines: LogLine[] = [];
-      const process = await startFunctions([NAME], {
-        SUPABASE_DB_URL: `${server.url}${sslmode && `?sslmode=${sslmode}`}`,
-        PUBLIC_BASE_URL: "http://127.0.0.1/functions/v1",
-        RATE_LIMIT_PER_SECOND: "0",
-        ...(trusts && { PAYMENTS_DB_CA: authority }),
-      }, (line) => lines.push(line));
-      const pay = async () => {
-        const body = { amount: 100, currency: "EUR", outcome: "success" };
-        const { status, headers } = await keyedCall(process.origin, "POST", PAYMENTS, {
-          key,
-          body,
-        });
-        await process.logged(headers.get("Request-Id")!);
-        return status;
-      };
-      try {
-        return await work(pay, lines);
-      } finally {
-        const complaints = [...process.complaints];
-        await process.close();
-        assert.deepEqual(complaints, []);
-      }
-    };
-    /** The status of a payment, and whether its session used TLS. */
-    const outcome = (sslmode: string, trusts: boolean) =>
-      withFunction(sslmode, trusts, async (pay, lines) => {
-        const status = await pay();
-        const [sessions] = await admin`select bool_and(s.ssl) as over_tls
-          from pg_stat_activity a join pg_stat_ssl s using (pid)
-          where application_name = 'payments'`;
-        return [status, sessions!.over_tls ?? lines.at(-1)?.fault];
+testWith(DEBIAN_15, await hasVersion(15), "a database that accepts only TLS", async (t) => {
+  const folder = await Deno.makeTempDir({ prefix: "payments-tls-" });
+  const server = await startSupabaseServer(15);
+  await migrate(server.url);
+  const key = await makeSandboxKey(server.url);
+  const authority = await makeCertificate(folder);
+  /** Accepts connections of one kind: `host` all, `hostssl` those with TLS. */
+  const admit = async (kind: "host" | "hostssl") => {
+    await Deno.writeTextFile(hba_file, `${kind} all all all scram-sha-256\n`);
+    await admin`select pg_reload_conf()`;
+  };
+  const admin = postgres(`${server.admin_url}?sslmode=prefer`, {
+    max: 1,
+    backoff: false,
+    onnotice: () => {},
+  });
+  const [{ hba_file }] = await admin`show hba_file` as unknown as [{ hba_file: string }];
+  /** Starts the function and calls `work` with a payment request. Also gives the log lines. */
+  const withFunction = async <T>(
+    sslmode: string,
+    trusts: boolean,
+    work: (pay: () => Promise<number>, lines: LogLine[]) => Promise<T>,
+  ) => {
+    const lines: LogLine[] = [];
+    const process = await startFunctions([NAME], {
+      SUPABASE_DB_URL: `${server.url}${sslmode && `?sslmode=${sslmode}`}`,
+      PUBLIC_BASE_URL: "http://127.0.0.1/functions/v1",
+      RATE_LIMIT_PER_SECOND: "0",
+      ...(trusts && { PAYMENTS_DB_CA: authority }),
+    }, (line) => lines.push(line));
+    const pay = async () => {
+      const body = { amount: 100, currency: "EUR", outcome: "success" };
+      const { status, headers } = await keyedCall(process.origin, "POST", PAYMENTS, {
+        key,
+        body,
       });
+      await process.logged(headers.get("Request-Id")!);
+      return status;
+    };
     try {
-      await t.step("prefer uses no TLS if the server has none", async () => {
-        assert.deepEqual(await outcome("prefer", true), [201, false]);
-      });
-      await t.step("require refuses a server without TLS, and the log says why", async () => {
-        const [status, fault] = await outcome("require", true);
-        assert.equal(status, 500);
-        assert.match(String(fault), /EncryptionFailed/);
-      });
-      for (
-        const [name, value] of [
-          ["ssl_cert_file", join(folder, "server.pem")],
-          ["ssl_key_file", join(folder, "server.key")],
-          ["ssl", "on"],
-        ]
-      ) {
-        await admin.unsafe(`alter system set ${name} = '${value}'`);
-      }
-      await admin`select pg_reload_conf()`;
-      await t.step("prefer uses no TLS with an untrusted certificate", async () => {
-        assert.deepEqual(await outcome("prefer", false), [201, false]);
-      });
-      await admit("hostssl");
-      await t.step("a connection without TLS is refused", async () => {
-        assert.deepEqual((await outcome("", true))[0], 500);
-      });
-      for (const sslmode of ["prefer", "require", "verify-full"]) {
-        await t.step(`${sslmode} creates a payment over TLS`, async () => {
-          assert.deepEqual(await outcome(sslmode, true), [201, true]);
-        });
-      }
-      await t.step("require refuses an untrusted certificate", async () => {
-        const [status, fault] = await outcome("require", false);
-        assert.equal(status, 500);
-        assert.match(String(fault), /EncryptionFailed/);
-      });
-      await t.step("the operator's commands connect over TLS", async () => {
-        const data_dir = folder;
-        for (const sslmode of ["prefer", "require"]) {
-          const database_url = `${server.url}?sslmode=${sslmode}`;
-          const database = await openOperatorDatabase({ data_dir, database_url }, () => {});
-          const [row] = await database
-            .sql`select ssl from pg_stat_ssl where pid = pg_backend_pid()`;
-          await database.close();
-          assert.equal(row!.ssl, true);
-          assert.deepEqual(await migrate(database_url), []);
-        }
-      });
-      await t.step(
-        "the function survives terminated sessions and a restart",
-        () =>
-          withFunction("require", true, async (pay) => {
-            const many = () => Promise.all(Array.from({ length: 12 }, pay));
-            const assertWell = async () => {
-              const until = performance.now() + WELL_WITHIN_MS;
-              while ((await many()).some((status) => status !== 201)) {
-                assert.ok(performance.now() < until, "payments fail for longer than R12 allows");
-              }
-            };
-            await assertWell();
-            for (let i = 0; i < 10; i++) {
-              const [statuses] = await Promise.all([
-                many(),
-                admin`select pg_terminate_backend(pid) from pg_stat_activity
-                where application_name = 'payments'`,
-              ]);
-              assert.deepEqual(statuses.filter((status) => status !== 201 && status !== 503), []);
-            }
-            await assertWell();
-            await server.restart(async () => {
-              assert.deepEqual(new Set(await many()), new Set([503]));
-            });
-            await assertWell();
-          }),
-      );
+      return await work(pay, lines);
     } finally {
-      await admin.end({ timeout: 1 });
-      await server.close();
-      await Deno.remove(folder, { recursive: true });
+      const complaints = [...process.complaints];
+      await process.close();
+      assert.deepEqual(complaints, []);
     }
-  },
+  };
+  /** The status of a payment, and whether its session used TLS. */
+  const outcome = (sslmode: string, trusts: boolean) =>
+    withFunction(sslmode, trusts, async (pay, lines) => {
+      const status = await pay();
+      const [sessions] = await admin`select bool_and(s.ssl) as over_tls
+        from pg_stat_activity a join pg_stat_ssl s using (pid)
+        where application_name = 'payments'`;
+      return [status, sessions!.over_tls ?? lines.at(-1)?.fault];
+    });
+  try {
+    await t.step("prefer uses no TLS if the server has none", async () => {
+      assert.deepEqual(await outcome("prefer", true), [201, false]);
+    });
+    await t.step("require refuses a server without TLS, and the log says why", async () => {
+      const [status, fault] = await outcome("require", true);
+      assert.equal(status, 500);
+      assert.match(String(fault), /EncryptionFailed/);
+    });
+    for (
+      const [name, value] of [
+        ["ssl_cert_file", join(folder, "server.pem")],
+        ["ssl_key_file", join(folder, "server.key")],
+        ["ssl", "on"],
+      ]
+    ) {
+      await admin.unsafe(`alter system set ${name} = '${value}'`);
+    }
+    await admin`select pg_reload_conf()`;
+    await t.step("prefer uses no TLS with an untrusted certificate", async () => {
+      assert.deepEqual(await outcome("prefer", false), [201, false]);
+    });
+    await admit("hostssl");
+    await t.step("a connection without TLS is refused", async () => {
+      assert.deepEqual((await outcome("", true))[0], 500);
+    });
+    for (const sslmode of ["prefer", "require", "verify-full"]) {
+      await t.step(`${sslmode} creates a payment over TLS`, async () => {
+        assert.deepEqual(await outcome(sslmode, true), [201, true]);
+      });
+    }
+    await t.step("require refuses an untrusted certificate", async () => {
+      const [status, fault] = await outcome("require", false);
+      assert.equal(status, 500);
+      assert.match(String(fault), /EncryptionFailed/);
+    });
+    await t.step("the operator's commands connect over TLS", async () => {
+      const data_dir = folder;
+      for (const sslmode of ["prefer", "require"]) {
+        const database_url = `${server.url}?sslmode=${sslmode}`;
+        const database = await openOperatorDatabase({ data_dir, database_url }, () => {});
+        const [row] = await database
+          .sql`select ssl from pg_stat_ssl where pid = pg_backend_pid()`;
+        await database.close();
+        assert.equal(row!.ssl, true);
+        assert.deepEqual(await migrate(database_url), []);
+      }
+    });
+    await t.step(
+      "the function survives terminated sessions and a restart",
+      () =>
+        withFunction("require", true, async (pay) => {
+          const many = () => Promise.all(Array.from({ length: 12 }, pay));
+          const assertWell = async () => {
+            const until = performance.now() + WELL_WITHIN_MS;
+            while ((await many()).some((status) => status !== 201)) {
+              assert.ok(performance.now() < until, "payments fail for longer than R12 allows");
+            }
+          };
+          await assertWell();
+          for (let i = 0; i < 10; i++) {
+            const [statuses] = await Promise.all([
+              many(),
+              admin`select pg_terminate_backend(pid) from pg_stat_activity
+                where application_name = 'payments'`,
+            ]);
+            assert.deepEqual(statuses.filter((status) => status !== 201 && status !== 503), []);
+          }
+          await assertWell();
+          await server.restart(async () => {
+            assert.deepEqual(new Set(await many()), new Set([503]));
+          });
+          await assertWell();
+        }),
+    );
+  } finally {
+    await admin.end({ timeout: 1 });
+    await server.close();
+    await Deno.remove(folder, { recursive: true });
+  }
 });
 
 /** Writes `server.pem` and `server.key` for 127.0.0.1. Returns the certificate authority. */

@@ -5,6 +5,7 @@
  */
 
 import assert from "node:assert/strict";
+import { testWith } from "../support/common/programs.ts";
 import { describeSchema } from "../support/database/schema_description.ts";
 import { Dispute } from "../../shared/schema/dispute.ts";
 import { Payment } from "../../shared/schema/payment.ts";
@@ -28,12 +29,11 @@ const customer = (id: string) => ({ customer: { id, email: "ada@example.com", na
 const idsOf = (rows: Row[]) => rows.map(({ id }) => id).sort();
 
 for (const version of VERSIONS) {
-  const is_there = await hasVersion(version);
-  if (!is_there) console.warn(`PostgreSQL ${version} is not installed; skipped unless CI is set`);
-  Deno.test({
-    name: `pay.expose() on PostgreSQL ${version}`,
-    ignore: !is_there && Deno.env.get("CI") === undefined,
-    async fn(t) {
+  testWith(
+    `PostgreSQL ${version}`,
+    await hasVersion(version),
+    `pay.expose() on PostgreSQL ${version}`,
+    async (t) => {
       await using project = await openExposedProject(version);
       const before = await describeSchema(project.admin_url);
       const roles_before = await membersOf(project);
@@ -78,14 +78,14 @@ for (const version of VERSIONS) {
         assert.equal((await messagesOf(project)).length, 0);
       });
     },
-  });
+  );
 }
 
 /** The roles that can act as ours. */
 async function membersOf({ admin }: ExposedProject): Promise<Row[]> {
   return [
     ...await admin`select roleid::regrole::text, member::regrole::text, to_jsonb(m) - 'oid' as m
-    from pg_auth_members m where roleid::regrole::text like 'pay\\_%' order by 1, 2, m::text`,
+      from pg_auth_members m where roleid::regrole::text like 'pay\\_%' order by 1, 2, m::text`,
   ];
 }
 
@@ -203,7 +203,7 @@ async function assertOwn({ as }: ExposedProject, { wire, ada, others }: Made) {
   const [row] = await read(
     ADA,
     `metadata, (select evidence from payments.disputes limit 1)
-    from payments.payments where id = '${wire.payments.id}'`,
+      from payments.payments where id = '${wire.payments.id}'`,
   );
   assert.deepEqual(row, { metadata: null, evidence: null });
   for (const view of VIEWS) {
@@ -286,8 +286,8 @@ async function assertTight({ as, notices, admin }: ExposedProject) {
   notices.length = 0;
   const leak =
     `create or replace function pg_temp.leak(p_text text) returns boolean language plpgsql
-    cost 0.0000001 as $$ begin raise notice 'saw %', p_text; return true; end $$;
-    select id from payments.`;
+      cost 0.0000001 as $$ begin raise notice 'saw %', p_text; return true; end $$;
+      select id from payments.`;
   for (const view of ["payments", "refunds", "disputes"]) {
     await as("authenticated", ADA, `${leak}${view} v where pg_temp.leak(v::text)`);
   }
@@ -300,7 +300,7 @@ async function assertTight({ as, notices, admin }: ExposedProject) {
     "authenticated",
     ADA,
     `select id from payments.payments
-    where 1 / (case when id = '${bobs!.id}' then 0 else 1 end) = 1`,
+      where 1 / (case when id = '${bobs!.id}' then 0 else 1 end) = 1`,
   );
 }
 
@@ -332,7 +332,7 @@ async function assertSent(project: ExposedProject) {
       "authenticated",
       sub,
       `set local realtime.topic = 'payments:${topic}';
-      select extension from realtime.messages`,
+        select extension from realtime.messages`,
     );
     assert.equal(seen.at(-1).length, rows, `${sub} ${topic}`);
     await assert.rejects(
@@ -340,7 +340,7 @@ async function assertSent(project: ExposedProject) {
         "authenticated",
         sub,
         `set local realtime.topic = 'payments:${topic}';
-        insert into realtime.messages (topic, extension) values ('x', 'broadcast')`,
+          insert into realtime.messages (topic, extension) values ('x', 'broadcast')`,
       ),
       { code: "42501" },
     );
@@ -404,18 +404,18 @@ Deno.test(`the views read only their rows of ${ROWS} payments`, async (t) => {
   const body = JSON.stringify({ object: "payment", livemode: false, text: "x".repeat(600) });
   // A third of the payments has a customer with an id. Each of those has about 100.
   await admin.unsafe(`insert into pay.payments (environment_id, id, status, amount_minor,
-      amount_refunded, currency, method_kind, customer_id, sequence, created_at, updated_at, body)
-    select case when n % 10 = 0 then '${ENVIRONMENTS.other.id}' else '${ENVIRONMENTS.test.id}' end,
-      'pay_' || ${suffix("n")}, 'completed', 1, 0, 'EUR', 'card',
-      case when n % 3 = 0 then ${
+        amount_refunded, currency, method_kind, customer_id, sequence, created_at, updated_at, body)
+      select case when n % 10 = 0 then '${ENVIRONMENTS.other.id}' else '${ENVIRONMENTS.test.id}' end,
+        'pay_' || ${suffix("n")}, 'completed', 1, 0, 'EUR', 'card',
+        case when n % 3 = 0 then ${
     uuid(`n % ${Math.ceil(ROWS / 300)}`)
   } end, 2, now(), now(), '${body}'
-    from generate_series(1, ${ROWS}) n`);
+      from generate_series(1, ${ROWS}) n`);
   await admin.unsafe(
     `insert into pay.refunds (environment_id, id, payment_id, amount_minor, currency,
-      created_at, body)
-    select environment_id, replace(id, 'pay_', 're_'), id, 1, 'EUR', now(), '${body}'
-    from pay.payments where id like '%0'`,
+        created_at, body)
+      select environment_id, replace(id, 'pay_', 're_'), id, 1, 'EUR', now(), '${body}'
+      from pay.payments where id like '%0'`,
   );
   await admin`vacuum analyze`;
   await deployer.unsafe(EXPOSE);

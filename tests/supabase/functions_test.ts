@@ -11,6 +11,7 @@ import postgres from "postgres";
 import { randomPassword } from "../../apps/server/data_dir/private_file.ts";
 import { migrate } from "../../apps/server/migrations/migrate.ts";
 import { PUBLISHED_TEST_KEY } from "../../shared/core/api_key.ts";
+import { testWith } from "../support/common/programs.ts";
 import { until } from "../support/common/until.ts";
 import { makeSandboxKey } from "../support/database/api_keys.ts";
 import { cloneDatabase } from "../support/database/database.ts";
@@ -68,15 +69,12 @@ Deno.test("EdgeRuntime.waitUntil gets the dispatcher's background work", async (
 });
 
 const SEED = new URL("../../supabase/seed.sql", import.meta.url);
-const has_pooler = await findPgbouncer() !== null;
-if (!has_pooler) {
-  console.warn("pgbouncer is not installed; a login's test is skipped unless CI is set");
-}
 
-Deno.test({
-  name: "docs/operations/deploy.md makes a login for the functions",
-  ignore: !has_pooler && Deno.env.get("CI") === undefined,
-  async fn(t) {
+testWith(
+  "pgbouncer",
+  await findPgbouncer() !== null,
+  "docs/operations/deploy.md makes a login for the functions",
+  async (t) => {
     await using open = new AsyncDisposableStack();
     const server = await startSupabaseServer(17);
     open.defer(() => server.close());
@@ -117,4 +115,4 @@ Deno.test({
       });
     }
   },
-});
+);

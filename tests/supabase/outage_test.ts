@@ -7,6 +7,7 @@
 import assert from "node:assert/strict";
 import postgres from "postgres";
 import { migrate } from "../../apps/server/migrations/migrate.ts";
+import { testWith } from "../support/common/programs.ts";
 import { keyedCall } from "../support/service/keyed_call.ts";
 import { PAYMENTS } from "../support/service/service_case.ts";
 import { type FunctionProcess, startFunctions } from "../support/supabase/function_process.ts";
@@ -202,12 +203,11 @@ Deno.test("the functions return 503 while a lock blocks every connection", () =>
     });
   }));
 
-const has_pooler = await findPgbouncer() !== null;
-if (!has_pooler) console.warn("pgbouncer is not installed; its tests are skipped unless CI is set");
-Deno.test({
-  name: "the functions survive faults of a transaction pooler",
-  ignore: !has_pooler && Deno.env.get("CI") === undefined,
-  fn: async (t) => {
+testWith(
+  "pgbouncer",
+  await findPgbouncer() !== null,
+  "the functions survive faults of a transaction pooler",
+  async (t) => {
     const listen_port = freePort();
     const settings = {
       listen_port,
@@ -289,7 +289,7 @@ Deno.test({
       await pooler?.close();
     }
   },
-});
+);
 
 /** The processes whose parent is this one. */
 async function childrenOf(parent: number): Promise<number[]> {

@@ -7,6 +7,7 @@
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
+import { testWith } from "../support/common/programs.ts";
 import { describeSchema } from "../support/database/schema_description.ts";
 import { migrate } from "../../apps/server/migrations/migrate.ts";
 import { block } from "../support/documents/operations_document.ts";
@@ -23,14 +24,12 @@ import { hasVersion, startSupabaseServer, VERSIONS } from "../support/supabase/s
 const DATA_API_ROLES = ["anon", "authenticated", "service_role", "authenticator"];
 
 for (const version of VERSIONS) {
-  const is_there = await hasVersion(version);
-  const runs_in_ci = Deno.env.get("CI") !== undefined;
-  if (!is_there) console.warn(`PostgreSQL ${version} is not installed; skipped unless CI is set`);
-  Deno.test({
-    name: `supabase db push to PostgreSQL ${version}`,
-    ignore: !is_there && !runs_in_ci,
-    fn: (t) => pushOnto(t, version),
-  });
+  testWith(
+    `PostgreSQL ${version}`,
+    await hasVersion(version),
+    `supabase db push to PostgreSQL ${version}`,
+    (t) => pushOnto(t, version),
+  );
 }
 
 async function pushOnto(t: Deno.TestContext, version: 15 | 17) {

@@ -88,3 +88,15 @@ export async function lacksPrograms(tests: string, names: readonly string[]): Pr
   if (is_skipped) console.warn(`Not run unless CI is set: ${tests}, no ${missing.join(", ")}`);
   return is_skipped;
 }
+
+/** Registers a test that needs a program. Without it the test is skipped, but in CI it fails. */
+export function testWith(
+  program: string,
+  is_there: boolean,
+  name: string,
+  fn: (t: Deno.TestContext) => void | Promise<void>,
+): void {
+  const ignore = !is_there && Deno.env.get("CI") === undefined;
+  if (ignore) console.warn(`${program} is not installed; skipped unless CI is set: ${name}`);
+  Deno.test({ name, ignore, fn });
+}

@@ -3,8 +3,6 @@
  * so that their requests meet in the database only.
  */
 
-import assert from "node:assert/strict";
-import { checkBooks } from "../../../apps/operator/check_books.ts";
 import { NO_DISPATCHER } from "../webhook/dispatcher_polls.ts";
 import { startSecondService } from "./second_service.ts";
 import { startService, type TestResponse, type TestService } from "./service.ts";
@@ -93,44 +91,3 @@ export const ASKS = {
   }),
   reset: (): Ask => ({ path: "/api-v1-sandbox/reset" }),
 };
-
-/** Asserts that every stored payment is consistent and that the invariants hold. */
-export async function assertSound({ sql }: TestService): Promise<void> {
-  const faults = await sql`
-    select 'events of ' || subject_id as fault from pay.events
-    where sequence is not null
-    group by environment_id, subject_id
-    having min(sequence) <> 1 or max(sequence) <> count(*)
-    union all
-    select 'newest event of ' || p.id from pay.payments p
-    where sequence <> (select max(sequence) from pay.events e
-      where e.environment_id = p.environment_id and e.subject_id = p.id)
-    union all
-    select 'refunds of ' || p.id from pay.payments p
-    where amount_refunded <> (select coalesce(sum(amount_minor), 0) from pay.refunds r
-      where r.environment_id = p.environment_id and r.payment_id = p.id)
-    union all
-    select 'body of ' || p.id from pay.payments p
-    where (body::json ->> 'status', (body::json ->> 'sequence')::int,
-      (body::json ->> 'amount_refunded')::bigint)
-      is distinct from (status, sequence, amount_refunded)
-    union all
-    select 'available of ' || p.id from pay.payments p
-    where (
-        select coalesce(sum(case direction when 'credit' then amount_minor
-          else -amount_minor end), 0)
-        from pay.ledger_entries e
-        where e.environment_id = p.environment_id and e.subject_id = p.id and account = 'available')
-      <> case when status in ('completed', 'partially_refunded') then amount_minor - amount_refunded
-        when status = 'failed' then -amount_refunded else 0 end
-    union all
-    select 'no payment for ' || t.id from (
-      select environment_id, id, subject_id from pay.events
-      union all select environment_id, transaction_id, subject_id from pay.ledger_movements
-      union all select environment_id, id, payment_id from pay.refunds
-    ) t
-    where t.subject_id like 'pay\\_%' and not exists (select from pay.payments p
-      where p.environment_id = t.environment_id and p.id = t.subject_id)`;
-  assert.deepEqual(faults.map(({ fault }) => fault), []);
-  assert.deepEqual((await checkBooks(sql)).filter(({ breaches }) => breaches > 0), []);
-}

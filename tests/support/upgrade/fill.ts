@@ -2,6 +2,8 @@
 
 import type { RecordingReceiver } from "../webhook/recording_receiver.ts";
 import type { FixtureService } from "./fixture_service.ts";
+import { CATALOGUE } from "../catalogue/requests.ts";
+import { fill as fillRequest, firstValues, keep } from "../catalogue/run_catalogue.ts";
 import { APPROVED_CARD } from "../service/service.ts";
 import { PAYMENTS, ROUTES, SANDBOX } from "../service/service_case.ts";
 
@@ -13,12 +15,6 @@ const DURATION_MS = 60 * MINUTE;
 
 const CARD = { currency: "EUR", card: APPROVED_CARD };
 const IBAN = { iban: { iban: "DE89 3704 0044 0532 0130 00" } };
-const METHODS: Record<string, unknown>[] = [
-  CARD,
-  { currency: "EUR", ...IBAN },
-  { currency: "USD", iban: "GB82 WEST 1234 5698 7654 32" },
-  { currency: "USDC", wallet: "0x000000000000000000000000000000000000dEaD" },
-];
 /** Fields without an instrument, with which a payment stays pending. */
 const PENDING: Record<string, unknown>[] = [
   { currency: "EUR", method_kind: "card" },
@@ -32,7 +28,7 @@ export interface Filled {
   /** The clock of the service at the end. */
   at_ms: number;
   /** Working secrets of API keys. */
-  keys: { sandbox: string; reset: string; live: string };
+  keys: { sandbox: string; catalogue: string; reset: string; live: string };
   /** A completed payment of the sandbox, with a delivery that has arrived. */
   payment_id: string;
   /** An endpoint with a pending delivery, because its receiver returned 503. */
@@ -60,14 +56,14 @@ export async function fill(
   await service.setClock(start_ms);
   const keys = {
     sandbox: await service.issueKey("acme", false),
+    catalogue: await service.issueKey("catalogue", false),
     reset: await service.issueKey("other", false),
     live: await service.issueKey("acme", true),
   };
   await fillFailedDelivery(service, receiver, keys.sandbox, start_ms);
   await service.setClock(start_ms + 30 * MINUTE);
   const payment_id = await fillPayments(service, receiver, keys.sandbox);
-  await fillTransfers(service, keys.sandbox);
-  await fillKeys(service, keys.sandbox, end_ms);
+  await fillCatalogue(service, receiver, keys.catalogue, start_ms);
   await fillReset(service, keys.reset);
   await service.done("POST", `${API}/webhook_endpoints`, {
     key: keys.live,
@@ -114,23 +110,16 @@ async function fillFailedDelivery(
   receiver.judge = () => 200;
 }
 
-/** Makes payments of every method in every status, refunds, and deliveries that arrive. */
+/** Makes payments of every method in every status, whose deliveries arrive. Returns a completed one. */
 async function fillPayments(
   service: FixtureService,
   receiver: RecordingReceiver,
   key: string,
 ): Promise<string> {
-  const endpoint = await service.done("POST", `${API}/webhook_endpoints`, {
+  await service.done("POST", `${API}/webhook_endpoints`, {
     key,
     body: { url: receiver.url("/good"), events: ["*"], description: "All", metadata: { a: "b" } },
   });
-  await service.done("POST", `${API}/webhook_endpoints/${endpoint.id}/rotate_secret`, {
-    key,
-    body: { expires_in: 86400 },
-  });
-  for (const method of METHODS) {
-    await service.done("POST", PAYMENTS, { key, body: { amount: 1234, ...method } });
-  }
   for (const method of PENDING) {
     for (const [status, { then: to, refund, ...options }] of Object.entries(ROUTES)) {
       // Only a card can be authorized before its capture.
@@ -147,92 +136,30 @@ async function fillPayments(
       }
     }
   }
-  await fillAddressPayments(service, key);
-  await fillPendingRefunds(service, key);
   const { id } = await service.done("POST", PAYMENTS, {
     key,
     body: { amount: 100_000, ...CARD, metadata: { text: 'ü \\ " $rows$ \u2028' } },
   });
-  for (const amount of [1, 2500]) {
-    await service.done("POST", `${PAYMENTS}/${id}/refund`, { key, body: { amount } });
-  }
   await service.settle();
-  await service.done("POST", `${SANDBOX}/webhooks/trigger`, {
-    key,
-    body: { endpoint_id: endpoint.id, event: "payment.completed", payment_id: id },
-  });
-  const { data } = await service.done("GET", `${API}/webhook_deliveries?limit=1`, { key });
-  await service.done("POST", `${API}/webhook_deliveries/${data[0].id}/redeliver`, { key });
   return id;
 }
 
-/** Makes payments with an address, with each state of their money. */
-async function fillAddressPayments(service: FixtureService, key: string): Promise<void> {
-  const moves: { to: string; amount_received?: number }[][] = [
-    [],
-    [{ to: "processing", amount_received: 400 }],
-    [{ to: "processing", amount_received: 400 }, { to: "failed" }],
-    [{ to: "processing", amount_received: 1500 }, { to: "completed" }],
-    [{ to: "processing" }, { to: "pending" }],
-    [{ to: "failed" }, { to: "failed", amount_received: 1000 }],
-  ];
-  for (const steps of moves) {
-    const { id } = await service.done("POST", PAYMENTS, {
-      key,
-      body: { amount_minor: 1000, currency: "USDC", method_kind: "stablecoin" },
-    });
-    for (const body of steps) {
-      await service.done("POST", `${SANDBOX}/payments/${id}/advance`, { key, body });
-    }
+/** Sends the catalogue, which leaves resources of every kind in each of their states. */
+async function fillCatalogue(
+  service: FixtureService,
+  receiver: RecordingReceiver,
+  key: string,
+  since_ms: number,
+): Promise<void> {
+  const saved = firstValues(receiver.url("/catalogue"));
+  saved.set("since", new Date(since_ms).toISOString());
+  const reset_at = CATALOGUE.findIndex(({ operation }) => operation === "resetSandbox");
+  for (const request of CATALOGUE.slice(0, reset_at)) {
+    // The service of a fixture logs no requests.
+    if (["listRequests", "getRequest"].includes(request.operation)) continue;
+    const { method, path, options } = fillRequest(request, saved);
+    keep(request, await service.call(method, path, { ...options, key }), saved);
   }
-}
-
-/** Makes a payment that is captured in part, with a refund in each status, and then charged back. */
-async function fillPendingRefunds(service: FixtureService, key: string): Promise<void> {
-  const { id } = await service.done("POST", PAYMENTS, {
-    key,
-    body: { amount: 2000, ...CARD, capture: "manual", settlement: "manual" },
-  });
-  await service.done("POST", `${PAYMENTS}/${id}/capture`, { key, body: { amount: 1500 } });
-  for (const to of [null, "completed", "failed"]) {
-    const refund = await service.done("POST", `${PAYMENTS}/${id}/refund`, {
-      key,
-      body: { amount: 300 },
-    });
-    if (to === null) continue;
-    await service.done("POST", `${SANDBOX}/refunds/${refund.id}/advance`, { key, body: { to } });
-  }
-  const body = { to: "chargeback" };
-  await service.done("POST", `${SANDBOX}/payments/${id}/advance`, { key, body });
-}
-
-async function fillTransfers(service: FixtureService, key: string): Promise<void> {
-  for (const to of [null, "completed", "failed", "cancelled"]) {
-    const { id } = await service.done("POST", `${API}/transfers`, {
-      key,
-      body: {
-        amount: 10,
-        currency: "EUR",
-        destination: IBAN,
-        settlement: "manual",
-      },
-    });
-    if (to === null) continue;
-    await service.done("POST", `${SANDBOX}/transfers/${id}/advance`, { key, body: { to } });
-  }
-}
-
-/** Makes keys that are rotated, revoked, or expire. */
-async function fillKeys(service: FixtureService, key: string, end_ms: number): Promise<void> {
-  const create = (body: unknown) => service.done("POST", `${API}/api_keys`, { key, body });
-  const rotated = await create({ name: "Rotated", scopes: ["payments:read"] });
-  await service.done("POST", `${API}/api_keys/${rotated.id}/rotate`, {
-    key,
-    body: { expires_in: 3600 },
-  });
-  const revoked = await create({ name: "Revoked" });
-  await service.done("DELETE", `${API}/api_keys/${revoked.id}`, { key });
-  await create({ name: "Expires", expires_at: new Date(end_ms + 7 * 86_400_000).toISOString() });
 }
 
 /** Fills a sandbox, resets it and fills it again. */

@@ -31,6 +31,7 @@ interface RecordedGet {
 const LISTS = [
   "payments",
   "refunds",
+  "disputes",
   "transfers",
   "events",
   "webhook_endpoints",
