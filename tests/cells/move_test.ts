@@ -502,35 +502,32 @@ testWith("haproxy", await findHaproxy() !== null, "an account moves to another c
     await b.sql`update pay.environments set moving = null where account = 'acme'`;
     await pay();
   });
-  await t.step(
-    "back, while databases are killed, and with a proxy that is reloaded",
-    async () => {
-      const back = cells.moveTo(a, "acme").filter((each, i, all) =>
-        each !== "--socket" && all[i - 1] !== "--socket"
-      );
-      await runs(back, 2, /--cell "a" is not in the map/);
-      await Deno.writeTextFile(map_file, "sk9z a\n", { append: true });
-      const mover = cells.start([...back, "--run"]);
-      await until("the copy begins", () => mover.output().includes("copy: "));
-      await Promise.all([a.killDatabase(), b.killDatabase()]);
-      const moved = await mover.ended;
-      assert.equal(moved.code, 0, moved.output);
-      assert.match(moved.output, /Reload the proxy, and run the same command again/);
-      assert.deepEqual([await stateOf(b.sql), await stateOf(a.sql)], ["sealed", "open"]);
-      // To a third cell the account does not go before this move has ended.
-      await b.sql`update pay.environments set account = 'elsewhere' where account = 'acme'`;
-      await runs(move, 1, /The move of "acme" to the source has not ended/);
-      await b.sql`update pay.environments set account = 'acme' where account = 'elsewhere'`;
-      const ended = await cells.run([...back, "--run"]);
-      assert.equal(ended.code, 0, ended.output);
-      assert.deepEqual([await stateOf(b.sql), await stateOf(a.sql)], ["nothing", "open"]);
-      assert.deepEqual(await countersOf(a.sql), {
-        next_index: 7,
-        next_nonce: 8,
-        has_left: false,
-      });
-    },
-  );
+  await t.step("back, while databases are killed and the proxy is reloaded", async () => {
+    const back = cells.moveTo(a, "acme").filter((each, i, all) =>
+      each !== "--socket" && all[i - 1] !== "--socket"
+    );
+    await runs(back, 2, /--cell "a" is not in the map/);
+    await Deno.writeTextFile(map_file, "sk9z a\n", { append: true });
+    const mover = cells.start([...back, "--run"]);
+    await until("the copy begins", () => mover.output().includes("copy: "));
+    await Promise.all([a.killDatabase(), b.killDatabase()]);
+    const moved = await mover.ended;
+    assert.equal(moved.code, 0, moved.output);
+    assert.match(moved.output, /Reload the proxy, and run the same command again/);
+    assert.deepEqual([await stateOf(b.sql), await stateOf(a.sql)], ["sealed", "open"]);
+    // To a third cell the account does not go before this move has ended.
+    await b.sql`update pay.environments set account = 'elsewhere' where account = 'acme'`;
+    await runs(move, 1, /The move of "acme" to the source has not ended/);
+    await b.sql`update pay.environments set account = 'acme' where account = 'elsewhere'`;
+    const ended = await cells.run([...back, "--run"]);
+    assert.equal(ended.code, 0, ended.output);
+    assert.deepEqual([await stateOf(b.sql), await stateOf(a.sql)], ["nothing", "open"]);
+    assert.deepEqual(await countersOf(a.sql), {
+      next_index: 7,
+      next_nonce: 8,
+      has_left: false,
+    });
+  });
 });
 
 testWith(

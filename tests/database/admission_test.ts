@@ -36,6 +36,13 @@ const KEYED = { request_id: "req_1", idempotency_key: "k", fingerprint: "ab".rep
 const WRITTEN = { ...KEYED, status: 200, body: "" };
 const TRIGGER = JSON.stringify({ endpoint_id: "whe_1", leased_until: "2100-01-01T00:00:00Z" });
 
+/** Calls that take one request with these fields, by the names of their functions. */
+function callsOf(fields: Fields, texts: readonly string[]): Record<string, EntryCall> {
+  return Object.fromEntries(
+    texts.map((text) => [/^pay\.(\w+)/.exec(text)![1]!, { text, fields: () => fields }]),
+  );
+}
+
 const CALLS: Record<string, EntryCall> = {
   commit: {
     text: `pay.commit(json_build_object('requests', $1::text::json, 'expects', (
@@ -58,50 +65,30 @@ const CALLS: Record<string, EntryCall> = {
     fields: () => ({ kind: "payments", limit: 10 }),
     beside: { fields: { kind: "refunds", limit: 10 }, outcome: "ok" },
   },
-  balance: { text: "pay.balance($1)", fields: () => ({}) },
-  reset_sandbox: {
-    text: "pay.reset_sandbox($1, 'env_00000000000000000000000000')",
-    fields: () => WRITTEN,
-  },
-  read_clock: { text: "pay.read_clock($1)", fields: () => ({}) },
-  read_pending_quota: { text: "pay.read_pending_quota($1)", fields: () => ({}) },
-  set_clock: { text: `pay.set_clock($1, '{"advance_s":1}')`, fields: () => WRITTEN },
-  change_webhook_endpoint: {
-    text: "pay.change_webhook_endpoint($1, 'whe_1', 1, null)",
-    fields: () => WRITTEN,
-  },
-  read_inbox: { text: "pay.read_inbox($1, 'whe_1', null, 10)", fields: () => ({}) },
-  recover_deliveries: {
-    text: "pay.recover_deliveries($1, 'whe_1', 'whd_0', 'whd_1', null, '{failed}', '{}')",
-    fields: () => WRITTEN,
-  },
-  create_fault: {
-    text: `pay.create_fault($1, '{"id":"flt_1","kind":"request","fault":"rate_limited","filter":{},
+  ...callsOf({}, [
+    "pay.balance($1)",
+    "pay.read_clock($1)",
+    "pay.read_pending_quota($1)",
+    "pay.read_inbox($1, 'whe_1', null, 10)",
+    "pay.match_fault($1, 'request', '{}', true)",
+    "pay.transcript($1, 0)",
+  ]),
+  ...callsOf(WRITTEN, [
+    "pay.reset_sandbox($1, 'env_00000000000000000000000000')",
+    `pay.set_clock($1, '{"advance_s":1}')`,
+    "pay.change_webhook_endpoint($1, 'whe_1', 1, null)",
+    "pay.recover_deliveries($1, 'whe_1', 'whd_0', 'whd_1', null, '{failed}', '{}')",
+    `pay.create_fault($1, '{"id":"flt_1","kind":"request","fault":"rate_limited","filter":{},
       "times":1}', 100)`,
-    fields: () => WRITTEN,
-  },
-  delete_fault: { text: "pay.delete_fault($1, 'flt_1')", fields: () => WRITTEN },
-  delete_bank_details: {
-    text: `pay.delete_bank_details($1, 'pay_${"0".repeat(26)}')`,
-    fields: () => WRITTEN,
-  },
-  match_fault: { text: "pay.match_fault($1, 'request', '{}', true)", fields: () => ({}) },
-  transcript: { text: "pay.transcript($1, 0)", fields: () => ({}) },
-  redeliver: { text: "pay.redeliver($1, 'whd_1', '{}')", fields: () => WRITTEN },
-  begin_trigger: { text: `pay.begin_trigger($1, '${TRIGGER}')`, fields: () => WRITTEN },
-  end_trigger: { text: "pay.end_trigger($1, 'whd_1', true, '{}')", fields: () => WRITTEN },
-  change_api_key: {
-    text: "pay.change_api_key($1, 'create', 'key_1', '{}', '{}', null, null)",
-    fields: () => WRITTEN,
-  },
-  make_sandbox: {
-    text: "pay.make_sandbox($1, '{}', '{}')",
-    fields: () => WRITTEN,
-  },
-  end_sandbox: {
-    text: "pay.end_sandbox($1, 'env_1')",
-    fields: () => WRITTEN,
-  },
+    "pay.delete_fault($1, 'flt_1')",
+    `pay.delete_bank_details($1, 'pay_${"0".repeat(26)}')`,
+    "pay.redeliver($1, 'whd_1', '{}')",
+    `pay.begin_trigger($1, '${TRIGGER}')`,
+    "pay.end_trigger($1, 'whd_1', true, '{}')",
+    "pay.change_api_key($1, 'create', 'key_1', '{}', '{}', null, null)",
+    "pay.make_sandbox($1, '{}', '{}')",
+    "pay.end_sandbox($1, 'env_1')",
+  ]),
 };
 
 Deno.test("an entry function with an invalid key opens no environment", async (t) => {

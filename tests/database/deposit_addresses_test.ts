@@ -44,35 +44,29 @@ providerCase("addresses of payments by stablecoin", async (t, given) => {
     chain_store.watchedDeposits(account_id, after, limit);
   const account_id = await evm({ xpub: XPUB, expires_after_seconds: "60" });
   const first = await open();
-  await t.step(
-    "the reservation gets the first index, and the expiry of its account",
-    async () => {
-      const { reserved, created_at } = first.operation;
-      const expires_at_ms = Date.parse(created_at) + 60_000;
-      assert.deepEqual(reserved, { index: 0, expires_at: new Date(expires_at_ms).toISOString() });
-      assert.deepEqual(await watched(account_id), []);
-    },
-  );
+  await t.step("a reservation gets the first index, and its account's expiry", async () => {
+    const { reserved, created_at } = first.operation;
+    const expires_at_ms = Date.parse(created_at) + 60_000;
+    assert.deepEqual(reserved, { index: 0, expires_at: new Date(expires_at_ms).toISOString() });
+    assert.deepEqual(await watched(account_id), []);
+  });
   await t.step("after a crash the worker gets the same index and expiry", async () => {
     await service.setClock(Date.now() + 20_000);
     const { work } = await store.leaseWork(10, 10, 1000, Date.now() + 20_000);
     const again = work.find(({ operation }) => operation?.id === first.operation.id);
     assert.deepEqual(again!.operation!.reserved, first.operation.reserved);
   });
-  await t.step(
-    "reservations at the same moment, alone and in lists, never share an index",
-    async () => {
-      const lists = await Promise.all(Array.from({ length: 4 }, async () => {
-        const requested = [
-          await reservation(live.text, STABLECOIN),
-          await reservation(live.text, STABLECOIN),
-        ];
-        return await commit(functions, requested);
-      }));
-      const indexes = lists.flat().map(({ detail }) => JSON.parse(detail!).reserved.index);
-      assert.deepEqual(indexes.sort((a, b) => a - b), [1, 2, 3, 4, 5, 6, 7, 8]);
-    },
-  );
+  await t.step("reservations at once, alone and in lists, never share an index", async () => {
+    const lists = await Promise.all(Array.from({ length: 4 }, async () => {
+      const requested = [
+        await reservation(live.text, STABLECOIN),
+        await reservation(live.text, STABLECOIN),
+      ];
+      return await commit(functions, requested);
+    }));
+    const indexes = lists.flat().map(({ detail }) => JSON.parse(detail!).reserved.index);
+    assert.deepEqual(indexes.sort((a, b) => a - b), [1, 2, 3, 4, 5, 6, 7, 8]);
+  });
   await t.step("an index is not used again after its row is purged", async () => {
     await sql`delete from pay.deposit_addresses where xpub_index > 0`;
     assert.equal(placeOf(await open()).index, 9);

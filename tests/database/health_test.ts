@@ -81,9 +81,9 @@ Deno.test("pay.health shows", async (t) => {
     await t.step("a due delivery, and for how long it has been due", async () => {
       const endpoint = (owner: string) =>
         `insert into pay.webhook_endpoints (environment_id, id, slot, url, events,
-          status, secrets, revision, created_at, body)
-        values ('${owner}', 'whe_x', 0, 'https://example.com/', '{*}', 'enabled', '[]', 1,
-          now(), '{}');`;
+            status, secrets, revision, created_at, body)
+          values ('${owner}', 'whe_x', 0, 'https://example.com/', '{*}', 'enabled', '[]', 1,
+            now(), '{}');`;
       const seconds = await changes(
         endpoint(service.live.environment_id) +
           delivery("pending", Date.now(), "now() - interval '90 s'"),
@@ -180,17 +180,14 @@ Deno.test("pay.health shows", async (t) => {
       await changes(event + frozen(0), { is_retention_behind: true });
       await changes(event + frozen(2), {});
     });
-    await t.step(
-      "the number of active keys, and whether the dispatcher has an address",
-      async () => {
-        await changes("update pay.api_keys set revoked_at = now()", {
-          test_keys: "0",
-          live_keys: "0",
-        });
-        const configure = `select pay.configure_relay('${RELAY_URL}', '${RELAY_TOKEN}')`;
-        await changes(configure, { is_dispatcher_configured: true });
-      },
-    );
+    await t.step("the number of active keys, and the dispatcher's address", async () => {
+      await changes("update pay.api_keys set revoked_at = now()", {
+        test_keys: "0",
+        live_keys: "0",
+      });
+      const configure = `select pay.configure_relay('${RELAY_URL}', '${RELAY_TOKEN}')`;
+      await changes(configure, { is_dispatcher_configured: true });
+    });
     for (
       const [name, fit, unfit] of [
         ["default_transaction_isolation", "read committed", "serializable"],

@@ -403,32 +403,29 @@ Deno.test("the invariants of the books", async (t) => {
         [false, 0],
       );
     });
-    await t.step(
-      "each hour reads the texts that changed lately, and another 24th of all",
-      async () => {
-        const found = (age: string) =>
-          afterwards(
-            sql,
-            `update pay.payments set body = 'x', updated_at = updated_at - interval '${age}';
+    await t.step("each hour reads the texts of late, and another 24th of all", async () => {
+      const found = (age: string) =>
+        afterwards(
+          sql,
+          `update pay.payments set body = 'x', updated_at = updated_at - interval '${age}';
            delete from pay.transfers`,
-            async (session) => {
-              const counts: number[] = [];
-              for (const part of ["", ...Array(24).keys()]) {
-                await session`select set_config('pay.part_of_texts', ${String(part)}, true)`;
-                counts.push((await session`select from pay.invariant_texts`).length);
-              }
-              return counts;
-            },
-          );
-        const [broken, ...lately] = await found("1 hour");
-        assert.ok(broken! > 10);
-        assert.deepEqual(lately, Array(24).fill(broken));
-        const [all, ...parts] = await found("3 hours");
-        assert.equal(all, broken);
-        assert.equal(parts.reduce((sum, count) => sum + count), broken);
-        assert.ok(Math.max(...parts) < broken!);
-      },
-    );
+          async (session) => {
+            const counts: number[] = [];
+            for (const part of ["", ...Array(24).keys()]) {
+              await session`select set_config('pay.part_of_texts', ${String(part)}, true)`;
+              counts.push((await session`select from pay.invariant_texts`).length);
+            }
+            return counts;
+          },
+        );
+      const [broken, ...lately] = await found("1 hour");
+      assert.ok(broken! > 10);
+      assert.deepEqual(lately, Array(24).fill(broken));
+      const [all, ...parts] = await found("3 hours");
+      assert.equal(all, broken);
+      assert.equal(parts.reduce((sum, count) => sum + count), broken);
+      assert.ok(Math.max(...parts) < broken!);
+    });
     await t.step("note_breaches() stores a breach once, forget_breaches() drops it", async () => {
       await afterwards(sql, BREAKS[3]![1], async (session) => {
         const [first] = await session`select pay.note_breaches() as breaches`;

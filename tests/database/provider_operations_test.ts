@@ -53,20 +53,17 @@ providerCase("pay.commit() with operations", async (t, given) => {
       operationFor(payment, { op, refund_id: op === "refund" ? "re_1" : null, ...patch }),
     ],
   });
-  await t.step(
-    "without a provider: unconfigured, nothing is written, no key claimed",
-    async () => {
-      const requested = await reservation(live.text, {}, { idempotency_key: "none" });
-      const good = async () => ({ change: await created(), key: key.text });
-      const rows = await commit(functions, [await good(), requested, await good()]);
-      assert.deepEqual(
-        rows.map(({ outcome }) => outcome),
-        ["committed", "unconfigured", "committed"],
-      );
-      assert.equal(await countOf(service, requested.change.payment!.id), "0 0 0");
-      assert.equal((await sql`select from pay.idempotency_keys where key = 'none'`).count, 0);
-    },
-  );
+  await t.step("without a provider: unconfigured, nothing written, no key claimed", async () => {
+    const requested = await reservation(live.text, {}, { idempotency_key: "none" });
+    const good = async () => ({ change: await created(), key: key.text });
+    const rows = await commit(functions, [await good(), requested, await good()]);
+    assert.deepEqual(
+      rows.map(({ outcome }) => outcome),
+      ["committed", "unconfigured", "committed"],
+    );
+    assert.equal(await countOf(service, requested.change.payment!.id), "0 0 0");
+    assert.equal((await sql`select from pay.idempotency_keys where key = 'none'`).count, 0);
+  });
   const account = await addAccount(sql, live.environment_id, { settings: { base_url: "x" } });
 
   await t.step("another method than those of the account: unconfigured", async () => {
@@ -75,20 +72,17 @@ providerCase("pay.commit() with operations", async (t, given) => {
     ]);
     assert.equal(row!.outcome, "unconfigured");
   });
-  await t.step(
-    "each change of a list gets its own operation, also after one with two",
-    async () => {
-      const simulated = await reservation(key.text);
-      const later = operationFor(simulated.change.payment!, { op: "abandon", delay_ms: 1000 });
-      simulated.change.operations.push(later);
-      const list = [simulated, await reservation(live.text), await reservation(live.text)];
-      const rows = await commit(functions, list);
-      assert.deepEqual(
-        rows.map(({ detail }) => JSON.parse(detail!).id),
-        list.map(({ change }) => change.operations[0]!.id),
-      );
-    },
-  );
+  await t.step("each change of a list has its operation, also after one with two", async () => {
+    const simulated = await reservation(key.text);
+    const later = operationFor(simulated.change.payment!, { op: "abandon", delay_ms: 1000 });
+    simulated.change.operations.push(later);
+    const list = [simulated, await reservation(live.text), await reservation(live.text)];
+    const rows = await commit(functions, list);
+    assert.deepEqual(
+      rows.map(({ detail }) => JSON.parse(detail!).id),
+      list.map(({ change }) => change.operations[0]!.id),
+    );
+  });
   await t.step("claims the key at 102 and writes the operation in one transaction", async () => {
     const requested = await reservation(live.text, {}, { idempotency_key: "claims" });
     const [row] = await commit(functions, [requested]);
@@ -162,21 +156,18 @@ providerCase("pay.commit() with operations", async (t, given) => {
         'run "deno task providers add"',
     });
   });
-  await t.step(
-    "an operation with a delay is not leased, and the worker sends it later",
-    async () => {
-      const { payment } = await reserve(functions, live, { delay_ms: 60_000 });
-      const [operation] = await sql`
+  await t.step("an operation with a delay is not leased, the worker sends it later", async () => {
+    const { payment } = await reserve(functions, live, { delay_ms: 60_000 });
+    const [operation] = await sql`
       select attempts, first_sent_at, leased_until, next_attempt_at - created_at as delay
       from pay.provider_operations where subject_id = ${payment.id}`;
-      assert.deepEqual({ ...operation }, {
-        attempts: 0,
-        first_sent_at: null,
-        leased_until: null,
-        delay: "00:01:00",
-      });
-    },
-  );
+    assert.deepEqual({ ...operation }, {
+      attempts: 0,
+      first_sent_at: null,
+      leased_until: null,
+      delay: "00:01:00",
+    });
+  });
   await t.step("in a test environment the account is the sandbox", async () => {
     const { operation, payment } = await reserve(functions, key, { method_kind: "swift" });
     assert.deepEqual(operation.account, {
@@ -232,22 +223,19 @@ providerCase("pay.commit() with operations", async (t, given) => {
     ]);
     assert.deepEqual(rows.map(({ outcome }) => outcome), ["committed", "stale"]);
   });
-  await t.step(
-    "a refund goes to the account of the payment, also after it is disabled",
-    async () => {
-      const made = await reserve(functions, live);
-      await store.record([completion(made)]);
-      await sql`select pay.disable_provider_account(${account})`;
-      const second = await addAccount(sql, live.environment_id);
-      const payment = { ...made.payment, sequence: 2 };
-      const change = followUp(payment, "refund");
-      const [row] = await commit(functions, [{ change, key: live.text }]);
-      const { account: used, provider_reference } = JSON.parse(row!.detail!);
-      assert.deepEqual([used.id, provider_reference], [account, `pi_${payment.id}`]);
-      const fresh = await reserve(functions, live);
-      assert.equal(fresh.operation.account.id, second);
-    },
-  );
+  await t.step("a refund goes to the payment's account, also when it is disabled", async () => {
+    const made = await reserve(functions, live);
+    await store.record([completion(made)]);
+    await sql`select pay.disable_provider_account(${account})`;
+    const second = await addAccount(sql, live.environment_id);
+    const payment = { ...made.payment, sequence: 2 };
+    const change = followUp(payment, "refund");
+    const [row] = await commit(functions, [{ change, key: live.text }]);
+    const { account: used, provider_reference } = JSON.parse(row!.detail!);
+    assert.deepEqual([used.id, provider_reference], [account, `pi_${payment.id}`]);
+    const fresh = await reserve(functions, live);
+    assert.equal(fresh.operation.account.id, second);
+  });
   await t.step("a stored response comes before unconfigured", async () => {
     await sql`delete from pay.provider_methods`;
     const requested = await reservation(live.text, {}, { idempotency_key: "claims" });

@@ -181,22 +181,19 @@ providerCase("the results of operations of providers", async (t, given) => {
       assert.equal(await stateOf(made), state);
     });
   }
-  await t.step(
-    "record() stores the response while the key is under way, and only then",
-    async () => {
-      const made = await begin();
-      assert.equal((await responseOf(made)).status, 102);
-      const record = completion(made);
-      await store.record([record]);
-      assert.deepEqual({ ...await responseOf(made) }, { ...record.response });
-      const other = await begin();
-      await sql`update pay.idempotency_keys set status = 200, body = 'kept'
+  await t.step("record() stores the response only while the key is under way", async () => {
+    const made = await begin();
+    assert.equal((await responseOf(made)).status, 102);
+    const record = completion(made);
+    await store.record([record]);
+    assert.deepEqual({ ...await responseOf(made) }, { ...record.response });
+    const other = await begin();
+    await sql`update pay.idempotency_keys set status = 200, body = 'kept'
       where request_id = (select request_id from pay.provider_operations
         where id = ${other.operation.id})`;
-      await store.record([completion(other)]);
-      assert.deepEqual({ ...await responseOf(other) }, { status: 200, body: "kept" });
-    },
-  );
+    await store.record([completion(other)]);
+    assert.deepEqual({ ...await responseOf(other) }, { status: 200, body: "kept" });
+  });
   await t.step("record() of a list: each record has its own outcome", async () => {
     const [first, second] = [await begin(), await begin()];
     const stale = completion(second, { change: completed({ ...second.payment, sequence: 3 }) });
@@ -204,25 +201,22 @@ providerCase("the results of operations of providers", async (t, given) => {
     assert.deepEqual(outcomes.map(({ outcome }) => outcome), ["recorded", "stale", "stale"]);
     assert.deepEqual([await stateOf(first), await stateOf(second)], [RECORDED, UNTOUCHED]);
   });
-  await t.step(
-    "record() of a list: records with the same exception are all recorded",
-    async () => {
-      const refused = [await begin(), await begin(), await begin()];
-      const exception = succeeded(refused[0]!, {
-        reference: "unusable today",
-        outcome: "exception",
-        exception: "the secret is refused",
-        booked_minor: 0,
-      });
-      const outcomes = await store.record(
-        refused.map((made) => completion(made, { provider_events: [exception] })),
-      );
-      assert.deepEqual(
-        outcomes,
-        refused.map(() => ({ outcome: "recorded", is_settled: true })),
-      );
-    },
-  );
+  await t.step("record() of a list: all with the same exception are recorded", async () => {
+    const refused = [await begin(), await begin(), await begin()];
+    const exception = succeeded(refused[0]!, {
+      reference: "unusable today",
+      outcome: "exception",
+      exception: "the secret is refused",
+      booked_minor: 0,
+    });
+    const outcomes = await store.record(
+      refused.map((made) => completion(made, { provider_events: [exception] })),
+    );
+    assert.deepEqual(
+      outcomes,
+      refused.map(() => ({ outcome: "recorded", is_settled: true })),
+    );
+  });
   await t.step("record(): two transactions apply a provider event once", async () => {
     const made = await begin();
     const lock = `select from pay.payments where id = '${made.payment.id}' for update`;
@@ -231,49 +225,46 @@ providerCase("the results of operations of providers", async (t, given) => {
     assert.equal(await stateOf(made), RECORDED);
   });
   for (const name of ["new", "stored"]) {
-    await t.step(
-      `record(): two transactions book a ${name} provider event of no payment once`,
-      async () => {
-        const made = await begin();
-        const { ledger } = completed(made.payment);
-        const payout = (): ProviderRecord => ({
-          environment_id: live.environment_id,
-          operation_id: null,
-          operation: null,
-          provider_events: [succeeded(made, {
-            op: "payout",
-            reference: `po_${name}:created`,
-            subject_id: null,
-            provider_reference: null,
-          })],
-          change: {
-            expects: null,
-            payment: null,
-            transfer: null,
-            refunds: [],
-            disputes: [],
-            events: [],
-            operations: [],
-            ledger: ledger.map((row) => ({
-              ...row,
-              subject_id: `${account_id}_${name}`,
-              transaction_id: row.transaction_id.slice(0, -1) + (number++ % 8),
-            })),
-          },
-          response: null,
-        });
-        if (name === "stored") {
-          await store.storeProviderEvents(account_id, payout().provider_events);
-        }
-        const lock = name === "new"
-          ? "lock pay.ledger_totals in exclusive mode"
-          : "select from pay.provider_events where op = 'payout' for update";
-        assert.deepEqual(await recordTwice(lock, payout), ["known", "recorded"]);
-        const { count } = await sql`
-          select from pay.ledger_movements where subject_id = ${`${account_id}_${name}`}`;
-        assert.equal(count, 1);
-      },
-    );
+    await t.step(`record(): two transactions book a ${name} event of no payment once`, async () => {
+      const made = await begin();
+      const { ledger } = completed(made.payment);
+      const payout = (): ProviderRecord => ({
+        environment_id: live.environment_id,
+        operation_id: null,
+        operation: null,
+        provider_events: [succeeded(made, {
+          op: "payout",
+          reference: `po_${name}:created`,
+          subject_id: null,
+          provider_reference: null,
+        })],
+        change: {
+          expects: null,
+          payment: null,
+          transfer: null,
+          refunds: [],
+          disputes: [],
+          events: [],
+          operations: [],
+          ledger: ledger.map((row) => ({
+            ...row,
+            subject_id: `${account_id}_${name}`,
+            transaction_id: row.transaction_id.slice(0, -1) + (number++ % 8),
+          })),
+        },
+        response: null,
+      });
+      if (name === "stored") {
+        await store.storeProviderEvents(account_id, payout().provider_events);
+      }
+      const lock = name === "new"
+        ? "lock pay.ledger_totals in exclusive mode"
+        : "select from pay.provider_events where op = 'payout' for update";
+      assert.deepEqual(await recordTwice(lock, payout), ["known", "recorded"]);
+      const { count } = await sql`
+        select from pay.ledger_movements where subject_id = ${`${account_id}_${name}`}`;
+      assert.equal(count, 1);
+    });
   }
   await t.step("record() writes nothing in a sandbox that was reset", async () => {
     const made = await reserve(functions, key);
@@ -311,34 +302,31 @@ providerCase("the results of operations of providers", async (t, given) => {
       { subject_id: null, outcome: null },
     ]);
   });
-  await t.step(
-    "a result without an event changes what it names, ends the lease, and no settled operation",
-    async () => {
-      const made = await begin();
-      const { environment_id, operation } = made;
-      const next_attempt_at = "2030-01-01T00:00:00.000Z";
-      const note = { environment_id, id: operation.id, next_attempt_at, last_reply: "timeout" };
-      await recordResult(store, { ...note, may_repeat: false });
-      const read = async () => {
-        const [row] = await sql`
+  await t.step("a result alone changes what it names, and no settled operation", async () => {
+    const made = await begin();
+    const { environment_id, operation } = made;
+    const next_attempt_at = "2030-01-01T00:00:00.000Z";
+    const note = { environment_id, id: operation.id, next_attempt_at, last_reply: "timeout" };
+    await recordResult(store, { ...note, may_repeat: false });
+    const read = async () => {
+      const [row] = await sql`
         select state, next_attempt_at, leased_until, last_reply, may_repeat, provider_reference
         from pay.provider_operations where id = ${operation.id}`;
-        return { ...row };
-      };
-      const noted = {
-        state: "pending",
-        next_attempt_at: new Date(next_attempt_at),
-        leased_until: null,
-        last_reply: "timeout",
-        may_repeat: false,
-        provider_reference: null,
-      };
-      assert.deepEqual(await read(), noted);
-      await store.record([completion(made)]);
-      const settled = await read();
-      assert.equal(settled.state, "settled");
-      await recordResult(store, { ...note, state: "pending", last_reply: "late" });
-      assert.deepEqual(await read(), settled);
-    },
-  );
+      return { ...row };
+    };
+    const noted = {
+      state: "pending",
+      next_attempt_at: new Date(next_attempt_at),
+      leased_until: null,
+      last_reply: "timeout",
+      may_repeat: false,
+      provider_reference: null,
+    };
+    assert.deepEqual(await read(), noted);
+    await store.record([completion(made)]);
+    const settled = await read();
+    assert.equal(settled.state, "settled");
+    await recordResult(store, { ...note, state: "pending", last_reply: "late" });
+    assert.deepEqual(await read(), settled);
+  });
 });

@@ -70,41 +70,38 @@ providerCase("pay.lease_provider_work()", async (t, given) => {
     assert.deepEqual(poll!.cursor, { after: "evt_2" });
     await store.saveCursor(account_id, { after: "evt_2" }, true);
   });
-  await t.step(
-    "an operation is leased to its request, then to one worker after the other",
-    async () => {
-      const { operation, payment } = await reserve(functions, live);
-      await advance(14_999);
-      assert.deepEqual(await names(), []);
-      await advance(1);
-      const [found, ...more] = await work();
-      assert.deepEqual([nameOf(found!), more.length], [`operation ${operation.id}`, 0]);
-      assert.equal(found!.subject_body, JSON.stringify(payment));
-      assert.equal(found!.subject_sequence, 1);
-      assert.deepEqual(
-        [
-          found!.operation!.attempts,
-          found!.operation!.request,
-          found!.operation!.op,
-          found!.operation!.may_repeat,
-        ],
-        [2, { token: "pm_1" }, "authorize", true],
-      );
-      assert.deepEqual(found!.account, operation.account);
-      assert.deepEqual(await names(), []);
-      const { environment_id } = live;
-      const next_attempt_at = new Date(now + MINUTE_MS).toISOString();
-      await recordResult(store, { environment_id, id: operation.id, next_attempt_at });
-      assert.deepEqual(await names(), []);
-      await advance(MINUTE_MS);
-      assert.deepEqual(await names(), [`operation ${operation.id}`]);
-      await recordResult(store, { environment_id, id: operation.id, state: "operator" });
-      await advance(HOUR_MS);
-      const later = await work();
-      assert.deepEqual(later.map(({ kind }) => kind).sort(), ["poll", "sync"]);
-      await store.saveCursor(account_id, null, true);
-    },
-  );
+  await t.step("an operation is leased to its request, then to one worker each time", async () => {
+    const { operation, payment } = await reserve(functions, live);
+    await advance(14_999);
+    assert.deepEqual(await names(), []);
+    await advance(1);
+    const [found, ...more] = await work();
+    assert.deepEqual([nameOf(found!), more.length], [`operation ${operation.id}`, 0]);
+    assert.equal(found!.subject_body, JSON.stringify(payment));
+    assert.equal(found!.subject_sequence, 1);
+    assert.deepEqual(
+      [
+        found!.operation!.attempts,
+        found!.operation!.request,
+        found!.operation!.op,
+        found!.operation!.may_repeat,
+      ],
+      [2, { token: "pm_1" }, "authorize", true],
+    );
+    assert.deepEqual(found!.account, operation.account);
+    assert.deepEqual(await names(), []);
+    const { environment_id } = live;
+    const next_attempt_at = new Date(now + MINUTE_MS).toISOString();
+    await recordResult(store, { environment_id, id: operation.id, next_attempt_at });
+    assert.deepEqual(await names(), []);
+    await advance(MINUTE_MS);
+    assert.deepEqual(await names(), [`operation ${operation.id}`]);
+    await recordResult(store, { environment_id, id: operation.id, state: "operator" });
+    await advance(HOUR_MS);
+    const later = await work();
+    assert.deepEqual(later.map(({ kind }) => kind).sort(), ["poll", "sync"]);
+    await store.saveCursor(account_id, null, true);
+  });
   await t.step("two workers never get the same work, and skip locked rows", async () => {
     const operations = [];
     for (let i = 0; i < 20; i++) {
@@ -127,40 +124,37 @@ providerCase("pay.lease_provider_work()", async (t, given) => {
     await sql`update pay.provider_operations set next_sync_at = null, state = 'settled',
       settled_at = now(), next_attempt_at = null, leased_until = null`;
   });
-  await t.step(
-    "an event comes with its subject and the operation that it can settle",
-    async () => {
-      const made = await reserve(functions, live);
-      const { payment, operation, environment_id } = made;
-      const { outcome: _, exception: __, booked_minor: ___, was_booked_minor: ____, ...event } =
-        succeeded(made);
-      // Names only the provider's object, which is not known yet.
-      await store.storeProviderEvents(account_id, [{ ...event, subject_id: null }]);
-      const provider_reference = event.provider_reference;
-      const next_attempt_at = new Date(now + DAY_MS).toISOString();
-      const note = { environment_id, id: operation.id, provider_reference, next_attempt_at };
-      await recordResult(store, note);
-      const [found, ...more] = await work();
-      assert.equal(more.length, 0);
-      const { received_at } = found!.event!;
-      const stored = {
-        booked_minor: 0,
-        received_at,
-        is_elsewhere: false,
-        follows_unmatched: false,
-      };
-      assert.deepEqual(found!.event, { ...event, ...stored });
-      assert.equal(found!.subject_body, JSON.stringify(payment));
-      assert.equal(found!.operation!.id, operation.id);
-      assert.equal(found!.livemode, true);
-      assert.deepEqual(await names(), []);
-      await advance(LEASE_MS);
-      assert.deepEqual(await names(), [`event ${event.reference}`]);
-      await store.record([completion(made)]);
-      await advance(LEASE_MS);
-      assert.deepEqual(await names(), []);
-    },
-  );
+  await t.step("an event comes with its subject and the operation it can settle", async () => {
+    const made = await reserve(functions, live);
+    const { payment, operation, environment_id } = made;
+    const { outcome: _, exception: __, booked_minor: ___, was_booked_minor: ____, ...event } =
+      succeeded(made);
+    // Names only the provider's object, which is not known yet.
+    await store.storeProviderEvents(account_id, [{ ...event, subject_id: null }]);
+    const provider_reference = event.provider_reference;
+    const next_attempt_at = new Date(now + DAY_MS).toISOString();
+    const note = { environment_id, id: operation.id, provider_reference, next_attempt_at };
+    await recordResult(store, note);
+    const [found, ...more] = await work();
+    assert.equal(more.length, 0);
+    const { received_at } = found!.event!;
+    const stored = {
+      booked_minor: 0,
+      received_at,
+      is_elsewhere: false,
+      follows_unmatched: false,
+    };
+    assert.deepEqual(found!.event, { ...event, ...stored });
+    assert.equal(found!.subject_body, JSON.stringify(payment));
+    assert.equal(found!.operation!.id, operation.id);
+    assert.equal(found!.livemode, true);
+    assert.deepEqual(await names(), []);
+    await advance(LEASE_MS);
+    assert.deepEqual(await names(), [`event ${event.reference}`]);
+    await store.record([completion(made)]);
+    await advance(LEASE_MS);
+    assert.deepEqual(await names(), []);
+  });
   await t.step("syncs every hour a payment that is not final, then once more", async () => {
     const made = await reserve(functions, live);
     const { environment_id, operation } = made;
@@ -187,17 +181,14 @@ providerCase("pay.lease_provider_work()", async (t, given) => {
     assert.equal(row!.next_sync_at, null);
     await store.saveCursor(account_id, null, true);
   });
-  await t.step(
-    "does not sync a pending operation, whose next attempt asks the same",
-    async () => {
-      const { operation, environment_id } = await reserve(functions, live);
-      const next_attempt_at = new Date(now + DAY_MS).toISOString();
-      await recordResult(store, { environment_id, id: operation.id, next_attempt_at });
-      await advance(10 * MINUTE_MS);
-      assert.deepEqual(await names(), []);
-      await recordResult(store, { environment_id, id: operation.id, state: "settled" });
-    },
-  );
+  await t.step("syncs no pending operation, whose next attempt asks the same", async () => {
+    const { operation, environment_id } = await reserve(functions, live);
+    const next_attempt_at = new Date(now + DAY_MS).toISOString();
+    await recordResult(store, { environment_id, id: operation.id, next_attempt_at });
+    await advance(10 * MINUTE_MS);
+    assert.deepEqual(await names(), []);
+    await recordResult(store, { environment_id, id: operation.id, state: "settled" });
+  });
   await t.step("syncs a pending refund", async () => {
     const made = await reserve(functions, live);
     await store.record([completion(made)]);
@@ -337,22 +328,19 @@ providerCase("the leases of the provider worker", async (t, given) => {
     for (const { kind } of await work()) counts[kind] = (counts[kind] ?? 0) + 1;
     return counts;
   };
-  await t.step(
-    "lease due provider events before more than a quarter of the operations",
-    async () => {
-      for (let i = 0; i < 2 * LIMIT; i++) {
-        const made = await reserve(functions, live, { delay_ms: 0 });
-        if (i % 4 > 0) continue;
-        const { outcome: _, exception: __, booked_minor: ___, ...event } = succeeded(made);
-        await store.storeProviderEvents(account_id, [{ ...event, state: "pending" }]);
-      }
-      assert.deepEqual(await poll(), { event: 16, operation: 15, poll: 1 });
-      assert.deepEqual(await poll(), { operation: 32 });
-      assert.deepEqual((await store.leaseWork(LIMIT, 5, LEASE_MS, now)).work.length, 5);
-      assert.deepEqual(await poll(), { operation: 12 });
-      assert.deepEqual(await poll(), {});
-    },
-  );
+  await t.step("lease due events before more than a quarter of the operations", async () => {
+    for (let i = 0; i < 2 * LIMIT; i++) {
+      const made = await reserve(functions, live, { delay_ms: 0 });
+      if (i % 4 > 0) continue;
+      const { outcome: _, exception: __, booked_minor: ___, ...event } = succeeded(made);
+      await store.storeProviderEvents(account_id, [{ ...event, state: "pending" }]);
+    }
+    assert.deepEqual(await poll(), { event: 16, operation: 15, poll: 1 });
+    assert.deepEqual(await poll(), { operation: 32 });
+    assert.deepEqual((await store.leaseWork(LIMIT, 5, LEASE_MS, now)).work.length, 5);
+    assert.deepEqual(await poll(), { operation: 12 });
+    assert.deepEqual(await poll(), {});
+  });
   await sql`update pay.provider_operations set state = 'settled', settled_at = now(),
     next_attempt_at = null, leased_until = null, next_sync_at = null`;
   await sql`delete from pay.provider_events`;

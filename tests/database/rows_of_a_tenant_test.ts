@@ -134,6 +134,9 @@ interface Case {
   before?: string;
 }
 
+/** A statement with its parameters. */
+type Call = [query: string, parameters: (string | null)[]];
+
 function casesOf(
   { key, other }: TestService,
   standing: TestKey,
@@ -158,24 +161,39 @@ function casesOf(
       // As the service claims a key whose response the statement makes.
       body: "",
     }]);
-  const clock = (at: TestKey, command: unknown, version?: string): [string, string[]] => [
+  const clock = (at: TestKey, command: unknown, version?: string): Call => [
     "select outcome, pg_typeof(body) from pay.set_clock($1::text, $2::text)",
     [request(at, version), JSON.stringify(command)],
   ];
-  const step = ({ environment_id }: TestKey): [string, string[]] => [
+  const step = ({ environment_id }: TestKey): Call => [
     "select state from pay.step_clock($1::text, $2::text, true)",
     [environment_id, '{"api_key_id":"k","request_id":"r","target":"2030-01-03T00:00:00Z"}'],
   ];
   const target = (at: TestKey, values: string) =>
     `update pay.sandbox_settings set ${values} where environment_id = '${at.environment_id}'`;
-  const endpoint = (revision: number | null, change: unknown): string[] => [
-    request(other),
-    inbox_id,
-    revision as never,
-    change as never,
+  const reset = (at: TestKey): Call => [
+    "select outcome from pay.reset_sandbox($1::text, $2::text)",
+    [request(at), `env_${"r".repeat(26)}`],
   ];
-  const CHANGE = "select outcome from pay.change_webhook_endpoint($1::text, $2::text, $3::int, $4)";
-  const inbox = JSON.stringify({
+  const recover = (at: TestKey, endpoint_id: string): Call => [
+    `select outcome from pay.recover_deliveries(
+      $1::text, $2::text, '', '~', null, array['failed'], '{}')`,
+    [request(at), endpoint_id],
+  ];
+  const change = (
+    at: TestKey,
+    endpoint_id: string,
+    revision: number,
+    text: string | null,
+  ): Call => [
+    "select outcome from pay.change_webhook_endpoint($1::text, $2::text, $3::int, $4)",
+    [request(at), endpoint_id, revision as never, text],
+  ];
+  const readInbox = (after: string | null): Call => [
+    "select outcome from pay.read_inbox($1::text, $2::text, $3::bigint, 100)",
+    [request(other), inbox_id, after],
+  ];
+  const inbox = {
     id: inbox_id,
     delivery: "url",
     url: "https://example.com/",
@@ -185,8 +203,8 @@ function casesOf(
     revision: inbox_revision + 1,
     created_at: new Date(),
     body: "{}",
-  });
-  const named = (name: string, [query, parameters]: [string, string[]], most_rows: number) => ({
+  };
+  const named = (name: string, [query, parameters]: Call, most_rows: number): Case => ({
     name,
     query,
     parameters,
@@ -218,18 +236,16 @@ function casesOf(
       ...named("step_clock: starts what waits", step(standing), STEP),
       before: target(standing, "target_at = frozen_at, runs_after = true"),
     },
-    {
-      name: "reset_sandbox: deliveries that wait",
-      query: "select outcome from pay.reset_sandbox($1::text, $2::text)",
-      parameters: [request(key), `env_${"r".repeat(26)}`],
-      most_rows: Math.min(ROWS, 250_001) + 4 * CALLED_OFF + FEW,
-    },
-    {
-      name: "reset_sandbox: events, keys and deliveries",
-      query: "select outcome from pay.reset_sandbox($1::text, $2::text)",
-      parameters: [request(other), `env_${"r".repeat(26)}`],
-      most_rows: 3 * Math.min(ROWS, 250_001) + FEW,
-    },
+    named(
+      "reset_sandbox: deliveries that wait",
+      reset(key),
+      Math.min(ROWS, 250_001) + 4 * CALLED_OFF + FEW,
+    ),
+    named(
+      "reset_sandbox: events, keys and deliveries",
+      reset(other),
+      3 * Math.min(ROWS, 250_001) + FEW,
+    ),
     {
       name: "end_sandbox",
       query: "select outcome from pay.end_sandbox($1::text, $2::text)",
@@ -250,21 +266,13 @@ function casesOf(
       // A clock that stands, whose keys are a day old in real time.
       before: `update pay.sandbox_settings set frozen_at = now() - interval '3 days'`,
     },
-    {
-      name: "recover_deliveries",
-      query: `select outcome from pay.recover_deliveries(
-        $1::text, $2::text, '', '~', null, array['failed'], '{}')`,
-      parameters: [request(other), inbox_id],
-      most_rows: 20_000 + FEW,
-    },
-    {
-      name: "recover_deliveries: in a sandbox with a backlog",
-      query: `select outcome from pay.recover_deliveries(
-        $1::text, $2::text, '', '~', null, array['failed'], '{}')`,
-      parameters: [request(key), RUNNING],
-      // The count of the backlog, and the first deliveries of the period.
-      most_rows: 20_000 + 2 * FEW,
-    },
+    named("recover_deliveries", recover(other, inbox_id), 20_000 + FEW),
+    // The count of the backlog, and the first deliveries of the period.
+    named(
+      "recover_deliveries: in a sandbox with a backlog",
+      recover(key, RUNNING),
+      20_000 + 2 * FEW,
+    ),
     {
       name: "commit: in a sandbox with a backlog",
       query: `select outcome from pay.commit($1::text)`,
@@ -286,47 +294,29 @@ function casesOf(
       parameters: [request(key), `whd_a${"1".padStart(26, "0")}`],
       most_rows: 20_000 + FEW,
     },
-    {
-      name: "change_webhook_endpoint: disable",
-      query: CHANGE,
-      parameters: [
-        request(key),
+    named(
+      "change_webhook_endpoint: disable",
+      change(
+        key,
         RUNNING,
-        1 as never,
-        JSON.stringify({ ...JSON.parse(inbox), id: RUNNING, status: "disabled", revision: 2 }),
-      ],
-      most_rows: 4 * CALLED_OFF + FEW,
-    },
-    {
-      name: "change_webhook_endpoint: delete",
-      query: CHANGE,
-      parameters: [request(key), RUNNING, 1 as never, null],
-      most_rows: 4 * CALLED_OFF + FEW,
-    },
-    {
-      name: "change_webhook_endpoint: delete an inbox",
-      query: CHANGE,
-      parameters: endpoint(inbox_revision, null),
-      most_rows: 6 * CALLED_OFF + FEW,
-    },
-    {
-      name: "change_webhook_endpoint: an inbox gets a URL",
-      query: CHANGE,
-      parameters: endpoint(inbox_revision, inbox),
-      most_rows: 6 * CALLED_OFF + FEW,
-    },
-    {
-      name: "read_inbox: the first page",
-      query: "select outcome from pay.read_inbox($1::text, $2::text, null, 100)",
-      parameters: [request(other), inbox_id],
-      most_rows: FEW,
-    },
-    {
-      name: "read_inbox: acknowledges all of it",
-      query: "select outcome from pay.read_inbox($1::text, $2::text, $3::bigint, 100)",
-      parameters: [request(other), inbox_id, String(ROWS)],
-      most_rows: 6 * BATCH + FEW,
-    },
+        1,
+        JSON.stringify({ ...inbox, id: RUNNING, status: "disabled", revision: 2 }),
+      ),
+      4 * CALLED_OFF + FEW,
+    ),
+    named("change_webhook_endpoint: delete", change(key, RUNNING, 1, null), 4 * CALLED_OFF + FEW),
+    named(
+      "change_webhook_endpoint: delete an inbox",
+      change(other, inbox_id, inbox_revision, null),
+      6 * CALLED_OFF + FEW,
+    ),
+    named(
+      "change_webhook_endpoint: an inbox gets a URL",
+      change(other, inbox_id, inbox_revision, JSON.stringify(inbox)),
+      6 * CALLED_OFF + FEW,
+    ),
+    named("read_inbox: the first page", readInbox(null), FEW),
+    named("read_inbox: acknowledges all of it", readInbox(String(ROWS)), 6 * BATCH + FEW),
     // The cases before leave entries of their undone batches in the indexes.
     { name: "poll_deliveries", query: POLL, most_rows: STEP },
     {

@@ -105,33 +105,30 @@ testWith(
       assert.equal(internal.headers.get("Request-Id"), null);
     });
 
-    await t.step(
-      "bodies that do not arrive wait at the proxy, and are limited by network",
-      async () => {
-        const { port } = new URL(origin);
-        const slow = await Promise.all(Array.from({ length: NETWORK_REQUESTS + 5 }, async () => {
-          const connection = await Deno.connectTls({
-            port: Number(port),
-            caCerts: [TEST_AUTHORITY],
-          });
-          const { send, close } = rawConnection(connection);
-          const line = `POST ${PAYMENTS}`;
-          const response = await send({ line, headers: { "Content-Length": "100" }, body: "{" });
-          close();
-          return response;
-        }));
-        const refused = slow.filter((text) => text.startsWith("HTTP/1.1 429 "));
-        assert.equal(refused.length, 5);
-        for (const text of slow) {
-          assert.match(
-            text,
-            /^HTTP\/1\.1 (400 [^]*"invalid_json"|429 [^]*retry-after: 1\r[^]*"rate_)/i,
-          );
-          // An instance has not seen the request.
-          assert.doesNotMatch(text, /^request-id/im);
-        }
-      },
-    );
+    await t.step("bodies that do not arrive wait at the proxy, limited by network", async () => {
+      const { port } = new URL(origin);
+      const slow = await Promise.all(Array.from({ length: NETWORK_REQUESTS + 5 }, async () => {
+        const connection = await Deno.connectTls({
+          port: Number(port),
+          caCerts: [TEST_AUTHORITY],
+        });
+        const { send, close } = rawConnection(connection);
+        const line = `POST ${PAYMENTS}`;
+        const response = await send({ line, headers: { "Content-Length": "100" }, body: "{" });
+        close();
+        return response;
+      }));
+      const refused = slow.filter((text) => text.startsWith("HTTP/1.1 429 "));
+      assert.equal(refused.length, 5);
+      for (const text of slow) {
+        assert.match(
+          text,
+          /^HTTP\/1\.1 (400 [^]*"invalid_json"|429 [^]*retry-after: 1\r[^]*"rate_)/i,
+        );
+        // An instance has not seen the request.
+        assert.doesNotMatch(text, /^request-id/im);
+      }
+    });
 
     await t.step("a stop costs no request, also without an idempotency key", async () => {
       const before = await paid();
@@ -165,40 +162,37 @@ testWith(
       assert.equal(await paid() - before, count);
     });
 
-    await t.step(
-      "a request under way on a kept connection goes to the other instance",
-      async () => {
-        instances[1] = await launch(ports[1]);
-        await wait(NOTICED_MS);
-        const { port } = new URL(origin);
-        const Authorization = `Bearer ${key}`;
-        const kept = await Promise.all(
-          Array.from({ length: CLIENTS }, async () =>
-            await keepConnection(
-              await Deno.connectTls({ port: Number(port), caCerts: [TEST_AUTHORITY] }),
-              { line: `GET ${PAYMENTS}?limit=1`, headers: { Authorization } },
-            )),
-        );
-        const before = await paid();
-        instances[1]!.send("SIGSTOP");
-        const responses = kept.map(({ send }) =>
-          send({
-            line: `POST ${PAYMENTS}`,
-            headers: {
-              Authorization,
-              "Content-Type": "application/json",
-              "Idempotency-Key": crypto.randomUUID(),
-            },
-            body: JSON.stringify({ amount: 1000, currency: "EUR" }),
-          })
-        );
-        await wait(100);
-        await instances[1]!.end("SIGKILL");
-        for (const text of await Promise.all(responses)) assert.match(text, /^HTTP\/1\.1 201 /);
-        assert.equal(await paid() - before, CLIENTS);
-        for (const { close } of kept) close();
-      },
-    );
+    await t.step("a request on a kept connection goes to the other instance", async () => {
+      instances[1] = await launch(ports[1]);
+      await wait(NOTICED_MS);
+      const { port } = new URL(origin);
+      const Authorization = `Bearer ${key}`;
+      const kept = await Promise.all(
+        Array.from({ length: CLIENTS }, async () =>
+          await keepConnection(
+            await Deno.connectTls({ port: Number(port), caCerts: [TEST_AUTHORITY] }),
+            { line: `GET ${PAYMENTS}?limit=1`, headers: { Authorization } },
+          )),
+      );
+      const before = await paid();
+      instances[1]!.send("SIGSTOP");
+      const responses = kept.map(({ send }) =>
+        send({
+          line: `POST ${PAYMENTS}`,
+          headers: {
+            Authorization,
+            "Content-Type": "application/json",
+            "Idempotency-Key": crypto.randomUUID(),
+          },
+          body: JSON.stringify({ amount: 1000, currency: "EUR" }),
+        })
+      );
+      await wait(100);
+      await instances[1]!.end("SIGKILL");
+      for (const text of await Promise.all(responses)) assert.match(text, /^HTTP\/1\.1 201 /);
+      assert.equal(await paid() - before, CLIENTS);
+      for (const { close } of kept) close();
+    });
 
     await t.step("without an instance every request is 503 with Retry-After", async () => {
       await instances[0]!.end("SIGKILL");

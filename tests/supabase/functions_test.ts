@@ -90,18 +90,15 @@ testWith(
     const url = (port: number) =>
       `postgres://${role.name}:${role.password}@127.0.0.1:${port}/postgres`;
     for (const [way, port] of [["straight", server.port], ["pooled", pooler.port]] as const) {
-      await t.step(
-        `${way}: the server ends statements that outlive the functions' timeout`,
-        async () => {
-          const sql = postgres(url(port), { max: 1, prepare: false, onnotice: () => {} });
-          const [row] = await sql`show statement_timeout`;
-          assert.equal(row!.statement_timeout, "5s");
-          await assert.rejects(sql`select pg_sleep(20)`, { code: "57014" });
-          await assert.rejects(sql`select * from pay.payments`, { code: "42501" });
-          await assert.rejects(sql`select pay.list_api_keys()`, { code: "42501" });
-          await sql.end();
-        },
-      );
+      await t.step(`${way}: the server ends statements that outlive the functions`, async () => {
+        const sql = postgres(url(port), { max: 1, prepare: false, onnotice: () => {} });
+        const [row] = await sql`show statement_timeout`;
+        assert.equal(row!.statement_timeout, "5s");
+        await assert.rejects(sql`select pg_sleep(20)`, { code: "57014" });
+        await assert.rejects(sql`select * from pay.payments`, { code: "42501" });
+        await assert.rejects(sql`select pay.list_api_keys()`, { code: "42501" });
+        await sql.end();
+      });
       await t.step(`${way}: the function creates a payment`, async () => {
         const process = await startFunctions(["api-v1-payments"], {
           PAYMENTS_DB_URL: url(port),

@@ -97,16 +97,13 @@ async function pushOnto(t: Deno.TestContext, version: 15 | 17) {
     await t.step("leaves nothing that db advisors warns of", async () => {
       await run("db", "advisors", "--fail-on", "warn", "--level", "warn");
     });
-    await t.step(
-      "leaves no table of the service in the output of gen types",
-      async () => {
-        const ours = await run("gen", "types", "--schema", "pay");
-        assert.match(ours.stdout, /"configure_relay":/);
-        assert.match(ours.stdout, /Tables: \{\s*\[_ in never\]: never/);
-        const exposed = await run("gen", "types", "--schema", "public");
-        assert.doesNotMatch(exposed.stdout, /payments|api_keys/);
-      },
-    );
+    await t.step("leaves no table of the service to gen types", async () => {
+      const ours = await run("gen", "types", "--schema", "pay");
+      assert.match(ours.stdout, /"configure_relay":/);
+      assert.match(ours.stdout, /Tables: \{\s*\[_ in never\]: never/);
+      const exposed = await run("gen", "types", "--schema", "public");
+      assert.doesNotMatch(exposed.stdout, /payments|api_keys/);
+    });
     await t.step("applies seed.sql, which makes the demo account once", async () => {
       for (let i = 0; i < 2; i++) await run("db", "push", "--yes", "--include-seed");
       // The CLI may skip a seed that it has run. Run by hand, the seed changes nothing either.
