@@ -176,6 +176,10 @@ const PAYERS: [string, Record<string, unknown>, string | null, Record<string, un
   ["from the EEA", { iban: SEPA_IBAN }, null],
   ["from Britain without an address", { iban: BRITISH }, "iban.address"],
   ["from Britain with one", { iban: BRITISH, address: LONDON }, null],
+  ["from Switzerland with a long line", {
+    iban: "CH9300762011623852957",
+    address: { city: "Bern", country: "CH", line1: "x".repeat(71) },
+  }, "iban.address.line1"],
   ["from Switzerland", { iban: "CH9300762011623852957" }, "iban.address"],
   ["from Monaco", { iban: "MC5811222000010123456789030" }, "iban.address"],
   ["by SWIFT", { iban: BRITISH }, null, { method_kind: "swift", mandate: undefined }],
@@ -189,6 +193,11 @@ for (const [name, iban, param, more] of PAYERS) {
     assert.deepEqual([refused(false), refused(true)], [expected, expected]);
   });
 }
+Deno.test("decideCreate() collection shows no name and no address", () => {
+  const iban = { iban: BRITISH, holder_name: "Ada", address: LONDON };
+  const { body } = decide({ method_kind: "sepa", mandate: MANDATE, iban }).payment!;
+  assert.doesNotMatch(body, /Ada|London/);
+});
 Deno.test("decideCreate() collection from a test IBAN needs no address with a test key", () => {
   const body = { method_kind: "sepa", mandate: MANDATE };
   const iban = { iban: "GB82WEST12345698765432", holder_name: "Ada" };

@@ -254,18 +254,6 @@ serviceCase("a mandate allows what its uses leave", async (t, service) => {
       }
     });
   }
-  await t.step("a payer outside the EEA needs an address, which no response shows", async () => {
-    const mandate = { id: "abroad", signed_at, sequence: "one_off" };
-    const account = { iban: "CH93 0076 2011 6238 5295 7", holder_name: "Heidi" };
-    const from = (iban: Record<string, unknown>) => collect(service, { mandate, iban });
-    assertRefused(await from(account), 400, "invalid_parameter", "iban.address");
-    const address = { city: "Bern", country: "CH" };
-    const long = { ...account, address: { ...address, line1: "x".repeat(71) } };
-    assertRefused(await from(long), 400, "invalid_parameter", "iban.address.line1");
-    const { status, text } = await from({ ...account, address });
-    assert.equal(status, 201, text);
-    assert.ok(!text.includes("Bern") && !text.includes("Heidi"), text);
-  });
   await t.step("a refused create uses nothing", async () => {
     const mandate = { id: "refused", signed_at, sequence: "one_off" };
     assertRefused(
