@@ -12,6 +12,7 @@ import type {
   ProviderEventOp,
   ProviderEventState,
 } from "../../shared/domain/providers/connector.ts";
+import type { Parts } from "../../shared/domain/providers/effect.ts";
 import type { Dispute } from "../../shared/schema/dispute.ts";
 import type { Payment, PaymentStatus } from "../../shared/schema/payment.ts";
 import type { PayeeCheck } from "../../shared/schema/bank_account.ts";
@@ -112,12 +113,14 @@ const disputed: Dispute = {
 };
 
 /**
- * The subject of a provider event. If the payment is charged back, `disputed` belongs to the
- * provider event's object.
+ * Applies a provider event. If the payment is charged back, `disputed` belongs to the provider
+ * event's object.
  */
-function subjectOf(payment: Payment, { state }: ProviderEvent) {
-  const dispute = payment.status === "chargeback" && state !== "disputed" ? disputed : null;
-  return { payment, refund: null, dispute, deposit: null };
+function apply(payment: Payment, reported: ProviderEvent, parts: Partial<Parts> = {}): Effect {
+  const dispute = payment.status === "chargeback" && reported.state !== "disputed"
+    ? disputed
+    : null;
+  return applyProviderEvent(payment, reported, { dispute, ...parts });
 }
 
 /** Each row: the provider event, and its effect on each status in the order of PAYMENT_STATUSES. */
@@ -194,10 +197,7 @@ for (const [name, reported, effects] of TABLE) {
   for (const [i, status] of PAYMENT_STATUSES.entries()) {
     Deno.test(`applyProviderEvent() ${name} of a ${status} payment: ${words[i]}`, () => {
       const payment = livePayment(status);
-      assert.equal(
-        wordOf(payment, applyProviderEvent(subjectOf(payment, reported), reported, context)),
-        words[i],
-      );
+      assert.equal(wordOf(payment, apply(payment, reported)), words[i]);
     });
   }
 }
@@ -205,11 +205,7 @@ for (const [name, reported, effects] of TABLE) {
 Deno.test("applyProviderEvent() moves a sandbox payment as it moves a live one", () => {
   const shown = (reported: ProviderEvent, status: PaymentStatus, livemode: boolean) => {
     const payment = livePayment(status, { livemode });
-    const effect = applyProviderEvent(
-      subjectOf(payment, reported),
-      { ...reported, livemode },
-      requestContext(livemode),
-    );
+    const effect = apply(payment, { ...reported, livemode });
     if (effect.outcome !== "applied") return effect;
     const { subject, events, ledger } = effect.change;
     return {
@@ -230,16 +226,10 @@ Deno.test("applyProviderEvent() moves a sandbox payment as it moves a live one",
   }
 });
 
-Deno.test("applyProviderEvent() no provider event waits for a payment that is over", () => {
+Deno.test("applyProviderEvent() no provider event waits for a payment that was returned", () => {
   for (const [name, reported] of TABLE) {
-    for (const status of ["declined", "failed", "cancelled"] as const) {
-      const returned = { amount_captured: AMOUNT, amount_refunded: 300 };
-      for (const members of status === "failed" ? [{}, returned] : [{}]) {
-        const payment = livePayment(status, members);
-        const { outcome } = applyProviderEvent(subjectOf(payment, reported), reported, context);
-        assert.notEqual(outcome, "wait", `${name} of a ${status} payment`);
-      }
-    }
+    const returned = livePayment("failed", { amount_captured: AMOUNT, amount_refunded: 300 });
+    assert.notEqual(apply(returned, reported).outcome, "wait", name);
   }
 });
 
@@ -247,12 +237,7 @@ Deno.test("endWait() each provider event that waits is an exception after a week
   const week_ms = 7 * 24 * 3_600_000;
   for (const [name, reported] of TABLE) {
     for (const status of PAYMENT_STATUSES) {
-      const effect = applyProviderEvent(
-        subjectOf(livePayment(status), reported),
-        reported,
-        context,
-      );
-      if (effect.outcome !== "wait") continue;
+      if (apply(livePayment(status), reported).outcome !== "wait") continue;
       const endAfter = (age_ms: number, booked_minor: number) => {
         const received_at = new Date(context.at_ms - age_ms).toISOString();
         const stored = { ...reported, booked_minor, received_at, is_elsewhere: false };
@@ -276,7 +261,7 @@ Deno.test("applyProviderEvent() money of a payment that is over goes through una
   ];
   for (const [reported, kind, booked] of MOVES) {
     const payment = livePayment("declined");
-    const effect = applyProviderEvent(subjectOf(payment, reported), reported, context);
+    const effect = apply(payment, reported);
     assert.ok(effect.outcome === "applied");
     assert.deepEqual(effect.change.ledger.map((movement) => movement.kind), [kind]);
     assert.equal(effect.change.booked_minor, booked);
@@ -296,11 +281,7 @@ for (const [state, effects] of DISPUTES) {
     Deno.test(`applyProviderEvent() ${state} of a dispute that is ${status}`, () => {
       const payment = livePayment(status === "won" ? "completed" : "chargeback");
       const dispute = { ...disputed, status };
-      const effect = applyProviderEvent(
-        { payment, refund: null, deposit: null, dispute },
-        event("dispute", state),
-        context,
-      );
+      const effect = apply(payment, event("dispute", state), { dispute });
       const after = effect.outcome === "applied"
         ? JSON.parse(effect.change.disputes[0]!.body).status
         : "-";
@@ -315,28 +296,16 @@ Deno.test("applyProviderEvent() evidence that the provider has taken is kept, an
     const reported = event("dispute_evidence", "succeeded", {
       dispute: { reason: "general", evidence_due_by: null, evidence: { text: "a", is_submitted } },
     });
-    const effect = applyProviderEvent(
-      { payment, refund: null, deposit: null, dispute: disputed },
-      reported,
-      context,
-    );
+    const effect = apply(payment, reported);
     assert.ok(effect.outcome === "applied");
     assert.deepEqual(effect.change.events.map(({ type }) => type), ["dispute.updated"]);
     const { status, evidence } = JSON.parse(effect.change.disputes[0]!.body);
     assert.equal(status, is_submitted ? "under_review" : "needs_response");
     assert.deepEqual(evidence, { text: "a", submitted_at: is_submitted ? NOW : null });
     const lost = { ...disputed, status: "lost" as const };
-    const late = applyProviderEvent(
-      { payment, refund: null, deposit: null, dispute: lost },
-      reported,
-      context,
-    );
+    const late = apply(payment, reported, { dispute: lost });
     assert.equal(late.outcome, "ignored");
-    const none = applyProviderEvent(
-      { payment, refund: null, deposit: null, dispute: null },
-      reported,
-      context,
-    );
+    const none = apply(payment, reported, { dispute: null });
     assert.equal(none.outcome, "exception");
   }
 });
@@ -365,11 +334,7 @@ for (const [state, members, effects] of REFUNDS) {
       });
       const refund = { ...pending, status };
       const reported = event("refund", state, { refund_id: refund.id, amount_minor, ...members });
-      const effect = applyProviderEvent(
-        { payment, refund, dispute: null, deposit: null },
-        reported,
-        context,
-      );
+      const effect = apply(payment, reported, { refund, dispute: null });
       assert.equal(wordOf(payment, effect), effects.split(" ")[i]);
     });
   }
@@ -435,24 +400,18 @@ for (const [name, members, payment_members] of MISMATCHES) {
   Deno.test(`applyProviderEvent() ${name} is an exception`, () => {
     const payment = livePayment("processing", payment_members);
     const reported = event("authorize", "succeeded", members);
-    assert.equal(
-      applyProviderEvent(subjectOf(payment, reported), reported, context).outcome,
-      "exception",
-    );
+    assert.equal(apply(payment, reported).outcome, "exception");
   });
 }
 Deno.test("applyProviderEvent() a dispute that is won with another amount is an exception", () => {
   const reported = event("dispute", "dispute_won", { amount_minor: 999 });
   const payment = livePayment("chargeback");
-  assert.equal(
-    applyProviderEvent(subjectOf(payment, reported), reported, context).outcome,
-    "exception",
-  );
+  assert.equal(apply(payment, reported).outcome, "exception");
 });
 Deno.test("applyProviderEvent() a part is captured of an authorization", () => {
   const payment = livePayment("authorized", { capture: "manual" });
   const reported = event("capture", "succeeded", { amount_minor: 400 });
-  const effect = applyProviderEvent(subjectOf(payment, reported), reported, context);
+  const effect = apply(payment, reported);
   assert.ok(effect.outcome === "applied");
   assert.equal(effect.change.booked_minor, 400);
 });
@@ -490,11 +449,7 @@ function applyAll(payment: Payment, provider_events: readonly ProviderEvent[]): 
       if (books.outcomes.has(next.reference)) continue;
       const dispute = books.disputes.get(next.object_id) ?? null;
       const refund = books.refunds.get(next.object_id) ?? null;
-      const effect = applyProviderEvent(
-        { payment: books.payment, refund, dispute, deposit: null },
-        next,
-        context,
-      );
+      const effect = apply(books.payment, next, { refund, dispute });
       if (effect.outcome === "wait") {
         again.push(next);
         continue;

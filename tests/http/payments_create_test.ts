@@ -19,7 +19,6 @@ import {
 
 const CAPTURE = "capture processor>available 1000 EUR";
 const RETURNED = { iban: "DE00 0000 0000 0000 0000 99" };
-const REVERTED = { wallet: "0x0000000000000000000000000000000000000BAD" };
 
 /** A body, its HTTP status, its status, failure code, events and movements. */
 const RESULTS: [
@@ -31,7 +30,6 @@ const RESULTS: [
   events: string,
   ledger: string[],
 ][] = [
-  ["nothing", {}, 201, "pending", null, "created", []],
   [
     "an approved card",
     card("4242-4242-4242-4242"),
@@ -51,16 +49,6 @@ const RESULTS: [
     [],
   ],
   ["a bank return", RETURNED, 201, "failed", "bank_return", "created failed", []],
-  ["a revert", REVERTED, 201, "failed", "onchain_reverted", "created failed", []],
-  [
-    "a late card",
-    card("4000 0000 0000 0119"),
-    201,
-    "processing",
-    null,
-    "created processing",
-    [],
-  ],
   [
     "an outcome over the expired card",
     { ...card("4000 0000 0000 0069"), outcome: "chargeback" },

@@ -50,7 +50,6 @@ const WAYS: [name: string, body: Record<string, unknown>, authorize: Move, late_
   ["the payer's page", SECURE_LATER, (service, payment) => {
     return callAsPayer(service, challengePath(payment), "success");
   }],
-  ["an authentication", SECURE_LATER, (service, { id }) => authenticate(service, id)],
   ["an advance", SECURE_LATER, (service, { id }) => advance(service, id, "authorized")],
 ];
 
@@ -77,7 +76,7 @@ serviceCase("an authorization ends after 7 days by itself", async (t, service) =
       assert.deepEqual([calls.at(-1)!.op, calls.at(-1)!.state], ["expire", "settled"]);
       for (const { api_key_id } of calls) assert.equal(api_key_id, service.key.id);
       const requests = new Set(calls.map(({ request_id }) => request_id));
-      assert.equal(requests.size, /advance|authentication/.test(name) ? 2 : 1);
+      assert.equal(requests.size, name === "an advance" ? 2 : 1);
     });
   }
 }, { console_url: CONSOLE_URL });
@@ -90,23 +89,11 @@ const ABANDONED: [
   statuses: [before_day: string, day: string, week: string],
 ][] = [
   ["a payer who does nothing", THREE_D_SECURE, nothing, ["requires_action", "failed", "failed"]],
-  [
-    "an advance to requires_action",
-    { outcome: "pending" },
-    (service, { id }) => advance(service, id, "requires_action"),
-    ["requires_action", "failed", "failed"],
-  ],
   ["a payer who authenticates", THREE_D_SECURE, (service, { id }) => authenticate(service, id), [
     "completed",
     "completed",
     "completed",
   ]],
-  [
-    "a cancel",
-    THREE_D_SECURE,
-    (service, { id }) => service.call("POST", `${PAYMENTS}/${id}/cancel`),
-    ["cancelled", "cancelled", "cancelled"],
-  ],
 ];
 
 serviceCase("a payment without its payer ends after 24 hours by itself", async (t, service) => {

@@ -4,6 +4,7 @@ import {
   applyEvent,
   endWait as endWaitOf,
   isPayment,
+  NO_PARTS,
 } from "../../../shared/domain/operations/apply_event.ts";
 import { applyToPayment } from "../../../shared/domain/payments/apply_to_payment.ts";
 import {
@@ -29,7 +30,7 @@ import type { Payment } from "../../../shared/schema/payment.ts";
 import type { Transfer } from "../../../shared/schema/transfer.ts";
 import type { MovementRow } from "../../../shared/store/commit_rows.ts";
 import type { ProviderRecord } from "../../../shared/store/provider_rows.ts";
-import { NOW, paymentWith } from "./decided_change.ts";
+import { NOW, paymentWith, requestContext } from "./decided_change.ts";
 
 /** The rows of a record, and the resource as of them. */
 type Rows = NonNullable<ProviderRecord["change"]> & {
@@ -69,14 +70,18 @@ export function providerEvent(
   };
 }
 
-/** Applies a provider event to a payment, without what an earlier booking for the account adds. */
+/**
+ * Applies a provider event to a payment, without what an earlier booking for the account adds.
+ * @param parts by default none
+ */
 export function applyProviderEvent(
-  { payment, ...parts }: Parts & { payment: Payment },
+  payment: Payment,
   event: ProviderEvent,
-  context: EventContext,
+  parts: Partial<Parts> = {},
+  context: EventContext = requestContext(event.livemode),
 ): Effect {
   const change = new ChangeBuilder(payment, context);
-  return shown(change, applyToPayment(change, parts, event), {});
+  return shown(change, applyToPayment(change, { ...NO_PARTS, ...parts }, event), {});
 }
 
 /** Applies a provider event to a payment or transfer, as `applyEvent` does. */
