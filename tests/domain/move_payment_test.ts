@@ -1,12 +1,18 @@
 /**
  * The decisions of advances, captures, cancels and authentications, for a payment of 1000 at
  * sequence 3: the exact change where a move is allowed, and elsewhere a refusal.
+ * payment_model_test.ts has the states that only several moves reach.
  */
 
 import assert from "node:assert/strict";
 import { responseOnly } from "../../shared/domain/changes/change_builder.ts";
 import { ApiError } from "../../shared/core/errors.ts";
-import { DISPUTE_REASONS, METHOD_KINDS, PAYMENT_STATUSES } from "../../shared/core/vocabulary.ts";
+import {
+  DISPUTE_REASONS,
+  FINAL_PAYMENT_STATUSES,
+  METHOD_KINDS,
+  PAYMENT_STATUSES,
+} from "../../shared/core/vocabulary.ts";
 import { parseBody } from "../../shared/http/parse_input.ts";
 import type { Payment, PaymentStatus } from "../../shared/schema/payment.ts";
 import { AdvancePaymentBody } from "../../shared/schema/payment_advance.ts";
@@ -242,10 +248,7 @@ const HELD = paymentIn("authorized");
 const WAITING = paymentIn("requires_action");
 const MANUAL = paymentWith({ ...WAITING, capture: "manual" });
 const SEPA = paymentIn("completed", "sepa");
-const PARTLY = paymentIn("partially_refunded");
 const DISPUTED = paymentIn("chargeback");
-const DISPUTED_PARTLY = paymentWith({ ...DISPUTED, amount_refunded: 400, amount_disputed: 600 });
-const TAKEN_IN_PART = paymentWith({ status: "completed", capture: "manual", amount_captured: 700 });
 const captured = (amount: number) => ({
   ledger: [`capture processor>available ${amount}`],
   members: { ...CAPTURE.members, status: "completed", amount_captured: amount } as const,
@@ -291,46 +294,6 @@ testMoves([
     ...BANK_RETURN,
     members: { ...RETURNED, status: "failed", return_code: "AM04", amount_refunding: 1 },
   },
-  {
-    name: "charge back while a refund is pending",
-    payment: paymentWith({ ...PARTLY, amount_refunding: 250 }),
-    decide: advance("chargeback"),
-    ...disputed(350),
-    members: { status: "chargeback", amount_disputed: 350 },
-  },
-  {
-    name: "charge back a partial capture",
-    payment: TAKEN_IN_PART,
-    decide: advance("chargeback"),
-    ...disputed(700),
-    members: { status: "chargeback", amount_disputed: 700 },
-  },
-  {
-    name: "win a dispute while a refund is pending",
-    payment: paymentWith({ ...DISPUTED, amount_refunding: 300, amount_disputed: 700 }),
-    decide: advance("completed"),
-    events: ["dispute.won", "payment.completed"],
-    ledger: ["chargeback_reversal chargebacks>available 700"],
-    members: { status: "completed", amount_disputed: 0 },
-  },
-  {
-    name: "win a dispute after a partial refund",
-    payment: DISPUTED_PARTLY,
-    decide: advance("partially_refunded"),
-    events: ["dispute.won", "payment.partially_refunded"],
-    ledger: ["chargeback_reversal chargebacks>available 600"],
-    members: { status: "partially_refunded", amount_disputed: 0 },
-  },
-  ...([[undefined, 700, "refunded"], [699, 699, "partially_refunded"]] as const).map(
-    ([requested, amount, status]): MoveCase => ({
-      name: `refund ${requested ?? "all"} of a partial capture`,
-      payment: TAKEN_IN_PART,
-      decide: refund(requested),
-      http: 201,
-      ...refunded(amount, status, amount),
-      members: { status, amount_refunded: amount },
-    }),
-  ),
 ]);
 
 testRefusals([
@@ -341,27 +304,20 @@ testRefusals([
     (payment) => decideCapture(payment, { amount_minor: 1001 }, context),
     "invalid_parameter amount_minor",
   ],
-  ["capture a second time", TAKEN_IN_PART, capture(300), "invalid_state"],
-  ["refund more than was captured", TAKEN_IN_PART, refund(701), "invalid_parameter amount"],
   [
     "return a card payment with a code",
     paymentIn("completed"),
     advance("failed", "AC04"),
     "invalid_parameter return_code",
   ],
-  [
-    "halve one cent",
-    paymentWith({ status: "completed", amount_minor: 1 }),
-    advance("partially_refunded"),
-    "invalid_state",
-  ],
-  [
-    "win a dispute as if nothing was refunded",
-    DISPUTED_PARTLY,
-    advance("completed"),
-    "invalid_state",
-  ],
 ]);
+
+Deno.test("FINAL_PAYMENT_STATUSES are the statuses that nothing follows on any rail", () => {
+  const final = PAYMENT_STATUSES.filter((from) =>
+    PAYMENT_STATUSES.every((to) => RAILS.every((rail) => !advanceOf(rail, from, to)))
+  );
+  assert.deepEqual(final, [...FINAL_PAYMENT_STATUSES]);
+});
 
 Deno.test("decideCapture() names the authorized amount if the capture is too high", () => {
   assert.throws(() => capture(1001)(HELD), {

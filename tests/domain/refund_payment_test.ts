@@ -1,6 +1,7 @@
 /**
  * The decisions of refunds. A refund completes at once, or waits for an advance if the settlement is
- * manual; meanwhile it holds its amount.
+ * manual; meanwhile it holds its amount. payment_model_test.ts has the states that several moves
+ * reach.
  */
 
 import assert from "node:assert/strict";
@@ -33,7 +34,6 @@ const PARTLY = paymentWith({ status: "partially_refunded", amount_refunded: 400 
 const MANUAL = paymentWith({ status: "completed", settlement: "manual" });
 /** Of 1000, 300 are held by a pending refund. */
 const HELD = paymentWith({ ...MANUAL, amount_refunding: 300 });
-const HELD_PARTLY = paymentWith({ ...HELD, status: "partially_refunded", amount_refunded: 400 });
 /** A payment of which the rest was charged back while 300 were being refunded. */
 const DISPUTED = paymentWith({ ...HELD, status: "chargeback", amount_disputed: 700 });
 
@@ -46,8 +46,6 @@ const move = (to: RefundStatus, members: Partial<Refund> = {}): Decide => (payme
 /** Payments of which 300 were refunded, and the status after that money has come back. */
 const COME_BACK: [payment: Payment, status?: PaymentStatus][] = [
   [paymentWith({ status: "refunded", amount_captured: 300, amount_refunded: 300 }), "completed"],
-  [paymentWith({ ...PARTLY, amount_refunded: 300 }), "completed"],
-  [PARTLY, "partially_refunded"],
   [paymentWith({ ...DISPUTED, amount_refunded: 300, amount_refunding: 0 })],
   [paymentWith({ ...PARTLY, status: "failed", method_kind: "sepa" })],
 ];
@@ -86,15 +84,6 @@ testMoves([
     members: { amount_refunding: 300 },
   },
   {
-    name: "refund the rest beside a pending refund",
-    payment: HELD_PARTLY,
-    decide: refund(),
-    http: 201,
-    events: ["refund.created"],
-    refunds: ["pending 300"],
-    members: { amount_refunding: 600 },
-  },
-  {
     name: "complete a pending refund of a part",
     payment: HELD,
     decide: move("completed"),
@@ -102,24 +91,6 @@ testMoves([
     ledger: ["refund available>processor 300"],
     refunds: ["completed 300"],
     members: { status: "partially_refunded", amount_refunded: 300, amount_refunding: 0 },
-  },
-  {
-    name: "complete a second refund of a part",
-    payment: HELD_PARTLY,
-    decide: move("completed"),
-    events: ["refund.completed", "payment.partially_refunded"],
-    ledger: ["refund available>processor 300"],
-    refunds: ["completed 300"],
-    members: { amount_refunded: 700, amount_refunding: 0 },
-  },
-  {
-    name: "complete a pending refund of the rest",
-    payment: paymentWith({ ...HELD_PARTLY, amount_refunded: 700 }),
-    decide: move("completed"),
-    events: ["refund.completed", "payment.refunded"],
-    ledger: ["refund available>processor 300"],
-    refunds: ["completed 300"],
-    members: { status: "refunded", amount_refunded: 1000, amount_refunding: 0 },
   },
   {
     name: "complete a pending refund of a disputed payment",
@@ -130,7 +101,7 @@ testMoves([
     refunds: ["completed 300"],
     members: { amount_refunded: 300, amount_refunding: 0 },
   },
-  ...[HELD, HELD_PARTLY, DISPUTED].map((payment) => ({
+  ...[HELD, DISPUTED].map((payment) => ({
     name: `fail a pending refund of a payment that is ${payment.status}`,
     payment,
     decide: move("failed"),
@@ -151,14 +122,6 @@ testMoves([
 
 testRefusals([
   ["refund too much", DONE, refund(1001), "invalid_parameter amount"],
-  ["refund more than the rest", PARTLY, refund(601), "invalid_parameter amount"],
-  ["refund an amount that is held", HELD, refund(701), "invalid_parameter amount"],
-  [
-    "refund if all is held",
-    paymentWith({ ...MANUAL, amount_refunding: 1000 }),
-    refund(),
-    "invalid_state",
-  ],
   ["a return code of a card", HELD, returned("failed"), "invalid_parameter return_code"],
 ]);
 
@@ -240,16 +203,6 @@ Deno.test("decideRefund() shows the pending refund in refund.created, its end in
 
 Deno.test("decideRefund() names the amount that is left", () => {
   assert.throws(() => refund(701)(HELD), { details: { param: "amount", amount_refundable: 700 } });
-});
-
-Deno.test("pending refunds can hold the whole payment, and no cent more", () => {
-  let payment = MANUAL;
-  for (const amount of [1, 998, 1]) {
-    payment = JSON.parse(refund(amount)(payment).payment!.body);
-  }
-  assert.deepEqual([payment.amount_refunding, payment.amount_refunded], [1000, 0]);
-  assert.equal(refusalOf(() => refund(1)(payment)), "invalid_parameter amount");
-  assert.equal(refusalOf(() => refund()(payment)), "invalid_state");
 });
 
 const IBAN = "FR1420041010050500013M02606";
