@@ -169,15 +169,6 @@ const ENDS: [
     (service, { id }) => send(service, id, { text: "losing_evidence", submit: true }),
     "lost",
   ],
-  [
-    "saved winning evidence that is submitted later",
-    async (service, { id }) => {
-      await send(service, id, { ...WINNING, submit: false });
-      await send(service, id, WINNING);
-    },
-    "won",
-    true,
-  ],
   ["an acceptance", (service, { id }) => accept(service, id), "lost"],
   [
     "an advance of evidence under review",
@@ -186,15 +177,6 @@ const ENDS: [
       await advance(service, payment_id, "completed");
     },
     "won",
-    true,
-  ],
-  [
-    "an acceptance under review",
-    async (service, { id }) => {
-      await send(service, id, RECEIPT);
-      await accept(service, id);
-    },
-    "lost",
     true,
   ],
 ];
