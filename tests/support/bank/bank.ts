@@ -25,8 +25,6 @@ interface BankAccount {
   account_id: string;
   iban: string;
   currency: string;
-  /** Whether entries have references; by default they do. */
-  has_references?: boolean;
 }
 
 /** A file that the bank has taken. */
@@ -71,8 +69,8 @@ export class Bank {
     folder: string,
     account: BankAccount,
   ): Promise<Bank> {
-    const { iban, currency, has_references = true } = account;
-    await double.run("open", iban, { bic: bicOf(iban), currency, has_references });
+    const { iban, currency } = account;
+    await double.run("open", iban, { bic: bicOf(iban), currency });
     return new Bank(service, double, folder, account);
   }
 
@@ -149,14 +147,13 @@ export class Bank {
     return result;
   }
 
-  /** Writes entries by their numbers; by default all of them. */
+  /** Writes the entries from a number on; by default all of them. */
   async write(
-    kind: "camt.052" | "camt.053" | "camt.054",
-    part: { since?: number; until?: number; opening?: number; version?: string } = {},
+    kind: "camt.053" | "camt.054",
+    part: { since?: number; opening?: number } = {},
   ): Promise<string> {
-    const { version = "08", ...rest } = part;
-    const message = `${kind}.001.${version}`;
-    return (await this.#double.run("write", this.iban, { message, ...rest })).text;
+    const message = `${kind}.001.08`;
+    return (await this.#double.run("write", this.iban, { message, ...part })).text;
   }
 
   /** Imports a text as a file, as `deno task bank import` does. The service runs beside it. */

@@ -6,6 +6,7 @@
  */
 
 import { readBankFile } from "../../../shared/connectors/bank/read_bank_file.ts";
+import { writeBalance, writeDetail, writeEntry, writeFile, writeReport } from "./bank_file.ts";
 
 /** Records between two looks at the memory. */
 const SAMPLE_RECORDS = 500;
@@ -17,17 +18,17 @@ const count = Number(number);
 
 let records = 0;
 let peak_bytes = 0;
-const start_ms = performance.now();
 for await (const _ of readBankFile(write(), Infinity)) {
   if (records++ % SAMPLE_RECORDS === 0) {
     peak_bytes = Math.max(peak_bytes, Deno.memoryUsage().rss);
   }
 }
-const seconds = (performance.now() - start_ms) / 1000;
-console.log(JSON.stringify({ records, peak_mb: Math.round(peak_bytes / 1e6), seconds }));
+console.log(JSON.stringify({ records, peak_mb: Math.round(peak_bytes / 1e6) }));
 
 async function* write(): AsyncGenerator<Uint8Array> {
-  const [head, part, tail] = partsOf();
+  // The file has one part in the place of all.
+  const [whole, part] = partsOf();
+  const [head, tail] = whole.split(part(0));
   const encoder = new TextEncoder();
   yield encoder.encode(head);
   for (let at = 0; at < count; at += PARTS) {
@@ -37,50 +38,44 @@ async function* write(): AsyncGenerator<Uint8Array> {
   yield encoder.encode(tail);
 }
 
-function partsOf(): [head: string, part: (at: number) => string, tail: string] {
-  if (many === "statuses") {
-    return [
-      "<Document><CstmrPmtStsRpt><OrgnlPmtInfAndSts><OrgnlPmtInfId>P</OrgnlPmtInfId>",
-      (at) =>
-        `<TxInfAndSts><OrgnlEndToEndId>E-${at}</OrgnlEndToEndId><TxSts>RJCT</TxSts>
-        <StsRsnInf><Rsn><Cd>AC04</Cd></Rsn></StsRsnInf></TxInfAndSts>\n`,
-      "</OrgnlPmtInfAndSts></CstmrPmtStsRpt></Document>",
-    ];
+function partsOf(): [whole: string, part: (at: number) => string] {
+  switch (many) {
+    case "statuses":
+      return [writeReport(null, [["P"], ["E-0", "RJCT", "AC04"]]), statusOf];
+    case "details": {
+      const entry = { Amt: `${count} EUR`, NtryDtls: detailOf(0) };
+      return [writeFile([{ entries: writeEntry(entry) }]), detailOf];
+    }
+    default: {
+      const head = writeBalance("OPBD", "0") + writeBalance("CLBD", `${count}`);
+      return [writeFile([{ head, entries: entryOf(0) }]), entryOf];
+    }
   }
-  const statement = (content: string) =>
-    `<Document><BkToCstmrStmt><Stmt><Id>S</Id><Acct><Id><IBAN>DE02120300000000202051</IBAN></Id>
-    </Acct>${content}`;
-  if (many === "details") {
-    return [
-      statement(
-        `<Ntry><Amt Ccy="EUR">${count}</Amt><CdtDbtInd>CRDT</CdtDbtInd><Sts>BOOK</Sts>
-        <BookgDt><Dt>2026-11-20</Dt></BookgDt><NtryDtls>`,
-      ),
-      detailOf,
-      "</NtryDtls></Ntry></Stmt></BkToCstmrStmt></Document>",
-    ];
-  }
-  return [
-    statement(balance("OPBD", 0) + balance("CLBD", count)),
-    (at) =>
-      `<Ntry><Amt Ccy="EUR">1.00</Amt><CdtDbtInd>CRDT</CdtDbtInd><Sts><Cd>BOOK</Cd></Sts>
-      <BookgDt><Dt>2026-11-20</Dt></BookgDt><ValDt><Dt>2026-11-20</Dt></ValDt>
-      <AcctSvcrRef>2026112000${at}</AcctSvcrRef><BkTxCd><Domn><Cd>PMNT</Cd><Fmly><Cd>RCDT</Cd>
-      <SubFmlyCd>ESCT</SubFmlyCd></Fmly></Domn></BkTxCd><NtryDtls>${detailOf(at)}</NtryDtls>
-      <AddtlNtryInf>SEPA CREDIT TRANSFER</AddtlNtryInf></Ntry>\n`,
-    "</Stmt></BkToCstmrStmt></Document>",
-  ];
 }
 
-function balance(code: string, amount: number): string {
-  return `<Bal><Tp><CdOrPrtry><Cd>${code}</Cd></CdOrPrtry></Tp><Amt Ccy="EUR">${amount}</Amt>
-  <CdtDbtInd>CRDT</CdtDbtInd><Dt><Dt>2026-11-20</Dt></Dt></Bal>`;
+function statusOf(at: number): string {
+  return /<TxInfAndSts>.*<.TxInfAndSts>/.exec(
+    writeReport(null, [["P"], [`E-${at}`, "RJCT", "AC04"]]),
+  )![0];
+}
+
+function entryOf(at: number): string {
+  return writeEntry({
+    Amt: "1.00 EUR",
+    AcctSvcrRef: `2026112000${at}`,
+    BkTxCd: "<Domn><Cd>PMNT</Cd><Fmly><Cd>RCDT</Cd><SubFmlyCd>ESCT</SubFmlyCd></Fmly></Domn>",
+    NtryDtls: detailOf(at),
+    AddtlNtryInf: "SEPA CREDIT TRANSFER",
+  });
 }
 
 function detailOf(at: number): string {
-  return `<TxDtls><Refs><EndToEndId>NOTPROVIDED</EndToEndId><TxId>TX-${at}</TxId></Refs>
-  <Amt Ccy="EUR">1.00</Amt><CdtDbtInd>CRDT</CdtDbtInd><RltdPties><Dbtr><Pty><Nm>Payer ${at}</Nm>
-  </Pty></Dbtr><DbtrAcct><Id><IBAN>DE89370400440532013000</IBAN></Id></DbtrAcct></RltdPties>
-  <RltdAgts><DbtrAgt><FinInstnId><BICFI>COBADEFFXXX</BICFI></FinInstnId></DbtrAgt></RltdAgts>
-  <RmtInf><Ustrd>Invoice ${at} RF18539007547034 with thanks</Ustrd></RmtInf></TxDtls>`;
+  return writeDetail({
+    Refs: `<EndToEndId>NOTPROVIDED</EndToEndId><TxId>TX-${at}</TxId>`,
+    ...{ Amt: "1.00 EUR", CdtDbtInd: "CRDT" },
+    RltdPties: `<Dbtr><Pty><Nm>Payer ${at}</Nm></Pty></Dbtr>` +
+      "<DbtrAcct><Id><IBAN>DE89370400440532013000</IBAN></Id></DbtrAcct>",
+    RltdAgts: "<DbtrAgt><FinInstnId><BICFI>COBADEFFXXX</BICFI></FinInstnId></DbtrAgt>",
+    RmtInf: `<Ustrd>Invoice ${at} RF18539007547034 with thanks</Ustrd>`,
+  });
 }
