@@ -1,17 +1,15 @@
 /**
- * The sums of bank statements: what refuses a file, and what proves the direction of a reversal. And
- * the identity of an entry, equal in all files that tell of the entry, and in no others.
+ * The statements of a bank's file: their account, their day and their members. And their sums: what
+ * refuses a file, and what proves the direction of a reversal.
  */
 
 import assert from "node:assert/strict";
-import { Counts } from "../../shared/connectors/bank/identity_counts.ts";
-import { hashOf } from "../../shared/connectors/bank/read_identity.ts";
 import {
+  ACCOUNT,
   readEntries,
   readFile,
   readWarnings,
   writeBalance as balance,
-  writeDetail,
   writeEntry,
   writeFile,
 } from "../support/connectors/bank_file.ts";
@@ -223,145 +221,175 @@ Deno.test("readBankFile() keeps few reversals in memory: the others are read as 
   assert.equal(read[0]?.direction, "debit");
 });
 
-type Members = Record<string, string | null>;
+Deno.test("readBankFile() reads every kind and version by the local names", async () => {
+  for (const kind of ["052", "053", "054"] as const) {
+    for (const version of ["02", "04", "06", "08", "13"]) {
+      const entries = writeEntry({ Sts: Number(version) < 8 ? "BOOK" : "<Cd>BOOK</Cd>" });
+      const [message, statement, entry] = await readFile(
+        writeFile([{ entries }], { kind, version }),
+      );
+      assert.deepEqual(message, {
+        record: "message",
+        line: 2,
+        kind: `camt.${kind}`,
+        version,
+        message_id: "M-1",
+        created_at: "2026-11-20T20:00:00+01:00",
+      });
+      assert.equal(statement?.record, "statement");
+      assert.equal(entry?.record === "entry" && entry.status, "booked");
+    }
+  }
+  const of_version_1 = writeFile([{ entries: writeEntry() }], { version: "01" })
+    .replaceAll("BkToCstmrStmt", "BkToCstmrStmtV01");
+  assert.equal((await readEntries(of_version_1)).length, 1);
+  const [first] = await readFile(writeFile([]).replace(/ xmlns="[^"]*"/, ""));
+  assert.equal(first?.record === "message" && first.version, null);
+});
 
-async function identities(entries: readonly Members[], kind: "052" | "053" | "054" = "053") {
-  const text = entries.map(writeEntry).join("");
-  return (await readEntries(writeFile([{ entries: text }], { kind }))).map((entry) =>
-    entry.identity
-  );
-}
+Deno.test("readBankFile() reads several accounts of a file", async () => {
+  const file = writeFile([
+    { entries: writeEntry() },
+    { account: "<Id><Othr><Id>ch93 0076 2011 6238 5295 7</Id></Othr></Id>", entries: writeEntry() },
+    { account: "<Id><PrtryAcct><Id>12-3</Id></PrtryAcct></Id>", entries: writeEntry() },
+  ]);
+  const accounts = (await readEntries(file)).map(({ account }) => account);
+  assert.deepEqual(accounts, [ACCOUNT, "CH9300762011623852957", "12-3"]);
+});
 
-const detail = (e2e: string | null, text = "", further: Members = {}) =>
-  writeDetail({
-    Refs: e2e && `<EndToEndId>${e2e}</EndToEndId>`,
-    RmtInf: text && `<Ustrd>${text}</Ustrd>`,
-    ...further,
-  });
-const REFERENCE = "2026112000001234";
-const ORDER = "tr-01h000000000000000000000q0";
-const batchOf = (id: string, count = 2) =>
-  `<Btch><PmtInfId>${id}</PmtInfId><NbOfTxs>${count}</NbOfTxs>` +
-  "</Btch>";
-
-/** Two ways in which a report, a notification or a statement writes one entry. */
-const EQUAL: readonly (readonly [rule: string, a: Members, b: Members])[] = [
-  ["the same reference with and without details", { AcctSvcrRef: REFERENCE }, {
-    AcctSvcrRef: REFERENCE,
-    NtryDtls: detail("E", "text"),
-    AddtlNtryInf: "SEPA",
-  }],
-  ["a long reference on another day", { AcctSvcrRef: REFERENCE }, {
-    AcctSvcrRef: REFERENCE,
-    BookgDt: "<Dt>2026-11-23</Dt>",
-  }],
-  ["the day with a time", {}, { BookgDt: "<DtTm>2026-11-20T09:00:00+01:00</DtTm>" }],
-  ["another day of value", {}, { ValDt: "<Dt>2026-11-23</Dt>" }],
-  ["no day of booking", {}, { BookgDt: null }],
-  ["another text of the bank", {}, { AddtlNtryInf: "SEPA", BkTxCd: "<Prtry><Cd>1</Cd></Prtry>" }],
-  ["a pending entry", { Sts: "PDNG", NtryDtls: detail("E") }, { NtryDtls: detail("E") }],
-  ["NONREF and no reference", { AcctSvcrRef: "NONREF" }, {}],
-  ["zeros and no reference", { AcctSvcrRef: "0000000000" }, {}],
-  ["more decimals", { Amt: "10.00000 EUR" }, {}],
-  ["an unknown id and none", { NtryDtls: detail("NOTPROVIDED", "a") }, {
-    NtryDtls: detail(null, "a"),
-  }],
-  ["text with other spaces", { NtryDtls: detail(null, "Rf 18 x") }, {
-    NtryDtls: detail(null, "RF18X"),
-  }],
-  ["a batch with and without its details", {
-    NtryDtls: batchOf("P"),
-  }, {
-    NtryDtls: batchOf("P") + detail("A", "", { Amt: "4 EUR" }) + detail("B", "", { Amt: "6 EUR" }),
-  }],
-  ["a batch of one with and without its details", { NtryDtls: batchOf("P", 1) }, {
-    NtryDtls: batchOf("P", 1) + detail(ORDER),
-  }],
-  ["an order of ours with and without its text", { NtryDtls: detail(ORDER) }, {
-    NtryDtls: detail(ORDER.toUpperCase(), "text"),
-  }],
+/** The days around an entry without a date, from the closest one, and the day of the entry. */
+const DAYS_AROUND: [closing: string, statement: string, message: string, day: string | null][] = [
+  ["2026-11-17", "2026-11-18", "2026-11-19", "2026-11-17"],
+  ["", "2026-11-18", "2026-11-19", "2026-11-18"],
+  ["", "", "2026-11-19", "2026-11-19"],
+  ["", "", "", null],
 ];
 
-for (const [rule, a, b] of EQUAL) {
-  Deno.test(`identityOf() is the same for ${rule}`, async () => {
-    for (const kind of ["052", "054"] as const) {
-      assert.deepEqual(await identities([a], kind), await identities([b], "053"));
+for (const [closing, statement, message, day] of DAYS_AROUND) {
+  Deno.test(`readBankFile() gives an entry without a date the day ${day}`, async () => {
+    const head = (statement && `<CreDtTm>${statement}T00:10:00Z</CreDtTm>`) +
+      (closing && balance("CLBD", "10.00", "CRDT", closing));
+    const entries = writeEntry({ BookgDt: null, ValDt: null });
+    const file = writeFile([{ head, entries }])
+      .replace("2026-11-20T20:00:00+01:00", message && `${message}T23:50:00Z`);
+    if (day === null) {
+      await assert.rejects(
+        readFile(file),
+        /Line 5, column \d+, <Ntry>: a booked entry has no date/,
+      );
+    } else {
+      assert.equal((await readEntries(file))[0]?.booked_on, day);
     }
   });
 }
 
-/** Two entries that are not the same. */
-const DIFFERENT: readonly (readonly [rule: string, a: Members, b: Members])[] = [
-  ["another amount", {}, { Amt: "10.01 EUR" }],
-  ["another currency", {}, { Amt: "10.00 USD" }],
-  ["another direction", {}, { CdtDbtInd: "DBIT" }],
-  ["another day", {}, { BookgDt: "<Dt>2026-11-21</Dt>" }],
-  ["another reference", { AcctSvcrRef: REFERENCE }, { AcctSvcrRef: `${REFERENCE}5` }],
-  ["one reference with two amounts", { AcctSvcrRef: REFERENCE }, {
-    AcctSvcrRef: REFERENCE,
-    Amt: "11.00 EUR",
-  }],
-  ["a number of the day on another day", { AcctSvcrRef: "000000000017" }, {
-    AcctSvcrRef: "000000000017",
-    BookgDt: "<Dt>2026-11-21</Dt>",
-  }],
-  ["another end-to-end id", { NtryDtls: detail("A") }, { NtryDtls: detail("B") }],
-  ["one end-to-end id with two texts", { NtryDtls: detail("A", "1") }, {
-    NtryDtls: detail("A", "2"),
-  }],
-  ["another batch", { NtryDtls: batchOf("P") }, { NtryDtls: batchOf("Q") }],
-  ["another transaction id", {
-    NtryDtls: writeDetail({ Refs: "<TxId>1</TxId>" }),
-  }, { NtryDtls: writeDetail({ Refs: "<TxId>2</TxId>" }) }],
+const OWN_NUMBER = { iban: ACCOUNT, currency: "EUR" };
+const OTHER = "<Id><IBAN>FR1420041010050500013M02606</IBAN></Id>";
+
+/** Statements that are not of the account, whatever is in them, and a warning. */
+const OTHERS: [name: string, account: string, content: string, warning?: RegExp][] = [
+  [
+    "with wrong sums",
+    OTHER,
+    balance("OPBD", "0.00") + balance("CLBD", "9.00") + writeEntry(),
+  ],
+  ["in an unknown currency", OTHER, writeEntry({ Amt: "1.00 XAU" })],
+  ["without an amount", OTHER, writeEntry({ Amt: null })],
+  ["without a number", "", writeEntry(), /^a statement without an account is left out$/],
+  [
+    "in another currency",
+    `<Id><IBAN>${ACCOUNT}</IBAN></Id><Ccy>USD</Ccy>`,
+    writeEntry({ Amt: "9.00 USD" }),
+    /the statement is in USD, which is not the currency of the account: it is not booked/,
+  ],
+  [
+    "with balances in another currency",
+    `<Id><IBAN>${ACCOUNT}</IBAN></Id>`,
+    balance("CLBD", "9.00").replace("EUR", "USD") + writeEntry({ Amt: "9.00 USD" }),
+    /the statement is in USD/,
+  ],
 ];
 
-for (const [rule, a, b] of DIFFERENT) {
-  Deno.test(`identityOf() differs for ${rule}`, async () => {
-    const [[first], [second]] = [await identities([a]), await identities([b])];
-    assert.notEqual(first, second);
+for (const [name, account, content, warning] of OTHERS) {
+  Deno.test(`readBankFile() leaves out a statement ${name} beside those of the account`, async () => {
+    const own = balance("OPBD", "0.00") + balance("CLBD", "10.00") + writeEntry();
+    const file = writeFile([{ entries: own }, { account, entries: content }, { entries: own }]);
+    const records = await readFile(file, { own: OWN_NUMBER });
+    const entries = records.filter(({ record }) => record === "entry");
+    assert.equal(entries.length, 2);
+    const warnings = records.flatMap((each) => each.record === "warning" ? [each.message] : []);
+    assert.equal(warnings.length, warning ? 1 : 0, warnings.join());
+    if (warning) assert.match(warnings[0]!, warning);
   });
 }
 
-Deno.test("identityOf() counts equal entries of a file, and those of each account apart", async () => {
-  const [first, second, third] = await identities([{}, {}, { AcctSvcrRef: "NONREF" }]);
-  assert.match(first!, /^[0-9a-f]{32}$/);
-  assert.deepEqual([second, third], [`${first}-2`, `${first}-3`]);
-  const account = "<Id><Othr><Id>12</Id></Othr></Id>";
-  const entries = writeEntry();
-  const [one, other] = await readEntries(writeFile([{ entries }, { account, entries }]));
-  assert.deepEqual([one?.identity, other?.identity], [first, first]);
+Deno.test("readBankFile() reads amounts without a currency in that of the account", async () => {
+  const account = `<Id><Othr><Id>${ACCOUNT.slice(4)}</Id></Othr></Id>`;
+  const file = writeFile([{ account, entries: writeEntry({ Amt: "7" }) }], { kind: "054" });
+  const records = await readFile(file, { own: { ...OWN_NUMBER, currency: "PLN" } });
+  const [entry] = records.flatMap((each) => each.record === "entry" ? [each] : []);
+  assert.deepEqual([entry?.account, entry?.amount_minor, entry?.currency], [ACCOUNT, 700, "PLN"]);
 });
 
-Deno.test("identityOf() counts over the statements of a file, but not over a repeated one", async () => {
-  const entries = writeEntry();
-  const file = writeFile([{ entries }, { entries }]);
-  const [first, second] = await readEntries(file);
-  assert.equal(second?.identity, `${first?.identity}-2`);
-  const repeated = file.replaceAll("S-1", "S-0");
-  const [one, again] = await readEntries(repeated);
-  assert.equal(again?.identity, one?.identity);
-  assert.ok(
-    (await readWarnings(repeated)).includes("the statement stands in the file more than once"),
-  );
+Deno.test("readBankFile() refuses a statement without an account", async () => {
+  const file = writeFile([{ account: "", entries: writeEntry() }]);
+  await assert.rejects(readFile(file), /Line 4, column \d+, <Stmt>: the statement has no account/);
 });
 
-Deno.test("identityOf() does not count a pending entry with the booked one that follows", async () => {
-  const [pending, booked] = await identities([{ Sts: "PDNG" }, {}], "052");
-  assert.equal(pending, booked);
+for (
+  const [rule, file, error] of [
+    [
+      "an entry outside of a statement",
+      writeFile([]).replace("</BkToCstmrStmt>", `${writeEntry()}</BkToCstmrStmt>`),
+      /<Ntry>: an entry is outside of a statement/,
+    ],
+    [
+      "an entry inside of another",
+      writeFile([{ entries: writeEntry({ NtryDtls: writeEntry() }) }]),
+      /<Ntry>: an entry is inside of another/,
+    ],
+    [
+      "a statement inside of another",
+      writeFile([{ head: "<Stmt/>" }]),
+      /<Stmt>: a statement is inside of another/,
+    ],
+  ] as const
+) {
+  Deno.test(`readBankFile() refuses ${rule}`, async () => {
+    await assert.rejects(readFile(file), error);
+  });
+}
+
+Deno.test("readBankFile() reads the members of a statement", async () => {
+  const head = "<ElctrncSeqNb>12</ElctrncSeqNb><LglSeqNb>3</LglSeqNb><StmtPgntn><PgNb>1</PgNb>" +
+    `<LastPgInd>true</LastPgInd></StmtPgntn>\n${balance("OPBD", "1.00000", "DBIT")}` +
+    balance("CLBD", "9.00");
+  const records = await readFile(writeFile([{ head, entries: writeEntry() }]));
+  const opening = {
+    line: 5,
+    code: "OPBD",
+    amount_minor: -100,
+    currency: "EUR",
+    date: "2026-11-20",
+  };
+  const closing = { line: 6, code: "CLBD", amount_minor: 900, currency: "EUR", date: "2026-11-20" };
+  assert.deepEqual(records[1], {
+    record: "statement",
+    line: 4,
+    statement_id: "S-0",
+    account: ACCOUNT,
+    currency: "EUR",
+    sequence: "12",
+    page: { number: 1, is_last: true },
+    balances: [opening, closing],
+    booked: { opening, closing },
+  });
+  assert.deepEqual(records.at(-1), { record: "statement_end", line: 4, is_proven: true });
 });
 
-Deno.test("identityOf() does not depend on the direction that balances prove", async () => {
-  const reversal = writeEntry({ RvslInd: "true" });
-  const head = from("30", "20");
-  const [statement] = await readEntries(writeFile([{ head, entries: reversal }]));
-  const [notification] = await readEntries(writeFile([{ entries: reversal }], { kind: "054" }));
-  assert.deepEqual([statement?.direction, notification?.direction], ["debit", "credit"]);
-  assert.equal(statement?.identity, notification?.identity);
-});
-
-Deno.test("Counts.add() counts many texts", () => {
-  const counts = new Counts();
-  for (const round of [1, 2, 3]) {
-    for (let at = 0; at < 5000; at++) assert.equal(counts.add(hashOf([at])), round);
+Deno.test("readBankFile() tells of a file without statements, and of a report without entries", async () => {
+  assert.deepEqual(await readWarnings(writeFile([])), ["the file has no statement"]);
+  for (const kind of ["052", "054"] as const) {
+    assert.deepEqual(await readWarnings(writeFile([{}], { kind })), ["there are no entries"]);
   }
 });
