@@ -1,10 +1,9 @@
 /** Payouts with nodes that lie about the prices of gas, are wrong or are limited. */
 
 import assert from "node:assert/strict";
-import { runProviderCommand } from "../../apps/operator/providers.ts";
-import { connectorsOf } from "../../apps/operator/operator_database.ts";
 import { startNodeProxy } from "../support/chain/node_proxy.ts";
 import { balanceOf, newAddress, payoutCase } from "../support/chain/payout_case.ts";
+import { providerCommands, setFlags } from "../support/live/provider_commands.ts";
 
 const STUCK_S = 200;
 const gwei = (amount: number) => `0x${(amount * 1e9).toString(16)}`;
@@ -24,21 +23,12 @@ payoutCase("one node that lies about fees", async (given, signer, t) => {
       return { result: { baseFeePerGas: base } };
     };
   };
-  const run = async (command: Parameters<typeof runProviderCommand>[0]) => {
-    let [out, messages] = ["", ""];
-    await runProviderCommand(command, {
-      sql,
-      findConnector: connectorsOf(sql),
-      env: () => undefined,
-      baseUrl: () => Promise.reject(new Error("evm has no notifications")),
-      print: (text) => out += text,
-      printMessage: (line) => messages += line,
-    });
-    return out + messages;
+  const { run, said } = providerCommands(sql);
+  const operations = () => run("calls");
+  const set = async (settings: Record<string, string>) => {
+    await run("set", account_id, ...setFlags(settings));
+    return said.at(-1)!;
   };
-  const operations = () => run({ action: "calls", is_all: false, is_json: false });
-  const set = (settings: Record<string, string>) =>
-    run({ action: "set", id: account_id, settings, removed: [], secret_name: null });
   const waits = async ({ id }: { id: string }) => {
     const [operation] = await sql`
       select needs_operator from pay.provider_operations where subject_id = ${id}`;

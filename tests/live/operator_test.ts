@@ -5,9 +5,6 @@
 
 import assert from "node:assert/strict";
 import { idGenerator } from "../../shared/core/ids.ts";
-import { connectorsOf } from "../../apps/operator/operator_database.ts";
-import { readProviderCommand } from "../../apps/operator/provider_command.ts";
-import { runProviderCommand } from "../../apps/operator/providers.ts";
 import { until } from "../support/common/until.ts";
 import {
   assertBalanced,
@@ -22,23 +19,14 @@ import {
   workAfter,
 } from "../support/live/live_books.ts";
 import { atStripe, type LiveCase, liveCase, referenceOf } from "../support/live/live_case.ts";
+import { providerCommands } from "../support/live/provider_commands.ts";
 import { startSecondService } from "../support/service/second_service.ts";
 import { DOCS_URL } from "../support/service/service.ts";
 
 /** Runs a command with `--json`. Returns its output. */
 async function run(given: LiveCase, ...args: string[]) {
-  let printed = "";
-  const command = readProviderCommand([...args, "--json"]);
-  assert.ok(command.action !== "help");
-  await runProviderCommand(command, {
-    sql: given.service.sql,
-    findConnector: connectorsOf(given.service.sql),
-    env: (name) => given.variables[name],
-    baseUrl: () => Promise.reject(new Error("not called")),
-    print: (text) => printed += text,
-    printMessage: () => {},
-  });
-  return JSON.parse(printed);
+  const commands = providerCommands(given.service.sql, given.variables);
+  return JSON.parse(await commands.run(...args, "--json"));
 }
 
 function refused(given: LiveCase, message: RegExp, ...args: string[]): Promise<void> {

@@ -6,16 +6,14 @@
 
 import assert from "node:assert/strict";
 import { getAddress } from "viem";
-import type postgres from "postgres";
 import { canonicalXpub, depositAddress } from "../../shared/connectors/evm/evm_address.ts";
-import type { Connector, ConnectorFinder } from "../../shared/domain/providers/connector.ts";
+import type { Connector } from "../../shared/domain/providers/connector.ts";
 import { invalidParameter } from "../../shared/core/errors.ts";
-import { connectorsOf } from "../../apps/operator/operator_database.ts";
 import { readProviderCommand } from "../../apps/operator/provider_command.ts";
-import { runProviderCommand } from "../../apps/operator/providers.ts";
 import { no_anvil, startAnvil } from "../support/chain/anvil.ts";
 import { ChainWorld } from "../support/chain/chain_world.ts";
 import { XPUB } from "../support/chain/watched.ts";
+import { providerCommands, setFlags } from "../support/live/provider_commands.ts";
 import { startService } from "../support/service/service.ts";
 
 const ACCOUNT = `pac_${"0".repeat(26)}`;
@@ -115,31 +113,14 @@ function recordingConnector() {
   return { connector, tested };
 }
 
-/** Runs commands in this process, with these variables. Remembers the lines for people. */
-function commands(sql: postgres.Sql, findConnector: ConnectorFinder) {
-  const variables: Record<string, string> = {};
-  const said: string[] = [];
-  const run = async (...args: string[]) => {
-    let printed = "";
-    const command = readProviderCommand(args);
-    assert.ok(command.action !== "help");
-    await runProviderCommand(command, {
-      ...{ sql, findConnector, env: (name) => variables[name] },
-      baseUrl: () => Promise.resolve("https://api.example.com/functions/v1"),
-      print: (text) => printed += text,
-      printMessage: (line) => said.push(line),
-    });
-    return printed;
-  };
-  return { run, variables, said };
-}
-
 Deno.test("deno task providers", async (t) => {
   const service = await startService();
   const { sql, live } = service;
   const { connector, tested } = recordingConnector();
-  const { run, variables, said } = commands(
+  const variables: Record<string, string> = {};
+  const { run, said } = providerCommands(
     sql,
+    variables,
     (name) => name === connector.name ? connector : null,
   );
   const add = (...more: string[]) => run(...ADD, "--account", "one", ...more);
@@ -230,22 +211,21 @@ Deno.test("deno task providers", async (t) => {
 
 const ADDRESS = `0x${"1".repeat(40)}`;
 const ADD_CHAIN = ["add", "--connector", "evm", "--methods", "stablecoin", "--account", "one"];
-const set = (settings: Record<string, string>) =>
-  Object.entries(settings).flatMap(([name, value]) => ["--set", `${name}=${value}`]);
 
 Deno.test({
   name: "deno task providers with an account on a chain",
   ignore: no_anvil,
   async fn(t) {
     const node = await startAnvil();
-    const secrets = new Map<string, string>();
-    const service = await startService({ provider_secret: (name) => secrets.get(name) });
+    const variables: Record<string, string> = {};
+    const service = await startService({ provider_secret: (name) => variables[name] });
     const { sql } = service;
-    const { run, variables } = commands(sql, connectorsOf(sql));
+    const { run } = providerCommands(sql, variables);
     const world = await ChainWorld.open(node);
     const token = await world.deployToken();
     let id = "";
-    const add = (settings: Record<string, string>) => run(...ADD_CHAIN, ...set(settings), "--json");
+    const add = (settings: Record<string, string>) =>
+      run(...ADD_CHAIN, ...setFlags(settings), "--json");
     /** Polls the account, and returns its place. */
     const poll = async () => {
       await sql`update pay.provider_cursors set polled_at = null, leased_until = null`;
@@ -277,7 +257,7 @@ Deno.test({
       await t.step("add stores the settings, with one spelling of the key", async () => {
         const added = JSON.parse(
           await run(
-            ...[...ADD_CHAIN, ...set(given), "--secret", "PROVIDER_RPC", "--json"],
+            ...[...ADD_CHAIN, ...setFlags(given), "--secret", "PROVIDER_RPC", "--json"],
           ),
         );
         id = added.id;
@@ -288,7 +268,6 @@ Deno.test({
       await t.step("test prints the tokens as their contracts show them", async () => {
         await assert.rejects(run("test", id), /the variable PROVIDER_RPC is not set here/);
         variables.PROVIDER_RPC = "key";
-        secrets.set("PROVIDER_RPC", "key");
         const line = await run("test", id);
         assert.match(line, /^base \(chain 31337\) is at block 2, final up to 0 with 3 blocks/);
         assert.ok(line.includes(`USDC ${getAddress(token)} (symbol "USDC", 6 decimals)`), line);

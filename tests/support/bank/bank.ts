@@ -4,9 +4,7 @@ import assert from "node:assert/strict";
 import { basename, join } from "node:path";
 import { runBankCommand } from "../../../apps/operator/bank.ts";
 import { readBankCommand } from "../../../apps/operator/bank_command.ts";
-import { connectorsOf } from "../../../apps/operator/operator_database.ts";
-import { readProviderCommand } from "../../../apps/operator/provider_command.ts";
-import { runProviderCommand } from "../../../apps/operator/providers.ts";
+import { providerCommands, setFlags } from "../live/provider_commands.ts";
 import type { TestService } from "../service/service.ts";
 import type { BankBooks, BankDouble, BookingForm, Movement } from "./double.ts";
 
@@ -267,19 +265,8 @@ export async function runProviders(
   args: readonly string[],
   settings: Readonly<Record<string, string>> = {},
 ): Promise<string> {
-  let printed = "";
-  const sets = Object.entries(settings).flatMap(([name, value]) => ["--set", `${name}=${value}`]);
-  const command = readProviderCommand([...args, ...sets]);
-  assert.ok(command.action !== "help");
-  await runProviderCommand(command, {
-    sql,
-    findConnector: connectorsOf(sql),
-    env: (name) => name === "BANK_DETAILS_KEYS" ? KEYS : undefined,
-    baseUrl: () => Promise.reject(new Error("a bank sends no notifications")),
-    print: (text) => printed += text,
-    printMessage: () => {},
-  });
-  return printed;
+  const { run } = providerCommands(sql, { BANK_DETAILS_KEYS: KEYS });
+  return await run(...args, ...setFlags(settings));
 }
 
 function bicOf(iban: string): string {
