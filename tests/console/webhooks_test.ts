@@ -61,6 +61,9 @@ consoleCase("a failing endpoint is explained and recovered", async (step, { ente
         await page.waitForResponse(ROUTE);
         assert.ok(await response.isVisible());
       }
+      await go("webhooks");
+      await page.getByRole("cell", { name: "Failing" }).waitFor();
+      await go(`webhooks/${endpoint}`);
       await items.getByText("payment.created", { exact: true }).waitFor();
       assert.equal(await items.count(), 1);
       await page.unrouteAll({ behavior: "wait" });

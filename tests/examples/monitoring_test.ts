@@ -5,6 +5,7 @@
 
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
+import { lacksPrograms } from "../support/common/programs.ts";
 import { serviceCase } from "../support/service/service_case.ts";
 import { RELAY_TOKEN } from "../support/service/service.ts";
 
@@ -35,21 +36,15 @@ const NAMES = [
   "payments_unfit_parameters",
 ];
 
-/** Runs promtool in the folder of the examples. Returns null if it is not installed. */
-async function promtool(args: string[], input = ""): Promise<string | null> {
-  let child: Deno.ChildProcess;
-  try {
-    child = new Deno.Command("promtool", {
-      args,
-      cwd: FOLDER,
-      stdin: "piped",
-      stdout: "piped",
-      stderr: "piped",
-    }).spawn();
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return null;
-    throw error;
-  }
+/** Runs promtool in the folder of the examples. Returns its output. */
+async function promtool(args: string[], input = ""): Promise<string> {
+  const child = new Deno.Command("promtool", {
+    args,
+    cwd: FOLDER,
+    stdin: "piped",
+    stdout: "piped",
+    stderr: "piped",
+  }).spawn();
   const [{ code, stdout, stderr }] = await Promise.all([
     child.output(),
     new Response(input).body!.pipeTo(child.stdin),
@@ -59,13 +54,7 @@ async function promtool(args: string[], input = ""): Promise<string | null> {
   return printed;
 }
 
-const has_promtool = await promtool(["--version"]) !== null;
-const ignore = !has_promtool && Deno.env.get("CI") === undefined;
-if (ignore) {
-  console.warn(
-    "Metrics and alerts are not checked by promtool unless CI is set: it is not installed",
-  );
-}
+const ignore = await lacksPrograms("metrics and alerts", ["promtool"]);
 
 serviceCase("GET /internal/metrics", async (t, service) => {
   const scrape = () =>
