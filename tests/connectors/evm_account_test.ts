@@ -31,19 +31,17 @@ const MINE = { chain_id: "31337", "contract.USDC": TOKEN };
 /** Settings to add to good ones, and the setting that is refused; null: none. */
 const CASES: [string, Record<string, string>, string | null][] = [
   ["a main network", {}, null],
-  ["two nodes", { rpc_urls: "https://one.example,https://two.example" }, null],
-  [
-    "three nodes",
-    { rpc_urls: "https://a.example,https://b.example,https://c.example" },
-    "rpc_urls",
-  ],
+  ["two nodes", { rpc_urls: "https://a.example,https://b.example" }, null],
+  ["three nodes", { rpc_urls: "https://a.io,https://b.io,https://c.io" }, "rpc_urls"],
   ["one node twice", { rpc_urls: "https://a.example,https://a.example" }, "rpc_urls"],
   ["no node", { rpc_urls: "" }, "rpc_urls"],
   ["a node without TLS", { rpc_urls: "http://one.example" }, "rpc_urls"],
   ["a node on this machine", { rpc_urls: "http://127.0.0.1:8545" }, null],
-  ["one node here, one elsewhere", {
-    rpc_urls: "http://127.0.0.1:8545,https://one.example",
-  }, "rpc_urls"],
+  [
+    "one node here, one elsewhere",
+    { rpc_urls: "http://127.0.0.1:1,https://a.example" },
+    "rpc_urls",
+  ],
   ["a secret as the host", { rpc_urls: "https://{secret}/" }, "rpc_urls"],
   ["another network", { network: "tron" }, "network"],
   ["the chain of another main network", { chain_id: "1" }, "chain_id"],

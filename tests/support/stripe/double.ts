@@ -25,11 +25,11 @@ interface StripeActions {
   disputes: { payment_intent: string; amount?: number; reason?: string };
   close_dispute: { dispute: string; status: "won" | "lost" | "prevented" };
   /** Books a movement of the account that belongs to no object. */
-  movements: { owner: string; type: string; amount: number; fee?: number; currency?: string };
+  movements: { owner: string; type: string; amount: number; fee?: number };
   /** Settles a refund of a payment with `pm_card_pendingRefund`, or makes any refund fail. */
   settle_refund: { refund: string; status: "succeeded" | "failed" };
-  /** Pays out the whole balance of a currency; `is_paid: false` leaves the payout on its way. */
-  payouts: { owner: string; currency: string; is_paid?: boolean };
+  /** Pays out the whole balance of a currency. The payout is on its way. */
+  payouts: { owner: string; currency: string };
   /** Ends a payout that is on its way. A paid one can fail too. */
   settle_payout: { payout: string; status: "paid" | "failed" | "canceled" };
   /** Ends an authorization, as Stripe does after seven days. */

@@ -89,9 +89,7 @@ async function administer({ url, text }: HttpCall, api: Api): Promise<Outcome> {
     case "movements":
       return await api.change(given.owner, (work) => moveBalance(work, given));
     case "payouts":
-      return await api.change(given.owner, (work) => {
-        return createPayout(work, given.currency, given.is_paid);
-      });
+      return await api.change(given.owner, (work) => createPayout(work, given.currency));
     case "settle_payout":
       return await api.change(given.payout, (work) => {
         return settlePayout(work, given.payout, given.status);

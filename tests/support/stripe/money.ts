@@ -72,21 +72,16 @@ export function settleRefund(work: Work, id: string, status: string): Outcome {
 /** Books a movement of the account: a fee, a reserve, or money of another product of Stripe. */
 export function moveBalance(
   work: Work,
-  { type, amount, fee = 0, currency = "eur" }: {
-    type: string;
-    amount: number;
-    fee?: number;
-    currency?: string;
-  },
+  { type, amount, fee = 0 }: { type: string; amount: number; fee?: number },
 ): Outcome {
-  return done(work.move(type, { id: null, currency }, amount, fee));
+  return done(work.move(type, { id: null, currency: "eur" }, amount, fee));
 }
 
 /**
  * Pays out the balance of a currency, and debits the bank account if the balance is below zero. The
- * payout is `paid`, or waits for `settlePayout`.
+ * payout waits for `settlePayout`.
  */
-export function createPayout(work: Work, currency: string, is_paid = true): Outcome {
+export function createPayout(work: Work, currency: string): Outcome {
   const open = work.journal.list(work.owner, "balance_transaction")
     .filter((moved) => moved.currency === currency && !moved.payout);
   const amount = open.reduce((sum, { net }) => sum + net, 0);
@@ -105,7 +100,7 @@ export function createPayout(work: Work, currency: string, is_paid = true): Outc
   moved.payout = payout.id;
   for (const paid of open) work.put({ ...paid, payout: payout.id });
   work.event("payout.created", payout);
-  return is_paid ? settlePayout(work, payout.id, "paid") : done(payout);
+  return done(payout);
 }
 
 /** Ends a payout as paid, or returns its money as failed or canceled. A paid one can fail later. */
