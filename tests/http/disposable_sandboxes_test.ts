@@ -5,6 +5,7 @@ import { until } from "../support/common/until.ts";
 import { idGenerator } from "../../shared/core/ids.ts";
 import { createApiKey } from "../support/database/api_keys.ts";
 import { assertSilent } from "../support/database/invariant_breaches.ts";
+import { purgeAll } from "../support/database/purge.ts";
 import { untilWaiting } from "../support/database/lock_waits.ts";
 import type { TestService } from "../support/service/service.ts";
 import { startSecondService } from "../support/service/second_service.ts";
@@ -18,13 +19,6 @@ const DAY_MS = 86_400_000;
 
 function make(service: Pick<TestService, "call">, body: unknown = {}, options = {}) {
   return service.call("POST", SANDBOXES, { body, ...options });
-}
-
-async function purgeAll({ sql }: TestService): Promise<void> {
-  for (let rows = 1; rows > 0;) {
-    const [row] = await sql`select pay.purge(pay_internal.server_time(), 1000)::int as rows`;
-    rows = row!.rows;
-  }
 }
 
 /** The number of rows of each table of the schema. */
@@ -133,10 +127,10 @@ serviceCase("GET /sandboxes", async (t, service) => {
   await t.step("a sandbox that has ended is not listed, but can be read for a day", async () => {
     assert.equal((await service.call("DELETE", `${SANDBOXES}/${made[1]}`)).status, 200);
     assert.deepEqual(await names(), ["c", "a"]);
-    await purgeAll(service);
+    await purgeAll(service.sql);
     assert.equal((await service.call("GET", `${SANDBOXES}/${made[1]}`)).status, 200);
     await service.setClock(Date.now() + DAY_MS + 1_000);
-    await purgeAll(service);
+    await purgeAll(service.sql);
     assert.equal((await service.call("GET", `${SANDBOXES}/${made[1]}`)).status, 404);
     assert.equal((await service.call("DELETE", `${SANDBOXES}/${made[1]}`)).status, 404);
   });
@@ -220,7 +214,7 @@ serviceCase("the end of a disposable sandbox", async (t, service) => {
     });
   });
   await t.step("retention gives back every row, after a DELETE and after the time", async () => {
-    await purgeAll(service);
+    await purgeAll(service.sql);
     const before = await countRows(service);
     for (const is_deleted of [true, false]) {
       const { body: { id, test_key: key } } = await make(service, { expires_in: 60 });
@@ -228,11 +222,11 @@ serviceCase("the end of a disposable sandbox", async (t, service) => {
       const paid = await service.pay({}, { key, idempotency_key: "p" });
       await service.call("POST", `${PAYMENTS}/${paid.body.id}/refund`, { key });
       await service.call("POST", KEYS, { key, body: { name: "more" } });
-      await purgeAll(service);
+      await purgeAll(service.sql);
       assert.equal(await works(key), 200);
       if (is_deleted) await service.call("DELETE", `${SANDBOXES}/${id}`);
       else await service.setClock(Date.now() + MINUTE_MS + 1_000);
-      await purgeAll(service);
+      await purgeAll(service.sql);
       const [left] = await service.sql`
         select count(*)::int as n from pay.environments where public_id = ${id}`;
       assert.equal(left!.n, 0);
@@ -242,7 +236,7 @@ serviceCase("the end of a disposable sandbox", async (t, service) => {
     assert.deepEqual(rest, rest_before);
     assert.equal(sandboxes, sandboxes_before! + 2);
     await service.setClock(Date.now() + 2 * DAY_MS);
-    await purgeAll(service);
+    await purgeAll(service.sql);
     assert.equal((await countRows(service))["sandboxes"], 0);
     await service.setClock(null);
   });
@@ -262,11 +256,11 @@ serviceCase("the end of a disposable sandbox", async (t, service) => {
     });
     await locked.promise;
     await service.call("DELETE", `${SANDBOXES}/${id}`);
-    const purged = purgeAll(service);
+    const purged = purgeAll(service.sql);
     await untilWaiting(sql, { calls: "pay.purge" });
     held.resolve();
     await Promise.all([record, purged]);
-    await purgeAll(service);
+    await purgeAll(service.sql);
     const { webhook_deliveries, environments } = await countRows(service);
     assert.deepEqual([webhook_deliveries, environments], [
       before.webhook_deliveries,
@@ -345,7 +339,7 @@ const CLIENTS = 32;
 serviceCase(
   `${MANY} disposable sandboxes that ${CLIENTS} clients use at once`,
   async (t, service) => {
-    await purgeAll(service);
+    await purgeAll(service.sql);
     const before = await countRows(service);
     const bytes_before = await countBytes(service);
     const made: { id: string; test_key: string }[] = [];
@@ -400,13 +394,13 @@ serviceCase(
           const { status } = await service.call("DELETE", `${SANDBOXES}/${made[i]!.id}`);
           assert.equal(status, 200);
         }));
-      await timed("emptied", () => purgeAll(service));
+      await timed("emptied", () => purgeAll(service.sql));
       const { sandboxes, ...after } = await countRows(service);
       const { sandboxes: _, ...rest } = before;
       assert.deepEqual(after, rest);
       assert.equal(sandboxes, MANY);
       await service.setClock(Date.now() + DAY_MS + 1_000);
-      await timed("after a day", () => purgeAll(service));
+      await timed("after a day", () => purgeAll(service.sql));
       assert.equal((await countRows(service))["sandboxes"], 0);
       assert.ok(await countBytes(service) <= bytes_before);
     });
@@ -434,7 +428,7 @@ serviceCase("the disposable sandboxes of a revoked key", async (t, service) => {
         assert.ok(Date.parse(shown.body.expires_at) <= Date.now(), shown.text);
       }
       assert.equal((await list(mine.body.test_key)).status, 200);
-      await purgeAll(service);
+      await purgeAll(service.sql);
       const left = await service.sql`select id from pay.environments
         where public_id in (${one.body.id}, ${two.body.id}, ${mine.body.id})`;
       assert.deepEqual(left.map(({ id }) => id), [mine.body.id]);

@@ -5,6 +5,7 @@
 
 import assert from "node:assert/strict";
 import { untilWaiting } from "../support/database/lock_waits.ts";
+import { purgeAll } from "../support/database/purge.ts";
 import type { TestResponse, TestService } from "../support/service/service.ts";
 import {
   assertRefused,
@@ -429,11 +430,7 @@ serviceCase("no entry outlives its disposable sandbox", async (t, service) => {
   await t.step("an entry that comes later is left out", async () => {
     await log(service.sql, "2");
     assert.deepEqual((await left()).map((row) => row["id"]), [`req_${"1".repeat(26)}`]);
-    for (let rows = 1; rows > 0;) {
-      const [purged] = await service
-        .sql`select pay.purge(pay_internal.server_time(), 1000)::int as rows`;
-      rows = purged!["rows"];
-    }
+    await purgeAll(service.sql);
     assert.deepEqual([...await left()], []);
   });
 }, LOGGED);

@@ -7,6 +7,7 @@
 import assert from "node:assert/strict";
 import type { TestService } from "../support/service/service.ts";
 import { APPROVED, PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
+import { purgeAll } from "../support/database/purge.ts";
 import { untilWaiting } from "../support/database/lock_waits.ts";
 
 serviceCase("POST /reset and concurrent changes of one sandbox", async (t, service) => {
@@ -60,10 +61,7 @@ serviceCase("POST /reset and concurrent changes of one sandbox", async (t, servi
   await t.step("retention deletes the earlier rows", async () => {
     const nothing = { events: 0, entries: 0 };
     assert.notDeepEqual(await rowsOf(service, old.body.id), nothing);
-    for (let rows = -1; rows !== 0;) {
-      const [purged] = await service.sql`select pay.purge(p_batch => 2)::int as rows`;
-      rows = purged!.rows;
-    }
+    await purgeAll(service.sql, 2);
     assert.deepEqual(await rowsOf(service, old.body.id), nothing);
     const left = await service.sql`select from pay.environments where id = ${before}`;
     assert.equal(left.length, 0);

@@ -9,6 +9,7 @@ import { PLACE_BOUNDS } from "../../shared/jobs/places.ts";
 import { Retries } from "../../shared/jobs/retries.ts";
 import type { Route } from "../../shared/http/route.ts";
 import { LEFT_OUT, runRound, type Send } from "../support/http/seeded_run.ts";
+import { purgeAll } from "../support/database/purge.ts";
 import { callAsPayer, challengePath, CONSOLE_URL } from "../support/service/payer_page.ts";
 import { startService, type TestService } from "../support/service/service.ts";
 import { assertRefused, PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
@@ -242,11 +243,7 @@ serviceCase("a seeded sandbox", async (t, service) => {
       select environment_id as id from pay.sandbox_settings where seed = 'purged'`;
     const [sandbox] = await service.sql`select id from pay.sandboxes where seed = 'purged'`;
     await service.call("DELETE", `${SANDBOXES}/${sandbox!.id}`);
-    for (let rows = 1; rows > 0;) {
-      const [purged] = await service
-        .sql`select pay.purge(pay_internal.server_time(), 1000)::int as rows`;
-      rows = purged!.rows;
-    }
+    await purgeAll(service.sql);
     const [left] = await service.sql`select (
         select count(*) from pay.transcript_lines where environment_id = ${row!.id}
       ) + (select count(*) from pay.sandbox_settings where seed = 'purged') as n`;
