@@ -194,7 +194,7 @@ serviceCase("Idempotency-Key on every operation that changes something", async (
     });
   }
   await hooks.close();
-});
+}, { rate_limit: 1_000 });
 
 /** Replays every response, then again at an exhausted rate limit. */
 async function replayAll(
@@ -209,6 +209,7 @@ async function replayAll(
     pass(60_000);
     await service.call("GET", PAYMENTS);
     const before = await counted();
+    assert.ok(before[0]!.requests > 0);
     for (const { name, method, path, options, first } of done) {
       assertReplay(await service.call(method, path, { ...options, unchecked: true }), first, name);
     }
