@@ -38,28 +38,22 @@ const TODAY = new Date().toISOString().slice(0, 10);
 
 const VICTIMS = ["the command", "PostgreSQL"] as const;
 type Victim = typeof VICTIMS[number];
-const PAYMENTS_PATH = "/api-v1-payments/v1/payments";
-const TRANSFERS_PATH = "/api-v1-payments/v1/transfers";
+type LockMode = "exclusive" | "access exclusive";
 /** Pays for the transfers. */
 const FUNDS = TRANSFERS * 1_000;
 
-/** The steps of an import. Each resolves when the command has reached it. */
-const IMPORT_STEPS: Record<string, (proof: Proof, path: string) => Promise<RunningCommand>> = {
-  "the file is begun": (proof, path) => proof.importUntil(path, "pay.bank_files"),
-  "entries are stored": (proof, path) => proof.importUntil(path, "pay.bank_entries"),
-  "their events are stored": (proof, path) => proof.importUntil(path, "pay.provider_events"),
-  "payers are stored": (proof, path) => proof.importUntil(path, "pay.bank_details"),
-  "the totals are stored": (proof, path) => proof.importUntil(path, "pay.provider_totals"),
+/** The steps of an import, and the table that it writes next. */
+const IMPORT_STEPS = {
+  "the file is begun": "pay.bank_files",
+  "entries are stored": "pay.bank_entries",
+  "their events are stored": "pay.provider_events",
+  "payers are stored": "pay.bank_details",
+  "the totals are stored": "pay.provider_totals",
 };
 
 /** The steps of an export. */
 const EXPORT_STEPS: Record<string, (proof: Proof) => Promise<RunningCommand>> = {
-  "files are stored": async (proof) => {
-    const held = await proof.hold("pay.bank_exports");
-    const command = proof.export();
-    await held.untilAwaited();
-    return command;
-  },
+  "files are stored": (proof) => proof.until("pay.bank_exports", () => proof.export()),
   "files are written": (proof) => proof.exportUntil("access exclusive"),
   "files are noted": (proof) => proof.exportUntil("exclusive"),
 };
@@ -207,9 +201,9 @@ async function prove(t: Deno.TestContext, proof: Proof): Promise<void> {
       return { ...row };
     };
     const stored = await count();
-    for (const [at, [name, step]] of Object.entries(IMPORT_STEPS).entries()) {
+    for (const [at, [name, table]] of Object.entries(IMPORT_STEPS).entries()) {
       const victim = VICTIMS[at % 2]!;
-      await proof.kill(victim, await step(proof, path));
+      await proof.kill(victim, await proof.until(table, () => proof.import(path)));
       assert.deepEqual(await count(), stored, `${name}, ${victim}`);
     }
   });
@@ -310,12 +304,12 @@ class Proof {
 
   /** Creates a payment by bank transfer. */
   create(amount: number): Promise<string> {
-    return this.#post(PAYMENTS_PATH, { amount, currency: "EUR", method_kind: "sepa" });
+    return this.#post("payments", { amount, currency: "EUR", method_kind: "sepa" });
   }
 
   transfer(): Promise<string> {
     const iban = { iban: "FR1420041010050500013M02606", holder_name: "Zoe Payee" };
-    return this.#post(TRANSFERS_PATH, { amount: 100, currency: "EUR", destination: { iban } });
+    return this.#post("transfers", { amount: 100, currency: "EUR", destination: { iban } });
   }
 
   /** Does something many times, by some clients. Returns the results in order. */
@@ -356,8 +350,7 @@ class Proof {
   }
 
   import(path: string): RunningCommand {
-    const account = ["--account", this.#account_id, "--json"];
-    return startBankCommand(this.stage, "import", path, ...account);
+    return this.#start("import", path);
   }
 
   async importGood(path: string) {
@@ -366,10 +359,10 @@ class Proof {
     return result;
   }
 
-  /** Imports until the command waits to write a table. */
-  async importUntil(path: string, table: string): Promise<RunningCommand> {
+  /** Runs a command until it waits to write a table. */
+  async until(table: string, start: () => RunningCommand): Promise<RunningCommand> {
     const held = await this.hold(table);
-    const command = this.import(path);
+    const command = start();
     await held.untilAwaited();
     return command;
   }
@@ -395,14 +388,16 @@ class Proof {
   }
 
   export(): RunningCommand {
-    const account = ["--account", this.#account_id, "--json"];
-    return startBankCommand(this.stage, "export", "--out", this.#out, ...account);
+    return this.#start("export", "--out", this.#out);
   }
 
-  async hold(
-    ...given: Parameters<typeof holdTable> extends [unknown, ...infer Rest] ? Rest : never
-  ) {
-    const held = await holdTable(this.stage, ...given);
+  #start(...args: string[]): RunningCommand {
+    return startBankCommand(this.stage, ...args, "--account", this.#account_id, "--json");
+  }
+
+  /** Locks a table until the next kill. */
+  async hold(table: string, mode: LockMode = "exclusive", is_queued = false) {
+    const held = await holdTable(this.stage, table, mode, is_queued);
     this.#held.push(held);
     return held;
   }
@@ -411,7 +406,7 @@ class Proof {
    * Exports until the files are stored: with the stronger lock nothing reads them, with the weaker one
    * they are written, and nothing notes it.
    */
-  async exportUntil(mode: "exclusive" | "access exclusive"): Promise<RunningCommand> {
+  async exportUntil(mode: LockMode): Promise<RunningCommand> {
     const orders = await holdTable(this.stage, "pay.bank_orders");
     const command = this.export();
     await orders.untilAwaited();
@@ -467,17 +462,17 @@ class Proof {
   }
 
   async #outFiles(): Promise<Map<string, string>> {
-    const names = (await Array.fromAsync(Deno.readDir(this.#out))).map(({ name }) => name);
-    const files = names.filter((name) => name.endsWith(".xml")).sort();
-    return new Map(
-      await Promise.all(
-        files.map(async (name) => [name, await Deno.readTextFile(join(this.#out, name))] as const),
-      ),
-    );
+    const names = await Array.fromAsync(Deno.readDir(this.#out), ({ name }) => name);
+    const files = new Map<string, string>();
+    for (const name of names.filter((name) => name.endsWith(".xml")).sort()) {
+      files.set(name, await Deno.readTextFile(join(this.#out, name)));
+    }
+    return files;
   }
 
   async #post(path: string, body: object): Promise<string> {
-    const { status, text, body: made } = await callApi(this.server.base_url, this.#key, path, {
+    const url = `/api-v1-payments/v1/${path}`;
+    const { status, text, body: made } = await callApi(this.server.base_url, this.#key, url, {
       body,
     });
     assert.ok(status === 201 || status === 200, text);

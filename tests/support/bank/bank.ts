@@ -119,13 +119,11 @@ export class Bank {
     await this.#double.run("give_back", this.iban, { id: written(id), code, day: this.#today() });
   }
 
-  /** Rejects orders of one file, as a whole or one by one. Returns the report after its import. */
-  async reject(ids: string[], code: string, is_whole = false): Promise<string> {
+  /** Rejects orders of one file, as a whole or one by one. The service reads the report. */
+  async reject(ids: string[], code: string, is_whole = false): Promise<void> {
     const given = { ids: ids.map(written), code, is_whole };
-    const report = await this.#double.run("reject", this.iban, given);
-    await this.importGood(report);
+    await this.importGood(await this.#double.run("reject", this.iban, given));
     await this.#service.deps.provider_worker.notify();
-    return report;
   }
 
   /** Goes on with an order after the merchant's approval. */
